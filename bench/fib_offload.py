@@ -33,7 +33,6 @@ from typing import Any
 from rig import rig
 
 from planebench.host import facts as host_facts
-from planebench.host.facts import cpus_of
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.runner import LiveRunner
@@ -41,12 +40,12 @@ from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
-from planebench.running.machine import measuring
+from planebench.running.machine import Machine
 from planebench.stats.histogram import decode, percentile_ns, summarise
 from planebench.switches.registry import get_adapter
-from planebench.traffic import SATURATING, rate_label
+from planebench.traffic.rates import SATURATING, rate_label
 from planebench.traffic.registry import parse_traffic
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 
 FRAME_BYTES = 64
 UPDATES_PER_S = 64_000
@@ -180,11 +179,10 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="one object instead of lines")
     given = parser.parse_args()
     bench = Bench(given.vnfs, given.routes, given.alone_routes, given.trials, given.duration, given.disturbed)
-    facts, (_, settings) = host_facts.collect(), rig()
+    machine, (_, settings) = Machine.prepare(), rig()
     with contextlib.ExitStack() as stack:
-        stack.enter_context(measuring(facts))
-        supervisor = stack.enter_context(Supervisor())
-        bars, told = measure(bench, cpus_of(facts), settings, supervisor, stack)
+        supervisor = stack.enter_context(machine.measuring())
+        bars, told = measure(bench, machine.cpus, settings, supervisor, stack)
     show(bars, told, as_json=given.json)
     verdicts = [bar.passed for bar in bars]
     return 1 if False in verdicts else 2 if None in verdicts else 0

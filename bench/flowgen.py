@@ -27,11 +27,12 @@ from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.model.records import CoreDistance
 from planebench.placement import Placement
-from planebench.scenarios import build, flows
+from planebench.scenarios.flows import flows
+from planebench.scenarios.shapes import build
 from planebench.switches import common
 from planebench.switches.base import Adapter, RunningSwitch
 from planebench.switches.registry import get_adapter
-from planebench.wiring import LinkSettings, switch_request
+from planebench.wiring.tester_config import LinkSettings, switch_request
 
 RX_PACKETS = re.compile(r"RX-packets:\s*(\d+)")
 

@@ -21,7 +21,9 @@ from planebench.measure.counts import tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.model.choices import unknown
 from planebench.model.records import ScenarioName
-from planebench.scenarios import SCENARIOS, Flow, build, flows, scenario_named
+from planebench.model.scenario import SCENARIOS, scenario_named
+from planebench.scenarios.flows import Flow, flows
+from planebench.scenarios.shapes import build
 from planebench.stats.histogram import Counts, decode, merge_counts, summarise
 from planebench.switches.registry import get_adapter
 

@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 from planebench.host import facts as host_facts
+from planebench.host.planed_program import find_planed
 from planebench.measure.live import LiveSettings
 from planebench.placement import Cpus, Placement, place
-from planebench.planed import find_planed
 
 RING = 256
 

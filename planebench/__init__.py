@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from planebench.library import Loaded
     from planebench.measure.campaign import Listener
-    from planebench.plans import Plan
+    from planebench.model.plan import Plan
     from planebench.store import RunInfo
 
 __all__ = ["__version__", "list_runs", "load", "run"]
@@ -59,9 +59,9 @@ def run(
 ) -> Loaded:
     """Run a plan as ``planebench run`` does, and return the run as tables. Nothing is printed.
 
-    ``plan`` is a suite, a plan file or a :class:`planebench.plans.Plan`; ``options`` are those of the command line,
-    with underscores: ``run("quick", switch="planed,testpmd", frame_size="64", repeat=5)``. ``listener`` hears of every
-    trial. Ctrl-C ends the run in order: what was measured is returned, and ``resume=True`` continues it.
+    ``plan`` is a suite, a plan file or a :class:`planebench.model.plan.Plan`; ``options`` are those of the command
+    line, with underscores: ``run("quick", switch="planed,testpmd", frame_size="64", repeat=5)``. ``listener`` hears
+    of every trial. Ctrl-C ends the run in order: what was measured is returned, and ``resume=True`` continues it.
     Raises UsageError and NotInstalledError before anything is started.
     """
     from pathlib import Path

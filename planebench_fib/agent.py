@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The agent: runs in a VNF and keeps the forwarder's FIB as this kernel's, for as long as it lives (docs/fib-agent.md).
+"""The agent: runs in a VNF and keeps the forwarder's FIB equal to the routes of this kernel (docs/fib-agent.md).
 
-One thread, one loop: netlink says what changes, the mirror what follows from it, the client tells the forwarder.
+One thread, one loop: netlink reports changes, the mirror computes their consequences, the client sends them.
 """
 
 from __future__ import annotations
@@ -41,10 +41,12 @@ class InterfaceGoneError(Error):
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """``wires``: of interfaces by their index, which of the VNF's wires packets leave by, as the forwarder's
-    configuration counts them. ``settle_s``: how long after the first dump routes of an earlier session are kept, for a
-    routing daemon that has just started. ``withdraw``: at the end routes are taken back; else they stay for the
-    forwarder's grace period."""
+    """Settings of an agent.
+
+    ``wires`` maps interface indexes to the VNF's wires as the forwarder's configuration numbers them. ``settle_s``: how
+    long after the first dump routes of an earlier session are kept, for a routing daemon that has just started.
+    ``withdraw``: at the end withdraw the routes; otherwise they stay for the forwarder's grace period.
+    """
 
     wires: Mapping[int, int]
     table: int = 254
@@ -53,7 +55,7 @@ class AgentSettings:
 
 
 def interface_index(name: str) -> int:
-    """UsageError names those that there are."""
+    """Return the index of an interface. Raises UsageError with the existing names."""
     try:
         return socket.if_nametoindex(name)
     except OSError:
@@ -62,7 +64,8 @@ def interface_index(name: str) -> int:
 
 
 class Agent:
-    """Owns neither kernel nor transport; :meth:`run` until :meth:`stop`, which a signal handler may call."""
+    """The agent's loop. It owns neither kernel nor transport; :meth:`run` until :meth:`stop`, which a signal handler
+    may call."""
 
     def __init__(self, settings: AgentSettings, kernel: Kernel, transport: PacketTransport, tell: Tell) -> None:
         self._settings, self._kernel, self._transport, self._tell = settings, kernel, transport, tell
@@ -79,19 +82,19 @@ class Agent:
         self._settled_at: float | None = None
 
     def stop(self) -> None:
-        """End soon."""
+        """Let :meth:`run` end soon."""
         self._stopped = True
         self._wake.send(b"\0")
 
     def run(self) -> None:
-        """Mirror until stopped. Raises OSError, and InterfaceGoneError."""
+        """Mirror until stopped. Raises OSError and InterfaceGoneError."""
         while not self._stopped:
             self.turn()
         self._patiently(self._end)
         self._tell("ended", {"withdrawn": self._settings.withdraw and self._up} | self._facts())
 
     def turn(self) -> None:
-        """Say what there is to say, and wait for more."""
+        """Send the changes, wait for events and handle them."""
         if self._unsure:
             self._dump()
         self._patiently(self._speak)
@@ -109,7 +112,7 @@ class Agent:
         self._stale = set(neighbours)
 
     def _lively(self, routes: Iterable[tuple[Prefix, Path]]) -> Iterator[tuple[Prefix, Path]]:
-        """Reading many routes takes longer than the forwarder waits for a sign of life."""
+        """Yield the routes, and poll the client meanwhile: reading many takes longer than the forwarder's timeout."""
         for number, route in enumerate(routes):
             if number % POLL_ROUTES == 0:
                 self._patiently(self._client.poll)
@@ -142,7 +145,7 @@ class Agent:
                 )
 
     def _resolve(self) -> None:
-        """Have the kernel look for gateways that it does not know, and now and then for those it saw long ago."""
+        """Ask the kernel to resolve new gateways, and from time to time those that are stale."""
         gateways = self._mirror.gateways()
         again = time.monotonic() >= self._refresh_at
         if again:
@@ -158,7 +161,7 @@ class Agent:
         return FibClient(self._transport, refused=self._count_refused)
 
     def _patiently(self, speak: Callable[[], None]) -> None:
-        """Whatever is lost is said again, all of it."""
+        """Run ``speak``; a lost session is reported, and everything is announced again in a new one."""
         try:
             speak()
         except FibSessionLost as error:
@@ -208,7 +211,7 @@ class Agent:
             self._client.hop_local(hop.number)
 
     def _count_refused(self, error: FibUpdateError) -> None:
-        """Once told, then counted. What leads to a next hop that is refused is left to the VNF."""
+        """Report the first refusal of a kind and count the others. The VNF keeps what leads to a refused next hop."""
         self._refused[error.code.name] += 1
         if self._refused[error.code.name] == 1:
             self._tell("refused", {"reason": str(error)})
@@ -224,7 +227,7 @@ class Agent:
         }
 
     def _wait(self) -> None:
-        """For an event, or until something is due."""
+        """Wait for an event, or until something is due."""
         due_s = UNANSWERED_S if self._client.unanswered else IDLE_S
         if self._settled_at is not None:
             due_s = min(due_s, max(0.0, self._settled_at - time.monotonic()))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Routes and neighbours of the kernel of this network namespace, by netlink (rtnetlink(7)): dumps, and what changes.
+"""Routes and neighbours of the kernel in this network namespace, by netlink (rtnetlink(7)): dumps and changes.
 
-Sockets are the standard library's, so that they can be waited for and an overrun is seen. Raises OSError as the system
-calls do.
+The sockets are those of the standard library, which can be waited for and report an overrun. Raises OSError as the
+system calls do.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FRESH = 0x02 | 0x08 | 0x10 | 0x40 | 0x80
 
 @dataclass(frozen=True, slots=True)
 class RouteEvent:
-    """A route is there now, or is gone."""
+    """A route was added or changed (``there``), or removed."""
 
     prefix: Prefix
     path: Path
@@ -63,7 +63,7 @@ class RouteEvent:
 
 @dataclass(frozen=True, slots=True)
 class NeighbourEvent:
-    """``mac`` empty: not resolved. ``fresh``: the kernel need not be asked to look again."""
+    """A neighbour changed. ``mac`` is empty if it is not resolved. ``fresh``: the kernel need not look for it again."""
 
     neighbour: Leg
     mac: bytes
@@ -72,7 +72,7 @@ class NeighbourEvent:
 
 @dataclass(frozen=True, slots=True)
 class Unsure:
-    """Something after which the kernel drops routes without a word: an interface went down, an address went."""
+    """An event after which the kernel drops routes without reporting them: an interface went down, an address went."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,12 +86,12 @@ Event = RouteEvent | NeighbourEvent | Unsure | InterfaceGone
 
 
 def table_number(name: str) -> int:
-    """``main``, ``default`` or a number. ValueError for another word."""
+    """Return the number of ``main``, ``default``, ``local`` or a number. Raises ValueError for any other word."""
     return _TABLES[name] if name in _TABLES else int(name)
 
 
 class Kernel:
-    """Routes of ``table`` and of the table of local addresses; neighbours on ``interfaces``, which are indexes."""
+    """The routes of ``table`` and of the table of local addresses, and the neighbours on ``interfaces``, by index."""
 
     def __init__(self, interfaces: Collection[int], table: int) -> None:
         self._interfaces, self._tables = interfaces, {table: 1, LOCAL_TABLE: 0}
@@ -100,7 +100,7 @@ class Kernel:
         self._requests = _netlink_socket(0)
 
     def fileno(self) -> int:
-        """To wait for events."""
+        """Return the file descriptor to wait for events."""
         return self._events.fileno()
 
     def close(self) -> None:
@@ -109,7 +109,7 @@ class Kernel:
         self._requests.close()
 
     def events(self) -> Iterator[Event]:
-        """Return what has changed since the last call. OSError with ENOBUFS: more than there was room for; dump
+        """Yield the changes since the last call. Raises OSError with ENOBUFS if there was no room for all: dump
         again."""
         while True:
             try:
@@ -120,19 +120,19 @@ class Kernel:
                 yield from self._event(kind, flags, data, at, end)
 
     def routes(self) -> Iterator[tuple[Prefix, Path]]:
-        """All there are now."""
+        """Yield all present routes."""
         for family in (socket.AF_INET, socket.AF_INET6):
             for data, at, end in self._dump(rtnl.RTM_GETROUTE, struct.pack("B11x", family)):
                 if found := parse_route(data, at, end, self._tables, alive=True):
                     yield found
 
     def neighbours(self) -> dict[Leg, bytes]:
-        """All that are resolved now, with their MAC addresses."""
+        """Return all resolved neighbours with their MAC addresses."""
         found = (self._neighbour(*message) for message in self._dump(rtnl.RTM_GETNEIGH, bytes(12)))
         return {event.neighbour: event.mac for event in found if event and event.mac}
 
     def resolve(self, neighbour: Leg) -> None:
-        """Ask the kernel to find a neighbour, or to see whether it is there still (as if a packet went to it)."""
+        """Ask the kernel to find a neighbour, or to check that it is still there, as if a packet went to it."""
         message = ndmsg()
         message["family"] = _family(neighbour.gateway)
         message["ifindex"], message["flags"] = neighbour.interface, NTF_USE
@@ -186,7 +186,7 @@ class Kernel:
 
 
 def _messages(data: bytes) -> Iterator[tuple[int, int, int, int]]:
-    """Type, flags, and where the body begins and ends, of each message."""
+    """Yield type, flags, and the first and last position of the body of each message."""
     at = 0
     while at + _HEADER.size <= len(data):
         length, kind, flags, _, _ = _HEADER.unpack_from(data, at)
@@ -211,7 +211,7 @@ def _netlink_socket(groups: int) -> socket.socket:
 
 
 def _drain(requests: socket.socket) -> None:
-    """Answers to what needed none (an error of resolve())."""
+    """Read answers that nobody waits for (an error of resolve())."""
     requests.setblocking(False)
     try:
         while requests.recv(_RECEIVE_BYTES):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what a forwarder must know so that it forwards as this kernel would: from kernel routes and neighbours to
-FIB routes and next hops, and what has changed since it was told last. Pure: no sockets, no clock.
+"""The FIB of a forwarder that forwards as this kernel would: kernel routes and neighbours become FIB routes and next
+hops, and changes since the last message. Pure: no sockets, no clock.
 
-A gateway has a next hop of its own, whatever leads there: when its MAC address changes, one message moves all its
-routes. Without a MAC its hop is LOCAL: packets go to the VNF, whose kernel resolves it and forwards meanwhile.
+Each gateway has one next hop: when its MAC address changes, one message moves all its routes. Without a MAC the next
+hop is LOCAL: packets go to the VNF, whose kernel resolves the gateway and forwards meanwhile.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _FIRST = 2
 
 
 class RouteKind(enum.Enum):
-    """Describe what the kernel does with packets: by ``legs``; itself (its own addresses, what it refuses); nothing."""
+    """The use of a route: by ``legs``; by the kernel itself (its own addresses, refusals); or dropped."""
 
     UNICAST, LOCAL, BLACKHOLE = range(3)
 
 
 class Leg(NamedTuple):
-    """One way out, and so a neighbour. ``gateway``: 4 or 16 bytes; empty for a network that is on the link."""
+    """A way out, and so a neighbour. ``gateway``: 4 or 16 bytes; empty for a network on the link."""
 
     interface: int
     gateway: bytes
 
 
 class Path(NamedTuple):
-    """A kernel route without its prefix. The least ``rank`` is used (0: the table of local addresses), then the least
-    metric; of as many, the first."""
+    """A kernel route without its prefix. The lowest ``rank`` is used (0: the table of local addresses), then the lowest
+    metric, then the first."""
 
     rank: int
     metric: int
@@ -46,12 +46,12 @@ class Path(NamedTuple):
 
     @property
     def has_gateways(self) -> bool:
-        """Return the gateways by which IPv6 tells whether routes are legs of one."""
+        """Return whether every leg has a gateway: IPv6 groups routes with gateways into one multipath route."""
         return bool(self.legs) and all(leg.gateway for leg in self.legs)
 
 
 class Hop(NamedTuple):
-    """``mac`` empty: LOCAL, or BLACKHOLE by its number. Else packets leave by ``wire``."""
+    """A next hop: by ``wire`` to ``mac``. Without ``mac`` it is LOCAL, or BLACKHOLE by its number."""
 
     number: int
     mac: bytes = b""
@@ -60,7 +60,7 @@ class Hop(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """To be told in this order: a hop is there before routes lead to it, and goes when none does."""
+    """Changes in the order in which to send them: a hop exists before routes lead to it, and goes after them."""
 
     hops: tuple[Hop, ...] = ()
     routes: tuple[tuple[Prefix, int], ...] = ()
@@ -77,14 +77,17 @@ def _host(address: bytes) -> Prefix:
 
 @functools.lru_cache(maxsize=1 << 16)
 def shared(path: Path) -> tuple[Path, ...]:
-    """A tuple of one path, the same object for equal paths: a million routes lead to few places."""
+    """Return a tuple of one path, the same object for equal paths: a million routes lead to few places."""
     return (path,)
 
 
 @dataclass
 class Mirror:
-    """``wires``: of the VNF's interfaces to the forwarder, index to the number of its wire. What leaves by another
-    interface is left to the VNF."""
+    """The FIB that follows from the kernel's routes and neighbours.
+
+    ``wires`` maps the VNF's interfaces to the forwarder to the numbers of their wires. Routes by other interfaces are
+    left to the VNF.
+    """
 
     wires: Mapping[int, int]
     _paths: dict[Prefix, tuple[Path, ...]] = field(default_factory=dict)
@@ -102,31 +105,31 @@ class Mirror:
 
     @property
     def routes(self) -> int:
-        """Return those that were announced to the forwarder."""
+        """Return the number of routes that were sent."""
         return len(self._told)
 
     @property
     def hops(self) -> int:
-        """Return those that were announced to the forwarder."""
+        """Return the number of next hops that were sent."""
         return len(self._told_hops)
 
     @property
     def multipath(self) -> int:
-        """Prefixes whose route has several legs, of which one is used."""
+        """Return the number of prefixes whose route has several legs, one of which is used."""
         return sum(len(paths[0].legs) > 1 for paths in self._paths.values() if paths)
 
     def told(self) -> Mapping[Prefix, int]:
-        """Every route as the forwarder was told, to the number of its next hop."""
+        """Return every route that was sent, with the number of its next hop."""
         return self._told
 
     def told_hops(self) -> Mapping[int, Hop]:
-        """Every next hop as the forwarder was told, by number."""
+        """Return every next hop that was sent, by number."""
         return self._told_hops
 
     # What the kernel says
 
     def load(self, routes: Iterable[tuple[Prefix, Path]]) -> None:
-        """All routes there are, in the order of a dump: what was known before and is not among them is gone."""
+        """Take all routes of a dump, in its order; routes that are not in it are gone."""
         before = self._paths
         self._paths = {}
         for prefix, path in routes:
@@ -135,10 +138,10 @@ class Mirror:
         self._dirty |= {prefix for prefix in before.keys() | self._paths.keys() if self._differs(prefix, before)}
 
     def add(self, prefix: Prefix, path: Path, *, replace: bool, append: bool) -> bool:
-        """A route is new or has changed. False: it may have taken another's place that was not named; dump again.
+        """Add or change a route. Return False if it may have replaced an unnamed one; then dump again.
 
-        IPv6 says all legs each time, and has routes of as many kinds beside each other in an order of its own; IPv4
-        says how a route goes with others.
+        IPv6 reports all legs each time and orders routes of equal metric in its own way; IPv4 reports how a route
+        relates to others.
         """
         have = self._paths.get(prefix, ())
         same = [one for one in have if (one.rank, one.metric) == (path.rank, path.metric)]
@@ -156,7 +159,7 @@ class Mirror:
         return sure
 
     def remove(self, prefix: Prefix, path: Path) -> None:
-        """A route is gone, or one leg of it (IPv6)."""
+        """Remove a route, or one leg of it (IPv6)."""
         have = list(self._paths.get(prefix, ()))
         for number, one in enumerate(have):
             if (one.rank, one.metric, one.kind) != (path.rank, path.metric, path.kind):
@@ -174,12 +177,12 @@ class Mirror:
         self._dirty.add(prefix)
 
     def load_neighbours(self, neighbours: Mapping[Leg, bytes]) -> None:
-        """All that are resolved on our interfaces, with their MAC addresses."""
+        """Take all resolved neighbours on our interfaces, with their MAC addresses."""
         self._dirty |= {_host(neighbour.gateway) for neighbour in self._neighbours.keys() ^ neighbours.keys()}
         self._neighbours = dict(neighbours)
 
     def neighbour(self, neighbour: Leg, mac: bytes) -> None:
-        """A neighbour on one of our interfaces is resolved, or no longer (``mac`` empty)."""
+        """Take a neighbour on one of our interfaces that is resolved, or no longer (``mac`` empty)."""
         if mac:
             self._neighbours[neighbour] = mac
         else:
@@ -189,7 +192,7 @@ class Mirror:
     # What follows from it
 
     def changes(self) -> Changes:
-        """Return what the forwarder must be told now. It counts as told."""
+        """Return the changes to send now, and consider them sent."""
         self._find_hosts()
         routes: list[tuple[Prefix, int]] = []
         gone: list[Prefix] = []
@@ -211,7 +214,7 @@ class Mirror:
         return Changes(self._hop_changes(), tuple(routes), tuple(gone), hops_gone)
 
     def forget(self) -> None:
-        """A new session: the forwarder knows nothing of what it was told before."""
+        """Begin a new session: the forwarder has none of the earlier routes."""
         self._told.clear()
         self._told_hops.clear()
         self._users.clear()
@@ -219,7 +222,7 @@ class Mirror:
         self._dirty = self._paths.keys() | self._hosts.keys()
 
     def refuse(self, number: int) -> None:
-        """The forwarder does not take a next hop (its quota is used up): what leads there is left to the VNF."""
+        """Leave what leads to a refused next hop to the VNF (its quota is used up)."""
         neighbour = next((neighbour for neighbour, n in self._numbers.items() if n == number), None)
         if neighbour is None:
             return
@@ -230,11 +233,11 @@ class Mirror:
         self._dirty |= {prefix for prefix, n in self._told.items() if n == number}
 
     def gateways(self) -> dict[Leg, bool]:
-        """The neighbours that routes lead to, and whether each is resolved."""
+        """Return the neighbours that routes lead to, and whether each is resolved."""
         return {neighbour: neighbour in self._neighbours for neighbour in self._numbers}
 
     def _find_hosts(self) -> None:
-        """Routes of neighbours on connected networks: of those that are resolved, and not behind a longer prefix."""
+        """Update the host routes: of resolved neighbours on connected networks without a longer prefix."""
         hosts = {
             _host(neighbour.gateway): neighbour
             for neighbour in self._neighbours
@@ -245,7 +248,7 @@ class Mirror:
         self._hosts = hosts
 
     def _longest(self, address: bytes) -> Leg | None:
-        """Return where the longest prefix that matches leads to."""
+        """Return the leg of the longest prefix that matches an address."""
         bits, value = len(address) * 8, int.from_bytes(address)
         for length in range(bits, -1, -1):
             masked = value >> (bits - length) << (bits - length)
@@ -259,7 +262,7 @@ class Mirror:
         return min(paths, key=lambda path: (path.rank, path.metric))
 
     def _leg(self, path: Path) -> Leg | None:
-        """The first leg that leaves by one of our interfaces."""
+        """Return the first leg that leaves by one of our interfaces."""
         if path.kind is not RouteKind.UNICAST:
             return None
         return next((leg for leg in path.legs if leg.interface in self.wires), None)
@@ -281,7 +284,7 @@ class Mirror:
         return self._number(leg)
 
     def _number(self, neighbour: Leg) -> int:
-        """The next hop of a neighbour; LOCAL where all numbers are taken, or the forwarder grants none."""
+        """Return the next hop of a neighbour; LOCAL if all numbers are in use or the forwarder refused it."""
         if neighbour not in self._numbers:
             if not self._free or neighbour in self._refused:
                 return LOCAL
@@ -289,7 +292,7 @@ class Mirror:
         return self._numbers[neighbour]
 
     def _release(self) -> tuple[int, ...]:
-        """Numbers that no route leads to are free again. Returns those that the forwarder knows."""
+        """Free the numbers that no route uses, and return those that the forwarder has."""
         unused = {neighbour: n for neighbour, n in self._numbers.items() if self._users[n] == 0}
         for neighbour, number in unused.items():
             del self._numbers[neighbour]

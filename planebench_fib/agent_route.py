@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Route messages of the kernel (rtnetlink(7)): bytes to prefix and path. By hand, for there are a million of them, and
-pyroute2 takes 70 us for each; this takes 6.
+"""The kernel's route messages (rtnetlink(7)), decoded into prefix and path.
+
+Written by hand: there may be a million, and pyroute2 takes 70 us for each, this 6.
 """
 
 from __future__ import annotations
@@ -42,10 +43,11 @@ _BYTES: Mapping[int, int] = {socket.AF_INET: 4, socket.AF_INET6: 16}
 def parse_route(
     data: bytes, at: int, end: int, tables: Mapping[int, int], *, alive: bool
 ) -> tuple[Prefix, Path] | None:
-    """The route whose header is at ``at``; ``tables``: to their rank. None for what is not mirrored: other tables,
-    caches, multicast, link-local networks, routes by TOS or source.
+    """Return the route whose header is at ``at``; None if it is not mirrored.
 
-    ``alive``: a route without a leg that works is none. One that is gone has legs all the same.
+    ``tables`` maps tables to their ranks. Not mirrored: other tables, caches, multicast, link-local networks, routes by
+    TOS or source. ``alive``: a route without a working leg does not exist; a route that was removed has its legs all
+    the same.
     """
     family, length, source_length, tos, table, _, _, kind_number, flags = ROUTE.unpack_from(data, at)
     found = attributes(data, at + ROUTE.size, end)
@@ -67,7 +69,7 @@ def parse_route(
 
 
 def attributes(data: bytes, at: int, end: int) -> dict[int, bytes]:
-    """The attributes of a message, or of a part of it, by their kinds."""
+    """Return the attributes of a message, or of a part of it, by their kinds."""
     found = {}
     while at + 4 <= end:
         length, kind = _ATTRIBUTE.unpack_from(data, at)
@@ -83,8 +85,7 @@ def _number(value: bytes | None) -> int:
 
 
 def _legs(found: dict[int, bytes], flags: int, alive: bool) -> Iterator[Leg]:
-    """Return those that are not dead, if ``alive``. What has to be encapsulated has a leg to nowhere: the VNF does
-    it."""
+    """Return the legs, with ``alive`` the working ones. A leg with encapsulation leads nowhere: the VNF does it."""
     several = found.get(_MULTIPATH)
     if several is None:
         if not (alive and flags & RTNH_F_DEAD):
@@ -101,7 +102,7 @@ def _legs(found: dict[int, bytes], flags: int, alive: bool) -> Iterator[Leg]:
 
 
 def _leg(interface: int, found: dict[int, Any]) -> Leg:
-    """The gateway is of the same version, or behind its family of the other one (RFC 5549)."""
+    """Return a leg, whose gateway is of the same IP version, or of the other one behind its family (RFC 5549)."""
     if _ENCAP in found:
         return Leg(0, b"")
     via = found.get(_VIA)
@@ -109,7 +110,7 @@ def _leg(interface: int, found: dict[int, Any]) -> Leg:
 
 
 def _stays_on_link(prefix: Prefix, kind: RouteKind) -> bool:
-    """Loopback and groups never come by a wire; link-local addresses are never forwarded, only its own is the VNF's."""
+    """Return whether a prefix is loopback, multicast, or link-local and not the VNF's own address."""
     first, second = prefix.address[:2]
     if len(prefix.address) == 4:
         return prefix.length >= 4 and (first == 127 or first >= 224)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what a VNF says to the forwarder that holds its routes: sessions, windows, go-back-N (docs/fib-messages.md).
+"""The client of the forwarder that holds the routes of a VNF: sessions, windows, go-back-N (docs/fib-messages.md).
 
     with FibClient(PacketTransport("eth0")) as fib:
         fib.hop(1, destination="02:00:00:00:01:01", wire=0)
@@ -54,7 +54,7 @@ _RETRY_S_MAX = 1.0
 
 @dataclass(slots=True)
 class _Pending:
-    """A message that has not been answered. ``open``: more may be added."""
+    """An unanswered message. ``open``: records may be added."""
 
     type: MessageType
     family: int = 0
@@ -63,9 +63,10 @@ class _Pending:
 
 
 class FibClient:
-    """One session with the forwarder. ``refused``: called with each FibUpdateError in place of raising it.
+    """One session with the forwarder. Updates block while the window is full.
 
-    Updates block while the window is full, FibTimeout if nothing is answered for ``timeout_s``.
+    ``refused`` is called with each FibUpdateError instead of raising it. Raises FibTimeout without any answer for
+    ``timeout_s``.
     """
 
     def __init__(
@@ -104,56 +105,56 @@ class FibClient:
         wire: int = 0,
         source: str | bytes = bytes(6),
     ) -> None:
-        """A next hop: packets leave by that wire of the VNF to that MAC. Said again it changes, its routes with it."""
+        """Announce or change a next hop: packets leave by that wire of the VNF to that MAC."""
         record = HopRecord(Op.REPLACE, number, HopKind.FORWARD, wire, mac_of(destination), mac_of(source))
         self._hop(record)
 
     def hop_local(self, number: int) -> None:
-        """A next hop that is the VNF itself."""
+        """Announce a next hop that is the VNF itself."""
         self._hop(HopRecord(Op.REPLACE, number, HopKind.LOCAL))
 
     def hop_blackhole(self, number: int) -> None:
-        """A next hop where packets are dropped."""
+        """Announce a next hop that drops packets."""
         self._hop(HopRecord(Op.REPLACE, number, HopKind.BLACKHOLE))
 
     def hop_delete(self, number: int) -> None:
-        """No route leads there any more."""
+        """Delete a next hop that no route uses any more."""
         self._hop(HopRecord(Op.DELETE, number))
 
     def add(self, prefix: PrefixLike, hop: int) -> None:
-        """A route that this session has not announced yet."""
+        """Add a route that this session has not announced yet."""
         self._route(Op.ADD, prefix, hop)
 
     def replace(self, prefix: PrefixLike, hop: int) -> None:
-        """A route, whether there is one or not."""
+        """Add or replace a route."""
         self._route(Op.REPLACE, prefix, hop)
 
     def delete(self, prefix: PrefixLike) -> None:
-        """A route is gone."""
+        """Delete a route."""
         self._route(Op.DELETE, prefix, 0)
 
     def flush(self) -> None:
-        """All routes and next hops of this VNF are gone."""
+        """Delete all routes and next hops of this VNF."""
         self._append(MessageType.FLUSH)
 
     def end_of_rib(self) -> None:
-        """All is announced: what older sessions left is gone."""
+        """Announce that all routes are sent: the forwarder deletes those of older sessions."""
         self._append(MessageType.END_OF_RIB)
 
     # Sending, and answers
 
     @property
     def session(self) -> int:
-        """Its number."""
+        """Return the number of the session."""
         return self._session
 
     @property
     def unanswered(self) -> int:
-        """Messages."""
+        """Return the number of unanswered messages."""
         return len(self._queue)
 
     def poll(self, timeout_s: float = 0.0) -> None:
-        """Send what is collected, wait for an answer, read those there are, send again what got lost."""
+        """Send collected updates, wait for an answer, read all answers, and retransmit lost messages."""
         self._send(everything=True)
         self._tick()
         frame = self._transport.receive(self._patience(timeout_s))
@@ -165,7 +166,7 @@ class FibClient:
             raise self._errors.popleft()
 
     def drain(self, timeout_s: float | None = None) -> None:
-        """Wait until everything is answered. FibTimeout: nothing was for so long; poll() goes on sending."""
+        """Wait until everything is answered. Raises FibTimeout without any answer; poll() continues to send."""
         timeout_s = self._timeout_s if timeout_s is None else timeout_s
         start = self._clock()
         while self._queue or self._errors:
@@ -182,7 +183,7 @@ class FibClient:
         self.close()
 
     def close(self) -> None:
-        """Nothing is said any more. The forwarder keeps the routes for the grace period."""
+        """Close the transport. The forwarder keeps the routes for the grace period."""
         self._transport.close()
 
     # Collecting
@@ -223,7 +224,7 @@ class FibClient:
         self._errors.extendleft(reversed(refused))
 
     def _check_patience(self, start: float, timeout_s: float) -> None:
-        """``start``: of waiting; answers before it do not count."""
+        """Raise FibTimeout if no answer has come for ``timeout_s`` since ``start`` of waiting."""
         if self._clock() - max(start, self._last_heard) > timeout_s:
             raise FibTimeout(
                 f"the forwarder did not answer {len(self._queue)} messages within {timeout_s:g} s; check that the "
@@ -245,7 +246,7 @@ class FibClient:
         self._append(MessageType.HELLO)
 
     def _send(self, *, everything: bool) -> None:
-        """Send what the window has room for; a message that may still grow only if everything is to go."""
+        """Send what the window has room for; a message that may still grow only with ``everything``."""
         if self._clock() < self._not_before:
             return
         while self._sent < min(len(self._queue), self._window):
@@ -269,7 +270,7 @@ class FibClient:
         return min(timeout_s, self._keepalive_s)
 
     def _tick(self) -> None:
-        """Send all again that is unanswered for too long; a sign of life where there is nothing to send."""
+        """Retransmit what is unanswered for too long; send a keepalive if there is nothing to send."""
         now = self._clock()
         if not self._queue and now - self._last_sent >= self._keepalive_s:
             self._append(MessageType.KEEPALIVE)
@@ -309,17 +310,17 @@ class FibClient:
             self._answered(ack)
 
     def _is_passed_over(self, ack: Ack) -> bool:
-        """It expects what is behind the first. SEQUENCE of the first may also be of when that came out of order."""
+        """Return whether the forwarder expects a later message than the first, which is not just out of order."""
         return ack.code is Code.SEQUENCE and 0 < (ack.next_sequence - self._base) % _SEQUENCES < _SEQUENCES // 2
 
     def _out_of_turn(self) -> None:
-        """The first message or its answer got lost: go back at once, but once until there is progress."""
+        """Go back at once if the first message or its answer was lost, but once until there is progress."""
         if not self._went_back:
             self._went_back = True
             self._go_back()
 
     def _answered(self, ack: Ack) -> None:
-        """The first message is."""
+        """Handle the answer to the first message."""
         self.routes, self.quota = ack.routes, ack.quota
         self._last_heard = self._clock()
         self._wait_s = self._retry_s
@@ -341,7 +342,7 @@ class FibClient:
             self._send(everything=False)
 
     def _stopped(self, ack: Ack) -> None:
-        """At a record: those before it are applied, and all behind it goes again under new numbers."""
+        """Handle a failed record: those before it are applied, all behind it are sent again under new numbers."""
         pending = self._queue[0]
         del pending.records[: ack.applied]
         if ack.code is not Code.BUSY:
@@ -379,7 +380,7 @@ class FibClient:
 
 
 def _new_session() -> int:
-    """Not 0, and hardly one that was used before."""
+    """Return a session number: not 0, and hardly one that was used before."""
     return secrets.randbelow(_SEQUENCES - 1) + 1
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what may come of an update, each with its reason and the way out."""
+"""The errors of an update, each with its reason and a remedy."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ REASONS: dict[Code, str] = {
 
 
 class FibError(Error):
-    """The forwarder does not do what it is told."""
+    """The forwarder did not do what it was asked."""
 
 
 class FibTimeout(FibError):
-    """It does not answer."""
+    """The forwarder does not answer."""
 
 
 class FibSessionLost(FibError):
-    """The forwarder knows nothing of our session, say it has started anew. Another has begun: announce all again."""
+    """The forwarder does not know the session, e.g. after a restart. A new one has begun: announce everything again."""
 
 
 class FibUpdateError(FibError):

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 
 class Error(Exception):
-    """Base class: something that a user can be told in one sentence."""
+    """The base class: an error that one sentence explains to the user."""
 
 
 class UsageError(Error):
-    """A value that cannot be: the message names it, and what is valid."""
+    """An invalid value: the message names it, and what is valid."""

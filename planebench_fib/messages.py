@@ -33,7 +33,7 @@ _NO_MAC = bytes(6)
 
 
 class MessageType(enum.IntEnum):
-    """The byte behind the version; with the highest bit it is the answer."""
+    """The message type, the byte after the version. The highest bit marks an answer."""
 
     HELLO = 1
     ROUTES = 2
@@ -47,7 +47,7 @@ _IS_ACK = 0x80
 
 
 class Op(enum.IntEnum):
-    """Describe what a record does."""
+    """The operation of a record."""
 
     ADD = 1
     REPLACE = 2
@@ -55,7 +55,7 @@ class Op(enum.IntEnum):
 
 
 class HopKind(enum.IntEnum):
-    """FORWARD: out by a wire to a MAC address. LOCAL: to the VNF. BLACKHOLE: dropped."""
+    """The kind of a next hop. FORWARD: by a wire to a MAC address. LOCAL: to the VNF. BLACKHOLE: dropped."""
 
     FORWARD = 1
     LOCAL = 2
@@ -63,7 +63,7 @@ class HopKind(enum.IntEnum):
 
 
 class Code(enum.IntEnum):
-    """Describe what became of a message, or of its first record that failed."""
+    """The result of a message, or of its first record that failed."""
 
     OK = 0
     BUSY = 1
@@ -84,11 +84,11 @@ class MessageError(Error):
 
 
 class VersionError(MessageError):
-    """One, of another version."""
+    """A FIB update message of another version."""
 
 
 class Prefix(NamedTuple):
-    """``address`` in network order, 4 or 16 bytes; zeros behind ``length`` bits."""
+    """A prefix. ``address`` is in network order, 4 or 16 bytes, with zeros behind ``length`` bits."""
 
     address: bytes
     length: int
@@ -101,7 +101,7 @@ PrefixLike = str | ipaddress.IPv4Network | ipaddress.IPv6Network | tuple[bytes, 
 
 
 def prefix_of(value: PrefixLike) -> Prefix:
-    """A prefix however it is written; UsageError if it is none, or has bits behind its length."""
+    """Return a prefix. Raises UsageError for a text that is not one, or has bits behind its length."""
     if isinstance(value, Prefix):
         return value  # whoever has many makes them so
     try:
@@ -113,7 +113,7 @@ def prefix_of(value: PrefixLike) -> Prefix:
 
 
 def mac_of(value: str | bytes) -> bytes:
-    """Six bytes of ``02:00:00:00:00:01``, or of themselves."""
+    """Return the six bytes of ``02:00:00:00:00:01``, or of bytes. Raises UsageError."""
     try:
         mac = value if isinstance(value, bytes) else bytes(int(part, 16) for part in value.split(":"))
     except ValueError:
@@ -136,7 +136,7 @@ class RouteRecord:
         return f"{self.op.name} of route {self.prefix}{where}"
 
     def encode(self) -> bytes:
-        """8 or 20 bytes."""
+        """Return 8 or 20 bytes."""
         return _ROUTE.pack(self.op, self.prefix.length, self.hop) + self.prefix.address
 
 
@@ -158,7 +158,7 @@ class HopRecord:
         return f"next hop {self.number}, {self.kind.name}{where}"
 
     def encode(self) -> bytes:
-        """20 bytes."""
+        """Return 20 bytes."""
         if self.op is Op.DELETE:
             return _HOP.pack(self.op, 0, self.number, 0, _NO_MAC, _NO_MAC)
         return _HOP.pack(self.op, self.kind, self.number, self.wire, self.destination, self.source)
@@ -169,7 +169,7 @@ Record = RouteRecord | HopRecord
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """From the VNF. ``family`` is 4 or 6 for ROUTES, 0 for any other."""
+    """A message from the VNF. ``family`` is 4 or 6 for ROUTES, 0 for any other."""
 
     type: MessageType
     session: int
@@ -178,7 +178,7 @@ class Message:
     records: tuple[Record, ...] = field(default=())
 
     def encode(self, source: bytes, destination: bytes = FORWARDER_MAC) -> bytes:
-        """The frame, padded to the least length, without FCS."""
+        """Return the frame, padded to the minimum length, without FCS."""
         records = [record.encode() for record in self.records]
         return encode_frame(self.type, self.session, self.sequence, self.family, records, source, destination)
 
@@ -192,7 +192,7 @@ def encode_frame(
     source: bytes,
     destination: bytes = FORWARDER_MAC,
 ) -> bytes:
-    """A frame of records that are bytes already."""
+    """Return the frame of records that are bytes already."""
     header = _HEADER.pack(MAGIC, VERSION, kind, session, sequence, len(records), family)
     frame = b"".join((_ETHERNET.pack(destination, source, ETHER_TYPE), header, *records))
     return frame.ljust(FRAME_BYTES_MIN, b"\0")
@@ -206,7 +206,7 @@ def record_bytes(kind: MessageType, family: int) -> int:
 
 
 def decode_record(kind: MessageType, data: bytes) -> Record:
-    """Decode one record's bytes; MessageError if an op or kind is unknown."""
+    """Return the record in some bytes. Raises MessageError if an op or kind is unknown."""
     try:
         if kind is MessageType.NEXT_HOPS:
             op, hop_kind, number, wire, destination, source = _HOP.unpack(data)
@@ -220,7 +220,7 @@ def decode_record(kind: MessageType, data: bytes) -> Record:
 
 
 def _decode_header(frame: bytes) -> tuple[int, int, int, int, int]:
-    """Type, session, sequence, count and family."""
+    """Return type, session, sequence, count and family."""
     if len(frame) < OVERHEAD_BYTES:
         raise MessageError(f"a frame of {len(frame)} bytes is too short for a FIB update message")
     _to, _from, ether_type = _ETHERNET.unpack_from(frame)
@@ -233,7 +233,7 @@ def _decode_header(frame: bytes) -> tuple[int, int, int, int, int]:
 
 
 def decode_message(frame: bytes) -> Message:
-    """Decode a VNF's frame; MessageError if it is none."""
+    """Return the message in a frame of a VNF. Raises MessageError for any other frame."""
     kind, session, sequence, count, family = _decode_header(frame)
     try:
         message_type = MessageType(kind)
@@ -251,7 +251,8 @@ def decode_message(frame: bytes) -> Message:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """From the forwarder. ``applied``: records of the message, from its first on. ``routes``, ``quota``: the VNF's."""
+    """An answer from the forwarder. ``applied``: records of the message from its first on. ``routes``, ``quota``: the
+    VNF's."""
 
     type: MessageType
     session: int
@@ -264,14 +265,14 @@ class Ack:
     quota: int
 
     def encode(self, source: bytes, destination: bytes) -> bytes:
-        """The frame: what a forwarder says; for tests of clients."""
+        """Return the frame as a forwarder sends it, for tests of clients."""
         header = _HEADER.pack(MAGIC, VERSION, self.type | _IS_ACK, self.session, self.sequence, 0, 0)
         ack = _ACK.pack(self.code, self.applied, self.next_sequence, self.window, self.routes, self.quota)
         return _ETHERNET.pack(destination, source, ETHER_TYPE) + header + ack
 
 
 def decode_ack(frame: bytes) -> Ack:
-    """Decode a forwarder's frame; MessageError if it is none."""
+    """Return the answer in a frame of the forwarder. Raises MessageError for any other frame."""
     kind, session, sequence, _count, _family = _decode_header(frame)
     if not kind & _IS_ACK or len(frame) < OVERHEAD_BYTES + _ACK.size:
         raise MessageError(f"type {kind:#04x} in {len(frame)} bytes is not an answer")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames to the forwarder and back: a packet socket on the VNF's interface, or whatever sends and receives."""
+"""The transport of frames to the forwarder and back: a packet socket on the VNF's interface, or any other."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _FRAME_BYTES_MAX = 2048
 
 
 class TransportError(Error):
-    """No frames from or to the forwarder: no such interface, no right to it, or it is down."""
+    """The transport failed: the interface is missing, not permitted, or down."""
 
 
 class Transport(Protocol):
-    """Frames may get lost. ``mac``: the VNF's address, six bytes."""
+    """A transport, which may lose frames. ``mac``: the VNF's address, six bytes."""
 
     mac: bytes
 
     def send(self, frame: bytes) -> None:
-        """Send it, or lose it."""
+        """Send a frame, or lose it."""
 
     def receive(self, timeout_s: float) -> bytes | None:
-        """The next frame of the forwarder; None if there is none in time."""
+        """Return the next frame of the forwarder; None if there is none in time."""
 
     def close(self) -> None:
-        """Nothing is sent or received any more."""
+        """Stop sending and receiving."""
 
 
 class PacketTransport:
@@ -57,12 +57,12 @@ class PacketTransport:
         return self._socket.fileno()
 
     def send(self, frame: bytes) -> None:
-        """Send it. A full queue loses it: it will be sent again. An interface that is down is the same."""
+        """Send a frame. It is lost if the queue is full or the interface is down, and sent again later."""
         with contextlib.suppress(OSError):
             self._socket.send(frame)
 
     def receive(self, timeout_s: float) -> bytes | None:
-        """The next frame, or None."""
+        """Return the next frame, or None."""
         self._socket.settimeout(max(timeout_s, 0))
         try:
             return self._socket.recv(_FRAME_BYTES_MAX)

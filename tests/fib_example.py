@@ -21,9 +21,10 @@ from planed_rig import CPU, PATIENCE_S, until
 
 import planebench
 from planebench.host import procfs
+from planebench.host.planed_program import find_planed
 from planebench.host.process import Process, Supervisor
 from planebench.model.errors import StartError
-from planebench.planed import PlanedClient, find_planed
+from planebench.planed.client import PlanedClient
 
 EXAMPLE = Path(__file__).resolve().parents[1] / "docs" / "examples" / "fib-agent"
 NAMES = ("peer", "other", "vnf", "switch", "host")

@@ -18,10 +18,10 @@ import psutil
 from planed_rig import CPU, CPUS, MEMORY, OTHER_CPU, PATIENCE_S, Document, Planed, load, stream, task, vhost, virtio
 from typed_document import typed
 
+from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor
 from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
 from planebench.model.option import Value
-from planebench.planed import find_planed
 from planebench.switches.base import Adapter, RunningSwitch, SwitchPort, SwitchRequest
 
 RING = 256

@@ -14,9 +14,10 @@ from typing import Any
 
 from planebench.host import procfs
 from planebench.host.deadlines import stretched
+from planebench.host.planed_program import find_planed
 from planebench.host.process import Process, Supervisor
 from planebench.model.errors import StartError
-from planebench.planed import PlanedClient, RpcError, find_planed
+from planebench.planed.client import PlanedClient, RpcError
 
 CPUS = sorted(os.sched_getaffinity(0))
 CPU, OTHER_CPU = CPUS[0], CPUS[-1]

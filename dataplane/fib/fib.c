@@ -3,6 +3,7 @@
 #include "fib/fib.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "fib/fib_state.h"
@@ -18,6 +19,10 @@ static int table_create(struct fib *fib, const struct fib_config *config, unsign
 	};
 	int rc = table.entries ? cuckoo_create(&table, &fib->tables[family]) : 0;
 
+	if (rc == -ENOMEM)
+		LOG_ERROR("fib: no memory for a table of %" PRIu64 " entries: %" PRIu64 " MB on pages \"%s\"",
+		          table.entries, cuckoo_bytes(table.width, table.entries) >> 20,
+		          hugepages_name(table.pages));
 	atomic_init(&fib->found_in[family], fib->tables[family]);
 	return rc;
 }

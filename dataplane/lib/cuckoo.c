@@ -63,9 +63,6 @@ int cuckoo_create(const struct cuckoo_config *config, struct cuckoo **out)
 	cuckoo_set_seed(table, config->seed);
 	if (hugepages_map(&table->memory, table->bucket_count * sizeof(struct cuckoo_bucket),
 	                  config->pages)) {
-		LOG_ERROR("no memory for a table of %" PRIu64 " entries: %" PRIu64 " MB on pages \"%s\"",
-		          config->entries, cuckoo_bytes(config->width, config->entries) >> 20,
-		          hugepages_name(config->pages));
 		free(table);
 		return -ENOMEM;
 	}

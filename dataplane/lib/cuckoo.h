@@ -59,8 +59,7 @@ struct cuckoo_stats {
 	enum pages pages;      // that it got
 };
 
-// Returns 0 and *out, or -ENOMEM, -EINVAL (entries 0, or more than CUCKOO_ENTRIES_MAX) after logging one
-// line.
+// Returns 0 and *out, or -ENOMEM, or -EINVAL (entries 0, or more than CUCKOO_ENTRIES_MAX) after logging one line.
 int cuckoo_create(const struct cuckoo_config *config, struct cuckoo **out);
 void cuckoo_destroy(struct cuckoo *table); // NULL is nothing
 

@@ -42,11 +42,6 @@ enum packet_fault {
 	PACKET_FINE = PACKET_FAULTS,
 };
 
-#define PACKET_DROPS                                                                                         \
-	[PACKET_RUNT] = "runt", [PACKET_TAGS] = "tags", [PACKET_NOT_IP] = "not_ip",                          \
-	[PACKET_VERSION] = "version", [PACKET_HEADER_LENGTH] = "header_length", [PACKET_LENGTH] = "length",  \
-	[PACKET_CHECKSUM] = "checksum", [PACKET_EXTENSIONS] = "extensions", [PACKET_TRUNCATED] = "truncated"
-
 enum { PACKET_EXTENSIONS_MAX = 8 };
 
 struct packet {

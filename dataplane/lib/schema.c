@@ -35,13 +35,13 @@ static int fail(const struct context *context, const char *key, const json_t *va
 }
 
 static int store_name(const struct context *context, const struct field *field, const json_t *value,
-                      char *out, size_t size)
+                      char *out)
 {
 	const char *text = json_string_value(value);
 	char expected[80];
 
-	snprintf(expected, sizeof(expected), "expected 1 to %zu characters of a-z 0-9 _ -", size - 1);
-	if (text == NULL || *text == '\0' || strlen(text) >= size ||
+	snprintf(expected, sizeof(expected), "expected 1 to %zu characters of a-z 0-9 _ -", field->size - 1);
+	if (text == NULL || *text == '\0' || strlen(text) >= field->size ||
 	    json_string_length(value) != strlen(text) ||
 	    strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_-") != strlen(text))
 		return fail(context, field->key, value, expected);
@@ -149,48 +149,38 @@ static int store_ipv4(const struct context *context, const struct field *field, 
 	return 0;
 }
 
-static int store_names(const struct context *context, const struct field *field, const json_t *value,
-                       char *base)
-{
-	size_t count = json_array_size(value), item_size = field->size / (size_t)field->max;
-	char expected[80];
-
-	snprintf(expected, sizeof(expected), "expected an array of %.0f to %.0f names", field->min,
-	         field->max);
-	if (!json_is_array(value) || count < (size_t)field->min || count > (size_t)field->max)
-		return fail(context, field->key, value, expected);
-	for (size_t i = 0; i < count; i++) {
-		int rc = store_name(context, field, json_array_get(value, i),
-		                    base + field->offset + i * item_size, item_size);
-		if (rc)
-			return rc;
-	}
-	*(unsigned *)(base + field->count_offset) = (unsigned)count;
-	return 0;
-}
-
-static int store_macs(const struct context *context, const struct field *field, const json_t *value,
-                      uint8_t *out)
-{
-	if (!json_is_array(value) || json_array_size(value) != (size_t)field->max)
-		return fail(context, field->key, value,
-		            "expected an array of MAC addresses, one for each port");
-	for (size_t i = 0; i < json_array_size(value); i++) {
-		int rc = store_mac(context, field, json_array_get(value, i), out + i * 6);
-		if (rc)
-			return rc;
-	}
-	return 0;
-}
-
 static int store_object(const struct context *context, const struct field *field, const json_t *value,
                         void *out)
 {
-	char where[64];
+	char where[80];
 
 	snprintf(where, sizeof(where), "%s.%s", context->where, field->key);
 	return field->decode ? field->decode(value, out, where, context->error)
 	                     : schema_decode(value, field->fields, out, where, context->error);
+}
+
+static int store(const struct context *context, const struct field *field, const json_t *value, char *base);
+
+static int store_array(const struct context *context, const struct field *field, const json_t *value,
+                       char *base)
+{
+	size_t count = json_array_size(value);
+	struct field item = *field;
+	char key[56];
+
+	if (!json_is_array(value) || count < (size_t)field->min || count > (size_t)field->max)
+		return config_error(context->error, "%s.%s: expected an array of %.0f to %.0f items",
+		                    context->where, field->key, field->min, field->max);
+	item.key = key;
+	item.type = field->item;
+	item.size = field->size / (size_t)field->max;
+	for (size_t i = 0; i < count; i++, item.offset += item.size) {
+		snprintf(key, sizeof(key), "%.30s[%zu]", field->key, i);
+		if (store(context, &item, json_array_get(value, i), base))
+			return -EINVAL;
+	}
+	*(unsigned *)(base + field->count_offset) = (unsigned)count;
+	return 0;
 }
 
 static int store(const struct context *context, const struct field *field, const json_t *value, char *base)
@@ -201,7 +191,7 @@ static int store(const struct context *context, const struct field *field, const
 	case FIELD_STRING:
 		return store_string(context, field, value, out);
 	case FIELD_NAME:
-		return store_name(context, field, value, out, field->size);
+		return store_name(context, field, value, out);
 	case FIELD_UINT:
 	case FIELD_INT:
 		return store_integer(context, field, value, out);
@@ -218,10 +208,8 @@ static int store(const struct context *context, const struct field *field, const
 		return store_mac(context, field, value, out);
 	case FIELD_IPV4:
 		return store_ipv4(context, field, value, out);
-	case FIELD_NAMES:
-		return store_names(context, field, value, base);
-	case FIELD_MACS:
-		return store_macs(context, field, value, out);
+	case FIELD_ARRAY:
+		return store_array(context, field, value, base);
 	case FIELD_OBJECT:
 	case FIELD_CUSTOM:
 		return store_object(context, field, value, out);

@@ -20,8 +20,7 @@ enum field_type {
 	FIELD_CHOICE, // enum (int): index into choices
 	FIELD_MAC,    // uint8_t[6]
 	FIELD_IPV4,   // uint32_t, host byte order
-	FIELD_NAMES,  // array of names: char[max][size], count at count_offset
-	FIELD_MACS,   // array of MAC addresses: uint8_t[max][6], exactly max of them
+	FIELD_ARRAY, // array of at most max items, each as the type item says; their count goes to count_offset
 	FIELD_OBJECT, // struct with a table of its own: fields
 	FIELD_CUSTOM, // by a function of its own: decode
 	FIELD_ANY,    // left to the caller
@@ -32,8 +31,9 @@ struct field {
 	enum field_type type;
 	size_t offset, size;
 	bool required;
-	double min, max; // numbers: valid range; arrays: number of items
-	size_t count_offset;
+	double min, max;            // numbers: valid range; arrays: number of items
+	enum field_type item;       // of an array
+	size_t count_offset;        // of an unsigned
 	const char *const *choices; // NULL-terminated
 	const struct field *fields; // offsets in the inner struct
 
@@ -43,6 +43,19 @@ struct field {
 
 #define FIELD(type_, struct_, member_)                                                                       \
 	.type = (type_), .offset = offsetof(struct_, member_), .size = sizeof(((struct_ *)0)->member_)
+
+// The same with the key, and what a type needs besides.
+#define UINT_FIELD(key_, struct_, member_, min_, max_)                                                       \
+	.key = (key_), FIELD(FIELD_UINT, struct_, member_), .min = (min_), .max = (max_)
+#define REAL_FIELD(key_, struct_, member_, min_, max_)                                                       \
+	.key = (key_), FIELD(FIELD_REAL, struct_, member_), .min = (min_), .max = (max_)
+#define CHOICE_FIELD(key_, struct_, member_, choices_)                                                       \
+	.key = (key_), FIELD(FIELD_CHOICE, struct_, member_), .choices = (choices_)
+#define CUSTOM_FIELD(key_, struct_, member_, decode_)                                                        \
+	.key = (key_), FIELD(FIELD_CUSTOM, struct_, member_), .decode = (decode_)
+#define ARRAY_FIELD(key_, item_, struct_, member_, count_, min_, max_)                                       \
+	.key = (key_), FIELD(FIELD_ARRAY, struct_, member_), .item = (item_), .min = (min_), .max = (max_),  \
+	.count_offset = offsetof(struct_, count_)
 
 // Decode object by fields[] (ends with a NULL key) into out; keys that are absent leave out as it is. where
 // names the object in messages ("ports[2]", 47 characters at most). Returns 0, or -EINVAL with a sentence in

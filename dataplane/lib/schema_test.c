@@ -20,7 +20,7 @@ struct sample {
 	bool flag;
 	uint8_t mac[6], macs[2][6];
 	uint32_t ip;
-	unsigned name_count;
+	unsigned name_count, mac_count;
 	char names[3][5];
 	struct inner {
 		uint16_t few;
@@ -44,12 +44,8 @@ static const struct field fields[] = {
         {.key = "colour", FIELD(FIELD_CHOICE, struct sample, colour), .choices = colours},
         {.key = "mac", FIELD(FIELD_MAC, struct sample, mac)},
         {.key = "ip", FIELD(FIELD_IPV4, struct sample, ip)},
-        {.key = "macs", FIELD(FIELD_MACS, struct sample, macs), .max = 2},
-        {.key = "names",
-         FIELD(FIELD_NAMES, struct sample, names),
-         .min = 1,
-         .max = 3,
-         .count_offset = offsetof(struct sample, name_count)},
+        {ARRAY_FIELD("macs", FIELD_MAC, struct sample, macs, mac_count, 2, 2)},
+        {ARRAY_FIELD("names", FIELD_NAME, struct sample, names, name_count, 1, 3)},
         {.key = "inner", FIELD(FIELD_OBJECT, struct sample, inner), .fields = inner_fields},
         {.key = "any", .type = FIELD_ANY},
         {0},
@@ -160,15 +156,16 @@ static void every_type_refuses_what_it_is_not(void **state)
 	        {"{\"ip\": \"198.18.0.256\"}", "expected an IPv4 address"},
 	        {"{\"ip\": \"::1\"}", "expected an IPv4 address"},
 	        {"{\"ip\": 1}", "expected an IPv4 address"},
-	        {"{\"macs\": [\"02:00:00:00:00:01\"]}", "an array of MAC addresses, one for each port"},
-	        {"{\"macs\": \"02:00:00:00:00:01\"}", "an array of MAC addresses"},
-	        {"{\"macs\": [\"02:00:00:00:00:01\", 7]}", "place.macs: 7 is not valid"},
-	        {"{\"names\": []}", "expected an array of 1 to 3 names"},
-	        {"{\"names\": [\"a\", \"b\", \"c\", \"d\"]}", "expected an array of 1 to 3 names"},
-	        {"{\"names\": \"a\"}", "expected an array of 1 to 3 names"},
-	        {"{\"names\": {\"a\": 1}}", "expected an array of 1 to 3 names"},
-	        {"{\"names\": [\"a\", \"abcde\"]}", "place.names: \"abcde\" is not valid"},
-	        {"{\"names\": [\"a\", 1]}", "place.names: 1 is not valid"},
+	        {"{\"macs\": [\"02:00:00:00:00:01\"]}", "place.macs: expected an array of 2 to 2 items"},
+	        {"{\"macs\": \"02:00:00:00:00:01\"}", "expected an array of 2 to 2 items"},
+	        {"{\"macs\": [\"02:00:00:00:00:01\", 7]}",
+	         "place.macs[1]: 7 is not valid: expected a MAC address"},
+	        {"{\"names\": []}", "expected an array of 1 to 3 items"},
+	        {"{\"names\": [\"a\", \"b\", \"c\", \"d\"]}", "expected an array of 1 to 3 items"},
+	        {"{\"names\": \"a\"}", "expected an array of 1 to 3 items"},
+	        {"{\"names\": {\"a\": 1}}", "expected an array of 1 to 3 items"},
+	        {"{\"names\": [\"a\", \"abcde\"]}", "place.names[1]: \"abcde\" is not valid"},
+	        {"{\"names\": [\"a\", 1]}", "place.names[1]: 1 is not valid"},
 	        {"[]", "place: expected an object"},
 	        {"null", "place: expected an object"},
 	        {"\"x\"", "place: expected an object"},

@@ -5,13 +5,16 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <linux/virtio_net.h>
 #include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_eth_vhost.h>
+#include <rte_errno.h>
 #include <rte_ether.h>
+#include <rte_mempool.h>
 #include <rte_vhost.h>
 
 #include "lib/log.h"
@@ -242,11 +245,158 @@ static void ethdev_counters(const struct port *port, struct port_counters *out)
 		read_queues(port, &stats, out);
 }
 
-static void ethdev_reclaim(const struct port *port)
+// --- Buffers to be filled --------------------------------------------------------------------------------
+
+// A queue lends mbufs of a pool of its own, which nobody else fills: what is behind the bytes that the sender writes each
+// time stays there. Who receives them in this process may rewrite these bytes only.
+struct lender {
+	struct rte_mempool *pool;
+	port_filler *fill;
+	struct rte_mbuf *pkts[RING_BATCH_MAX]; // reserved in this poll
+};
+
+struct lenders {
+	unsigned count;
+	struct lender *queues[CONFIG_QUEUES_MAX];
+};
+
+enum {
+	POOL_CACHE = 256, // what the worker reuses while the frames are hot in its caches
+	POOL_MIN = 1024,
+};
+
+// Pools that were given up while a device's ring or another task still had mbufs of them: they are freed later.
+static struct retired {
+	struct retired *next;
+	struct rte_mempool *pool;
+} * retired_pools;
+
+static void reap(void)
 {
-	for (uint16_t i = 0; i < port->config.queues; i++)
-		rte_eth_tx_done_cleanup(port->port_id, i, 0);
+	for (struct retired **at = &retired_pools; *at;) {
+		struct retired *r = *at;
+
+		if (!rte_mempool_full(r->pool)) {
+			at = &r->next;
+			continue;
+		}
+		*at = r->next;
+		rte_mempool_free(r->pool);
+		free(r);
+	}
 }
+
+static void retire(struct rte_mempool *pool)
+{
+	struct retired *r = malloc(sizeof(*r));
+
+	if (r) { // without memory the pool leaks, which is better than a device that reads what was freed
+		*r = (struct retired){.next = retired_pools, .pool = pool};
+		retired_pools = r;
+	}
+	reap();
+}
+
+static void fill_mbuf(struct rte_mempool *pool, void *lender, void *object, unsigned index)
+{
+	struct rte_mbuf *m = object;
+
+	((struct lender *)lender)
+	        ->fill((uint8_t *)m->buf_addr + RTE_PKTMBUF_HEADROOM, m->buf_len - RTE_PKTMBUF_HEADROOM);
+}
+
+// So large that the device's ring cannot empty it.
+static struct rte_mempool *pool_create(const struct port *port)
+{
+	static unsigned created; // makes the name: pools may outlive their port, and its name may be too long
+	unsigned count = 2 * port->config.ring_size + 2 * POOL_CACHE + 2 * RING_BATCH_MAX;
+	char name[RTE_MEMPOOL_NAMESIZE];
+
+	reap();
+	snprintf(name, sizeof(name), "lent-%u", created++);
+	return rte_pktmbuf_pool_create(name, RTE_MAX(count, (unsigned)POOL_MIN), POOL_CACHE, 0,
+	                               rte_pktmbuf_data_room_size(port->rx_pool), SOCKET_ID_ANY);
+}
+
+static int ethdev_lend(struct port *port, uint16_t queue, port_filler *fill)
+{
+	struct lenders *lenders = port->own ? port->own : calloc(1, sizeof(*lenders));
+	struct lender *lender = calloc(1, sizeof(*lender));
+
+	if (lender)
+		lender->pool = pool_create(port);
+	if (!lenders || !lender || !lender->pool) {
+		LOG_ERROR("port %s: no memory for a packet pool: %s; raise memory.size_mb", port->config.name,
+		          rte_strerror(rte_errno));
+		free(lender);
+		if (lenders != port->own)
+			free(lenders);
+		return -ENOMEM;
+	}
+	lender->fill = fill;
+	rte_mempool_obj_iter(lender->pool, fill_mbuf, lender);
+	lenders->queues[queue] = lender;
+	lenders->count++;
+	port->own = lenders;
+	return 1;
+}
+
+static void ethdev_take_back(struct port *port, uint16_t queue)
+{
+	struct lenders *lenders = port->own;
+	struct lender *lender = lenders->queues[queue];
+
+	if (!rte_mempool_full(lender->pool))
+		rte_eth_tx_done_cleanup(port->port_id, queue, 0); // not every device can
+	retire(lender->pool);
+	free(lender);
+	lenders->queues[queue] = NULL;
+	if (--lenders->count == 0) {
+		free(lenders);
+		port->own = NULL;
+	}
+}
+
+// One at a time, when the pool has less than the whole bulk.
+static __attribute__((noinline, cold)) unsigned alloc_rest(struct lender *lender, unsigned n)
+{
+	unsigned got = 0;
+
+	while (got < n && rte_mempool_get(lender->pool, (void **)&lender->pkts[got]) == 0)
+		got++;
+	return got;
+}
+
+static unsigned ethdev_reserve(const struct port *port, uint16_t queue, const uint16_t *lengths,
+                               uint8_t **data, unsigned n)
+{
+	struct lender *lender = ((struct lenders *)port->own)->queues[queue];
+
+	if (unlikely(rte_mempool_get_bulk(lender->pool, (void **)lender->pkts, n) != 0))
+		n = alloc_rest(lender, n);
+	for (unsigned i = 0; i < n; i++) {
+		struct rte_mbuf *m = lender->pkts[i];
+
+		rte_pktmbuf_reset(m);
+		rte_mbuf_refcnt_set(m, 1);
+		m->data_len = lengths[i];
+		m->pkt_len = lengths[i];
+		data[i] = rte_pktmbuf_mtod(m, uint8_t *);
+	}
+	return n;
+}
+
+static unsigned ethdev_publish(const struct port *port, uint16_t queue, unsigned n)
+{
+	struct lender *lender = ((struct lenders *)port->own)->queues[queue];
+	unsigned sent = rte_eth_tx_burst(port->port_id, queue, lender->pkts, (uint16_t)n);
+
+	if (unlikely(sent < n))
+		rte_pktmbuf_free_bulk(&lender->pkts[sent], n - sent);
+	return sent;
+}
+
+// --- Kinds -----------------------------------------------------------------------------------------------
 
 // The library speaks for itself: its connection may go at any time, and then says nothing.
 static bool net_vhost_negotiated(const struct port *port, struct negotiated *out)
@@ -265,10 +415,11 @@ static bool net_vhost_negotiated(const struct port *port, struct negotiated *out
 	return true;
 }
 
-// What all have in common. Packets do not come by here: port_receive() and port_send() call the device.
+// What all have in common. Packets do not come by here: port_peek() and port_pass() call the device.
 #define ETHDEV_OPS                                                                                           \
 	.close = ethdev_close, .link_up = ethdev_link_up, .driver = ethdev_driver, .mac = ethdev_mac,        \
-	.counters = ethdev_counters, .reclaim = ethdev_reclaim
+	.counters = ethdev_counters, .lend = ethdev_lend, .take_back = ethdev_take_back,                     \
+	.reserve = ethdev_reserve, .publish = ethdev_publish
 
 const struct port_ops ethdev_port_ops = {
         .kind = "ethdev", .is_default = true, .has_device = true, .open = ethdev_open, ETHDEV_OPS};

@@ -135,8 +135,52 @@ bool port_negotiated(const struct port *port, struct negotiated *out)
 	return port->ops->negotiated && port->ops->negotiated(port, out);
 }
 
-void port_reclaim(const struct port *port)
+// --- Frames in mbufs -------------------------------------------------------------------------------------
+
+static uint16_t send_mbufs(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
 {
-	if (port->ops->reclaim)
-		port->ops->reclaim(port);
+	if (port->port_id != RTE_MAX_ETHPORTS)
+		return rte_eth_tx_burst(port->port_id, queue, pkts, n);
+	return port->ops->tx(port, queue, pkts, n);
+}
+
+// Frames with many segments need several goes.
+static unsigned copy_out(const struct port *to, uint16_t queue, struct rte_mbuf *const *pkts, unsigned n)
+{
+	struct ring_piece pieces[RING_PIECES_MAX];
+	struct frame frames[RING_BATCH_MAX];
+	unsigned sent = 0, count, taken;
+
+	do {
+		count = frames_describe(&pkts[sent], n - sent, frames, pieces);
+		taken = count ? to->ops->deliver(to, queue, frames, count) : 0;
+		sent += taken;
+	} while (sent < n && taken == count && count);
+	return sent;
+}
+
+unsigned port_pass_mbufs(const struct port *to, uint16_t queue, struct view *view)
+{
+	unsigned sent = to->ops->deliver ? copy_out(to, queue, view->pkts, view->count)
+	                                 : send_mbufs(to, queue, view->pkts, (uint16_t)view->count);
+	unsigned kept = to->ops->deliver ? 0 : sent; // by the port
+
+	rte_pktmbuf_free_bulk(&view->pkts[kept], view->count - kept);
+	view->held = 0;
+	return sent;
+}
+
+unsigned port_deliver_mbufs(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n)
+{
+	struct rte_mbuf *pkts[RING_BATCH_MAX];
+	uint64_t no_mbuf = 0;
+	uint16_t filled, sent;
+
+	if (unlikely(rte_pktmbuf_alloc_bulk(port->rx_pool, pkts, n) != 0))
+		return 0;
+	filled = frames_fill(port->rx_pool, pkts, frames, n, &no_mbuf);
+	sent = send_mbufs(port, queue, pkts, filled);
+	if (unlikely(sent < filled))
+		rte_pktmbuf_free_bulk(&pkts[sent], filled - sent);
+	return sent;
 }

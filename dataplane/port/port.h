@@ -34,7 +34,7 @@ struct config_port {
 struct port_counters {
 	uint64_t rx_packets, tx_packets, rx_missed, rx_errors, tx_errors, rx_nombuf;
 	uint64_t broken_rings; // stopped, because the other end broke a rule
-	struct {
+	struct port_queue_counters {
 		uint64_t rx_packets, tx_packets;
 		uint64_t tx_full; // frames offered to the queue that it did not take; 0 where nobody knows
 	} queues[CONFIG_QUEUES_MAX];
@@ -66,8 +66,11 @@ struct port_hop {
 	uint16_t received, dropped;
 };
 
-// A kind of port. The functions are documented at port_receive() and so on, which call them. A kind that moves frames
-// in place has peek, release, deliver, pass and warm; reserve, publish and flush go together.
+// A kind of port. A kind whose frames are in mbufs has rx and tx; one whose frames lie in rings has peek, release and
+// deliver. Tasks see no difference: they call port_peek() and so on, where these functions are documented.
+// Writes what a sender never changes to a buffer, once.
+typedef void port_filler(uint8_t *data, uint32_t room);
+
 struct port_ops {
 	const char *kind;    // the value of the key "kind" in a document
 	const char *backend; // of "backend"; NULL: the kind has no such key
@@ -75,28 +78,34 @@ struct port_ops {
 	bool has_device;     // needs the key "device", not "path"
 	bool takes_mac;      // may have the key "mac"
 	bool listens;        // on its path: no two ports have the same
-	bool view_writable;  // the task may change the frames that the port lends
+	bool view_writable;  // in rings: a task may change the frames where they lie; else rx copies them
 
 	int (*open)(struct port *port); // port has its config and pool; on failure close() is not called
 	void (*close)(struct port *port);
 
+	// Up to n packets, which are the caller's; those that were sent are the port's.
 	uint16_t (*rx)(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
 	uint16_t (*tx)(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n);
 
 	unsigned (*peek)(const struct port *port, uint16_t queue, struct view *view, unsigned n);
 	void (*release)(const struct port *port, uint16_t queue, struct view *view);
 	unsigned (*deliver)(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n);
-	unsigned (*pass)(const struct port *from, const struct port *to, uint16_t queue, struct view *view);
-	void (*warm)(const struct port *port, uint16_t queue);
-	unsigned (*reserve)(const struct port *port, uint16_t queue, struct frame *frames, unsigned n);
-	void (*publish)(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n);
+	unsigned (*pass)(const struct port *from, const struct port *to, uint16_t queue,
+	                 struct view *view);                    // or NULL: deliver
+	void (*warm)(const struct port *port, uint16_t queue);  // or NULL
 	void (*flush)(const struct port *port, uint16_t queue); // or NULL: nothing is ever owed
+
+	// Buffers to be filled: all, or none but for lend and take_back, which may be NULL by themselves.
+	int (*lend)(struct port *port, uint16_t queue, port_filler *fill);
+	void (*take_back)(struct port *port, uint16_t queue);
+	unsigned (*reserve)(const struct port *port, uint16_t queue, const uint16_t *lengths, uint8_t **data,
+	                    unsigned n);
+	unsigned (*publish)(const struct port *port, uint16_t queue, unsigned n);
 
 	// Between two ports of this kind, or NULL: see port_hop_of().
 	struct port_hop (*hop)(const struct port *from, const struct port *to, uint16_t queue, uint16_t n);
 
 	void (*flush_all)(const struct port *port); // or NULL: see port_flush_all()
-	void (*reclaim)(const struct port *port);   // or NULL: see port_reclaim()
 	bool (*link_up)(const struct port *port);
 	const char *(*driver)(const struct port *port);
 	int (*mac)(const struct port *port, struct rte_ether_addr *mac); // or NULL: port->mac
@@ -116,115 +125,137 @@ struct port {
 	bool hotplugged;
 };
 
-// Packets in mbufs: every port, whatever is behind it. queue: of the port's queue pairs, 0 .. queues - 1. An ethdev is
-// called directly: its burst functions are a call of their own already.
+// One poll of a task: peek; read, or write after port_peek_writable(); pass the view, or views of parts of it, or
+// deliver frames; release. queue: of the port's queue pairs, 0 .. queues - 1. n: at most RING_BATCH_MAX.
+//
+// Between two ports of DPDK frames stay in their mbufs, and between two of our virtio driver in their buffers; else they
+// are copied once. An ethdev is called directly: its burst functions are a call of their own already.
 
-// Receive up to n packets; the caller owns them.
-static inline uint16_t port_receive(const struct port *port, uint16_t queue, struct rte_mbuf **pkts,
-                                    uint16_t n)
+static inline unsigned view_received(struct view *view, unsigned n)
 {
-	if (port->port_id != RTE_MAX_ETHPORTS)
-		return rte_eth_rx_burst(port->port_id, queue, pkts, n);
-	return port->ops->rx(port, queue, pkts, n);
+	view->held = (int)n;
+	return view->count = n;
 }
 
-// Send n packets; returns how many the port accepted and now owns. The caller keeps the others.
-static inline uint16_t port_send(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)
-{
-	if (port->port_id != RTE_MAX_ETHPORTS)
-		return rte_eth_tx_burst(port->port_id, queue, pkts, n);
-	return port->ops->tx(port, queue, pkts, n);
-}
-
-// Send n packets, free and return the count of those the port did not accept.
-static inline uint16_t port_send_drop(const struct port *port, uint16_t queue, struct rte_mbuf **pkts,
-                                      uint16_t n)
-{
-	uint16_t sent = port_send(port, queue, pkts, n);
-
-	if (sent < n)
-		rte_pktmbuf_free_bulk(&pkts[sent], n - sent);
-	return n - sent;
-}
-
-// Frames in place: ports whose kind has peek() only. One poll: peek; read, or write where that is allowed;
-// deliver or pass on; release.
-
-static inline bool port_in_place(const struct port *port)
-{
-	return port->ops->peek != NULL;
-}
-
-// Whether the task may change the frames that the port lends: they are in our memory, not a guest's.
-static inline bool port_view_writable(const struct port *port)
-{
-	return port->ops->view_writable;
-}
-
-// Lend up to n (at most RING_BATCH_MAX) frames that have arrived. Returns view->count; if it is not 0, the
-// same poll must end with port_release().
+// Lend up to n frames that have arrived. Returns view->count; if it is not 0, the same poll must end with
+// port_release().
 static inline unsigned port_peek(const struct port *port, uint16_t queue, struct view *view, unsigned n)
 {
-	return port->ops->peek(port, queue, view, n);
+	if (port->port_id != RTE_MAX_ETHPORTS)
+		return view_received(view, rte_eth_rx_burst(port->port_id, queue, view->pkts, (uint16_t)n));
+	if (port->ops->peek)
+		return port->ops->peek(port, queue, view, n);
+	return view_received(view, port->ops->rx(port, queue, view->pkts, (uint16_t)n));
+}
+
+// The same, to be changed by the task: in its memory, not a guest's.
+static inline unsigned port_peek_writable(const struct port *port, uint16_t queue, struct view *view,
+                                          unsigned n)
+{
+	if (port->port_id != RTE_MAX_ETHPORTS || port->ops->view_writable)
+		return port_peek(port, queue, view, n);
+	return view_received(view, port->ops->rx(port, queue, view->pkts, (uint16_t)n));
 }
 
 // Give all of a view back, whatever the task left in it.
 static inline void port_release(const struct port *port, uint16_t queue, struct view *view)
 {
-	port->ops->release(port, queue, view);
+	if (view->held > 0)
+		rte_pktmbuf_free_bulk(view->pkts, (unsigned)view->held);
+	else if (!view_in_mbufs(view))
+		port->ops->release(port, queue, view);
 }
 
-// Copy n (at most RING_BATCH_MAX) frames out of the port, in order. Returns how many it took: a frame that
-// can never fit is taken, and counted.
+// port_pass() of mbufs to anything but an ethdev, and port_deliver() to a port whose frames are in mbufs.
+unsigned port_pass_mbufs(const struct port *to, uint16_t queue, struct view *view);
+unsigned port_deliver_mbufs(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n);
+
+// Copy n frames out of the port, in order. Returns how many it took: a frame that can never fit is taken, and counted.
 static inline unsigned port_deliver(const struct port *port, uint16_t queue, const struct frame *frames,
                                     unsigned n)
 {
-	return port->ops->deliver(port, queue, frames, n);
+	if (port->ops->deliver)
+		return port->ops->deliver(port, queue, frames, n);
+	return port_deliver_mbufs(port, queue, frames, n);
 }
 
-// Whether the port lends buffers of its own to be filled: no copy at all. They belong to the task that sends
-// on this queue: what it wrote behind a frame's head is still there the next time round.
-static inline bool port_lends_room(const struct port *port)
+// Hand the frames of a view of from on to another port, in order: as they are where both are of one kind that can, else
+// by one copy. Returns how many it took. The view, if it is not a part, must still be released; its frames are gone. The
+// task receives from this queue of to as well: these polls call a guest that could not be seen to sleep.
+static inline unsigned port_pass(const struct port *from, const struct port *to, uint16_t queue,
+                                 struct view *view)
+{
+	unsigned sent;
+
+	if (!view_in_mbufs(view))
+		return to->ops->pass ? to->ops->pass(from, to, queue, view)
+		                     : port_deliver(to, queue, view->frames, view->count);
+	if (to->port_id == RTE_MAX_ETHPORTS)
+		return port_pass_mbufs(to, queue, view);
+	sent = rte_eth_tx_burst(to->port_id, queue, view->pkts, (uint16_t)view->count);
+	if (unlikely(sent < view->count))
+		rte_pktmbuf_free_bulk(&view->pkts[sent], view->count - sent);
+	view->held = 0;
+	return sent;
+}
+
+// The same of frames that may go to other ports, too.
+static inline unsigned port_pass_shared(const struct port *from, const struct port *to, uint16_t queue,
+                                        struct view *view)
+{
+	return view_in_mbufs(view) ? port_pass(from, to, queue, view)
+	                           : port_deliver(to, queue, view->frames, view->count);
+}
+
+// Whether the port lends buffers of its own to be filled: no copy at all.
+static inline bool port_lends(const struct port *port)
 {
 	return port->ops->reserve != NULL;
 }
 
-// Lend up to n (at most RING_BATCH_MAX) empty buffers: frames[i].at says where, frames[i].length how much
-// room. Returns how many. Nothing needs to be given back: what is not published is lent again.
-static inline unsigned port_reserve(const struct port *port, uint16_t queue, struct frame *frames, unsigned n)
+// A task is going to send on this queue in buffers that the port lends. They belong to it until port_take_back(): what
+// it wrote behind the bytes that it writes each time is still there the next time round. Returns 1 if fill was called
+// for every buffer that there is, 0 if they come and go, and the task must fill those that it has not seen; or -errno
+// after logging one line. Control thread, both.
+static inline int port_lend(struct port *port, uint16_t queue, port_filler *fill)
 {
-	return port->ops->reserve(port, queue, frames, n);
+	return port->ops->lend ? port->ops->lend(port, queue, fill) : 0;
 }
 
-// Send the first n of the reserved buffers, frames[i].length bytes of each.
-static inline void port_publish(const struct port *port, uint16_t queue, const struct frame *frames,
-                                unsigned n)
+static inline void port_take_back(struct port *port, uint16_t queue)
 {
-	port->ops->publish(port, queue, frames, n);
+	if (port->ops->take_back)
+		port->ops->take_back(port, queue);
+}
+
+// Lend up to n buffers for frames of these lengths, each as large as the room of an mbuf of the process: data[i] says
+// where. Returns how many. Nothing needs to be given back: what is not published is lent again.
+static inline unsigned port_reserve(const struct port *port, uint16_t queue, const uint16_t *lengths,
+                                    uint8_t **data, unsigned n)
+{
+	return port->ops->reserve(port, queue, lengths, data, n);
+}
+
+// Send the n buffers that were reserved. Returns how many the port took.
+static inline unsigned port_publish(const struct port *port, uint16_t queue, unsigned n)
+{
+	return port->ops->publish(port, queue, n);
 }
 
 // Nothing was sent in this poll: have in this core's cache what the next frame out of the port will need, so
-// that a frame after a long silence is as fast as one of many. For ports in place; for the task that sends.
+// that a frame after a long silence is as fast as one of many. For the task that sends.
 static inline void port_warm(const struct port *port, uint16_t queue)
 {
-	port->ops->warm(port, queue);
+	if (port->ops->warm)
+		port->ops->warm(port, queue);
 }
 
 // The sender of this queue stops for long: wake the other end if it still has to be. The worker that sends, or the
-// control thread while it is parked. Vhost ports owe nothing: deliver and send look behind a fence.
+// control thread while it is parked. Vhost ports owe nothing: deliver looks behind a fence.
 static inline void port_flush(const struct port *port, uint16_t queue)
 {
 	if (port->ops->flush)
 		port->ops->flush(port, queue);
-}
-
-// Hand the frames of a view of from on to another port, in order: by exchanging buffers where both are of one kind
-// that can, else by one copy. Returns how many it took; the view must still be released. The task receives from this
-// queue of to as well: these polls call a guest that could not be seen to sleep.
-static inline unsigned port_pass(const struct port *from, const struct port *to, uint16_t queue,
-                                 struct view *view)
-{
-	return to->ops->pass(from, to, queue, view);
 }
 
 // Whether port_hop_of() can move frames between them.
@@ -265,9 +296,6 @@ void port_read_counters(const struct port *port, struct port_counters *counters)
 
 // What both ends have negotiated. Returns false, and zeros, if nobody knows or there is no other end.
 bool port_negotiated(const struct port *port, struct negotiated *out);
-
-// Ask for mbufs back that were sent; not every device can.
-void port_reclaim(const struct port *port);
 
 // --- Kinds -----------------------------------------------------------------------------------------------
 

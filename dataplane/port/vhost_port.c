@@ -91,24 +91,6 @@ static inline void count_sent(struct ring_queue *queue, unsigned offered, unsign
 	note_fault(queue);
 }
 
-static uint16_t send_mbufs(const struct port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
-{
-	struct ring_queue *queue = sink_queue(port, index);
-	uint64_t too_long = 0;
-	uint16_t sent = 0;
-
-	if (gate_enter(&queue->gate)) {
-		sent = frames_send(&queue->ring, pkts, n, &too_long);
-		count_sent(queue, n, sent, too_long);
-		if (sent > too_long)
-			call(queue);
-		gate_leave(&queue->gate);
-	} else {
-		queue->refused += n;
-	}
-	return sent;
-}
-
 static void give_back(struct ring_queue *queue, const struct view *view)
 {
 	view_commit(&queue->ring, view);
@@ -121,6 +103,7 @@ static unsigned peek(const struct port *port, uint16_t index, struct view *view,
 	struct ring_queue *queue = source_queue(port, index);
 
 	view->count = 0;
+	view->held = VIEW_IN_RING;
 	settle_pass(port, index);
 	if (!gate_enter(&queue->gate))
 		return 0;
@@ -278,7 +261,6 @@ const struct port_ops vhost_port_ops = {
         .open = open_port,
         .close = close_port,
         .rx = receive,
-        .tx = send_mbufs,
         .peek = peek,
         .release = release,
         .deliver = deliver_frames,

@@ -83,28 +83,21 @@ static void look_in_vain(const struct port *port, uint16_t index, unsigned empty
 	leave(queue);
 }
 
-// Returns how many frames are in the view; if any, the gate is still ours.
-static inline unsigned look(const struct port *port, uint16_t index, struct view *view, unsigned n,
-                            unsigned *empty)
-{
-	struct ring_queue *queue = source_queue(port, index);
-
-	view->count = *empty = 0;
-	if (!enter(queue))
-		return 0;
-	view->batch.count = driver_ring_peek(&queue->driver, n, view->frames, &view->count, empty);
-	if (view->count == 0)
-		look_in_vain(port, index, *empty);
-	return view->count;
-}
-
+// The gate is ours until the release, if there are frames.
 static unsigned peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
 {
 	struct ring_queue *queue = source_queue(port, index);
 	unsigned empty;
 
-	if (look(port, index, view, n, &empty) == 0)
+	view->count = 0;
+	view->held = VIEW_IN_RING;
+	if (!enter(queue))
 		return 0;
+	view->batch.count = driver_ring_peek(&queue->driver, n, view->frames, &view->count, &empty);
+	if (view->count == 0) {
+		look_in_vain(port, index, empty);
+		return 0;
+	}
 	queue->packets += view->count;
 	queue->none.bad += empty;
 	return view->count;
@@ -116,27 +109,6 @@ static void release(const struct port *port, uint16_t index, struct view *view)
 
 	driver_ring_release(&queue->driver, view->batch.count);
 	leave(queue);
-}
-
-static uint16_t receive(const struct port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
-{
-	struct ring_queue *queue = source_queue(port, index);
-	struct view view;
-	uint16_t received;
-	unsigned empty;
-
-	if (look(port, index, &view, n, &empty) == 0)
-		return 0;
-	if (unlikely(rte_pktmbuf_alloc_bulk(port->rx_pool, pkts, view.count) != 0)) {
-		queue->no_mbuf += view.count; // they stay in the ring and are tried again
-		leave(queue);
-		return 0;
-	}
-	received = frames_fill(port->rx_pool, pkts, view.frames, view.count, &queue->no_mbuf);
-	queue->packets += received;
-	queue->none.bad += empty;
-	release(port, index, &view);
-	return received;
 }
 
 static unsigned deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
@@ -158,30 +130,14 @@ static unsigned deliver_frames(const struct port *port, uint16_t index, const st
 	return taken;
 }
 
-struct device_sink {
-	const struct port *port;
-	uint16_t index;
-};
-
-static unsigned take(void *to, const struct frame *frames, unsigned n)
-{
-	const struct device_sink *sink = to;
-
-	return deliver_frames(sink->port, sink->index, frames, n);
-}
-
-static uint16_t send_mbufs(const struct port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
-{
-	return frames_offer(pkts, n, take, &(struct device_sink){port, index});
-}
-
-static unsigned reserve(const struct port *port, uint16_t index, struct frame *frames, unsigned n)
+static unsigned reserve(const struct port *port, uint16_t index, const uint16_t *lengths, uint8_t **data,
+                        unsigned n)
 {
 	struct ring_queue *queue = sink_queue(port, index);
 	unsigned lent = 0;
 
 	if (enter(queue)) {
-		lent = driver_ring_reserve(&queue->driver, frames, n);
+		lent = driver_ring_reserve(&queue->driver, lengths, data, n);
 		leave(queue);
 	}
 	queue->refused += n - lent;
@@ -223,30 +179,19 @@ static void flush_all(const struct port *port)
 		flush_queue(&own->queues[i]);
 }
 
-// The rings may have begun afresh since these were lent: then they are not the next ones. If they are by
-// chance, they are the right ones.
-static inline bool still_lent(const struct driver_ring *ring, const struct frame *frames)
-{
-	return frames[0].at.piece == &ring->pieces[ring->head & (ring->size - 1u)];
-}
-
-static void publish(const struct port *port, uint16_t index, const struct frame *frames, unsigned n)
+// If the rings have begun afresh since the buffers were lent, the frames are lost.
+static unsigned publish(const struct port *port, uint16_t index, unsigned n)
 {
 	struct ring_queue *queue = sink_queue(port, index);
+	unsigned sent = 0;
 
-	if (n == 0)
-		return;
-	if (unlikely(!gate_enter(&queue->gate))) {
-		queue->lost += n;
-		return;
+	if (likely(gate_enter(&queue->gate))) {
+		sent = driver_ring_publish(&queue->driver, n);
+		leave(queue);
 	}
-	if (likely(still_lent(&queue->driver, frames))) {
-		driver_ring_publish(&queue->driver, frames, n);
-		queue->packets += n;
-	} else {
-		queue->lost += n;
-	}
-	leave(queue);
+	queue->packets += sent;
+	queue->lost += n - sent;
+	return n;
 }
 
 // Buffers may go from one to the other: of one size, and both devices know both.
@@ -507,8 +452,6 @@ const struct port_ops virtio_port_ops = {
         .view_writable = true,
         .open = open_port,
         .close = close_port,
-        .rx = receive,
-        .tx = send_mbufs,
         .peek = peek,
         .release = release,
         .deliver = deliver_frames,

@@ -62,7 +62,7 @@ void driver_ring_init(struct driver_ring *ring, bool receive, uint16_t size, uin
 void driver_ring_reset(struct driver_ring *ring, bool in_order)
 {
 	ring->in_order = in_order;
-	ring->head = ring->used_seen = 0;
+	ring->head = ring->used_seen = ring->lent = 0;
 	ring->unseen = false;
 	ring->fault = DRIVER_OK;
 	ring->used->flags = 0;
@@ -151,19 +151,25 @@ void driver_ring_release(struct driver_ring *ring, unsigned buffers)
 
 // --- Transmit --------------------------------------------------------------------------------------------
 
-unsigned driver_ring_reserve(struct driver_ring *ring, struct frame *frames, unsigned n)
+unsigned driver_ring_reserve(struct driver_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n)
 {
 	n = free_slots(ring, RTE_MIN(n, (unsigned)RING_BATCH_MAX));
-	for (unsigned i = 0; i < n; i++)
-		frames[i] = (struct frame){{&ring->pieces[slot_of(ring, ring->head + i)], 0}, ring->room};
+	for (unsigned i = 0; i < n; i++) {
+		uint16_t slot = slot_of(ring, ring->head + i);
+
+		set_length(ring, slot, lengths[i]);
+		data[i] = ring->pieces[slot].data;
+	}
+	ring->lent = (uint16_t)n;
 	return n;
 }
 
-void driver_ring_publish(struct driver_ring *ring, const struct frame *frames, unsigned n)
+unsigned driver_ring_publish(struct driver_ring *ring, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		set_length(ring, slot_of(ring, ring->head + i), frames[i].length);
+	n = RTE_MIN(n, (unsigned)ring->lent);
+	ring->lent = 0;
 	publish(ring, n);
+	return n;
 }
 
 void driver_ring_warm(const struct driver_ring *ring)

@@ -39,6 +39,7 @@ struct driver_ring {
 	uint16_t size;
 	uint16_t head;      // free running. Transmit: the slot to send next. Receive: the slot to come next
 	uint16_t used_seen; // the device's index when we last looked
+	uint16_t lent;      // transmit: slots from head on that were reserved since the last reset
 	uint32_t room;      // bytes of a frame that a buffer holds
 	enum driver_fault fault;
 	struct vring_desc *desc;
@@ -70,9 +71,10 @@ unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *fr
                           unsigned *empty);
 void driver_ring_release(struct driver_ring *ring, unsigned buffers);
 
-// Transmit: lend up to n empty buffers, as port_reserve(); send the first n of these.
-unsigned driver_ring_reserve(struct driver_ring *ring, struct frame *frames, unsigned n);
-void driver_ring_publish(struct driver_ring *ring, const struct frame *frames, unsigned n);
+// Transmit: lend up to n empty buffers for frames of these lengths, as port_reserve(); send the first n of these.
+// Returns how many, 0 if the ring was reset meanwhile.
+unsigned driver_ring_reserve(struct driver_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n);
+unsigned driver_ring_publish(struct driver_ring *ring, unsigned n);
 
 // Transmit: copy up to n frames (at most RING_BATCH_MAX). Returns how many were taken; one longer than the
 // room is taken and counted in *too_long.

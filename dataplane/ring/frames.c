@@ -172,6 +172,40 @@ void view_commit(struct ring *from, const struct view *view)
 	ring_commit(from, &view->batch, view->batch.count);
 }
 
+uint32_t view_copy(const struct view *view, unsigned i, uint8_t *to, uint32_t length)
+{
+	if (view_in_mbufs(view)) {
+		const uint8_t *from;
+
+		length = RTE_MIN(length, view->pkts[i]->pkt_len);
+		from = rte_pktmbuf_read(view->pkts[i], 0, length, to);
+		if (from != to)
+			memcpy(to, from, length);
+	} else {
+		const struct ring_piece room = {to, length};
+		struct scatter at = {&room, 0}, from = view->frames[i].at;
+
+		length = RTE_MIN(length, view->frames[i].length);
+		scatter_copy(&at, &from, length);
+	}
+	return length;
+}
+
+unsigned frames_describe(struct rte_mbuf *const *pkts, unsigned n, struct frame frames[static RING_BATCH_MAX],
+                         struct ring_piece pieces[static RING_PIECES_MAX])
+{
+	unsigned used = 0;
+
+	for (unsigned i = 0; i < n; i++) {
+		if (unlikely(used + pkts[i]->nb_segs > RING_PIECES_MAX))
+			return i;
+		frames[i] = (struct frame){{&pieces[used], 0}, pkts[i]->pkt_len};
+		for (const struct rte_mbuf *m = pkts[i]; m; m = m->next)
+			pieces[used++] = (struct ring_piece){rte_pktmbuf_mtod(m, uint8_t *), m->data_len};
+	}
+	return n;
+}
+
 // --- From guest to guest ---------------------------------------------------------------------------------
 
 unsigned hop_frames(const struct ring *from, const struct ring_batch *batch,
@@ -212,7 +246,7 @@ void hop_any(struct ring *from, struct ring *to, unsigned n, struct hop_counts *
 	view_commit(from, &view);
 }
 
-// --- From and to mbufs -----------------------------------------------------------------------------------
+// --- To mbufs -----------------------------------------------------------------------------------
 
 // All or nothing: a chain of as many mbufs as the frame needs behind head.
 static __attribute__((noinline)) bool copy_chained(struct rte_mempool *pool, struct rte_mbuf *head,
@@ -292,56 +326,4 @@ uint16_t frames_receive(struct ring *from, struct rte_mempool *pool, struct rte_
 	count = frames_fill(pool, pkts, view.frames, count, no_mbuf);
 	view_commit(from, &view);
 	return (uint16_t)count;
-}
-
-// Describe n frames in mbufs. Returns how many: all, unless they have more segments than there are pieces.
-static unsigned describe(struct rte_mbuf **pkts, unsigned n, struct frame *frames,
-                         struct ring_piece pieces[static RING_PIECES_MAX])
-{
-	unsigned used = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		if (unlikely(used + pkts[i]->nb_segs > RING_PIECES_MAX))
-			return i;
-		frames[i] = (struct frame){{&pieces[used], 0}, pkts[i]->pkt_len};
-		for (const struct rte_mbuf *m = pkts[i]; m; m = m->next)
-			pieces[used++] = (struct ring_piece){rte_pktmbuf_mtod(m, uint8_t *), m->data_len};
-	}
-	return n;
-}
-
-uint16_t frames_offer(struct rte_mbuf **pkts, uint16_t n, frames_taker *take, void *to)
-{
-	struct ring_piece pieces[RING_PIECES_MAX];
-	struct frame frames[RING_BATCH_MAX];
-	uint16_t sent = 0;
-
-	while (sent < n) {
-		unsigned count = describe(&pkts[sent], RTE_MIN(n - sent, RING_BATCH_MAX), frames, pieces);
-		unsigned taken = take(to, frames, count);
-
-		if (taken)
-			rte_pktmbuf_free_bulk(&pkts[sent], taken);
-		sent += (uint16_t)taken;
-		if (taken < count || count == 0)
-			break;
-	}
-	return sent;
-}
-
-struct guest_sink {
-	struct ring *ring;
-	uint64_t *too_long;
-};
-
-static unsigned take(void *to, const struct frame *frames, unsigned n)
-{
-	const struct guest_sink *sink = to;
-
-	return deliver(sink->ring, frames, n, sink->too_long);
-}
-
-uint16_t frames_send(struct ring *to, struct rte_mbuf **pkts, uint16_t n, uint64_t *too_long)
-{
-	return frames_offer(pkts, n, take, &(struct guest_sink){to, too_long});
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames in a guest's rings: looked at where they lie (view), copied in (deliver), moved from one guest to another
-// (hop), and copied to and from mbufs. On raw memory like ring.h; one worker uses a ring.
+// (hop), and copied to mbufs. On raw memory like ring.h; one worker uses a ring.
 #pragma once
 
 #include <stdint.h>
@@ -9,8 +9,10 @@
 #include <linux/virtio_net.h>
 
 #include <rte_mbuf.h>
+#include <rte_prefetch.h>
 
 #include "lib/isa.h"
+#include "lib/packet.h"
 #include "ring/ring.h"
 
 // --- Bytes that lie in several pieces --------------------------------------------------------------------
@@ -99,14 +101,84 @@ unsigned hop_frames(const struct ring *from, const struct ring_batch *batch,
 
 // --- Where they lie --------------------------------------------------------------------------------------
 
-// Frames where they lie: what a port with rings of ours lends to a task, so that nothing is copied to be
-// looked at. The task reads them, closes gaps among them if it likes, and gives the view back before its poll
-// ends.
+// A burst of frames that a port lends to a task, which reads them and gives the view back before its poll ends. They
+// lie in the rings of the port, or in mbufs.
+enum { VIEW_IN_RING = -1 };
+
 struct view {
-	unsigned count;                      // of frames[]
-	struct frame frames[RING_BATCH_MAX]; // the task may leave some out and close the gap, in order
-	struct ring_batch batch;             // the port's own
+	unsigned count; // of frames
+	int held; // in mbufs: so many of pkts[], or NULL in their place, are freed with the view; else VIEW_IN_RING
+	union {
+		struct rte_mbuf *pkts[RING_BATCH_MAX];
+		struct {
+			struct frame frames[RING_BATCH_MAX];
+			struct ring_batch batch; // the port's own
+		};
+	};
 };
+
+static inline bool view_in_mbufs(const struct view *view)
+{
+	return view->held != VIEW_IN_RING;
+}
+
+// Describe where the frames of a view are: the bytes of each that are in one piece, from its first. Returns whether
+// that is all of each frame.
+static inline bool view_spans(const struct view *view, struct vnf_frame *spans)
+{
+	bool whole = true;
+
+	if (view_in_mbufs(view)) {
+		for (unsigned i = 0; i < view->count; i++) {
+			const struct rte_mbuf *m = view->pkts[i];
+
+			spans[i] =
+			        (struct vnf_frame){rte_pktmbuf_mtod(m, uint8_t *), m->data_len, m->pkt_len};
+			rte_prefetch0(spans[i].data);
+			if (unlikely(m->data_len != m->pkt_len))
+				whole = false;
+		}
+		return whole;
+	}
+	for (unsigned i = 0; i < view->count; i++) {
+		const struct frame *frame = &view->frames[i];
+		uint32_t here = frame->at.piece->length - frame->at.offset;
+
+		spans[i] = (struct vnf_frame){frame->at.piece->data + frame->at.offset, frame->length,
+		                              frame->length};
+		if (unlikely(here < frame->length)) {
+			spans[i].length = here;
+			whole = false;
+		}
+	}
+	return whole;
+}
+
+// Copy the first bytes of frame i, at most its length and length. Returns how many.
+uint32_t view_copy(const struct view *view, unsigned i, uint8_t *to, uint32_t length);
+
+// A view of some of the frames of another: begin it, then add frame i of that one to its end. A frame in an mbuf moves to
+// it, so it can be added once; one in a ring may be added to several.
+static inline void view_part_begin(struct view *part, const struct view *view)
+{
+	part->count = 0;
+	part->held = view_in_mbufs(view) ? 0 : VIEW_IN_RING;
+}
+
+static inline void view_part_add(struct view *part, struct view *view, unsigned i)
+{
+	if (view_in_mbufs(view)) {
+		part->pkts[part->held++] = view->pkts[i];
+		part->count++;
+		view->pkts[i] = NULL;
+	} else {
+		part->frames[part->count++] = view->frames[i];
+	}
+}
+
+// Describe n frames in mbufs. Returns how many: all, unless they have more segments than there are pieces.
+unsigned frames_describe(struct rte_mbuf *const *pkts, unsigned n, struct frame frames[static RING_BATCH_MAX],
+                         struct ring_piece pieces[static RING_PIECES_MAX]);
 
 // Read up to n (at most RING_BATCH_MAX) frames of a guest's transmit ring ahead. Returns how many buffers
 // these are, in view->batch; of these, *lost counts those that make no frame. Where plain buffers
@@ -128,7 +200,7 @@ unsigned view_peek_any(struct ring *from, struct view *view, unsigned n, struct 
 // Give all buffers of a view back.
 void view_commit(struct ring *from, const struct view *view);
 
-// --- From and to mbufs: one copy each way ----------------------------------------------------------------
+// --- To mbufs, by one copy --------------------------------------------------------------------------------
 
 // Take up to n frames (at most RING_BATCH_MAX) from a guest's transmit ring. Returns how many; the caller
 // owns them. A frame that is longer than the room of one mbuf comes in a chain of them. *no_mbuf counts
@@ -137,22 +209,10 @@ void view_commit(struct ring *from, const struct view *view);
 uint16_t frames_receive(struct ring *from, struct rte_mempool *pool, struct rte_mbuf **pkts, uint16_t n,
                         struct frames_lost *lost, uint64_t *no_mbuf);
 
-// Copy up to n frames into a guest's receive ring, in order, and free them. Returns how many the ring took;
-// the caller keeps the others. *too_long: as deliver().
-uint16_t frames_send(struct ring *to, struct rte_mbuf **pkts, uint16_t n, uint64_t *too_long);
-
-// What both have in common with any other place that frames come from or go to.
-
 // Copy count frames into as many empty mbufs of the pool. What is not filled, since its chain could not be
 // ended, is freed and counted. Returns how many are filled: the first ones of pkts.
 uint16_t frames_fill(struct rte_mempool *pool, struct rte_mbuf **pkts, const struct frame *frames,
                      unsigned count, uint64_t *no_mbuf);
-
-// Copies up to n (at most RING_BATCH_MAX) frames, in order; returns how many.
-typedef unsigned frames_taker(void *to, const struct frame *frames, unsigned n);
-
-// Offer n frames to a taker, and free those that it took. Returns how many; the caller keeps the others.
-uint16_t frames_offer(struct rte_mbuf **pkts, uint16_t n, frames_taker *take, void *to);
 
 // --- For frames.c and ring_run.c -------------------------------------------------------------------------
 

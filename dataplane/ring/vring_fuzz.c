@@ -68,15 +68,18 @@ static void poll_mbufs(struct ring *from, struct ring *to, unsigned n)
 {
 	struct rte_mbuf *pkts[RING_BATCH_MAX];
 	struct frames_lost bad = {0};
+	struct ring_piece pieces[RING_PIECES_MAX];
+	struct frame frames[RING_BATCH_MAX];
 	uint64_t empty = 0, too_long = 0;
-	uint16_t got = frames_receive(from, pool, pkts, (uint16_t)n, &bad, &empty), sent;
+	uint16_t got = frames_receive(from, pool, pkts, (uint16_t)n, &bad, &empty);
+	unsigned sent;
 
 	must(got <= n, "received <= n");
 	for (unsigned i = 0; i < got; i++)
 		check_mbuf(pkts[i]);
-	sent = frames_send(to, pkts, got, &too_long);
+	sent = deliver(to, frames, frames_describe(pkts, got, frames, pieces), &too_long);
 	must(sent <= got && too_long <= sent, "too_long <= sent <= received");
-	rte_pktmbuf_free_bulk(&pkts[sent], got - sent);
+	rte_pktmbuf_free_bulk(pkts, got);
 	must(rte_mempool_avail_count(pool) == MBUFS, "all mbufs are back");
 	forwarded += sent - too_long;
 	no_mbuf += empty;

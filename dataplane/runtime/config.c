@@ -11,12 +11,6 @@
 #include "port/port.h"
 #include "tasks/task.h"
 
-// What makes a decoded document valid as a whole: names that exist and differ, keys that fit the kind, and
-// one user for each queue. For config.c only; pure.
-
-// Returns 0, or -EINVAL with a sentence in error.
-int config_check(struct config *config, char error[static CONFIG_ERROR_MAX]);
-
 // --- What goes together ----------------------------------------------------------------------------------
 
 static bool has_mac(const struct config_port *port)
@@ -162,7 +156,9 @@ static int check_unique(const char *what, const char *names, size_t stride, unsi
 	return 0;
 }
 
-int config_check(struct config *config, char error[static CONFIG_ERROR_MAX])
+// What makes a decoded document valid as a whole: names that exist and differ, keys that fit the kind, and
+// one user for each queue. Returns 0, or -EINVAL with a sentence in error.
+static int check(struct config *config, char *error)
 {
 	struct port_users users[CONFIG_PORTS_MAX] = {0};
 
@@ -184,31 +180,11 @@ int config_check(struct config *config, char error[static CONFIG_ERROR_MAX])
 
 static const char *const worker_idles[] = {"poll", "sleep", NULL};
 
-struct root {
-	uint32_t version;
-	char name[CONFIG_NAME_MAX];
-	int nice;
-};
-
-static const struct field root_fields[] = {
-        {.key = "version", FIELD(FIELD_UINT, struct root, version), .required = true, .max = 65535},
-        {.key = "name", FIELD(FIELD_NAME, struct root, name), .required = true},
-        {.key = "nice", FIELD(FIELD_INT, struct root, nice), .min = -20, .max = 19},
-        {.key = "memory", .type = FIELD_ANY},
-        {.key = "ports", .type = FIELD_ANY},
-        {.key = "tasks", .type = FIELD_ANY},
-        {.key = "workers", .type = FIELD_ANY},
-        {0},
-};
-
 static const struct field memory_fields[] = {
         {.key = "hugepages", FIELD(FIELD_BOOL, struct config_memory, hugepages)},
-        {.key = "size_mb", FIELD(FIELD_UINT, struct config_memory, size_mb), .min = 32, .max = 1 << 20},
-        {.key = "mbuf_count", FIELD(FIELD_UINT, struct config_memory, mbuf_count), .min = 64, .max = 1 << 22},
-        {.key = "mbuf_data_bytes",
-         FIELD(FIELD_UINT, struct config_memory, mbuf_data_bytes),
-         .min = 1024,
-         .max = 65535},
+        {UINT_FIELD("size_mb", struct config_memory, size_mb, 32, 1 << 20)},
+        {UINT_FIELD("mbuf_count", struct config_memory, mbuf_count, 64, 1 << 22)},
+        {UINT_FIELD("mbuf_data_bytes", struct config_memory, mbuf_data_bytes, 1024, 65535)},
         {0},
 };
 
@@ -218,68 +194,42 @@ static const struct field port_fields[] = {
         {.key = "backend", FIELD(FIELD_NAME, struct config_port, backend)},
         {.key = "path", FIELD(FIELD_STRING, struct config_port, path)},
         {.key = "device", FIELD(FIELD_STRING, struct config_port, device)},
-        {.key = "ring_size", FIELD(FIELD_UINT, struct config_port, ring_size), .min = 16, .max = 32768},
-        {.key = "queues", FIELD(FIELD_UINT, struct config_port, queues), .min = 1, .max = CONFIG_QUEUES_MAX},
-        {.key = "line_rate_bps",
-         FIELD(FIELD_UINT, struct config_port, line_rate_bps),
-         .min = 1e6,
-         .max = 1e12},
+        {UINT_FIELD("ring_size", struct config_port, ring_size, 16, 32768)},
+        {UINT_FIELD("queues", struct config_port, queues, 1, CONFIG_QUEUES_MAX)},
+        {UINT_FIELD("line_rate_bps", struct config_port, line_rate_bps, 1e6, 1e12)},
         {.key = "mac", FIELD(FIELD_MAC, struct config_port, mac)},
         {0},
 };
 
 static const struct field worker_fields[] = {
         {.key = "name", FIELD(FIELD_NAME, struct config_worker, name), .required = true},
-        {.key = "cpu", FIELD(FIELD_UINT, struct config_worker, cpu), .required = true, .max = 1023},
-        {.key = "idle", FIELD(FIELD_CHOICE, struct config_worker, idle), .choices = worker_idles},
-        {.key = "tasks",
-         FIELD(FIELD_NAMES, struct config_worker, tasks),
-         .required = true,
-         .min = 0,
-         .max = CONFIG_TASKS_MAX,
-         .count_offset = offsetof(struct config_worker, task_count)},
+        {UINT_FIELD("cpu", struct config_worker, cpu, 0, 1023), .required = true},
+        {CHOICE_FIELD("idle", struct config_worker, idle, worker_idles)},
+        {ARRAY_FIELD("tasks", FIELD_NAME, struct config_worker, tasks, task_count, 0, CONFIG_TASKS_MAX),
+         .required = true},
         {0},
 };
 
-// Decode every object of an array into items[]; absent means empty.
-static int decode_array(const json_t *document, const char *key, const struct field *fields,
-                        const struct field *others, void *items, size_t item_size, unsigned max,
-                        unsigned *count, char *error)
+// What its kind has of its own is decoded later (task_settings_parse()).
+static int decode_task(const json_t *value, void *out, const char *where, char *error)
 {
-	const json_t *array = json_object_get(document, key);
-
-	*count = 0;
-	if (array == NULL)
-		return 0;
-	if (!json_is_array(array) || json_array_size(array) > max)
-		return config_error(error, "%s: expected an array of at most %u objects", key, max);
-	for (size_t i = 0; i < json_array_size(array); i++) {
-		char where[48];
-
-		snprintf(where, sizeof(where), "%s[%zu]", key, i);
-		if (schema_decode_beside(json_array_get(array, i), fields, others,
-		                         (char *)items + i * item_size, where, error))
-			return -EINVAL;
-	}
-	*count = (unsigned)json_array_size(array);
-	return 0;
+	((struct config_task *)out)->object = value;
+	return schema_decode_beside(value, task_common_keys, SCHEMA_ANY, out, where, error);
 }
 
-static int decode_parts(const json_t *document, struct config *config, char *error)
-{
-	const json_t *memory = json_object_get(document, "memory");
-
-	if (memory && schema_decode(memory, memory_fields, &config->memory, "memory", error))
-		return -EINVAL;
-	if (decode_array(document, "ports", port_fields, NULL, config->ports, sizeof(config->ports[0]),
-	                 CONFIG_PORTS_MAX, &config->port_count, error) ||
-	    decode_array(document, "tasks", task_common_keys, SCHEMA_ANY, config->tasks,
-	                 sizeof(config->tasks[0]), CONFIG_TASKS_MAX, &config->task_count, error) ||
-	    decode_array(document, "workers", worker_fields, NULL, config->workers,
-	                 sizeof(config->workers[0]), CONFIG_WORKERS_MAX, &config->worker_count, error))
-		return -EINVAL;
-	return 0;
-}
+static const struct field root_fields[] = {
+        {UINT_FIELD("version", struct config, version, 0, 65535), .required = true},
+        {.key = "name", FIELD(FIELD_NAME, struct config, name), .required = true},
+        {.key = "nice", FIELD(FIELD_INT, struct config, nice), .min = -20, .max = 19},
+        {.key = "memory", FIELD(FIELD_OBJECT, struct config, memory), .fields = memory_fields},
+        {ARRAY_FIELD("ports", FIELD_OBJECT, struct config, ports, port_count, 0, CONFIG_PORTS_MAX),
+         .fields = port_fields},
+        {ARRAY_FIELD("tasks", FIELD_CUSTOM, struct config, tasks, task_count, 0, CONFIG_TASKS_MAX),
+         .decode = decode_task},
+        {ARRAY_FIELD("workers", FIELD_OBJECT, struct config, workers, worker_count, 0, CONFIG_WORKERS_MAX),
+         .fields = worker_fields},
+        {0},
+};
 
 static int find_port_kinds(struct config *config, char *error)
 {
@@ -306,27 +256,20 @@ static int find_port_kinds(struct config *config, char *error)
 
 static int decode(const json_t *document, struct config *config, char *error)
 {
-	struct root root = {.nice = CONFIG_NICE_UNSET};
-
-	if (schema_decode(document, root_fields, &root, "document", error))
-		return -EINVAL;
-	if (root.version != CONFIG_VERSION)
-		return config_error(error,
-		                    "document.version: %u is not supported; this planed reads version %d",
-		                    root.version, CONFIG_VERSION);
-	memcpy(config->name, root.name, sizeof(config->name));
-	config->nice = root.nice;
+	config->nice = CONFIG_NICE_UNSET;
 	config->memory = (struct config_memory){.size_mb = 256, .mbuf_count = 16383, .mbuf_data_bytes = 2176};
 	for (unsigned i = 0; i < CONFIG_PORTS_MAX; i++) {
 		config->ports[i].ring_size = 256;
 		config->ports[i].queues = 1;
 		config->ports[i].line_rate_bps = 10000000000;
 	}
-	if (decode_parts(document, config, error) || find_port_kinds(config, error))
+	if (schema_decode(document, root_fields, config, "document", error))
 		return -EINVAL;
-	for (unsigned i = 0; i < config->task_count; i++)
-		config->tasks[i].object = json_array_get(json_object_get(document, "tasks"), i);
-	if (config_check(config, error))
+	if (config->version != CONFIG_VERSION)
+		return config_error(error,
+		                    "document.version: %u is not supported; this planed reads version %d",
+		                    config->version, CONFIG_VERSION);
+	if (find_port_kinds(config, error) || check(config, error))
 		return -EINVAL;
 	for (unsigned i = 0; i < config->task_count; i++)
 		config->tasks[i].object = NULL; // it is the caller's

@@ -35,6 +35,7 @@ struct config_memory {
 };
 
 struct config {
+	uint32_t version;
 	char name[CONFIG_NAME_MAX];
 	struct config_memory memory;
 	int nice; // CONFIG_NICE_UNSET: leave as it is

@@ -138,7 +138,7 @@ static const struct {
          "there is no port \"e1\" in ports"},
         {"too many ports", "'ports': ['n0'], 'stream'", "'ports': ['n0', 'v0'], 'stream'",
          "task gen: kind generator takes 1 to 1 ports, not 2"},
-        {"no ports", "'ports': ['v0', 'e0']", "'ports': []", "expected an array of 1 to 72 names"},
+        {"no ports", "'ports': ['v0', 'e0']", "'ports': []", "expected an array of 1 to 72 items"},
         {"three ports", "'ports': ['v0', 'e0']", "'ports': ['v0', 'e0', 'n0']",
          "task vnf: kind l2fwd takes 1 to 2 ports, not 3"},
         {"two receivers", "'ports': ['v0', 'e0']", "'ports': ['n0', 'e0']",
@@ -229,10 +229,10 @@ static void parts_of_another_type_are_refused(void **state)
 	static const struct {
 		const char *key, *words;
 	} parts[] = {
-	        {"memory", "memory: expected an object"},
-	        {"ports", "ports: expected an array of at most 128 objects"},
-	        {"tasks", "tasks: expected an array of at most 128 objects"},
-	        {"workers", "workers: expected an array of at most 32 objects"},
+	        {"memory", "document.memory: expected an object"},
+	        {"ports", "document.ports: expected an array of 0 to 128 items"},
+	        {"tasks", "document.tasks: expected an array of 0 to 128 items"},
+	        {"workers", "document.workers: expected an array of 0 to 32 items"},
 	};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
@@ -256,15 +256,15 @@ static void too_many_of_anything_is_refused(void **state)
 	        {"ports", CONFIG_PORTS_MAX}, {"tasks", CONFIG_TASKS_MAX}, {"workers", CONFIG_WORKERS_MAX}};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		char error[CONFIG_ERROR_MAX] = "", words[64];
+		char error[CONFIG_ERROR_MAX] = "", words[80];
 		json_t *json = document(NULL, NULL), *array = json_array();
 
 		for (unsigned n = 0; n <= parts[i].max; n++)
 			json_array_append_new(array, json_object());
 		json_object_set_new(json, parts[i].key, array);
 		assert_null(config_decode(json, error));
-		snprintf(words, sizeof(words), "%s: expected an array of at most %u objects", parts[i].key,
-		         parts[i].max);
+		snprintf(words, sizeof(words), "document.%s: expected an array of 0 to %u items",
+		         parts[i].key, parts[i].max);
 		assert_string_equal(error, words);
 		json_decref(json);
 	}

@@ -98,7 +98,7 @@ static json_t *do_stats_clear(struct planed *planed, const json_t *params, int *
 }
 
 // A page of a log.
-struct page {
+struct stamps_page {
 	char task[CONFIG_NAME_MAX];
 	uint32_t from, limit;
 };
@@ -106,15 +106,15 @@ struct page {
 enum { PAGE_LIMIT_DEFAULT = 4096, PAGE_LIMIT_MAX = 65536 };
 
 static const struct field stamps_fields[] = {
-        {.key = "task", FIELD(FIELD_NAME, struct page, task), .required = true},
-        {.key = "from", FIELD(FIELD_UINT, struct page, from), .max = UINT32_MAX},
-        {.key = "limit", FIELD(FIELD_UINT, struct page, limit), .min = 1, .max = PAGE_LIMIT_MAX},
+        {.key = "task", FIELD(FIELD_NAME, struct stamps_page, task), .required = true},
+        {UINT_FIELD("from", struct stamps_page, from, 0, UINT32_MAX)},
+        {UINT_FIELD("limit", struct stamps_page, limit, 1, PAGE_LIMIT_MAX)},
         {0},
 };
 
 static json_t *do_stamps_get(struct planed *planed, const json_t *params, int *code, char *error)
 {
-	struct page page = {.limit = PAGE_LIMIT_DEFAULT};
+	struct stamps_page page = {.limit = PAGE_LIMIT_DEFAULT};
 	struct task *task;
 	json_t *list;
 

@@ -6,18 +6,12 @@
 #include <rte_ether.h>
 #include <stdio.h>
 
+#include "lib/counters.h"
+#include "lib/schema.h"
 #include "port/port.h"
 #include "runtime/planed.h"
 #include "runtime/worker.h"
 #include "tasks/task.h"
-
-// What the two ends of a virtio port have negotiated, by name, as ports.get says it.
-
-struct port;
-
-// {"features": [NAME, ...], "ring_sizes": [n, ...]} of a port whose other end is there; JSON null where there
-// is none, or where it cannot be known: DPDK's virtio-user driver does not say. Control thread.
-json_t *report_virtio(const struct port *port);
 
 // --- Virtio ----------------------------------------------------------------------------------------------
 
@@ -78,7 +72,9 @@ static json_t *feature_list(uint64_t features)
 	return list;
 }
 
-json_t *report_virtio(const struct port *port)
+// {"features": [NAME, ...], "ring_sizes": [n, ...]} of a port whose other end is there; JSON null where there
+// is none, or where it cannot be known: DPDK's virtio-user driver does not say. Control thread.
+static json_t *report_virtio(const struct port *port)
 {
 	struct negotiated found;
 	json_t *sizes;
@@ -99,14 +95,13 @@ static json_t *count(uint64_t value)
 static json_t *port_facts(const struct port *port)
 {
 	struct rte_ether_addr address = {0};
-	char mac[RTE_ETHER_ADDR_FMT_SIZE];
 
 	port_mac(port, &address);
-	rte_ether_format_addr(mac, sizeof(mac), &address);
-	return json_pack("{s:s, s:s, s:b, s:s, s:s, s:s, s:i, s:i, s:o}", "name", port->config.name, "kind",
+	return json_pack("{s:s, s:s, s:b, s:s, s:s, s:o, s:i, s:i, s:o}", "name", port->config.name, "kind",
 	                 port->ops->kind, "link_up", port_link_up(port), "device", port->device, "driver",
-	                 port_driver(port), "mac", mac, "queues", (int)port->config.queues, "ring_size",
-	                 (int)port->config.ring_size, "virtio", report_virtio(port));
+	                 port_driver(port), "mac", schema_mac_json(address.addr_bytes), "queues",
+	                 (int)port->config.queues, "ring_size", (int)port->config.ring_size, "virtio",
+	                 report_virtio(port));
 }
 
 json_t *report_ports(const struct planed *planed)
@@ -118,44 +113,48 @@ json_t *report_ports(const struct planed *planed)
 	return json_pack("{s:o}", "ports", ports);
 }
 
-// By queue, in their order. Only rings of our own know what they refused.
-static json_t *queue_counters(const struct port *port, const struct port_counters *now)
-{
-	const struct port_counters *zero = &port->baseline;
-	json_t *queues = json_array();
+static const struct counter port_counters[] = {
+        COUNTER("rx_packets", struct port_counters, rx_packets),
+        COUNTER("tx_packets", struct port_counters, tx_packets),
+        COUNTER("rx_missed", struct port_counters, rx_missed),
+        COUNTER("rx_errors", struct port_counters, rx_errors),
+        COUNTER("tx_errors", struct port_counters, tx_errors),
+        COUNTER("rx_nombuf", struct port_counters, rx_nombuf),
+        COUNTER("broken_rings", struct port_counters, broken_rings),
+        {0},
+};
 
-	for (unsigned i = 0; i < port->config.queues; i++) {
-		json_t *queue =
-		        json_pack("{s:o, s:o}", "rx_packets",
-		                  count(now->queues[i].rx_packets - zero->queues[i].rx_packets), "tx_packets",
-		                  count(now->queues[i].tx_packets - zero->queues[i].tx_packets));
-
-		if (port_in_place(port))
-			json_object_set_new(queue, "tx_full",
-			                    count(now->queues[i].tx_full - zero->queues[i].tx_full));
-		json_array_append_new(queues, queue);
-	}
-	return queues;
-}
+// The last one only rings of our own know.
+static const struct counter queue_counters[] = {
+        COUNTER("rx_packets", struct port_queue_counters, rx_packets),
+        COUNTER("tx_packets", struct port_queue_counters, tx_packets),
+        {0},
+};
+static const struct counter refused_counters[] = {
+        COUNTER("tx_full", struct port_queue_counters, tx_full),
+        {0},
+};
 
 static json_t *counters_of_port(const struct port *port)
 {
-	const struct port_counters *zero = &port->baseline, *now;
-	struct port_counters stats;
-	json_t *object;
+	json_t *object = json_pack("{s:s, s:b}", "name", port->config.name, "link_up", port_link_up(port));
+	const struct port_counters *zero = &port->baseline;
+	json_t *queues = json_array();
+	struct port_counters now;
 
-	port_read_counters(port, &stats);
-	now = &stats;
-	object = json_pack(
-	        "{s:s, s:b, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "name", port->config.name, "link_up",
-	        port_link_up(port), "rx_packets", count(now->rx_packets - zero->rx_packets), "tx_packets",
-	        count(now->tx_packets - zero->tx_packets), "rx_missed",
-	        count(now->rx_missed - zero->rx_missed), "rx_errors", count(now->rx_errors - zero->rx_errors),
-	        "tx_errors", count(now->tx_errors - zero->tx_errors), "rx_nombuf",
-	        count(now->rx_nombuf - zero->rx_nombuf), "broken_rings",
-	        count(stats.broken_rings - port->baseline.broken_rings));
+	port_read_counters(port, &now);
+	counters_report(port_counters, &now, zero, object);
+	for (unsigned i = 0; i < port->config.queues; i++) {
+		json_t *queue = json_object();
+
+		counters_report(queue_counters, &now.queues[i], &zero->queues[i], queue);
+		if (port->port_id == RTE_MAX_ETHPORTS)
+			counters_report(refused_counters, &now.queues[i], &zero->queues[i], queue);
+		json_array_append_new(queues, queue);
+	}
 	if (port->config.queues > 1)
-		json_object_set_new(object, "queues", queue_counters(port, &stats));
+		json_object_set(object, "queues", queues);
+	json_decref(queues);
 	return object;
 }
 
@@ -166,36 +165,35 @@ static uint64_t cycles_to_ns(uint64_t cycles)
 
 static json_t *worker_stats(const struct worker *worker)
 {
+	static const struct counter table[] = {
+	        COUNTER("loops", struct worker_counters, loops),
+	        COUNTER("sleeps", struct worker_counters, sleeps),
+	        COUNTER("busy_cycles", struct worker_counters, busy_cycles),
+	        COUNTER("idle_cycles", struct worker_counters, idle_cycles),
+	        COUNTER("gaps", struct worker_counters, gaps),
+	        {0},
+	};
 	const struct worker_counters *counters = &worker->counters;
+	json_t *object =
+	        json_pack("{s:s, s:i, s:i, s:i, s:o, s:o}", "name", worker->name, "cpu", (int)worker->cpu,
+	                  "tid", (int)worker->tid, "gap_threshold_ns", WORKER_GAP_THRESHOLD_NS, "gap_sum_ns",
+	                  count(cycles_to_ns(counters->gap_sum_cycles)), "gap_max_ns",
+	                  count(cycles_to_ns(counters->gap_max_cycles)));
 
-	return json_pack("{s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "name", worker->name,
-	                 "cpu", (int)worker->cpu, "tid", (int)worker->tid, "loops", count(counters->loops),
-	                 "sleeps", count(counters->sleeps), "busy_cycles", count(counters->busy_cycles),
-	                 "idle_cycles", count(counters->idle_cycles), "gap_threshold_ns",
-	                 WORKER_GAP_THRESHOLD_NS, "gaps", count(counters->gaps), "gap_sum_ns",
-	                 count(cycles_to_ns(counters->gap_sum_cycles)), "gap_max_ns",
-	                 count(cycles_to_ns(counters->gap_max_cycles)));
+	counters_report(table, counters, NULL, object);
+	return object;
 }
 
 // Counters are read while the worker runs; of a kind that keeps more than counters, while it is parked. NULL with a
 // sentence in error if it does not park.
 static json_t *task_stats(const struct planed *planed, const struct task *task, uint64_t now_tsc, char *error)
 {
-	const struct task_counters *counters = &task->counters;
 	json_t *object;
 
 	if (task->ops->report_parks && planed_park_task(planed, task, error))
 		return NULL;
-	object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o}", "name", task->name, "kind",
-	                   task->ops->kind, "worker", task->worker ? task->worker : "", "polls",
-	                   count(counters->polls), "busy_polls", count(counters->busy_polls), "busy_cycles",
-	                   count(counters->busy_cycles), "idle_cycles", count(counters->idle_cycles),
-	                   "rx_packets", count(counters->rx_packets), "tx_packets",
-	                   count(counters->tx_packets));
-	if (task->ops->bursts) {
-		json_object_set_new(object, "rx_bursts", count(counters->rx_bursts));
-		json_object_set_new(object, "rx_full_bursts", count(counters->rx_full_bursts));
-	}
+	object = json_pack("{s:s, s:s, s:s}", "name", task->name, "kind", task->ops->kind, "worker",
+	                   task->worker ? task->worker : "");
 	task_report(task, object, now_tsc);
 	if (task->ops->report_parks)
 		planed_run(planed);

@@ -24,12 +24,8 @@ struct request {
 };
 
 static const struct field request_fields[] = {
-        {.key = "epoch", FIELD(FIELD_UINT, struct request, epoch), .required = true, .max = UINT16_MAX},
-        {.key = "duration_ns",
-         FIELD(FIELD_UINT, struct request, duration_ns),
-         .required = true,
-         .min = 1e3,
-         .max = 86400e9},
+        {UINT_FIELD("epoch", struct request, epoch, 0, UINT16_MAX), .required = true},
+        {UINT_FIELD("duration_ns", struct request, duration_ns, 1e3, 86400e9), .required = true},
         {.key = "stamps", FIELD(FIELD_BOOL, struct request, stamps)},
         {.key = "generators", .type = FIELD_ANY, .required = true},
         {0},
@@ -66,13 +62,8 @@ static int check_once(struct task *const *loaded, unsigned last, char *error)
 
 static void clear_tasks(struct planed *planed)
 {
-	for (unsigned i = 0; i < planed->task_count; i++) {
-		struct task *task = planed->tasks[i];
-
-		task->counters = (struct task_counters){0};
-		if (task->ops->clear)
-			task->ops->clear(task);
-	}
+	for (unsigned i = 0; i < planed->task_count; i++)
+		task_clear(planed->tasks[i]);
 }
 
 static void clear_others(struct planed *planed, uint64_t from_tsc, uint64_t until_tsc)

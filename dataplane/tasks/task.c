@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The kinds of task there are, and what they have in common.
+#include <stdalign.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,14 +48,10 @@ const char *task_kinds(void)
 const struct field task_common_keys[] = {
         {.key = "name", FIELD(FIELD_NAME, struct config_task, name), .required = true},
         {.key = "kind", FIELD(FIELD_NAME, struct config_task, kind), .required = true},
-        {.key = "ports",
-         FIELD(FIELD_NAMES, struct config_task, ports),
-         .required = true,
-         .min = 1,
-         .max = CONFIG_TASK_PORTS_MAX,
-         .count_offset = offsetof(struct config_task, port_count)},
-        {.key = "queue", FIELD(FIELD_UINT, struct config_task, queue), .max = CONFIG_QUEUES_MAX - 1},
-        {.key = "burst", FIELD(FIELD_UINT, struct config_task, burst), .min = 1, .max = CONFIG_BURST_MAX},
+        {ARRAY_FIELD("ports", FIELD_NAME, struct config_task, ports, port_count, 1, CONFIG_TASK_PORTS_MAX),
+         .required = true},
+        {UINT_FIELD("queue", struct config_task, queue, 0, CONFIG_QUEUES_MAX - 1)},
+        {UINT_FIELD("burst", struct config_task, burst, 1, CONFIG_BURST_MAX)},
         {0},
 };
 
@@ -80,41 +77,39 @@ static int check_keys(const struct config_task *config, const struct field *keys
 
 static const struct field no_keys[] = {{0}};
 
-void *task_settings_decode(const struct config_task *config, const struct field *keys, const void *defaults,
-                           size_t size, const char *where, char *error)
+static int settings_fill(const struct task_ops *ops, const struct config_task *config, void *settings,
+                         const char *where, char *error)
 {
-	void *settings = malloc(size);
+	const struct field *keys = ops->settings_keys ? ops->settings_keys : no_keys;
 
-	if (!settings) {
-		config_error(error, "task %s: no memory for its settings", config->name);
-		return NULL;
-	}
-	memcpy(settings, defaults, size);
+	if (ops->settings_defaults)
+		memcpy(settings, ops->settings_defaults, ops->settings_size);
 	if (config->object &&
 	    (check_keys(config, keys, error) ||
-	     schema_decode_beside(config->object, keys, task_common_keys, settings, where, error))) {
-		free(settings);
-		return NULL;
-	}
-	return settings;
+	     schema_decode_beside(config->object, keys, task_common_keys, settings, where, error)))
+		return -EINVAL;
+	return ops->settings_check ? ops->settings_check(config, settings, where, error) : 0;
 }
 
 int task_settings_parse(const struct task_ops *ops, struct config_task *config, const char *where,
                         char *error)
 {
 	config->ops = ops;
-	if (!ops->settings_parse)
-		return config->object ? check_keys(config, no_keys, error) : 0;
-	config->settings = ops->settings_parse(config, where, error);
-	return config->settings ? 0 : -EINVAL;
+	config->settings = calloc(1, ops->settings_size + 1);
+	if (!config->settings)
+		return config_error(error, "task %s: no memory for its settings", config->name);
+	if (settings_fill(ops, config, config->settings, where, error) == 0)
+		return 0;
+	task_settings_free(ops, config->settings);
+	config->settings = NULL;
+	return -EINVAL;
 }
 
 void task_settings_free(const struct task_ops *ops, void *settings)
 {
 	if (settings && ops->settings_free)
 		ops->settings_free(settings);
-	else
-		free(settings);
+	free(settings);
 }
 
 int task_create(const struct task_ops *ops, struct config_task *config, struct port *const *ports,
@@ -145,6 +140,22 @@ void task_destroy(struct task *task)
 	task_settings_free(ops, settings);
 }
 
+// --- Methods -----------------------------------------------------------------------------------------------
+
+static json_t *call(struct task *task, const struct task_method *method, const json_t *params,
+                    uint64_t now_tsc, char *error)
+{
+	static const struct field task_key[] = {{.key = "task", .type = FIELD_ANY}, {0}};
+	alignas(max_align_t) char decoded[TASK_PARAMS_MAX] = {0};
+
+	if (method->defaults)
+		memcpy(decoded, method->defaults, method->size);
+	if (params && schema_decode_beside(params, method->fields ? method->fields : no_keys, task_key,
+	                                   decoded, "params", error))
+		return NULL;
+	return method->call(task, decoded, now_tsc, error);
+}
+
 json_t *task_call(struct task *task, const char *method, const json_t *params, uint64_t now_tsc, char *error)
 {
 	const struct task_method *methods = task->ops->methods;
@@ -152,12 +163,18 @@ json_t *task_call(struct task *task, const char *method, const json_t *params, u
 
 	for (const struct task_method *m = methods; m && m->name; m++)
 		if (strcmp(m->name, method) == 0)
-			return m->call(task, params, now_tsc, error);
+			return call(task, m, params, now_tsc, error);
 	used = (size_t)snprintf(error, CONFIG_ERROR_MAX,
 	                        "kind %s has no method \"%.40s\"; valid:", task->ops->kind, method);
 	for (const struct task_method *m = methods; m && m->name && used < CONFIG_ERROR_MAX; m++)
 		used += (size_t)snprintf(error + used, CONFIG_ERROR_MAX - used, " %s", m->name);
 	return NULL;
+}
+
+json_t *task_page(const char *key, json_t *items, bool more, uint64_t next)
+{
+	return json_pack("{s:o, s:o}", key, items, "next",
+	                 more ? json_integer((json_int_t)next) : json_null());
 }
 
 // --- What is seen of a task --------------------------------------------------------------------------------
@@ -188,11 +205,47 @@ static void report_drops(const struct task *task, json_t *object)
 	json_object_set_new(object, "drops_by_port", by_port);
 }
 
+static const struct counter common_counters[] = {
+        COUNTER("polls", struct task_counters, polls),
+        COUNTER("busy_polls", struct task_counters, busy_polls),
+        COUNTER("busy_cycles", struct task_counters, busy_cycles),
+        COUNTER("idle_cycles", struct task_counters, idle_cycles),
+        COUNTER("rx_packets", struct task_counters, rx_packets),
+        COUNTER("tx_packets", struct task_counters, tx_packets),
+        {0},
+};
+
+static const struct counter burst_counters[] = {
+        COUNTER("rx_bursts", struct task_counters, rx_bursts),
+        COUNTER("rx_full_bursts", struct task_counters, rx_full_bursts),
+        {0},
+};
+
 void task_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
+	const struct task_ops *ops = task->ops;
+	json_t *own = json_object();
+
+	counters_report(common_counters, &task->counters, NULL, object);
+	if (ops->bursts)
+		counters_report(burst_counters, &task->counters, NULL, object);
 	report_drops(task, object);
-	if (task->ops->report)
-		task->ops->report(task, object, now_tsc);
+	if (ops->report)
+		ops->report(task, own, now_tsc);
+	counters_report(ops->drops, task, NULL, json_object_get(object, "drops"));
+	counters_report(ops->counters, task, NULL, own);
+	if (json_object_size(own))
+		json_object_set(object, ops->kind, own);
+	json_decref(own);
+}
+
+void task_clear(struct task *task)
+{
+	if (task->ops->clear)
+		task->ops->clear(task);
+	task->counters = (struct task_counters){0};
+	counters_clear(task->ops->drops, task);
+	counters_clear(task->ops->counters, task);
 }
 
 void *task_alloc(size_t size, const struct task_ops *ops, const struct config_task *config,

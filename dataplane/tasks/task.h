@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "lib/counters.h"
 #include "lib/schema.h"
 
 struct port;
@@ -36,7 +37,7 @@ struct config_task {
 	uint32_t burst;             // 0 = the kind's default
 	const struct task_ops *ops; // of its kind
 	const json_t *object;       // the whole of it, while it is decoded
-	void *settings;             // of the kind, from its settings_parse() until its task is made
+	void *settings;             // of the kind, from task_settings_parse() until its task is made
 };
 
 // What the worker and every kind count. One writer (the worker); a cache line of its own.
@@ -65,12 +66,31 @@ struct trial {
 	uint64_t start_tsc, duration_ns;
 };
 
-// A method of the control socket, KIND.NAME. params has "task" and what the method itself takes. Returns a new object,
-// or NULL with a sentence in error (CONFIG_ERROR_MAX).
+// A method of the control socket, KIND.NAME. call() is given its params as fields decode them (beside "task", which each
+// method has) over a copy of defaults (size bytes). Returns a new object, or NULL with a sentence in error
+// (CONFIG_ERROR_MAX).
 struct task_method {
 	const char *name;
-	json_t *(*call)(struct task *task, const json_t *params, uint64_t now_tsc, char *error);
+	json_t *(*call)(struct task *task, const void *params, uint64_t now_tsc, char *error);
+	const struct field *fields; // NULL: it takes no params
+	const void *defaults;       // NULL: zeros
+	size_t size;                // TASK_PARAMS_MAX at most
 };
+enum { TASK_PARAMS_MAX = 2048 };
+#define TASK_DEFAULTS(defaults_) .defaults = &(defaults_), .size = sizeof(defaults_)
+
+// A page of a list that a method returns: its params, their fields (of limit, with its bounds), and the answer
+// {key: items, "next": from of the page that follows, or null if there is none}.
+struct task_page {
+	uint64_t from;
+	uint32_t limit;
+};
+#define TASK_PAGE_FIELDS(min_, max_)                                                                         \
+	{UINT_FIELD("from", struct task_page, from, 0, UINT32_MAX)},                                         \
+	{                                                                                                    \
+		UINT_FIELD("limit", struct task_page, limit, min_, max_)                                     \
+	}
+json_t *task_page(const char *key, json_t *items, bool more, uint64_t next);
 
 // One kind of task. What may be NULL says so.
 struct task_ops {
@@ -82,11 +102,16 @@ struct task_ops {
 
 	const struct vnf_ops *vnf; // of a network function (tasks/vnf/vnf.h), or NULL
 
-	// Settings: the keys of the task object that not all kinds have, and the files that they name, decoded once, without
-	// side effect (task_settings_decode()). Returns what config->settings and then task->settings is, or NULL with a
-	// sentence in error. where: names the object. NULL: the kind has no keys of its own.
-	void *(*settings_parse)(const struct config_task *config, const char *where, char *error);
-	void (*settings_free)(void *settings); // NULL: free()
+	// Settings: the keys of the task object that not all kinds have, decoded once over a copy of the defaults into what
+	// config->settings and then task->settings is. settings_check(): whether they go together, and the files that they
+	// name, without side effect; returns 0, or -EINVAL with a sentence in error. where: names the object.
+	// settings_free(): what settings own, also after an error.
+	const struct field *settings_keys; // NULL: the kind has no keys of its own
+	const void *settings_defaults;     // NULL: zeros
+	size_t settings_size;
+	int (*settings_check)(const struct config_task *config, void *settings, const char *where,
+	                      char *error);
+	void (*settings_free)(void *settings);
 
 	// Of two tasks of this kind in one document. Returns 0, or -EINVAL with a sentence in error. May be NULL.
 	int (*agree)(const struct config_task *a, const struct config_task *b, char *error);
@@ -116,10 +141,12 @@ struct task_ops {
 	void (*end)(struct task *task);
 	bool (*running)(const struct task *task);
 
-	void (*clear)(struct task *task); // kind-specific counters to zero; may be NULL
+	// Counters of the kind's struct, in the objects "drops" and KIND of the stats object. NULL: none.
+	const struct counter *drops, *counters;
+	void (*clear)(struct task *task); // what is not in these tables to zero; may be NULL
 
-	// Add kind-specific keys to the stats object. The worker runs meanwhile, unless report_parks: then what is read is
-	// more than single counters, and the worker is parked. May be NULL.
+	// Add what is not in these tables to the object KIND. The worker runs meanwhile, unless report_parks: then what is
+	// read is more than single counters, and the worker is parked. May be NULL.
 	void (*report)(const struct task *task, json_t *object, uint64_t now_tsc);
 	bool report_parks;
 
@@ -140,7 +167,7 @@ struct task {
 	struct task_counters counters;
 	const struct task_ops *ops;
 	char name[CONFIG_NAME_MAX];
-	void *settings;        // of settings_parse(), for as long as the task is there
+	void *settings;        // for as long as the task is there
 	const char *worker;    // name of the worker that polls it
 	struct stamps *stamps; // NULL unless asked for; made and freed between trials (traffic.c)
 	uint16_t queue;        // of each of its ports
@@ -151,8 +178,10 @@ struct task {
 // What all ports of a task together did not accept.
 uint64_t task_drop_tx_full(const struct task *task);
 
-// Into its stats object: "drops", to which a kind adds its own reasons, "drops_by_port", and what report() adds.
+// Into its stats object: what all kinds count, "drops", "drops_by_port", and the object KIND.
 void task_report(const struct task *task, json_t *object, uint64_t now_tsc);
+
+void task_clear(struct task *task); // counters to zero
 
 // The names of all kinds, one space between them.
 const char *task_kinds(void);
@@ -171,11 +200,6 @@ void *task_alloc(size_t size, const struct task_ops *ops, const struct config_ta
 
 extern const struct field
         task_common_keys[]; // that every task object may have; offsets in struct config_task
-
-// For settings_parse(): a copy of the defaults (size bytes), with the keys of config->object decoded into it. NULL with
-// a sentence in error.
-void *task_settings_decode(const struct config_task *config, const struct field *keys, const void *defaults,
-                           size_t size, const char *where, char *error);
 
 // Parse what config->object says beside the common keys into config->settings. Returns 0, or -EINVAL with a sentence
 // in error.

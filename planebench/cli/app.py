@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
@@ -21,6 +21,7 @@ from planebench.cli.options import (
     PicturesOption,
     PlanArgument,
     QuietOption,
+    RingSizeOption,
     RunArgument,
     RunsOption,
     SwitchArgument,
@@ -29,7 +30,7 @@ from planebench.cli.options import (
     examples,
     with_plan_options,
 )
-from planebench.cli.outage_command import OUTAGE_EXAMPLES, outage
+from planebench.model.results import Metric
 
 app = typer.Typer(
     help="Benchmark and compare software switches (NFV data planes).",
@@ -104,10 +105,21 @@ def run(
     **overrides: Any,
 ) -> None:
     """Run a suite or a plan. Options override the plan; comma-separated lists make a test matrix."""
-    from planebench.cli.run import RunOptions, run_plan
+    from planebench.cli.run import run_plan
 
-    options = RunOptions(plan, overrides, hugepages, runs, json, quiet, resume, calibrated, page, time_budget)
-    raise typer.Exit(run_plan(options))
+    code = run_plan(
+        plan,
+        overrides,
+        time_budget=time_budget,
+        hugepages=hugepages,
+        calibrated=calibrated,
+        resume=resume,
+        runs=runs,
+        json=json,
+        quiet=quiet,
+        page=page,
+    )
+    raise typer.Exit(code)
 
 
 @app.command(epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"))
@@ -131,7 +143,7 @@ def watch(
     """
     from planebench.cli import watch as watching
 
-    raise typer.Exit(watching.watch(watching.WatchOptions(run, runs, once, wait, json)))
+    raise typer.Exit(watching.watch(run, runs, once=once, wait=wait, json=json))
 
 
 @app.command("list", epilog=examples("planebench list switches", "planebench list runs --json"))
@@ -140,7 +152,7 @@ def list_(
         str,
         typer.Argument(
             help="What to list: switches, traffic, vnfs, hostings, scenarios, suites or runs.",
-            autocompletion=one_of(complete.LISTS),
+            autocompletion=one_of("cli.inspect:LISTS"),
         ),
     ],
     details: Annotated[
@@ -187,7 +199,7 @@ def export(
     format: Annotated[
         str,
         typer.Option(
-            "--format", "-f", help="Output format: csv, json or parquet.", autocompletion=one_of(complete.formats)
+            "--format", "-f", help="Output format: csv, json or parquet.", autocompletion=one_of("cli.output:FORMATS")
         ),
     ] = "json",
     table: Annotated[
@@ -196,7 +208,7 @@ def export(
             "--table",
             metavar="NAME",
             help="Export one table: results, trials, latency, searches, ...",
-            autocompletion=one_of(complete.tables),
+            autocompletion=one_of("library:TABLES"),
         ),
     ] = None,
     out: Annotated[
@@ -221,7 +233,7 @@ def schema(
         typer.Argument(
             metavar="[NAME]",
             help="Name of a schema: run, trial, conditions, skipped, finished, plan, export.",
-            autocompletion=one_of(complete.schemas),
+            autocompletion=one_of("schemas:SCHEMAS"),
         ),
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List the schemas.")] = False,
@@ -277,8 +289,8 @@ def compare(
     metric: Annotated[
         str | None,
         typer.Option(
-            help=f"Compare only this metric: {', '.join(complete.metrics())}.",
-            autocompletion=one_of(complete.metrics),
+            help=f"Compare only this metric: {', '.join(get_args(Metric))}.",
+            autocompletion=one_of("model.results:Metric"),
         ),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Compare runs even if their settings differ.")] = False,
@@ -322,7 +334,7 @@ def calibrate(
     wire: Annotated[
         str, typer.Option(help="Port type: virtio or veth.", autocompletion=one_of(("virtio", "veth")))
     ] = "virtio",
-    ring_size: Annotated[int, typer.Option("--ring-size", help="Descriptors of each ring, a power of two.")] = 256,
+    ring_size: RingSizeOption = 256,
     duration: Annotated[float, typer.Option(help="Duration of each step in seconds.")] = 0.2,
     hugepages: HugepagesOption = None,
     json: JsonOption = False,
@@ -338,7 +350,66 @@ def calibrate(
     raise typer.Exit(code)
 
 
-app.command(epilog=OUTAGE_EXAMPLES)(outage)
+@app.command(
+    epilog=examples(
+        "planebench outage --chain separate:l2fwd --restart vnf0",
+        "planebench outage --restart switch --kill --repetitions 2 --json",
+    )
+)
+def outage(
+    restart: Annotated[
+        str,
+        typer.Option("--restart", metavar="NAME", help="Process to restart: switch, or vnf0, vnf1, ... of the chain."),
+    ],
+    switch: Annotated[
+        str,
+        typer.Option(
+            "--switch",
+            metavar="A,B",
+            help="Switches to test, as for run.",
+            autocompletion=listed("cli.complete:switches"),
+        ),
+    ] = "planed",
+    chain: Annotated[
+        str,
+        typer.Option(
+            "--chain",
+            metavar="A,B",
+            help="Functions of the chain, as for run, e.g. vm:l3fwd,l2fwd.",
+            autocompletion=listed("vnfs.registry:VNFS"),
+        ),
+    ] = "l2fwd",
+    hosting: Annotated[
+        str,
+        typer.Option(
+            help="VNF isolation of functions that name none.", autocompletion=one_of("model.chain_name:WHOLE")
+        ),
+    ] = "separate",
+    kill: Annotated[
+        bool, typer.Option("--kill", help="End it by SIGKILL, as in a crash (default: end it in order).")
+    ] = False,
+    rate: Annotated[
+        str, typer.Option(help="Frames per second, e.g. 10k. An outage is measured to the interval of two frames.")
+    ] = "10k",
+    frame_size: Annotated[int, typer.Option("--frame-size", help="Frame size in bytes, FCS included.")] = 64,
+    repetitions: Annotated[int, typer.Option("--repetitions", help="Number of restarts per switch.")] = 5,
+    wire: Annotated[
+        str,
+        typer.Option(help="Port type: virtio, memif or veth.", autocompletion=one_of("model.records:WireName")),
+    ] = "virtio",
+    ring_size: RingSizeOption = 256,
+    hugepages: HugepagesOption = None,
+    runs: RunsOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Restart a VNF or the switch under traffic: measure the outage and account for every lost frame."""
+    from planebench.cli import outage as measuring
+
+    settings = measuring.settings_of(
+        switch, chain, restart, kill, rate, frame_size, repetitions, hosting=hosting, wire=wire, ring_size=ring_size
+    )
+    raise typer.Exit(measuring.outage(settings, hugepages=hugepages, runs=runs, json=json, quiet=quiet))
 
 
 @app.command(epilog=examples("planebench doctor", "sudo planebench doctor --fix", "planebench doctor --quiet"))
@@ -402,7 +473,7 @@ def switch_check(
         typer.Option(
             metavar="A,B",
             help="Scenarios: p2p, p2v, v2v, loopback-1 to loopback-5.",
-            autocompletion=listed(complete.cases),
+            autocompletion=listed("conformance.cases:CASES"),
         ),
     ] = "p2p,p2v,v2v,loopback-1,loopback-2",
     wire: Annotated[
@@ -410,7 +481,7 @@ def switch_check(
         typer.Option(
             metavar="A,B|all",
             help="Port types: virtio, memif, veth (default: the first that the switch supports).",
-            autocompletion=listed(lambda: (*complete.wires(), "all")),
+            autocompletion=listed("conformance.cases:WIRES"),
         ),
     ] = None,
     checks: Annotated[
@@ -419,7 +490,7 @@ def switch_check(
             "--check",
             metavar="A,B",
             help="Run only these checks (docs/conformance.md).",
-            autocompletion=listed(complete.checks),
+            autocompletion=listed("conformance.cases:CHECKS"),
         ),
     ] = None,
     hugepages: HugepagesOption = None,
@@ -429,5 +500,4 @@ def switch_check(
     """Run the conformance tests of a switch adapter. Exit code 1 if a test fails."""
     from planebench.cli import check as checking
 
-    options = checking.CheckOptions(switch, scenario, wire, checks, hugepages, json, quiet)
-    raise typer.Exit(checking.check_switch(options))
+    raise typer.Exit(checking.check_switch(switch, scenario, wire, checks, hugepages, json=json, quiet=quiet))

@@ -1,20 +1,39 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The progress bar of everything long: drawn between steps only, for drawing takes CPU time from the pollers."""
+"""Progress bars, drawn between steps: drawing takes CPU time from the pollers."""
 
 from __future__ import annotations
 
-from types import TracebackType
+from datetime import timedelta
 from typing import Self
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.text import Text
+
+from planebench.measure.ahead import Pace
+from planebench.measure.trial import TrialRequest
+from planebench.model.records import Trial, VerdictKind
+from planebench.model.words import frames
+from planebench.search import short_name
+
+SLOW_TRIAL_S = 5.0
+"""The bar of trials this long is also drawn while they run, once a second."""
 
 
 class Bar:
-    """A bar with the time left on a terminal, a line a step elsewhere, neither if ``quiet``. On standard error.
+    """Show a bar with the time left on a terminal, a line per step elsewhere, neither if ``quiet``; on standard error.
 
-    ``left`` shows the time left, ``more`` what else there is to see. ``moving``: it is drawn once a second as well.
+    ``left`` shows the time left, ``more`` are further columns. ``moving``: the bar is drawn once a second as well.
     """
 
     def __init__(
@@ -49,9 +68,7 @@ class Bar:
             self._bar.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._bar:
             self._bar.stop()
 
@@ -76,3 +93,45 @@ class Bar:
     def tell(self, text: str, style: str = "") -> None:
         """Print a line above the bar, also if ``quiet``."""
         self._console.print(text, markup=False, highlight=False, style=style, soft_wrap=True)
+
+
+class _Left(ProgressColumn):
+    """The time that the rest of the plan takes, longer trials and starts of switches included."""
+
+    max_refresh = 0.5
+
+    def __init__(self, pace: Pace) -> None:
+        super().__init__()
+        self._pace = pace
+
+    def render(self, task: Task) -> Text:
+        return Text(str(timedelta(seconds=round(self._pace.left_s()))), style="progress.remaining")
+
+
+class RunBar(Bar):
+    """The bar of a run in its own terminal: a listener of the campaign."""
+
+    def __init__(self, pace: Pace, trial_s: float, quiet: bool = False) -> None:
+        more = (TextColumn("[dim]after[/]"), TimeElapsedColumn())
+        super().__init__(pace.steps, quiet=quiet, left=_Left(pace), more=more, moving=trial_s >= SLOW_TRIAL_S)
+
+    def trial_begins(self, request: TrialRequest) -> None:
+        """Show the trial that begins."""
+        point = request.point
+        what = short_name(request.search) if request.search else "latency" if request.role == "latency" else ""
+        words = f"{point.switch} {point.scenario_label} {point.direction} {frames(point)} {what}"
+        self.working_on(words.strip())
+
+    def trial_done(self, trial: Trial) -> None:
+        """Show the result of a trial."""
+        point, kind = trial.point, trial.verdict.kind
+        no_figure = kind in (VerdictKind.INVALID, VerdictKind.FUNCTIONAL)
+        rate = "" if no_figure else f"{trial.throughput_pps / 1e6:.2f} Mpps "
+        self.line(
+            f"[{self.done + 1}/{self.steps}] {point.switch} {point.scenario_label} {point.direction} "
+            f"{frames(point)} {trial.load.label}: {rate}{kind.value}"
+        )
+
+    def trouble(self, text: str) -> None:
+        """Show a failure; the run continues."""
+        self.tell(f"planebench: {text}", style="yellow")

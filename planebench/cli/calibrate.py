@@ -4,31 +4,29 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from planebench.host import facts as host_facts
-from planebench.host.facts import cpus_of
-from planebench.host.process import Supervisor, sweep_stale
+from planebench.cli.bar import Bar
+from planebench.cli.show import plain_table
 from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
 from planebench.model.errors import INTERRUPTED
 from planebench.model.header import Calibration, SetPoint
-from planebench.planed import require_planed
 from planebench.plans.schema import check_ring_size
-from planebench.running.machine import enough_hugepages, measuring
-from planebench.scenarios import parse_frame_size
+from planebench.running.machine import Machine
+from planebench.scenarios.registry import parse_frame_size
 from planebench.store.calibration import save
 from planebench.store.codec import to_json
 
+STEPS = 100
+"""The bar moves by percent: set points that are repeated change the number of sends."""
+
 
 def calibrate(
-    frame_sizes: str, wire: str, ring_size: int, duration: float, hugepages: bool | None, *, json: bool, quiet: bool
+    frame_sizes: str, wire: Any, ring_size: int, duration: float, hugepages: bool | None, *, json: bool, quiet: bool
 ) -> int:
     """Calibrate, print, save. ``frame_sizes`` is a list with commas. Returns 0, or 130 after Ctrl-C.
 
@@ -38,21 +36,17 @@ def calibrate(
     sizes = [parse_frame_size(text.strip()) for text in frame_sizes.split(",")]
     check_ring_size(ring_size)
     check_duration(duration)
-    planed = require_planed()
-    facts = host_facts.collect()
-    sweep_stale()
+    machine = Machine.prepare()
+    settings = machine.live_settings(wire, ring_size, max(sizes), hugepages)
     try:
-        with measuring(facts), Supervisor() as supervisor, _progress(quiet) as listener:
+        with machine.measuring() as supervisor, Bar(STEPS, quiet=quiet) as bar:
+
+            def show(text: str, share: float) -> None:
+                bar.advance(round(share * STEPS) - bar.done)
+                bar.working_on(text)
+
             found = measure(
-                sizes,
-                wire=wire,
-                ring_size=ring_size,
-                hugepages=enough_hugepages(hugepages, facts, 1),
-                cpus=cpus_of(facts),
-                planed=planed,
-                supervisor=supervisor,
-                duration_s=duration,
-                listener=listener,
+                sizes, settings, cpus=machine.cpus, supervisor=supervisor, duration_s=duration, listener=show
             )
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -64,32 +58,6 @@ def calibrate(
     if not (json or quiet):
         print(f"kept in {path}")
     return 0
-
-
-@contextmanager
-def _progress(quiet: bool) -> Iterator[Callable[[str, float], None]]:
-    """Show a bar on standard error, on a terminal only.
-
-    It is drawn between the sends, because drawing takes CPU time from the pollers.
-    """
-    console = Console(stderr=True)
-    columns = (
-        BarColumn(bar_width=30),
-        TextColumn("[dim]left[/]"),
-        TimeRemainingColumn(),
-        TextColumn("{task.description}"),
-    )
-    if quiet or not console.is_terminal:
-        yield lambda text, share: None
-        return
-    with Progress(*columns, console=console, auto_refresh=False, transient=True) as bar:
-        task = bar.add_task("starting", total=1.0)
-
-        def show(text: str, share: float) -> None:
-            bar.update(task, completed=share, description=escape(text))
-            bar.refresh()
-
-        yield show
 
 
 def _show(found: Calibration) -> None:
@@ -110,34 +78,29 @@ def _show(found: Calibration) -> None:
         console.print()
 
 
-def _table(*columns: str) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in columns:
-        table.add_column(column, justify="right")
-    return table
-
-
 def _ceilings(found: Calibration) -> Table:
-    table = _table("bytes", "from -> to", "Mpps", "")
-    for it in found.ceilings:
-        how = "measured" if it.measured else "computed from the cycles of sender and receiver"
-        table.add_row(str(it.frame_size_bytes), f"{it.sender} -> {it.receiver}", f"{it.pps / 1e6:.3f}", how)
+    table = plain_table("bytes", "from -> to", "Mpps", "", justify="right")
+    for ceiling in found.ceilings:
+        how = "measured" if ceiling.measured else "computed from the cycles of sender and receiver"
+        ends = f"{ceiling.sender} -> {ceiling.receiver}"
+        table.add_row(str(ceiling.frame_size_bytes), ends, f"{ceiling.pps / 1e6:.3f}", how)
     return table
 
 
 def _set_points(found: Calibration) -> Table:
-    table = _table("bytes", "intended", "rate error", "lost")
-    for it in found.set_points:
-        table.add_row(str(it.frame_size_bytes), _rate(it.intended_pps), f"{it.rate_error:+.2%}", f"{_loss(it):.2%}")
+    table = plain_table("bytes", "intended", "rate error", "lost", justify="right")
+    for point in found.set_points:
+        figures = (_rate(point.intended_pps), f"{point.rate_error:+.2%}", f"{_loss(point):.2%}")
+        table.add_row(str(point.frame_size_bytes), *figures)
     return table
 
 
 def _floors(found: Calibration) -> Table:
-    table = _table("bytes", "load", "p50 us", "p99 us", "probes")
-    for it in found.floors:
-        p50, p99 = f"{it.p50_ns / 1e3:.2f}", f"{it.p99_ns / 1e3:.2f}"
-        probes = f"{it.probes_received} of {it.probes_sent}"
-        table.add_row(str(it.frame_size_bytes), _rate(it.background_pps), p50, p99, probes)
+    table = plain_table("bytes", "load", "p50 us", "p99 us", "probes", justify="right")
+    for floor in found.floors:
+        p50, p99 = f"{floor.p50_ns / 1e3:.2f}", f"{floor.p99_ns / 1e3:.2f}"
+        probes = f"{floor.probes_received} of {floor.probes_sent}"
+        table.add_row(str(floor.frame_size_bytes), _rate(floor.background_pps), p50, p99, probes)
     return table
 
 

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json as json_module
 import sys
 import textwrap
 from collections.abc import Sequence
@@ -15,6 +14,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from planebench.cli.show import print_json
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.results import Comparison, Metric
@@ -80,7 +80,7 @@ def compare(
     conditions = _conditions(first, second)
     if json:
         document = {"comparisons": [dataclasses.asdict(c) for c in shown], "conditions": conditions}
-        print(json_module.dumps(document, indent=1, allow_nan=False))
+        print_json(document)
     elif shown and not quiet:
         _print_table(shown, two_runs=run_b is not None)
     if not quiet:
@@ -219,13 +219,13 @@ def _gate(judgements: Sequence[Judgement], fail_below: float) -> int:
     for judgement in judgements:
         if judgement.kind != "passes":
             _say(_judgement_words(judgement))
-    return int(any(j.kind in ("fails", "cannot be judged") for j in judgements))
+    return int(any(j.kind in ("fails", "inconclusive") for j in judgements))
 
 
 def _judgement_words(judgement: Judgement) -> str:
     j, title = judgement, TITLES[judgement.metric]
     why = f": {j.why}" if j.why else ""
-    if j.kind == "cannot be judged" or j.ratio is None:
+    if j.kind == "inconclusive" or j.ratio is None:
         return f"{j.kind}: {title} of {f'{j.b} and ' if j.b else ''}{j.a} at {j.point}{why}"
     limit = f"limit {j.limit:g}"
     if j.metric not in RATES:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Shell completion. Heavy modules are not imported: a user waits for every answer.
 
-Names are asked of the modules that know them when they are wanted.
+Names are read from the modules that know them when they are wanted.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ import contextlib
 import io
 import json
 import os
+import pkgutil
 import sys
-from collections.abc import Callable, Collection, Iterable, MutableMapping
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
-LISTS = ("switches", "traffic", "vnfs", "hostings", "scenarios", "suites", "runs")
 RUNS_SHOWN = 50
 """The newest; older ones are typed, or found with list runs."""
 
 Completer = Callable[[str], list[str]]
-Names = Collection[str] | Callable[[], Iterable[str]]
+Names = str | Sequence[str]
+"""Names, or the place in planebench that has them: ``model.records:WireName``."""
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _YAML = (".yaml", ".yml")
@@ -35,24 +36,28 @@ def one_of(names: Names) -> Completer:
     """Complete a single value."""
 
     def complete(incomplete: str) -> list[str]:
-        return [name for name in _all(names) if name.startswith(incomplete)]
+        return [name for name in names_in(names) if name.startswith(incomplete)]
 
     return complete
 
 
 def listed(names: Names) -> Completer:
-    """Complete the last item of a list with commas; those that are there are not offered again."""
+    """Complete the last item of a list with commas; names that the list has already are not offered again."""
 
     def complete(incomplete: str) -> list[str]:
         before, comma, last = incomplete.rpartition(",")
         there = set(before.split(","))
-        return [before + comma + name for name in _all(names) if name.startswith(last) and name not in there]
+        return [before + comma + name for name in names_in(names) if name.startswith(last) and name not in there]
 
     return complete
 
 
-def _all(names: Names) -> Iterable[str]:
-    return names() if callable(names) else names
+def names_in(names: Names) -> Iterable[str]:
+    """Return ``names``; of a place, the keys of a table, the values of a Literal, or the result of a function."""
+    if not isinstance(names, str):
+        return names
+    found: Any = pkgutil.resolve_name(f"planebench.{names}")
+    return get_args(found) or (found() if callable(found) else found)
 
 
 def switches() -> list[str]:
@@ -81,98 +86,6 @@ def runs(incomplete: str) -> list[str]:
     headers = sorted(folder.glob("*/run.json"), key=lambda path: path.parent.name, reverse=True)[:RUNS_SHOWN]
     names = ("latest", *(_name(header) for header in headers), *(header.parent.name for header in headers))
     return [name for name in dict.fromkeys(names) if name and name.startswith(incomplete)]
-
-
-def checks() -> list[str]:
-    """Return the checks of the conformance suite."""
-    from planebench.conformance import ALL_CHECKS
-
-    return [check.name for check in ALL_CHECKS]
-
-
-def cases() -> list[str]:
-    """Return the topologies that switch check takes."""
-    from planebench.scenarios import SCENARIOS, scenarios_with
-
-    chains = [f"{name}-{n}" for name in scenarios_with("chain") for n in range(1, SCENARIOS[name].vnfs_max + 1)]
-    return [*scenarios_with("none"), *chains]
-
-
-def metrics() -> Iterable[str]:
-    """Return what comparisons are made of."""
-    from planebench.model.results import Metric
-
-    return get_args(Metric)
-
-
-def wires() -> Iterable[str]:
-    """Return what can stand in for a NIC."""
-    from planebench.model.records import WireName
-
-    return get_args(WireName)
-
-
-def bands() -> Iterable[str]:
-    """Return the bands of core distance."""
-    from planebench.model.plan import Band
-
-    return get_args(Band)
-
-
-def formats() -> Iterable[str]:
-    """Return the formats of an export."""
-    from planebench.cli.output import FORMATS
-
-    return FORMATS
-
-
-def tables() -> Iterable[str]:
-    """Return the tables of an export."""
-    from planebench.library import TABLES
-
-    return TABLES
-
-
-def figures() -> Iterable[str]:
-    """Return the kinds of figures."""
-    from planebench.report.charts.figure import KINDS
-
-    return KINDS
-
-
-def schemas() -> Iterable[str]:
-    """Return the JSON Schemas that there are."""
-    from planebench.schemas import SCHEMAS
-
-    return SCHEMAS
-
-
-def scenarios() -> Iterable[str]:
-    """Return the values of run --scenario."""
-    from planebench.scenarios import SCENARIOS
-
-    return SCENARIOS
-
-
-def directions() -> Iterable[str]:
-    """Return the values of run --direction."""
-    from planebench.scenarios import DIRECTIONS
-
-    return DIRECTIONS
-
-
-def vnfs() -> Iterable[str]:
-    """Return the functions of a chain."""
-    from planebench.vnfs.registry import VNFS
-
-    return VNFS
-
-
-def hostings() -> Iterable[str]:
-    """Return the hostings of a whole chain."""
-    from planebench.model.chain_name import HOSTINGS, OWN
-
-    return [name for name in HOSTINGS if name not in OWN]
 
 
 def _stems(folder: str) -> list[str]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json as json_module
 import os
 import sys
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from planebench.cli.show import print_json
 from planebench.doctor import tuning
 from planebench.doctor.doctor import diagnose
 from planebench.doctor.finding import Finding
@@ -39,7 +39,7 @@ def doctor(json: bool, fix: bool = False, undo: bool = False, quiet: bool = Fals
 def _findings(findings: Sequence[Finding], json: bool, quiet: bool) -> int:
     problems = [finding for finding in findings if finding.level == "problem"]
     if json:
-        print(json_module.dumps({"findings": [dataclasses.asdict(finding) for finding in findings]}, indent=1))
+        print_json({"findings": [dataclasses.asdict(finding) for finding in findings]})
     elif quiet:
         for finding in problems:
             print(f"planebench: problem: {finding.text} -> {finding.remedy}", file=sys.stderr)
@@ -88,7 +88,7 @@ def _undo(json: bool, quiet: bool) -> int:
 def _tell_commands(changes: Sequence[tuning.Change], json: bool) -> None:
     commands = tuning.commands(changes)
     if json:
-        print(json_module.dumps({"commands": commands}, indent=1))
+        print_json({"commands": commands})
     print(
         f"planebench: {_settings(len(changes))} to change, which only root can do: `sudo planebench doctor --fix`, or",
         file=sys.stderr,
@@ -99,7 +99,7 @@ def _tell_commands(changes: Sequence[tuning.Change], json: bool) -> None:
 
 def _print_outcomes(outcomes: Sequence[tuning.Outcome], json: bool, quiet: bool, nothing: str) -> None:
     if json:
-        print(json_module.dumps({"changes": [dataclasses.asdict(outcome) for outcome in outcomes]}, indent=1))
+        print_json({"changes": [dataclasses.asdict(outcome) for outcome in outcomes]})
         return
     for outcome in outcomes:
         failed = outcome.kind == "failed"

@@ -3,57 +3,50 @@
 
 from __future__ import annotations
 
-import json as json_module
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.markup import escape
 
+from planebench.cli.show import plain_table, print_json
 from planebench.cli.switches import list_switches, option_words
 from planebench.host.programs import Found
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.choices import unknown
-from planebench.plans import duration_words, list_suites, load_plan
+from planebench.model.scenario import SCENARIOS
+from planebench.plans.budget import duration_words
+from planebench.plans.load import list_suites, load_plan
 from planebench.running.survey import survey
-from planebench.scenarios import SCENARIOS
 from planebench.schemas import SCHEMAS, schema_text
 from planebench.store import list_runs
 from planebench.traffic.listing import traffic_rows
-from planebench.vnfs import VNFS
+from planebench.vnfs.registry import VNFS
 
 Row = dict[str, Any]
 SWITCHES = "switches"
 
 
 def list_things(what: str, runs_dir: Path | None, json: bool, details: bool = False) -> None:
-    """Print the list called ``what``; ``details`` of switches. UsageError for another."""
+    """Print the list called ``what``; ``details`` of switches. Raises UsageError for an unknown list."""
+    if what not in LISTS:
+        raise unknown("list", what, LISTS)
     if what == SWITCHES:
         list_switches(json=json, details=details)
-        return
-    lists: Mapping[str, Callable[[], list[Row]]] = {
-        "traffic": traffic_rows,
-        "vnfs": _vnfs,
-        "hostings": _hostings,
-        "scenarios": _scenarios,
-        "suites": _suites,
-        "runs": lambda: _runs(runs_dir),
-    }
-    if what not in lists:
-        raise unknown("list", what, (SWITCHES, *lists))
-    _print(what, lists[what](), json)
+    else:
+        _print(what, LISTS[what](runs_dir), json)
 
 
 def show_schema(name: str | None, listed: bool, json: bool) -> None:
     """Print a JSON Schema, or which there are. UsageError for a name that is none."""
     if listed or name is None:
-        _print("schemas", [{"schema": it.name, "version": it.version, "of": it.title} for it in SCHEMAS.values()], json)
+        _print("schemas", [{"schema": s.name, "version": s.version, "of": s.title} for s in SCHEMAS.values()], json)
     else:
         print(schema_text(name), end="")
 
 
-def _vnfs() -> list[Row]:
+def _vnfs(_: object) -> list[Row]:
     return [
         {
             "vnf": vnf.name,
@@ -64,7 +57,7 @@ def _vnfs() -> list[Row]:
     ]
 
 
-def _hostings() -> list[Row]:
+def _hostings(_: object) -> list[Row]:
     """Return the hostings; ``process`` needs nothing and has no options."""
     rows = [{"hosting": "process", "found": "yes", "is": "a task of the tester process (default)", "options": ""}]
     for hosting in HOSTINGS.values():
@@ -80,14 +73,14 @@ def _hostings() -> list[Row]:
     return rows
 
 
-def _scenarios() -> list[Row]:
+def _scenarios(_: object) -> list[Row]:
     return [
         {"scenario": s.name, "path": s.path, "tells": s.meaning, "directions": ", ".join(s.directions)}
         for s in SCENARIOS.values()
     ]
 
 
-def _suites() -> list[Row]:
+def _suites(_: object) -> list[Row]:
     rows = []
     for name in list_suites():
         plan = load_plan(name)
@@ -111,18 +104,24 @@ def _runs(runs_dir: Path | None) -> list[Row]:
 
 def _print(what: str, rows: list[Row], json: bool) -> None:
     if json:
-        print(json_module.dumps({what: rows}, indent=1))
+        print_json({what: rows})
         return
     if not rows:
         print(f"no {what}")
         return
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    for column in rows[0]:
-        table.add_column(column, overflow="fold")
+    table = plain_table(*rows[0], header_style="bold")
     for row in rows:
-        table.add_row(*(_escape(str(value)) for value in row.values()))
+        table.add_row(*(escape(str(value)) for value in row.values()))
     Console().print(table)
 
 
-def _escape(text: str) -> str:
-    return text.replace("[", r"\[")
+LISTS: Mapping[str, Callable[[Path | None], list[Row]]] = {
+    SWITCHES: lambda _: [],
+    "traffic": lambda _: traffic_rows(),
+    "vnfs": _vnfs,
+    "hostings": _hostings,
+    "scenarios": _scenarios,
+    "suites": _suites,
+    "runs": _runs,
+}
+"""Name of a list -> its rows, of runs those in a folder; switches have more than rows (planebench.cli.switches)."""

@@ -54,7 +54,7 @@ def roff(app: typer.Typer) -> str:
         *_section("SYNOPSIS", [r"\fBplanebench\fR [\fIOPTIONS\fR] \fICOMMAND\fR [\fIARGUMENTS\fR]"]),
         *_section("DESCRIPTION", [_text(_DESCRIPTION)]),
         *_section("OPTIONS", _parameters(command)),
-        *_section("COMMANDS", (line for path, it in commands(command) for line in _command(path, it))),
+        *_section("COMMANDS", (line for path, child in commands(command) for line in _command(path, child))),
         *_section("OUTPUT", [_text(_OUTPUT)]),
         *_section("EXIT STATUS", _terms({str(code): words for code, words in EXIT_CODES.items()})),
         *_section("ENVIRONMENT", _terms(VARIABLES)),

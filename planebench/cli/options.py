@@ -48,7 +48,7 @@ KindsOption = Annotated[
     typer.Option(
         metavar="A,B",
         help="Export only these kinds of figures: overview, chain, latency, ... (default: all).",
-        autocompletion=listed(complete.figures),
+        autocompletion=listed("report.charts.figure:KINDS"),
     ),
 ]
 WidthOption = Annotated[
@@ -74,9 +74,10 @@ SwitchArgument = Annotated[
     typer.Argument(
         metavar="NAME[:OPTION=VALUE]",
         help="Switch, as in run --switch.",
-        autocompletion=one_of(complete.switches),
+        autocompletion=one_of("cli.complete:switches"),
     ),
 ]
+RingSizeOption = Annotated[int, typer.Option("--ring-size", help="Descriptors of each ring, a power of two.")]
 HugepagesOption = Annotated[
     bool | None, typer.Option("--hugepages/--no-hugepages", help="Run with hugepages (default: if enough are free).")
 ]
@@ -105,16 +106,16 @@ PLAN_OPTIONS: dict[str, Any] = {
         "--switch",
         "A,B",
         "Switches to test, with options, e.g. sim:capacity=10M. Repeat a name to test it twice.",
-        listed(complete.switches),
+        listed("cli.complete:switches"),
     ),
     "switch_option": Annotated[
         list[str] | None,
         typer.Option("--switch-option", metavar="SWITCH.KEY=VALUE", help="Switch option. May be repeated."),
     ],
-    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, parallel.", listed(complete.scenarios)),
+    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, parallel.", listed("model.scenario:SCENARIOS")),
     "frame_size": _text("--frame-size", "N,M", "Frame sizes in bytes, FCS included: 64 to 1518, 9000."),
     "direction": _text(
-        "--direction", "A,B", "unidirectional, bidirectional, reversed (p2v).", listed(complete.directions)
+        "--direction", "A,B", "unidirectional, bidirectional, reversed (p2v).", listed("scenarios.registry:DIRECTIONS")
     ),
     "chain_length": _text("--chain-length", "N,M", "Number of VNFs in a loopback chain: 1 to 5."),
     "vnfs": _text("--vnfs", "N,M", "Number of independent VNFs in scenario parallel: 1 to 63."),
@@ -124,20 +125,20 @@ PLAN_OPTIONS: dict[str, Any] = {
             "--chain",
             metavar="A,B",
             help="Functions of a chain, e.g. firewall:rules=FILE,l3fwd. May be repeated.",
-            autocompletion=listed(complete.vnfs),
+            autocompletion=listed("vnfs.registry:VNFS"),
         ),
     ],
     "hosting": _text(
         "--hosting",
         "A,B",
         "VNF isolation: process, separate, container, vm.",
-        listed(complete.hostings),
+        listed("model.chain_name:WHOLE"),
     ),
     "duration": _number(float, "--duration", "Duration of each saturating and latency trial in seconds."),
     "repeat": _number(int, "--repeat", "Number of saturating trials per test point; R+ is their mean."),
     "restarts": _number(int, "--restarts", "Number of times each switch is restarted between those trials."),
     "max_rate": _text("--max-rate", "RATE", "Maximum offered load per direction, e.g. 14.88M (default: unlimited)."),
-    "search": _text("--search", "A,B", f"Searches to run: {', '.join(METHODS)}.", listed(METHODS)),
+    "search": _text("--search", "A,B", f"Searches to run: {', '.join(METHODS)}.", listed("search:METHODS")),
     **{p.option: _number(p.kind, f"--{p.option.replace('_', '-')}", p.help) for p in search.parameters()},
     "loads": _text("--loads", "A,B", "Latency loads as shares of R+, e.g. 0.10,0.50; curve; or none."),
     "rates": _text("--rates", "A,B", "Fixed latency loads per direction, e.g. 100k,1M; or none."),
@@ -145,13 +146,13 @@ PLAN_OPTIONS: dict[str, Any] = {
         "--band",
         "near|far",
         "Accept only trials with this core-to-core latency: near or far (default: the band with most accepted trials).",
-        one_of(complete.bands),
+        one_of("model.plan:Band"),
     ),
     "wire": _text(
         "--wire",
         "NAME",
         "Port type in place of a NIC: virtio, memif, or veth (kernel interfaces).",
-        one_of(complete.wires),
+        one_of("model.records:WireName"),
     ),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch; for planed also set planed:workers=N."),

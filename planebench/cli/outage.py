@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from planebench.cli.bar import Bar
+from planebench.cli.show import plain_table
 from planebench.measure.outage import OutageRequest
 from planebench.model.errors import INTERRUPTED, UsageError
 from planebench.model.outage import Outage, OutageReport, OutageReports
@@ -19,41 +20,22 @@ from planebench.model.words import count
 from planebench.plans.items import items
 from planebench.running.machine import terminable
 from planebench.running.outages import OutageSettings, measure_outages, open_outages
-from planebench.scenarios import parse_frame_size
+from planebench.scenarios.registry import parse_frame_size
 from planebench.stats.outages import outage_reports
 from planebench.store import read_run
 from planebench.store.codec import to_json
 from planebench.traffic.rates import parse_rate
 
 
-@dataclass(frozen=True, slots=True)
-class OutageOptions:
-    """The command line of ``outage``."""
-
-    switch: str
-    chain: str
-    restart: str
-    hosting: str = "separate"
-    kill: bool = False
-    rate: str = "10k"
-    frame_size: int = 64
-    repetitions: int = 5
-    wire: str = "virtio"
-    ring_size: int = 256
-    hugepages: bool | None = None
-    runs: Path | None = None
-    json: bool = False
-    quiet: bool = False
-
-
-def outage(options: OutageOptions) -> int:
+def outage(
+    settings: OutageSettings, *, hugepages: bool | None, runs: Path | None, json: bool = False, quiet: bool = False
+) -> int:
     """Measure, store and show. Exit code: 0, or 130. Raises UsageError and NotInstalledError before anything starts."""
-    settings = _settings(options)
     try:
         with terminable():
-            session = open_outages(settings, runs_dir=options.runs, hugepages=options.hugepages)
+            session = open_outages(settings, runs_dir=runs, hugepages=hugepages)
             steps = settings.repetitions * len(session.survey.measured)
-            with Bar(steps, quiet=options.quiet) as bar:
+            with Bar(steps, quiet=quiet) as bar:
 
                 def done(label: str, found: Outage) -> None:
                     bar.advance()
@@ -63,33 +45,27 @@ def outage(options: OutageOptions) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     reports = outage_reports(read_run(session.folder))
-    if options.json:
+    if json:
         sys.stdout.write(to_json(OutageReports(reports), indent=1).decode() + "\n")
-    elif not options.quiet:
+    elif not quiet:
         _show(reports)
         print(f"run: {session.folder}")
     return 0 if status == "complete" else INTERRUPTED
 
 
-def _settings(options: OutageOptions) -> OutageSettings:
-    if options.repetitions < 1:
-        raise UsageError(f"--repetitions: {options.repetitions} is not valid. Valid: 1 or more")
-    request = OutageRequest(
-        options.restart, parse_rate(options.rate), parse_frame_size(options.frame_size), kill=options.kill
-    )
-    return OutageSettings(
-        request,
-        tuple(dict.fromkeys(items("--switch", options.switch))),
-        options.chain,
-        options.hosting,
-        options.wire,
-        options.ring_size,
-        options.repetitions,
-    )
+def settings_of(
+    switch: str, chain: str, restart: str, kill: bool, rate: str, frame_size: int, repetitions: int, **more: Any
+) -> OutageSettings:
+    """Return the settings in the options of the command; ``more`` are fields of OutageSettings. Raises UsageError."""
+    if repetitions < 1:
+        raise UsageError(f"--repetitions: {repetitions} is not valid. Valid: 1 or more")
+    request = OutageRequest(restart, parse_rate(rate), parse_frame_size(frame_size), kill=kill)
+    switches = tuple(dict.fromkeys(items("--switch", switch)))
+    return OutageSettings(request, switches, chain, repetitions=repetitions, **more)
 
 
-def _line(it: Outage) -> str:
-    return f"outage {it.silence.duration_ns / 1e6:.1f} ms, {it.lost_packets} frames lost"
+def _line(outage: Outage) -> str:
+    return f"outage {outage.silence.duration_ns / 1e6:.1f} ms, {outage.lost_packets} frames lost"
 
 
 def _show(reports: Sequence[OutageReport]) -> None:
@@ -113,18 +89,17 @@ def _show(reports: Sequence[OutageReport]) -> None:
 
 
 def _table(report: OutageReport) -> Table:
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for name in ("", "outage", "calm", "restart", "lost", "not taken", "dropped", "gone", "of", "late"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for number, it in enumerate(report.outages, start=1):
-        table.add_row(
-            str(number),
-            *(f"{ns / 1e6:.1f}" for ns in (it.silence.duration_ns, it.calm.duration_ns, it.restart_ns)),
-            count(it.lost_packets),
-            count(it.unsent_ring_full_packets),
-            count(it.dropped_packets),
-            count(it.gone_packets),
-            count(it.intended_packets),
-            count(it.unsent_late_packets),
+    names = ("", "outage", "calm", "restart", "lost", "not taken", "dropped", "gone", "of", "late")
+    table = plain_table(*names, justify="right", overflow="ellipsis")
+    for number, outage in enumerate(report.outages, start=1):
+        times_ns = (outage.silence.duration_ns, outage.calm.duration_ns, outage.restart_ns)
+        packets = (
+            outage.lost_packets,
+            outage.unsent_ring_full_packets,
+            outage.dropped_packets,
+            outage.gone_packets,
+            outage.intended_packets,
+            outage.unsent_late_packets,
         )
+        table.add_row(str(number), *(f"{ns / 1e6:.1f}" for ns in times_ns), *map(count, packets))
     return table

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json as json_module
 import sys
 from pathlib import Path
-from typing import Any
 
+from planebench.cli.show import print_json
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.report.export import write_bytes
@@ -38,24 +38,16 @@ def report(
     derived = Derived(read_run(folder))
     page = html or folder / REPORT_FILE
     if json:
-        _print_json({"run": folder.name, "report": str(write_report(derived, page)), **_exported(derived)})
+        from planebench.report.export import to_json
+
+        exported = json_module.loads(to_json(derived))
+        print_json({"run": folder.name, "report": str(write_report(derived, page)), **exported})
         return
     if not quiet:
         (print_conditions if conditions else print_table)(derived)
     write_report(derived, page)
     if not quiet:
         print(f"\nreport: {page}")
-
-
-def _exported(derived: Derived) -> dict[str, Any]:
-    from planebench.report.export import to_json
-
-    document: dict[str, Any] = json_module.loads(to_json(derived))
-    return document
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    print(json_module.dumps(document, indent=1))
 
 
 def write_report(derived: Derived, path: Path) -> Path:
@@ -117,7 +109,7 @@ def figures(
     run = read_run(find_run(runs_dir, wanted))
     written = write_figures(Derived(run), out, formats.split(","), only.split(","), width_mm)
     if json:
-        _print_json({"figures": [str(path) for path in written]})
+        print_json({"figures": [str(path) for path in written]})
     elif not quiet:
         print("\n".join(str(path) for path in written) or f"{run.header.run_id} has no such figure")
 

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench papers``: what the papers claim, and what a run says to it."""
+"""``planebench papers``: print the claims of the papers, or check them against a run."""
 
 from __future__ import annotations
 
-import json as json_module
 import textwrap
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
+from planebench.cli.show import print_json
 from planebench.model.words import printable
 from planebench.papers import Claim, Judgement, Outcome, all_claims, all_papers, judge_all
 from planebench.papers.measured import Measured
@@ -29,10 +29,12 @@ def papers(run: str | None, runs_dir: Path | None, *, json: bool) -> None:
         return
     stored = read_run(find_run(runs_dir, run))
     wanted = stored.header.papers
-    judgements = [it for it in judge_all(Measured(Derived(stored))) if not wanted or it.claim.paper in wanted]
+    judgements = [
+        judged for judged in judge_all(Measured(Derived(stored))) if not wanted or judged.claim.paper in wanted
+    ]
     if json:
-        document = {"run": stored.header.run_id, "papers": [record(it) for it in judgements]}
-        print(json_module.dumps(document, indent=1, ensure_ascii=False))
+        document = {"run": stored.header.run_id, "papers": [record(judged) for judged in judgements]}
+        print_json(document)
     else:
         _print_judgements(judgements)
 
@@ -48,7 +50,7 @@ def claim_lines() -> Iterator[str]:
 
 def _print_claims(json: bool) -> None:
     if json:
-        print(json_module.dumps({"papers": [_claim(claim) for claim in all_claims()]}, indent=1, ensure_ascii=False))
+        print_json({"papers": [_claim(claim) for claim in all_claims()]})
         return
     print("\n".join(claim_lines()))
 
@@ -61,16 +63,16 @@ def _claim(claim: Claim) -> dict[str, Any]:
 def _print_judgements(judgements: Sequence[Judgement]) -> None:
     console = Console(highlight=False)
     width = max(console.width, 60)
-    for name in dict.fromkeys(it.claim.paper for it in judgements):
+    for name in dict.fromkeys(judged.claim.paper for judged in judgements):
         console.print(Text(f"{name}: {all_papers()[name].title}", style="bold"))
-        for it in judgements:
-            if it.claim.paper == name:
-                console.print(
-                    Text(f"  {it.words}", style=_STYLES[it.outcome]), Text(f"{it.claim.id} ({it.claim.where})")
-                )
-                _print_wrapped(console, it.claim.sentence, width)
-                _print_wrapped(console, printable(it.evidence), width, "dim")
-    console.print(", ".join(f"{it['number']} {it['words']}" for it in counts(judgements)))
+        for judged in judgements:
+            if judged.claim.paper == name:
+                claim = judged.claim
+                outcome = Text(f"  {judged.words}", style=_STYLES[judged.outcome])
+                console.print(outcome, Text(f"{claim.id} ({claim.where})"))
+                _print_wrapped(console, claim.sentence, width)
+                _print_wrapped(console, printable(judged.evidence), width, "dim")
+    console.print(", ".join(f"{row['number']} {row['words']}" for row in counts(judgements)))
 
 
 def _print_wrapped(console: Console, text: str, width: int, style: str = "") -> None:

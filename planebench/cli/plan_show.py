@@ -4,11 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json as json_module
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planebench.plans import describe, duration_words, points_of
+from planebench.cli.show import print_json
+from planebench.plans.budget import describe, duration_words
+from planebench.plans.expand import points_of
 from planebench.running.survey import Survey, survey
 
 
@@ -16,7 +17,7 @@ def show_plan(name: str, overrides: Mapping[str, Any], json: bool, time_budget: 
     """Print the points of a plan and the time they take. Raises UsageError for a plan that ``run`` would not take."""
     held = survey(name, overrides).within(time_budget)
     if json:
-        print(json_module.dumps(_document(held), indent=1))
+        print_json(_document(held))
         return
     for line in _lines(held):
         print(line)

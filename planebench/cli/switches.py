@@ -4,15 +4,14 @@
 from __future__ import annotations
 
 import dataclasses
-import json as json_module
 import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from planebench.cli.show import plain_table, print_json
 from planebench.model.option import Option
 from planebench.model.records import ScenarioName
 from planebench.model.scenario import SCENARIOS
@@ -28,7 +27,7 @@ def list_switches(*, json: bool, details: bool) -> None:
     """Print every switch: a table, or with ``details`` all that is known of each."""
     found = overviews()
     if json:
-        print(json_module.dumps({"switches": [row(switch) for switch in found]}, indent=1))
+        print_json({"switches": [row(switch) for switch in found]})
     elif details:
         _print_lines(line for switch in found for line in (*_details(switch), ""))
     else:
@@ -39,7 +38,7 @@ def show_switch(text: str, *, json: bool) -> None:
     """Print all that is known of one switch, with its options. UsageError for one that there is not."""
     switch = overview(get_adapter(text))
     if json:
-        print(json_module.dumps(row(switch), indent=1))
+        print_json(row(switch))
     else:
         _print_lines(_details(switch))
 
@@ -76,10 +75,8 @@ def row(switch: Overview) -> dict[str, Any]:
 
 
 def _print_table(found: Sequence[Overview]) -> None:
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
-    table.add_column("switch", no_wrap=True)
-    for column in ("found", "wires: scenarios", "VNFs by"):
-        table.add_column(column, overflow="fold")
+    table = plain_table("switch", "found", "wires: scenarios", "VNFs by", header_style="bold")
+    table.columns[0].no_wrap = True
     for switch in found:
         cells = (switch.name, _found_words(switch), _support_words(switch), switch.vnf_interface)
         table.add_row(*(Text(printable(cell, keep="\n")) for cell in cells))

@@ -4,14 +4,14 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from textwrap import wrap
 
 from rich.text import Text
 
-from planebench.cli.watch_results import column, results_lines
+from planebench.cli.watch_results import column, results_lines, row
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.model.words import NOTHING, batch, frames, load_words, mark, mpps, percent
@@ -20,8 +20,6 @@ from planebench.search import short_name
 from planebench.store.follow import Seen
 
 NEXT_MAX, TROUBLES_MAX, NAME_MAX = 3, 2, 16
-LABEL = 9
-"""Characters of the words at the left."""
 STATE_STYLES = {"running": "bold green", "complete": "bold green", "interrupted": "bold yellow", "killed": "bold red"}
 VERDICT_STYLES = {
     VerdictKind.VALID: "green",
@@ -61,13 +59,8 @@ def frame(seen: Seen, page: Page, cost: str = "") -> list[Text]:
 def trial_line(trial: Trial, glyphs: Glyphs) -> str:
     """Return a trial on a line of its own, for where no frame can be drawn."""
     point, kind = trial.point, trial.verdict.kind.value
-    words = f"#{trial.index} {point.switch} {_point(point, glyphs)} {method_words(trial.search, trial.role)} "
+    words = f"#{trial.index} {point.switch} {_point(point, glyphs)} {short_name(trial.search or trial.role)} "
     return glyphs.text(f"{words}{trial.load.label}: {trial.throughput_pps / 1e6:.2f} Mpps {kind} {_reason(trial)}")
-
-
-def method_words(search: str, role: str) -> str:
-    """Return ``R+``, ``NDR``, ``latency``."""
-    return short_name(search or role)
 
 
 def head(seen: Seen, page: Page) -> Iterator[Text]:
@@ -121,7 +114,7 @@ def _now(seen: Seen, page: Page) -> Iterator[Text]:
 
 
 def _current(trial: CurrentTrial, glyphs: Glyphs) -> str:
-    what = f"{method_words(trial.search, trial.role)} no. {trial.repetition + 1}"
+    what = f"{short_name(trial.search or trial.role)} no. {trial.repetition + 1}"
     words = (trial.point.switch, _point(trial.point, glyphs), what, _offered(trial.load), f"{trial.duration_s:g} s")
     return f"{' · '.join(words)} · since {_clock(trial.since)}"
 
@@ -156,15 +149,15 @@ def _trials(seen: Seen, page: Page, room: int) -> Iterator[Text]:
         column("loss", [percent(t.loss_ratio) for t in last], glyphs, right=True),
     ]
     head, *rows = zip(*columns, strict=True)
-    yield _row("last", head, "dim")
+    yield row("last", head, "dim")
     for trial, cells in zip(last, rows, strict=True):
-        line = _row("", cells)
+        line = row("", cells)
         line.append("  " + trial.verdict.kind.value, style=VERDICT_STYLES[trial.verdict.kind])
         yield line.append(glyphs.text(f" {_reason(trial)}".rstrip()), style="dim")
 
 
 def _what(trial: Trial) -> str:
-    method = method_words(trial.search, trial.role)
+    method = short_name(trial.search or trial.role)
     return method if trial.load.pps_per_direction is None else f"{method} {load_words(trial.load.label)}"
 
 
@@ -208,11 +201,7 @@ def _troubles(seen: Seen, page: Page) -> Iterator[Text]:
 
 
 def _line(label: str, words: str, page: Page, style: str = "") -> Text:
-    return Text(label.ljust(LABEL), style="dim").append(page.glyphs.text(words), style=style or "not dim")
-
-
-def _row(label: str, cells: Sequence[str], style: str = "not dim") -> Text:
-    return Text(label.ljust(LABEL), style="dim").append("  ".join(cells), style=style)
+    return row(label, [page.glyphs.text(words)], style or "not dim")
 
 
 def _point(point: Point, glyphs: Glyphs) -> str:

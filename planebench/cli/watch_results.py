@@ -21,6 +21,7 @@ from planebench.stats.results import derive_results, run_band
 from planebench.store.follow import Seen
 
 LABEL = 9
+"""Characters of the label at the left."""
 NAME_MAX = 20
 CELL = 11
 """Characters of a figure and its gap; titles as `→ imix 362 B` make a column wider, and the line is cut."""
@@ -37,6 +38,11 @@ def column(title: str, texts: Sequence[str], glyphs: Glyphs, right: bool = False
     shown = [glyphs.text(text) for text in (title, *texts)]
     width = min(limit, max(cell_len(text) for text in shown))
     return [" " * (width - cell_len(text)) + text if right else set_cell_size(text, width) for text in shown]
+
+
+def row(label: str, cells: Sequence[str], style: str = "not dim") -> Text:
+    """Return a line of a frame: a label, and cells that are columns already."""
+    return Text(label.ljust(LABEL), style="dim").append("  ".join(cells), style=style)
 
 
 def current_point(seen: Seen) -> Point | None:
@@ -70,8 +76,8 @@ def results_lines(seen: Seen, width: int, glyphs: Glyphs, room: int) -> list[Tex
     columns = [column(name, switches, glyphs, limit=max(NAME_MAX, width // 4))]
     columns += [column(column_title(kind, glyphs), texts, glyphs, right=True) for kind, texts in fitting]
     head, *rows = zip(*columns, strict=True)
-    title = _line("results", head, "dim").append(glyphs.text(_legend(fitting)), style="dim")
-    return [title, *(_line("", row, "not dim") for row in rows)]
+    title = row("results", head, "dim").append(glyphs.text(_legend(fitting)), style="dim")
+    return [title, *(row("", cells) for cells in rows)]
 
 
 def _fitting(
@@ -98,10 +104,6 @@ def _legend(columns: Sequence[tuple[Kind, list[str]]]) -> str:
     shown = "".join(text for _, texts in columns for text in texts)
     found = [words for sign, words in LEGEND.items() if sign in shown]
     return f"   {' · '.join(found)}" if found else ""
-
-
-def _line(label: str, cells: Sequence[str], style: str) -> Text:
-    return Text(label.ljust(LABEL), style="dim").append("  ".join(cells), style=style)
 
 
 def _topology(point: Point) -> tuple[object, ...]:

@@ -7,8 +7,7 @@ import dataclasses
 import json
 import sys
 from collections import Counter
-from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from rich.console import Console
 from rich.text import Text
@@ -30,31 +29,21 @@ _ENTER, _LEAVE = "\x1b[?1049h\x1b[?25l\x1b[2J", "\x1b[?25h\x1b[?1049l"
 """The terminal's other screen without a cursor, and back."""
 
 
-class Show(Protocol):
+class Show:
     """Somewhere to show a run."""
 
     def draw(self, seen: Seen, cost: str) -> None:
         """Show what has changed."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-
-class _Plain:
-    """Nothing to set up or to put back."""
+        raise NotImplementedError
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        """Leave the output as it is."""
 
 
-class Screen:
+class Screen(Show):
     """A terminal. Its last frame stays when the run has ended."""
 
     def __init__(self, console: Console) -> None:
@@ -66,9 +55,7 @@ class Screen:
         self._write(_ENTER)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._write(_LEAVE + "".join(f"{_rendered(self._console, line)}\n" for line in self._drawn))
 
     def draw(self, seen: Seen, cost: str) -> None:
@@ -90,7 +77,7 @@ class Screen:
             self._console.file.flush()
 
 
-class Once(_Plain):
+class Once(Show):
     """One frame, to be read or piped."""
 
     def __init__(self, console: Console) -> None:
@@ -102,7 +89,7 @@ class Once(_Plain):
             print(_rendered(self._console, line), file=self._console.file)
 
 
-class Lines(_Plain):
+class Lines(Show):
     """A line a trial, where nothing can be drawn: a file, a pipe, a dumb terminal."""
 
     def __init__(self, console: Console) -> None:
@@ -125,7 +112,7 @@ class Lines(_Plain):
         print(text, file=self._console.file, flush=True)
 
 
-class JsonLines(_Plain):
+class JsonLines(Show):
     """One object, on a line, for each change."""
 
     def __init__(self, indent: int | None = None) -> None:

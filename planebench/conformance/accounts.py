@@ -1,14 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks of what a switch says of itself: its counters against the tester's, its manifest, its options."""
+"""Checks of what a switch reports: its counters against the tester's, its manifest, its options."""
 
 from __future__ import annotations
 
-import time
-
-from planebench.conformance.counting import Counts, send_exact
+from planebench.conformance.counting import Counts, read_until, send_exact
 from planebench.conformance.model import Check, Failure, Remarks
 from planebench.conformance.rig import Rig
-from planebench.host.deadlines import stretched
 from planebench.host.programs import NotFound
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.claims import parse_claim
@@ -26,7 +23,7 @@ NO_SUCH_OPTION = "no-such-option"
 
 
 def is_found(adapter: Adapter) -> Remarks:
-    """It is here, and says which version it is."""
+    """Fail unless the adapter finds the switch and its version."""
     found = adapter.find()
     if isinstance(found, NotFound):
         raise Failure("the switch", f"not found: {found.remedy}")
@@ -36,7 +33,7 @@ def is_found(adapter: Adapter) -> Remarks:
 
 
 def refuses_options(adapter: Adapter) -> Remarks:
-    """Return what is no option of it is refused, with those that are."""
+    """Fail unless an unknown option is refused with the valid ones."""
     try:
         adapter.with_options({NO_SUCH_OPTION: "1"})
     except UsageError as error:
@@ -61,7 +58,7 @@ def states_manifest(rig: Rig) -> Remarks:
 
 
 def counts_frames(rig: Rig) -> Remarks:
-    """At a low rate: received and sent are exactly what the tester counts, nothing dropped."""
+    """Fail unless, at a low rate, received and sent are what the tester counts, and nothing is dropped."""
     for attempt in range(TRIES):
         rig.calm()
         before = rig.switch.counters()
@@ -77,20 +74,18 @@ def counts_frames(rig: Rig) -> Remarks:
 
 
 def _counted(rig: Rig, before: SwitchCycles, wanted: int) -> SwitchCycles:
-    """Return what it counted since, once that is as many as wanted, or SETTLE_S later."""
-    deadline = time.monotonic() + stretched(SETTLE_S)
-    while True:
-        counters = cycles_of_trial(before, rig.switch.counters(), 0)
-        late = [n for n in (counters.packets, counters.forwarded_packets) if n is not None and n < wanted]
-        if not late or time.monotonic() > deadline:
-            return counters
-        time.sleep(0.02)
+    """Return what the switch counted since ``before``, once that is as many as ``wanted``, or SETTLE_S later."""
+
+    def complete(counters: SwitchCycles) -> bool:
+        return all(n is None or n >= wanted for n in (counters.packets, counters.forwarded_packets))
+
+    return read_until(lambda: cycles_of_trial(before, rig.switch.counters(), 0), complete, SETTLE_S)
 
 
 def _wrong(counters: SwitchCycles, hops: int, tally: Counts) -> list[str]:
-    """Return what cannot be: of a switch that loses nothing every count is exact."""
-    least, most = hops * tally.arrived, hops * tally.offered
-    found = _outside(counters, least, most)
+    """Return what cannot be: where no frame is lost, every count is exact."""
+    most = hops * tally.offered
+    found = outside(counters, hops * tally.arrived, most)
     drops = {key: n for key, n in counters.drops.items() if n and key.rpartition(":")[2] not in ATTEMPTS}
     if counters.drops and sum(drops.values()) != tally.lost:
         found.append(f"dropped {', '.join(f'{n} {key}' for key, n in drops.items()) or 'none'}")
@@ -113,7 +108,8 @@ def _unknown(counters: SwitchCycles) -> Remarks:
     return (f"does not count: {', '.join(unknown)}",) if unknown else ()
 
 
-def _outside(counters: SwitchCycles, least: int, most: int) -> list[str]:
+def outside(counters: SwitchCycles, least: int, most: int) -> list[str]:
+    """Return a sentence for each counter of passes through the switch that is not within ``least`` to ``most``."""
     named = (("received", counters.packets), ("sent", counters.forwarded_packets))
     return [
         f"{name} {number}, which is not {most if least == most else f'within {least} to {most}'}"

@@ -17,38 +17,37 @@ from planebench.wiring.adapter import Adapter, Situation
 DEFAULT_CASES = "p2p,p2v,v2v,loopback-1,loopback-2"
 ALL_WIRES = "all"
 _WIRES: tuple[WireName, ...] = get_args(WireName)
+WIRES = (*_WIRES, ALL_WIRES)
+_CHAINED = scenarios_with("chain")
+CASES = {name: Case(name, name) for name in scenarios_with("none")} | {
+    f"{name}-{n}": Case(f"{name}-{n}", name, n) for name in _CHAINED for n in range(1, SCENARIOS[name].vnfs_max + 1)
+}
+CHECKS = {check.name: check for check in ALL_CHECKS}
 
 
 def parse_cases(text: str) -> tuple[Case, ...]:
-    """``p2p,loopback-3``; loopback alone is loopback-1. UsageError for what is none."""
-    plain = {name: Case(name, name) for name in scenarios_with("none")}
-    chained = scenarios_with("chain")
-    chains = [Case(f"{name}-{n}", name, n) for name in chained for n in range(1, SCENARIOS[name].vnfs_max + 1)]
-    valid = plain | {case.name: case for case in chains}
-    names = [f"{name}-1" if name in chained else name for name in _items(text)]
-    return tuple(valid[_one_of("scenario", name, valid)] for name in dict.fromkeys(names))
+    """Return the cases in ``p2p,loopback-3``; loopback alone is loopback-1. Raises UsageError for an unknown one."""
+    names = [f"{name}-1" if name in _CHAINED else name for name in _items(text)]
+    return tuple(CASES[_one_of("scenario", name, CASES)] for name in dict.fromkeys(names))
 
 
 def parse_wires(text: str | None, adapter: Adapter) -> tuple[WireName, ...]:
-    """Wires of the adapter, in our order: the first one, ``all``, or those that are named. UsageError."""
+    """Return wires of the adapter, in our order: the first one, ``all``, or the named ones. Raises UsageError."""
     usable = tuple(wire for wire in _WIRES if wire in adapter.wires)
     if text is None:
         return usable[:1]
     if text == ALL_WIRES:
         return usable
-    named = [wire for wire in _WIRES if wire in {_one_of("wire", name, _WIRES) for name in _items(text)}]
-    for name in (wire for wire in named if wire not in usable):
+    named = {_one_of("wire", name, _WIRES) for name in _items(text)}
+    for name in (wire for wire in _WIRES if wire in named and wire not in usable):
         reason = adapter.refusal(Situation("p2p", name)) or f"{adapter.name} has no {name} wire"
         raise UsageError(f"{reason}. Valid: {', '.join(usable)}, {ALL_WIRES}")
     return tuple(wire for wire in usable if wire in named)
 
 
 def parse_checks(text: str | None) -> frozenset[str]:
-    """Names of checks; all of them without a text. UsageError for what is none."""
-    names = [check.name for check in ALL_CHECKS]
-    if text is None:
-        return frozenset(names)
-    return frozenset(_one_of("check", name, names) for name in _items(text))
+    """Return the names of checks; all of them without a text. Raises UsageError for an unknown one."""
+    return frozenset(CHECKS if text is None else (_one_of("check", name, CHECKS) for name in _items(text)))
 
 
 def _items(text: str) -> list[str]:

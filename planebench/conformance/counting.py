@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
+from typing import TypeVar
 
 from planebench.conformance.rig import Rig
 from planebench.host.deadlines import stretched
@@ -13,7 +14,9 @@ from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed.requests import Call, get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
+
+T = TypeVar("T")
 
 FRAMES = 96
 """Of one direction in flight at once, at most; with both, fewer than the 256 entries of any ring."""
@@ -26,7 +29,7 @@ LOOK_S = 0.01
 
 @dataclass
 class Counts:
-    """Describe what became of frames, added up over rounds."""
+    """Counts of frames sent and received, added up over rounds."""
 
     offered: int = 0
     arrived: int = 0
@@ -40,11 +43,11 @@ class Counts:
 
     @property
     def lost(self) -> int:
-        """Offered, and never seen again."""
+        """Return the number of frames that did not arrive."""
         return self.offered - self.arrived
 
     def add(self, counts: TesterCounts) -> None:
-        """The counts of one more sending."""
+        """Add the counts of one more sending."""
         for way in counts.directions:
             self.offered += way.offered_packets
             self.arrived += way.forwarded_packets + way.corrupt_packets
@@ -57,8 +60,8 @@ class Counts:
             self.tester_drops[reason] = self.tester_drops.get(reason, 0) + packets
 
     def words(self) -> str:
-        """Everything that is not 0."""
-        found = [f"{getattr(self, it.name)} {it.name}" for it in fields(self) if it.name != "tester_drops"]
+        """Return all counts that are not 0, in words."""
+        found = [f"{getattr(self, count.name)} {count.name}" for count in fields(self) if count.name != "tester_drops"]
         drops = [f"{packets} {reason} in the tester" for reason, packets in self.tester_drops.items()]
         return ", ".join(text for text in (*found, *drops) if not text.startswith("0 "))
 
@@ -80,13 +83,20 @@ def send_exact(
 
 
 def settled(call: Call, stats: Statistics, flows: Sequence[Flow], lossless: bool = True) -> TesterCounts:
-    """The counters of a sending once every frame has come, or a while later; a short one where some never come."""
-    deadline = time.monotonic() + stretched(SETTLE_S if lossless else LOSSY_SETTLE_S)
+    """Return the counters of a sending once every frame has arrived, or a while later; ``lossless``: a longer one."""
     counts = tester_counts(stats, flows)
-    while not _complete(counts) and time.monotonic() < deadline:
+    if _complete(counts):
+        return counts
+    within_s = SETTLE_S if lossless else LOSSY_SETTLE_S
+    return read_until(lambda: tester_counts(get_statistics(call), flows), _complete, within_s)
+
+
+def read_until(read: Callable[[], T], good: Callable[[T], bool], within_s: float) -> T:
+    """Return what ``read`` returns once it is ``good``, or after ``within_s`` seconds, stretched."""
+    deadline = time.monotonic() + stretched(within_s)
+    while not good(found := read()) and time.monotonic() < deadline:
         time.sleep(LOOK_S)
-        counts = tester_counts(get_statistics(call), flows)
-    return counts
+    return found
 
 
 def _complete(counts: TesterCounts) -> bool:

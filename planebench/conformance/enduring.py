@@ -17,8 +17,9 @@ from planebench.conformance.vnf_process import VnfProcess, end_quietly
 from planebench.host import procfs
 from planebench.host.deadlines import stretched
 from planebench.host.leftovers import Leftovers
+from planebench.measure.live import CONNECT_DEADLINE_S
 from planebench.model.errors import DiedError
-from planebench.wiring import wire_stage
+from planebench.wiring.tester_config import wire_stage
 
 PAUSE_S = 0.3
 FLOOD_S = 0.05
@@ -82,14 +83,14 @@ def survives_vnf_death(rig: Rig) -> Remarks:
     for number in range(2):
         vnf = VnfProcess.start(rig, epoch)
         try:
-            vnf.wait_until_forwarding()
+            vnf.sender.wait_until_forwarding(rig.ways, CONNECT_DEADLINE_S)
             sendings = _count_through(vnf, f"start {number + 1} of the VNF process")
             if number == 0:
                 vnf.flood(FLOOD_S)
                 vnf.kill()
                 end_quietly(vnf)
                 rig.live.check()
-                epoch = vnf.epoch
+                epoch = vnf.sender.epoch
         finally:
             vnf.stop()
     rig.live.apply(rig.live.document())

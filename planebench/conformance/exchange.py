@@ -15,14 +15,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from planebench.conformance.counting import read_until
 from planebench.conformance.frames import PLAIN, RawFrame, bad_frames, difference, good_frames, read_pcap, write_pcap
 from planebench.conformance.rig import Rig
-from planebench.host.deadlines import stretched
 from planebench.planed.document import Document, Port, Task, Worker
 
 SETTLE_S = 2.0
 QUIET_S = 0.1
-"""So long nothing more has come: nothing more comes. A frame that should not come has no other sign of its end."""
+"""If nothing has come for so long, nothing more comes: a frame that should not come has no other sign of its end."""
 LOSSY_SETTLE_S = 0.3
 BAD_S = 0.2
 TRIES = 3
@@ -33,7 +33,7 @@ Frames = Mapping[str, Sequence[RawFrame]]
 
 @dataclass
 class PcapExchange:
-    """Describe what went into the ports, and what came out, over all tries."""
+    """The frames sent into the ports, and how those that came out differ, over all tries."""
 
     sent: Frames
     peers: Mapping[str, str]
@@ -48,7 +48,7 @@ class PcapExchange:
     tries: int = 0
 
     def add(self, came: Mapping[str, Sequence[bytes]]) -> None:
-        """One more try."""
+        """Add the frames that came out of each port in one more try."""
         origin = {f.data: (port, n) for port, frames in self.sent.items() for n, f in enumerate(frames)}
         lost = set(origin.values())
         for port, datas in came.items():
@@ -79,7 +79,7 @@ class PcapExchange:
 
 
 def exchange_good(rig: Rig) -> PcapExchange:
-    """Every good frame through every cross-connect, both ways; up to TRIES times while one is missing."""
+    """Send every good frame through every cross-connect, both ways; up to TRIES times while one is missing."""
     names = [port.name for port in rig.topology.ports]
     peers = _peers(rig)
     kernel = any(rig.live.links.is_veth(port) for port in rig.topology.ports)
@@ -94,7 +94,7 @@ def exchange_good(rig: Rig) -> PcapExchange:
 
 
 def send_bad(rig: Rig) -> dict[str, list[bytes]]:
-    """Every bad frame into every port; what came out of each."""
+    """Send every bad frame into every port; return what came out of each."""
     names = [port.name for port in rig.topology.ports]
     peers = _peers(rig)
     sent = {name: bad_frames(names.index(name), names.index(peers[name])) for name in names}
@@ -130,17 +130,16 @@ def _pass_through(
 def _collected(
     outs: Mapping[str, Path], complete: Callable[[Mapping[str, Sequence[bytes]]], bool], settle_s: float
 ) -> dict[str, list[bytes]]:
-    deadline = time.monotonic() + stretched(settle_s)
-    came: dict[str, list[bytes]] = {port: [] for port in outs}
-    while not complete(came) and time.monotonic() < deadline:
-        time.sleep(0.01)
-        came = {port: read_pcap(path) for port, path in outs.items()}
+    def came() -> dict[str, list[bytes]]:
+        return {port: read_pcap(path) for port, path in outs.items()}
+
+    read_until(came, complete, settle_s)
     time.sleep(QUIET_S)
-    return {port: read_pcap(path) for port, path in outs.items()}
+    return came()
 
 
 def _document(rig: Rig, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> Document:
-    """The tester with a patch between each port and its files."""
+    """Return the document of the tester with a patch between each port and its files."""
     document = rig.live.document()
     files = (Port(f"f{port}", "ethdev", device=_device(port, ins, outs)) for port in ins)
     tasks = tuple(Task(f"raw-{port}", "patch", (port, f"f{port}")) for port in ins)
@@ -153,7 +152,7 @@ def _device(port: str, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> str
 
 
 def most(counter: Counter[str], limit: int = 4) -> str:
-    """``3 x n0 -> v1; 2 x ...``: the most frequent ones; empty if all are 0."""
+    """Return the most frequent texts: ``3 x n0 -> v1; 2 x ...``; empty if all are 0."""
     counter = +counter
     parts = [f"{count} x {text}" for text, count in counter.most_common(limit)]
     more = len(counter) - limit

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The check of drops: flat out, whatever does not come through was dropped by somebody who counts it by name."""
+"""The check of drops: at maximum offered load, every frame that does not arrive is in a named drop counter."""
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
+from planebench.conformance.accounts import outside
+from planebench.conformance.counting import read_until
 from planebench.conformance.model import Check, Failure, Remarks
 from planebench.conformance.rig import Rig
-from planebench.host.deadlines import stretched
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.records import SwitchCycles
@@ -20,23 +20,22 @@ TRIES = 5
 """A machine that is busy with something else may leave the tester no time to send."""
 SETTLE_S = 1.0
 """Frames still in a ring, and counters that are brought up to date now and then."""
-LOOK_S = 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Describe what became of the frames of one flood. ``hops``: how often a frame passes the switch."""
+    """The frames of one sending at maximum load, and where they went. ``hops``: how often a frame passes the switch."""
 
     offered: int
     came: int
-    """Damaged ones too: who damages frames is for another check."""
+    """Damaged ones included; they are for another check."""
     hops: int
     switch: SwitchCycles
     tester_drops: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, counts: TesterCounts, switch: SwitchCycles, hops: int) -> Account:
-        """From what tester and switch counted."""
+        """Return the account of what tester and switch counted."""
         came = sum(way.forwarded_packets + way.corrupt_packets for way in counts.directions)
         offered = sum(way.offered_packets for way in counts.directions)
         return cls(offered, came, hops, switch, counts.tester_drops)
@@ -58,32 +57,27 @@ class Account:
 
     @property
     def unexplained(self) -> int:
-        """Lost, and no counter says where; negative where counters claim too much."""
+        """Return the lost frames that no counter explains; negative where counters claim too many."""
         return self.offered - self.came - sum(self.drops.values())
 
     @property
     def words(self) -> str:
-        """``900 of 1000 came, 60 v0:tx_full, 40 unexplained``."""
+        """Return text such as ``900 of 1000 came, 60 v0:tx_full, 40 unexplained``."""
         parts = [f"{packets} {key}" for key, packets in self.drops.items()]
         parts.append(f"{self.unexplained} unexplained" if self.unexplained >= 0 else f"{-self.unexplained} too many")
         return f"{self.came} of {self.offered} came, {', '.join(parts)}"
 
     def wrong(self, *, exact: bool) -> list[str]:
         """Return what cannot be. Not ``exact``: there may be losses that nobody can count."""
-        found = [f"{name} {number}, which is not within {low} to {high}" for name, number, low, high in self._outside()]
+        # Each frame that came passed every cross-connect, and none passed one more often than it was sent.
+        found = outside(self.switch, self.hops * self.came, self.hops * self.offered)
         if self.unexplained < 0 or (exact and self.counted and self.unexplained):
             found.append(self.words)
         return found
 
-    def _outside(self) -> list[tuple[str, int, int, int]]:
-        """Each frame that came passed every cross-connect, and none passed one more often than it was sent."""
-        low, high = self.hops * self.came, self.hops * self.offered
-        named = (("received", self.switch.packets), ("sent", self.switch.forwarded_packets))
-        return [(name, n, low, high) for name, n in named if n is not None and not low <= n <= high]
-
 
 def accounts_for_drops(rig: Rig) -> Remarks:
-    """Flat out: what was offered came through, or was dropped by somebody who counts it by name."""
+    """Fail unless, at maximum offered load, every frame came through or is in a named drop counter."""
     kernel = any(rig.live.links.is_veth(port) for port in rig.topology.ports)
     for _ in range(TRIES):
         account = _flood(rig, exact=not kernel)
@@ -94,19 +88,17 @@ def accounts_for_drops(rig: Rig) -> Remarks:
 
 
 def _flood(rig: Rig, *, exact: bool) -> Account:
-    """The account of one flood, once it adds up, or SETTLE_S later."""
+    """Return the account of one sending at maximum offered load, once it adds up, or SETTLE_S later."""
     rig.calm()
     before = rig.switch.counters()
     rig.live.send(rig.ways, 64, OVERLOAD_S, None)
     rig.calm()
-    deadline = time.monotonic() + stretched(SETTLE_S)
-    while True:
-        stats = get_statistics(rig.live.call)
-        switch = cycles_of_trial(before, rig.switch.counters(), 0)
-        account = Account.of(tester_counts(stats, rig.ways), switch, rig.hops)
-        if not account.wrong(exact=exact) or time.monotonic() > deadline:
-            return account
-        time.sleep(LOOK_S)
+
+    def account() -> Account:
+        counts = tester_counts(get_statistics(rig.live.call), rig.ways)
+        return Account.of(counts, cycles_of_trial(before, rig.switch.counters(), 0), rig.hops)
+
+    return read_until(account, lambda found: not found.wrong(exact=exact), SETTLE_S)
 
 
 def _uncounted(account: Account, kernel: bool) -> str:

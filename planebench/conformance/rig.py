@@ -15,8 +15,10 @@ from planebench.host.leftovers import Leftovers
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.errors import DiedError
+from planebench.model.topology import Topology
 from planebench.placement import Cpus, Placement, place
-from planebench.scenarios import Flow, Topology, build, flows
+from planebench.scenarios.flows import Flow, flows
+from planebench.scenarios.shapes import build
 from planebench.wiring.adapter import Adapter, RunningSwitch, Situation
 
 if TYPE_CHECKING:
@@ -54,8 +56,8 @@ class Rig:
     @property
     def situation(self) -> Situation:
         """Return what the adapter is asked about."""
-        it = self.settings
-        return Situation(self.case.scenario, it.wire, self.case.chain_length, it.hugepages, it.max_frame_bytes)
+        case, how = self.case, self.settings
+        return Situation(case.scenario, how.wire, case.chain_length, how.hugepages, how.max_frame_bytes)
 
     @property
     def live(self) -> LiveTopology:

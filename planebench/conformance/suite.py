@@ -52,7 +52,7 @@ class Listener(Protocol):
     def working_on(self, text: str) -> None:
         """A check begins: ``loopback-1 intact``."""
 
-    def done(self, result: Result) -> None:
+    def check_done(self, result: Result) -> None:
         """A check has ended."""
 
 
@@ -86,7 +86,7 @@ def run_suite(plan: Plan, listener: Listener) -> tuple[Result, ...]:
 
 def _results(plan: Plan, listener: Listener) -> Iterator[Result]:
     def told(result: Result) -> Result:
-        listener.done(result)
+        listener.check_done(result)
         return result
 
     for check in plan.chosen(accounts.ITSELF_CHECKS):

@@ -8,22 +8,16 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import InitVar, dataclass, replace
+from typing import cast
 
 from planebench.conformance.counting import FRAMES, RATE_PPS, Counts, settled
 from planebench.conformance.rig import Rig
-from planebench.host.deadlines import stretched
-from planebench.measure.counts import arrived
-from planebench.measure.live import CONNECT_DEADLINE_S
-from planebench.measure.sending import next_epoch, send
-from planebench.model.errors import PlanebenchError, StartError
-from planebench.planed.document import NAME_MAX, Document
+from planebench.measure.sending import Sender, Sending
+from planebench.model.errors import PlanebenchError
+from planebench.planed.document import NAME_MAX, Document, Json
 from planebench.planed.process import PlanedProcess
-from planebench.planed.requests import Load, start_traffic
-from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 
 FLOOD_MAX_S = 10.0
 
@@ -42,7 +36,11 @@ class VnfProcess:
     rig: Rig
     planed: PlanedProcess
     tasks: frozenset[str]
-    epoch: int = 0
+    epoch: InitVar[int] = 0
+
+    def __post_init__(self, epoch: int) -> None:
+        live = self.rig.live
+        self.sender = Sender(self.call, queues=live.links.queues, epoch=epoch, check=live.check)
 
     @classmethod
     def start(cls, rig: Rig, epoch: int = 0) -> VnfProcess:
@@ -68,70 +66,51 @@ class VnfProcess:
         return cls(rig, planed, frozenset(task.name for task in document.tasks), epoch)
 
     def kill(self) -> None:
-        """SIGKILL: it has no time to say goodbye to anybody."""
+        """End it by SIGKILL."""
         self.planed.kill()
 
     def stop(self) -> None:
         """End it in order. Never raises; safe to call twice."""
         self.planed.stop()
 
-    def call(self, method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Ask both. Who only receives is told first that a trial begins: counters are cleared then."""
-        if method != "traffic.start":
-            ours, theirs = self.rig.live.call(method, params), self.planed.call(method, params)
-            return _merged(ours, theirs)
-        assert params is not None
-        mine = [it for it in params["generators"] if it["task"] in self.tasks]
-        others = [it for it in params["generators"] if it["task"] not in self.tasks]
+    def call(self, method: str, params: Json | None = None) -> Json:
+        """Ask both processes, and return their answers as one: lists joined, a flag set if either has set it."""
+        if method == "traffic.start" and params is not None:
+            return self._start_traffic(params)
+        ours, theirs = self.rig.live.call(method, params), self.planed.call(method, params)
+        found = dict(ours)
+        for key, value in theirs.items():
+            mine = found.get(key)
+            if isinstance(value, list) and isinstance(mine, list):
+                found[key] = [*mine, *value]
+            elif isinstance(value, bool):
+                found[key] = bool(mine) or value
+        return found
+
+    def _start_traffic(self, params: Json) -> Json:
+        """Start the generators of both; the process that only receives first, because its counters are cleared."""
+        loads = cast("list[Json]", params["generators"])
+        mine = [load for load in loads if load["task"] in self.tasks]
+        others = [load for load in loads if load["task"] not in self.tasks]
         sides = [(self.planed.call, mine), (self.rig.live.call, others)]
         for call, generators in sorted(sides, key=lambda side: len(side[1])):
-            call(method, {**params, "generators": generators})
+            call("traffic.start", {**params, "generators": generators})
         return {}
 
     def flood(self, seconds: float) -> None:
-        """Begin to send flat out from every end, and wait so long."""
-        self.epoch = next_epoch(self.epoch)
-        loads = [Load(f"gen-{flow.sender_port}", None, frame_size_bytes=64) for flow in self.rig.ways]
-        start_traffic(self.call, self.epoch, FLOOD_MAX_S, loads)
+        """Begin to send at maximum offered load from every end, and wait for ``seconds``."""
+        self.sender.start(Sending(self.rig.ways, 64, FLOOD_MAX_S, None))
         time.sleep(seconds)
 
     def count(self, flow: Flow) -> Counts:
         """Send a few frames of one flow, and wait for all of them."""
         counts = Counts()
-        counts.add(settled(self.call, self._send(flow), [flow], self.rig.lossless))
+        stats = self.sender.send(Sending((flow,), 64, FRAMES / RATE_PPS, RATE_PPS))
+        counts.add(settled(self.call, stats, [flow], self.rig.lossless))
         return counts
-
-    def _send(self, flow: Flow) -> Statistics:
-        self.epoch = next_epoch(self.epoch)
-        queues = self.rig.live.links.queues
-        return send(self.call, self.epoch, [flow], 64, FRAMES / RATE_PPS, RATE_PPS, queues=queues)
-
-    def wait_until_forwarding(self) -> None:
-        """Until frames of every flow come through. Raises StartError, DiedError."""
-        within_s = stretched(CONNECT_DEADLINE_S)
-        deadline = time.monotonic() + within_s
-        missing: Sequence[Flow] = self.rig.ways
-        while missing:
-            self.rig.live.check()
-            missing = [flow for flow in missing if not arrived(self._send(flow), flow)]
-            if missing and time.monotonic() > deadline:
-                names = ", ".join(flow.name for flow in missing)
-                raise StartError(f"no frame came through {names} within {within_s:g} s")
-
-
-def _merged(ours: dict[str, Any], theirs: dict[str, Any]) -> dict[str, Any]:
-    """Two answers as one: lists together, flags if one of them says so."""
-    found = dict(ours)
-    for key, value in theirs.items():
-        mine = found.get(key)
-        if isinstance(value, list) and isinstance(mine, list):
-            found[key] = [*mine, *value]
-        elif isinstance(value, bool):
-            found[key] = bool(mine) or value
-    return found
 
 
 def end_quietly(vnf: VnfProcess) -> None:
-    """No more frames from the tester; it may have none to stop."""
+    """Stop the generators of the tester, if there are any."""
     with contextlib.suppress(PlanebenchError):
         vnf.rig.live.call("traffic.stop")

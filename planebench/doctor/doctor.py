@@ -21,7 +21,7 @@ from planebench.switches.overview import look
 from planebench.switches.registry import all_adapters
 
 BUSY_LOAD = 0.5
-"""Two pollers want two cores whole: half a core of other work shows in the numbers."""
+"""Two pollers need two whole cores: half a core of other work affects the results."""
 MIN_HUGEPAGES_2M = 256
 MIN_AVAILABLE_BYTES = 2 * 2**30
 MIN_MEMLOCK_BYTES = 64 * 2**20

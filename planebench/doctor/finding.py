@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what doctor finds."""
+"""A finding of the doctor."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Level = Literal["ok", "warning", "problem"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing looked at. ``remedy`` is empty when there is nothing to do."""
+    """The result of one check. ``remedy`` is empty if there is nothing to do."""
 
     code: str
     level: Level

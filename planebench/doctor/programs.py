@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what doctor says of programs that were looked for: switches, and what VNFs run in."""
+"""Findings on programs that were looked for: switches, and VNF hostings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ KVM = "/dev/kvm"
 
 
 def switch_finding(name: str, what: Found | NotFound) -> Finding:
-    """planed is the tester too: nothing runs without it. Any other switch that is missing stays out of comparisons."""
+    """Return the finding on a switch. planed is also the tester: nothing runs without it."""
     if isinstance(what, Found):
         return Finding(f"switch-{name}", "ok", f"{name} {what.version} ({what.binary})")
     if name == "planed":
@@ -23,14 +23,14 @@ def switch_finding(name: str, what: Found | NotFound) -> Finding:
 
 
 def hosting_finding(name: str, what: Found | NotFound) -> Finding:
-    """Without it VNFs still run as tasks of the tester."""
+    """Return the finding on a VNF hosting. Without it VNFs still run as tasks of the tester."""
     if isinstance(what, Found):
         return Finding(f"hosting-{name}", "ok", f'VNF hosting "{name}" available: {what.version}')
     return Finding(f"hosting-{name}", "warning", f'VNF hosting "{name}" not available', what.remedy)
 
 
 def kvm_finding() -> Finding:
-    """Report whether KVM can be opened. A guest is booted before the first VM, and the run says what came of it."""
+    """Return whether KVM can be opened. Before the first VM a guest is booted, and the run reports the outcome."""
     if os.access(KVM, os.R_OK | os.W_OK):
         return Finding("kvm", "ok", f"{KVM} is accessible: VMs use KVM if the probe guest boots")
     return Finding(

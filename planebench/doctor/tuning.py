@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what ``doctor --fix`` changes on this machine and ``doctor --undo`` puts back: safe, reversible, gone
-with a reboot.
+"""The changes of ``doctor --fix``, which ``doctor --undo`` reverts: safe, reversible, gone after a reboot.
 
-:data:`TUNINGS` is the whole list. The old values are on disk before anything is written, so that a kill at any moment
-can be undone. ``root`` is where /proc and /sys are: tests have a tree of their own.
+:data:`TUNINGS` is the complete list. The old values are on disk before anything is written, so that a kill at any
+moment can be undone. ``root`` is where /proc and /sys are: tests have a tree of their own.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Literal
 
 from planebench.host import facts as host_facts
 from planebench.host.files import sync_folder
-from planebench.host.procfs import read_text
+from planebench.host.procfs import boot_id, read_text
 from planebench.model.errors import StoreError
 from planebench.store.files import write_atomically
 
@@ -35,12 +34,12 @@ SPARE_BYTES = 2 * 2**30
 ROOT = Path("/")
 
 Wanted = Callable[[Path, Path, str], str | None]
-"""root, file, value now -> value wanted; None: leave this file alone."""
+"""Returns the value for a file from root, file and present value; None leaves the file unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """One thing to tune: ``code`` of the finding it mends, the files (glob patterns), the value, the reason."""
+    """One tuning: ``code`` of the finding that it mends, the files (glob patterns), the value, the reason."""
 
     code: str
     files: tuple[str, ...]
@@ -50,7 +49,7 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One file that is not as it should be."""
+    """A file to change."""
 
     path: str
     old: str
@@ -60,8 +59,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Describe what became of one file. ``left``: not touched, for the reason in ``note``; ``failed``: the system
-    refused."""
+    """The outcome for one file. ``left``: unchanged, for the reason in ``note``; ``failed``: the system refused."""
 
     kind: Literal["changed", "left", "failed"]
     path: str
@@ -71,7 +69,7 @@ class Outcome:
 
     @property
     def text(self) -> str:
-        """``kernel.sched_autogroup_enabled: 1 -> 0``, or why not."""
+        """Return e.g. ``kernel.sched_autogroup_enabled: 1 -> 0``, or the reason why not."""
         if self.kind == "left":
             return f"{name_of(self.path)}: unchanged, {self.note}"
         if self.kind == "failed":
@@ -81,7 +79,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """A line of the state file: the value before the first change, and the one we wrote last."""
+    """An entry of the state file: the value before the first change, and the last one that we wrote."""
 
     path: str
     old: str
@@ -102,11 +100,11 @@ def _off_if_deep(root: Path, file: Path, old: str) -> str | None:
 
 
 def _more_hugepages(root: Path, file: Path, old: str) -> str | None:
-    """1024, unless there are as many, or they would leave too little memory."""
-    match = re.search(r"^MemAvailable:\s+(\d+) kB$", read_text(root / "proc/meminfo") or "", re.MULTILINE)
-    if match is None or not old.isdigit() or int(old) >= HUGEPAGES:
+    """Return 1024, or None if there are as many or they would leave too little memory."""
+    available_bytes = host_facts.meminfo(root).get("MemAvailable")
+    if available_bytes is None or not old.isdigit() or int(old) >= HUGEPAGES:
         return None
-    left_bytes = int(match[1]) * 1024 - (HUGEPAGES - int(old)) * HUGEPAGE_BYTES
+    left_bytes = available_bytes - (HUGEPAGES - int(old)) * HUGEPAGE_BYTES
     return str(HUGEPAGES) if left_bytes >= SPARE_BYTES else None
 
 
@@ -144,13 +142,12 @@ TUNINGS: tuple[Tuning, ...] = (
 
 
 def state_path() -> Path:
-    """$PLANEBENCH_STATE, else /var/lib/planebench/undo.json."""
+    """Return $PLANEBENCH_STATE, else /var/lib/planebench/undo.json."""
     return Path(os.environ.get(STATE_ENV) or DEFAULT_STATE)
 
 
 def plan(root: Path = ROOT) -> tuple[Change, ...]:
-    """Return what :func:`apply` would change, in its order. Reads only; what this machine does not have is not in
-    it."""
+    """Return the changes of :func:`apply`, in its order. Reads only; files that this machine lacks are left out."""
     return tuple(change for tuning in TUNINGS for pattern in tuning.files for change in _changes(root, tuning, pattern))
 
 
@@ -163,16 +160,16 @@ def _changes(root: Path, tuning: Tuning, pattern: str) -> Iterator[Change]:
 
 
 def commands(changes: Iterable[Change]) -> tuple[str, ...]:
-    """The same changes as shell commands; one for all CPUs."""
+    """Return the changes as shell commands, one for all CPUs."""
     every = ((re.sub(r"/cpu\d+/", "/cpu[0-9]*/", change.path), change.new) for change in changes)
     return tuple(dict.fromkeys(f"echo {new} | sudo tee {path}" for path, new in every))
 
 
 def apply(state: Path, root: Path = ROOT) -> tuple[Outcome, ...]:
-    """Save the old values, then change what is not as it should be. What was saved by an earlier call stays.
+    """Save the old values, then make the changes of :func:`plan`. Values saved by an earlier call are kept.
 
-    A file that cannot be written is an outcome, not an error. Raises StoreError if the state cannot be kept: then
-    nothing was changed.
+    A file that cannot be written is an outcome, not an error. Raises StoreError if the state cannot be saved; then
+    nothing is changed.
     """
     changes = plan(root)
     if not changes:
@@ -190,10 +187,10 @@ def apply(state: Path, root: Path = ROOT) -> tuple[Outcome, ...]:
 
 
 def undo(state: Path, root: Path = ROOT) -> tuple[Outcome, ...]:
-    """Put everything back, last change first, and remove the state file. Empty if there is nothing to undo.
+    """Restore everything, last change first, and remove the state file. Return nothing if there is nothing to undo.
 
-    A value that is neither ours nor the old one was set by somebody else and stays. What the system refused stays in
-    the state file, to be tried again. Raises StoreError for a state file that cannot be read or removed.
+    A value that is neither ours nor the old one was set by somebody else and stays. A value that the system refused
+    stays in the state file, to be tried again. Raises StoreError for a state file that cannot be read or removed.
     """
     outcomes, refused = [], []
     for entry in reversed(_load(state, root)):
@@ -209,7 +206,7 @@ def undo(state: Path, root: Path = ROOT) -> tuple[Outcome, ...]:
 
 
 def _put_back(root: Path, entry: Saved) -> Outcome | None:
-    """None if the old value is there already: nothing was written, or it was put back by hand."""
+    """Restore one value; return None if it is the old value already."""
     if not _is_ours(entry.path):  # whoever can write the state file must not have root write anything else
         return Outcome("left", entry.path, entry.new, entry.old, "it is not a file that planebench changes")
     now = read_text(_at(root, entry.path))
@@ -224,7 +221,7 @@ def _put_back(root: Path, entry: Saved) -> Outcome | None:
 
 
 def _write(root: Path, path: str, old: str, new: str) -> Outcome:
-    """Write, and read what the kernel made of it: of hugepages it gives what it finds."""
+    """Write a value and read back what the kernel accepted: it may grant fewer hugepages."""
     file = _at(root, path)
     try:
         file.write_text(new, encoding="ascii")
@@ -248,22 +245,18 @@ def _is_ours(path: str) -> bool:
 
 
 def name_of(path: str) -> str:
-    """``kernel.sched_autogroup_enabled`` for what is a sysctl, else the path."""
+    """Return ``kernel.sched_autogroup_enabled`` for a sysctl, else the path."""
     return path.removeprefix("/proc/sys/").replace("/", ".") if path.startswith("/proc/sys/") else path
 
 
-def _boot(root: Path) -> str:
-    return read_text(root / "proc/sys/kernel/random/boot_id") or "unknown"
-
-
 def _load(state: Path, root: Path) -> tuple[Saved, ...]:
-    """Return what was saved since this boot; values saved before it are void, for the reboot put everything back."""
+    """Return the values saved since this boot; older ones are void, because the reboot restored everything."""
     try:
         document = json.loads(state.read_bytes())
         if document["version"] != STATE_VERSION:
             raise ValueError(f"version {document['version']!r}, not {STATE_VERSION}")
         entries = tuple(Saved(**{key: str(value) for key, value in entry.items()}) for entry in document["changes"])
-        return entries if document["boot_id"] == _boot(root) else ()
+        return entries if document["boot_id"] == boot_id(root) else ()
     except (FileNotFoundError, NotADirectoryError):
         return ()
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
@@ -274,7 +267,7 @@ def _load(state: Path, root: Path) -> tuple[Saved, ...]:
 
 
 def _save(state: Path, root: Path, entries: Sequence[Saved]) -> None:
-    document = {"version": STATE_VERSION, "boot_id": _boot(root), "changes": [asdict(entry) for entry in entries]}
+    document = {"version": STATE_VERSION, "boot_id": boot_id(root), "changes": [asdict(entry) for entry in entries]}
     try:
         state.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much longer to wait than on a usual machine: PLANEBENCH_PATIENCE=10 where everything takes ten times as long.
+"""The factor for deadlines on a slow machine: PLANEBENCH_PATIENCE=10 where everything takes ten times as long.
 
-For emulated machines and the like. It stretches deadlines, after which something counts as failed, and nothing else: no
-duration of a trial, no pause. So a run that meets its deadlines is the same with it as without.
+For emulated machines and the like. It stretches the deadlines after which an operation counts as failed, and nothing
+else: no duration of a trial, no pause. A run that meets its deadlines is the same with it as without.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ MOST = 1000.0
 
 
 def stretched(deadline_s: float) -> float:
-    """A deadline in seconds, times the patience of this machine. Raises UsageError if that is none."""
+    """Return a deadline in seconds times the factor of this machine. Raises UsageError for an invalid factor."""
     return deadline_s * deadline_factor()
 
 
 def deadline_factor() -> float:
-    """The factor, 1 unless $PLANEBENCH_PATIENCE has another. Raises UsageError for one that is no number from 1 on."""
+    """Return the factor in $PLANEBENCH_PATIENCE, or 1. Raises UsageError for an invalid factor."""
     text = os.environ.get(VARIABLE) or "1"
     try:
         factor = float(text)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what scheduler and hypervisor did to the polling threads during a trial: two snapshots and their
-difference."""
+"""The effect of scheduler and hypervisor on polling threads during a trial: two snapshots and their difference."""
 
 from __future__ import annotations
 
@@ -20,7 +19,7 @@ _STEAL_FIELD = 7
 
 @dataclass(frozen=True, slots=True)
 class WatchedThread:
-    """A thread to read about. Any object with pid, tid and name will do (ThreadRef of a switch)."""
+    """A thread to sample."""
 
     owner: Owner
     pid: int
@@ -30,7 +29,7 @@ class WatchedThread:
 
 @dataclass(frozen=True, slots=True)
 class ThreadCounts:
-    """Counters of one thread since it started; ``cpu`` is where it ran last."""
+    """Counters of one thread since its start; ``cpu`` is where it ran last."""
 
     cpu: int
     run_ns: int
@@ -43,24 +42,24 @@ Sample = Mapping[WatchedThread, ThreadCounts]
 
 
 class ThreadSampler:
-    """Reads the scheduler's account of some threads. A thread that is gone is missing from the sample."""
+    """Samples the scheduler's counters of some threads. A thread that is gone is missing from the sample."""
 
     def __init__(self, threads: Iterable[WatchedThread]) -> None:
         self.threads = tuple(threads)
 
     def sample(self) -> Sample:
-        """The counters now; about 50 us a thread."""
+        """Return the counters now. Takes about 50 us per thread."""
         counts = ((thread, read_counts(thread.pid, thread.tid)) for thread in self.threads)
         return {thread: count for thread, count in counts if count is not None}
 
     @staticmethod
     def difference(before: Sample, after: Sample) -> tuple[ThreadEvidence, ...]:
-        """Return what happened in between, for the threads of both samples."""
+        """Return the differences of the counters for the threads of both samples."""
         return tuple(_difference(thread, before[thread], count) for thread, count in after.items() if thread in before)
 
 
 def read_counts(pid: int, tid: int) -> ThreadCounts | None:
-    """Counters of one thread; None if it is gone or the kernel keeps no schedstat."""
+    """Return the counters of one thread; None if it is gone or the kernel keeps no schedstat."""
     base = f"/proc/{pid}/task/{tid}"
     schedstat, status, stat = (read_text(f"{base}/{name}") for name in ("schedstat", "status", "stat"))
     if not schedstat or not status or not stat:
@@ -76,7 +75,7 @@ def read_counts(pid: int, tid: int) -> ThreadCounts | None:
 
 
 def steal_ns(cpus: Iterable[int]) -> int:
-    """Time the hypervisor took from these CPUs since boot, in ns (steps of 10 ms). Take differences."""
+    """Return the time in ns that the hypervisor took from these CPUs since boot (steps of 10 ms). Take differences."""
     wanted = {f"cpu{cpu}" for cpu in cpus}
     ticks = 0
     for line in (read_text("/proc/stat") or "").splitlines():

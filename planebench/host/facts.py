@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what this machine is: read once at the start of a run, kept in run.json, judged by
-:mod:`planebench.doctor`."""
+"""Facts about this machine: read once at the start of a run, kept in run.json, judged by :mod:`planebench.doctor`."""
 
 from __future__ import annotations
 
@@ -9,16 +8,15 @@ import os
 import platform
 import re
 import resource
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from planebench.host.deadlines import stretched
 from planebench.host.planed_program import planed_version
-from planebench.host.procfs import read_text, stat_fields
+from planebench.host.procfs import read_text, run_ns, stat_fields
+from planebench.host.programs import run_tool
 from planebench.model.cpus import Cpus, cpu_text, parse_cpus
 
 CAP_SYS_NICE = 23
@@ -47,7 +45,7 @@ DAMON_SWITCHES = (
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A PCI network device. ``numa_node`` is None where the firmware does not say; ``driver`` None is unbound."""
+    """A PCI network device. ``numa_node`` is None if the firmware does not report it; ``driver`` None is unbound."""
 
     address: str
     driver: str | None
@@ -57,7 +55,7 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class KernelThread:
-    """A thread of the kernel and the share of one CPU that it takes, 0..1. ``movable``: taskset may move it."""
+    """A kernel thread and its share of one CPU, 0..1. ``movable``: taskset may move it."""
 
     pid: int
     name: str
@@ -67,7 +65,7 @@ class KernelThread:
 
 @dataclass(frozen=True, slots=True)
 class HostFacts:
-    """One machine at one moment. None is "the machine does not say". Made by :func:`collect`, or by hand in tests."""
+    """The facts of one machine at one moment; None is unknown. Made by :func:`collect`."""
 
     cpu_model: str = "unknown"
     kernel: str = "unknown"
@@ -109,7 +107,7 @@ class HostFacts:
     nics: tuple[Nic, ...] = ()
     """Physical NICs, and emulated ones that were given to user space."""
     busy_kernel_threads: tuple[KernelThread, ...] = ()
-    """Only where somebody sampled them: :func:`sample_kernel_threads` takes its time."""
+    """Empty unless sampled by :func:`sample_kernel_threads`."""
     damon_switches: tuple[str, ...] = ()
     """Files of the DAMON modules that are on and can be turned off."""
     is_root: bool = False
@@ -118,17 +116,17 @@ class HostFacts:
 
     @property
     def cores_allowed(self) -> int:
-        """Physical cores behind the allowed CPUs."""
+        """Return the number of physical cores of the allowed CPUs."""
         return len({min(self.siblings.get(cpu, frozenset()) | {cpu}) for cpu in self.cpus_allowed})
 
     @property
     def shared_cores(self) -> tuple[tuple[int, ...], ...]:
-        """Groups of allowed CPUs that share a physical core (SMT)."""
+        """Return groups of allowed CPUs that share a physical core (SMT)."""
         groups = {frozenset(self.cpus_allowed) & (self.siblings.get(c, frozenset()) | {c}) for c in self.cpus_allowed}
         return tuple(sorted(tuple(sorted(group)) for group in groups if len(group) > 1))
 
     def as_dict(self) -> dict[str, Plain]:
-        """Plain values for run.json: CPU sets as ``0,1``, groups as ``0-1;2-3``."""
+        """Return plain values for run.json: CPU sets as ``0,1``, groups as ``0-1;2-3``."""
         skip = ("siblings", "numa_node", "cpus_online", "cpus_allowed", "isolated_cpus", *_LISTS)
         plain: dict[str, Plain] = {name: getattr(self, name) for name in self.__slots__ if name not in skip}
         return {
@@ -155,7 +153,8 @@ def usable_cpus(
     isolated: frozenset[int],
     grantable: Callable[[frozenset[int]], frozenset[int]],
 ) -> tuple[int, ...]:
-    """Return the CPUs to place pollers on: the ``inherited`` affinity, and the ``isolated`` CPUs where nobody chose it.
+    """Return the CPUs for pollers: the ``inherited`` affinity, and the ``isolated`` CPUs unless the affinity was set on
+    purpose.
 
     With isolcpus= the kernel moves init to the other CPUs at boot (sched_init_smp), and every process inherits that
     mask, so no process sees an isolated CPU in its affinity by default. An inherited mask that has an isolated CPU,
@@ -170,9 +169,9 @@ def usable_cpus(
 
 
 def grantable_cpus(cpus: frozenset[int]) -> frozenset[int]:
-    """Return those of ``cpus`` that the kernel grants to this process: a cpuset of its control group may forbid some.
+    """Return those of ``cpus`` that the kernel grants to this process: the cpuset of a control group may exclude some.
 
-    A thread of its own asks for them and ends, so that no affinity of this process changes.
+    A separate thread asks for them and ends, so that the affinity of this process does not change.
     """
     granted: frozenset[int] = frozenset()
 
@@ -190,14 +189,14 @@ def grantable_cpus(cpus: frozenset[int]) -> frozenset[int]:
 
 
 def collect() -> HostFacts:
-    """Read everything; a few ms, never raises for a file that is missing."""
+    """Read all facts in a few ms. Never raises for a file that is missing."""
     cpuinfo = read_text("/proc/cpuinfo") or ""
     flags = set(_first(r"^flags\s*:\s*(.*)$", cpuinfo, "").split())
     inherited = frozenset(os.sched_getaffinity(0))
     online = parse_cpus(read_text(_CPU / "online") or "") or tuple(sorted(inherited))
     isolated = parse_cpus(read_text(_CPU / "isolated") or "")
     allowed = usable_cpus(inherited, frozenset(online), frozenset(isolated), grantable_cpus)
-    memory = _meminfo()
+    memory = meminfo()
     return HostFacts(
         cpu_model=_first(r"^model name\s*:\s*(.*)$", cpuinfo, platform.processor() or "unknown"),
         kernel=platform.release(),
@@ -237,14 +236,13 @@ def collect() -> HostFacts:
 
 
 def is_deep(state: Path) -> bool:
-    """Return whether an idle state (a ``cpuidle/stateN`` folder) is deeper than C1, by the time that leaving it
-    takes."""
+    """Return whether the exit latency of an idle state (a ``cpuidle/stateN`` folder) is above that of C1."""
     latency = read_text(state / "latency") or ""
     return latency.isdigit() and int(latency) > C1_LATENCY_US
 
 
 def deep_c_states(cpus: Iterable[int], cpu_folder: Path = _CPU) -> tuple[str, ...]:
-    """The names of the deep idle states that are enabled on any of these CPUs, shallow ones first."""
+    """Return the names of the deep idle states that are enabled on any of these CPUs, shallow ones first."""
     states = [state for cpu in cpus for state in _folder(cpu_folder / f"cpu{cpu}/cpuidle")]
     enabled = [state for state in states if is_deep(state) and read_text(state / "disable") == "0"]
     enabled.sort(key=lambda state: int(read_text(state / "latency") or 0))
@@ -252,7 +250,7 @@ def deep_c_states(cpus: Iterable[int], cpu_folder: Path = _CPU) -> tuple[str, ..
 
 
 def pci_nics(devices: Path = _PCI) -> tuple[Nic, ...]:
-    """Every PCI network device; an emulated one (virtio) only if a driver for user space has it."""
+    """Return every PCI network device; an emulated one (virtio) only if a user-space driver has it."""
     nics = []
     for device in _folder(devices):
         driver = _link(device / "driver")
@@ -264,10 +262,10 @@ def pci_nics(devices: Path = _PCI) -> tuple[Nic, ...]:
 
 
 def sample_kernel_threads(duration_s: float = 0.3, least_share: float = 0.002) -> tuple[KernelThread, ...]:
-    """Kernel threads that take more than ``least_share`` of a CPU, busiest first. Sleeps for ``duration_s``.
+    """Return the kernel threads that take more than ``least_share`` of a CPU, busiest first. Sleeps for ``duration_s``.
 
-    DAMON works for some ms about once a second, which a short sample may miss: for a thread of no CPU in particular
-    its average since it started counts as well. One that belongs to a CPU (ksoftirqd) worked for others then.
+    DAMON works for some ms about once a second, which a short sample may miss: for a movable thread the average since
+    its start counts too. A thread bound to a CPU (ksoftirqd) worked for others then.
     """
     before, start = _kernel_threads(), time.monotonic_ns()
     time.sleep(duration_s)
@@ -283,7 +281,7 @@ def sample_kernel_threads(duration_s: float = 0.3, least_share: float = 0.002) -
 
 @dataclass(frozen=True, slots=True)
 class _KernelTime:
-    """``run_ns`` is time on a CPU, ``age_ns`` at least 1 s: the average of a newborn says nothing."""
+    """CPU time and age of a kernel thread. The age is at least 1 s: the average of a new thread means nothing."""
 
     run_ns: int
     age_ns: int
@@ -294,15 +292,15 @@ def _kernel_threads() -> dict[int, _KernelTime]:
     found = {}
     now_ns, tick_ns = time.clock_gettime_ns(time.CLOCK_BOOTTIME), 1_000_000_000 // os.sysconf("SC_CLK_TCK")
     for pid in [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]:
-        fields, schedstat = stat_fields(pid), read_text(f"/proc/{pid}/schedstat")
-        if fields and schedstat and (flags := int(fields[6])) & PF_KTHREAD:
+        fields, ran_ns = stat_fields(pid), run_ns(pid)
+        if fields and ran_ns is not None and (flags := int(fields[6])) & PF_KTHREAD:
             age_ns = max(now_ns - int(fields[19]) * tick_ns, 1_000_000_000)
-            found[pid] = _KernelTime(int(schedstat.split()[0]), age_ns, not flags & PF_NO_SETAFFINITY)
+            found[pid] = _KernelTime(ran_ns, age_ns, not flags & PF_NO_SETAFFINITY)
     return found
 
 
 def _folder(path: Path) -> list[Path]:
-    """Return what is in a folder, by name; nothing if it is not there."""
+    """Return the entries of a folder by name; none if it does not exist."""
     try:
         return sorted(path.iterdir())
     except OSError:
@@ -310,7 +308,7 @@ def _folder(path: Path) -> list[Path]:
 
 
 def _link(path: Path) -> str | None:
-    """The last part of what a symbolic link of /sys points to; None if there is no link."""
+    """Return the last part of the target of a symbolic link; None if there is no link."""
     try:
         return path.readlink().name
     except OSError:
@@ -358,23 +356,19 @@ def _turbo() -> bool | None:
 
 
 def _hypervisor() -> str:
-    """The name as lscpu knows it from CPUID; Python cannot ask the CPU itself."""
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            ["lscpu"], capture_output=True, text=True, timeout=stretched(5), env={**os.environ, "LC_ALL": "C"}
-        )
-        return _first(r"^Hypervisor vendor:\s*(.*)$", done.stdout, "unknown")
-    return "unknown"
+    """Return the name of the hypervisor from lscpu: Python cannot execute CPUID."""
+    return _first(r"^Hypervisor vendor:\s*(.*)$", run_tool(["lscpu"], 5.0).stdout, "unknown")
 
 
 def memory_total_bytes() -> int:
-    """Return the memory of the machine, the same at every run; 0 if the kernel does not say."""
-    return _meminfo().get("MemTotal", 0)
+    """Return the memory of the machine; 0 if unknown."""
+    return meminfo().get("MemTotal", 0)
 
 
-def _meminfo() -> dict[str, int]:
-    """Bytes by name."""
-    return {name: int(kib) * 1024 for name, kib in re.findall(r"(\w+):\s+(\d+) kB", read_text("/proc/meminfo") or "")}
+def meminfo(root: Path = Path("/")) -> dict[str, int]:
+    """Return /proc/meminfo in bytes; ``root`` is where /proc is."""
+    text = read_text(root / "proc/meminfo") or ""
+    return {name: int(kib) * 1024 for name, kib in re.findall(r"(\w+):\s+(\d+) kB", text)}
 
 
 def _hugepages(size: str, name: str) -> int:
@@ -398,7 +392,7 @@ def _steal_share() -> float:
 
 
 def _cgroup_cpu_limit() -> float | None:
-    """The tightest limit from our control group up to the root; version 2 and, at its usual place, version 1."""
+    """Return the tightest CPU quota from our control group up to the root (version 2; version 1 at its usual place)."""
     limits = []
     path = _first(r"^0::(/.*)$", read_text("/proc/self/cgroup") or "", "/")
     for folder in (Path(path), *Path(path).parents):
@@ -413,13 +407,9 @@ def _cgroup_cpu_limit() -> float | None:
 
 
 def _dpdk_version() -> str | None:
-    """Return the version that planed was built with, else as pkg-config knows it."""
+    """Return the DPDK version that planed was built with, else that of pkg-config."""
     named = _first(r"(DPDK [\w.-]+)", planed_version() or "", "")
     if named:
         return named
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(
-            ["pkg-config", "--modversion", "libdpdk"], capture_output=True, text=True, timeout=stretched(5)
-        )
-        return f"DPDK {done.stdout.strip()}" if done.returncode == 0 else None
-    return None
+    known = run_tool(["pkg-config", "--modversion", "libdpdk"], 5.0)
+    return f"DPDK {known.stdout.strip()}" if known.ok else None

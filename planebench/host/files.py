@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that are there whole or not at all."""
+"""Files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
-    """Write a file whole, whenever the process is killed: a temporary file that is renamed. Raises OSError.
+    """Write a temporary file and rename it, so that a kill never leaves half a file. Raises OSError.
 
-    ``durable``: file and name are on the disk before this returns, so it also survives a crash of the machine.
+    ``durable``: flush file and name to the disk, so that the file survives a crash of the machine.
     """
     temporary = path.with_name(f".{path.name}.tmp")
     with temporary.open("wb") as out:
@@ -24,7 +24,7 @@ def replace_file(path: Path, data: bytes, *, durable: bool = False) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable."""
+    """Flush the names in a folder to the disk."""
     fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(fd)

@@ -42,7 +42,7 @@ def _die_with(parent_pid: int) -> None:
 
 
 def raise_priority() -> None:
-    """Nice -20 for the process and for its autogroup, where permitted; silently as it is otherwise."""
+    """Set nice -20 for the process and its autogroup, if permitted."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, HIGH_PRIORITY)
     with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as file:
@@ -55,7 +55,7 @@ def _write(path: str, text: str) -> None:
 
 
 def _new_network_namespace() -> None:
-    """A network namespace of our own; unprivileged, inside a user namespace in which we are root."""
+    """Enter a new network namespace; without root inside a user namespace in which we are root."""
     uid, gid = os.getuid(), os.getgid()
     if os.geteuid() == 0 and _libc.unshare(CLONE_NEWNET) == 0:
         return
@@ -66,7 +66,7 @@ def _new_network_namespace() -> None:
 
 
 def _join_network_namespace(holder_pid: int) -> None:
-    """Enter the network namespace of ``holder_pid``, through its user namespace when that is not ours."""
+    """Enter the network namespace of ``holder_pid``, through its user namespace if that is not ours."""
     with open(f"/proc/{holder_pid}/ns/net") as net, open(f"/proc/{holder_pid}/ns/user") as user:
         if os.fstat(user.fileno()).st_ino != os.stat("/proc/self/ns/user").st_ino:
             _checked(_libc.setns(user.fileno(), CLONE_NEWUSER), f"setns(user namespace of {holder_pid})")
@@ -74,7 +74,7 @@ def _join_network_namespace(holder_pid: int) -> None:
 
 
 def main(argv: list[str]) -> int:
-    """Set this process up and become the program. Returns only on failure."""
+    """Set this process up and execute the program. Returns only on failure."""
     parent_pid, cpus, priority, netns, program = int(argv[0]), argv[1], argv[2], argv[3], argv[4:]
     try:
         _die_with(parent_pid)

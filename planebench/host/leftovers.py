@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what a program may leave behind on a machine: files, sockets, interfaces, network namespaces, processes.
+"""Files, sockets, interfaces, network namespaces and processes that a program may leave behind on a machine.
 
-A snapshot before, one after, and the difference. Others work on the same machine: what is new but belongs to a living
-process that is not ours is theirs.
+A snapshot before, one after, and the difference. New entries that belong to a living process of somebody else are not
+reported.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ FOLDERS: tuple[tuple[str, int], ...] = (
     ("/run", 2),
     ("/sys/class/net", 1),
 )
-"""Where programs leave things, and how deep to look; /var/run is /run, and named network namespaces are in it."""
+"""Folders in which programs leave things, and the depth of the search. Named network namespaces are in /run."""
 GRACE_S = 2.0
 LOOK_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Leftovers:
-    """Everything that there is in the usual places, at one moment."""
+    """All entries in the usual places at one moment."""
 
     paths: Mapping[str, tuple[int, int]]
-    """Path -> inode and time of its last change in ns, by which it can be told whether it was touched."""
+    """Inode and time of the last change in ns by path, which show whether it was changed."""
 
     @classmethod
     def take(cls) -> Self:
-        """Look now; takes some ms."""
+        """Return a snapshot; takes some ms."""
         return cls({path: mark for folder, depth in FOLDERS for path, mark in _below(folder, depth)})
 
     def touched(self, paths: Iterable[str]) -> tuple[str, ...]:
-        """Return those of the paths that are not as they were."""
+        """Return the paths that have changed since the snapshot."""
         now = Leftovers.take().paths
         return tuple(path for path in paths if path in now and now[path] != self.paths.get(path))
 
     def left(self, ours: Path, spared: Collection[int] = ()) -> tuple[str, ...]:
-        """Return what is there now and was not then, once it has had GRACE_S to go: files, interfaces, processes.
+        """Return new files, interfaces and processes that are still there after GRACE_S.
 
-        ``ours``: the private folder of the harness, which it removes itself, and by which processes are known as ours.
-        ``spared``: process ids that may live on, as the tester's.
+        ``ours``: the private folder of the harness, which it removes itself and which identifies its processes.
+        ``spared``: process ids that may live on, such as the tester's.
         """
         deadline = time.monotonic() + GRACE_S
         while (found := self._new(ours, spared)) and time.monotonic() < deadline:
@@ -71,13 +71,13 @@ class Leftovers:
 
 
 def processes_with(text: str) -> list[int]:
-    """Living processes that have the text in their environment or command line, this one not."""
+    """Return the living processes, without this one, that have the text in their environment or command line."""
     wanted = text.encode()
     return [pid for pid in _pids() if pid != os.getpid() and procfs.is_running(pid) and wanted in _words(pid)]
 
 
 def command_line(pid: int) -> str:
-    """With spaces between the words; empty if it is gone."""
+    """Return a command line with spaces between the words; empty if the process is gone."""
     return (procfs.read_text(f"/proc/{pid}/cmdline") or "").replace("\0", " ").strip()
 
 
@@ -97,7 +97,7 @@ def _below(folder: str, depth: int) -> Iterator[tuple[str, tuple[int, int]]]:
 
 
 def _is_run_folder(path: str) -> bool:
-    """A private folder of another harness: it has a reaper of its own."""
+    """Return whether a path is the private folder of another harness, which has a reaper of its own."""
     return Path(path).name.startswith(ROOT_PREFIX)
 
 
@@ -106,7 +106,7 @@ def _pids() -> list[int]:
 
 
 def _words(pid: int) -> bytes:
-    """Command line and environment; empty for a process that is gone, or not ours to read."""
+    """Return command line and environment; empty for a process that is gone or not readable."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes() + b"\0" + Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -114,7 +114,7 @@ def _words(pid: int) -> bytes:
 
 
 def _of_others(paths: Iterable[str], ours: Collection[int]) -> Iterator[str]:
-    """Return those that a living process, none of ours, names or has open."""
+    """Yield the paths that a living process, not one of ours, names or has open."""
     others = [(_words(pid), _open_files(pid)) for pid in _pids() if pid not in ours]
     for path in paths:
         name = path.encode()

@@ -32,7 +32,7 @@ REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class VethWire:
-    """A network namespace with veth pairs. Lives until :meth:`close`, or as long as its supervisor."""
+    """A network namespace with veth pairs. It lives until :meth:`close`, or as long as its supervisor."""
 
     pairs: Mapping[str, tuple[str, str]]
     """Wire name -> (interface of the tester, interface of the switch)."""
@@ -40,14 +40,12 @@ class VethWire:
 
     @property
     def netns_pid(self) -> int:
-        """The process to join: ``Supervisor.spawn(netns_pid=...)``, ``SwitchRequest.netns_pid``."""
+        """Return the process whose network namespace others join (``SwitchRequest.netns_pid``)."""
         return self.holder.pid
 
     @classmethod
-    def create(
-        cls, supervisor: Supervisor, names: Sequence[str], mtu_bytes: int = MTU_BYTES, *, cpus: frozenset[int]
-    ) -> VethWire:
-        """Make one veth pair for each name, up and with IPv6 off. ``cpus`` is where the helper processes run.
+    def create(cls, supervisor: Supervisor, names: Sequence[str], *, cpus: frozenset[int]) -> VethWire:
+        """Make one veth pair for each name, up and with IPv6 off. The helper processes run on ``cpus``.
 
         Raises UsageError for a name that gives too long an interface name, StartError if the system refuses.
         """
@@ -58,19 +56,19 @@ class VethWire:
         holder = supervisor.spawn("netns", ["sleep", "infinity"], cpus=cpus, new_netns=True, high_priority=False)
         try:
             _wait_for_namespace(holder)
-            _make_pairs(supervisor, holder.pid, mtu_bytes, pairs, cpus)
+            _make_pairs(supervisor, holder.pid, pairs, cpus)
         except BaseException:
             holder.terminate()
             raise
         return cls(pairs, holder)
 
     def close(self) -> None:
-        """End the holder: the interfaces go with the last process that uses them. Safe to call twice."""
+        """End the holder: the interfaces are removed with the last process that uses them. Safe to call twice."""
         self.holder.terminate()
 
 
 def _wait_for_namespace(holder: Process) -> None:
-    """Until the holder is in its namespace and has become ``sleep``."""
+    """Wait until the holder is in its namespace and executes ``sleep``."""
     try:
         wait_ready("the network namespace", lambda: procfs.read_text(f"/proc/{holder.pid}/comm") == "sleep", [holder])
     except StartError as error:
@@ -80,14 +78,13 @@ def _wait_for_namespace(holder: Process) -> None:
 def _make_pairs(
     supervisor: Supervisor,
     holder_pid: int,
-    mtu_bytes: int,
     pairs: Mapping[str, tuple[str, str]],
     cpus: frozenset[int],
 ) -> None:
     arguments = [f"{tester}:{switch}" for tester, switch in pairs.values()]
     setup = supervisor.spawn(
         "veth-setup",
-        [sys.executable, "-I", str(Path(__file__).with_name("veth_setup.py")), str(mtu_bytes), *arguments],
+        [sys.executable, "-I", str(Path(__file__).with_name("veth_setup.py")), str(MTU_BYTES), *arguments],
         cpus=cpus,
         netns_pid=holder_pid,
         high_priority=False,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Our data plane as a program: where it is, which version, and why it does not start."""
+"""The program planed: its path, its version, and the reason why it does not start."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ STATIC_REMEDY = f"build {STATIC_NAME} with `make setup`, or set {STATIC_ENV} to 
 
 
 def find_planed() -> Path | None:
-    """The planed program: $PLANEBENCH_PLANED, else beside our Python, else on PATH. None if it is nowhere.
+    """Return $PLANEBENCH_PLANED, else the planed beside our Python, else on PATH; None if there is none.
 
-    A $PLANEBENCH_PLANED that is not a program finds nothing: a wrong setting never means another binary.
+    If $PLANEBENCH_PLANED is not a program, the result is None: a wrong setting never selects another program.
     """
     return _find("planed", PLANED_ENV, ())
 
 
 def find_static_planed(planed: Path | None = None) -> Path | None:
-    """The same program without shared libraries, for what has none: containers and virtual machines.
+    """Return planed without shared libraries, for containers and virtual machines.
 
-    $PLANEBENCH_PLANED_STATIC, else beside ``planed`` (the one that is found), else where planed would be.
+    $PLANEBENCH_PLANED_STATIC, else beside ``planed`` (by default the one that is found), else where planed would be.
     """
     beside = planed or find_planed()
     return _find(STATIC_NAME, STATIC_ENV, (beside.with_name(STATIC_NAME),) if beside else ())
@@ -49,12 +49,12 @@ def _find(name: str, variable: str, first: Sequence[Path]) -> Path | None:
 
 
 def planed_version(binary: Path | None = None) -> str | None:
-    """Return what ``planed --version`` prints, in one line; None if planed is absent or does not start.
+    """Return the output of ``planed --version``; None if planed is absent or does not start.
 
     ``binary``: another program than the one that is found.
     """
     binary = binary or find_planed()
-    said = program_output((str(binary), "--version"), binary.stat().st_mtime_ns) if binary else None
+    said = program_output(binary, "--version") if binary else None
     return said.lines[0] if said and said.ok and said.lines else None
 
 
@@ -63,13 +63,13 @@ def missing_planed() -> NotFound:
     binary = find_planed()
     if binary is None:
         return NotFound(REMEDY)
-    said = program_output((str(binary), "--version"), binary.stat().st_mtime_ns)
+    said = program_output(binary, "--version")
     complaint = said.lines[-1] if said.lines else f"{binary} --version printed nothing"
     return NotFound(BROKEN_REMEDY, f"does not start: {complaint}")
 
 
 def require_planed() -> Path:
-    """Return the planed program. Raise NotInstalledError, with what to do, if it is absent or does not start."""
+    """Return the planed program. Raises NotInstalledError with a remedy if it is absent or does not start."""
     binary = find_planed()
     if binary is None or planed_version(binary) is None:
         raise NotInstalledError(f"planed, which is also the traffic generator, {missing_planed().words}")

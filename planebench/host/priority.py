@@ -16,11 +16,11 @@ _AUTOGROUP = Path("/proc/self/autogroup")
 
 @contextlib.contextmanager
 def high_priority() -> Iterator[bool]:
-    """Run a block at nice -20, thread and scheduling autogroup; yields whether the system allowed it. Restores both.
+    """Run a block at nice -20, thread and scheduling autogroup, and restore both. Yields whether the system allowed it.
 
-    A poller at nice -20 leaves a program at nice 0 about one percent of the core: on two cores, every read of a counter
-    would take half a second instead of some milliseconds. The harness works between trials and waits during them.
-    The autogroup is that of the login session, hence the care to put it back.
+    Pollers at nice -20 leave a program at nice 0 about one percent of the core: on two cores, reading a counter would
+    take half a second instead of some milliseconds. The harness works between trials and waits during them. The
+    autogroup is that of the login session, so it must be restored.
     """
     nice = os.getpriority(os.PRIO_PROCESS, 0)
     autogroup = read_text(_AUTOGROUP)  # "/autogroup-12 nice 0"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Child processes: started the same way, ended whatever happens.
+"""Child processes with a common start, and an end in any case.
 
-A :class:`Supervisor` owns a private directory and every process started through it. Leaving its ``with`` block ends
-them all and removes the directory; if the harness is killed instead, the reaper (:mod:`planebench.host.reaper`) does,
-and the kernel kills each child with the thread that made it (PR_SET_PDEATHSIG). Programs must run in the foreground:
-one that daemonises into a session of its own is out of reach.
+A :class:`Supervisor` owns a private directory and every process started through it. Leaving its ``with`` block ends the
+processes and removes the directory; if the harness is killed instead, the reaper (:mod:`planebench.host.reaper`) does,
+and the kernel kills each child with the thread that made it (PR_SET_PDEATHSIG). Programs must run in the foreground: a
+daemon in a session of its own is out of reach.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Process id, and process group id."""
+        """Return the process id, which is also the process group id."""
         return self._popen.pid
 
     @property
     def stdin(self) -> IO[bytes] | None:
-        """The write end of its standard input if ``pipe_stdin`` was asked for."""
+        """Return the write end of its standard input if ``pipe_stdin`` was requested."""
         return self._popen.stdin
 
     @property
     def returncode(self) -> int | None:
-        """Exit code, negative for a signal; None while it runs."""
+        """Return the exit code, negative for a signal; None while it runs."""
         return self._popen.poll()
 
     @property
     def nice(self) -> int | None:
-        """The nice value it runs at (the kernel's word, not the wish); None if it is gone."""
+        """Return the nice value that the kernel reports; None if the process is gone."""
         try:
             return os.getpriority(os.PRIO_PROCESS, self.pid)
         except OSError:
@@ -75,7 +75,7 @@ class Process:
         return self.returncode is None
 
     def log_tail(self, lines: int = 8) -> str:
-        """The last lines it wrote to stdout or stderr; empty if none."""
+        """Return the last lines of its stdout and stderr; empty if none."""
         try:
             with self.log_path.open("rb") as file:
                 file.seek(max(0, self.log_path.stat().st_size - 16384))
@@ -85,7 +85,7 @@ class Process:
         return "\n".join([line.rstrip() for line in text.splitlines() if line.strip()][-lines:])
 
     def exit_report(self) -> str:
-        """One sentence on how it ended, and its last log lines; for error messages."""
+        """Return one sentence on how it ended, and its last log lines, for error messages."""
         code = self.returncode
         if code is None:
             how = "is still running"
@@ -96,27 +96,27 @@ class Process:
         return f"{self.name} (pid {self.pid}) {how}; its last log lines:\n{self.log_tail() or '(none)'}"
 
     def pause(self) -> None:
-        """Stop the whole process group (SIGSTOP). Harmless if it is gone."""
+        """Stop the process group (SIGSTOP). Harmless if it is gone."""
         self._signal(signal.SIGSTOP)
         self.paused = True
 
     def resume(self) -> None:
-        """Let a paused process group run on (SIGCONT). Harmless if it is gone."""
+        """Continue a paused process group (SIGCONT). Harmless if it is gone."""
         self._signal(signal.SIGCONT)
         self.paused = False
 
     def wait(self, timeout_s: float | None = None) -> int | None:
-        """Wait for its end. Returns the exit code, or None if it still runs after ``timeout_s`` seconds."""
+        """Wait for its end. Return the exit code, or None if it still runs after ``timeout_s`` seconds."""
         try:
             return self._popen.wait(timeout_s)
         except subprocess.TimeoutExpired:
             return None
 
     def ask_to_end(self) -> None:
-        """SIGCONT if it is paused, end of its standard input, SIGTERM; does not wait.
+        """Send SIGCONT if it is paused, close its standard input, send SIGTERM; do not wait.
 
-        SIGCONT comes first: of a stopped process any thread may take the SIGTERM later, and a program whose main thread
-        waits in read() then never hears of it (testpmd did not).
+        SIGCONT comes first: in a stopped process any thread may take the SIGTERM later, and a program whose main thread
+        waits in read() then misses it (testpmd did).
         """
         self.resume()
         self._close_stdin()
@@ -141,7 +141,7 @@ class Process:
         self.wait(timeout_s)
 
     def kill(self, timeout_s: float = 5.0) -> None:
-        """SIGKILL to its group, as when it crashes, and wait up to ``timeout_s`` seconds. Harmless if it is gone."""
+        """Send SIGKILL to its group, as in a crash, and wait up to ``timeout_s`` seconds. Harmless if it is gone."""
         self._signal(signal.SIGKILL)
         self.wait(stretched(timeout_s))
 
@@ -165,10 +165,11 @@ class Process:
 
 
 class NamespacedProcess(Process):
-    """A child that only waits for a program in a pid namespace of its own, as bwrap does, and takes it with it.
+    """A child that waits for a program in a pid namespace of its own, such as bwrap, and ends it with itself.
 
-    What is inside may have process groups of its own. So all descendants are paused, and the innermost asked to end:
-    those between, and the child, would die of SIGTERM before it. If the child is killed the kernel kills all the rest.
+    The program inside may have process groups of its own. So all descendants are paused, and the innermost are asked to
+    end: those between, and the child, would die of SIGTERM before it. If the child is killed, the kernel kills the
+    rest.
     """
 
     def _signal(self, number: signal.Signals) -> None:
@@ -191,10 +192,10 @@ def _kill_each(pids: Iterable[int], number: signal.Signals) -> None:
 
 
 class Supervisor:
-    """Owns a private directory (mode 0700) and every process started through it. A context manager.
+    """The owner of a private directory (mode 0700) and of every process started through it. A context manager.
 
-    ``root`` is where the private directory ``pb-XXXXXXXX`` is made; by default $XDG_RUNTIME_DIR, else /tmp. Sockets
-    live in there, so it has to be short. Use from one thread at a time; children do not depend on which.
+    ``root`` is the parent of the private directory ``pb-XXXXXXXX``; by default $XDG_RUNTIME_DIR, else /tmp. Sockets are
+    in the directory, so its path must be short. Use from one thread at a time; children do not depend on which.
     """
 
     def __init__(self, root: Path | None = None) -> None:
@@ -231,23 +232,23 @@ class Supervisor:
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """Every process started so far, ended ones too."""
+        """Return every process started so far, ended ones too."""
         return tuple(self._processes)
 
     def workdir(self, name: str) -> Path:
-        """A private directory for one part (switch, tester); made on first use, removed with the supervisor."""
+        """Return a private directory for one part (switch, tester); made on first use, removed with the supervisor."""
         path = self.root / name
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         return path
 
     def topology_folder(self, label: str) -> Path:
-        """Make a new private folder; no other one has its number. Of ``label`` a short start is kept, for people."""
+        """Make a new private folder with a unique number and, for people, the beginning of ``label``."""
         self._folders += 1
         start = re.sub(r"[^A-Za-z0-9._-]", "-", label)[:FOLDER_LABEL_MAX_BYTES]
         return self.workdir(f"{self._folders}-{start}")
 
     def track_path(self, path: Path) -> None:
-        """Have ``path`` (file or tree outside the root) removed too, however the run ends. Give an absolute path."""
+        """Register an absolute ``path`` (file or tree outside the root) that is removed too, however the run ends."""
         with (self.root / reaper.PATHS_FILE).open("a", encoding="utf-8") as file:
             file.write(f"{path}\n")
 
@@ -265,14 +266,13 @@ class Supervisor:
         high_priority: bool = True,
         enclosed: bool = False,
     ) -> Process:
-        """Start ``argv`` on ``cpus`` with its output in ``<workdir>/<name>.log``. Returns at once, before it is ready.
+        """Start ``argv`` on ``cpus`` with its output in ``<workdir>/<name>.log``. Return at once, before it is ready.
 
-        ``env`` is added to our own environment. ``workdir`` is the current directory of the child, ``workdir(name)`` by
-        default. ``netns_pid``: live in the network namespace of that process; ``new_netns``: in one of its own.
-        ``high_priority``: nice -20 where the system allows it (see :attr:`Process.nice`). ``enclosed``: it is one that
-        waits for a program in a pid namespace of its own (:class:`NamespacedProcess`).
-        A program that cannot be executed shows as a dead process with the reason in its log. Raises StartError only if
-        the supervisor is closed.
+        ``env`` is added to our own environment. ``workdir`` is the current directory of the child, by default
+        ``workdir(name)``. ``netns_pid``: run in the network namespace of that process; ``new_netns``: in a new one.
+        ``high_priority``: nice -20 if the system allows it (see :attr:`Process.nice`). ``enclosed``: a
+        :class:`NamespacedProcess`. A program that cannot be executed becomes a dead process with the reason in its log.
+        Raises StartError only if the supervisor is closed.
         """
         if self._closed:
             raise StartError(f"cannot start {name}: the supervisor of {self.root} is closed")
@@ -293,7 +293,7 @@ class Supervisor:
     def _start(
         self, name: str, command: list[str], where: Path, env: Mapping[str, str], pipe_stdin: bool, kind: type[Process]
     ) -> Process:
-        """Fork and register; runs in the spawner thread, so that a Ctrl-C cannot come between the two."""
+        """Fork and register in the spawner thread, so that a Ctrl-C cannot come between the two."""
         with _open_log(where, name) as log:
             popen = subprocess.Popen(
                 command,
@@ -312,7 +312,7 @@ class Supervisor:
         return process
 
     def _base_env(self) -> dict[str, str]:
-        """DPDK makes its run-time directory even with --no-shconf and leaves it behind: have it under our root."""
+        """Return the common environment. DPDK leaves its run-time directory behind, so it is in our root."""
         return {"RUNTIME_DIRECTORY": str(self.root), "XDG_RUNTIME_DIR": str(self.root), "LC_ALL": "C"}
 
     def close(self) -> None:
@@ -335,7 +335,7 @@ class Supervisor:
 
 
 def default_base() -> Path:
-    """Return where run directories are made: $XDG_RUNTIME_DIR if it is usable, else /tmp."""
+    """Return the parent of run directories: $XDG_RUNTIME_DIR if it is usable, else /tmp."""
     runtime = os.environ.get("XDG_RUNTIME_DIR")
     if runtime and os.access(runtime, os.W_OK | os.X_OK):
         return Path(runtime)
@@ -362,7 +362,7 @@ def wait_ready(
 
 
 def sweep_stale(bases: Iterable[Path] | None = None) -> tuple[Path, ...]:
-    """Remove what earlier runs of this user left whose harness is dead. Returns the directories removed."""
+    """Remove and return what earlier runs of this user left whose harness is dead."""
     removed = []
     for base in {default_base(), Path("/tmp")} if bases is None else set(bases):
         for root in sorted(base.glob(f"{ROOT_PREFIX}*")):
@@ -378,7 +378,7 @@ def _write_owner(root: Path) -> None:
 
 
 def _is_stale(root: Path) -> bool:
-    """A run directory of ours whose owner is dead. Without an owner file it may be in the making: spared a minute."""
+    """Return whether the owner of a run directory is dead. A directory without owner file may be new for a minute."""
     try:
         status = root.lstat()
     except OSError:
@@ -393,7 +393,7 @@ def _is_stale(root: Path) -> bool:
 
 
 def _open_log(where: Path, name: str) -> IO[bytes]:
-    """A new log file, never an old one: ``name.log``, ``name.2.log``, ..."""
+    """Open a new log file: ``name.log``, ``name.2.log``, ..."""
     for number in range(1, 10000):
         path = where / (f"{name}.log" if number == 1 else f"{name}.{number}.log")
         with contextlib.suppress(FileExistsError):

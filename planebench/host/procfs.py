@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def read_text(path: str | Path) -> str | None:
-    """The stripped text of a /proc or /sys file; None if it is absent or unreadable."""
+    """Return the stripped text of a /proc or /sys file; None if it is absent or unreadable."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
@@ -16,13 +16,13 @@ def read_text(path: str | Path) -> str | None:
 
 
 def stat_fields(pid: int) -> list[str] | None:
-    """Fields 3.. of /proc/PID/stat (state first); None if there is no such process. Safe for any process name."""
+    """Return the fields of /proc/PID/stat from the third (state) on; None if there is no such process."""
     text = read_text(f"/proc/{pid}/stat")
     return text.rpartition(")")[2].split() if text else None
 
 
 def start_ticks(pid: int) -> int | None:
-    """Start time of a process in clock ticks since boot: with the pid, an identity that survives pid reuse."""
+    """Return the start of a process in clock ticks since boot: with the pid an identity that survives pid reuse."""
     fields = stat_fields(pid)
     return int(fields[19]) if fields else None
 
@@ -34,18 +34,24 @@ def is_running(pid: int) -> bool:
 
 
 def is_kernel_thread(pid: int) -> bool:
-    """Return whether it is one of the kernel's threads: children of kthreadd, which is process 2."""
+    """Return whether a process is a child of kthreadd, process 2."""
     fields = stat_fields(pid)
     return fields is not None and fields[1] == "2"
 
 
-def boot_id() -> str:
-    """Identifies this boot; start times compare only within one boot."""
-    return read_text("/proc/sys/kernel/random/boot_id") or "unknown"
+def run_ns(tid: int) -> int | None:
+    """Return the CPU time of a thread in ns; None if it is gone or the kernel keeps no schedstat."""
+    text = read_text(f"/proc/{tid}/schedstat")
+    return int(text.split()[0]) if text else None
+
+
+def boot_id(root: Path = Path("/")) -> str:
+    """Return the identity of this boot; start times compare only within one boot."""
+    return read_text(root / "proc/sys/kernel/random/boot_id") or "unknown"
 
 
 def threads(pid: int) -> dict[int, str]:
-    """Thread id -> thread name of a process; empty if it is gone."""
+    """Return the thread names of a process by thread id; empty if it is gone."""
     try:
         tids = [int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()]
     except OSError:
@@ -54,7 +60,7 @@ def threads(pid: int) -> dict[int, str]:
 
 
 def descendants(pid: int) -> set[int]:
-    """Children of a process, theirs, and so on: whatever group, session or namespace they are in."""
+    """Return all descendants of a process, in whatever group, session or namespace they are."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         fields = stat_fields(int(entry.name)) if entry.name.isdigit() else None
@@ -70,13 +76,13 @@ def descendants(pid: int) -> set[int]:
 
 
 def innermost(pids: Iterable[int]) -> set[int]:
-    """Return those that are in the most pid namespaces."""
+    """Return the processes that are in the most pid namespaces."""
     depths = {pid: len(ids_of_thread(pid)) for pid in pids}
     return {pid for pid, depth in depths.items() if depth == max(depths.values()) > 0}
 
 
 def ids_of_thread(tid: int) -> tuple[int, ...]:
-    """The ids of a thread in each pid namespace that it is in, its own innermost one last; empty if it is gone."""
+    """Return the ids of a thread in each of its pid namespaces, the innermost last; empty if it is gone."""
     for line in (read_text(f"/proc/{tid}/status") or "").splitlines():
         if line.startswith("NSpid:"):
             return tuple(map(int, line.split()[1:]))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe where a switch is: what the user says (option ``path``, ``PLANEBENCH_VPP=/path``, switches.toml), PATH,
-usual places.
+"""The place of a switch: given by the user, on PATH, or in the usual places.
 
-``switches.toml`` is read from $PLANEBENCH_SWITCHES, or planebench/switches.toml in $XDG_CONFIG_HOME (~/.config):
+The user gives the option ``path``, ``PLANEBENCH_VPP=/path``, or an entry in ``switches.toml``, which is read from
+$PLANEBENCH_SWITCHES, or planebench/switches.toml in $XDG_CONFIG_HOME (~/.config):
 
     [vpp]
     path = "/opt/vpp/bin/vpp"                    # the program, or its build directory
@@ -14,11 +14,13 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
@@ -34,7 +36,7 @@ _SYSTEM_FOLDERS = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The switch is here."""
+    """A program that was found."""
 
     version: str
     binary: Path
@@ -42,7 +44,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class NotFound:
-    """A program is not here, or does not start, and what to do: ``apt-get install dpdk``."""
+    """A program that is missing or does not start, and the remedy: ``apt-get install dpdk``."""
 
     remedy: str
     problem: str = "is not installed"
@@ -55,32 +57,42 @@ class NotFound:
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """Describe what a program printed: standard output if there was any, else standard error. ``ok``: it ended with
-    0."""
+    """The end of a short-lived program. ``code``: its exit code; None if it did not start or took too long."""
 
-    ok: bool
-    lines: tuple[str, ...]
+    code: int | None
+    stdout: str
+    stderr: str
+    """Without an exit code, the reason."""
+
+    @property
+    def ok(self) -> bool:
+        """Return whether it ended with 0."""
+        return self.code == 0
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Return the lines of its standard output, or else of its standard error."""
+        return tuple((self.stdout or self.stderr).strip().splitlines())
 
 
 @dataclass(frozen=True, slots=True)
 class Installation:
-    """Describe what the user says about where a switch is. ``said_by`` names who says so, for errors."""
+    """The place of a switch according to the user. ``said_by`` names the setting, for errors."""
 
     path: Path | None = None
     env: Mapping[str, str] = field(default_factory=dict)
     said_by: str = ""
 
     def program(self, name: str, places: Sequence[str] = ()) -> Path | None:
-        """The program ``name`` of the switch: the first of :meth:`programs`. UsageError as there."""
+        """Return the first of :meth:`programs`. Raises UsageError as they do."""
         return next(iter(self.programs(name, places)), None)
 
     def programs(self, name: str, places: Sequence[str] = ()) -> list[Path]:
-        """Programs ``name``, for a name that others have too: that of the user's path, else on PATH and in ``places``.
+        """Return programs ``name`` at the user's path, or else on PATH and in ``places``; several may have this name.
 
-        The user's path is the program ``name`` itself, another program beside which it is, or a folder: then
-        ``places`` are looked for in it too, without their own first folders. ``places`` are globs of absolute paths;
-        ~ is the user's home.
-        Raises UsageError where a user names a path that has it not.
+        The user's path is the program ``name`` itself, a program beside it, or a folder: then ``places`` are searched
+        in the folder too, without their first folders. ``places`` are globs of absolute paths; ~ is the user's home.
+        Raises UsageError if the user's path has no such program.
         """
         if self.path is None:
             found = find_program(name)
@@ -93,24 +105,59 @@ class Installation:
         raise UsageError(f'{self.said_by} "{self.path}" contains no program {name}; give the program or its directory')
 
 
-@lru_cache(maxsize=16)
-def program_output(argv: tuple[str, ...], mtime_ns: int) -> Output:
-    """Run a program for 10 s at most and return what it printed. Cached for each version of the file (``mtime_ns``)."""
+def run_tool(
+    argv: Sequence[str | Path],
+    timeout_s: float = 10.0,
+    *,
+    env: Mapping[str, str] = MappingProxyType({}),
+    cwd: Path | None = None,
+    stdin: str = "",
+) -> Output:
+    """Run a short-lived program with ``env`` added to our environment, and return its output."""
     try:
-        done = subprocess.run(argv, capture_output=True, text=True, timeout=stretched(10), stdin=subprocess.DEVNULL)
+        done = subprocess.run(
+            [str(word) for word in argv],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=stretched(timeout_s),
+            cwd=cwd,
+            env={**os.environ, **env, "LC_ALL": "C"},
+        )
     except (OSError, subprocess.SubprocessError) as error:
-        return Output(False, (str(error),))
-    return Output(done.returncode == 0, tuple((done.stdout or done.stderr).strip().splitlines()))
+        return Output(None, "", str(error))
+    return Output(done.returncode, done.stdout, done.stderr)
 
 
-def program_lines(argv: tuple[str, ...], mtime_ns: int) -> tuple[str, ...] | None:
-    """Return what a program prints; None if it fails or takes over 10 s. Cached as in :func:`program_output`."""
-    output = program_output(argv, mtime_ns)
-    return output.lines if output.ok else None
+def program_output(
+    program: Path, *arguments: str, env: Mapping[str, str] = MappingProxyType({}), line_buffered: bool = False
+) -> Output:
+    """Return the output of a program that only prints, such as its version. Cached until the file changes.
+
+    ``line_buffered``: also what it printed before a crash.
+    """
+    argv = (*(("stdbuf", "-oL") if line_buffered else ()), str(program), *arguments)
+    try:
+        return _program_output(argv, program.stat().st_mtime_ns, tuple(sorted(env.items())))
+    except OSError as error:
+        return Output(None, "", str(error))
+
+
+def version_lines(program: Path) -> tuple[str, ...]:
+    """Return the output of ``PROGRAM --version``; none if it fails."""
+    output = program_output(program, "--version")
+    return output.lines if output.ok else ()
+
+
+@lru_cache(maxsize=32)
+def _program_output(argv: tuple[str, ...], mtime_ns: int, env: tuple[tuple[str, str], ...]) -> Output:
+    with tempfile.TemporaryDirectory(prefix="planebench-") as runtime:  # for the files that DPDK leaves behind
+        return run_tool(argv, env={**dict(env), "RUNTIME_DIRECTORY": runtime})
 
 
 def find_program(name: str) -> Path | None:
-    """A program on PATH; if PATH is the user's, without sbin, in the system folders too (ovs-vswitchd is there)."""
+    """Return a program on PATH or in the system folders, which the PATH of a user may lack (sbin has ovs-vswitchd)."""
     found = shutil.which(name) or shutil.which(name, path=_SYSTEM_FOLDERS)
     return Path(found) if found else None
 
@@ -122,8 +169,7 @@ class _Entry(BaseModel):
 
 
 def installation(switch: str, path: Any = None) -> Installation:
-    """Return what the user says about a switch; ``path`` is that of its option. UsageError for a file or path that
-    is bad."""
+    """Return where the user says a switch is; ``path``: the value of its option. UsageError for a bad file or path."""
     entry, file = _entries(), switches_file()
     known = entry.get(switch, _Entry())
     variable = f"PLANEBENCH_{switch.upper().replace('-', '_')}"
@@ -141,7 +187,7 @@ def installation(switch: str, path: Any = None) -> Installation:
 
 
 def switches_file() -> Path:
-    """Return where switches.toml is, or would be."""
+    """Return the path of switches.toml, which may not exist."""
     named = os.environ.get(SWITCHES_FILE_VARIABLE)
     if named:
         return Path(named).expanduser()
@@ -176,6 +222,6 @@ def _usable(patterns: Sequence[str]) -> list[Path]:
 
 
 def _endings(folder: Path, places: Sequence[str]) -> list[str]:
-    """``/opt/vpp/bin/vpp`` and the folder F: ``F/opt/vpp/bin/vpp``, ``F/vpp/bin/vpp``, ``F/bin/vpp``."""
+    """Return for ``/opt/vpp/bin/vpp`` and folder F: ``F/opt/vpp/bin/vpp``, ``F/vpp/bin/vpp``, ``F/bin/vpp``."""
     tails = [Path(place).parts[1:] for place in places]
     return [str(Path(folder, *tail[start:])) for tail in tails for start in range(len(tail))]

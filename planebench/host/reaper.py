@@ -34,7 +34,7 @@ def _read_lines(path: Path) -> list[str]:
 
 
 def process_state(pid: int) -> tuple[str, int] | None:
-    """State letter and start time in ticks of a process; None if there is none."""
+    """Return state letter and start time in ticks of a process; None if there is none."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -44,7 +44,7 @@ def process_state(pid: int) -> tuple[str, int] | None:
 
 
 def registered(root: Path) -> list[tuple[int, int]]:
-    """The (pid, start ticks) of every process group of a run directory; half-written lines are ignored."""
+    """Return (pid, start ticks) of every process group of a run directory; half-written lines are ignored."""
     found = []
     for line in _read_lines(root / PIDS_FILE):
         with contextlib.suppress(ValueError):
@@ -54,7 +54,7 @@ def registered(root: Path) -> list[tuple[int, int]]:
 
 
 def _kill_group(pid: int, start: int) -> None:
-    """SIGKILL to the group led by (pid, start). A pid in use as a group id is never given to a new process."""
+    """Send SIGKILL to the group led by (pid, start). A pid in use as a group id is never given to a new process."""
     state = process_state(pid)
     if state is not None and state[1] != start:
         return  # another process has this pid now: our group is gone
@@ -92,14 +92,14 @@ def remove_path(path: Path) -> None:
 
 
 def _of_this_boot(root: Path) -> bool:
-    """Return whether the pids of a run directory mean anything: they do not after a reboot."""
+    """Return whether the pids of a run directory are valid: they are not after a reboot."""
     boot = _read_lines(Path("/proc/sys/kernel/random/boot_id"))
     owner = " ".join(_read_lines(root / OWNER_FILE)).split()
     return not boot or owner[2:] == boot
 
 
 def reap(root: Path) -> None:
-    """Leave nothing of a run directory: its processes, its outside paths, itself."""
+    """Remove a run directory with its processes and outside paths."""
     if _of_this_boot(root):
         kill_registered(root)
     for line in _read_lines(root / PATHS_FILE):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the kernel schedules a thread, and how fast a CPU runs, right now."""
+"""The present scheduling of a thread, and the frequency of a CPU."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LAST_CPU = 36
 
 
 def thread_conditions(pid: int, tid: int, name: str) -> ThreadConditions | None:
-    """Return what is known of a thread; None if it is gone."""
+    """Return affinity, policy, nice value and frequency of a thread; None if it is gone."""
     try:
         cpus = os.sched_getaffinity(tid)
         policy = os.sched_getscheduler(tid) & ~os.SCHED_RESET_ON_FORK
@@ -36,7 +36,7 @@ def thread_conditions(pid: int, tid: int, name: str) -> ThreadConditions | None:
 
 
 def cpu_mhz(cpu: int) -> int | None:
-    """The frequency of a CPU now, by cpufreq, else by /proc/cpuinfo; None where neither says."""
+    """Return the present frequency of a CPU from cpufreq, else from /proc/cpuinfo; None if unknown."""
     khz = read_text(f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq")
     if khz and khz.isdigit():
         return round(int(khz) / 1000)
@@ -44,7 +44,7 @@ def cpu_mhz(cpu: int) -> int | None:
 
 
 def parse_mhz(cpuinfo: str, cpu: int) -> int | None:
-    """``cpu MHz`` of a CPU in the text of /proc/cpuinfo; None where it has none (ARM, some virtual machines)."""
+    """Return ``cpu MHz`` of a CPU in the text of /proc/cpuinfo; None if it has none (ARM, some virtual machines)."""
     for block in cpuinfo.split("\n\n"):
         if re.search(rf"^processor\s*:\s*{cpu}$", block, re.MULTILINE):
             found = re.search(r"^cpu MHz\s*:\s*([0-9]+(?:\.[0-9]+)?)$", block, re.MULTILINE)

@@ -19,7 +19,7 @@ number, and the second is refused."""
 
 
 def _disable_ipv6() -> None:
-    """No neighbour discovery on the wire: the monitor would count it as foreign packets."""
+    """Turn off neighbour discovery on the wire: the monitor would count its frames as foreign packets."""
     for scope in ("all", "default"):
         with contextlib.suppress(OSError):  # a kernel without IPv6
             Path(f"/proc/sys/net/ipv6/conf/{scope}/disable_ipv6").write_text("1")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what a VNF runs in beside the tester's own process: a planed of its own, a container, a virtual machine."""
+"""VNF isolation beside the tester's own process: a planed process, a container, a virtual machine."""

@@ -24,7 +24,7 @@ IDLE = Option(
     "sleep if the VNF shares its CPU in a chain, else poll",
     ("poll", "sleep"),
 )
-"""Of what has a planed inside; it is in the document."""
+"""The option of hostings with a planed inside; planed finds it in its document."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +38,24 @@ class HostedPort:
 
 @dataclass(frozen=True, slots=True)
 class HostedRequest:
-    """Everything one hosted VNF is started with."""
+    """The request to start one hosted VNF."""
 
     name: str
-    """``vnf0``: also of its files in ``workdir``."""
+    """``vnf0``: also the name of its folder in ``workdir``."""
     ports: tuple[HostedPort, ...]
     """Two in a chain, in path order; one of VNFs side by side."""
     values: Mapping[str, Value]
-    """Of the hosting's own options, by key."""
+    """The values of the hosting's own options, by key."""
     document: Document | None
     """planed's, with these ports as virtio-user ports, and one worker; None for a VNF that is the user's own."""
     files: tuple[Path, ...]
     """Files that the document names, by absolute paths: they must be there under the same paths inside."""
     cpus: tuple[int, ...]
-    """Where what forwards in it is pinned."""
+    """CPUs to which its forwarding threads are pinned."""
     control_cpus: frozenset[int]
-    """Where everything else of it may run."""
+    """CPUs for all its other threads."""
     workdir: Path
-    """That of the topology: private, short, shared with the switch's sockets."""
+    """The folder of the topology: private, short, shared with the switch's sockets."""
     planed: Path
     ring_size: int = 256
     queues: int = 1
@@ -63,45 +63,47 @@ class HostedRequest:
     max_frame_bytes: int = 1518
     hugepages: bool = False
     shares_cpu: bool = False
-    """Others poll on ``cpus`` too: it should sleep behavior when no packets arrive."""
+    """Others poll on ``cpus`` too: it should sleep when no packets arrive."""
 
 
 class RunningVnf(Protocol):
-    """A started VNF. Whether it forwards is told by frames that cross it, not by it."""
+    """A started VNF. Frames that cross it, not its own words, prove that it forwards."""
 
     name: str
     facts: HostingFacts
     planed: PlanedProcess | None
-    """planed inside, to be asked; None for a VNF that is the user's own."""
+    """The planed inside; None for a VNF of the user."""
     same_clock: bool
     """Whether the TSC inside is the host's: stamps of its tasks may be set against the tester's."""
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """Every process of it, to be paused (SIGSTOP to its group) while another switch is measured."""
+        """Return every process of the VNF, to be paused (SIGSTOP to its group) while another switch is measured."""
 
     def threads(self) -> tuple[WatchedThread, ...]:
-        """The threads that forward: planed's workers, vCPUs. They stay the same until it ends."""
+        """Return the threads that forward: planed's workers or vCPUs. They stay the same until the VNF ends."""
 
     def forward(self) -> None:
-        """Have it poll, once all others of its topology are up, too: on a shared core those that poll would keep those
-        that come from it. Nothing to do for one that begins by itself. StartError, with its last words."""
+        """Let the VNF poll once all others of its topology are up; on a shared core a poller would delay them.
+
+        A VNF that starts by itself does nothing. Raises StartError with its last log lines.
+        """
 
     def check(self) -> None:
-        """Raise DiedError, with its last words, if it is gone."""
+        """Raise DiedError, with the last log lines, if the VNF is gone."""
 
     def ask_to_end(self) -> None:
-        """Without waiting: many end together."""
+        """Ask the VNF to end, without waiting: many end together."""
 
     def kill(self) -> None:
-        """SIGKILL to all of it, as when it crashes; what is left of it is removed. Never raises."""
+        """Send SIGKILL to all of it, as in a crash, and remove what is left of it. Never raises."""
 
     def stop(self) -> None:
-        """End it, paused or not. Never raises; safe to call twice."""
+        """End the VNF, paused or not. Never raises; safe to call twice."""
 
 
 class Hosting(Protocol):
-    """One kind of hosting. ``start`` may be called for many at once, from several threads."""
+    """One kind of VNF isolation. ``start`` may be called from several threads at once."""
 
     name: str
     title: str
@@ -111,13 +113,13 @@ class Hosting(Protocol):
     """Whether what it hosts is the user's own (``image``, ``exec``) and no function of planed. Then the first of its
     options is what stands behind its name without a key: ``image:/x.qcow2``, ``exec:"command"``."""
     ready_within_s: float
-    """On a busy machine frames must cross it by then."""
+    """Deadline for the first frames to cross it, on a busy machine."""
 
     def find(self) -> Found | NotFound:
-        """Return whether it can be had here, and what version; cheap, starts nothing but ``--version``."""
+        """Return whether this hosting is available, and its version; cheap, starts nothing but ``--version``."""
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningVnf:
-        """Start it; return as soon as it has been asked to come up, StartError with its last words if it cannot.
+        """Start a VNF and return as soon as it is asked to come up. Raises StartError with its last log lines.
 
         It forwards after :meth:`RunningVnf.forward`, at the latest.
         """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""bubblewrap: a container of namespaces and bind mounts that needs no daemon, no image store and no root. Pure.
+"""bubblewrap: a container of namespaces and bind mounts that needs no daemon, no image store and no root.
 
-Read-only root, no network but the switch's sockets, no capabilities. The folder of the topology is there under its own
-path, read-only: as a folder, because a switch that starts anew makes its sockets anew. Only the VNF's folder in it can
-be written to.
+Read-only root, no network but the switch's sockets, no capabilities. The folder of the topology is visible under its
+own path, read-only. It is bound as a folder, because a switch that restarts makes new sockets. Only the VNF's folder in
+it is writable.
 """
 
 from __future__ import annotations
@@ -11,31 +11,33 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from planebench.host.programs import find_program
+from planebench.host.programs import Found, NotFound, find_program, version_lines
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import folder_of
 
 PROGRAM = "bwrap"
 REMEDY = "install bubblewrap: `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)"
 PLANED = "/planed"
-"""Where the static planed is inside."""
+"""The path of the static planed in the container."""
 OWN_FOLDERS = frozenset({"dev", "proc", "run", "sys", "tmp"})
-"""Of the root: every container has its own."""
+"""Folders of the root that every container has for itself."""
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def find() -> Path | None:
-    """The program; None if it is not here."""
-    return find_program(PROGRAM)
+def find() -> Found | NotFound:
+    """Look for bubblewrap; its version begins with its name."""
+    program = find_program(PROGRAM)
+    lines = version_lines(program) if program else ()
+    return Found(lines[0], program) if program and lines else NotFound(REMEDY)
 
 
 def planed_container(bwrap: Path, request: HostedRequest, planed: Path) -> list[str]:
-    """The command line up to the command: a root with nothing but planed, which is process 1 and takes signals."""
+    """Return the command line before planed, which is alone in its root and is process 1 that handles signals."""
     return [*_container(bwrap, request, ("--ro-bind", str(planed), PLANED)), "--as-pid-1", "--"]
 
 
 def command_container(bwrap: Path, request: HostedRequest, root: Path) -> list[str]:
-    """The same with what is in ``root``, and a process 1 that collects what a command leaves."""
+    """Return the command line before a command in ``root``, with a process 1 that reaps what the command leaves."""
     return [*_container(bwrap, request, _of_root(root)), "--"]
 
 
@@ -66,7 +68,7 @@ def _container(bwrap: Path, request: HostedRequest, root: Iterable[str]) -> list
 
 
 def _of_root(root: Path) -> Iterator[str]:
-    """Entry by entry: what is mounted beside them then needs no place in a root that cannot be written to."""
+    """Bind each entry of ``root`` by itself: a root that is read-only as a whole has no place for other mounts."""
     for entry in sorted(root.iterdir()):
         if entry.name in OWN_FOLDERS:
             continue

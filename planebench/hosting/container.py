@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from planebench.host.planed_program import STATIC_REMEDY, find_static_planed
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound, program_lines
+from planebench.host.programs import Found, NotFound
 from planebench.hosting import bubblewrap, limits, podman
 from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import RunningPlaned, document_of, folder_of, planed_arguments
@@ -17,20 +17,17 @@ from planebench.model.cpus import cpu_text
 from planebench.model.errors import NotInstalledError
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
-from planebench.planed import STATIC_REMEDY, find_static_planed
 
 MORE_MB = 1024
-"""Beside its document's memory: tables that network functions keep in memory of their own."""
+"""Memory beside that of the document, for tables of network functions."""
 ISOLATION = "container with a read-only root, no network and no capabilities"
 
 
-@dataclass(frozen=True, slots=True)
-class Runtime:
-    """Describe what makes the container."""
-
-    name: str
-    binary: Path
-    version: str
+RUNTIMES: Mapping[str, Callable[[], Found | NotFound]] = {
+    bubblewrap.PROGRAM: bubblewrap.find,
+    podman.PROGRAM: podman.find,
+}
+"""How to look for each container runtime, the preferred one first."""
 
 
 class ContainerHosting:
@@ -51,44 +48,31 @@ class ContainerHosting:
     ready_within_s = 20.0
 
     def find(self) -> Found | NotFound:
-        """The first runtime that is here, and the static planed."""
         if find_static_planed() is None:
             return NotFound(STATIC_REMEDY)
-        runtime = find_runtime("auto")
-        return runtime if isinstance(runtime, NotFound) else Found(runtime.version, runtime.binary)
+        return find_runtime("auto")
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningPlaned:
-        """A container with planed in it, connected to the switch. Raises StartError, NotInstalledError."""
         runtime = find_runtime(str(request.values.get("runtime", "auto")))
         if isinstance(runtime, NotFound):
             raise NotInstalledError(f"hosting container is not available; {runtime.remedy}")
         planed = static_planed(request)
         chosen = limits.chosen(request.values, document_of(request).memory.size_mb + MORE_MB)
-        if runtime.name == podman.PROGRAM:
-            return podman.start(request, supervisor, planed, chosen, self._facts(request, runtime))
-        return _start_bubblewrap(request, supervisor, planed, chosen, self._facts(request, runtime))
-
-    def _facts(self, request: HostedRequest, runtime: Runtime) -> HostingFacts:
         details = {"cpus": cpu_text(request.cpus), "isolation": ISOLATION}
-        return HostingFacts(request.name, "container", runtime.version, details=details)
+        facts = HostingFacts(request.name, "container", runtime.version, details=details)
+        if runtime.binary.name == podman.PROGRAM:
+            return podman.start(request, supervisor, planed, chosen, facts)
+        return _start_bubblewrap(runtime.binary, request, supervisor, planed, chosen, facts)
 
 
-def find_runtime(wanted: str) -> Runtime | NotFound:
-    """``bwrap`` or ``podman``; of ``auto`` the first that is here."""
-    bwrap = bubblewrap.find()
-    if bwrap is not None and wanted in ("auto", bubblewrap.PROGRAM):
-        lines = program_lines((str(bwrap), "--version"), bwrap.stat().st_mtime_ns)
-        return Runtime(bubblewrap.PROGRAM, bwrap, lines[0] if lines else bubblewrap.PROGRAM)
-    if wanted == bubblewrap.PROGRAM:
-        return NotFound(bubblewrap.REMEDY)
-    found = podman.find()
-    if isinstance(found, NotFound):
-        return NotFound(bubblewrap.REMEDY) if wanted == "auto" else found
-    return Runtime(podman.PROGRAM, found.binary, found.version)
+def find_runtime(wanted: str) -> Found | NotFound:
+    """Return ``bwrap`` or ``podman``; for ``auto`` the first that is installed."""
+    found = [find() for name, find in RUNTIMES.items() if wanted in ("auto", name)]
+    return next((runtime for runtime in found if isinstance(runtime, Found)), found[0])
 
 
 def static_planed(request: HostedRequest) -> Path:
-    """The static planed that belongs to the request's. Raises NotInstalledError."""
+    """Return the static planed that belongs to the request's. Raises NotInstalledError."""
     planed = find_static_planed(request.planed)
     if planed is None:
         raise NotInstalledError(f"planed-static not found next to {request.planed}; {STATIC_REMEDY}")
@@ -96,11 +80,9 @@ def static_planed(request: HostedRequest) -> Path:
 
 
 def _start_bubblewrap(
-    request: HostedRequest, supervisor: Supervisor, planed: Path, chosen: Limits, facts: HostingFacts
+    bwrap: Path, request: HostedRequest, supervisor: Supervisor, planed: Path, chosen: Limits, facts: HostingFacts
 ) -> RunningPlaned:
-    bwrap = bubblewrap.find()
-    assert bwrap is not None
-    argv: Sequence[str] = [
+    argv = [
         *bubblewrap.planed_container(bwrap, request, planed),
         bubblewrap.PLANED,
         *planed_arguments(request),

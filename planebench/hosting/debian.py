@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files out of Debian packages that are not installed: fetched and read, never set up. Needs no root."""
+"""Files of Debian packages that are not installed: downloaded and read. Needs no root."""
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import tarfile
@@ -12,11 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from planebench.host.deadlines import stretched
+from planebench.host.programs import run_tool
 from planebench.model.errors import StartError
 
 FETCH_DEADLINE_S = 300.0
-"""30 MB over a slow line."""
+"""Enough for 30 MB over a slow line."""
 ASK_DEADLINE_S = 30.0
 PROGRAMS = ("apt-get", "apt-cache", "dpkg-deb")
 WAY_OUT = (
@@ -25,12 +24,12 @@ WAY_OUT = (
 
 
 def missing_program() -> str | None:
-    """The first of Debian's programs that is not here, or None."""
+    """Return the first of Debian's programs that is not installed, or None."""
     return next((name for name in PROGRAMS if shutil.which(name) is None), None)
 
 
 def newest_dependency(package: str, prefix: str) -> str:
-    """The package that a meta package stands for: the dependency of it whose name begins so. Raises StartError."""
+    """Return the dependency of a meta package whose name begins with ``prefix``. Raises StartError."""
     said = _run(["apt-cache", "depends", package], f"find the Debian package {package}", ASK_DEADLINE_S)
     names = [line.rpartition("Depends:")[2].strip() for line in said.splitlines() if "Depends:" in line]
     found = next((name for name in names if name.startswith(prefix)), None)
@@ -40,7 +39,7 @@ def newest_dependency(package: str, prefix: str) -> str:
 
 
 def files_of(package: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
-    """The files of a package whose paths (``./boot/vmlinuz-...``) are wanted. Fetches it. Raises StartError."""
+    """Download a package and return the files whose paths (``./boot/vmlinuz-...``) are wanted. Raises StartError."""
     with tempfile.TemporaryDirectory(prefix="pb-deb-") as folder:
         what = f"download the Debian package {package}"
         _run(["apt-get", "-q", "download", package], what, FETCH_DEADLINE_S, Path(folder))
@@ -72,20 +71,11 @@ def _read(contents: tarfile.TarFile, wanted: Callable[[str], bool]) -> Iterator[
 
 
 def _run(argv: list[str], what: str, deadline_s: float, folder: Path | None = None) -> str:
-    """Return what a program prints; its last words in a StartError if it fails."""
-    try:
-        done = subprocess.run(
-            argv,
-            cwd=folder,
-            env={**os.environ, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=stretched(deadline_s),
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise StartError(f"cannot {what}: {error}; {WAY_OUT}") from error
-    if done.returncode:
+    """Return the output of a program. Raises StartError with its last line if it fails."""
+    done = run_tool(argv, deadline_s, cwd=folder)
+    if done.code is None:
+        raise StartError(f"cannot {what}: {done.stderr}; {WAY_OUT}")
+    if done.code:
         words = (done.stderr or done.stdout).strip().splitlines()
         raise StartError(f"cannot {what}: {words[-1] if words else f'{argv[0]} failed'}; {WAY_OUT}")
     return done.stdout

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``exec``: a VNF is a command of the user's, in a container of this machine's root or of an image.
+"""``exec``: a VNF is a command of the user, in a container with the root of this machine or of an image.
 
-    exec:"dpdk-l2fwd {eal_main} -- -p 3"
+exec:"dpdk-l2fwd {eal_main} -- -p 3"
 
-The command is split as a shell does it, and no shell runs it. What is in braces is filled in (:data:`PLACEHOLDERS`).
+The command is split as a shell does it, but no shell runs it. Names in braces are replaced (:data:`PLACEHOLDERS`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound, program_lines
+from planebench.host.programs import Found, NotFound
 from planebench.hosting import bubblewrap, limits, oci
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import RunningCommand, folder_of
@@ -43,12 +43,12 @@ PLACEHOLDERS: Mapping[str, str] = {
     "queues": "number of queue pairs per port",
     "max_frame_bytes": "maximum frame size in bytes, including FCS",
 }
-"""What may be in braces, and what it becomes."""
+"""The placeholders in braces, and their meanings."""
 _PINS_ITSELF = frozenset({"eal", "eal_main", "cpus"})
 
 
 class ExecHosting:
-    """A command of the user's, by bubblewrap."""
+    """A command of the user, in a container of bubblewrap."""
 
     name = "exec"
     title = "a command in a container"
@@ -63,13 +63,9 @@ class ExecHosting:
     ready_within_s = 60.0
 
     def find(self) -> Found | NotFound:
-        """bubblewrap."""
-        bwrap = bubblewrap.find()
-        lines = program_lines((str(bwrap), "--version"), bwrap.stat().st_mtime_ns) if bwrap else None
-        return Found(lines[0], bwrap) if bwrap and lines else NotFound(self.remedy)
+        return bubblewrap.find()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningCommand:
-        """The command in its container. Raises UsageError for one that cannot be, StartError, NotInstalledError."""
         found = self.find()
         if isinstance(found, NotFound):
             raise NotInstalledError(f"hosting exec is not available; {found.remedy}")
@@ -94,7 +90,10 @@ class ExecHosting:
 
 
 def words_of(command: str, request: HostedRequest, memory_mb: int) -> list[str]:
-    """The command line, filled in. Raises UsageError: no command, an open quote, something unknown in braces."""
+    """Return the words of a command with its placeholders replaced.
+
+    Raises UsageError without a command, for an open quote, or for an unknown placeholder.
+    """
     try:
         texts = shlex.split(command)
     except ValueError as error:
@@ -133,7 +132,7 @@ def _values(request: HostedRequest) -> dict[str, str]:
 
 
 def _eal(request: HostedRequest, memory_mb: int, *, main: bool) -> list[str]:
-    """EAL's options. A vhost back end takes our memory only as one segment (DESIGN section 4)."""
+    """Return EAL's options. A vhost back end accepts memory as one segment only (DESIGN section 4)."""
     workers = [f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.cpus, start=0 if main else 1)]
     beside = [] if main else [f"0@({cpu_text(request.control_cpus)})"]
     return [
@@ -153,7 +152,7 @@ def _eal(request: HostedRequest, memory_mb: int, *, main: bool) -> list[str]:
 
 
 def _cpus(command: str, request: HostedRequest) -> frozenset[int]:
-    """A command that is told where to poll pins itself; another is kept on the VNF's CPUs as a whole."""
+    """Return all CPUs for a command that is told where to poll and pins itself; else only the VNF's CPUs."""
     pins_itself = not _PINS_ITSELF.isdisjoint(_PLACEHOLDER.findall(command))
     return frozenset({*request.cpus, *(request.control_cpus if pins_itself else ())})
 

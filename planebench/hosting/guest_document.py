@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what planed in a guest is given: its document with the ports and CPUs that it sees there, and the guest's
-memory.
+"""planed's document in a guest, with the ports and CPUs of the guest, and the memory that the guest needs.
 
-Pure. DPDK drives the guest's NICs through hugepages, whose physical addresses the switch is told.
+DPDK drives the guest's NICs through hugepages, whose physical addresses the switch gets.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ HUGEPAGE_MB = 2
 LINUX_MB = 128
 """What the guest needs beside planed's hugepages and its files: the kernel, page tables, room to allocate in."""
 FILE_COPIES = 3
-"""Of each file: in the archive as QEMU gives it, in the root file system, and as a program reads it in."""
+"""Copies of each file: in QEMU's archive, in the root file system, and in the memory of a program that reads it."""
 
 
 def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequence[int], first_vcpu: int) -> Document:
-    """Return the same functions with the same settings, at the guest's NICs, on hugepages.
+    """Return the document with the same functions and settings at the guest's NICs, on hugepages.
 
-    Worker CPUs are among ``cpus``, whose places in the guest begin with ``first_vcpu``. Raise StartError for a port
-    that the VNF does not have. The priority of the workers is left alone: in the guest they compete with nobody but
-    planed's own control, which a higher one would keep from answering.
+    Worker CPUs are among ``cpus``, which are numbered in the guest from ``first_vcpu`` on. The workers get no priority:
+    in the guest they compete only with planed's own control thread, which could not answer then. Raises StartError for
+    a port that the VNF does not have.
     """
     slots = {port.name: pci_address(number) for number, port in enumerate(ports)}
     vcpu = {cpu: first_vcpu + number for number, cpu in enumerate(cpus)}
@@ -41,7 +40,7 @@ def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequen
 
 
 def _port(port: Port, slots: Mapping[str, str]) -> Port:
-    """Return the port as a NIC, which has its address of itself."""
+    """Return the port as a NIC, which has its own MAC address."""
     if port.name not in slots:
         raise StartError(
             f"the document of the VNF has port {port.name}, which is not one of its ports ({', '.join(slots)})"
@@ -50,10 +49,10 @@ def _port(port: Port, slots: Mapping[str, str]) -> Port:
 
 
 def hugepages(document: Document) -> int:
-    """Return how many pages of 2 MiB planed takes with this document."""
+    """Return the number of 2 MiB pages that planed needs for this document."""
     return -(-document.memory.size_mb // HUGEPAGE_MB)
 
 
 def least_memory_mb(document: Document, files_bytes: int) -> int:
-    """Return the memory of the smallest guest in which it comes up, with files of the given number of bytes."""
+    """Return the least memory of a guest with this document and files of ``files_bytes``."""
     return LINUX_MB + hugepages(document) * HUGEPAGE_MB + FILE_COPIES * -(-files_bytes // 2**20)

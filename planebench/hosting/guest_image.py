@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what a guest boots: Debian's cloud kernel, and an initramfs of busybox, kernel modules and the static
-planed.
+"""The guest image: Debian's cloud kernel, and an initramfs of busybox, kernel modules and the static planed.
 
-The kernel is fetched once and only unpacked (:mod:`planebench.hosting.debian`). The initramfs is named by its
-content, so a planed that was built anew gets a new one. Both are in $XDG_CACHE_HOME/planebench/guest; any number of
-planebenches may want them at once.
+The kernel package is downloaded once and only unpacked (:mod:`planebench.hosting.debian`). The initramfs is named by
+its content, so a rebuilt planed gets a new one. Both are in $XDG_CACHE_HOME/planebench/guest; several planebenches may
+use them at once.
 
-A guest of its own is the same and one more archive: the kernel unpacks what is appended (:func:`archive`) over it.
-``guest_init.sh`` is what runs first; ``/document.json`` is planed's document.
+A guest boots the image and one more archive (:func:`archive`), which the kernel unpacks over it. ``guest_init.sh`` runs
+first; ``/document.json`` is planed's document.
 """
 
 from __future__ import annotations
@@ -26,9 +25,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from planebench.host.cache_folder import default_folder, keep
+from planebench.host.planed_program import STATIC_REMEDY, find_static_planed
 from planebench.hosting import debian
 from planebench.model.errors import StartError
-from planebench.planed import STATIC_REMEDY, find_static_planed
 
 KERNEL_PACKAGE = "linux-image-cloud-amd64"
 BUSYBOX_PACKAGE = "busybox-static"
@@ -42,30 +41,30 @@ MODULES = (
     "virtio_pci",
     "virtio_console",
 )
-"""Of every guest, in the order in which they need each other. One that the kernel has built in is left out."""
+"""The modules of every guest, in the order of their dependencies. Built-in modules are left out."""
 NETWORK_MODULES = ("failover", "net_failover", "virtio_net", "llc", "stp", "bridge")
 DISK_MODULE = "virtio_blk"
 """Beside the kernel, for guests that use Linux's own drivers."""
 SPARED_S = 86400.0
-"""Images that nobody used for so long are removed when another one is made."""
+"""Images that are unused for this time are removed when another one is made."""
 _INIT = Path(__file__).with_name("guest_init.sh")
 _FILE, _FOLDER = 0o100755, 0o040755
 
 
 @dataclass(frozen=True, slots=True)
 class GuestImage:
-    """Describe what QEMU is given."""
+    """The kernel and initramfs of a guest."""
 
     kernel: Path
     initramfs: Path
     version: str
-    """Of the kernel: ``6.1.0-56-cloud-amd64``."""
+    """The version of the kernel: ``6.1.0-56-cloud-amd64``."""
     modules: Path
-    """The folder of all that were kept: ``virtio_net.ko``."""
+    """The folder of the kernel modules: ``virtio_net.ko``."""
 
 
 def remedy() -> str | None:
-    """Return what is missing here to make a guest, and how to get it; None if nothing is. Fetches nothing."""
+    """Return what is missing to make a guest, and how to get it; None if nothing is. Downloads nothing."""
     if platform.machine() != "x86_64":
         return f"guests are supported on x86-64 only; this machine is {platform.machine()}"
     if find_static_planed() is None:
@@ -77,9 +76,9 @@ def remedy() -> str | None:
 
 
 def guest_image(planed: Path) -> GuestImage:
-    """Kernel and initramfs with the static planed that is beside ``planed``. Raises StartError.
+    """Return kernel and initramfs with the static planed beside ``planed``. Raises StartError.
 
-    Takes a download and half a minute once, and a moment afterwards.
+    The first call downloads and takes half a minute.
     """
     program = find_static_planed(planed)
     if program is None:
@@ -96,9 +95,9 @@ def guest_image(planed: Path) -> GuestImage:
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:
-    """An archive that the kernel unpacks (cpio, "newc"): files, all executable, and the folders that they are in.
+    """Return an archive that the kernel unpacks (cpio, "newc"): executable files and their folders.
 
-    Names are from the root, with or without a slash before them; one that ends in a slash is a folder.
+    Names are relative to the root, with or without a leading slash; a name with a trailing slash is a folder.
     """
     entries: dict[str, tuple[int, bytes]] = {}
     for name, data in files.items():
@@ -124,7 +123,7 @@ def _folder() -> Path:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[Path]:
-    """The folder, for one thread of one process at a time."""
+    """Yield the folder to one thread of one process at a time."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("w")
@@ -138,7 +137,7 @@ def _locked(folder: Path) -> Iterator[Path]:
 
 
 def _kernel_prefix() -> str:
-    """Return the prefix of folders with these modules; an older planebench kept others."""
+    """Return the prefix of folders with these modules; an older planebench kept other modules."""
     kept = hashlib.sha256(" ".join((*MODULES, *NETWORK_MODULES, DISK_MODULE)).encode()).hexdigest()[:8]
     return f"kernel-{kept}-"
 
@@ -165,7 +164,7 @@ def _fetch_kernel(folder: Path) -> Path:
 
 
 def _keep(folder: Path, name: str, data: bytes) -> None:
-    """The kernel under one name; a module as busybox can load it."""
+    """Write the kernel as ``vmlinuz``, and a module uncompressed, which busybox needs."""
     if name.startswith("vmlinuz-"):
         name = "vmlinuz"
     elif name.endswith(".ko.xz"):
@@ -181,7 +180,7 @@ def _contents(folder: Path, kernel: Path, planed: Path) -> dict[str, bytes]:
 
 
 def _busybox(folder: Path) -> bytes:
-    """The machine's own if it is static, else that of Debian's package."""
+    """Return the machine's own busybox if it is static, else that of Debian's package."""
     own, kept = shutil.which("busybox"), folder / "busybox"
     data = Path(own).read_bytes() if own else b""
     if data and b"/ld-linux" not in data[:4096]:  # the name of its loader, which a static program has not got

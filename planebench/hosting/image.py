@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``image``: a disk image of the user's own in a QEMU guest, ``image:/path/vnf.qcow2``.
+"""``image``: a disk image of the user in a QEMU guest, ``image:/path/vnf.qcow2``.
 
-It boots by BIOS from a virtio disk, finds two virtio-net NICs at 00:02.0 and 00:03.0, and forwards by itself between
-them. The image is never written: QEMU keeps what the guest writes in a temporary file without a name.
+It boots by BIOS from a virtio disk, finds two virtio-net NICs at 00:02.0 and 00:03.0, and forwards between them. The
+image is never written: QEMU keeps what the guest writes in an unnamed temporary file.
 """
 
 from __future__ import annotations
@@ -44,15 +44,16 @@ class ImageHosting:
     ready_within_s = 300.0
 
     def find(self) -> Found | NotFound:
-        """QEMU on PATH."""
         return qemu.look()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> machine.RunningMachine:
-        """Boot it. Raises UsageError or StartError."""
         found = qemu.require(self.title)
         path = Path(str(request.values["path"]))
         disk = qemu.Disk(path, image_format(path))
-        wanted = machine.Wanted(
+        return machine.start(
+            request,
+            found,
+            supervisor,
             hosting="image",
             accelerator=_accelerator(request, found, supervisor),
             vcpus=machine_options.vcpu_count(request, 0),
@@ -60,15 +61,14 @@ class ImageHosting:
             boot=disk,
             details={"image": f"{path}, {disk.format}, {path.stat().st_size} bytes"},
         )
-        return machine.start(wanted, request, found, supervisor)
 
 
 HOSTING = ImageHosting()
 
 
 def image_format(path: Path) -> Literal["qcow2", "raw"]:
-    """Return the format of an image by its first sector. Raises UsageError for a file that is no image, or one that
-    no BIOS boots."""
+    """Return the format of an image by its first sector. Raises UsageError for any other file, and for a raw disk
+    without boot sector."""
     try:
         with path.open("rb") as file:
             sector = file.read(SECTOR_BYTES)
@@ -85,7 +85,7 @@ def image_format(path: Path) -> Literal["qcow2", "raw"]:
 
 
 def _accelerator(request: HostedRequest, found: Found, supervisor: Supervisor) -> Accelerator:
-    """The probe boots our own guest; where that cannot be had, an image that need not have KVM is emulated."""
+    """Test KVM with a boot of our own guest; without that guest an image is emulated unless KVM is required."""
     wanted = machine_options.wanted_accelerator(request)
     if wanted == "tcg":
         return Accelerator("tcg", "tcg, as requested")

@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
 from planebench.host import procfs
 from planebench.host.evidence import WatchedThread
@@ -19,50 +18,40 @@ from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import apply, get_statistics
 
 APPLY_DEADLINE_S = 120.0
-"""A FIB of a million routes, while the others fill theirs."""
+"""Enough for a FIB of a million routes while other VNFs load theirs."""
 ASK_DEADLINE_S = 60.0
-"""A worker is parked when it runs next: with 63 on a core that is a fifth of a second, and twice for each question."""
+"""A worker parks when it runs next, twice per call: with 63 on a core each takes a fifth of a second."""
 DYING_S = 1.0
 """A process closes its socket a moment before it is dead."""
 
 
-class Sandbox(Protocol):
-    """Describe what is around the process of a VNF, and made for it."""
+class Sandbox:
+    """The surroundings of a VNF's process that were made for it: here none."""
 
     def why(self) -> str:
-        """Return what it knows about the VNF's end, to add to its last words; else empty."""
-
-    def remove(self) -> None:
-        """For the end, when nothing is in it any more. Never raises; safe to call twice."""
-
-
-class NoSandbox:
-    """Nothing is around it."""
-
-    def why(self) -> str:
-        """It knows nothing."""
+        """Return a reason for the end of the VNF, to follow its last log lines; empty if none is known."""
         return ""
 
     def remove(self) -> None:
-        """There is nothing to remove."""
+        """Remove the surroundings when nothing runs in them any more. Never raises; safe to call twice."""
 
 
 def folder_of(request: HostedRequest) -> Path:
-    """The VNF's own folder, the only one that it may write to from inside; made here."""
+    """Make and return the VNF's own folder, the only one that is writable from inside."""
     folder = request.workdir / request.name
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
 def document_of(request: HostedRequest) -> Document:
-    """The document. Raises StartError without one: only the user's own VNFs have none."""
+    """Return the document. Raises StartError without one: only VNFs of the user have none."""
     if request.document is None:
         raise StartError(f"{request.name} has no document for planed; give HostedRequest.document")
     return request.document
 
 
 def planed_arguments(request: HostedRequest) -> list[str]:
-    """Return what planed is started with: the document before anything polls, and its socket. Writes the document."""
+    """Write the document without polling, and return planed's arguments: the document and the control socket."""
     config, socket = folder_of(request) / "document.json", rpc_of(request)
     document_of(request).idle().write(config)  # those that are up must not take the CPU of those that come
     socket.unlink(missing_ok=True)  # of one that was killed
@@ -70,51 +59,64 @@ def planed_arguments(request: HostedRequest) -> list[str]:
 
 
 def rpc_of(request: HostedRequest) -> Path:
-    """planed's socket."""
+    """Return planed's control socket."""
     return folder_of(request) / "rpc"
 
 
 def attach(process: Process, socket: Path, title: str, report: Callable[[], str] | None = None) -> PlanedProcess:
-    """Connect to the planed of a VNF, which may be one of many on its CPU. Raise StartError."""
+    """Connect to the planed of a VNF, which may be one of many on its CPU. Raises StartError."""
     asked = {"connect_s": ASK_DEADLINE_S, "timeout_s": ASK_DEADLINE_S, "dying_s": DYING_S}
     return PlanedProcess(process, socket, title, report=report, **asked)
 
 
 class RunningProcess:
-    """A VNF that is a process: what planed and a command of the user's have in common."""
+    """A VNF that is one process: planed, a command of the user, or QEMU. By default it starts to forward by itself."""
 
     same_clock = True
 
-    def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, sandbox: Sandbox) -> None:
-        self.name = request.name
+    def __init__(
+        self,
+        process: Process,
+        facts: HostingFacts,
+        sandbox: Sandbox,
+        threads: tuple[WatchedThread, ...] = (),
+        planed: PlanedProcess | None = None,
+    ) -> None:
+        self.name = facts.vnf
         self.facts = facts
+        self.planed = planed
         self._process = process
         self._sandbox = sandbox
-        self._threads: tuple[WatchedThread, ...] | None = None
+        self._threads = threads
 
     @property
     def processes(self) -> tuple[Process, ...]:
-        """The one that was started; what is inside of it goes with it."""
         return (self._process,)
 
+    def threads(self) -> tuple[WatchedThread, ...]:
+        return self._threads
+
+    def forward(self) -> None: ...
+
     def check(self) -> None:
-        """Raise DiedError, with its last log lines, if it is gone."""
         if not self._process.alive():
             raise DiedError(f"{self._title} died: {self._last_words()}")
 
     def ask_to_end(self) -> None:
-        """SIGTERM; does not wait."""
         if self._process.alive():
             self._process.ask_to_end()
 
     def kill(self) -> None:
-        """SIGKILL, as when it crashes. Never raises."""
         self._process.kill()
-        self._sandbox.remove()
+        self._clean()
 
     def stop(self) -> None:
-        """End it, paused or not. Never raises; safe to call twice."""
         self._process.terminate()
+        self._clean()
+
+    def _clean(self) -> None:
+        if self.planed is not None:
+            self.planed.close()
         self._sandbox.remove()
 
     @property
@@ -126,59 +128,42 @@ class RunningProcess:
 
 
 class RunningPlaned(RunningProcess):
-    """A planed that has come up, and does not poll yet. One thread at a time may ask it. Raises StartError."""
+    """A planed that is up and does not poll yet. One thread at a time may call it."""
 
     def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, sandbox: Sandbox) -> None:
-        super().__init__(request, process, facts, sandbox)
+        super().__init__(process, facts, sandbox)
         self._document = document_of(request)
         try:
-            self._planed = attach(process, rpc_of(request), self._title, self._last_words)
+            self._planed = self.planed = attach(process, rpc_of(request), self._title, self._last_words)
         except BaseException:
-            super().stop()
+            self.stop()
             raise
-        self.planed: PlanedProcess | None = self._planed
 
     def forward(self) -> None:
-        """Have it poll. Raises StartError with planed's own words if it refuses."""
         try:
             apply(self._planed.call, self._document, APPLY_DEADLINE_S)
         except PlanebenchError as error:
             raise StartError(f"{self._title}: {error}") from error
 
     def threads(self) -> tuple[WatchedThread, ...]:
-        """planed's workers, by the ids that they have outside. Raises DiedError."""
-        if self._threads is None:
+        """Return planed's workers by their ids outside of the container. Raises DiedError."""
+        if not self._threads:
             outside = ids_outside(self._process.pid)
             workers = get_statistics(self._planed.call)["workers"]
-            ids = [(*outside[worker["tid"]], worker["name"]) for worker in workers]
-            self._threads = tuple(WatchedThread("vnf", pid, tid, name) for pid, tid, name in ids)
+            self._threads = tuple(WatchedThread("vnf", *outside[it["tid"]], it["name"]) for it in workers)
         return self._threads
-
-    def kill(self) -> None:
-        """SIGKILL, as when it crashes. Never raises."""
-        self._planed.close()
-        super().kill()
-
-    def stop(self) -> None:
-        """End it, paused or not. Never raises; safe to call twice."""
-        self._planed.close()
-        super().stop()
 
 
 class RunningCommand(RunningProcess):
-    """A command of the user's. It begins by itself."""
+    """A command of the user, which starts by itself."""
 
     def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, sandbox: Sandbox) -> None:
-        super().__init__(request, process, facts, sandbox)
-        self.planed: PlanedProcess | None = None
+        super().__init__(process, facts, sandbox)
         self._cpus = frozenset(request.cpus)
 
-    def forward(self) -> None:
-        """Nothing to do."""
-
     def threads(self) -> tuple[WatchedThread, ...]:
-        """Its threads that may run on the VNF's CPUs and on no other."""
-        if self._threads is None:
+        """Return the threads of the command that may run on CPUs of the VNF only."""
+        if not self._threads:
             found = ids_outside(self._process.pid, besides=(BWRAP,)).values()
             self._threads = tuple(
                 WatchedThread("vnf", pid, tid, procfs.threads(pid).get(tid, ""))
@@ -189,14 +174,14 @@ class RunningCommand(RunningProcess):
 
 
 BWRAP = "bwrap"
-"""Process 1 of a container of bubblewrap is bwrap again, if it is not told otherwise."""
+"""By default process 1 of a container of bubblewrap is bwrap again."""
 
 
 def ids_outside(pid: int, besides: tuple[str, ...] = ()) -> dict[int, tuple[int, int]]:
-    """Map the threads of the program that a process is or holds in namespaces: id of a thread there -> process and
-    thread id here.
+    """Return process and thread id here of each thread of the program inside a process's namespaces, by thread id
+    there.
 
-    ``besides``: names of processes there that are no part of it.
+    ``besides``: names of processes there that are not part of the program.
     """
     return {
         procfs.ids_of_thread(tid)[-1]: (one, tid)
@@ -207,7 +192,7 @@ def ids_outside(pid: int, besides: tuple[str, ...] = ()) -> dict[int, tuple[int,
 
 
 def _affinity(tid: int) -> frozenset[int]:
-    """Return where a thread may run; nowhere if it is gone."""
+    """Return the CPUs that a thread may run on; none if it is gone."""
     try:
         return frozenset(os.sched_getaffinity(tid))
     except OSError:

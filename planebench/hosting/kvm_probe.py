@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe whether KVM works: told by a boot, since /dev/kvm alone says little. Where hypervisors are nested, KVM
-may start a guest and fail, or crawl, later; QEMU's own fallback to TCG knows only of a KVM that does not start.
+"""A test of KVM by a boot, since /dev/kvm alone proves little.
 
-The probe boots the guest image without a document: it says that it is up, and ends. What it told is kept for this boot
-of the machine, this QEMU and this kernel.
+In nested hypervisors KVM may start a guest and then fail or crawl; QEMU's own fallback to TCG covers only a KVM that
+does not start. The probe boots the guest image without a document: the guest prints that it is up, and ends. The
+outcome is kept for this boot of the machine, this QEMU and this kernel.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from planebench.model.errors import StartError
 
 DEVICE = Path("/dev/kvm")
 LIMIT_S = 10.0
-"""Such a guest is up in 2 s with KVM, and in 4 s without."""
+"""The guest takes 2 s with KVM and 4 s without."""
 MEMORY_MB = 192
 GUEST_UP = "GUEST-UP"
 COMMAND_LINE = "console=ttyS0 quiet panic=-1 no_timer_check mitigations=off nokaslr"
-"""no_timer_check: a virtual CPU that is short of time is no broken timer. panic=-1: end, at once."""
+"""no_timer_check: a virtual CPU without CPU time is not a broken timer. panic=-1: end at once."""
 
 _one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
 class Accelerator:
-    """Describe what runs a guest, and ``told``, why, for people."""
+    """The accelerator of a guest, and in ``told`` the reason for it."""
 
     name: qemu.AcceleratorName
     told: str
@@ -46,7 +46,7 @@ class Accelerator:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Report of a probe: whether a guest came up, and if not, why not, in one line."""
+    """The outcome of a probe: whether a guest came up, and if not, the reason in one line."""
 
     works: bool
     why: str = ""
@@ -54,7 +54,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """All that a probe needs. ``cpus``: where it may run."""
+    """A probe of KVM. ``cpus``: where it may run."""
 
     qemu: Found
     kernel: Path
@@ -65,7 +65,7 @@ class Probe:
     device: Path = DEVICE
 
     def accelerator(self, wanted: str) -> Accelerator:
-        """For ``auto``, ``kvm`` or ``tcg``. StartError where KVM is wanted and does not work."""
+        """Return the accelerator for ``auto``, ``kvm`` or ``tcg``. Raises StartError if required KVM does not work."""
         if wanted == "tcg":
             return Accelerator("tcg", "tcg, as requested")
         outcome = self.outcome()
@@ -79,8 +79,7 @@ class Probe:
         return Accelerator("tcg", f"tcg, because KVM does not work: {outcome.why}")
 
     def outcome(self) -> Outcome:
-        """Return the outcome of a boot, or what one told before. One at a time: others that ask meanwhile wait for
-        its answer."""
+        """Return the outcome of a boot, now or before. Others that ask during a boot wait for its outcome."""
         if not self.device.exists():
             return Outcome(False, f"{self.device} does not exist")
         if not os.access(self.device, os.R_OK | os.W_OK):
@@ -94,7 +93,7 @@ class Probe:
         return kept
 
     def _file(self) -> Path:
-        """Named by all that a result depends upon."""
+        """Return the file of the outcome, named by everything that the outcome depends on."""
         programs = [(str(path.resolve()), path.stat().st_mtime_ns) for path in (self.qemu.binary, self.kernel)]
         told = json.dumps([procfs.boot_id(), self.qemu.version, programs])
         return default_folder() / "guest" / f"kvm-{hashlib.sha256(told.encode()).hexdigest()[:16]}.json"
@@ -118,7 +117,7 @@ class Probe:
 
 
 def _watched(process: Process, limit_s: float) -> Outcome:
-    """Until the guest says that it is up, QEMU ends, or time is over."""
+    """Wait until the guest is up, QEMU ends, or ``limit_s`` is over."""
     end = time.monotonic() + limit_s
     while time.monotonic() < end:
         ended = not process.alive()
@@ -131,7 +130,7 @@ def _watched(process: Process, limit_s: float) -> Outcome:
 
 
 def _why(process: Process) -> str:
-    """The first line that tells of an error: after it QEMU may print registers."""
+    """Return the first line with an error: QEMU may print registers after it."""
     lines = process.log_tail(100).splitlines()
     told = next((line for line in lines if "error" in line.lower()), lines[-1] if lines else "")
     return told.removeprefix(f"{qemu.PROGRAM}: ") or f"exit code {process.returncode}"
@@ -144,6 +143,6 @@ def _load(file: Path) -> Outcome | None:
 
 
 def _save(file: Path, outcome: Outcome) -> None:
-    """A result that cannot be kept is found out again, that is all."""
+    """Keep an outcome if possible; otherwise it is determined again."""
     with contextlib.suppress(OSError):
         keep(file, json.dumps(asdict(outcome)).encode())

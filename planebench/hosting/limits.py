@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much memory and how many processes a hosted VNF may have: by control groups of version 1 or 2 where we may make
-them, else by a resource limit as far as that goes. What nothing enforces is said.
+"""Limits of memory and processes for a hosted VNF: by control groups (version 1 or 2) if we may create them, else by a
+resource limit as far as that goes. The report says what is not enforced.
 
-A group is made below the one that we are in: what limits us limits it too.
+A group is made below our own, so that our limits hold for it too.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from planebench.host import reaper
 from planebench.host.process import Supervisor
 from planebench.host.procfs import read_text
 from planebench.hosting.base import HostedRequest
+from planebench.hosting.inside import Sandbox
 from planebench.model.errors import StartError
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option, Value
 
 CONTROLLERS = ("memory", "pids")
 _MEMORY_FILES = ("memory.limit_in_bytes", "memory.max")
-"""Of version 1 and 2. A group has one of them."""
+"""The files of versions 1 and 2. A group has one of them."""
 _OOM_FILES = ("memory.oom_control", "memory.events")
 PIDS = 128
 PIDS_OPTION = Option("pids", "whole", "maximum number of processes and threads", str(PIDS), least=8)
@@ -31,52 +32,50 @@ PIDS_OPTION = Option("pids", "whole", "maximum number of processes and threads",
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Describe what a VNF may have."""
+    """The limits of a VNF."""
 
     memory_mb: int
     pids: int = PIDS
 
 
 @dataclass(frozen=True, slots=True)
-class Limited:
-    """Limits in force for one VNF: by the control ``groups``, which go when it has ended."""
+class Limited(Sandbox):
+    """Limits in force for one VNF by its control ``groups``, which are removed when it has ended."""
 
     limits: Limits
     groups: tuple[Path, ...]
     words: str
-    """For people: what is limited, how, and what is not."""
+    """A description of what is limited, how, and what is not."""
 
     @property
     def prefix(self) -> tuple[str, ...]:
-        """For before its command line: a command that puts itself under the limits and becomes the one behind it."""
+        """Return the words before a command line that put the command under the limits."""
         if not self.groups:
             return ("prlimit", f"--data={self.limits.memory_mb << 20}", "--")
         joins = "".join('echo 0 >"$1/cgroup.procs"; shift; ' for _ in self.groups)
         return ("/bin/sh", "-ec", f'{joins}exec "$@"', "sh", *map(str, self.groups))
 
     def why(self) -> str:
-        """Return what to add to the last words of a VNF that was at its limit of memory; empty of another."""
         if not any(_killed_for_memory(group) for group in self.groups):
             return ""
         return f"\nit reached its memory limit of {self.limits.memory_mb} MiB; raise the limit with memory_mb="
 
     def told(self, facts: HostingFacts) -> HostingFacts:
-        """The facts with what is limited."""
+        """Return the facts with a description of the limits."""
         return replace(facts, details={**facts.details, "limits": self.words})
 
     def remove(self) -> None:
-        """For the end, when nothing is in it any more. Never raises; safe to call twice."""
         for group in self.groups:
             reaper.remove_path(group)
 
 
 def chosen(values: Mapping[str, Value], memory_mb: int) -> Limits:
-    """Return what the options say; of memory ``memory_mb`` where they say nothing."""
+    """Return the limits in the options; ``memory_mb`` is the default for memory."""
     return Limits(int(str(values.get("memory_mb", memory_mb))), int(str(values.get("pids", PIDS))))
 
 
 def limit(request: HostedRequest, limits: Limits, supervisor: Supervisor) -> Limited:
-    """Put limits in force for a VNF. Control groups go with the supervisor, if not before. Raises StartError."""
+    """Put limits in force for a VNF. The supervisor removes the control groups at the latest. Raises StartError."""
     parents = list(dict.fromkeys(parent for parent in map(parent_group, CONTROLLERS) if parent is not None))
     groups = tuple(parent / group_name(request, supervisor) for parent in parents)
     for group in groups:
@@ -86,13 +85,13 @@ def limit(request: HostedRequest, limits: Limits, supervisor: Supervisor) -> Lim
 
 
 def group_name(request: HostedRequest, supervisor: Supervisor) -> str:
-    """One that no other VNF has, nor another harness."""
+    """Return a name that no other VNF has, also of another harness."""
     return f"{supervisor.root.name}-{request.workdir.name}-{request.name}"
 
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """A hierarchy of control groups that is mounted here. ``controllers``: empty of version 2."""
+    """A mounted hierarchy of control groups. ``controllers``: empty for version 2."""
 
     controllers: tuple[str, ...]
     mount: Path
@@ -101,7 +100,7 @@ class Hierarchy:
 
 
 def hierarchies() -> tuple[Hierarchy, ...]:
-    """All that we are in: of version 1 one or more for each controller; of version 2 one; or both."""
+    """Return the hierarchies that we are in: in version 1 one or more per controller, in version 2 one, or both."""
     mounts = [line.split() for line in (read_text("/proc/self/mounts") or "").splitlines()]
     found = []
     for line in (read_text("/proc/self/cgroup") or "").splitlines():
@@ -116,8 +115,7 @@ def hierarchies() -> tuple[Hierarchy, ...]:
 
 
 def parent_group(controller: str) -> Path | None:
-    """Return where a group with that controller can be made: ours, or the next above it that may have one. None:
-    nowhere."""
+    """Return where a group with that controller can be made: our group, or one above it that may have it; else None."""
     known = hierarchies()
     for hierarchy in known:
         if controller in hierarchy.controllers:
@@ -126,8 +124,7 @@ def parent_group(controller: str) -> Path | None:
 
 
 def everywhere() -> tuple[Path, ...]:
-    """Return where a container engine makes a group: in every hierarchy of version 1; of version 2 where it has
-    memory."""
+    """Return where a container engine makes a group: in every hierarchy of version 1; in version 2 with memory."""
     known = hierarchies()
     if not any(hierarchy.controllers for hierarchy in known):
         return tuple(parent for parent in (parent_group("memory"),) if parent is not None)
@@ -135,7 +132,7 @@ def everywhere() -> tuple[Path, ...]:
 
 
 def as_parent(name: str) -> str:
-    """How a container engine is told where: below our group in each hierarchy, or by the one path of version 2."""
+    """Return the parent group for a container engine: below our group per hierarchy, or the path of version 2."""
     if any(hierarchy.controllers for hierarchy in hierarchies()):
         return name
     (only,) = hierarchies()
@@ -143,7 +140,7 @@ def as_parent(name: str) -> str:
 
 
 def _first_usable(hierarchy: Hierarchy, passed_on: str = "") -> Path | None:
-    """Our group, or the next above it that is there, may be written to and, of version 2, passes a controller on."""
+    """Return our group, or the next above it, that exists, is writable and in version 2 passes ``passed_on`` on."""
     for folder in (hierarchy.own, *hierarchy.own.parents):
         if not folder.is_relative_to(hierarchy.mount):
             break

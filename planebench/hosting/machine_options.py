@@ -17,18 +17,17 @@ ACCEL = Option("accel", "text", "auto: kvm if a test boot works, else tcg (emula
 
 
 def vcpus_option(default: str) -> Option:
-    """``vcpus``."""
+    """Return the option ``vcpus``."""
     return Option("vcpus", "whole", "number of CPUs of the guest", default, least=1, most=VCPUS_MAX)
 
 
 def memory_option(default: str) -> Option:
-    """``memory_mb``."""
+    """Return the option ``memory_mb``."""
     return Option("memory_mb", "whole", "memory of the guest in MiB", default, least=64, most=MEMORY_MAX_MB)
 
 
 def vcpu_count(request: HostedRequest, more: int) -> int:
-    """Return the value that was asked for, or ``more`` than the VNF has CPUs of the host. UsageError for fewer than
-    those."""
+    """Return the requested number, or ``more`` than the VNF has CPUs of the host. Raises UsageError for too few."""
     least = len(request.cpus)
     wanted = int(_text(request, "vcpus", str(least + more)))
     if wanted < least:
@@ -39,15 +38,13 @@ def vcpu_count(request: HostedRequest, more: int) -> int:
 
 
 def vcpu_places(request: HostedRequest, vcpus: int) -> tuple[frozenset[int], ...]:
-    """Return where each CPU of the guest may run: the last ones forward and are pinned, those before are for its
-    Linux."""
+    """Return where each vCPU may run: the last ones forward and are pinned, those before are for the guest's Linux."""
     others = vcpus - len(request.cpus)
     return (*(request.control_cpus,) * others, *(frozenset({cpu}) for cpu in request.cpus))
 
 
 def memory_mb(request: HostedRequest, default: int, least: int) -> int:
-    """Return the value that was asked for, or ``default``. UsageError for less than the ``least`` in which it comes
-    up."""
+    """Return the requested memory, or ``default``. Raises UsageError for less than ``least``."""
     wanted = int(_text(request, "memory_mb", str(default)))
     if wanted < least:
         raise UsageError(f"{request.name}: memory_mb={wanted} is too small; give memory_mb={least} or more")
@@ -55,19 +52,19 @@ def memory_mb(request: HostedRequest, default: int, least: int) -> int:
 
 
 def nics(request: HostedRequest) -> tuple[Nic, ...]:
-    """One for each port, in their order."""
+    """Return a NIC for each port, in their order."""
     return tuple(Nic(port.socket, port.mac) for port in request.ports)
 
 
 def nic_settings(request: HostedRequest) -> NicSettings:
-    """Buffers of several parts are for the user's own image only: planed's are as large as the frames."""
+    """Return the settings of the NICs. Only a user's image needs mergeable buffers: planed's hold the largest frame."""
     rings: Rings = "packed" if _text(request, "rings", "split") == "packed" else "split"
     own = request.document is None
     return NicSettings(rings, request.ring_size, request.queues, own and request.max_frame_bytes > STANDARD_FRAME_BYTES)
 
 
 def wanted_accelerator(request: HostedRequest) -> str:
-    """``auto``, ``kvm`` or ``tcg``."""
+    """Return ``auto``, ``kvm`` or ``tcg``."""
     return _text(request, "accel", "auto")
 
 

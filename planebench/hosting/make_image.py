@@ -12,14 +12,14 @@ import sys
 from pathlib import Path
 
 from planebench import __version__
+from planebench.host.planed_program import STATIC_REMEDY, find_static_planed, planed_version
 from planebench.hosting import oci
 from planebench.hosting.bubblewrap import OWN_FOLDERS, PLANED
 from planebench.model.errors import NotInstalledError, PlanebenchError
-from planebench.planed import STATIC_REMEDY, find_static_planed, planed_version
 
 
 def write_image(planed: Path, folder: Path) -> Path:
-    """``planed-VERSION.oci.tar`` in the folder, which is made."""
+    """Write ``planed-VERSION.oci.tar`` to the folder, which is created."""
     labels = {
         "org.opencontainers.image.title": "planed",
         "org.opencontainers.image.version": planed_version(planed) or __version__,
@@ -33,7 +33,7 @@ def write_image(planed: Path, folder: Path) -> Path:
 
 
 def main(folder: str) -> int:
-    """Write it and say where; 0 if it is there now, else the error's exit code."""
+    """Write the image and print its path; return 0 or the exit code of the error."""
     try:
         planed = find_static_planed()
         if planed is None:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""OCI archives: a container image in one tar file, read and written without a network or a container engine.
+"""OCI archives: container images in one tar file, read and written without network or container engine.
 
-A file of ours is the same for the same content, byte by byte. Spec: OCI image format 1.0, image-layout.md, manifest.md,
-layer.md (whiteouts). What is read may be hostile: nothing is written outside its root, and no device is made.
+The same content gives the same file, byte by byte. Spec: OCI image format 1.0, image-layout.md, manifest.md, layer.md
+(whiteouts). An archive may be hostile: nothing is written outside its root, and no device is made.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ _unpacking = threading.Lock()
 
 
 def root_of(image: Path, supervisor: Supervisor) -> Path:
-    """The root that an image is: itself, if it is a folder; an archive is unpacked once for a supervisor, which has it.
+    """Return the root of an image: a folder itself; an archive is unpacked once per supervisor, which owns the result.
 
-    Raises UsageError for a file that is no OCI archive.
+    Raises UsageError for a file that is not an OCI archive.
     """
     if image.is_dir():
         return image
@@ -52,7 +52,7 @@ def root_of(image: Path, supervisor: Supervisor) -> Path:
 
 
 def unpack(archive: Path, root: Path) -> None:
-    """All layers of an OCI archive into a new folder. Raises UsageError, and then there is no folder."""
+    """Unpack all layers of an OCI archive into a new folder. On failure removes it and raises UsageError."""
     making = root.with_name(f"{root.name}.part")
     shutil.rmtree(making, ignore_errors=True)
     making.mkdir(mode=0o700)
@@ -67,7 +67,7 @@ def unpack(archive: Path, root: Path) -> None:
 
 
 def _manifest(file: tarfile.TarFile) -> Any:
-    """The manifest of the archive's first image; of one for several platforms, of ours."""
+    """Return the manifest of the archive's first image; of a multi-platform image that of our platform."""
     found = json.loads(_content(file, "index.json"))
     while "layers" not in found:
         of_ours = [it for it in found["manifests"] if it.get("platform", PLATFORM).items() >= PLATFORM.items()]
@@ -107,7 +107,7 @@ def _unpack_layer(content: bytes, root: Path) -> None:
 
 
 def _make(path: Path, member: tarfile.TarInfo, layer: tarfile.TarFile, root: Path) -> None:
-    """Owned by us, who may be nobody else in the container, and readable. Devices and the like are left out."""
+    """Make a file that we own and can read: the container has no other user. Devices and the like are left out."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if member.isdir():
         path.mkdir(exist_ok=True)
@@ -145,7 +145,7 @@ def _clear(path: Path) -> None:
 
 
 def inside(root: Path, name: str) -> Path:
-    """A path of an archive below the root, its last part not followed. ValueError if it leads out of it."""
+    """Return a path of an archive below the root, its last part not followed. Raises ValueError if it leads outside."""
     parts = [part for part in PurePosixPath(name.lstrip("/")).parts if part != "."]
     path = root.resolve()
     if parts:
@@ -156,11 +156,9 @@ def inside(root: Path, name: str) -> Path:
 
 
 def write(archive: Path, name: str, files: Mapping[str, bytes], folders: tuple[str, ...], config: Document) -> None:
-    """An image of one layer with these programs, mode 0755, by absolute path; ``config``: Entrypoint, Labels, ...
+    """Write an image of one layer with these programs (mode 0755, by absolute path), whole or not at all.
 
-    ``name``: what it is called once it was loaded, as ``planed:0.1.0``.
-
-    The archive appears whole, or not at all.
+    ``config``: Entrypoint, Labels, ... ``name`` is that of the image after loading, such as ``planed:0.1.0``.
     """
     layer = _tar({**dict.fromkeys(name.lstrip("/") for name in folders), **_relative(files)})
     rootfs = {"type": "layers", "diff_ids": [_digest(layer)]}
@@ -187,7 +185,7 @@ def _relative(files: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _tar(entries: Mapping[str, bytes | None]) -> bytes:
-    """A tar file; None is a folder. No times and no names of this machine are in it."""
+    """Return a tar file without times and names of this machine; None is a folder."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as file:
         for name, content in entries.items():

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """podman with runc: the container engine of distributions, as root.
 
-It runs in a pid and a mount namespace of its own. So the kernel ends all of it with its first process, whatever groups
-and sessions conmon, runc and the container have made, and no mount outlives it. Its storage is in the supervisor's
-folder, and its control groups go with the supervisor.
+It runs in its own pid and mount namespace: the kernel ends all of it with its first process, whatever groups and
+sessions conmon, runc and the container have made, and no mount outlives it. Its storage is in the supervisor's folder,
+and its control groups are removed with the supervisor.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound, find_program, program_lines
+from planebench.host.programs import Found, NotFound, find_program, version_lines
 from planebench.hosting import limits
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.bubblewrap import PATH, PLANED
@@ -36,13 +36,13 @@ _FIRST = ("/bin/sh", "-c", '"$@"; exit $?', "sh")
 
 
 def find() -> Found | NotFound:
-    """podman and runc, and whether we may run them."""
+    """Look for podman and runc, which need root."""
     podman, runc = find_program(PROGRAM), find_program("runc")
     if podman is None or runc is None:
         return NotFound(REMEDY)
     if os.geteuid() != 0:
         return NotFound(ROOT_REMEDY)
-    first = [program_lines((str(it), "--version"), it.stat().st_mtime_ns) for it in (podman, runc)]
+    first = [version_lines(it) for it in (podman, runc)]
     words = [lines[0].replace("version ", "") if lines else "of no version" for lines in first]
     return Found(" with ".join(words), podman)
 
@@ -50,7 +50,7 @@ def find() -> Found | NotFound:
 def start(
     request: HostedRequest, supervisor: Supervisor, planed: Path, chosen: Limits, facts: HostingFacts
 ) -> RunningPlaned:
-    """A container with planed in it, connected to the switch. Raises StartError."""
+    """Start a container with planed in it, connected to the switch. Raises StartError."""
     podman, runc = find_program(PROGRAM), find_program("runc")
     assert podman is not None and runc is not None
     store = Path(tempfile.mkdtemp(prefix="p", dir=supervisor.root))  # short: podman refuses longer ones
@@ -73,7 +73,7 @@ def start(
 
 
 def _limited(request: HostedRequest, chosen: Limits, supervisor: Supervisor) -> Limited:
-    """podman's runtime makes the groups and sets them; they are known beforehand, so that they go in any case."""
+    """Return the limits. podman's runtime makes the groups; they are tracked here, to be removed in any case."""
     name = limits.group_name(request, supervisor)
     groups = tuple(parent / name for parent in limits.everywhere())
     for group in groups:
@@ -82,7 +82,7 @@ def _limited(request: HostedRequest, chosen: Limits, supervisor: Supervisor) -> 
 
 
 def _settings(store: Path, runc: Path) -> Mapping[str, str]:
-    """The environment that has podman read our settings and no others: nothing of it is outside of ``store``."""
+    """Return the environment that has podman read our settings only, all of which are in ``store``."""
     files = {name: str(store / name) for name in ("CONTAINERS_CONF", "CONTAINERS_STORAGE_CONF")}
     engine = {
         "cgroup_manager": "cgroupfs",
@@ -102,7 +102,7 @@ def _settings(store: Path, runc: Path) -> Mapping[str, str]:
 
 
 def _with_root(runc: Path, store: Path) -> Path:
-    """runc with its state in ``store``: podman passes its --runtime-flag on to runc, but not to what cleans up."""
+    """Return a runc with its state in ``store``: podman does not pass its --runtime-flag to the runc that cleans up."""
     script = store / runc.name
     script.write_text(f'#!/bin/sh\nexec {shlex.quote(str(runc))} --root {store}/state "$@"\n', encoding="utf-8")
     script.chmod(0o700)

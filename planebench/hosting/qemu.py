@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""QEMU: where it is, and the command line of a guest. Pure but for looking for the program.
+"""QEMU: the program, and the command line of a guest.
 
-Devices have fixed places on the guest's PCI bus, so that what runs in it can be told where its ports are. Facts of
-QEMU are from its manual and hw/net/virtio-net.c, net/vhost-user.c.
+Devices have fixed places on the guest's PCI bus, so that the program in the guest can be told where its ports are.
+Facts about QEMU are from its manual and hw/net/virtio-net.c, net/vhost-user.c.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from planebench.host.programs import Found, NotFound, find_program, program_lines
+from planebench.host.programs import Found, NotFound, find_program, version_lines
 from planebench.model.errors import NotInstalledError, UsageError
 
 PROGRAM = "qemu-system-x86_64"
@@ -27,14 +27,14 @@ FIRST_NIC_SLOT = 2
 DISK_SLOT = 16
 RPC_SLOT = 17
 RPC_PORT = "planed"
-"""What /init of the guest image looks for (guest_image.py)."""
+"""The name that /init of the guest image looks for (guest_image.py)."""
 LEAST_RING = 256
 MOST_RING = 1024
 """Entries of a ring of QEMU's virtio-net: VIRTIO_NET_RX_QUEUE_MIN_SIZE and VIRTQUEUE_MAX_SIZE."""
 RECONNECT_MS_SINCE = (9, 2)
 RECONNECT_MS = 100
 RECONNECT_S = 1
-"""How often it looks for a switch that went, as often as planed's own driver; before 9.2 in seconds."""
+"""Interval of attempts to reconnect to a switch, equal to that of planed's driver; before 9.2 in seconds."""
 _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 """A guest that breaks out of QEMU finds no new programs and no rights. What QEMU needs at run time it keeps."""
 _OFFLOADS = (
@@ -54,7 +54,7 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class NicSettings:
-    """Describe what all NICs of a guest have in common."""
+    """The common settings of all NICs of a guest."""
 
     rings: Rings = "split"
     ring_size: int = LEAST_RING
@@ -64,7 +64,7 @@ class NicSettings:
 
     @property
     def device_ring_size(self) -> int:
-        """Return what QEMU is told. A driver may use fewer entries; more than that there are not. UsageError."""
+        """Return the ring size of the device; a driver may use fewer entries. Raises UsageError if it is too large."""
         if self.ring_size > MOST_RING:
             raise UsageError(
                 f"ring size {self.ring_size} is too large: QEMU's virtio-net supports {MOST_RING} at most. Use a "
@@ -75,7 +75,7 @@ class NicSettings:
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """An image that the guest boots from. What it writes goes to a temporary file without a name, not to the image."""
+    """An image that the guest boots from. The guest's writes go to an unnamed temporary file, not to the image."""
 
     path: Path
     format: Literal["qcow2", "raw"]
@@ -83,7 +83,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A Linux that QEMU loads itself."""
+    """A Linux kernel that QEMU loads itself."""
 
     path: Path
     initramfs: Path
@@ -92,10 +92,10 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """One guest. Its serial line is QEMU's standard output. ``rpc`` and ``monitor`` are sockets that QEMU makes: of a
-    virtio port of the guest, and its own.
+    """One guest. Its serial line is QEMU's standard output.
 
-    With a monitor the guest does not begin before it is told to (qmp.py). ``version`` is QEMU's own.
+    ``rpc`` and ``monitor`` are sockets that QEMU makes: of a virtio port of the guest, and its own monitor. A guest
+    with a monitor does not start before it is told to (qmp.py). ``version`` is QEMU's.
     """
 
     name: str
@@ -112,11 +112,11 @@ class Machine:
 
 
 def find() -> Found | NotFound:
-    """QEMU on PATH and its version."""
+    """Return QEMU on PATH and its version."""
     binary = find_program(PROGRAM)
     if binary is None:
         return NotFound(REMEDY)
-    lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns)
+    lines = version_lines(binary)
     match = re.search(r"version (\d+(?:\.\d+)+)", lines[0]) if lines else None
     if match is None:
         return NotFound(f"{binary} does not start; run `{binary} --version` for the reason")
@@ -124,13 +124,13 @@ def find() -> Found | NotFound:
 
 
 def look() -> Found | NotFound:
-    """The same for people: its version begins with its name."""
+    """Return QEMU with a version for people, which begins with its name."""
     found = find()
     return Found(f"QEMU {found.version}", found.binary) if isinstance(found, Found) else found
 
 
 def require(title: str) -> Found:
-    """QEMU for something of that title. Raises NotInstalledError."""
+    """Return QEMU for the hosting ``title``. Raises NotInstalledError."""
     found = find()
     if isinstance(found, NotFound):
         raise NotInstalledError(f"{title}: no working QEMU; {found.remedy}")
@@ -138,12 +138,12 @@ def require(title: str) -> Found:
 
 
 def pci_address(nic: int) -> str:
-    """Return where the guest sees its n-th NIC."""
+    """Return the PCI address of the guest's n-th NIC."""
     return f"0000:00:{FIRST_NIC_SLOT + nic:02x}.0"
 
 
 def arguments(machine: Machine) -> list[str]:
-    """Everything after the program's name."""
+    """Return the arguments of QEMU."""
     return [
         *("-name", f"{machine.name},debug-threads=on", "-no-user-config", "-nodefaults"),
         *("-display", "none", "-no-reboot", "-sandbox", _SANDBOX),
@@ -161,7 +161,7 @@ def _processors(machine: Machine) -> list[str]:
 
 
 def _memory(machine: Machine) -> list[str]:
-    """A memfd, shared: the switch reads and writes the rings and the frames in it."""
+    """Return the memory of the guest: a shared memfd, in which the switch reads and writes rings and frames."""
     pages = ",hugetlb=on,hugetlbsize=2M,prealloc=on" if machine.hugepages else ""
     return [
         *("-machine", "q35,memory-backend=memory", "-m", f"{machine.memory_mb}M"),
@@ -211,7 +211,7 @@ def _nic(number: int, nic: Nic, machine: Machine) -> list[str]:
 
 
 def _queues(machine: Machine) -> dict[str, str]:
-    """Interrupts: without KVM QEMU 7.2 ends by SIGSEGV once Linux drives a NIC with MSI-X, so there it has none."""
+    """Return the queues and interrupts of a NIC: without KVM QEMU 7.2 crashes once Linux drives a NIC with MSI-X."""
     queues = machine.settings.queues
     several = {"mq": "on"} if queues > 1 else {}
     if machine.accelerator == "tcg":
@@ -220,7 +220,7 @@ def _queues(machine: Machine) -> dict[str, str]:
 
 
 def _reconnect(version: str) -> str:
-    """To a switch that was restarted; the option's name and unit changed."""
+    """Return the option to reconnect to a restarted switch, whose name and unit changed in QEMU 9.2."""
     if tuple(int(part) for part in version.split(".")[:2]) >= RECONNECT_MS_SINCE:
         return f"reconnect-ms={RECONNECT_MS}"
     return f"reconnect={RECONNECT_S}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""QEMU's monitor (QMP): which of its threads are the guest's CPUs, pinned before the guest takes its first step."""
+"""QEMU's monitor (QMP): finds the threads of the guest's CPUs and pins them before the guest starts."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # what it could not do
 
 
 def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[int, ...]:
-    """Pin the CPUs of a guest that waits and have it run; ``cpus`` has where each may be, in their order.
+    """Pin the CPUs of a waiting guest to ``cpus``, in their order, start the guest, and return their thread ids.
 
-    Returns their thread ids. Other threads of QEMU stay where they are. StartError, with its last words, if QEMU dies
-    or does not answer.
+    Raises StartError, with the last log lines, if QEMU dies or does not answer.
     """
     wait_ready(process.name, monitor.is_socket, [process], DEADLINE_S)
     try:

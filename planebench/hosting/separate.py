@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``separate``: a VNF is a planed process of its own, with nothing around it. What hosting costs is set against it."""
+"""``separate``: a VNF is a planed process of its own without isolation; the baseline for the cost of other hostings."""
 
 from __future__ import annotations
 
-from planebench.host.planed_program import missing_planed
+from planebench.host.planed_program import REMEDY, find_planed, missing_planed, planed_version
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.base import IDLE, HostedRequest
-from planebench.hosting.inside import NoSandbox, RunningPlaned, folder_of, planed_arguments
+from planebench.hosting.inside import RunningPlaned, Sandbox, folder_of, planed_arguments
 from planebench.model.cpus import cpu_text
 from planebench.model.hosting import HostingFacts
 from planebench.model.option import Option
-from planebench.planed import REMEDY, find_planed, planed_version
 
 
 class SeparateHosting:
@@ -25,12 +24,10 @@ class SeparateHosting:
     ready_within_s = 15.0
 
     def find(self) -> Found | NotFound:
-        """planed itself."""
         planed, version = find_planed(), planed_version()
         return Found(version, planed) if planed and version else missing_planed()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningPlaned:
-        """A planed with the VNF's ports, connected to the switch. Raises StartError."""
         process = supervisor.spawn(
             request.name,
             [str(request.planed), *planed_arguments(request)],
@@ -39,7 +36,7 @@ class SeparateHosting:
         )
         version = planed_version(request.planed) or "planed"
         facts = HostingFacts(request.name, "separate", version, details={"cpus": cpu_text(request.cpus)})
-        return RunningPlaned(request, process, facts, NoSandbox())
+        return RunningPlaned(request, process, facts, Sandbox())
 
 
 HOSTING = SeparateHosting()

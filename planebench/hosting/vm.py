@@ -19,11 +19,11 @@ from planebench.planed.document import Document
 DOCUMENT = "/document.json"
 """Where the guest's /init finds planed's document."""
 ARCHIVE_ALIGNMENT = 4
-"""Of one cpio archive after another (Linux, Documentation/driver-api/early-userspace/buffer-format.rst)."""
+"""Alignment of concatenated cpio archives (Linux, Documentation/driver-api/early-userspace/buffer-format.rst)."""
 
 
 class VmHosting:
-    """A guest for each VNF. It is up in 4 s by emulation, where a CPU is free."""
+    """A guest for each VNF. With emulation it is up in 4 s if a CPU is free."""
 
     name = "vm"
     title = "QEMU guest"
@@ -39,12 +39,10 @@ class VmHosting:
     ready_within_s = 60.0
 
     def find(self) -> Found | NotFound:
-        """QEMU on PATH, and what its guest is made from."""
         remedy = guest_image.remedy()
         return NotFound(remedy) if remedy else qemu.look()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> machine.RunningMachine:
-        """Boot it. Raises UsageError or StartError."""
         found = qemu.require(self.title)
         if request.document is None:
             raise StartError(f"{request.name}: a guest of planed needs a document")
@@ -56,7 +54,10 @@ class VmHosting:
         document = guest_document.guest_document(request.document, request.ports, request.cpus, first)
         least_mb = guest_document.least_memory_mb(document, _bytes_of(image.initramfs, *request.files))
         kernel = _kernel(image, document, request, first)
-        wanted = machine.Wanted(
+        running = machine.start(
+            request,
+            found,
+            supervisor,
             hosting="vm",
             accelerator=accelerator,
             vcpus=vcpus,
@@ -64,7 +65,6 @@ class VmHosting:
             boot=kernel,
             details={"kernel": f"Linux {image.version}"},
         )
-        running = machine.start(wanted, request, found, supervisor)
         kernel.initramfs.unlink()  # QEMU has it in memory
         return running
 
@@ -73,16 +73,17 @@ HOSTING = VmHosting()
 
 
 def _linux_vcpus(request: HostedRequest, accelerator: Accelerator) -> int:
-    """For planed's control and the kernel's own work, which else wait for the time slices of a worker that polls.
+    """Return the number of vCPUs for planed's control and the kernel, which otherwise wait for the time slices of a
+    polling worker.
 
-    Where the VNF shares CPUs the worker sleeps when it can. Emulated CPUs wait for each other: on two CPUs with pollers
-    such a guest took 24 s and more to boot with two, and 9 s with one.
+    A VNF that shares CPUs has a worker that sleeps. Emulated CPUs wait for each other: on two CPUs with pollers a guest
+    took 24 s and more to boot with two of them, and 9 s with one.
     """
     return 1 if accelerator.name == "kvm" and not request.shares_cpu else 0
 
 
 def _kernel(image: guest_image.GuestImage, document: Document, request: HostedRequest, first: int) -> qemu.Kernel:
-    """The image, and an archive with what is this VNF's own after it. CPUs from ``first`` on are for its workers."""
+    """Return the image with an archive of this VNF's own files. CPUs from ``first`` on are for its workers."""
     initramfs = folder_of(request) / "initramfs"
     base = image.initramfs.read_bytes()
     padding = bytes(-len(base) % ARCHIVE_ALIGNMENT)

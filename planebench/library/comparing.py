@@ -10,7 +10,7 @@ import duckdb
 
 from planebench.library import tables
 from planebench.library.source import Source
-from planebench.metrics.runs import OfComparison
+from planebench.metrics.column import Row
 from planebench.model.errors import UsageError
 from planebench.stats.compare import differing_facts, runs_compared
 
@@ -32,5 +32,5 @@ def second_against_first(sources: Sequence[Source], *, force: bool) -> pd.DataFr
         )
     table = tables.table_named("comparisons")
     compared = runs_compared(a, b).comparisons
-    rows = [table.row(OfComparison(b.run, comparison)) for comparison in compared]
+    rows = [table.row(Row(run=b.run, comparison=comparison)) for comparison in compared]
     return tables.frame(tables.arrow(tables.fill_table(duckdb.connect(), "comparisons", table.types, rows)))

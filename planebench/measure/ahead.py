@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from planebench.measure.campaign import planned_trials
+from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.model.status import Stage
-from planebench.plans import Group, Plan, estimate, group_points
-from planebench.plans.estimate import expected_trials
+from planebench.plans.estimate import estimate, expected_trials
+from planebench.plans.order import Group, group_points
 from planebench.search import METHODS
 
 LATENCY = "latency"

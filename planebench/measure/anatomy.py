@@ -17,7 +17,7 @@ from typing import Literal
 from planebench.model.anatomy import Anatomy, AnatomyPart, PartKind
 from planebench.planed.requests import Call, get_stamps, get_statistics, start_traffic
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import HIGHEST_NS, decode, encode, percentile_ns
 

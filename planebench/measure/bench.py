@@ -16,8 +16,8 @@ from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
-from planebench.plans import Group
-from planebench.vnfs import build_chain
+from planebench.plans.order import Group
+from planebench.vnfs.topology import build_chain
 from planebench.wiring.adapter import Adapter
 
 DEATHS_MAX = 2

@@ -15,29 +15,27 @@ times, and the try that offered most is kept.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import get_args
 
 from planebench.host import facts as host_facts
-from planebench.host.deadlines import stretched
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
-from planebench.measure.counts import TesterCounts, received_total, tester_counts
-from planebench.measure.sending import next_epoch, send
+from planebench.measure.counts import TesterCounts, tester_counts
+from planebench.measure.live import LiveSettings
+from planebench.measure.sending import Sender, Sending
 from planebench.model.choices import unknown
-from planebench.model.errors import DiedError, StartError, UsageError
+from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
 from planebench.model.quantity import utc_now
 from planebench.model.records import WireName
 from planebench.placement import Cpus, Placement, place
-from planebench.planed import RpcError
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.planed.process import PlanedProcess
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 from planebench.stats.histogram import decode, percentile_ns
 from planebench.store.calibration import version_of
 from planebench.wiring.devargs import af_packet_devargs, memif_devargs
@@ -59,8 +57,6 @@ PROBE_RATE_PPS = 2000
 THERE, BACK = Flow("a", "b", 0), Flow("b", "a", 1)
 
 CONNECT_DEADLINE_S = 15.0
-READY_RATE_PPS = 20_000
-READY_DURATION_S = 0.01
 
 DURATION_MIN_S, DURATION_MAX_S = 0.01, 60.0
 """Limits of one send: a shorter one has too few packets, with a longer one a frame size takes over fifteen minutes."""
@@ -89,15 +85,12 @@ def check_duration(duration_s: float) -> float:
 
 def calibrate(
     frame_sizes: Sequence[int],
+    settings: LiveSettings,
     *,
-    wire: str,
-    ring_size: int,
-    hugepages: bool,
     cpus: Cpus,
-    planed: Path,
     supervisor: Supervisor,
     duration_s: float = 0.2,
-    listener: Callable[[str, float], None] | None = None,
+    listener: Listener | None = None,
 ) -> Calibration:
     """Measure ceilings, set points and latency baseline at each frame size: about 15 sends of ``duration_s`` per size.
 
@@ -108,12 +101,16 @@ def calibrate(
     if not sizes:
         raise UsageError("no frame size to calibrate; give one, such as 64")
     check_duration(duration_s)
+    wire = settings.wire
     if wire not in WIRES:
         raise unknown("wire", wire, WIRES)
-    placement, facts, version = place(cpus), host_facts.collect(), version_of(planed)
-    settings = LoopSettings(wire, ring_size, hugepages, max(sizes), placement)
-    with _self_loop(settings, planed, supervisor) as loop:
-        steps = Steps(lambda *what: loop.send(*what, duration_s=duration_s), len(sizes) * _sends(wire), listener)
+    placement, facts, version = place(cpus), host_facts.collect(), version_of(settings.planed)
+    with _self_loop(replace(settings, max_frame_bytes=max(sizes)), placement, supervisor) as sender:
+
+        def send(flow: Flow, size: int, pps: float | None, probes: int) -> Statistics:
+            return sender.send(Sending((flow,), size, duration_s, pps, probes))
+
+        steps = Steps(send, len(sizes) * _sends(wire), listener)
         found = [measure_frame_size(size, wire, len(placement.tester_cpus), steps) for size in sizes]
     return Calibration(
         measured_at=utc_now("seconds"),
@@ -121,8 +118,8 @@ def calibrate(
         cpu_model=facts.cpu_model,
         kernel=facts.kernel,
         wire=wire,
-        ring_size=ring_size,
-        hugepages=hugepages,
+        ring_size=settings.ring_size,
+        hugepages=settings.hugepages,
         tester_cpus=len(placement.tester_cpus),
         duration_s=duration_s,
         ceilings=tuple(ceiling for ceilings, _, _ in found for ceiling in ceilings),
@@ -167,7 +164,7 @@ def _ceilings(size: int, wire: str, tester_cpus: int, there: FlatOut, send: Step
     if wire == "veth":
         return (Ceiling(size, "wire", "wire", there.pps, measured=True),)
     every = compose(size, there, _best(BACK, size, send), tester_cpus)
-    return every if wire == "virtio" else tuple(it for it in every if (it.sender, it.receiver) == ("wire", "wire"))
+    return every if wire == "virtio" else tuple(c for c in every if (c.sender, c.receiver) == ("wire", "wire"))
 
 
 def _best(flow: Flow, size: int, send: Steps) -> FlatOut:
@@ -263,25 +260,18 @@ def _rate(counts: TesterCounts, packets: int) -> float:
     return packets * 1e9 / counts.duration_ns if counts.duration_ns else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class LoopSettings:
-    """Settings of the two ports and the CPUs that poll them."""
-
-    wire: str
-    ring_size: int
-    hugepages: bool
-    max_frame_bytes: int
-    placement: Placement
-
-
 def loop_document(
-    settings: LoopSettings, name: str, workdir: Path, interfaces: tuple[str, str] | None = None
+    settings: LiveSettings,
+    placement: Placement,
+    name: str,
+    workdir: Path,
+    interfaces: tuple[str, str] | None = None,
 ) -> Document:
     """Return the planed document of a tester connected to itself. ``interfaces`` are those of the veth wire. Pure.
 
     Receiving comes before sending in the polling order, as in a run.
     """
-    cpus = settings.placement.tester_cpus
+    cpus = placement.tester_cpus
     monitors = [Task(f"mon-{port}", "monitor", (port,)) for port in "ab"]
     tasks = (*monitors, *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate("ab")))
     cpu_of = {"a": cpus[0], "b": cpus[-1]}
@@ -298,7 +288,7 @@ def loop_document(
     return Document(name, needed, _ports(settings, workdir, interfaces), tasks, workers, nice=-20)
 
 
-def _ports(settings: LoopSettings, workdir: Path, interfaces: tuple[str, str] | None) -> tuple[Port, Port]:
+def _ports(settings: LiveSettings, workdir: Path, interfaces: tuple[str, str] | None) -> tuple[Port, Port]:
     size = settings.ring_size
     if settings.wire == "memif":
         server = memif_devargs("server", workdir / "loop.sock", size)
@@ -315,56 +305,32 @@ def _ethdev(name: str, device: str, ring_size: int) -> Port:
     return Port(name, "ethdev", ring_size, device=device)
 
 
-class _SelfLoop:
-    """A planed process that sends to itself."""
-
-    def __init__(self, planed: PlanedProcess) -> None:
-        self._planed, self._epoch = planed, 0
-
-    def send(self, flow: Flow, size: int, pps: float | None, probes: int, *, duration_s: float) -> Statistics:
-        """Clear, send, wait for late frames, read every counter once. Raises DiedError if planed has exited."""
-        self._epoch = next_epoch(self._epoch)
-        return send(self._planed.call, self._epoch, (flow,), size, duration_s, pps, probes)
-
-    def wait_until_forwarding(self) -> None:
-        """Wait until frames cross in both directions. Raises StartError after a timeout."""
-        within_s = stretched(CONNECT_DEADLINE_S)
-        deadline = time.monotonic() + within_s
-        for flow in (THERE, BACK):
-            while not received_total(self.send(flow, 64, READY_RATE_PPS, 0, duration_s=READY_DURATION_S)):
-                if time.monotonic() > deadline:
-                    raise StartError(
-                        f"no frame crossed the wire of the tester from {flow.name} within {within_s:g} s\n"
-                        f"{self._planed.process.log_tail()}"
-                    )
-
-
 @contextlib.contextmanager
-def _self_loop(settings: LoopSettings, planed: Path, supervisor: Supervisor) -> Iterator[_SelfLoop]:
-    """Start planed and wait until frames cross in both directions; end it in any case."""
+def _self_loop(settings: LiveSettings, placement: Placement, supervisor: Supervisor) -> Iterator[Sender]:
+    """Start a tester that is connected to itself and wait until frames cross in both directions; end it in any case."""
     number = len(supervisor.processes)
     workdir = supervisor.workdir(f"calibrate{number}")
-    control, tester = settings.placement.control_cpus, settings.placement.tester_cpus
+    control = placement.control_cpus
     with contextlib.ExitStack() as undo:
         veth = VethWire.create(supervisor, ["cal"], cpus=control) if settings.wire == "veth" else None
         if veth is not None:
             undo.callback(veth.close)
         name = f"{supervisor.root.name}-c{number}".lower().translate({ord("."): "-"})[-NAME_MAX:]
-        process = PlanedProcess.start(
-            loop_document(settings, name, workdir, veth.pairs["cal"] if veth else None),
+        tester = PlanedProcess.start(
+            loop_document(settings, placement, name, workdir, veth.pairs["cal"] if veth else None),
             supervisor,
-            planed=planed,
+            planed=settings.planed,
             name="calibrate",
             title="the tester",
             file="tester",
             workdir=workdir,
-            cpus=frozenset({*control, *tester}),
+            cpus=frozenset({*control, *placement.tester_cpus}),
             netns_pid=veth.netns_pid if veth else None,
         )
-        undo.callback(process.stop)
-        loop = _SelfLoop(process)
+        undo.callback(tester.stop)
+        sender = Sender(tester.call, check=tester.check)
         try:
-            loop.wait_until_forwarding()
-        except (RpcError, DiedError) as error:
-            raise StartError(f"calibration: {error}") from error
-        yield loop
+            sender.wait_until_forwarding((THERE, BACK), CONNECT_DEADLINE_S)
+        except PlanebenchError as error:
+            raise StartError(f"calibration: {error}\n{tester.process.log_tail()}") from error
+        yield sender

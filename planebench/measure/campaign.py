@@ -18,17 +18,20 @@ from planebench.measure.bench import Bench
 from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
 from planebench.model.header import Skipped
+from planebench.model.plan import Plan
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.scenario import scenario_named
 from planebench.placement import Cpus
-from planebench.plans import Group, LatencyStep, Plan, Rounds, estimate, group_points, latency_steps
-from planebench.plans.estimate import expected_trials
-from planebench.scenarios import build, flows
+from planebench.plans.estimate import estimate, expected_trials
+from planebench.plans.latency_steps import LatencyStep, latency_steps
+from planebench.plans.order import Group, Rounds, group_points
+from planebench.scenarios.flows import flows
+from planebench.scenarios.shapes import build
 from planebench.search import Ask, search_settings, step
 from planebench.stats.choose import choose, run_band
 from planebench.store import RunWriter
-from planebench.traffic import SATURATING, fixed_loads, latency_loads, rate_label
+from planebench.traffic.rates import SATURATING, fixed_loads, latency_loads, rate_label
 from planebench.wiring.adapter import Adapter
 
 BAND_WAIT_S = 2.0

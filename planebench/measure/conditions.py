@@ -11,8 +11,8 @@ from planebench.model.errors import PlanebenchError
 from planebench.model.hosting import HostingFacts
 from planebench.model.quantity import utc_now
 from planebench.model.records import WireName
+from planebench.model.topology import Topology
 from planebench.planed.statistics import PortState
-from planebench.scenarios import Topology
 from planebench.wiring.adapter import RunningSwitch
 
 

@@ -12,7 +12,7 @@ from planebench.measure.sent import traffic_sent
 from planebench.measure.updates import fib_updates
 from planebench.model.records import DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
 from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, Statistics, Stream, TaskStatistics
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import encode
 from planebench.wiring.tasks import SOURCE

@@ -22,11 +22,12 @@ from planebench.measure.counts import dropped, vnf_drops
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.hosting import HostingFacts
 from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.topology import Topology, Vnf
 from planebench.placement import Placement
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Topology, Vnf
-from planebench.wiring import LinkSettings, port_macs, shares_cpu, vnf_documents
+from planebench.wiring.tester_config import LinkSettings
+from planebench.wiring.vnf_documents import port_macs, shares_cpu, vnf_documents
 
 T = TypeVar("T")
 

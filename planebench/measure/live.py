@@ -8,13 +8,11 @@ measured are stopped (SIGSTOP) and take no CPU.
 from __future__ import annotations
 
 import contextlib
-import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
@@ -24,7 +22,7 @@ from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import vnf_drops
 from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
 from planebench.measure.ready import wait_until_forwarding
-from planebench.measure.sending import next_epoch, send
+from planebench.measure.sending import Sender, Sending
 from planebench.measure.tester_process import eal_prefix, make_veth, start_tester
 from planebench.measure.updates import updating, wait_for_session
 from planebench.model.anatomy import Anatomy
@@ -32,23 +30,25 @@ from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
 from planebench.model.records import Direction, Reason, WireName
+from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.placement import Placement
-from planebench.planed import RpcError
-from planebench.planed.document import Document
+from planebench.planed.client import RpcError
+from planebench.planed.document import Document, Json
 from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import Profile, apply, get_ports, get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow, Topology, build, flows
+from planebench.scenarios.flows import Flow, flows
+from planebench.scenarios.shapes import build
 from planebench.traffic.document import profile_document, to_vnfs
-from planebench.wiring import LinkSettings, VethPair, assign_tasks, full_stage, switch_request, wire_stage
 from planebench.wiring.adapter import Adapter, RunningSwitch
 from planebench.wiring.request import SwitchRequest
+from planebench.wiring.tasks import assign_tasks
+from planebench.wiring.tester_config import LinkSettings, VethPair, full_stage, switch_request, wire_stage
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
 """A routing table of a million lines takes its time."""
-LOOK_S = 1.0
 EMULATED_TURNS = 12
 """An emulated VNF stops while its code is translated or its CPU is in use: a frame may wait for this many turns."""
 
@@ -82,7 +82,7 @@ class LiveTopology:
         """VNFs that are no tasks of the tester; none where the switch forwards in their place."""
         self._veth: VethWire | None = None
         self._planed = Path("planed")
-        self._epoch = 0
+        self.sender = Sender(self.call, queues=links.queues, check=self.check)
         self._tsc_hz = 0
         self._echo = False
         self._modes: tuple[frozenset[str], ...] = ()
@@ -264,38 +264,16 @@ class LiveTopology:
         stamps: bool = False,
         updates: Updates | None = None,
     ) -> Statistics:
-        """Clear, send for ``duration_s``, wait for late frames, read every counter once.
+        """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
 
-        ``pps`` None is the maximum offered load.
-
-        ``profile`` and ``stamps`` as in measure.sending, ``updates`` as in a traffic profile: the control of a VNF
-        sends so many meanwhile. ``watch`` is called just before and just after the sending.
-        Returns ``stats.get`` of the tester. Raises DiedError when tester or switch is gone.
+        ``watch`` is called just before and just after the sending. ``updates``: the control of a VNF sends so many
+        meanwhile. Raises DiedError when tester or switch is gone.
         """
-        epoch = self.next_epoch()
+        sending = Sending(flows, frame_size_bytes, duration_s, pps, probe_rate_pps, profile, stamps)
         if stamps:
-            begin_stamps(self._stamped_vnfs(), epoch, duration_s)
+            begin_stamps(self._stamped_vnfs(), self.sender.next_epoch, duration_s)
         with updating(self.call, self.links.updates, updates):
-            return send(
-                self.call,
-                epoch,
-                flows,
-                frame_size_bytes,
-                duration_s,
-                pps,
-                probe_rate_pps,
-                sleep=self._sleep,
-                watch=watch or (lambda: None),
-                queues=self.links.queues,
-                profile=profile,
-                stamps=stamps,
-                pollers_on_core=self.pollers_on_core,
-            )
-
-    def next_epoch(self) -> int:
-        """Return the number that marks the frames of the next sending."""
-        self._epoch = next_epoch(self._epoch)
-        return self._epoch
+            return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch or (lambda: None))
 
     @property
     def pollers_on_core(self) -> int:
@@ -322,13 +300,6 @@ class LiveTopology:
         vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
         hosted = {vnf.name: stamped(vnf) for vnf in (self.hosted.vnfs if self.hosted is not None else ())}
         return [hosted.get(vnf.name, StampedVnf(vnf.name)) for vnf in vnfs]
-
-    def _sleep(self, duration_s: float) -> None:
-        """Sleep for the time of the trial; in a long one, check every second that all processes are alive."""
-        deadline = time.monotonic() + duration_s
-        while (left := deadline - time.monotonic()) > 0:
-            time.sleep(left if left < 1.5 * LOOK_S else LOOK_S)
-            self.check()
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if tester or switch has exited."""
@@ -365,9 +336,7 @@ class LiveTopology:
         """
         apply(self.call, document)
 
-    def call(
-        self, method: str, params: dict[str, Any] | None = None, timeout_s: float = CONNECT_DEADLINE_S
-    ) -> dict[str, Any]:
+    def call(self, method: str, params: Json | None = None, timeout_s: float = CONNECT_DEADLINE_S) -> Json:
         """Call a method of the tester, which must not be paused. Raises DiedError, RpcError."""
         return self._tester.call(method, params, timeout_s)
 

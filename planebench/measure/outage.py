@@ -22,16 +22,17 @@ from planebench.host.deadlines import stretched
 from planebench.host.process import Supervisor
 from planebench.measure.counts import received_total, tester_counts
 from planebench.measure.live import LiveTopology
-from planebench.measure.sending import end, start
+from planebench.measure.sending import Sending
 from planebench.model.errors import StartError, UsageError
 from planebench.model.outage import Outage, Restart, Silence
 from planebench.model.reasons import Reason
 from planebench.model.records import DirectionCounts, Load, Point, Trial, Verdict, VerdictKind
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow, build, flows
+from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.queues import QUEUES_MAX, queue_stream
-from planebench.traffic import rate_label
+from planebench.scenarios.shapes import build
+from planebench.traffic.rates import rate_label
 from planebench.wiring.adapter import Adapter
 
 SWITCH = "switch"
@@ -96,13 +97,12 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
 
 def _send_during(live: LiveTopology, way: Flow, request: OutageRequest, work: Callable[[], None]) -> Statistics:
     """Send at a constant rate until ``work`` has returned; return the counters."""
-    queues, rate = live.links.queues, request.rate_pps
-    start(live.call, live.next_epoch(), (way,), request.frame_size_bytes, LONGEST_S, rate, queues=queues)
+    live.sender.start(Sending((way,), request.frame_size_bytes, LONGEST_S, request.rate_pps))
     try:
         work()
     finally:
         live.call("traffic.stop")
-    return end(live.call, live.pollers_on_core)
+    return live.sender.end(live.pollers_on_core)
 
 
 def _restart(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, request: OutageRequest) -> None:
@@ -193,7 +193,7 @@ def longest_silence(stats: Statistics, way: Flow) -> Silence:
     found = list(_silences(stats, {queue_stream(way.stream, queue) for queue in range(QUEUES_MAX)}))
     if not found:
         raise StartError(f"no frame came through {way.name}")
-    return max(found, key=lambda it: it.duration_ns)
+    return max(found, key=lambda silence: silence.duration_ns)
 
 
 def _silences(stats: Statistics, streams: set[int]) -> Iterator[Silence]:

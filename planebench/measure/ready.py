@@ -5,16 +5,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from planebench.host.deadlines import stretched
 from planebench.measure.counts import arrived, lost
 from planebench.model.errors import StartError, UsageError
+from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile
-from planebench.planed import RpcError
-from planebench.planed.requests import Profile
+from planebench.planed.client import RpcError
 from planebench.planed.statistics import Statistics
-from planebench.scenarios import Flow, Topology, all_flows
+from planebench.scenarios.flows import Flow, all_flows
+
+if TYPE_CHECKING:
+    from planebench.measure.live import LiveTopology
 
 DROPPING_S = 2.0
 """How long a network function may drop the first frames: until others have opened the way, or addresses are known."""
@@ -25,42 +28,19 @@ PAUSE_S = 0.1
 ROUTED = " (--traffic fib sends to addresses of its routes)"
 
 
-class Crossed(Protocol):
-    """A topology to send frames through."""
-
-    topology: Topology
-
-    def send(
-        self,
-        flows: Sequence[Flow],
-        frame_size_bytes: int,
-        duration_s: float,
-        pps: float | None,
-        *,
-        profile: Profile | None = None,
-    ) -> Statistics:
-        """Send frames as a live topology does."""
-
-    def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
-        """Return a traffic profile as a live topology does."""
-
-    def check(self) -> None:
-        """Raise DiedError if a process has exited."""
-
-    def policy_drops(self, stats: Statistics, *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
-        """Return what network functions dropped by policy; ``hosted`` adds those that are no tasks of the tester."""
-
-    def logs(self) -> str:
-        """Return the last log lines of all processes."""
-
-
 def wait_until_forwarding(
-    live: Crossed, within_s: float, modes: Sequence[frozenset[str]], profiles: Sequence[TrafficProfile], *, boots: bool
+    live: LiveTopology,
+    within_s: float,
+    modes: Sequence[frozenset[str]],
+    profiles: Sequence[TrafficProfile],
+    *,
+    boots: bool,
 ) -> None:
     """Wait until a few frames cross in both directions: ports are up, the switch knows the flows.
 
-    ``modes``: the flows of each direction mode that will be measured; of one that drops everything all can do without.
-    ``profiles``: what will be sent, plain frames first. ``boots``: whether VNFs need their time.
+    ``modes`` are the flows of each direction mode that will be measured: where network functions drop every frame of a
+    flow, one mode without that flow is enough. ``profiles``: what will be sent, plain frames first. ``boots``: VNFs
+    boot, so the CPU is left to them between two tries.
     Raises StartError after ``within_s`` seconds, DiedError.
     """
     wanted = all_flows(live.topology)
@@ -81,7 +61,7 @@ def wait_until_forwarding(
 
 
 def _try(
-    live: Crossed, wanted: Sequence[Flow], profiles: Sequence[TrafficProfile]
+    live: LiveTopology, wanted: Sequence[Flow], profiles: Sequence[TrafficProfile]
 ) -> tuple[list[str], Mapping[str, Mapping[str, int]]]:
     """Return the flows of which no frame arrived, and what functions dropped of the last frames sent."""
     missing = [flow.name for flow in wanted]

@@ -5,8 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.plans import Plan, max_frame_bytes
+from planebench.plans.expand import max_frame_bytes
 from planebench.wiring.adapter import Adapter, Situation, refusal_of
 
 

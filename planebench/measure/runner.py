@@ -14,9 +14,9 @@ from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import CoreDistance, Direction, Trial
+from planebench.model.topology import Topology
 from planebench.model.traffic import TrafficProfile
 from planebench.placement import Placement
-from planebench.scenarios import Topology
 from planebench.stats.ceiling import tester_ceiling_pps
 from planebench.wiring.adapter import Adapter
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
+from planebench.model.topology import Topology
 from planebench.placement import Placement
 from planebench.planed.process import PlanedProcess
-from planebench.scenarios import Topology
-from planebench.wiring import LinkSettings, wire_stage
+from planebench.wiring.tester_config import LinkSettings, wire_stage
 
 
 def eal_prefix(supervisor: Supervisor, label: str) -> str:

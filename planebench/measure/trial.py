@@ -8,7 +8,6 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from planebench.host.evidence import Sample, ThreadSampler, steal_ns
 from planebench.measure.counts import TesterCounts, tester_counts
@@ -34,9 +33,11 @@ from planebench.model.records import (
     VerdictKind,
 )
 from planebench.model.traffic import PLAIN, TrafficProfile
-from planebench.scenarios import Flow, build, flows
+from planebench.planed.requests import Profile
+from planebench.scenarios.flows import Flow, flows
+from planebench.scenarios.shapes import build
 from planebench.stats.ledger import describe, ledger, policy_packets, policy_words
-from planebench.vnfs import VNFS
+from planebench.vnfs.registry import VNFS
 
 Distance = Callable[[], CoreDistance | None]
 
@@ -95,31 +96,30 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
             live.pause()
         return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)), started_at)
-    return with_verdict(_with_distance(trial, before, distance()), ceiling_pps, request.profile, live.functional)
+    evidence = dataclasses.replace(trial.evidence, distance_before=before, distance_after=distance())
+    trial = dataclasses.replace(trial, evidence=evidence)
+    return with_verdict(trial, ceiling_pps, request.profile, live.functional)
 
 
-def _frames(live: LiveTopology, request: TrialRequest) -> dict[str, Any]:
-    """Return the send arguments for a traffic profile; empty for plain frames between two ports. May write files."""
+def _frames(live: LiveTopology, request: TrialRequest) -> Profile | None:
+    """Return the traffic profile as planed takes it; None for plain frames between two ports. May write files."""
     if request.profile.plain and not request.point.side_by_side:
-        return {}
-    flat_out = request.load.pps_per_direction is None
-    frames = live.profile(request.profile, request.point.chain, flat_out=flat_out)
-    return {"profile": frames, "updates": request.profile.updates}
+        return None
+    return live.profile(request.profile, request.point.chain, flat_out=request.load.pps_per_direction is None)
 
 
-def _measure(live: LiveTopology, request: TrialRequest, frames: dict[str, Any], started_at: str) -> Trial:
+def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, started_at: str) -> Trial:
     wanted, size = request.flows(), request.point.frame_size_bytes
     live.set_echo(request.echo)
-    pps = request.load.pps_per_direction
+    pps, updates = request.load.pps_per_direction, request.profile.updates
     if request.warmup_s > 0:
-        live.send(wanted, size, request.warmup_s, pps, **frames)
+        live.send(wanted, size, request.warmup_s, pps, profile=frames, updates=updates)
     threads = live.threads()
     sampler = ThreadSampler(threads)
     cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
     if live.placement.hosted:
         cpus.update(live.placement.vnf_cpus)
     scheduler: list[_Scheduler] = []
-    stamps: dict[str, Any] = {"stamps": True} if request.anatomy else {}
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
     before = live.switch.counters()
@@ -130,8 +130,9 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: dict[str, Any], 
         pps,
         request.probe_rate_pps,
         watch=lambda: scheduler.append(_Scheduler(sampler.sample(), steal_ns(cpus))),
-        **frames,
-        **stamps,
+        profile=frames,
+        stamps=request.anatomy,
+        updates=updates,
     )
     after = live.switch.counters()
     live.check()
@@ -171,22 +172,13 @@ def _evidence(counts: TesterCounts, before: _Scheduler, after: _Scheduler, share
 def _trial(
     request: TrialRequest, started_at: str, counts: TesterCounts, evidence: Evidence, switch: SwitchCycles
 ) -> Trial:
-    return Trial(
-        index=0,
-        point=request.point,
-        role=request.role,
-        load=request.load,
-        intended_duration_ns=int(request.duration_s * 1e9),
+    return dataclasses.replace(
+        unmeasured(request, _misdirection(counts, request.point.chain), started_at),
         offered_duration_ns=counts.duration_ns,
-        started_at=started_at,
         directions=counts.directions,
-        verdict=_misdirection(counts, request.point.chain),
         evidence=evidence,
         switch=switch,
         latency=counts.latency,
-        repetition=request.repetition,
-        start=request.start,
-        search=request.search,
         tester_drops=counts.tester_drops,
         sent=counts.sent,
         updates=counts.updates,
@@ -228,11 +220,6 @@ def _misdirection(counts: TesterCounts, chain: str) -> Verdict:
     return Verdict(VerdictKind.VALID)
 
 
-def _with_distance(trial: Trial, before: CoreDistance | None, after: CoreDistance | None) -> Trial:
-    evidence = dataclasses.replace(trial.evidence, distance_before=before, distance_after=after)
-    return dataclasses.replace(trial, evidence=evidence)
-
-
 def with_verdict(
     trial: Trial,
     ceiling_pps: float | None = None,
@@ -258,19 +245,17 @@ def with_verdict(
         functional=functional,
         side_by_side=trial.point.side_by_side,
     )
+    remarks: list[Reason] = []
     if dropped := policy_words(trial):
         text = f"dropped by network functions, not by the switch: {dropped}"
-        said = Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text)
-        verdict = Verdict(verdict.kind, (*verdict.reasons, said))
+        remarks.append(Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text))
     account = ledger(trial)
     if account.unexplained_packets and account.counted:
         values = {"packets": account.unexplained_packets}
-        open_account = Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account), values)
-        verdict = Verdict(verdict.kind, (*verdict.reasons, open_account))
-    amiss = tuple(reason for sent in trial.sent for reason in not_as_intended(profile, sent))
-    amiss += not_applied(trial.updates)
-    verdict = Verdict(verdict.kind, (*verdict.reasons, *amiss))
-    return dataclasses.replace(trial, verdict=verdict)
+        remarks.append(Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account), values))
+    remarks += [reason for sent in trial.sent for reason in not_as_intended(profile, sent)]
+    remarks += not_applied(trial.updates)
+    return dataclasses.replace(trial, verdict=Verdict(verdict.kind, (*verdict.reasons, *remarks)))
 
 
 def unmeasured(request: TrialRequest, verdict: Verdict, started_at: str = "") -> Trial:

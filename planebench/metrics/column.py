@@ -9,13 +9,27 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
-from types import UnionType
+from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
-from planebench.model.records import TrafficSent
-from planebench.model.results import AnatomySummary, Ledger, SearchResult
+from planebench.model.header import Skipped
+from planebench.model.outage import Restart
+from planebench.model.records import DirectionCounts, ThreadEvidence, TrafficSent, Trial
+from planebench.model.results import (
+    AnatomySummary,
+    Comparison,
+    CurvePoint,
+    LatencySummary,
+    Ledger,
+    Loss,
+    PartSummary,
+    Result,
+    SearchResult,
+)
+from planebench.model.run import Run
 from planebench.model.words import NOTHING, UNKNOWN
 from planebench.stats.derived import Derived
+from planebench.stats.fairness import Cell, Condition
 
 Output = Literal["json", "csv", "table"]
 """The JSON export, the CSV export, and the tables of the library (CSV, JSON, Parquet, DataFrame)."""
@@ -37,7 +51,34 @@ ADDED: Mapping[type, tuple[str, ...]] = {
 LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",)}
 """The fields of a record that the JSON export does not repeat."""
 
+Number = float | None
+Texts = tuple[str, ...]
+
 Get = str | Callable[[Any], Any]
+
+
+class Row(SimpleNamespace):
+    """A row of a table stands for ``run`` and those of these records that the columns of the table name."""
+
+    run: Run
+    result: Result
+    summary: LatencySummary
+    anatomy: AnatomySummary
+    part: PartSummary
+    search: SearchResult
+    point: CurvePoint
+    ledger: Ledger
+    loss: Loss | None
+    trial: Trial
+    direction: DirectionCounts
+    thread: ThreadEvidence
+    restart: Restart
+    comparison: Comparison
+    condition: Condition
+    cell: Cell
+    switch: str
+    kind: str
+    skipped: Skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +189,15 @@ class Table:
 def attributes(path: str, /, outputs: frozenset[Output] = TABLE, **types: Any) -> tuple[Column, ...]:
     """Return one column for each attribute of the record at ``path``; the attribute names the column."""
     return tuple(Column(name, kind, f"{path}.{name}", outputs=outputs) for name, kind in types.items())
+
+
+def verdict_columns(path: str) -> tuple[Column, ...]:
+    """Return the columns of the verdict at ``path``: its kind, and the texts and codes of its reasons."""
+    return (
+        Column("verdict", str, f"{path}.kind", outputs=TABLE),
+        Column("verdict_reasons", Texts, f"{path}.texts", outputs=TABLE),
+        Column("verdict_codes", Texts, f"{path}.codes", outputs=TABLE),
+    )
 
 
 def having(columns: Iterable[Column], output: Output) -> tuple[Column, ...]:

@@ -16,12 +16,16 @@ from planebench.metrics.column import (
     Brief,
     Column,
     Int32,
+    Number,
     OnPage,
     Output,
+    Row,
     Table,
+    Texts,
     attributes,
     having,
     row,
+    verdict_columns,
 )
 from planebench.model.header import LatencyFloor
 from planebench.model.hosting import Hosting
@@ -29,13 +33,10 @@ from planebench.model.records import Direction, ScenarioName, TrafficSent, Verdi
 from planebench.model.results import (
     AnatomySummary,
     BandFigure,
-    CurvePoint,
     JitterSummary,
     LatencySummary,
     Ledger,
     LoadFinding,
-    Loss,
-    PartSummary,
     Result,
     SearchResult,
 )
@@ -58,9 +59,6 @@ DROPS = "drops"
 JITTERS = {"ipdv": "IPDV (RFC 3393)", "pdv": "PDV (delay - minimum)", "burst_jitter": "burst means (ic16)"}
 """The three definitions of jitter: the field, and its exact name."""
 
-Number = float | None
-Texts = tuple[str, ...]
-
 
 @dataclass(frozen=True, slots=True)
 class OfResult:
@@ -80,36 +78,6 @@ class OfLatency(OfResult):
     def floor(self) -> LatencyFloor | None:
         """Return the latency that the tester measures on its own wire at this frame size."""
         return latency_floor(self.run.header.calibration, self.result.point)
-
-
-@dataclass(frozen=True, slots=True)
-class OfPart(OfLatency):
-    """A row for one part of the path."""
-
-    anatomy: AnatomySummary
-    part: PartSummary
-
-
-@dataclass(frozen=True, slots=True)
-class OfSearch(OfResult):
-    """A row for one search."""
-
-    search: SearchResult
-
-
-@dataclass(frozen=True, slots=True)
-class OfCurve(OfSearch):
-    """A row for one load of a loss-rate curve."""
-
-    point: CurvePoint
-
-
-@dataclass(frozen=True, slots=True)
-class OfLoss(OfResult):
-    """A row for one place where frames were lost; ``loss`` is None for those that no counter explains."""
-
-    ledger: Ledger
-    loss: Loss | None
 
 
 def _microseconds(ns: float | None) -> float | None:
@@ -414,9 +382,7 @@ ANATOMY = (
 
 _SEARCH = (
     *attributes("search", method=str),
-    Column("verdict", str, "search.verdict.kind"),
-    Column("verdict_reasons", Texts, "search.verdict.texts"),
-    Column("verdict_codes", Texts, "search.verdict.codes"),
+    *verdict_columns("search.verdict"),
     *attributes("search", complete=bool),
     Column("counts", bool, lambda it: search_counts(it.search)),
     Column("is_lower_bound", bool, lambda it: it.search.verdict.kind is VerdictKind.TESTER_LIMITED),
@@ -456,26 +422,27 @@ def latencies(derived: Derived) -> Iterator[OfLatency]:
     return (OfLatency(derived.run, r, summary) for r in derived.results for summary in r.latency)
 
 
-def _parts(derived: Derived) -> Iterator[OfPart]:
+def _parts(derived: Derived) -> Iterator[Row]:
     for it in latencies(derived):
         for anatomy in it.summary.anatomy:
             for part in anatomy.parts:
-                yield OfPart(it.run, it.result, it.summary, anatomy, part)
+                yield Row(run=it.run, result=it.result, summary=it.summary, anatomy=anatomy, part=part)
 
 
-def _searches(derived: Derived) -> Iterator[OfSearch]:
-    return (OfSearch(derived.run, r, search) for r in derived.results for search in r.searches)
+def _searches(derived: Derived) -> Iterator[Row]:
+    return (Row(run=derived.run, result=r, search=search) for r in derived.results for search in r.searches)
 
 
-def _curves(derived: Derived) -> Iterator[OfCurve]:
-    return (OfCurve(it.run, it.result, it.search, point) for it in _searches(derived) for point in it.search.curve)
+def _curves(derived: Derived) -> Iterator[Row]:
+    return (Row(**vars(it), point=point) for it in _searches(derived) for point in it.search.curve)
 
 
-def _losses(derived: Derived) -> Iterator[OfLoss]:
+def _losses(derived: Derived) -> Iterator[Row]:
+    """Yield a row for each loss; the last of each result has the loss None, for what no counter explains."""
     for result in derived.results:
         if result.ledger is not None:
             for loss in (*result.ledger.losses, None):
-                yield OfLoss(derived.run, result, result.ledger, loss)
+                yield Row(run=derived.run, result=result, ledger=result.ledger, loss=loss)
 
 
 def _table(what: str, columns: tuple[Column, ...], items: Callable[[Derived], Iterator[Any]]) -> Table:

@@ -4,91 +4,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping
 
-from planebench.metrics.column import Column, Int32, Table, attributes
-from planebench.model.header import Skipped
-from planebench.model.outage import Restart
-from planebench.model.records import DirectionCounts, ThreadEvidence, Trial
-from planebench.model.results import Comparison
-from planebench.model.run import Run
+from planebench.metrics.column import Column, Int32, Number, Row, Table, Texts, attributes, verdict_columns
 from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, median
 from planebench.stats.derived import Derived
-from planebench.stats.fairness import Cell, Condition
-
-Number = float | None
-Texts = tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class OfRun:
-    """A row for a run."""
-
-    run: Run
-
-
-@dataclass(frozen=True, slots=True)
-class OfTrial(OfRun):
-    """A row for one trial."""
-
-    trial: Trial
-
-
-@dataclass(frozen=True, slots=True)
-class OfDirection(OfTrial):
-    """A row for one direction of a trial."""
-
-    direction: DirectionCounts
-
-
-@dataclass(frozen=True, slots=True)
-class OfOutage(OfTrial):
-    """A row for one restart under traffic."""
-
-    restart: Restart
-
-
-@dataclass(frozen=True, slots=True)
-class OfThread(OfTrial):
-    """A row for one polling thread during a trial."""
-
-    thread: ThreadEvidence
-
-
-@dataclass(frozen=True, slots=True)
-class OfComparison(OfRun):
-    """A row for one comparison."""
-
-    comparison: Comparison
-
-
-@dataclass(frozen=True, slots=True)
-class OfCondition(OfRun):
-    """A row for one condition and switch."""
-
-    condition: Condition
-    switch: str
-    cell: Cell
-
-
-@dataclass(frozen=True, slots=True)
-class OfSkipped(OfRun):
-    """A row for something that did not run."""
-
-    kind: str
-    skipped: Skipped
-
 
 _RUN_ID = Column("run_id", str, "run.header.run_id")
 _POINT = "trial.point"
 _INDEX = Column("trial_index", int, "trial.index")
-_VERDICT = (
-    Column("verdict", str, "trial.verdict.kind"),
-    Column("verdict_reasons", Texts, "trial.verdict.texts"),
-    Column("verdict_codes", Texts, "trial.verdict.codes"),
-)
+_VERDICT = verdict_columns("trial.verdict")
 
 
 def _switch(figure: SwitchFigure) -> Column:
@@ -189,56 +114,48 @@ RUN = (
 )
 
 
-def _each_trial(derived: Derived) -> Iterator[OfTrial]:
-    return (OfTrial(derived.run, trial) for trial in derived.run.trials)
-
-
-def _directions(derived: Derived) -> Iterator[OfDirection]:
-    return (OfDirection(derived.run, trial, way) for trial in derived.run.trials for way in trial.directions)
-
-
-def _threads(derived: Derived) -> Iterator[OfThread]:
-    return (OfThread(derived.run, trial, it) for trial in derived.run.trials for it in trial.evidence.threads)
-
-
-def _outages(derived: Derived) -> Iterator[OfOutage]:
-    return (OfOutage(derived.run, it, it.restart) for it in derived.run.trials if it.restart is not None)
-
-
-def _comparisons(derived: Derived) -> Iterator[OfComparison]:
-    return (OfComparison(derived.run, comparison) for comparison in derived.comparisons)
-
-
-def _conditions(derived: Derived) -> Iterator[OfCondition]:
+def _conditions(derived: Derived) -> Iterator[Row]:
     labels = [switch.label for switch in derived.run.header.switches]
     for condition in derived.conditions:
         for label, cell in zip(labels, condition.cells, strict=True):
-            yield OfCondition(derived.run, condition, label, cell)
+            yield Row(run=derived.run, condition=condition, switch=label, cell=cell)
 
 
-def _skipped(derived: Derived) -> Iterator[OfSkipped]:
-    yield from (OfSkipped(derived.run, "skipped", it) for it in derived.run.skipped)
-    yield from (OfSkipped(derived.run, "left out", it) for it in derived.run.header.left_out)
+def _skipped(derived: Derived) -> Iterator[Row]:
+    header = derived.run.header
+    for kind, every in (("skipped", derived.run.skipped), ("left out", header.left_out)):
+        yield from (Row(run=derived.run, kind=kind, skipped=it) for it in every)
 
 
-def _run(derived: Derived) -> Iterator[OfRun]:
-    yield OfRun(derived.run)
-
-
-_Items = Callable[[Derived], Iterator[Any]]
-_TABLES: tuple[tuple[str, str, tuple[Column, ...], _Items], ...] = (
-    ("trials", "a trial and direction: counts, rate, verdict", TRIAL, _directions),
-    ("evidence", "a trial: the evidence for its verdict", EVIDENCE, _each_trial),
-    ("threads", "a trial and polling thread: the effects of the scheduler on it", THREAD, _threads),
-    (
-        "comparisons",
+RUN_TABLES: Mapping[str, Table] = {
+    "trials": Table(
+        "a trial and direction: counts, rate, verdict",
+        TRIAL,
+        lambda it: (Row(run=it.run, trial=t, direction=d) for t in it.run.trials for d in t.directions),
+    ),
+    "evidence": Table(
+        "a trial: the evidence for its verdict",
+        EVIDENCE,
+        lambda it: (Row(run=it.run, trial=t) for t in it.run.trials),
+    ),
+    "threads": Table(
+        "a trial and polling thread: the effects of the scheduler on it",
+        THREAD,
+        lambda it: (Row(run=it.run, trial=t, thread=thread) for t in it.run.trials for thread in t.evidence.threads),
+    ),
+    "comparisons": Table(
         "a pair of switches, test point and metric: b / a with its confidence interval",
         COMPARISON,
-        _comparisons,
+        lambda it: (Row(run=it.run, comparison=comparison) for comparison in it.comparisons),
     ),
-    ("conditions", "one of the test conditions and a switch", CONDITION, _conditions),
-    ("outages", "a restart under traffic: the duration without frames, and the losses", OUTAGE, _outages),
-    ("skipped", "test points that were not measured or that a suite omits, and the reason", SKIPPED, _skipped),
-    ("runs", "a run: when, how, on what; `host`, `settings`, `environment` are JSON", RUN, _run),
-)
-RUN_TABLES: Mapping[str, Table] = {name: Table(what, columns, items) for name, what, columns, items in _TABLES}
+    "conditions": Table("one of the test conditions and a switch", CONDITION, _conditions),
+    "outages": Table(
+        "a restart under traffic: the duration without frames, and the losses",
+        OUTAGE,
+        lambda it: (Row(run=it.run, trial=t, restart=t.restart) for t in it.run.trials if t.restart is not None),
+    ),
+    "skipped": Table("test points that were not measured or that a suite omits, and the reason", SKIPPED, _skipped),
+    "runs": Table(
+        "a run: when, how, on what; `host`, `settings`, `environment` are JSON", RUN, lambda it: [Row(run=it.run)]
+    ),
+}

@@ -44,5 +44,5 @@ class Anatomy:
 
     @property
     def sum_ns(self) -> float:
-        """Sum of the means of the parts."""
+        """Return the sum of the means of the parts."""
         return sum(part.mean_ns for part in self.parts)

@@ -21,6 +21,8 @@ HOSTINGS: tuple[Hosting, ...] = get_args(Hosting)
 """Prefixes of a function: ``vm:l3fwd``."""
 OWN: tuple[Hosting, ...] = ("image", "exec")
 """Behind these stands no function but a file, or a command, of the user's."""
+WHOLE: tuple[Hosting, ...] = tuple(hosting for hosting in HOSTINGS if hosting not in OWN)
+"""Hostings that a whole chain may have."""
 CHAIN_LENGTH_MAX = 5
 """Functions of a chain."""
 LABEL_MAX = 48

@@ -19,7 +19,6 @@ from planebench.stats.chains import Chains
 from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import decode, summarise
-from planebench.stats.latency import latency_groups
 
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""
@@ -108,7 +107,7 @@ class Measured:
         if summary is None or (jitter and summary.burst_jitter is None):
             return None
         shown = us(summary.burst_jitter.mean if jitter and summary.burst_jitter else summary.mean)
-        choice = latency_groups(self.derived.trials.get(result.point, ()), result.band or self.derived.band)[load]
+        choice = self.derived.latency_trials(result)[load]
         if not latency_counts(summary):
             return Sample((), summary.verdict.kind, choice.band, f"({shown})")
         means = tuple(mean for trial in choice.trials if (mean := _mean_us(trial, jitter)) is not None)
@@ -120,7 +119,7 @@ class Measured:
         summary = next((s for s in result.latency if s.load == load), None)
         if summary is None or not latency_counts(summary):
             return ()
-        return latency_groups(self.derived.trials.get(point, ()), result.band or self.derived.band)[load].trials
+        return self.derived.latency_trials(result)[load].trials
 
 
 def _paper_name(adapter: str) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Cores for the switch, the tester, the VNFs, and everything that does not poll.
 
-The rule (DESIGN section 2): the switch has a core for itself as soon as there are two; what polls shares a core by
-taking turns inside one worker, never by being scheduled against each other.
+The rule (DESIGN section 2): the switch has a core of its own as soon as there are two; pollers share a core by taking
+turns in one worker, never as threads that the scheduler switches.
 """
 
 from __future__ import annotations
@@ -16,11 +16,10 @@ from planebench.model.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """Describe who runs where. ``tester_cpus`` has one CPU, or one for each end; ``vnf_cpus`` one for each VNF of
-    the chain.
+    """The CPUs of each part. ``tester_cpus`` has one CPU, or one for each end; ``vnf_cpus`` one for each VNF.
 
-    ``shared``: the switch has no core for itself, so the numbers do not count. Each warning is a sentence that says
-    what is wrong and the way out.
+    ``shared``: the switch has no core of its own, so trials are rejected. Each warning says what is wrong and what to
+    do.
     """
 
     switch_cpu: int
@@ -36,18 +35,17 @@ class Placement:
 
     @property
     def switch_cpus(self) -> tuple[int, ...]:
-        """All cores of the switch, the first one first."""
+        """Return all cores of the switch, the first one first."""
         return (self.switch_cpu, *self.more_switch_cpus)
 
     @property
     def polled_by_tester(self) -> frozenset[int]:
-        """Return where workers of the tester may be."""
+        """Return the CPUs of the tester's workers."""
         tasks = (cpu for number, cpu in enumerate(self.vnf_cpus) if number not in self.hosted)
         return frozenset((*self.tester_cpus, *tasks))
 
     def cpu_neighbours(self, number: int) -> tuple[str, ...]:
-        """Return who else polls on the CPU of a VNF that is a process of its own: ``the switch``, ``the tester``,
-        ``vnf2``."""
+        """Return who else polls on the CPU of a hosted VNF: ``the switch``, ``the tester``, ``vnf2``."""
         return tuple(self._cpu_neighbours(number))
 
     def _cpu_neighbours(self, number: int) -> Iterator[str]:
@@ -98,7 +96,7 @@ def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pl
 
 
 def _spare(cpus: Cpus, vnf_count: int) -> frozenset[int]:
-    """Return the CPUs of the core of CPU 0 if the pollers have whole cores enough on its node without it, else none.
+    """Return the CPUs of CPU 0's core if the pollers have enough whole cores on its node without it, else none.
 
     The kernel gives CPU 0 most of the work that it cannot move, so a poller there is disturbed most.
     """
@@ -108,10 +106,7 @@ def _spare(cpus: Cpus, vnf_count: int) -> frozenset[int]:
 
 
 def _control_cpus(cpus: Cpus, left: list[int], used: set[int], first: int) -> frozenset[int]:
-    """Return where threads that do not poll run: the CPUs that are left over, none of them isolated if possible.
-
-    Where none is left over they share the tester's ``first``.
-    """
+    """Return the CPUs of threads that do not poll: the remaining ones, not isolated if possible; else ``first``."""
     left = [cpu for cpu in left if cpu not in cpus.isolated]
     whole = [cpu for cpu in left if not cpus.core(cpu) & used]
     shared = first if first not in cpus.isolated else min(set(cpus.allowed) - cpus.isolated, default=first)
@@ -124,7 +119,7 @@ def _everything_on(cpu: int, vnf_count: int, hosted: frozenset[int]) -> Placemen
 
 
 def _more_switch_cpus(cpus: Cpus, switch: int, others: list[int]) -> tuple[int, ...]:
-    """The last of the other cores; ``others`` are the CPUs beside the tester's first."""
+    """Return the further cores of the switch, from the end of ``others``, the CPUs beside the tester's first."""
     whole = [cpu for cpu in others if _near_and_whole(cpus, cpu, switch)]
     return tuple(sorted(whole, reverse=True)[: cpus.switch_cores - 1])
 
@@ -139,15 +134,12 @@ def _too_few(cpus: Cpus, found: int) -> tuple[str, ...]:
 
 
 def _primaries(cpus: Cpus) -> list[int]:
-    """One CPU of each physical core: the lowest allowed one."""
+    """Return the lowest allowed CPU of each physical core."""
     return [cpu for cpu in sorted(cpus.allowed) if cpu == min(cpus.core(cpu))]
 
 
 def _switch_cpu(cpus: Cpus) -> int:
-    """Return the last core of the NUMA node with the most isolated cores, or the most cores where none is isolated.
-
-    Where there is one core only, that is the last CPU.
-    """
+    """Return the last core of the NUMA node with the most isolated cores (or cores); of one core the last CPU."""
     primaries = _primaries(cpus)
     if len(primaries) == 1:
         return max(cpus.allowed)
@@ -158,10 +150,7 @@ def _switch_cpu(cpus: Cpus) -> int:
 
 
 def _ranked(cpus: Cpus, switch: int) -> list[int]:
-    """Return the other CPUs, best first: whole cores before siblings, near before far, isolated before others.
-
-    The switch's own sibling comes last.
-    """
+    """Return the other CPUs, best first: whole cores before siblings, near before far, isolated first."""
     primaries = frozenset(_primaries(cpus))
 
     def rank(cpu: int) -> tuple[bool, bool, bool, bool, int]:
@@ -177,12 +166,12 @@ def _ranked(cpus: Cpus, switch: int) -> list[int]:
 
 
 def _near_and_whole(cpus: Cpus, cpu: int, switch: int) -> bool:
-    """Return whether a CPU is worth giving to the second end: a core of its own, on the node of the switch."""
+    """Return whether a CPU suits the second end: a whole core on the node of the switch."""
     return cpu in _primaries(cpus) and cpus.node(cpu) == cpus.node(switch)
 
 
 def _all_vnf_cpus(rest: list[int], count: int, hosted: frozenset[int], tester: int, switch: int) -> tuple[int, ...]:
-    """A CPU for each VNF, in their order."""
+    """Return a CPU for each VNF, in their order."""
     own = _vnf_cpus(rest, len(hosted)) or (switch,) * len(hosted)
     left = [cpu for cpu in rest if cpu not in own]
     turns = _vnf_cpus(left, count - len(hosted)) or (tester,) * (count - len(hosted))
@@ -191,7 +180,7 @@ def _all_vnf_cpus(rest: list[int], count: int, hosted: frozenset[int], tester: i
 
 
 def _vnf_cpus(available: list[int], count: int) -> tuple[int, ...]:
-    """A CPU for each VNF; neighbours in the chain share where there are fewer CPUs. Empty if there is none."""
+    """Return a CPU for each VNF; neighbours in the chain share if there are fewer CPUs. Empty if there is none."""
     used = min(count, len(available))
     return tuple(available[k * used // count] for k in range(count)) if used else ()
 

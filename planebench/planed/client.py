@@ -10,10 +10,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from planebench.host.deadlines import stretched
 from planebench.model.errors import PlanebenchError, StartError
+from planebench.planed.document import Json
 
 PROTOCOL_VERSION = 1
 ANSWER_MAX_BYTES = 1 << 26
@@ -42,7 +43,7 @@ class RpcClosedError(PlanebenchError):
 class PlanedClient:
     """One connection to the socket of a planed process. Not thread-safe; a context manager.
 
-    At the other end may be a guest, which can say anything: what is no answer, is too long or never ends is
+    The other end may be a guest, which can send anything: an answer that is invalid, too long or never ends raises
     RpcClosedError.
 
     Connecting retries until ``deadline_s``, because the socket appears only when planed is ready; ``give_up`` is called
@@ -75,12 +76,10 @@ class PlanedClient:
         """Close the connection; planed runs on."""
         self._socket.close()
 
-    def call(
-        self, method: str, params: dict[str, Any] | None = None, *, timeout_s: float | None = None
-    ) -> dict[str, Any]:
-        """One request and its result. Raises RpcError if planed refuses, RpcClosedError if it is gone or silent."""
+    def call(self, method: str, params: Json | None = None, *, timeout_s: float | None = None) -> Json:
+        """Return the result of a method. Raises RpcError if planed refuses, RpcClosedError if it is gone or silent."""
         number = next(self._ids)
-        request: dict[str, Any] = {"jsonrpc": "2.0", "id": number, "method": method}
+        request: Json = {"jsonrpc": "2.0", "id": number, "method": method}
         if params is not None:
             request["params"] = params
         deadline = time.monotonic() + stretched(self.timeout_s if timeout_s is None else timeout_s)
@@ -97,8 +96,8 @@ class PlanedClient:
         result = answer.get("result")
         return result if isinstance(result, dict) else {}
 
-    def _answer_to(self, number: int, deadline: float) -> dict[str, Any]:
-        """The answer with this id; late answers to calls that timed out are skipped."""
+    def _answer_to(self, number: int, deadline: float) -> Json:
+        """Return the answer with this id; late answers to calls that timed out are skipped."""
         while True:
             answer = json.loads(self._line(deadline))  # ValueError, RecursionError: it is no answer
             if isinstance(answer, dict) and answer.get("id") in (number, None):
@@ -124,7 +123,7 @@ class PlanedClient:
         self._received += chunk
 
     def _wait_until(self, deadline: float) -> None:
-        """For the next piece: one who always has something to say, and never the answer, is late, too."""
+        """Wait for the next piece at most until ``deadline``: other answers do not extend it."""
         left_s = deadline - time.monotonic()
         if left_s <= 0:
             raise TimeoutError("timed out")

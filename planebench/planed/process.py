@@ -6,12 +6,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from planebench.host.process import Process, Supervisor
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.planed.client import PlanedClient, RpcClosedError
-from planebench.planed.document import Document
+from planebench.planed.document import Document, Json
 
 DYING_S = 0.2
 """A process closes its socket a moment before it is dead."""
@@ -72,7 +72,7 @@ class PlanedProcess:
         process = supervisor.spawn(name, argv, cpus=cpus, workdir=workdir, netns_pid=netns_pid)
         return cls(process, socket, title)
 
-    def call(self, method: str, params: dict[str, Any] | None = None, timeout_s: float | None = None) -> dict[str, Any]:
+    def call(self, method: str, params: Json | None = None, timeout_s: float | None = None) -> Json:
         """Ask planed. Raise RpcError where it refuses, DiedError with its last log lines where it does not answer."""
         try:
             return self.client.call(method, params, timeout_s=self._timeout_s if timeout_s is None else timeout_s)

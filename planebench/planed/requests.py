@@ -6,15 +6,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from planebench.planed.document import Document, Json
 from planebench.planed.statistics import PortState, Stamps, Statistics
 
-Call = Callable[..., dict[str, Any]]
+Call = Callable[..., Json]
 """Method, parameters if any, and ``timeout_s`` if not the usual -> result. Raises RpcError; DiedError or RpcClosedError
 where nobody answers."""
-Profile = dict[str, Any]
+Profile = Json
 """A traffic profile as planed takes it (docs/design/traffic.md), which planebench.traffic.document writes."""
 
 
@@ -46,7 +46,7 @@ def apply(call: Call, document: Document, timeout_s: float | None = None) -> Non
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Describe what one generator sends.
+    """The load of one generator.
 
     ``rate_pps`` None: as much as it can; with recorded times of a capture (``recorded``) there is no rate.
     ``frame_size_bytes`` None: the profile has sizes of its own.

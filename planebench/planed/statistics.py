@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what planed answers to ``stats.get``, ``ports.get`` and ``stamps.get``, as types
-(docs/design/planed-protocol.md).
+"""Types of the answers to ``stats.get``, ``ports.get`` and ``stamps.get`` (docs/design/planed-protocol.md).
 
-They are the answers as they come: a guest may answer anything, and who asks one takes a KeyError or TypeError for what
-it is. Keys that some tasks or streams have and others do not are NotRequired.
+Answers are not validated: a guest may answer anything, and a caller that asks one must expect KeyError and TypeError.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ class Histogram(TypedDict):
 
 
 class Stream(TypedDict):
-    """Describe what a monitor saw of one stream."""
+    """Counters of one stream at a monitor."""
 
     stream: int
     forwarded_packets: int
@@ -44,7 +42,7 @@ class Stream(TypedDict):
 
 
 class Monitor(TypedDict):
-    """Describe what a monitor received."""
+    """Counters of a monitor."""
 
     received_packets: int
     foreign_packets: int
@@ -55,7 +53,7 @@ class Monitor(TypedDict):
 
 
 class SentProfile(TypedDict, total=False):
-    """Describe what a generator sent of a traffic profile."""
+    """Counters of a traffic profile at a generator."""
 
     sizes: Counts
     flows: int
@@ -63,7 +61,7 @@ class SentProfile(TypedDict, total=False):
 
 
 class Generator(TypedDict):
-    """Describe what a generator sent, and could not send."""
+    """Counters of a generator: what it sent, and could not send."""
 
     intended_packets: int | None
     offered_packets: int
@@ -79,7 +77,7 @@ class Generator(TypedDict):
 
 
 class FibSource(TypedDict):
-    """Describe what the control of a VNF did whose forwarding the switch has."""
+    """Counters of the control of a VNF whose forwarding is offloaded to the switch."""
 
     up: bool
     updates_per_s: float | None
@@ -145,7 +143,7 @@ class Statistics(TypedDict):
 
 
 class Virtio(TypedDict):
-    """Describe what the two ends of a port have negotiated."""
+    """Features and rings that the two ends of a port have negotiated."""
 
     features: list[str]
     ring_sizes: list[int]

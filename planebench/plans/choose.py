@@ -6,7 +6,7 @@ So a part that is for a table of a paper stays that, or goes: ``--scenario p2p``
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from planebench.model.scenario import scenarios_with
 from planebench.model.traffic import PLAIN_NAME
 from planebench.plans.items import each, items
 from planebench.plans.parts import each_part
-from planebench.scenarios import (
+from planebench.scenarios.registry import (
     parse_chain_length,
     parse_direction,
     parse_frame_size,
@@ -25,7 +25,7 @@ from planebench.scenarios import (
     parse_vnf_count,
 )
 from planebench.traffic.registry import parse_all
-from planebench.vnfs import resolve_chain
+from planebench.vnfs.chain import resolve_chain
 
 NAMES = {
     "scenarios": "scenario",
@@ -37,6 +37,14 @@ NAMES = {
     "traffic": "traffic",
 }
 """Field of a plan -> what one value of it is called."""
+
+PARSERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "scenario": ("scenarios", parse_scenario),
+    "direction": ("directions", parse_direction),
+    "frame_size": ("frame_sizes_bytes", parse_frame_size),
+    "vnfs": ("vnf_counts", parse_vnf_count),
+}
+"""Option -> the field of a plan that it chooses from, and the parser of one value."""
 
 CHOICES = ("scenario", "direction", "frame_size", "chain_length", "vnfs", "chain", "traffic")
 """The options that choose."""
@@ -57,18 +65,14 @@ def choose(plan: Plan, options: Mapping[str, Any]) -> Plan:
 
 def _wanted(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """Return the wanted values by field of a plan. Chains by name exclude chains by length, and the reverse."""
-    found: dict[str, tuple[Any, ...]] = {}
-    if options.get("scenario") is not None:
-        found["scenarios"] = each("scenario", options["scenario"], parse_scenario)
-    if options.get("direction") is not None:
-        found["directions"] = each("direction", options["direction"], parse_direction)
-    if options.get("frame_size") is not None:
-        found["frame_sizes_bytes"] = each("frame size", options["frame_size"], parse_frame_size)
-    if options.get("traffic") is not None:
-        found["traffic"] = parse_all(items("traffic", options["traffic"]))
-    if options.get("vnfs") is not None:
-        found["vnf_counts"] = each("number of VNFs", options["vnfs"], parse_vnf_count)
-        found["scenarios"] = found.get("scenarios", scenarios_with("side-by-side", plan.scenarios))
+    given = {option: text for option, text in options.items() if text is not None}
+    found = {
+        field: each(NAMES[field], given[option], parse) for option, (field, parse) in PARSERS.items() if option in given
+    }
+    if "traffic" in given:
+        found["traffic"] = parse_all(items("traffic", given["traffic"]))
+    if "vnfs" in given and "scenario" not in given:
+        found["scenarios"] = scenarios_with("side-by-side", plan.scenarios)
     return found | _wanted_chains(plan, options)
 
 

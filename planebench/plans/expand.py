@@ -16,7 +16,7 @@ from planebench.model.records import Direction, Point, ScenarioName
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.spec import parse_switch
 from planebench.model.traffic import TrafficProfile
-from planebench.scenarios import valid_directions
+from planebench.scenarios.flows import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 from planebench.traffic.check import STANDARD_FRAMES_ONLY, check_methods, check_sizes, check_wire, largest_frame_bytes
 from planebench.vnfs.chain import hosted_chain, parse_chain

@@ -11,7 +11,7 @@ from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.records import Point
 from planebench.plans.expand import points_of
 from planebench.plans.order import Group, Step, interleave
-from planebench.traffic import latency_labels
+from planebench.traffic.rates import latency_labels
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 
 from pydantic import ValidationError
 
-from planebench.model.chain_name import HOSTINGS, OWN, vnf_texts
+from planebench.model.chain_name import WHOLE, vnf_texts
 from planebench.model.choices import unknown
 from planebench.model.closed import adapter
 from planebench.model.errors import UsageError
@@ -27,7 +27,7 @@ from planebench.model.records import WireName
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.traffic import PLAIN_NAME
 from planebench.plans.parts import of_hostings, with_parts
-from planebench.scenarios import (
+from planebench.scenarios.registry import (
     parse_chain_length,
     parse_direction,
     parse_frame_size,
@@ -37,7 +37,7 @@ from planebench.scenarios import (
 from planebench.search import METHODS
 from planebench.traffic.rates import parse_rate
 from planebench.traffic.registry import parse_all
-from planebench.vnfs import resolve_chain
+from planebench.vnfs.chain import resolve_chain
 
 T = TypeVar("T")
 Document = dict[str, Any]
@@ -196,7 +196,7 @@ def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:
 
 
 parse_wire: Callable[[Any], WireName] = _named("wire", get_args(WireName))
-parse_hosting: Callable[[Any], Hosting] = _named("hosting", [name for name in HOSTINGS if name not in OWN])
+parse_hosting: Callable[[Any], Hosting] = _named("hosting", WHOLE)
 check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
 _parse_search: Callable[[Any], str] = _named("search", METHODS)
 
@@ -279,7 +279,7 @@ def _limits(location: tuple[int | str, ...]) -> str:
     hint: Any = Plan
     for key in location:
         if isinstance(key, str):
-            kind = next((it for it in (hint, *get_args(hint)) if hasattr(it, "__dataclass_fields__")), None)
+            kind = next((part for part in (hint, *get_args(hint)) if hasattr(part, "__dataclass_fields__")), None)
             hint = get_type_hints(kind, include_extras=True).get(key) if kind else None
     found: dict[str, Any] = {}
     _collect(hint, found)

@@ -10,7 +10,7 @@ from planebench.model.anatomy import PartKind
 from planebench.model.records import VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
 from planebench.model.words import NOTHING, count, load_words, percent, point_words, printable, us
-from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, cell_key, full_cell_title
+from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, cell_figure
 from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, point_columns
 from planebench.stats.counting import latency_counts
 from planebench.stats.ranking import same_cell
@@ -150,6 +150,4 @@ def anatomy_figures(results: Sequence[Result]) -> Iterator[Figure]:
     for cell, members in same_cell(results).items():
         rows = anatomy_rows(members)
         if rows:
-            yield Figure(
-                cell_key("anatomy", cell), "anatomy", cell.scenario, full_cell_title(cell), partial(anatomy_bars, rows)
-            )
+            yield cell_figure("anatomy", cell, partial(anatomy_bars, rows))

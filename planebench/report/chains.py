@@ -15,7 +15,7 @@ from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, pr
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, frames_key
 from planebench.report.page.table import PageColumn, PageTable, numbers, page_table
 from planebench.report.terminal.glyphs import Glyphs
-from planebench.report.terminal.grid import bare_table
+from planebench.report.terminal.grid import small_table
 from planebench.stats.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
 from planebench.stats.effect import Effect
 
@@ -174,34 +174,13 @@ def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[Rendera
     latency = page_table(LATENCY_TITLE, latency_columns(" µs"), chains.latency, latency_claim(chains))
     throughput = page_table(THROUGHPUT_TITLE, THROUGHPUT_COLUMNS, chains.throughput, throughput_claim(chains))
     for table in (latency, throughput):
-        yield from _block(table, glyphs, width)
+        if table.rows and (drawn := small_table(table, glyphs, width, MAX_ROWS)):
+            yield Text(glyphs.text(table.caption), style="dim")
+            yield drawn
+        elif table.rows:
+            yield Text(glyphs.text(f"{table.caption}: {len(table.rows)} rows; see the report"))
         if table.note:
             yield Text(glyphs.text(table.note))
-
-
-def _block(table: PageTable, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
-    if not table.rows:
-        return
-    titles = [column.title for column in table.columns]
-    lines = [[_plain(cell, glyphs) for cell in row.cells] for row in table.rows]
-    needed = sum(max(map(len, column)) + 3 for column in zip(titles, *lines, strict=True))
-    if len(lines) > MAX_ROWS or needed > width:
-        yield Text(glyphs.text(f"{table.caption}: {len(lines)} rows; see the report"))
-        return
-    yield Text(glyphs.text(table.caption), style="dim")
-    drawn = bare_table(glyphs)
-    for column in table.columns:
-        left = column.kind in ("plain", "switch")
-        drawn.add_column(glyphs.text(column.title), no_wrap=True, justify="left" if left else "right")
-    for line in lines:
-        drawn.add_row(*map(Text, line))
-    yield drawn
-
-
-def _plain(cell: str, glyphs: Glyphs) -> str:
-    for direction, arrow in ARROWS.items():
-        cell = cell.replace(arrow, glyphs.arrow(direction))
-    return glyphs.text(cell)
 
 
 def chain_figures(found: Sequence[ChainLatency]) -> Iterator[Figure]:

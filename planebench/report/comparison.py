@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Comparisons of two switches in words: rows of page and terminal, and the view from one of the two."""
+"""Comparisons of two switches as tables of page and terminal, and in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from operator import attrgetter
 
 from planebench.model.records import Point
@@ -15,42 +15,28 @@ from planebench.stats.compare import undecided
 from planebench.stats.derived import Derived
 from planebench.stats.ranking import cell_id
 
+MAX_ROWS = 400
+"""Rows per table of the page; the JSON export has all."""
+
 _LESS_IS_BETTER = ("cycles_per_packet", "latency_p50", "latency_p99")
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonRow:
-    """One comparison in words: ``ratio`` is b / a."""
-
-    point: str
-    metric: str
-    a: str
-    b: str
-    ratio: str
-    interval: str
-    told: str
-    note: str
-    distinguishable: bool
+def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
+    """Return the table of the ranking metrics (throughput or cycles per packet, NDR, PDR), and that of the others."""
+    point, note = PageColumn("test point", _named_points(derived)), PageColumn("note", attrgetter("note"), "text")
+    columns = (point, _METRIC, *_SIDES, replace(_RATIO, title="b / a", kind="strong"), _INTERVAL, _RESULT, note)
+    first, rest = _deciding(derived)
+    return _table("Ranking metrics", columns, first, MAX_ROWS), _table("Other metrics", columns, rest, MAX_ROWS)
 
 
-def comparison_rows(derived: Derived, comparisons: Iterable[Comparison]) -> list[ComparisonRow]:
-    """The rows of some comparisons, in their order."""
-    names = {cell_id(r.point): point_words(r.point) for r in derived.results}
-    return [_row(c, names.get(c.point, c.point)) for c in comparisons]
+def brief_comparison_table(derived: Derived) -> PageTable:
+    """Return the comparisons by the ranking metrics as a table for the terminal, with both names in one column."""
+    pair = PageColumn("b / a", lambda it: f"{it.b} / {it.a}")
+    columns = (PageColumn("test point", _named_points(derived)), _METRIC, pair, _RATIO, _INTERVAL, _RESULT)
+    return _table("Pairwise comparison", columns, _deciding(derived)[0])
 
 
-def deciding(derived: Derived) -> tuple[list[Comparison], list[Comparison]]:
-    """Comparisons of what a cell is ranked by, NDR and PDR; and all others."""
-    by_cycles = {cell_id(r.point) for r in derived.rankings if r.by == "cycles"}
-    first: list[Comparison] = []
-    rest: list[Comparison] = []
-    for comparison in derived.comparisons:
-        ranked_by = "cycles_per_packet" if comparison.point in by_cycles else "throughput"
-        (first if comparison.metric in (ranked_by, "ndr", "pdr") else rest).append(comparison)
-    return first, rest
-
-
-def told_words(comparison: Comparison) -> str:
+def result_words(comparison: Comparison) -> str:
     """Return which switch is better; else that no significant difference was found, or that none was tested."""
     if not comparison.distinguishable:
         return undecided(comparison)
@@ -58,27 +44,8 @@ def told_words(comparison: Comparison) -> str:
     return f"{comparison.b if b_is_better else comparison.a} better"
 
 
-def counted(comparisons: Sequence[Comparison]) -> str:
-    """``3 of 7 distinguishable``."""
-    return f"{sum(c.distinguishable for c in comparisons)} of {len(comparisons)} pairs differ significantly"
-
-
-def _row(comparison: Comparison, point: str) -> ComparisonRow:
-    at = f" at {load_words(comparison.load)}" if comparison.load else ""
-    return ComparisonRow(
-        point=point,
-        metric=METRICS[comparison.metric] + at,
-        a=comparison.a,
-        b=comparison.b,
-        ratio=f"{comparison.ratio:#.3g}",
-        interval=_interval(comparison),
-        told=told_words(comparison),
-        note=comparison.note,
-        distinguishable=comparison.distinguishable,
-    )
-
-
-def _interval(comparison: Comparison) -> str:
+def interval_words(comparison: Comparison) -> str:
+    """Return the confidence interval: ``0.97 to 1.02``; a dash without one."""
     if comparison.low is None and comparison.high is None:
         return NOTHING
     if comparison.low is None:
@@ -88,77 +55,60 @@ def _interval(comparison: Comparison) -> str:
     return f"{comparison.low:#.3g} to {comparison.high:#.3g}"
 
 
-MAX_ROWS = 400
-"""Of each table; the JSON export has them all."""
-
-_COLUMNS = (
-    PageColumn("test point", attrgetter("point")),
-    PageColumn("metric", attrgetter("metric")),
-    PageColumn("a", attrgetter("a"), "switch"),
-    PageColumn("b", attrgetter("b"), "switch"),
-    PageColumn("b / a", attrgetter("ratio"), "strong"),
-    PageColumn("95 % CI", attrgetter("interval"), "number"),
-    PageColumn("result", attrgetter("told")),
-    PageColumn("note", attrgetter("note"), "text"),
-)
-
-
-def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
-    """Comparisons of what decides (throughput or cycles a packet, NDR, PDR); and all others."""
-    first, rest = deciding(derived)
-    return _table(derived, "Ranking metrics", first), _table(derived, "Other metrics", rest)
-
-
-def _table(derived: Derived, caption: str, comparisons: Sequence[Comparison]) -> PageTable:
-    return page_table(
-        f"{caption}: {counted(comparisons)}",
-        _COLUMNS,
-        comparison_rows(derived, comparisons),
-        out=lambda it: not it.distinguishable,
-        max_rows=MAX_ROWS,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Versus:
-    """``ratio`` = one / other with its interval of 95 %; a side of it is None where it is open, both with too few."""
-
-    ratio: float
-    low: float | None
-    high: float | None
-    distinguishable: bool
-    note: str
-
-    @property
-    def words(self) -> str:
-        """Ratio, sign of multiplication, interval; ``unbounded`` for a side without a limit."""
-        if self.low is None and self.high is None:
-            return f"{self.ratio:.2f} × (no confidence interval)"
-        low, high = ("unbounded" if side is None else f"{side:.2f}" for side in (self.low, self.high))
-        return f"{self.ratio:.2f} × [{low}, {high}]"
+def ratio_words(comparison: Comparison) -> str:
+    """Return the ratio and its confidence interval in brackets."""
+    if comparison.low is None and comparison.high is None:
+        return f"{comparison.ratio:.2f} × (no confidence interval)"
+    low, high = ("unbounded" if end is None else f"{end:.2f}" for end in (comparison.low, comparison.high))
+    return f"{comparison.ratio:.2f} × [{low}, {high}]"
 
 
 def versus(
     comparisons: Sequence[Comparison], cell: Point, metric: Metric, one: str, other: str, load: str = ""
-) -> Versus | None:
-    """``one`` against ``other`` at a cell (a point, whatever its switch); None where they were not compared."""
+) -> Comparison | None:
+    """Return the comparison with the ratio ``one`` / ``other`` at a test point, whatever the order it was made in.
+
+    The switch of ``cell`` is ignored. None if they were not compared, or if the ratio is not defined.
+    """
     at = cell_id(cell)
     for c in comparisons:
         if c.point == at and (c.metric, c.load) == (metric, load) and {c.a, c.b} == {one, other}:
-            return _seen(c) if c.b == one else _turned(c)
+            return c if c.b == one else _reversed(c)
     return None
 
 
-def _seen(c: Comparison) -> Versus:
-    return Versus(c.ratio, c.low, c.high, c.distinguishable, c.note)
+def _reversed(c: Comparison) -> Comparison | None:
+    low, high = (1 / end if end else None for end in (c.high, c.low))
+    return replace(c, a=c.b, b=c.a, ratio=1 / c.ratio, low=low, high=high) if c.ratio else None
 
 
-def _turned(c: Comparison) -> Versus | None:
-    """a / b of a comparison that says b / a; None where b / a is 0."""
-    if not c.ratio:
-        return None
-    return Versus(1 / c.ratio, _inverse(c.high), _inverse(c.low), c.distinguishable, c.note)
+def _named_points(derived: Derived) -> Callable[[Comparison], str]:
+    """Return the function that names the test point of a comparison."""
+    names = {cell_id(r.point): point_words(r.point) for r in derived.results}
+    return lambda it: names.get(it.point, it.point)
 
 
-def _inverse(side: float | None) -> float | None:
-    return 1 / side if side else None
+_METRIC = PageColumn("metric", lambda it: METRICS[it.metric] + (f" at {load_words(it.load)}" if it.load else ""))
+_SIDES = (PageColumn("a", attrgetter("a"), "switch"), PageColumn("b", attrgetter("b"), "switch"))
+_RATIO = PageColumn("", lambda it: f"{it.ratio:#.3g}", "number")
+_INTERVAL = PageColumn("95 % CI", interval_words, "number")
+_RESULT = PageColumn("result", result_words)
+
+
+def _table(
+    title: str, columns: Sequence[PageColumn], comparisons: Sequence[Comparison], max_rows: int | None = None
+) -> PageTable:
+    significant = sum(it.distinguishable for it in comparisons)
+    caption = f"{title}: {significant} of {len(comparisons)} pairs differ significantly"
+    return page_table(caption, columns, comparisons, out=lambda it: not it.distinguishable, max_rows=max_rows)
+
+
+def _deciding(derived: Derived) -> tuple[list[Comparison], list[Comparison]]:
+    """Return the comparisons by NDR, PDR and the metric that their test point is ranked by; and all others."""
+    by_cycles = {cell_id(r.point) for r in derived.rankings if r.by == "cycles"}
+    first: list[Comparison] = []
+    rest: list[Comparison] = []
+    for comparison in derived.comparisons:
+        ranked_by = "cycles_per_packet" if comparison.point in by_cycles else "throughput"
+        (first if comparison.metric in (ranked_by, "ndr", "pdr") else rest).append(comparison)
+    return first, rest

@@ -148,7 +148,7 @@ FIGURES: tuple[FigureKind, ...] = (
         "Latency distribution",
         "Latency percentiles of all received probes. Lower and flatter is better. Switches without an "
         "accepted trial are not drawn.",
-        lambda s: percentile_figures(s.derived.run, s.results, s.colors),
+        lambda s: percentile_figures(s.derived, s.results, s.colors),
         last=5,
     ),
     FigureKind(

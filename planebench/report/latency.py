@@ -12,7 +12,6 @@ from planebench.metrics.results import JITTERS
 from planebench.model.header import Calibration
 from planebench.model.records import Point, Trial
 from planebench.model.results import JitterSummary, LatencySummary, LoadFinding, Result
-from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.words import ARROWS, frame_size, frames, load_words, mpps, printable, result_words, us
 from planebench.report.charts.figure import (
@@ -22,20 +21,18 @@ from planebench.report.charts.figure import (
     Colors,
     Figure,
     FigureId,
-    cell_key,
+    cell_figure,
     chain_title,
-    full_cell_title,
     safe,
 )
 from planebench.report.throughput import throughput_row
 from planebench.search.of_header import Settings
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.choose import of_other_band
-from planebench.stats.counting import counts, latency_counts
+from planebench.stats.counting import counts, latency_compares, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import exceedance, merge, summarise
 from planebench.stats.ranking import same_cell
-from planebench.stats.results import latency_groups, run_band
 
 SMALLEST_SHARE = 1e-5
 """Where percentile curves end: p99.999."""
@@ -64,17 +61,16 @@ def latency_rows(results: Sequence[Result], floor_us: float | None = None) -> li
     return [{**latency_row(r, s), "floor": floor_us} for r in results for s in r.latency if s.samples]
 
 
-def percentile_rows(run: Run, results: Sequence[Result], load: str) -> list[ChartRow]:
-    """Percentile curves of the valid trials of one cell and load: ``above`` is the share of probes that took longer."""
-    band = run_band(run.trials, run.header.settings.get("band"))
-    by_point = run.by_point()
+def percentile_rows(derived: Derived, results: Sequence[Result], load: str) -> list[ChartRow]:
+    """Return the percentile curves at a load, valid trials merged; ``above`` is the share of slower probes."""
     rows: list[ChartRow] = []
-    for result in results:
-        if any(s.load == load and latency_counts(s) for s in result.latency):
-            choice = latency_groups(by_point[result.point], result.band or band)[load]
-            rows += _curve(
-                printable(result.point.switch), [t.latency.histogram for t in choice.trials if t.latency is not None]
-            )
+    for result, summary in ((r, s) for r in results for s in r.latency if s.load == load and latency_counts(s)):
+        curve = exceedance(merge(derived.histograms(result, summary)))
+        rows += [
+            {"switch": printable(result.point.switch), "us": max(value, SMALLEST_US), "above": above}
+            for value, above in curve
+            if above >= SMALLEST_SHARE
+        ]
     return rows
 
 
@@ -84,7 +80,7 @@ def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySu
     for result in results:
         for latency in result.latency:
             share = _share(latency.load)
-            if share is not None and _comparable(latency) and counts(result) and not of_other_band(result.verdict):
+            if share is not None and latency_compares(latency) and counts(result) and not of_other_band(result.verdict):
                 shares.setdefault(share, []).append((result, latency))
     return next((shares[share] for share in sorted(shares, reverse=True) if len(shares[share]) > 1), [])
 
@@ -109,17 +105,8 @@ def deviation_row(result: Result, latency: LatencySummary) -> ChartRow:
     return {"switch": switch, "x": mean, "x_low": mean, "x_high": mean, **_y(sd, sd, sd), "tip": tip}
 
 
-def _comparable(latency: LatencySummary) -> bool:
-    return latency_counts(latency) and latency.samples > 0 and not of_other_band(latency.verdict)
-
-
 def _y(value: float, low: float, high: float) -> ChartRow:
     return {"y": max(value, SMALLEST_US), "y_low": max(low, SMALLEST_US), "y_high": max(high, SMALLEST_US)}
-
-
-def _curve(switch: str, histograms: Sequence[str]) -> list[ChartRow]:
-    points = [(value, above) for value, above in exceedance(merge(histograms)) if above >= SMALLEST_SHARE]
-    return [{"switch": switch, "us": max(value, SMALLEST_US), "above": above} for value, above in points]
 
 
 def _share(load: str) -> float | None:
@@ -145,11 +132,8 @@ def latency_spreads(derived: Derived) -> Spreads:
     """Return the spread of every accepted latency that has several trials."""
     found = {}
     for result in derived.results:
-        loads = {s.load for s in result.latency if latency_counts(s)}
-        groups = latency_groups(derived.trials.get(result.point, []), result.band or derived.band) if loads else {}
-        for load in loads:
-            spread = _spread(groups[load].trials)
-            if spread is not None:
+        for load in (s.load for s in result.latency if latency_counts(s)):
+            if spread := _spread(derived.latency_trials(result)[load].trials):
                 found[result.point, load] = spread
     return found
 
@@ -201,11 +185,11 @@ MIN_SIZES = 3
 """Frame sizes for a curve; two are read as well from the table."""
 
 Look = Callable[[Result, LatencySummary], tuple[float, tuple[float, float] | None] | None]
-"""The value of a latency, in us, and between what its trials lie; None where it has no such value."""
+"""Returns the value of a latency in us with its lowest and highest trial, if there are several; or None."""
 
 
 def mean_of(spreads: Spreads) -> Look:
-    """The mean latency, with the lowest and highest of the trials where there are several."""
+    """Return the look at the mean latency."""
 
     def look(result: Result, summary: LatencySummary) -> tuple[float, tuple[float, float] | None]:
         spread = spreads.get((result.point, summary.load))
@@ -215,7 +199,7 @@ def mean_of(spreads: Spreads) -> Look:
 
 
 def jitter_of(field: str) -> Look:
-    """The mean jitter by one of the definitions."""
+    """Return the look at the mean jitter by the definition ``field`` of JITTERS."""
 
     def look(_: Result, summary: LatencySummary) -> tuple[float, None] | None:
         jitter: JitterSummary | None = getattr(summary, field)
@@ -224,35 +208,28 @@ def jitter_of(field: str) -> Look:
     return look
 
 
-def over_load(results: Sequence[Result], look: Look) -> list[ChartRow]:
-    """Over intended Mpps, of the switches with at least MIN_LOADS loads that count."""
-    rows: list[ChartRow] = []
+def curve_rows(
+    results: Iterable[Result],
+    x: Callable[[Result, LatencySummary], float],
+    look: Look,
+    least: int,
+    load: str | None = None,
+) -> list[ChartRow]:
+    """Return a curve over ``x`` per switch; a switch with fewer than ``least`` points is left out.
+
+    ``load`` is the only load that is shown; None shows all.
+    """
+    curves: dict[str, list[ChartRow]] = {}
     for result in results:
-        found = [row for s in _counting(result) if (row := _row(result, s, s.intended_pps / 1e6, look))]
-        rows += found if len(found) >= MIN_LOADS else []
-    return rows
+        for summary in result.latency:
+            found = look(result, summary) if latency_compares(summary) and load in (None, summary.load) else None
+            if found is not None:
+                row = _row(result, summary, x(result, summary), *found)
+                curves.setdefault(result.point.switch, []).append(row)
+    return [row for rows in curves.values() if len(rows) >= least for row in rows]
 
 
-def over_sizes(results: Sequence[Result], load: str, look: Look) -> list[ChartRow]:
-    """Over frame size at one load, of the switches with at least MIN_SIZES sizes; ``results`` differ in size only."""
-    by_switch: dict[str, list[ChartRow]] = {}
-    for result in results:
-        for summary in _counting(result):
-            row = _row(result, summary, result.point.frame_size_bytes, look) if summary.load == load else None
-            if row:
-                by_switch.setdefault(result.point.switch, []).append(row)
-    return [row for rows in by_switch.values() if len(rows) >= MIN_SIZES for row in rows]
-
-
-def _counting(result: Result) -> Iterator[LatencySummary]:
-    return (s for s in result.latency if latency_counts(s) and s.samples and not of_other_band(s.verdict))
-
-
-def _row(result: Result, summary: LatencySummary, x: float, look: Look) -> ChartRow | None:
-    found = look(result, summary)
-    if found is None:
-        return None
-    value, ends = found
+def _row(result: Result, summary: LatencySummary, x: float, value: float, ends: tuple[float, float] | None) -> ChartRow:
     low, high = ends or (value, value)
     switch = printable(result.point.switch)
     return {
@@ -266,12 +243,12 @@ def _row(result: Result, summary: LatencySummary, x: float, look: Look) -> Chart
     }
 
 
-_MEAN, _SD = "mean latency, µs (log scale)", "standard deviation, µs (log scale)"
+MEAN, _SD = "mean latency, µs (log scale)", "standard deviation, µs (log scale)"
 
-_DRAWN = [(name, field) for field, name in JITTERS.items() if field != "pdv"]
+DRAWN = [(name, field) for field, name in JITTERS.items() if field != "pdv"]
 """The definitions of jitter that are drawn; PDV is the latency moved down, and in the table."""
 
-_JITTER = "mean jitter, µs (log scale)"
+JITTER = "mean jitter, µs (log scale)"
 
 
 def tradeoff_figures(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
@@ -281,8 +258,8 @@ def tradeoff_figures(results: Sequence[Result], colors: Colors, spreads: Spreads
     for cell, title, found in _scattered(results):
         ends = [spreads.get((r.point, s.load)) for r, s in found]
         rows = [tradeoff_row(r, s, e.mean if e else None) for (r, s), e in zip(found, ends, strict=True)]
-        chart = partial(scatter, rows, colors, "throughput, Mpps", _MEAN, log_x=False)
-        yield Figure(cell_key("tradeoff", cell), "tradeoff", cell.scenario, title, chart)
+        chart = partial(scatter, rows, colors, "throughput, Mpps", MEAN, log_x=False)
+        yield cell_figure("tradeoff", cell, chart, title=title)
 
 
 def deviation_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
@@ -290,39 +267,38 @@ def deviation_figures(results: Sequence[Result], colors: Colors) -> Iterator[Fig
     from planebench.report.charts.curves import scatter
 
     for cell, title, found in _scattered(results):
-        chart = partial(scatter, [deviation_row(r, s) for r, s in found], colors, _MEAN, _SD, log_x=True)
-        yield Figure(cell_key("deviation", cell), "deviation", cell.scenario, title, chart)
+        chart = partial(scatter, [deviation_row(r, s) for r, s in found], colors, MEAN, _SD, log_x=True)
+        yield cell_figure("deviation", cell, chart, title=title)
 
 
 def _scattered(results: Sequence[Result]) -> Iterator[tuple[Point, str, list[tuple[Result, LatencySummary]]]]:
-    """Yield the cells that a scatter plot can show, each with its title and its latencies."""
+    """Yield the test points that a scatter plot can show, each with the end of its title and its latencies."""
     for cell, members in same_cell(results).items():
         if found := scatter_latencies(members):
-            yield cell, f"{full_cell_title(cell)}, at {load_words(found[0][1].load)}", found
+            yield cell, f", at {load_words(found[0][1].load)}", found
 
 
 def jitter_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield jitter over load, where enough loads were measured."""
     from planebench.report.charts.curves import curves_over_load
 
-    for name, field in _DRAWN:
+    for name, field in DRAWN:
         for cell, members in same_cell(results).items():
-            rows = over_load(members, jitter_of(field))
+            rows = curve_rows(members, lambda _, s: s.intended_pps / 1e6, jitter_of(field), MIN_LOADS)
             if rows:
-                key = f"{cell_key('jitter', cell)}-{field}"
-                chart = partial(curves_over_load, rows, colors, _JITTER)
-                yield Figure(key, "jitter", cell.scenario, f"{full_cell_title(cell)}, {name}", chart)
+                chart = partial(curves_over_load, rows, colors, JITTER)
+                yield cell_figure("jitter", cell, chart, key=f"-{field}", title=f", {name}")
 
 
 def size_figures(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
     """Yield mean latency over frame size, where enough sizes were measured."""
-    yield from _sizes("sizes", results, colors, mean_of(spreads), _MEAN, "")
+    yield from _sizes("sizes", results, colors, mean_of(spreads), MEAN, "")
 
 
 def jitter_size_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield jitter over frame size, where enough sizes were measured."""
-    for name, field in _DRAWN:
-        yield from _sizes("jitter-sizes", results, colors, jitter_of(field), _JITTER, name)
+    for name, field in DRAWN:
+        yield from _sizes("jitter-sizes", results, colors, jitter_of(field), JITTER, name)
 
 
 def _sizes(
@@ -333,7 +309,7 @@ def _sizes(
     for cell, members in same_cell((r for r in results if not r.point.traffic), frame_size_bytes=64).items():
         loads = list(dict.fromkeys(s.load for r in members for s in r.latency))
         for load in dict.fromkeys([*loads[:1], *loads[-1:]]):  # the lowest and the highest: more says little more
-            rows = over_sizes(members, load, look)
+            rows = curve_rows(members, lambda r, _: r.point.frame_size_bytes, look, MIN_SIZES, load)
             if rows:
                 key = "-".join(filter(None, (kind, cell.scenario_slug, cell.direction, safe(load), safe(name))))
                 way = f"{chain_title(cell)}{ARROWS[cell.direction]} {cell.direction}"
@@ -350,7 +326,7 @@ def latency_figures(results: Sequence[Result], colors: Colors, calibration: Cali
     for cell, rows in cells.items():
         if rows:
             chart = partial(latency_ranges, rows, colors, domain)
-            yield Figure(cell_key("latency", cell), "latency", cell.scenario, full_cell_title(cell), chart)
+            yield cell_figure("latency", cell, chart)
 
 
 def load_figures(
@@ -363,7 +339,7 @@ def load_figures(
         rows = load_rows(members, spreads)
         if rows:
             chart = partial(latency_load, rows, colors, _floor_us(calibration, cell))
-            yield Figure(cell_key("load", cell), "load", cell.scenario, full_cell_title(cell), chart)
+            yield cell_figure("load", cell, chart)
 
 
 def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
@@ -371,24 +347,18 @@ def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
     return floor.p50_ns / 1e3 if floor else None
 
 
-def percentile_figures(run: Run, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+def percentile_figures(derived: Derived, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield the latency distribution, one figure per cell and load."""
     from planebench.report.charts.curves import percentile_curves
 
     for cell, members in same_cell(results).items():
-        curves = {load: percentile_rows(run, members, load) for load in _loads(members)}
+        loads = dict.fromkeys(s.load for r in members for s in r.latency)
+        curves = {load: percentile_rows(derived, members, load) for load in loads}
         values = [row["us"] for rows in curves.values() for row in rows]
         for load, rows in curves.items():
             if rows:
                 chart = partial(percentile_curves, rows, colors, (min(values), max(values) * 1.1))
-                title = f"{full_cell_title(cell)}, {load_words(load)}"
-                yield Figure(
-                    f"{cell_key('percentiles', cell)}-{safe(load)}", "percentiles", cell.scenario, title, chart
-                )
-
-
-def _loads(results: Sequence[Result]) -> list[str]:
-    return list(dict.fromkeys(s.load for r in results for s in r.latency))
+                yield cell_figure("percentiles", cell, chart, key=f"-{safe(load)}", title=f", {load_words(load)}")
 
 
 def _latency_domain(rows: Sequence[ChartRow]) -> tuple[float, float]:

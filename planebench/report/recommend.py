@@ -32,10 +32,9 @@ from planebench.model.words import (
     throughput,
     us,
 )
-from planebench.report.comparison import Versus, versus
+from planebench.report.comparison import ratio_words, versus
 from planebench.report.conditions import cores_words, switch_cores
-from planebench.stats.choose import of_other_band
-from planebench.stats.counting import latency_counts
+from planebench.stats.counting import latency_compares
 from planebench.stats.derived import Derived
 from planebench.stats.effect import MIN_TRIALS
 from planebench.stats.ranking import Ranking, level_with_first, rank, same_cell, too_few_tell, untested
@@ -136,19 +135,11 @@ def _verdict(ranking: Ranking, comparisons: Sequence[Comparison]) -> tuple[Stren
         return "alone", printable(first), f"is the only switch with an accepted result ({_figure(ranking.first)})."
     level = level_with_first(ranking, comparisons)
     if level:
-        few = too_few_tell(ranking, comparisons)
-        return (
-            "open",
-            _why_open(ranking, level, few),
-            _level_words(ranking, level, comparisons),
-        )
+        why = "Tester-limited:" if _limited(ranking, level) else "No significant difference:"
+        if too_few_tell(ranking, comparisons):
+            why = "Insufficient data:"
+        return "open", why, _level_words(ranking, level, comparisons)
     return "clear", printable(first), _lead_words(ranking, comparisons)
-
-
-def _why_open(ranking: Ranking, level: Sequence[str], few: bool) -> str:
-    if few:
-        return "Insufficient data:"
-    return "Tester-limited:" if _limited(ranking, level) else "No significant difference:"
 
 
 def _limited(ranking: Ranking, level: Sequence[str]) -> list[str]:
@@ -172,17 +163,17 @@ def _level_words(ranking: Ranking, level: Sequence[str], comparisons: Sequence[C
         f"not ranked, no cycle counter: {_names(ranking.unordered)}" if ranking.unordered else "",
     ]
     cannot = "; ".join(filter(None, parts))
-    found = versus(comparisons, ranking.point, _metric(ranking), first.point.switch, level[0])
-    ratio = f"; {name} / {printable(level[0])}: {found.words}" if found else ""
+    found = versus(comparisons, ranking.point, ranking.metric, first.point.switch, level[0])
+    ratio = f"; {name} / {printable(level[0])}: {ratio_words(found)}" if found else ""
     why = f"; {found.note}" if found and found.note else ""
     behind = len(ranking.results) - 1 - len(level)
     ahead = f" It ranks above the {behind} other switch{'es' * (behind > 1)}." if behind else ""
     return f"{cannot}: {figures}{ratio}{why}.{ahead}"
 
 
-def _names(labels: Sequence[str]) -> str:
-    """Some of the labels, and how many more there are."""
-    shown, more = [printable(label) for label in labels[:MAX_LEVEL]], len(labels) - MAX_LEVEL
+def _names(labels: Sequence[str], most: int = MAX_LEVEL) -> str:
+    """Return the first ``most`` labels, and how many more there are."""
+    shown, more = [printable(label) for label in labels[:most]], len(labels) - most
     return listed([*shown, f"{more} more"] if more > 0 else shown)
 
 
@@ -191,22 +182,18 @@ def _lead_words(ranking: Ranking, comparisons: Sequence[Comparison]) -> str:
     name, other = first.point.switch, printable(second.point.switch)
     if ranking.by == "cycles":
         found = versus(comparisons, ranking.point, "cycles_per_packet", second.point.switch, name)
-        more = f"{other} needs {found.words} as many" if found else f"fewer than {other}"
+        unranked = f" Not ranked, no cycle counter: {_names(ranking.unordered)}." if ranking.unordered else ""
+        more = f"{other} needs {ratio_words(found)} as many" if found else f"fewer than {other}"
         return (
             f"needs the fewest CPU cycles per packet ({cycles(first.switch_cycles_per_packet)}); {more}. "
             "Throughput is tester-limited here, so the ranking uses cycles per packet as the switch reports them."
-            f"{_without_cycles(ranking)}"
+            f"{unranked}"
         )
     found = versus(comparisons, ranking.point, "throughput", name, second.point.switch)
     if found is None:
         return f"forwards {_figure(first)}, {other} {_figure(second)}."
     least = "at least " if first.verdict.kind is VerdictKind.TESTER_LIMITED else ""
-    return f"forwards {least}{found.words} the throughput of {other} ({_figure(first)} and {_figure(second)})."
-
-
-def _without_cycles(ranking: Ranking) -> str:
-    """Return which switches such a ranking leaves out, because they do not report cycles."""
-    return f" Not ranked, no cycle counter: {_names(ranking.unordered)}." if ranking.unordered else ""
+    return f"forwards {least}{ratio_words(found)} the throughput of {other} ({_figure(first)} and {_figure(second)})."
 
 
 def _cost(ranking: Ranking, strength: Strength, run: Run) -> Iterator[str]:
@@ -262,10 +249,6 @@ def _why_missing(result: Result) -> str:
     return f"measured with {result.band or 'unknown'} cores (core-to-core latency); not comparable"
 
 
-def _metric(ranking: Ranking) -> Literal["throughput", "cycles_per_packet"]:
-    return "throughput" if ranking.by == "throughput" else "cycles_per_packet"
-
-
 def _by(result: Result, ranking: Ranking) -> str:
     """The figure that the ranking is by."""
     if ranking.by == "throughput":
@@ -309,17 +292,16 @@ def latency_advice(members: Sequence[Result], comparisons: Sequence[Comparison],
 
 
 def _some(loads: Sequence[str]) -> str:
-    """The lowest and the highest of some loads with their words, and how many lie between."""
+    """Return the first and the last of some loads in words, and the number of those in between."""
     between = len(loads) - 2
-    middle = [f"{between} intermediate load{'s' * (between > 1)} not shown"] if between > 0 else []
-    return "; at ".join([*loads[:1], *middle, *loads[1:][-1:]])
+    middle = [f"at {between} load{'s' * (between > 1)} in between"] if between > 0 else []
+    return listed([loads[0], *(f"at {load}" for load in loads[1:][-1:]), *middle])
 
 
 def _ordered(members: Sequence[Result], load: str) -> list[Found]:
-    """Latencies that count at a load, lowest p50 first."""
-    found = [(r.point.switch, s) for r in members for s in r.latency if s.load == load and latency_counts(s)]
-    found = [(switch, s) for switch, s in found if not of_other_band(s.verdict)]
-    return sorted(((switch, s) for switch, s in found if s.samples), key=lambda pair: pair[1].p50)
+    """Return the accepted latencies at a load, lowest p50 first."""
+    found = [(r.point.switch, s) for r in members for s in r.latency if s.load == load and latency_compares(s)]
+    return sorted(found, key=lambda pair: pair[1].p50)
 
 
 def _lead(cell: Point, load: str, found: Sequence[Found], comparisons: Sequence[Comparison]) -> str:
@@ -329,8 +311,9 @@ def _lead(cell: Point, load: str, found: Sequence[Found], comparisons: Sequence[
     if not pairs or any(pair is None or not pair.distinguishable or pair.ratio >= 1 for pair in pairs):
         return ""
     assert pairs[0] is not None
-    ratio = f"{pairs[0].words} that of {printable(second[0])}"
-    return f"{load_words(load)} (p50 {us(first[1].p50)} µs, {ratio}{_loads(pairs[0])})"
+    ratio = f"{ratio_words(pairs[0])} that of {printable(second[0])}"
+    note = f"; {pairs[0].note}" if pairs[0].note else ""
+    return f"{load_words(load)} (p50 {us(first[1].p50)} µs, {ratio}{note})"
 
 
 def _open(cell: Point, load: str, found: Sequence[Found], comparisons: Sequence[Comparison]) -> str:
@@ -341,11 +324,7 @@ def _open(cell: Point, load: str, found: Sequence[Found], comparisons: Sequence[
     return f"{load_words(load)} (p50: {figures} µs{why})"
 
 
-def _loads(pair: Versus) -> str:
-    return f"; {pair.note}" if pair.note else ""
-
-
-def _pair(cell: Point, load: str, one: str, other: str, comparisons: Sequence[Comparison]) -> Versus | None:
+def _pair(cell: Point, load: str, one: str, other: str, comparisons: Sequence[Comparison]) -> Comparison | None:
     return versus(comparisons, cell, "latency_p50", one, other, load)
 
 
@@ -401,13 +380,9 @@ def _summary_note(ranking: Ranking, comparisons: Sequence[Comparison]) -> str:
         number = cycles(ranking.first.switch_cycles_per_packet)
         cost = f"{number} cycles per packet" if level else f"lowest cycles per packet: {number}"
         if ranking.unordered:
-            cost += f"; no cycle counter: {_few_names(ranking.unordered)}"
+            cost += f"; no cycle counter: {_names(ranking.unordered, 2)}"
     lead = _open_note(ranking, level, comparisons) if level else _lead_note(ranking)
     return "; ".join(part for part in (cost, lead, _limits(ranking.first)) if part)
-
-
-def _few_names(labels: Sequence[str]) -> str:
-    return ", ".join(labels[:2]) + (f" and {len(labels) - 2} more" if len(labels) > 2 else "")
 
 
 def _open_note(ranking: Ranking, level: Sequence[str], comparisons: Sequence[Comparison]) -> str:
@@ -416,9 +391,9 @@ def _open_note(ranking: Ranking, level: Sequence[str], comparisons: Sequence[Com
     tested = [label for label in level if label not in (*limited, *few, *ranking.unordered)]
     untried = [label for label in few if label not in limited]
     parts = (
-        f"{_few_names(limited)} tester-limited, cannot be ranked" if limited else "",
-        f"no significant difference from {_few_names(tested)}" if tested else "",
-        f"not tested against {_few_names(untried)} (n < {MIN_TRIALS})" if untried else "",
+        f"{_names(limited, 2)} tester-limited, cannot be ranked" if limited else "",
+        f"no significant difference from {_names(tested, 2)}" if tested else "",
+        f"not tested against {_names(untried, 2)} (n < {MIN_TRIALS})" if untried else "",
     )
     return "; ".join(filter(None, parts))
 

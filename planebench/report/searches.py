@@ -12,7 +12,7 @@ from rich.text import Text
 from planebench.model.records import VerdictKind
 from planebench.model.results import BurstSummary, CurvePoint, Result, SearchResult
 from planebench.model.words import NOTHING, count, mpps, printable, us
-from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_key, full_cell_title
+from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_figure
 from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, point_columns, verdict_cell
 from planebench.report.terminal.cells import Notes
 from planebench.report.terminal.grid import bare_table, chunks, column_of, column_title
@@ -153,8 +153,7 @@ def loss_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     for cell, members in same_cell(results).items():
         rows = loss_rows(members)
         if rows:
-            chart = partial(loss_curves, rows, colors)
-            yield Figure(cell_key("loss", cell), "loss", cell.scenario, full_cell_title(cell), chart)
+            yield cell_figure("loss", cell, partial(loss_curves, rows, colors))
 
 
 def deviations(results: Iterable[Result]) -> list[str]:

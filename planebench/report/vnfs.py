@@ -3,25 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from planebench.metrics.results import JITTERS
 from planebench.model.chain_name import chain_label, chain_slug
 from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.model.words import load_words, printable
 from planebench.report.charts.curves import curves_over_vnfs
 from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title, frames_key, safe
-from planebench.report.latency import Look, Spreads, _counting, _row, jitter_of, mean_of
+from planebench.report.latency import DRAWN, JITTER, MEAN, Look, Spreads, curve_rows, jitter_of, mean_of
 from planebench.report.throughput import throughput_row
 from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
 from planebench.stats.ranking import same_cell
 
-_THROUGHPUT, _LATENCY = "throughput, Mpps (log scale)", "mean latency, µs (log scale)"
-
-_JITTER = "mean jitter, µs (log scale)"
+_THROUGHPUT = "throughput, Mpps (log scale)"
 
 
 def over_vnfs(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
@@ -35,11 +32,11 @@ def over_vnfs(results: Sequence[Result], colors: Colors, spreads: Spreads) -> It
 
 
 def _latencies(cell: Point, members: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
-    looks: list[tuple[str, str, Look]] = [("mean latency", _LATENCY, mean_of(spreads))]
-    looks += [(name, _JITTER, jitter_of(field)) for field, name in JITTERS.items() if field != "pdv"]
+    looks: list[tuple[str, str, Look]] = [("mean latency", MEAN, mean_of(spreads))]
+    looks += [(name, JITTER, jitter_of(field)) for name, field in DRAWN]
     for load in dict.fromkeys(summary.load for result in members for summary in result.latency):
         for name, y_title, look in looks:
-            rows = latency_over_vnfs(members, load, look)
+            rows = curve_rows(members, lambda r, _: r.point.chain_length, look, MIN_COUNTS, load)
             if rows:
                 chart = partial(curves_over_vnfs, rows, colors, y_title)
                 words = f"{name}, {load_words(load)}"
@@ -73,19 +70,4 @@ def throughput_over_vnfs(results: Sequence[Result]) -> list[ChartRow]:
             x, low = result.point.chain_length, max(bar["low"], SMALLEST_MPPS)
             ends = {"low": low, "high": max(bar["high"], low)}
             rows.setdefault(bar["switch"], []).append({**bar, **ends, "x": x, "y": max(bar["mpps"], low)})
-    return _enough(rows, MIN_COUNTS)
-
-
-def latency_over_vnfs(results: Sequence[Result], load: str, look: Look) -> list[ChartRow]:
-    """The same of a latency, or jitter, at one load."""
-    rows: dict[str, list[ChartRow]] = {}
-    for result in results:
-        for summary in _counting(result):
-            row = _row(result, summary, result.point.chain_length, look) if summary.load == load else None
-            if row:
-                rows.setdefault(result.point.switch, []).append(row)
-    return _enough(rows, MIN_COUNTS)
-
-
-def _enough(rows: Mapping[str, Sequence[ChartRow]], least: int) -> list[ChartRow]:
-    return [row for found in rows.values() if len(found) >= least for row in found]
+    return [row for found in rows.values() if len(found) >= MIN_COUNTS for row in found]

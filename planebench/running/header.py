@@ -14,34 +14,39 @@ from pathlib import Path
 
 from planebench import __version__
 from planebench.doctor import doctor
-from planebench.host.facts import HostFacts, cpus_of
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
+from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.quantity import utc_text
 from planebench.model.records import Point
+from planebench.model.topology import Topology
 from planebench.model.words import listed
 from planebench.placement import Cpus, Placement, place
-from planebench.plans import LatencyPlan, Plan, SwitchLabel
+from planebench.plans.expand import SwitchLabel
+from planebench.running.machine import Machine
 from planebench.running.survey import Survey
-from planebench.scenarios import Topology, build
+from planebench.scenarios.shapes import build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of
 from planebench.traffic.listing import traffic_infos
-from planebench.vnfs import build_chain, parse_chain
-from planebench.wiring import LinkSettings, VethPair, switch_request
+from planebench.vnfs.chain import parse_chain
+from planebench.vnfs.topology import build_chain
+from planebench.wiring.tester_config import LinkSettings, VethPair, switch_request
+
+Settings = dict[str, str | int | float | bool | None]
 
 
-def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> RunHeader:
+def make_header(survey: Survey, machine: Machine, settings: LiveSettings) -> RunHeader:
     """Return the header of a run that starts now."""
-    plan, now = survey.plan, datetime.now(UTC)
+    plan, now, facts, cpus = survey.plan, datetime.now(UTC), machine.facts, machine.cpus
     findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
-    placement = _placement(survey.measured, cpus_of(facts, plan.switch_cores))
+    placement = _placement(survey.measured, cpus)
     warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
     warnings += [] if survey.simulated else _not_calibrated(plan)
     warnings += _not_simulated(survey)
-    hosted, shared = _hosted_settings(survey.measured, cpus_of(facts, plan.switch_cores))
+    hosted, shared = _hosted_settings(survey.measured, cpus)
     warnings += [] if survey.simulated else shared
     return RunHeader(
         run_id=new_run_id(plan.name, now),
@@ -54,9 +59,9 @@ def make_header(survey: Survey, facts: HostFacts, settings: LiveSettings) -> Run
         settings=_settings(plan, settings, placement)
         | _chain_settings(plan)
         | _traffic_settings(plan)
-        | _parallel_settings(survey.measured, cpus_of(facts, plan.switch_cores))
+        | _parallel_settings(survey.measured, cpus)
         | hosted,
-        switches=tuple(_switch_info(label, survey, facts, settings) for label in survey.labels),
+        switches=tuple(_switch_info(label, survey, cpus, settings) for label in survey.labels),
         skipped=survey.skipped,
         warnings=tuple(dict.fromkeys(warnings if survey.simulated else (*warnings, *placement.warnings))),
         calibration=settings.calibration,
@@ -86,9 +91,7 @@ def _hosted(point: Point) -> tuple[int, ...]:
     return tuple(number for number, hosting in enumerate(point.hostings) if hosting != "process")
 
 
-def _hosted_settings(
-    points: Sequence[Point], cpus: Cpus
-) -> tuple[dict[str, str | int | float | bool | None], list[str]]:
+def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, list[str]]:
     """Return where hosted VNFs of chains run, and a warning where they share their CPUs."""
     hosted = [point for point in points if not point.side_by_side and _hosted(point)]
     most = max(hosted, key=lambda point: len(_hosted(point)), default=None)
@@ -105,7 +108,7 @@ def _hosted_settings(
     return {"hosted_vnfs": f"at most {len(_hosted(most))} on CPU {used}"}, [shared] if others else []
 
 
-def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> dict[str, str | int | float | bool | None]:
+def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> Settings:
     """Return where VNFs side by side run, which is what over-provisioning is."""
     most = max((point.chain_length for point in points if point.side_by_side), default=0)
     if not most:
@@ -142,7 +145,7 @@ def _not_simulated(survey: Survey) -> list[str]:
     return [f"{', '.join(names)}: the simulator does not model {said}; they have no effect"] if said else []
 
 
-def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> dict[str, str | int | float | bool | None]:
+def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Settings:
     throughput, latency, search = plan.throughput, plan.latency, plan.search
     return {
         "trial_duration_s": throughput.duration_s,
@@ -183,7 +186,7 @@ def _joined_over_parts(plan: Plan, value: Callable[[LatencyPlan], float | int]) 
     return ",".join(f"{number:g}" for number in (first, *others)) if others else first
 
 
-def _chain_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
+def _chain_settings(plan: Plan) -> Settings:
     """Return the chains by name, and digests of the files that they name, which may change under one path."""
     if not plan.chains:
         return {}
@@ -191,10 +194,10 @@ def _chain_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
     return {"chains": "; ".join(plan.chains), "chain_files": _digests(files)}
 
 
-def _traffic_settings(plan: Plan) -> dict[str, str | int | float | bool | None]:
+def _traffic_settings(plan: Plan) -> Settings:
     """Return the same of lists of addresses, tables of routes and captures of traffic profiles."""
-    paths = [it.dst_ips.path for it in plan.traffic if it.dst_ips] + [it.pcap.path for it in plan.traffic if it.pcap]
-    files = [Path(path) for path in paths if path]
+    sources = [source for profile in plan.traffic for source in (profile.dst_ips, profile.pcap) if source]
+    files = [Path(source.path) for source in sources if source.path]
     return {"traffic_files": _digests(files)} if files else {}
 
 
@@ -220,7 +223,7 @@ def _telling(points: Sequence[Point]) -> Topology:
     return max(whole, key=lambda topology: len(topology.ports)) if whole else build("p2v")
 
 
-def _switch_info(label: SwitchLabel, survey: Survey, facts: HostFacts, settings: LiveSettings) -> SwitchInfo:
+def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveSettings) -> SwitchInfo:
     adapter = survey.adapters[label.label]
     topology = _telling([point for point in survey.points if point.switch == label.label])
     links = LinkSettings(
@@ -233,7 +236,6 @@ def _switch_info(label: SwitchLabel, survey: Survey, facts: HostFacts, settings:
         queues=adapter.queues,
         veths={port.name: VethPair(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
     )
-    cpus = cpus_of(facts, survey.plan.switch_cores)
     placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     request = switch_request(topology, placement, links)
     return SwitchInfo(

@@ -7,10 +7,17 @@ import contextlib
 import os
 import signal
 from collections.abc import Iterator
+from dataclasses import dataclass
 from types import FrameType
 
+from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpus_of
+from planebench.host.planed_program import require_planed
 from planebench.host.priority import high_priority
+from planebench.host.process import Supervisor, sweep_stale
+from planebench.measure.live import LiveSettings
+from planebench.model.cpus import Cpus
+from planebench.model.records import WireName
 from planebench.placement import place
 
 HUGEPAGE_BYTES = 2 * 1024 * 1024
@@ -25,16 +32,46 @@ def enough_hugepages(wanted: bool | None, facts: HostFacts, switches: int) -> bo
     return facts.hugepages_2m_free * HUGEPAGE_BYTES >= switches * HUGEPAGE_MB_PER_SWITCH * 1024 * 1024
 
 
-@contextlib.contextmanager
-def measuring(facts: HostFacts, switch_cores: int = 1) -> Iterator[None]:
-    """Give this process a high priority, and keep it off the CPUs of the switch, while it measures."""
-    old = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, place(cpus_of(facts, switch_cores)).control_cpus)
-    try:
-        with high_priority():
-            yield
-    finally:
-        os.sched_setaffinity(0, old)
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The facts of this machine, and the CPUs that a command may use, looked up before it moves to some of them."""
+
+    facts: HostFacts
+    cpus: Cpus
+
+    @classmethod
+    def prepare(cls, switch_cores: int = 1) -> Machine:
+        """Collect the facts, and remove what killed runs have left behind."""
+        facts = host_facts.collect()
+        sweep_stale()
+        return cls(facts, cpus_of(facts, switch_cores))
+
+    def live_settings(
+        self, wire: WireName, ring_size: int, max_frame_bytes: int, hugepages: bool | None
+    ) -> LiveSettings:
+        """Return the settings of a tester with one switch. Raises NotInstalledError without planed.
+
+        ``hugepages``: None for hugepages if enough are free.
+        """
+        enough = enough_hugepages(hugepages, self.facts, 1)
+        return LiveSettings(require_planed(), ring_size, enough, max_frame_bytes, wire)
+
+    @contextlib.contextmanager
+    def pinned(self) -> Iterator[None]:
+        """Keep this process at a high priority and off the CPUs of the switch."""
+        old = os.sched_getaffinity(0)
+        os.sched_setaffinity(0, place(self.cpus).control_cpus)
+        try:
+            with high_priority():
+                yield
+        finally:
+            os.sched_setaffinity(0, old)
+
+    @contextlib.contextmanager
+    def measuring(self) -> Iterator[Supervisor]:
+        """Pin this process, and yield what starts other processes; at exit all of them are ended."""
+        with self.pinned(), Supervisor() as supervisor:
+            yield supervisor
 
 
 @contextlib.contextmanager

@@ -4,27 +4,25 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from planebench.host.facts import cpus_of
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveTopology
 from planebench.measure.outage import OutageRequest, check_victim, measure_outage, outage_trial
 from planebench.measure.runner import SelfMeasured
-from planebench.model.errors import PlanebenchError, StoreError, UsageError
+from planebench.model.errors import UsageError
 from planebench.model.outage import Outage
 from planebench.model.plan import LatencyPlan, Plan, ThroughputPlan
 from planebench.model.records import Point
 from planebench.model.run import RunStatus
+from planebench.model.topology import Topology
 from planebench.placement import place
 from planebench.plans.schema import validated, with_chains
-from planebench.running.machine import measuring
 from planebench.running.service import Session, open_session
-from planebench.running.survey import Survey, survey
-from planebench.scenarios import Topology
-from planebench.vnfs import build_chain
+from planebench.running.survey import survey
+from planebench.vnfs.topology import build_chain
 
 Tell = Callable[[str], None]
 
@@ -64,15 +62,6 @@ class OutageSettings:
         return with_chains(plan, Path.cwd())
 
 
-@dataclass
-class _Subject:
-    """A switch whose outages are measured."""
-
-    label: str
-    point: Point
-    live: LiveTopology
-
-
 def open_outages(settings: OutageSettings, *, runs_dir: Path | None = None, hugepages: bool | None = None) -> Session:
     """Open the run folder of outages; nothing is started. Raises UsageError for what a switch cannot do."""
     held = survey(settings.plan(), hugepages=hugepages)
@@ -97,57 +86,46 @@ def measure_outages(
     All switches are up at once, and paused but for the one in turn: what drifts on the machine affects all alike.
     ``tell`` is given a line before something that takes seconds, ``done`` each outage when it is stored.
     """
-    writer, held = session.writer, session.survey
-    try:
-        with measuring(session.facts), Supervisor() as supervisor, contextlib.ExitStack() as undo:
-            subjects = _started(session, held, supervisor, undo, tell)
+    writer, request = session.writer, settings.request
+
+    def restarts(supervisor: Supervisor) -> None:
+        with contextlib.ExitStack() as undo:
+            up = {point: _started(session, point, supervisor, undo, tell) for point in session.survey.measured}
             for number in range(settings.repetitions):
-                for subject in subjects:
-                    tell(f"{subject.label}: restart {number + 1} of {settings.request.victim}")
-                    subject.live.resume()
-                    adapter = held.adapters[subject.label]
-                    outage = measure_outage(subject.live, adapter, supervisor, settings.request)
-                    subject.live.pause()
-                    functional = subject.live.functional
-                    trial = outage_trial(subject.point, settings.request, outage, number, functional)
+                for point, live in up.items():
+                    tell(f"{point.switch}: restart {number + 1} of {request.victim}")
+                    live.resume()
+                    outage = measure_outage(live, session.survey.adapters[point.switch], supervisor, request)
+                    live.pause()
+                    trial = outage_trial(point, request, outage, number, live.functional)
                     trial = replace(trial, index=len(session.trials))
                     writer.append(trial)
                     session.trials.append(trial)
-                    done(subject.label, outage)
-    except KeyboardInterrupt:
-        writer.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
-        return "interrupted"
-    except PlanebenchError as error:
-        with contextlib.suppress(StoreError):
-            writer.finish("interrupted", str(error))
-        raise
-    writer.finish()
-    return "complete"
+                    done(point.switch, outage)
+
+    return session.record(restarts)
 
 
 def _started(
-    session: Session, held: Survey, supervisor: Supervisor, undo: contextlib.ExitStack, tell: Tell
-) -> Sequence[_Subject]:
-    """Bring every switch up, and store under which conditions it came up."""
-    subjects = []
-    for point in held.measured:
-        topology = _topology(point)
-        placement = place(cpus_of(session.facts), len(topology.vnfs), hosted=topology.hosted_numbers)
-        tell(f"starting {point.switch}")
-        live = LiveTopology.start(
-            point.switch,
-            held.adapters[point.switch],
-            topology,
-            placement,
-            session.settings,
-            supervisor,
-            ("unidirectional",),
-        )
-        undo.callback(live.stop)
-        if live.conditions is not None:
-            session.writer.observe(replace(live.conditions, switch=point.switch, start=0))
-        subjects.append(_Subject(point.switch, point, live))
-    return subjects
+    session: Session, point: Point, supervisor: Supervisor, undo: contextlib.ExitStack, tell: Tell
+) -> LiveTopology:
+    """Bring a switch up, and store under which conditions it came up."""
+    topology, label = _topology(point), point.switch
+    placement = place(session.machine.cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
+    tell(f"starting {label}")
+    live = LiveTopology.start(
+        label,
+        session.survey.adapters[label],
+        topology,
+        placement,
+        session.settings,
+        supervisor,
+        ("unidirectional",),
+    )
+    undo.callback(live.stop)
+    if live.conditions is not None:
+        session.writer.observe(replace(live.conditions, switch=label, start=0))
+    return live
 
 
 def _topology(point: Point) -> Topology:

@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from planebench.host import facts as host_facts
-from planebench.host.facts import HostFacts, cpus_of
-from planebench.host.process import Supervisor, sweep_stale
+from planebench.host.planed_program import require_planed
+from planebench.host.process import Supervisor
 from planebench.measure.ahead import Pace, stages
 from planebench.measure.calibrate import calibrate
 from planebench.measure.campaign import Campaign, Listener
@@ -23,10 +22,9 @@ from planebench.model.header import Calibration, RunHeader
 from planebench.model.records import Trial
 from planebench.model.run import RunStatus
 from planebench.placement import place
-from planebench.planed import require_planed
-from planebench.plans import max_frame_bytes, plain_frame_sizes
+from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
 from planebench.running.header import make_header
-from planebench.running.machine import measuring
+from planebench.running.machine import Machine
 from planebench.running.status import Listeners, StatusListener
 from planebench.running.survey import Survey
 from planebench.stats.compare import differing_facts
@@ -45,7 +43,7 @@ class Session:
     """
 
     survey: Survey
-    facts: HostFacts
+    machine: Machine
     settings: LiveSettings
     writer: RunWriter
     trials: list[Trial]
@@ -59,33 +57,43 @@ class Session:
         return self.writer.path
 
     def measure(self, *listeners: Listener) -> RunStatus:
-        """Measure what is left of the plan, and return how it ended: an interrupt (Ctrl-C) ends it in order, too.
+        """Measure what is left of the plan, and return how it ended; ``listeners`` hear of every step.
 
-        ``listeners`` hear of every step; status.json is always written. Whatever happens, the folder is closed and
-        no process is left running. Raises PlanebenchError where the run cannot go on, as on a full disk.
+        status.json is always written. Raises as :meth:`record`.
         """
-        plan, writer = self.survey.plan, self.writer
+
+        def campaign(supervisor: Supervisor) -> None:
+            Campaign(
+                plan=self.survey.plan,
+                points=self.survey.measured,
+                adapters=dict(self.survey.adapters),
+                cpus=self.machine.cpus,
+                settings=self.settings,
+                writer=self.writer,
+                listener=Listeners(self.pace, *listeners, StatusListener(self.pace, self.folder, self.survey.plan)),
+                supervisor=supervisor,
+                trials=self.trials,
+            ).run()
+
+        return self.record(campaign)
+
+    def record(self, work: Callable[[Supervisor], None]) -> RunStatus:
+        """Do ``work``, which measures and stores trials, and store how it ended; an interrupt ends it in order, too.
+
+        Whatever happens, the folder is closed and no process is left running. Raises PlanebenchError where the run
+        cannot go on, as on a full disk.
+        """
         try:
-            with measuring(self.facts, plan.switch_cores), Supervisor() as supervisor:
-                Campaign(
-                    plan=plan,
-                    points=self.survey.measured,
-                    adapters=dict(self.survey.adapters),
-                    cpus=cpus_of(self.facts, plan.switch_cores),
-                    settings=self.settings,
-                    writer=writer,
-                    listener=Listeners(self.pace, *listeners, StatusListener(self.pace, writer.path, plan)),
-                    supervisor=supervisor,
-                    trials=self.trials,
-                ).run()
+            with self.machine.measuring() as supervisor:
+                work(supervisor)
         except KeyboardInterrupt:
-            writer.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
+            self.writer.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
             return "interrupted"
         except PlanebenchError as error:
             with contextlib.suppress(StoreError):  # the folder may be what failed: full disk, removed
-                writer.finish("interrupted", str(error))
+                self.writer.finish("interrupted", str(error))
             raise
-        writer.finish()
+        self.writer.finish()
         return "complete"
 
 
@@ -104,18 +112,17 @@ def open_session(
     started.
     """
     survey.required()
-    facts = host_facts.collect()
     settings = live_settings(survey)
-    sweep_stale()
+    machine = Machine.prepare(survey.plan.switch_cores)
     folder = runs_dir or default_runs_dir()
     if resume:
-        return _resumed(survey, facts, settings, folder)
+        return _resumed(survey, machine, settings, folder)
     make_runs_dir(folder)
     if calibrated:
-        settings = replace(settings, calibration=_calibration(survey, facts, settings, tell))
-    writer = RunWriter.create(folder, make_header(survey, facts, settings))
+        settings = replace(settings, calibration=_calibration(survey, machine, settings, tell))
+    writer = RunWriter.create(folder, make_header(survey, machine, settings))
     write_plan(writer.path, survey.plan)
-    return Session(survey, facts, settings, writer, [])
+    return Session(survey, machine, settings, writer, [])
 
 
 def live_settings(survey: Survey) -> LiveSettings:
@@ -129,7 +136,7 @@ def live_settings(survey: Survey) -> LiveSettings:
     )
 
 
-def _resumed(survey: Survey, facts: HostFacts, settings: LiveSettings, runs_dir: Path) -> Session:
+def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir: Path) -> Session:
     info = find_unfinished(runs_dir, survey.plan)
     if info is None:
         raise UsageError(
@@ -137,14 +144,14 @@ def _resumed(survey: Survey, facts: HostFacts, settings: LiveSettings, runs_dir:
             "out --resume"
         )
     settings = replace(settings, calibration=info.header.calibration)
-    differing = changes(info.header, make_header(survey, facts, settings))
+    differing = changes(info.header, make_header(survey, machine, settings))
     if differing:
         raise UsageError(
             f"--resume: cannot resume run {info.run_id}: its trials would not be comparable: {'; '.join(differing)}. "
             "Start a new run without --resume"
         )
     writer = RunWriter.reopen(info.path)
-    return Session(survey, facts, settings, writer, list(read_run(info.path).trials))
+    return Session(survey, machine, settings, writer, list(read_run(info.path).trials))
 
 
 def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
@@ -167,37 +174,27 @@ def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
 
 
 def _calibration(
-    survey: Survey, facts: HostFacts, settings: LiveSettings, tell: Callable[[str], None]
+    survey: Survey, machine: Machine, settings: LiveSettings, tell: Callable[[str], None]
 ) -> Calibration | None:
     """Return the stored calibration that holds for this run, or make one; None where there is nothing to calibrate."""
     sizes = plain_frame_sizes(survey.plan)
     if survey.simulated or not sizes:
         return None
-    cpus = cpus_of(facts, survey.plan.switch_cores)
     condition = Condition(
         planed_version=version_of(settings.planed),
-        cpu_model=facts.cpu_model,
-        kernel=facts.kernel,
+        cpu_model=machine.facts.cpu_model,
+        kernel=machine.facts.kernel,
         wire=settings.wire,
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
-        tester_cpus=len(place(cpus).tester_cpus),
+        tester_cpus=len(place(machine.cpus).tester_cpus),
     )
     known = load(condition, sizes)
     if known is not None:
         return known
     tell("calibrating the tester")
-    with measuring(facts, survey.plan.switch_cores), Supervisor() as supervisor:
-        found = calibrate(
-            sizes,
-            wire=settings.wire,
-            ring_size=settings.ring_size,
-            hugepages=settings.hugepages,
-            cpus=cpus,
-            planed=settings.planed,
-            supervisor=supervisor,
-            duration_s=CALIBRATION_S,
-        )
+    with machine.measuring() as supervisor:
+        found = calibrate(sizes, settings, cpus=machine.cpus, supervisor=supervisor, duration_s=CALIBRATION_S)
     with contextlib.suppress(StoreError):  # a home that cannot be written: it is measured again next time
         save(found)
     return found

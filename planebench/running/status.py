@@ -17,10 +17,10 @@ from planebench.measure.ahead import Pace
 from planebench.measure.campaign import Listener
 from planebench.measure.trial import TrialRequest
 from planebench.model.errors import StoreError
+from planebench.model.plan import Plan
 from planebench.model.quantity import utc_now
 from planebench.model.records import Trial
 from planebench.model.status import CurrentTrial, Status
-from planebench.plans import Plan
 from planebench.plans.expand import points_of
 from planebench.store.status import write_status
 

@@ -14,28 +14,22 @@ from typing import Any
 
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
+from planebench.host.planed_program import find_planed
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.refusals import refusals
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.header import Skipped
+from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.model.spec import SwitchCost
-from planebench.planed import find_planed
-from planebench.plans import (
-    Plan,
-    SwitchLabel,
-    estimate,
-    expand,
-    fit,
-    fit_memory,
-    load_plan,
-    override,
-    parse_budget,
-    skipped,
-    switch_labels,
-)
+from planebench.plans.budget import fit, parse_budget
+from planebench.plans.estimate import estimate
+from planebench.plans.expand import SwitchLabel, expand, skipped, switch_labels
+from planebench.plans.fit_memory import fit_memory
+from planebench.plans.load import load_plan
+from planebench.plans.override import override
 from planebench.running.chain_check import check_chains
 from planebench.running.machine import enough_hugepages
 from planebench.switches.registry import get_adapter
@@ -125,7 +119,7 @@ def survey(
 ) -> Survey:
     """Hold a plan, a suite or a plan file against this machine.
 
-    ``options`` are those of :func:`planebench.plans.override`. ``hugepages``: None for as many as are free.
+    ``options`` are those of :func:`planebench.plans.override.override`. ``hugepages``: None for as many as are free.
     Raises UsageError for a plan that cannot be run anywhere.
     """
     named = plan if isinstance(plan, Plan) else load_plan(plan)

@@ -20,7 +20,7 @@ class Flow:
 
     @property
     def name(self) -> str:
-        """``n0->v0``: the name of the direction in a trial."""
+        """Return the name of the direction in a trial: ``n0->v0``."""
         return f"{self.sender_port}->{self.receiver_port}"
 
 
@@ -30,7 +30,7 @@ def valid_directions(scenario: ScenarioName) -> tuple[Direction, ...]:
 
 
 def flows(topology: Topology, direction: Direction) -> tuple[Flow, ...]:
-    """The flows of a direction mode; UsageError, naming the valid modes, where the topology has no such mode.
+    """Return the flows of a direction mode. Raises UsageError with the valid modes.
 
     An echo topology has one flow, from end a by way of end b back to a.
     """

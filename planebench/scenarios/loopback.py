@@ -9,7 +9,7 @@ from planebench.model.topology import Topology, Vnf, topology_port
 
 
 def _build(vnfs: tuple[Vnf, ...]) -> Topology:
-    """n0-v0 [VNF 0] v1-v2 [VNF 1] v3- ... -n1: the list of ports in path order, cross-connected two by two."""
+    """Build n0-v0 [VNF 0] v1-v2 [VNF 1] v3- ... -n1: ports in path order, cross-connected two by two."""
     path = ("n0", *(f"v{k}" for k in range(2 * len(vnfs))), "n1")
     return Topology(
         ports=tuple(map(topology_port, path)),

@@ -8,7 +8,7 @@ from planebench.model.scenario import Scenario, register
 from planebench.model.topology import Topology, Vnf, topology_port
 
 VNF_COUNT_MAX = 63
-"""VNFs side by side: as many as ic16 has."""
+"""The maximum number of VNFs side by side, as in ic16."""
 
 
 def vnf_mac(number: int) -> str:
@@ -17,7 +17,7 @@ def vnf_mac(number: int) -> str:
 
 
 def _build(vnfs: tuple[Vnf, ...]) -> Topology:
-    """n0, n1, and VNF k behind port vk."""
+    """Build n0, n1, and VNF k behind port vk."""
     return Topology(
         ports=tuple(map(topology_port, ("n0", "n1", *(f"v{k}" for k in range(len(vnfs)))))),
         cross_connects=(),

@@ -12,10 +12,10 @@ _ENDS = 2
 
 
 def queue_name(name: str, queue: int) -> str:
-    """``gen-n0``, ``gen-n0-q1``: a task, or a port, and its queue."""
+    """Return the name of a task or port on a queue: ``gen-n0``, ``gen-n0-q1``."""
     return f"{name}-q{queue}" if queue else name
 
 
 def queue_stream(stream: int, queue: int) -> int:
-    """The number of an end's stream on a queue."""
+    """Return the number of an end's stream on a queue."""
     return stream + _ENDS * queue

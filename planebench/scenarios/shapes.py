@@ -19,11 +19,12 @@ def pair(a: str, b: str) -> Topology:
 def build(
     scenario: ScenarioName, count: int = 0, vnfs: Sequence[Vnf] = (), *, chain: str = "", echo: bool = False
 ) -> Topology:
-    """Return the topology of a scenario with ``count`` VNFs, l2fwd where ``vnfs`` does not say what they are.
+    """Return the topology of a scenario with ``count`` VNFs; those that ``vnfs`` does not define are l2fwd.
 
     ``vnfs`` have no names and no ports yet; where they are side by side it is the one that all of them are like.
-    ``chain`` is their text. With ``echo`` end b sends every frame back, which is how some scenarios measure latency.
-    Raises UsageError for a number or an echo that does not fit the scenario. planebench.vnfs.build_chain takes a text.
+    ``chain`` is their text (planebench.vnfs.topology). With ``echo`` end b sends every frame back, by which some
+    scenarios measure latency.
+    Raises UsageError for a number or an echo that does not fit the scenario.
     """
     found = scenario_named(scenario)
     if echo and not found.latency_by_echo:

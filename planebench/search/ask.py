@@ -4,9 +4,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import Protocol
+from typing import Annotated, Protocol
 
-from planebench.model.plan import Plan, SearchPlan
+from annotated_types import Ge, Gt
+
+from planebench.model.plan import Count, Plan, SearchPlan
 from planebench.model.records import Trial
 
 
@@ -37,13 +39,13 @@ class Measure(Protocol):
 class SearchSettings(SearchPlan):
     """How every search of a run is done on a point: what the plan says of searches, and what it says of R+."""
 
-    repetitions: int = 3
+    repetitions: Count = 3
     """Saturating trials for R+."""
-    restarts: int = 0
+    restarts: Annotated[int, Ge(0)] = 0
     """R+: how often the switch is started anew between repetitions, spread evenly."""
-    r_plus_duration_s: float = 1.0
+    r_plus_duration_s: Annotated[float, Gt(0)] = 1.0
     """Duration of a saturating trial; also of the one a search starts with."""
-    max_load_pps: float | None = None
+    max_load_pps: Annotated[float, Gt(0)] | None = None
     """The highest load, of all directions together; None: a quarter above the forwarding rate at the maximum."""
     min_load_pps: float = 1000.0
 

@@ -87,8 +87,8 @@ def _search(goal: Callable[[SearchSettings], Goal]) -> Callable[[Measure, Task, 
 
 def _from_csit(settings: SearchSettings) -> Iterator[str]:
     """Yield the departures from the goals of FD.io CSIT."""
-    trial_s = settings.duration_s or CSIT_TRIAL_S
-    sum_s = settings.duration_sum_s or max(trial_s, CSIT_TRIALS * min(trial_s, CSIT_TRIAL_S))
+    goal = csit_goal(settings, 0.0)
+    trial_s, sum_s = goal.trial_s, goal.sum_s
     if trial_s != CSIT_TRIAL_S:
         yield f"trials of {trial_s:g} s; CSIT takes {CSIT_TRIAL_S:g} s"
     if sum_s != CSIT_TRIALS * CSIT_TRIAL_S:
@@ -108,10 +108,10 @@ def _from_rfc2544(settings: SearchSettings) -> Iterator[str]:
 
 
 def _from_tst009(settings: SearchSettings) -> Iterator[str]:
-    """Yield the departures from ETSI GS NFV-TST 009 as the MLRsearch draft states its goal."""
+    """Yield the departures from ETSI GS NFV-TST 009 as RFC 9971 (MLRsearch) states its goal."""
     trial_s = settings.duration_s or BSWLV_TRIAL_S
     if trial_s < RFC2544_TRIAL_S:
-        yield f"trials of {trial_s:g} s; the MLRsearch draft gives {RFC2544_TRIAL_S:g} s for the TST 009 goal"
+        yield f"trials of {trial_s:g} s; RFC 9971 gives {RFC2544_TRIAL_S:g} s for the TST 009 goal"
     yield from (*wide_bounds(settings), *highest_load(settings))
 
 
@@ -120,7 +120,7 @@ NDR = Method(
     title="NDR",
     short_name="NDR",
     help="highest load of which most trials lose nothing",
-    standard="MLRsearch (draft-ietf-bmwg-mlrsearch), goals of FD.io CSIT",
+    standard="MLRsearch (RFC 9971), goals of FD.io CSIT",
     search=_search(lambda settings: csit_goal(settings, 0.0)),
     deviations=lambda settings: tuple(_from_csit(settings)),
     expected_trials=lambda settings: 45,

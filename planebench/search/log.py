@@ -14,7 +14,7 @@ from planebench.search.facts import aggregate_pps, explained_by_gaps, is_flat_ou
 TRIES_MAX = 8
 """Maximum number of successive rejected trials of a load; then the search ends."""
 
-EXCUSES_MAX = 5
+PASSED_OVER_MAX = 5
 """So many trials of a load that miss the goal by no more than gaps of the pollers explain are passed over: the next may
 be free of gaps. Then they are taken as they are, and the result says what bounds it. What was passed over is told."""
 
@@ -41,7 +41,8 @@ class GaveUp(Exception):
 class TrialLog:
     """The trials of one point in the order in which they were measured, and which of them one search has used.
 
-    ``used`` are in the order of use; ``passed_over`` would have counted, but for their excuse.
+    ``used`` are in the order of use; ``passed_over`` would have been accepted, but gaps of the
+    pollers explain their losses.
     """
 
     def __init__(self, trials: Sequence[Trial], band: str | None) -> None:
@@ -62,21 +63,21 @@ class TrialLog:
         return [self._trials[i] for i in sorted(self._passed_over)]
 
     def measure(self, ask: Ask) -> Trial:
-        """Return the first trial of this load and duration that counts, is not used yet, and has no excuse.
+        """Return the first trial of this load and duration that is accepted, not used yet, and not passed over.
 
         Raises Unanswered where there is none, GaveUp after TRIES_MAX in a row that do not count.
         """
         tries: list[Trial] = []
-        excused = 0
+        passed_over = 0
         for i, trial in enumerate(self._trials):
             if not _fits(trial, ask):
                 continue
             if i in self._used:
                 tries.clear()
             elif self._counts(trial, ask):
-                if excused == EXCUSES_MAX or not _excused(trial, ask):
+                if passed_over == PASSED_OVER_MAX or not _explained(trial, ask):
                     return self._use(i)
-                excused += 1
+                passed_over += 1
                 self._passed_over.add(i)
             else:
                 tries.append(trial)
@@ -106,7 +107,7 @@ class TrialLog:
         return trial.verdict.kind is VerdictKind.VALID and not is_stretched(trial)
 
 
-def _excused(trial: Trial, ask: Ask) -> bool:
+def _explained(trial: Trial, ask: Ask) -> bool:
     return ask.goal is not None and trial.loss_ratio > ask.goal and explained_by_gaps(trial)
 
 

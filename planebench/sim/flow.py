@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planebench.model.records import DirectionCounts
-from planebench.scenarios import Flow
+from planebench.scenarios.flows import Flow
 from planebench.sim.draw import Draw
 from planebench.sim.spec import SimSpec
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what a simulated switch is like: ``sim:capacity=10M:noise=1%``, taken apart and checked."""
+"""The settings of a simulated switch: ``sim:capacity=10M:noise=1%``, parsed and checked."""
 
 from __future__ import annotations
 
@@ -15,33 +15,10 @@ from planebench.model.spec import parse_switch
 
 ADAPTER = "sim"
 
-_KEYS: tuple[tuple[str, OptionKind, str], ...] = (
-    ("capacity", "rate", "maximum forwarding rate in packets per second, sum of all directions"),
-    ("noise", "share", "standard deviation of the capacity between trials, as a share of the capacity"),
-    ("modes", "ratio", "capacity ratio of a second, hidden mode, drawn at each start of the switch"),
-    ("mode_share", "share", "share of starts in the second mode"),
-    ("stall_share", "share", "share of trials in which the switch stalls and loses stall_packets"),
-    ("stall_packets", "whole", "number of frames lost in a stall"),
-    ("loss", "share", "share of frames lost at any load"),
-    ("stretch", "ratio", "factor by which a paced generator takes longer to send all intended frames"),
-    (
-        "max_rate",
-        "rate",
-        "maximum rate of the generator in packets per second, sum of all directions; the rest is unsent",
-    ),
-    ("drop_one_in", "whole", "fault: drop one in N frames of each direction (0: none)"),
-    ("ring", "whole", "number of frames that queue in front of an overloaded switch"),
-    ("latency_us", "amount", "latency without load in microseconds (0: no latency measurement)"),
-    ("batch", "whole", "number of frames the switch collects before it forwards them (slow at low load)"),
-    ("disturbed_share", "share", "share of trials in which a poller is preempted"),
-    ("far_share", "share", "share of trials in the far band"),
-    ("far_ratio", "ratio", "capacity ratio in the far band"),
-    ("band_change_share", "share", "share of trials in which the band changes from near to far"),
-    ("cycles", "amount", "cycles per packet (0: not reported)"),
-    ("dies_share", "share", "share of trials in which the switch dies"),
-)
-SIM_KEYS = {name: Option(name, kind, help) for name, kind, help in _KEYS}
-"""Every key but ``name``, the label, in the order of the page docs/simulator.md."""
+
+def _key(default: float, kind: OptionKind, help: str) -> Any:
+    """Return a field of :class:`SimSpec` that is a key of the text, too."""
+    return dataclasses.field(default=default, metadata={"kind": kind, "help": help})
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,29 +26,33 @@ class SimSpec:
     """A simulated switch. Fields are the keys of SIM_KEYS; rates are aggregates of all directions."""
 
     name: str = ADAPTER
-    capacity: float = 10e6
-    noise: float = 0.0
-    modes: float = 1.0
-    mode_share: float = 0.5
-    stall_share: float = 0.0
-    stall_packets: int = 3
-    loss: float = 0.0
-    stretch: float = 1.0
-    max_rate: float = math.inf
-    drop_one_in: int = 0
-    ring: int = 0
-    latency_us: float = 5.0
-    batch: int = 1
-    disturbed_share: float = 0.0
-    far_share: float = 0.0
-    far_ratio: float = 0.5
-    band_change_share: float = 0.0
-    cycles: float = 200.0
-    dies_share: float = 0.0
+    capacity: float = _key(10e6, "rate", "maximum forwarding rate in packets per second, sum of all directions")
+    noise: float = _key(0.0, "share", "standard deviation of the capacity between trials, as a share of the capacity")
+    modes: float = _key(1.0, "ratio", "capacity ratio of a second, hidden mode, drawn at each start of the switch")
+    mode_share: float = _key(0.5, "share", "share of starts in the second mode")
+    stall_share: float = _key(0.0, "share", "share of trials in which the switch stalls and loses stall_packets")
+    stall_packets: int = _key(3, "whole", "number of frames lost in a stall")
+    loss: float = _key(0.0, "share", "share of frames lost at any load")
+    stretch: float = _key(1.0, "ratio", "factor by which a paced generator takes longer to send all intended frames")
+    max_rate: float = _key(
+        math.inf,
+        "rate",
+        "maximum rate of the generator in packets per second, sum of all directions; the rest is unsent",
+    )
+    drop_one_in: int = _key(0, "whole", "fault: drop one in N frames of each direction (0: none)")
+    ring: int = _key(0, "whole", "number of frames that queue in front of an overloaded switch")
+    latency_us: float = _key(5.0, "amount", "latency without load in microseconds (0: no latency measurement)")
+    batch: int = _key(1, "whole", "number of frames the switch collects before it forwards them (slow at low load)")
+    disturbed_share: float = _key(0.0, "share", "share of trials in which a poller is preempted")
+    far_share: float = _key(0.0, "share", "share of trials in the far band")
+    far_ratio: float = _key(0.5, "ratio", "capacity ratio in the far band")
+    band_change_share: float = _key(0.0, "share", "share of trials in which the band changes from near to far")
+    cycles: float = _key(200.0, "amount", "cycles per packet (0: not reported)")
+    dies_share: float = _key(0.0, "share", "share of trials in which the switch dies")
 
     @classmethod
     def parse(cls, text: str) -> SimSpec:
-        """From ``sim:key=value:...``. UsageError naming the key, the value and what is valid."""
+        """Parse ``sim:key=value:...``. Raises UsageError, which names the key, the value and what is valid."""
         switch = parse_switch(text)
         if switch.adapter != ADAPTER:
             raise UsageError(f'"{text}" is not a simulated switch: begin it with {ADAPTER}:')
@@ -79,6 +60,14 @@ class SimSpec:
 
     @classmethod
     def from_options(cls, label: str, options: Mapping[str, str]) -> SimSpec:
-        """From options already taken apart (planebench.model.spec). UsageError as in parse."""
+        """Return the switch with these options. Raises UsageError as in parse."""
         values: Mapping[str, Any] = parse_values("switch sim", tuple(SIM_KEYS.values()), options)
         return dataclasses.replace(cls(name=label), **values)
+
+
+SIM_KEYS = {
+    key.name: Option(key.name, key.metadata["kind"], key.metadata["help"])
+    for key in dataclasses.fields(SimSpec)
+    if key.metadata
+}
+"""Every key but ``name``, the label, in the order of the page docs/simulator.md."""

@@ -21,6 +21,11 @@ def latency_counts(summary: LatencySummary) -> bool:
     return summary.verdict.kind is VerdictKind.VALID
 
 
+def latency_compares(summary: LatencySummary) -> bool:
+    """Return whether a latency may be compared with others: accepted, with probes, and in the band of the run."""
+    return latency_counts(summary) and summary.samples > 0 and not of_other_band(summary.verdict)
+
+
 def search_ended(search: SearchResult) -> bool:
     """Return whether a search came to a figure that may be compared with one of the same band."""
     return search.complete and search.verdict.kind in (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)

@@ -9,6 +9,7 @@ from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Comparison, LatencySummary, Result
 from planebench.model.run import Run
 from planebench.stats.chains import Chains, derive_chains
+from planebench.stats.choose import Choice
 from planebench.stats.compare import Outcome, switches_compared
 from planebench.stats.fairness import Condition, contradictions, fairness
 from planebench.stats.latency import latency_groups, latency_records
@@ -85,7 +86,10 @@ class Derived:
         """Return the core-to-core latency band of the results of this run."""
         return run_band(self.run.trials, self.run.header.settings.get("band"))
 
+    def latency_trials(self, result: Result) -> dict[str, Choice]:
+        """Return the trials that the latency of ``result`` rests on, by load."""
+        return latency_groups(self.trials.get(result.point, ()), result.band or self.band)
+
     def histograms(self, result: Result, summary: LatencySummary) -> tuple[str, ...]:
         """Return the stored histograms (HDR V2, base64, ns) of ``summary``, a latency of ``result``."""
-        groups = latency_groups(self.trials[result.point], result.band or self.band)
-        return tuple(record.histogram for record in latency_records(groups[summary.load]))
+        return tuple(record.histogram for record in latency_records(self.latency_trials(result)[summary.load]))

@@ -10,7 +10,7 @@ from typing import Literal
 from planebench.model.results import Comparison, Metric
 from planebench.stats.compare import RATES, Outcome
 
-JudgementKind = Literal["passes", "fails", "no significant difference", "cannot be judged"]
+JudgementKind = Literal["passes", "fails", "no significant difference", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ def _left_out(outcome: Outcome, limit: float, baseline: str | None, watched: tup
         if skipped.baseline and baseline in (None, skipped.a):
             for metric in (m for m in skipped.has if m in watched):
                 what = (metric, skipped.a, skipped.b, skipped.point, limit)
-                yield Judgement("cannot be judged", *what, why=skipped.reason)
+                yield Judgement("inconclusive", *what, why=skipped.reason)
 
 
 def _rate(rate: Comparison, cycles: Comparison | None, limit: float) -> Judgement:
@@ -74,7 +74,7 @@ def _by_cycles(rate: Comparison, cycles: Comparison | None, limit: float) -> Jud
             "no cycles per packet to test" if cycles is None else "insufficient trials for a cycles-per-packet test"
         )
         why = "; ".join(text for text in (rate.note, lacking) if text)
-        return Judgement("cannot be judged", rate.metric, rate.a, rate.b, rate.point, limit, rate.ratio, why)
+        return Judgement("inconclusive", rate.metric, rate.a, rate.b, rate.point, limit, rate.ratio, why)
     kind: JudgementKind = "passes"
     if cycles.ratio > 1 / limit:
         kind = "fails" if cycles.distinguishable else "no significant difference"

@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator
 from planebench.model.chain_name import OWN, vnf_name
 from planebench.model.records import Point, SwitchCycles, Trial
 from planebench.model.results import Ledger, Loss, LossPlace
+from planebench.model.topology import Topology
 from planebench.model.words import count
-from planebench.scenarios import Topology, build
+from planebench.scenarios.shapes import build
 
 RING_FULL = "tx_full"
 ATTEMPTS = frozenset({"rx_nombuf"})

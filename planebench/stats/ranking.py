@@ -36,6 +36,11 @@ class Ranking:
     unordered: tuple[str, ...] = ()
 
     @property
+    def metric(self) -> Literal["throughput", "cycles_per_packet"]:
+        """Return the metric of comparisons that decides."""
+        return "throughput" if self.by == "throughput" else "cycles_per_packet"
+
+    @property
     def first(self) -> Result:
         """Return the result with the highest throughput, or the fewest cycles per packet."""
         return self.results[0]
@@ -153,8 +158,7 @@ def untested(ranking: Ranking, comparisons: Sequence[Comparison]) -> tuple[str, 
 
 def _with_first(ranking: Ranking, comparisons: Sequence[Comparison]) -> Iterator[tuple[str, Comparison]]:
     """Yield the label of each other switch and its comparison with the first, by the metric of the ranking."""
-    metric = "throughput" if ranking.by == "throughput" else "cycles_per_packet"
     cell, first = cell_id(ranking.point), ranking.first.point.switch
     for c in comparisons:
-        if c.point == cell and c.metric == metric and first in (c.a, c.b):
+        if c.point == cell and c.metric == ranking.metric and first in (c.a, c.b):
             yield (c.b if c.a == first else c.a), c

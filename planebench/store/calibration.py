@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from planebench.host.cache_folder import default_folder
-from planebench.host.programs import program_lines
+from planebench.host.programs import version_lines
 from planebench.model.errors import StoreError
 from planebench.model.header import Calibration
 from planebench.store.codec import from_json, to_json
@@ -53,7 +53,7 @@ def condition_of(calibration: Calibration) -> Condition:
 def version_of(planed: Path) -> str:
     """Return the version of this planed program and the start of its hash: a rebuilt program is another tester."""
     try:
-        lines = program_lines((str(planed), "--version"), planed.stat().st_mtime_ns)
+        lines = version_lines(planed)
         digest = hashlib.sha256(planed.read_bytes()).hexdigest()[:12]
     except OSError:
         return "unknown"

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from planebench.model.errors import StoreError
-from planebench.plans import Plan
+from planebench.model.plan import Plan
 from planebench.store.codec import from_json, to_json
 from planebench.store.files import write_atomically
 from planebench.store.folder import PLAN_FILE, RunInfo, list_runs

@@ -6,9 +6,6 @@ from planebench.model.option import Option
 from planebench.wiring.adapter import Adapter, RunningSwitch, Situation, ThreadRef, Traits, refusal_of
 from planebench.wiring.request import Station, SwitchPort, SwitchRequest, VnfInterface
 
-SwitchAdapter = Adapter
-"""The name that it had once."""
-
 __all__ = [
     "PATH_OPTION",
     "Adapter",
@@ -19,7 +16,6 @@ __all__ = [
     "RunningSwitch",
     "Situation",
     "Station",
-    "SwitchAdapter",
     "SwitchPort",
     "SwitchRequest",
     "ThreadRef",

@@ -14,9 +14,9 @@ from typing import Any
 
 from planebench.host import procfs
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound, program_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound, version_lines
 from planebench.model.claims import everywhere
-from planebench.model.errors import DiedError, PlanebenchError, StartError
+from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
@@ -55,33 +55,33 @@ class BessAdapter(Adapter):
     )
     options = (
         PATH_OPTION,
-        Option("ring", "whole", "size_inc_q and size_out_q", "that of the run", least=64, most=4096),
-        Option("eal_env", "text", "variable by which your bessd takes EAL arguments", "none"),
+        Option("ring", "whole", "size_inc_q and size_out_q", "--ring-size", least=64, most=4096),
+        Option("eal_env", "text", "environment variable with EAL arguments, for a modified bessd", "none"),
     )
 
     def find(self) -> Found | NotFound:
         binary = self.installation().program("bessd", PLACES)
         if binary is None:
             return NotFound(self.remedy)
-        lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) or ("",)
+        lines = version_lines(binary) or ("",)
         if not lines[0].startswith("bessd version "):
-            return NotFound(f"{binary} does not tell a version of BESS")
+            return NotFound(f"{binary} does not print a version of BESS")
         if _protos(binary) is None:
             return NotFound(f"BESS's folder protobuf is not beside {binary}; give the one of its source tree")
         if missing := missing_modules():
             return NotFound(
-                f"install what speaks gRPC: `pip install 'planebench[bess]'` (missing: {', '.join(missing)})"
+                f"install the gRPC modules: `pip install 'planebench[bess]'` (missing: {', '.join(missing)})"
             )
         return Found(lines[0].removeprefix("bessd version "), binary)
 
     def refusal(self, situation: Situation) -> str:
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             most = common.STANDARD_FRAME_BYTES
-            return f"bess takes frames of {most} bytes at most, not of {situation.max_frame_bytes}"
+            return f"bess supports frames of {most} bytes at most, not {situation.max_frame_bytes}"
         if situation.wire == "virtio" and situation.wired and not self._eal_env:
             return (
-                "bessd keeps its packets in memory that it cannot share with the other side of an emulated NIC "
-                "(anonymous, or a file a page); use --wire memif or veth"
+                "bessd cannot share its packet memory (anonymous, or one file per page) with the other side of an "
+                "emulated NIC; use --wire memif or veth"
             )
         return super().refusal(situation)
 
@@ -106,18 +106,10 @@ class BessAdapter(Adapter):
         found = common.require(self)
         common.remove_sockets(request.ports)
         socket = request.workdir / "bess.grpc"
-        process = supervisor.spawn(
-            "bessd",
-            [str(found.binary), *_arguments(request, socket)],
-            cpus=request.control_cpus,
-            env={
-                **self.installation().env,
-                "RUNTIME_DIRECTORY": str(request.workdir),  # DPDK's own files
-                **self._eal_environment(request, f"{supervisor.root.name}-bess"),
-            },
-            workdir=request.workdir,
-            netns_pid=request.netns_pid,
-        )
+        env = self._eal_environment(request, f"{supervisor.root.name}-bess")
+        env["RUNTIME_DIRECTORY"] = str(request.workdir)  # of DPDK
+        argv = [str(found.binary), *_arguments(request, socket)]
+        process = self.spawn(argv, request, supervisor, cpus=request.control_cpus, env=env)
         client = None
         try:
             client = BessClient(_protos(found.binary) or Path(), socket, request.workdir)
@@ -152,7 +144,6 @@ class RunningBess(common.ProcessGroup):
 
     def __init__(self, process: Process, client: BessClient, request: SwitchRequest) -> None:
         super().__init__("BESS", [process])
-        self._process = process
         self._client = client
         self._request = request
 
@@ -168,9 +159,8 @@ class RunningBess(common.ProcessGroup):
         self._client.call("ResumeAll")
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return the worker: all threads have the name bessd, but only the worker is bound to the core of the
-        switch."""
-        pid, cpu = self._process.pid, self._request.cpu
+        """Return the worker: all threads are called bessd, but only the worker is bound to the switch's core."""
+        pid, cpu = self.process.pid, self._request.cpu
         return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if _bound_to(tid, cpu))
 
     def counters(self) -> SwitchCycles:
@@ -183,8 +173,7 @@ class RunningBess(common.ProcessGroup):
         try:
             stats = {p.name: self._client.call("GetPortStats", {"name": p.name}) for p in self._request.ports}
         except PlanebenchError as error:
-            self._process.wait(0.2)
-            raise DiedError(f"{error}; {self._process.exit_report()}") from error
+            raise self.died(error) from error
         return SwitchCycles(
             packets=sum(int(it.inc.packets) for it in stats.values()),
             forwarded_packets=sum(int(it.out.packets) for it in stats.values()),
@@ -198,14 +187,8 @@ class RunningBess(common.ProcessGroup):
         super().stop()
 
     def _add_port(self, name: str, vdev: str, ring: int) -> None:
-        port = {
-            "name": name,
-            "driver": "PMDPort",
-            "num_inc_q": 1,
-            "num_out_q": 1,
-            "size_inc_q": ring,
-            "size_out_q": ring,
-        }
+        queues = {"num_inc_q": 1, "num_out_q": 1, "size_inc_q": ring, "size_out_q": ring}
+        port = {"name": name, "driver": "PMDPort", **queues}
         self._client.call("CreatePort", {**port, "arg": {"@type": f"{_TYPE}PMDPortArg", "vdev": vdev}})
         for prefix, kind in (("in_", "QueueInc"), ("out_", "QueueOut")):
             argument = {"@type": f"{_TYPE}{kind}Arg", "port": name, "qid": 0}
@@ -220,8 +203,7 @@ class RunningBess(common.ProcessGroup):
 
 
 def bursts(stats: Sequence[Any]) -> int | None:
-    """Return the number of polls that found frames, from the histograms of batch sizes; None if a port has no
-    histogram."""
+    """Return the polls that found frames, from the histograms of batch sizes; None if a port has no histogram."""
     histograms = [list(getattr(it, "actual_hist", ())) for it in stats]
     return sum(sum(map(int, hist[1:])) for hist in histograms) if all(histograms) else None
 
@@ -241,16 +223,9 @@ def _protos(binary: Path) -> Path | None:
 def _arguments(request: SwitchRequest, socket: Path) -> list[str]:
     memory = str(MEMORY_MB if request.hugepages else 0)
     return [
-        "-f",
-        "-m",
-        memory,
-        "-buffers",
-        str(BUFFERS),
-        "-i",
-        str(request.workdir / "bessd.pid"),
-        "-grpc_url",
-        f"unix:{socket}",
-        "-no_crashlog",
+        *("-f", "-no_crashlog"),
+        *("-m", memory, "-buffers", str(BUFFERS)),
+        *("-i", str(request.workdir / "bessd.pid"), "-grpc_url", f"unix:{socket}"),
     ]
 
 

@@ -35,8 +35,7 @@ class BessClient:
     """A gRPC connection to a bessd on a unix socket. Use it from one thread."""
 
     def __init__(self, protos: Path, socket: Path, workdir: Path) -> None:
-        """Read the .proto files in ``protos``; do not connect yet. Raises PlanebenchError for files that cannot be
-        read."""
+        """Read the .proto files in ``protos``; do not connect yet. Raises PlanebenchError if that fails."""
         import grpc
         from google.protobuf import descriptor_pool
 
@@ -55,8 +54,7 @@ class BessClient:
         return True
 
     def call(self, method: str, request: Mapping[str, Any] | None = None) -> Any:
-        """Call a method and return the reply, a protobuf message. ``request`` is the request as JSON. Raises
-        PlanebenchError."""
+        """Call a method, with the request as JSON, and return the reply, a protobuf message. Raises PlanebenchError."""
         import grpc
         from google.protobuf import json_format, message_factory
 

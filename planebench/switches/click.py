@@ -14,11 +14,12 @@ from pathlib import Path
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.claims import FeatureClaim, everywhere
+from planebench.model.manifest import DEFAULT
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.click_common import RunningClick, cross_connects, find_click, total
-from planebench.switches.manifest import DEFAULT, manifest
+from planebench.switches.manifest import manifest
 from planebench.wiring.adapter import Adapter, Traits
 from planebench.wiring.request import SwitchPort, SwitchRequest, VnfInterface
 
@@ -36,9 +37,9 @@ PCAP, LINUX = "pcap", "linux"
 SNAPLEN_STANDARD, SNAPLEN_JUMBO = 2046, 9216
 OPTIONS: tuple[Option, ...] = (
     PATH_OPTION,
-    Option("burst", "whole", "frames taken from a port, or sent, at once, at most", str(BURST), least=1, most=1024),
-    Option("queue", "whole", "frames that wait for a port, at most", str(QUEUE), least=1, most=1 << 20),
-    Option("method", "text", "how frames are had from the kernel", PCAP, choices=(PCAP, LINUX)),
+    Option("burst", "whole", "maximum number of frames received or sent at once", str(BURST), least=1, most=1024),
+    Option("queue", "whole", "maximum number of frames queued for a port", str(QUEUE), least=1, most=1 << 20),
+    Option("method", "text", "method of receiving frames from the kernel", PCAP, choices=(PCAP, LINUX)),
 )
 
 
@@ -75,8 +76,8 @@ class ClickAdapter(Adapter):
             segmentation_offload=everywhere("off", "packet sockets carry frames as they are"),
             mergeable_buffers=FeatureClaim(None, None),
             memory="4 KiB pages (it uses no hugepages)",
-            buffers="from the heap, no limit",
-            queue=f"{self.value('queue', QUEUE)} frames in software for each port",
+            buffers="from the heap, unlimited",
+            queue=f"{self.value('queue', QUEUE)} frames in software per port",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningUserClick:
@@ -87,14 +88,8 @@ class ClickAdapter(Adapter):
         binary = common.require(self).binary
         graph.write_text(text)
         control.unlink(missing_ok=True)  # of one that was killed: it would not start
-        process = supervisor.spawn(
-            self.name,
-            [str(binary), str(graph)],
-            cpus=frozenset({request.cpu}),  # all that it does is in one thread
-            env=self.installation().env,
-            workdir=request.workdir,
-            netns_pid=request.netns_pid,
-        )
+        cpus = frozenset({request.cpu})  # everything is done by one thread
+        process = self.spawn([str(binary), str(graph)], request, supervisor, cpus=cpus)
         switch = RunningUserClick(process, control, [port.name for port in ports], self.value("method", PCAP))
         switch.wait_ready()
         return switch

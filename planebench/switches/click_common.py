@@ -7,19 +7,15 @@ says which one it is: ``click (FastClick) 2.1``.
 
 from __future__ import annotations
 
-import os
 import re
 import socket
-import subprocess
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 
-from planebench.host import procfs
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, wait_ready
-from planebench.host.programs import Installation
-from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.host.programs import Installation, program_output
+from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.switches import common
 from planebench.wiring.adapter import ThreadRef
 from planebench.wiring.request import SwitchRequest
@@ -34,47 +30,27 @@ _VERSION = re.compile(r"^click \((\w+)\) (\S+)$", re.MULTILINE)
 
 
 def find_click(where: Installation, product: str, places: Sequence[str]) -> tuple[Path, str] | None:
-    """Return the program and the version of ``product`` (``FastClick``, ``Click``). Raises UsageError if the user names
-    another program."""
+    """Return program and version of ``product`` (``FastClick``, ``Click``). UsageError if the user names another
+    one."""
     for binary in where.programs("click", places):
-        match = _VERSION.search(_says(binary, where.env, "--version"))
+        # FastClick aborts after --version, with its output still in its buffer.
+        match = _VERSION.search(program_output(binary, "--version", env=where.env, line_buffered=True).stdout)
         if match and match[1] == product:
             return binary, match[2]
         if where.path is not None:
-            says = match[0] if match else "nothing of the kind"
+            says = match[0] if match else "no version of Click"
             raise UsageError(f'{where.said_by} "{binary}" is not {product}: --version says {says}; name another one')
     return None
 
 
 def element_classes(binary: Path, env: Mapping[str, str]) -> frozenset[str]:
     """Return the element classes of a click program; none if it does not list them."""
-    return frozenset(_says(binary, env, "-q", "-e", "Idle", "-h", "classes").split())
-
-
-def _says(binary: Path, env: Mapping[str, str], *arguments: str) -> str:
-    """Return the standard output of a program, also after a crash: FastClick aborts after --version."""
-    try:
-        return _output(binary, binary.stat().st_mtime_ns, tuple(sorted(env.items())), arguments)
-    except (OSError, subprocess.SubprocessError):
-        return ""
-
-
-@lru_cache(maxsize=16)
-def _output(binary: Path, mtime_ns: int, env: tuple[tuple[str, str], ...], arguments: tuple[str, ...]) -> str:
-    done = subprocess.run(
-        ["stdbuf", "-oL", str(binary), *arguments],
-        capture_output=True,
-        text=True,
-        errors="replace",
-        timeout=stretched(10),
-        env={**os.environ, **dict(env), "LC_ALL": "C"},
-        stdin=subprocess.DEVNULL,
-    )
-    return done.stdout
+    said = program_output(binary, "-q", "-e", "Idle", "-h", "classes", env=env, line_buffered=True)
+    return frozenset(said.stdout.split())
 
 
 def cross_connects(request: SwitchRequest, between: str = "->") -> list[str]:
-    """Return ``n0_in -> v0_out;`` for both directions of every pair. ``between`` may contain elements; {} is the
+    """Return ``n0_in -> v0_out;`` for both directions of every pair; ``between`` may have elements, {} is the
     output."""
     ways = [way for pair in request.cross_connects for way in (pair, pair[::-1])]
     return [f"{source}_in {between.format(sink)} {sink}_out;" for source, sink in ways]
@@ -85,13 +61,11 @@ class RunningClick(common.ProcessGroup):
 
     def __init__(self, title: str, process: Process, control: Path) -> None:
         super().__init__(title, [process])
-        self.process = process
         self.control = control
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return the router thread, which is the first of the process."""
-        pid = self.process.pid
-        return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
+        return common.main_thread(self.process)
 
     def wait_ready(self) -> None:
         """Wait until the router runs. Otherwise stop it and raise StartError with its error messages."""
@@ -101,7 +75,7 @@ class RunningClick(common.ProcessGroup):
             self.stop()
             log = self.process.log_path.read_text(errors="replace").splitlines()
             lines = [line.rstrip() for line in log if _COMPLAINT.search(line)][:COMPLAINTS]
-            raise StartError(f"{error}\nWhat it complained about, of its log lines:\n" + "\n".join(lines)) from error
+            raise StartError(f"{error}\nIts error messages:\n" + "\n".join(lines)) from error
         except BaseException:
             self.stop()
             raise
@@ -119,8 +93,7 @@ class RunningClick(common.ProcessGroup):
         try:
             texts = ask(self.control, list(handlers))
         except PlanebenchError as error:
-            self.process.wait(0.2)
-            raise DiedError(f"{error}; {self.process.exit_report()}") from error
+            raise self.died(error) from error
         return {name: int(text) for name, text in texts.items() if re.fullmatch(r"[0-9]+", text)}
 
 
@@ -165,6 +138,5 @@ def parse_answers(received: bytes, handlers: Sequence[str]) -> dict[str, str]:
 
 
 def total(numbers: Mapping[str, int], handlers: Iterable[str]) -> int | None:
-    """The sum of some handlers; None, unknown, if one of them is."""
-    wanted = list(handlers)
-    return sum(numbers[name] for name in wanted) if all(name in numbers for name in wanted) else None
+    """Return the sum of some handlers; None if one of them is unknown."""
+    return common.total(map(numbers.get, handlers))

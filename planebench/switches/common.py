@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from planebench.host import procfs
@@ -16,10 +17,11 @@ from planebench.model.claims import FeatureClaim, State, everywhere
 from planebench.model.errors import DiedError, NotInstalledError, UsageError
 from planebench.wiring import devargs
 from planebench.wiring.adapter import Adapter, ThreadRef
+from planebench.wiring.memory import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 STANDARD_FRAME_BYTES = 1518
-"""Up to here a switch keeps its defaults."""
+"""The largest frame for which a switch keeps its defaults."""
 MAX_FRAME_BYTES = 9018
 FCS_BYTES = 4
 
@@ -28,8 +30,10 @@ class ProcessGroup:
     """The processes of one switch: the part of ``RunningSwitch`` that is the same for all switches."""
 
     def __init__(self, title: str, processes: Sequence[Process]) -> None:
+        """Take the processes of a switch: the one that forwards, then its helpers."""
         self.title = title
         self.processes = tuple(processes)
+        self.process = processes[0]
 
     def pids(self) -> tuple[int, ...]:
         return tuple(process.pid for process in self.processes)
@@ -45,6 +49,47 @@ class ProcessGroup:
                 process.ask_to_end()
         for process in self.processes:
             process.terminate()
+
+    def died(self, problem: object) -> DiedError:
+        """Return the error for a switch that does not answer, with the report of its process."""
+        self.process.wait(0.2)  # a process that crashes closes its sockets a moment before it is dead
+        return DiedError(f"{problem}; {self.process.exit_report()}")
+
+    @contextlib.contextmanager
+    def stopped_on_failure(self) -> Iterator[None]:
+        """Stop the switch if the block, which waits for it to come up, raises."""
+        try:
+            yield
+        except BaseException:
+            self.stop()
+            raise
+
+
+class CpuTime:
+    """CPU time of threads from now on, in TSC cycles, for a switch that counts no cycles itself."""
+
+    def __init__(self, tids: Iterable[int], tsc_hz: int | None) -> None:
+        self._tids = tuple(tids)
+        self._tsc_hz = tsc_hz
+        self._begun_ns, self._before_ns = time.monotonic_ns(), self._run_ns() or 0
+
+    def cycles(self) -> tuple[int | None, int | None]:
+        """Return busy and idle cycles; None without threads, TSC frequency, or an answer of the kernel."""
+        run_ns = self._run_ns()
+        if run_ns is None or not self._tsc_hz:
+            return None, None
+        busy_ns = run_ns - self._before_ns
+        idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
+        return busy_ns * self._tsc_hz // 10**9, idle_ns * self._tsc_hz // 10**9
+
+    def _run_ns(self) -> int | None:
+        return total(map(procfs.run_ns, self._tids)) if self._tids else None
+
+
+def total(counts: Iterable[int | None]) -> int | None:
+    """Return the sum of counters; None, unknown, if one of them is: a sum of some would be a wrong number."""
+    known = list(counts)
+    return None if None in known else sum(count for count in known if count is not None)
 
 
 def is_socket(path: Path) -> bool:
@@ -143,9 +188,19 @@ def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
     return f"net_af_packet{number},{af_packet_devargs(port, request)}"
 
 
+def vdevs(ports: Sequence[SwitchPort], request: SwitchRequest) -> list[str]:
+    """Return the ``--vdev`` arguments of all ports; DPDK numbers ports in this order."""
+    return [f"--vdev={dpdk_vdev(number, port, request)}" for number, port in enumerate(ports)]
+
+
+def mbuf_bytes(request: SwitchRequest) -> int:
+    """Return the data room of an mbuf that holds the largest frame in one piece."""
+    return JUMBO_DATA_BYTES if is_jumbo(request) else STANDARD_DATA_BYTES
+
+
 def eal_memory_arguments(*, hugepages: bool, size_mb: int) -> list[str]:
-    """Return EAL memory arguments that leave no file behind. Single-file segments: a vhost device accepts few memory
-    regions."""
+    """Return EAL arguments that leave no file behind. A vhost device accepts few memory regions: single-file
+    segments."""
     if hugepages:
         return ["--in-memory", "--single-file-segments", "-m", str(size_mb)]
     return ["--no-huge", "--no-shconf", "--single-file-segments", "-m", str(size_mb)]
@@ -167,6 +222,12 @@ def threads_named(pid: int, marks: Sequence[str]) -> tuple[ThreadRef, ...]:
     return tuple(
         ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if any(mark in name for mark in marks)
     )
+
+
+def main_thread(process: Process) -> tuple[ThreadRef, ...]:
+    """Return the main thread of a process, for a switch that forwards in it; nothing if the process is gone."""
+    pid = process.pid
+    return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
 
 
 def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, FeatureClaim]:

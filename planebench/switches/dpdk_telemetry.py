@@ -17,7 +17,7 @@ from planebench.model.errors import PlanebenchError
 
 SOCKET_NAME = "dpdk_telemetry.v2"
 GREETING_BYTES = 1024
-"""What DPDK sends before it knows how much the other side takes."""
+"""The maximum length of DPDK's greeting."""
 OUTPUT_BYTES_MAX = 1 << 20
 
 
@@ -54,7 +54,7 @@ def _output_bytes(greeting: bytes) -> int:
     said = json.loads(greeting)
     size = said.get("max_output_len") if isinstance(said, dict) else None
     if type(size) is not int or not 0 < size <= OUTPUT_BYTES_MAX:
-        raise ValueError(f"it greets with {greeting[:80]!r}")
+        raise ValueError(f"unexpected greeting {greeting[:80]!r}")
     return size
 
 
@@ -63,5 +63,5 @@ def _answer(connection: socket.socket, command: str, size: int) -> Any:
     answer = json.loads(connection.recv(size))
     name = command.partition(",")[0]
     if not isinstance(answer, dict) or name not in answer:
-        raise ValueError(f"{command} was answered with {str(answer)[:80]}")
+        raise ValueError(f"unexpected answer to {command}: {str(answer)[:80]}")
     return answer[name]

@@ -3,7 +3,7 @@
 
 The router thread is DPDK's main lcore, on the switch's core; EAL puts its own threads on the other cores of the
 process's mask. NDESC says how many descriptors of a ring a driver uses: of a virtio ring at most those that it has,
-and drivers of vhost, memif and af_packet rings do not look at it. So the ring is that of the bench whatever NDESC is.
+and drivers of vhost, memif and af_packet rings ignore it. So the ring is that of the bench whatever NDESC is.
 """
 
 from __future__ import annotations
@@ -37,24 +37,23 @@ BURST = 32
 BUFFERS = 65535
 """FastClick's own default (DPDKInfo, NB_MBUF)."""
 JUMBO_BUFFERS = 16383
-"""Of 9856 bytes each, they take as much memory."""
+"""Mbufs of 9856 bytes, which take as much memory."""
 TX_QUEUE = 1024
 """ToDPDKDevice's IQUEUE: frames that it keeps for a ring that is full, before it drops."""
 EAL_MB = 96
-STANDARD_MBUF_BYTES = 2176
-JUMBO_MBUF_BYTES = 9728 + 128
-"""A frame of 9018 in one piece: Click has no packets of several segments."""
 MBUF_OVERHEAD_BYTES = 512
 """struct rte_mbuf, Click's annotations, object header, the share of the free ring, rounding."""
 RX_DROPS = {"hw_dropped": "rx_missed", "hw_errors": "rx_errors", "nombufs": "rx_nombuf"}
-"""Handlers of FromDPDKDevice, and our word for what they count. ToDPDKDevice's hw_errors counts retries, not drops."""
+"""Handlers of FromDPDKDevice, and our names of their counters. ToDPDKDevice's hw_errors counts retries, not drops."""
 USEFUL_KCYCLES = "useful_kcycles"
 """Thousands of TSC cycles of tasks that found work; only in a build with --enable-cpu-load."""
 OPTIONS: tuple[Option, ...] = (
     PATH_OPTION,
-    Option("burst", "whole", "frames taken from a port at once, at most", str(BURST), least=1, most=1024),
+    Option("burst", "whole", "maximum number of frames received from a port at once", str(BURST), least=1, most=1024),
     Option("ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
-    Option("iqueue", "whole", "IQUEUE: frames kept for a full ring, a power of 2", str(TX_QUEUE), least=1, most=65536),
+    Option(
+        "iqueue", "whole", "IQUEUE: frames queued for a full ring, a power of 2", str(TX_QUEUE), least=1, most=65536
+    ),
     Option("blocking", "flag", "BLOCKING: wait for a full ring instead of dropping", "false"),
     Option("buffers", "whole", "NB_MBUF: packet buffers", str(BUFFERS), least=1023, most=1 << 20),
 )
@@ -100,12 +99,12 @@ class FastClickAdapter(Adapter):
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
             burst=str(self.value("burst", BURST)),
-            checksum_offload=everywhere("default", "none asked for, DPDK's drivers at their defaults"),
-            segmentation_offload=everywhere("default", "none asked for, DPDK's drivers at their defaults"),
+            checksum_offload=everywhere("default", "not requested; DPDK's drivers at their defaults"),
+            segmentation_offload=everywhere("default", "not requested; DPDK's drivers at their defaults"),
             mergeable_buffers=everywhere("default"),
             buffers=f"{self.buffers(request)} mbufs, one pool",
             ndesc=str(self.value("ndesc", common.ring_size(request))),
-            tx_queue=f"{self.value('iqueue', TX_QUEUE)} frames in software for each port (IQUEUE)",
+            tx_queue=f"{self.value('iqueue', TX_QUEUE)} frames in software per port (IQUEUE)",
             tx_retry="until the ring takes them (BLOCKING true)" if blocking else "from the software queue",
         )
 
@@ -117,14 +116,8 @@ class FastClickAdapter(Adapter):
         graph.write_text(self.graph(request, ports, control))
         control.unlink(missing_ok=True)  # of an earlier one, which leaves it behind: it would not start
         common.remove_sockets(ports)
-        process = supervisor.spawn(
-            self.name,
-            [str(binary), *self.eal_arguments(request, ports, f"{supervisor.root.name}-fastclick"), str(graph)],
-            cpus=request.control_cpus | {request.cpu},
-            env=self.installation().env,
-            workdir=request.workdir,
-            netns_pid=request.netns_pid,
-        )
+        eal = self.eal_arguments(request, ports, f"{supervisor.root.name}-fastclick")
+        process = self.spawn([str(binary), *eal, str(graph)], request, supervisor)
         switch = RunningFastClick(process, control, request, self.value("iqueue", TX_QUEUE))
         switch.wait_ready()
         return switch
@@ -138,7 +131,7 @@ class FastClickAdapter(Adapter):
         ndesc = self.value("ndesc", common.ring_size(request))
         burst, iqueue = self.value("burst", BURST), self.value("iqueue", TX_QUEUE)
         blocking = str(self.value("blocking", False)).lower()
-        size = f", MBUF_SIZE {JUMBO_MBUF_BYTES}" if common.is_jumbo(request) else ""
+        size = f", MBUF_SIZE {common.mbuf_bytes(request)}" if common.is_jumbo(request) else ""
         lines = [f"DPDKInfo(NB_MBUF {self.buffers(request)}{size});"]
         for number, port in enumerate(ports):
             # MODE none: the default is RSS, which virtio-user refuses.
@@ -151,8 +144,8 @@ class FastClickAdapter(Adapter):
 
     def eal_arguments(self, request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
         """Return ``--dpdk ... --``. Port ids follow the order of the vdevs."""
-        mbuf_bytes = JUMBO_MBUF_BYTES if common.is_jumbo(request) else STANDARD_MBUF_BYTES
-        size_mb = EAL_MB + -(-self.buffers(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20)
+        mbuf_bytes = common.mbuf_bytes(request) + MBUF_OVERHEAD_BYTES
+        size_mb = EAL_MB + -(-self.buffers(request) * mbuf_bytes // 2**20)
         return [
             "--dpdk",
             f"--lcores=0@{request.cpu}",
@@ -160,7 +153,7 @@ class FastClickAdapter(Adapter):
             "--no-telemetry",
             f"--file-prefix={prefix}",
             *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
-            *(f"--vdev={common.dpdk_vdev(number, port, request)}" for number, port in enumerate(ports)),
+            *common.vdevs(ports, request),
             "--",
         ]
 
@@ -238,7 +231,7 @@ class Kept:
 
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
-        """Of the frames that entered, so many were looked at."""
+        """Number of frames, of those that entered, which earlier calls examined."""
         self._kept: Counter[str] = Counter()
 
     def look(self, queues: Mapping[str, SoftwareQueue]) -> dict[str, int]:

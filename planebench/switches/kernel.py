@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what switches inside the kernel have in common: veth ports only, no process, and a core for what they do.
+"""The common part of switches in the kernel: veth ports only, no process, and a core of their own.
 
-A frame sent into a veth pair is forwarded by whoever sent it, in its softirq: on the tester's core, at the tester's
-expense. So each port of the switch is polled by a kernel thread (threaded NAPI) on the switch's core; what these use of
-it is in their schedstat. A veth has NAPI only with an XDP program or with GRO; GRO merges and reorders frames, so it is
-a program that passes all. This takes root. Without root a frame is forwarded by its sender after all, and the fairness
-manifest says so. docs/switches/linux-bridge.md tells what was tried.
+A frame sent into a veth pair is forwarded in the softirq of its sender: on the tester's core, at the tester's expense.
+So a kernel thread (threaded NAPI) on the switch's core polls each port, and its schedstat has the CPU time. A veth has
+NAPI only with an XDP program or with GRO; GRO merges and reorders frames, so it is a program that passes all. This
+requires root. Without root the sender forwards its frames, and the fairness manifest says so.
+docs/switches/linux-bridge.md lists what was tried.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import platform
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,7 +45,7 @@ TERMS: dict[str, str | FeatureClaim] = {
     "memory": "the kernel's (4 KiB pages)",
     "buffers": "the kernel's",
 }
-"""The part of the fairness manifest that is the same for all of them."""
+"""The part of the fairness manifest that is equal for all kernel switches."""
 _RX = "bytes packets errs drop fifo frame compressed multicast"
 _TX = "bytes packets errs drop fifo colls carrier compressed"
 _COLUMNS = f"face |{_RX}|{_TX}".split()
@@ -55,13 +54,15 @@ Pairs = tuple[tuple[str, str], ...]
 
 
 class KernelAdapter(Adapter):
-    """A switch in the kernel. A subclass connects the interfaces in :meth:`connect`."""
+    """A switch in the kernel. A subclass has an ``action`` of kernel_setup.py, or its own :meth:`connect`."""
 
     wires = frozenset({"veth"})
     vnf_interface: VnfInterface = "veth"
     options: tuple[Option, ...] = ()
     function: str
     """For the manifest."""
+    action: str
+    """The action of kernel_setup.py that connects pairs of interfaces."""
 
     def find(self) -> Found | NotFound:
         if sys.platform != "linux":
@@ -72,11 +73,11 @@ class KernelAdapter(Adapter):
         if situation.wire not in self.wires and situation.wired:
             return f"{self.name} has kernel interfaces only; use --wire veth"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
-            return f"the VNFs of {self.name} have kernel interfaces, which take frames of 1518 bytes at most"
+            return f"the VNFs of {self.name} have kernel interfaces, which support frames of 1518 bytes at most"
         return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        own, sender = str(request.cpu), "those of tester and VNFs (a core of its own takes root)"
+        own, sender = str(request.cpu), "those of tester and VNFs (a core of its own requires root)"
         return manifest(
             request,
             function=self.function,
@@ -88,10 +89,10 @@ class KernelAdapter(Adapter):
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process | None:
         """Connect the interfaces of each pair in the namespace of ``request.netns_pid``. Raises StartError.
 
-        Return a process if something must be undone before the interfaces go: the process does it when it is asked to
-        end.
+        Return a process if something must be undone before the interfaces go: it does so when it is asked to end.
         """
-        raise NotImplementedError
+        set_up(self.action, [",".join(pair) for pair in pairs], request, supervisor)
+        return None
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningKernel:
         common.check_frame_size(request)
@@ -111,8 +112,7 @@ class KernelAdapter(Adapter):
 
 
 def has_core() -> bool:
-    """Return whether forwarding runs on the switch's core: this needs root, to load XDP programs and pin kernel
-    threads."""
+    """Return whether forwarding runs on the switch's core: as root we load XDP programs and pin kernel threads."""
     return os.geteuid() == 0
 
 
@@ -151,8 +151,7 @@ class RunningKernel:
         self._holder = request.netns_pid or 0
         self._holder_start = procfs.start_ticks(self._holder)
         self._threads: tuple[ThreadRef, ...] = ()
-        self._begun_ns = time.monotonic_ns()
-        self._ran_ns = 0
+        self._time = common.CpuTime((), None)
         self._stopped = False
 
     def place(self) -> None:
@@ -161,7 +160,7 @@ class RunningKernel:
         lines = [line.split() for line in text.splitlines()]
         threads = [ThreadRef(int(tid), int(tid), f"napi/{interface}") for interface, tid in lines]
         self._threads = (*threads, *_softirq_thread(self._request.cpu))
-        self._begun_ns, self._ran_ns = time.monotonic_ns(), self._run_ns() or 0
+        self._time = common.CpuTime((thread.tid for thread in self._threads), self._request.tsc_hz)
 
     def pids(self) -> tuple[int, ...]:
         """Return no process: a kernel switch without frames does nothing."""
@@ -181,7 +180,7 @@ class RunningKernel:
         counts = parse_interfaces(procfs.read_text(f"/proc/{self._holder}/net/dev") or "")
         ports = {port: counts[name] for port, name in self._ports.items() if name in counts}
         whole = len(ports) == len(self._ports)
-        busy, idle = self._cycles()
+        busy, idle = self._time.cycles()
         return SwitchCycles(
             busy_cycles=busy,
             idle_cycles=idle,
@@ -194,23 +193,9 @@ class RunningKernel:
             },
         )
 
-    def _cycles(self) -> tuple[int | None, int | None]:
-        """Return busy and idle TSC cycles since the start."""
-        run_ns, hz = self._run_ns(), self._request.tsc_hz
-        if run_ns is None or not hz:
-            return None, None
-        busy_ns = run_ns - self._ran_ns
-        idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
-        return busy_ns * hz // 10**9, idle_ns * hz // 10**9
-
-    def _run_ns(self) -> int | None:
-        """Return the CPU time of the threads in ns; None without threads or if the kernel does not report it."""
-        texts = [procfs.read_text(f"/proc/{thread.tid}/schedstat") for thread in self._threads]
-        return sum(int(text.split()[0]) for text in texts if text) if texts and all(texts) else None
-
     def check(self) -> None:
         if self._stopped:
-            raise DiedError(f"{self.title}: it was stopped")
+            raise DiedError(f"{self.title} was stopped")
         if self.keeper is not None and not self.keeper.alive():
             raise DiedError(f"{self.title}: {self.keeper.exit_report()}")
         if not procfs.is_running(self._holder) or procfs.start_ticks(self._holder) != self._holder_start:

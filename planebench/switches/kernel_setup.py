@@ -192,7 +192,7 @@ def _put(devmap: int, key: int, value: int) -> None:
 def _bpf(command: int, attributes: bytes, what: str) -> int:
     number = BPF_SYSCALL.get(os.uname().machine)
     if number is None:
-        raise OSError(f"cannot {what}: the number of bpf() on {os.uname().machine} is not known")
+        raise OSError(f"cannot {what}: the system call number of bpf() on {os.uname().machine} is unknown")
     buffer = ctypes.create_string_buffer(attributes, len(attributes))
     return _checked(_libc.syscall(number, command, buffer, len(attributes)), f"cannot {what}")
 

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from planebench.host.process import Supervisor
-from planebench.switches.kernel import KernelAdapter, Pairs, set_up
+from planebench.switches.kernel import KernelAdapter
 from planebench.wiring.adapter import Traits
-from planebench.wiring.request import SwitchRequest
 
 
 class LinuxBridgeAdapter(KernelAdapter):
@@ -18,9 +16,7 @@ class LinuxBridgeAdapter(KernelAdapter):
     remedy = "it is part of Linux: load it with `modprobe bridge`"
     traits = Traits("self-contained", "structured", ("interrupt",), "veth", "low", ("C",), "the kernel's own bridge")
     function = "learning: one bridge of two ports for each cross-connect"
-
-    def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> None:
-        set_up("bridge", [",".join(pair) for pair in pairs], request, supervisor)
+    action = "bridge"
 
 
 ADAPTER = LinuxBridgeAdapter()

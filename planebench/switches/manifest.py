@@ -5,10 +5,8 @@ from __future__ import annotations
 
 from planebench.model.claims import FeatureClaim
 from planebench.model.cpus import cpu_text
-from planebench.model.manifest import DEFAULT, FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN
+from planebench.model.manifest import MANIFEST_KEYS, UNKNOWN
 from planebench.wiring.request import SwitchRequest
-
-__all__ = ["DEFAULT", "FEATURE_KEYS", "MANIFEST_KEYS", "UNKNOWN", "manifest"]
 
 
 def manifest(request: SwitchRequest, *, function: str, burst: str, **more: str | FeatureClaim) -> dict[str, str]:

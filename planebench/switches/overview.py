@@ -17,7 +17,7 @@ from planebench.wiring.adapter import Adapter, Situation, Traits, refusal_of
 
 WIRES: tuple[WireName, ...] = get_args(WireName)
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
-"""What every switch with stations has VNFs of, offloaded or not."""
+"""The VNF with which every switch with stations is checked, offloaded or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Support:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """One switch. ``problem`` says why the search for it failed or its adapter cannot be loaded; ``found`` is None
+    """One switch. ``problem`` says why the search for it failed or its adapter cannot be loaded; it is not found
     then."""
 
     name: str
@@ -40,7 +40,7 @@ class Overview:
     remedy: str = ""
     vnf_interface: str = ""
     wires: Mapping[WireName, Mapping[ScenarioName, Support]] = field(default_factory=dict)
-    """Only wires that it has."""
+    """The supported wires only."""
     traits: Traits | None = None
     options: tuple[Option, ...] = ()
 
@@ -48,7 +48,7 @@ class Overview:
 def overviews() -> tuple[Overview, ...]:
     """Return every switch: those of planebench, of other packages, and last those that cannot be loaded."""
     broken = (
-        Overview(name, name, None, f"cannot be loaded: {why}", "mend the package, or remove it")
+        Overview(name, name, None, f"cannot be loaded: {why}", "repair the package or remove it")
         for name, why in broken_adapters().items()
     )
     return (*(overview(adapter) for adapter in all_adapters().values()), *broken)

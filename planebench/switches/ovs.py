@@ -11,20 +11,18 @@ import contextlib
 import re
 import shutil
 import socket
-import subprocess
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import Found, NotFound, find_program, program_lines
-from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.host.programs import Found, NotFound, find_program, run_tool, version_lines
+from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-from planebench.switches.ovs_counters import PortCounters, parse_ports
+from planebench.switches.ovs_counters import PortCounters, parse_ports, pmd_cycles
 from planebench.switches.unixctl import unixctl
 from planebench.wiring.adapter import Adapter, ThreadRef
 from planebench.wiring.request import SwitchPort, SwitchRequest
@@ -36,7 +34,7 @@ TOOL_TIMEOUT_S = 10.0
 PMD_MARK = "pmd-c"
 EMC_DEFAULT, EMC_MAX = 100, 2**32 - 1
 CACHE_OPTIONS = (
-    Option("emc", "whole", "one in so many flows is put into the exact match cache, 0: none", "100", most=EMC_MAX),
+    Option("emc", "whole", "insert one in N flows into the exact match cache (0: none)", "100", most=EMC_MAX),
     Option("smc", "flag", "signature match cache", "false"),
 )
 _REFUSED = re.compile(r"could not (?:open|add) network device (\S+)|WARN\|(\S+): could not set configuration")
@@ -44,38 +42,20 @@ _SCHEMAS = ("/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvs
 _TOOLS = ("ovsdb-tool", "ovsdb-server", "ovs-vsctl", "ovs-ofctl")
 
 Commands = list[list[str]]
-"""Of one ovs-vsctl."""
+"""The commands of one call of ovs-vsctl."""
 
 
-@dataclass(frozen=True, slots=True)
 class Paths:
     """The files and sockets of one Open vSwitch. ``root`` is OVS_RUNDIR too: vhost-user sockets appear in it."""
 
-    root: Path
-
-    @property
-    def database(self) -> Path:
-        """The database file."""
-        return self.root / "conf.db"
-
-    @property
-    def database_socket(self) -> Path:
-        """OVSDB protocol."""
-        return self.root / "db.sock"
-
-    @property
-    def bridge(self) -> Path:
-        """OpenFlow; the name is given by vswitchd."""
-        return self.root / f"{BRIDGE}.mgmt"
-
-    @property
-    def control(self) -> Path:
-        """vswitchd's unixctl socket: what ovs-appctl talks to."""
-        return self.root / "vswitchd.ctl"
-
-    def environment(self) -> dict[str, str]:
-        """Keeps Open vSwitch out of the system's directories."""
-        return {f"OVS_{name}": str(self.root) for name in ("RUNDIR", "LOGDIR", "DBDIR", "SYSCONFDIR")}
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.database = root / "conf.db"
+        self.database_socket = root / "db.sock"
+        self.bridge = root / f"{BRIDGE}.mgmt"  # OpenFlow; vswitchd chooses the name
+        self.control = root / "vswitchd.ctl"  # for ovs-appctl
+        self.environment = {f"OVS_{name}": str(root) for name in ("RUNDIR", "LOGDIR", "DBDIR", "SYSCONFDIR")}
+        """Keeps Open vSwitch out of the directories of the system."""
 
 
 class OvsAdapter(Adapter):
@@ -84,13 +64,41 @@ class OvsAdapter(Adapter):
     unfit = "is none"
     """The reason why a program that was found is not the right one."""
 
-    @abstractmethod
-    def configuration(self, request: SwitchRequest, prefix: str) -> Commands:
-        """Return the database content before vswitchd starts: ``Open_vSwitch`` settings, the bridge, the ports."""
+    kernel_ports = False
+    """Whether all ports are kernel interfaces, which have drop counters of their own."""
 
-    @abstractmethod
+    def configuration(self, request: SwitchRequest, prefix: str) -> Commands:
+        """Return the database content before vswitchd starts: its options, the bridge without flows, the ports.
+
+        The OpenFlow number of a port is its place in the request, from 1.
+        """
+        options = [*self.vswitchd_options(request, prefix), f"pmd-cpu-mask={mask(request.cpu)}", *self._cache_options()]
+        commands = [
+            ["set", "Open_vSwitch", ".", *(f"other_config:{option}" for option in options)],
+            ["add-br", BRIDGE],
+            ["set", "bridge", BRIDGE, "datapath_type=netdev", "fail_mode=secure"],
+        ]
+        for number, port in enumerate(request.ports, start=1):
+            name, settings = self.interface(port), self.port_settings(number, port, request)
+            commands += [
+                ["add-port", BRIDGE, name],
+                ["set", "Interface", name, f"ofport_request={number}", *settings],
+            ]
+        return commands
+
     def running(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> RunningOvs:
         """Return the running switch with its threads in place. Raises StartError if they are not."""
+        switch = RunningOvs(vswitchd, database, paths, request, kernel_ports=self.kernel_ports)
+        switch.check_placement([self.interface(port) for port in request.ports])
+        return switch
+
+    def vswitchd_options(self, request: SwitchRequest, prefix: str) -> list[str]:
+        """Return ``other_config`` of vswitchd beside its PMD core and its caches; ``prefix`` is that of EAL's files."""
+        return []
+
+    @abstractmethod
+    def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
+        """Return the columns of a port's ``Interface``."""
 
     @abstractmethod
     def check(self, request: SwitchRequest) -> None:
@@ -114,7 +122,7 @@ class OvsAdapter(Adapter):
         if missing or _schema() is None:
             return NotFound(f"{self.remedy} (missing: {', '.join(missing) or 'vswitch.ovsschema'})")
         for binary in binaries:
-            version = self.version(program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) or ())
+            version = self.version(version_lines(binary))
             if version:
                 return Found(version, binary)
         what = f"{binaries[0]} {self.unfit}" if binaries else "no ovs-vswitchd"
@@ -154,13 +162,12 @@ class OvsAdapter(Adapter):
                 process.terminate()
             raise
 
-    def cache_settings(self) -> list[str]:
-        """Return the options of the datapath's caches, in the form of ``other_config``."""
+    def _cache_options(self) -> list[str]:
         given = {
             "emc-insert-inv-prob": self.values.get("emc"),
             "smc-enable": str(self.value("smc", False)).lower() if "smc" in self.values else None,
         }
-        return [f"other_config:{key}={value}" for key, value in given.items() if value is not None]
+        return [f"{key}={value}" for key, value in given.items() if value is not None]
 
     def caches(self) -> str:
         """Return the options of the datapath's caches for the manifest."""
@@ -169,21 +176,24 @@ class OvsAdapter(Adapter):
 
 
 class RunningOvs(common.ProcessGroup):
-    """An Open vSwitch that forwards. Counters come from its control socket."""
+    """An Open vSwitch whose ports one PMD thread polls. Counters come from its control socket."""
 
-    def __init__(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> None:
+    def __init__(
+        self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest, *, kernel_ports: bool
+    ) -> None:
         super().__init__("Open vSwitch", [vswitchd, database])
-        self._vswitchd = vswitchd
+        self._kernel_ports = kernel_ports
         self._paths = paths
         self._request = request
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return common.threads_named(self._vswitchd.pid, (PMD_MARK,))
+        return common.threads_named(self.process.pid, (PMD_MARK,))
 
     def counters(self) -> SwitchCycles:
-        raise NotImplementedError
+        stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
+        return pmd_cycles(stats, perf, self.ports())
 
-    def ports(self, *, kernel: bool = False) -> PortCounters:
+    def ports(self) -> PortCounters:
         """Return OpenFlow 1.4 port statistics, which are live and the only place with drops of vhost-user ports.
 
         OvS 3.1 enables the statistics of rte_vhost for dpdkvhostuserclient ports only, so ``dpctl/show -s`` has none;
@@ -192,13 +202,13 @@ class RunningOvs(common.ProcessGroup):
         command = ["ovs-ofctl", "-OOpenFlow14", "--no-names", "dump-ports", f"unix:{self._paths.bridge}"]
         names = [port.name for port in self._request.ports]
         with contextlib.suppress(StartError):
-            return parse_ports(_tool(command), names, kernel=kernel)
+            return parse_ports(_tool(command), names, kernel=self._kernel_ports)
         # A vswitchd that was paused for long drops the first connection after it; the second tells.
         try:
-            return parse_ports(_tool(command), names, kernel=kernel)
+            return parse_ports(_tool(command), names, kernel=self._kernel_ports)
         except StartError as error:
             self.check()
-            raise DiedError(f"{error}; {self._vswitchd.exit_report()}") from error
+            raise self.died(error) from error
 
     def check_placement(self, interfaces: Sequence[str]) -> None:
         """Raise StartError unless the one PMD thread, on the core of the switch, polls every port."""
@@ -215,17 +225,11 @@ class RunningOvs(common.ProcessGroup):
         try:
             return unixctl(self._paths.control, *command)
         except PlanebenchError as error:
-            raise DiedError(f"{error}; {self._vswitchd.exit_report()}") from error
-
-
-def bridge_commands() -> Commands:
-    """Return the commands that make a bridge with the userspace datapath and without default flows."""
-    return [["add-br", BRIDGE], ["set", "bridge", BRIDGE, "datapath_type=netdev", "fail_mode=secure"]]
+            raise self.died(error) from error
 
 
 def in_port_flows(request: SwitchRequest) -> list[str]:
-    """Return an in_port flow each way of every cross-connect. The OpenFlow number of a port is its place in the
-    request."""
+    """Return an in_port flow each way of every cross-connect. Ports have the numbers of their places in the request."""
     number = {port.name: index for index, port in enumerate(request.ports, start=1)}
     pairs = [(number[a], number[b]) for a, b in request.cross_connects]
     return [f"in_port={a},actions=output:{b}" for pair in pairs for a, b in (pair, pair[::-1])]
@@ -266,7 +270,7 @@ def _start_database(request: SwitchRequest, supervisor: Supervisor, paths: Paths
             "--no-chdir",
         ],
         cpus=request.control_cpus,
-        env=paths.environment(),
+        env=paths.environment,
         workdir=request.workdir,
         high_priority=False,
     )
@@ -285,7 +289,7 @@ def _start_vswitchd(
         "ovs-vswitchd",
         [str(binary), f"unix:{paths.database_socket}", f"--unixctl={paths.control}", "--no-chdir"],
         cpus=request.control_cpus,  # what forwards moves to request.cpu
-        env={**env, **paths.environment()},
+        env={**env, **paths.environment},
         workdir=request.workdir,
         netns_pid=request.netns_pid,
         new_netns=request.netns_pid is None,
@@ -335,20 +339,12 @@ def _listens(path: Path) -> bool:
         return connection.connect_ex(str(path)) == 0
 
 
-def _tool(argv: list[str], *, stdin: str | None = None) -> str:
+def _tool(argv: list[str], *, stdin: str = "") -> str:
     """Run a short-lived tool of Open vSwitch and return its output. Raises StartError with its standard error."""
-    program = find_program(argv[0])
-    try:
-        done = subprocess.run(
-            [str(program or argv[0]), *argv[1:]],
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
-            capture_output=True,
-            text=True,
-            timeout=stretched(TOOL_TIMEOUT_S),
-        )
-    except (OSError, subprocess.SubprocessError) as error:
-        raise StartError(f"{' '.join(argv[:3])}: {error}") from error
-    if done.returncode != 0:
-        raise StartError(f"{' '.join(argv[:3])} ended with {done.returncode}: {done.stderr.strip()}")
+    done = run_tool([find_program(argv[0]) or argv[0], *argv[1:]], TOOL_TIMEOUT_S, stdin=stdin)
+    what = " ".join(argv[:3])
+    if done.code is None:
+        raise StartError(f"{what}: {done.stderr}")
+    if done.code != 0:
+        raise StartError(f"{what} ended with {done.code}: {done.stderr.strip()}")
     return done.stdout

@@ -8,10 +8,11 @@ different text gives None, or no key, but never another number.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from planebench.model.records import SwitchCycles
+from planebench.switches.common import total
 
 MAIN_THREAD = "main thread:\n"
 DROP_COUNTERS = {
@@ -23,7 +24,7 @@ DROP_COUNTERS = {
     "rx_errors": "rx_errors",
     "rx_mbuf_allocation_errors": "rx_nombuf",
 }
-"""What OvS counts at a DPDK port, and our word for it."""
+"""The counters of OvS for a DPDK port, and our names."""
 _TX_DROPS = tuple(key for key in DROP_COUNTERS if key.startswith("ovs_tx_"))
 _PORT = re.compile(r"^\s*port\s+\"?([\w-]+)\"?: rx pkts=", re.MULTILINE)
 _COUNTER = re.compile(r"\b(\w+)=(\d+)[,\s]")
@@ -33,21 +34,13 @@ _SENT = re.compile(r"^ +tx pkts=(\d+),.*? drop=(\d+|\?), errs=(\d+|\?),", re.MUL
 
 @dataclass(frozen=True, slots=True)
 class PortCounters:
-    """Counters of all ports together; None if one of them is unknown. ``tx_drops``: DPDK ports only."""
+    """Counters of a port, or of all ports together: None if one of them is unknown. ``tx_drops``: DPDK ports only."""
 
     drops: dict[str, int] = field(default_factory=dict)
-    """By ``PORT:REASON``."""
+    """By reason; of all ports by ``PORT:REASON``."""
     rx_packets: int | None = None
     tx_packets: int | None = None
     tx_drops: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class _Port:
-    drops: dict[str, int]
-    rx_packets: int | None
-    tx_packets: int | None
-    tx_drops: int | None
 
 
 def parse_ports(text: str, ports: Sequence[str], *, kernel: bool = False) -> PortCounters:
@@ -60,16 +53,16 @@ def parse_ports(text: str, ports: Sequence[str], *, kernel: bool = False) -> Por
     _, *parts = _PORT.split(text)
     blocks = zip(parts[::2], parts[1::2], strict=True)
     found = {names[number]: _parse_port(block, kernel) for number, block in blocks if number in names}
-    every = [found.get(name, _Port({}, None, None, None)) for name in ports]
+    every = [found.get(name, PortCounters()) for name in ports]
     return PortCounters(
         drops={f"{name}:{reason}": count for name, port in found.items() for reason, count in port.drops.items()},
-        rx_packets=_total(port.rx_packets for port in every),
-        tx_packets=_total(port.tx_packets for port in every),
-        tx_drops=_total(port.tx_drops for port in every),
+        rx_packets=total(port.rx_packets for port in every),
+        tx_packets=total(port.tx_packets for port in every),
+        tx_drops=total(port.tx_drops for port in every),
     )
 
 
-def _parse_port(block: str, kernel: bool) -> _Port:
+def _parse_port(block: str, kernel: bool) -> PortCounters:
     custom = {key: int(count) for key, count in _COUNTER.findall(block) if key in DROP_COUNTERS}
     received, sent = _RECEIVED.match(block), _SENT.search(block)
     drops = {DROP_COUNTERS[key]: count for key, count in custom.items()}
@@ -80,7 +73,7 @@ def _parse_port(block: str, kernel: bool) -> _Port:
             for reason, group in (("dropped", 2), ("errors", 3))
             if counts is not None and counts[group] != "?"
         }
-    return _Port(
+    return PortCounters(
         drops,
         int(received[1]) if received else None,
         int(sent[1]) if sent else None,
@@ -117,12 +110,6 @@ def main_thread_cycles(stats: str, ports: PortCounters) -> SwitchCycles:
     if packets is not None and ports.rx_packets is not None:
         drops["rx_socket_full"] = ports.rx_packets - packets
     return SwitchCycles(packets=packets, drops=drops, forwarded_packets=ports.tx_packets)
-
-
-def _total(counts: Iterable[int | None]) -> int | None:
-    every = list(counts)
-    known = [count for count in every if count is not None]
-    return sum(known) if len(known) == len(every) else None
 
 
 def _number(label: str, text: str) -> int | None:

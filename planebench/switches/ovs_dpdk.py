@@ -10,20 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from planebench.host.process import Process
 from planebench.host.programs import PATH_OPTION
 from planebench.model.errors import UsageError
 from planebench.model.option import Option
-from planebench.model.records import SwitchCycles
 from planebench.switches import common, ovs
 from planebench.switches.manifest import manifest
-from planebench.switches.ovs_counters import pmd_cycles
 from planebench.wiring.adapter import Traits
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 EAL_MB = 128
 VHOST_DESCRIPTORS = 2048
-"""What OvS reckons with for a vhost-user port, whatever the ring of the VNF."""
+"""The descriptors that OvS assumes for a vhost-user port, independent of the ring of the VNF."""
 MBUFS_PER_PORT = 16384 + 32
 """MIN_NB_MBUF and a burst, on top of the descriptors of a port (dpdk_calculate_mbufs)."""
 SHARED_MBUFS = 262144
@@ -31,7 +28,7 @@ SHARED_MBUFS = 262144
 MBUF_OVERHEAD_BYTES = 1024
 """Headroom, struct dp_packet, object header, rounding."""
 RINGS = tuple(str(2**n) for n in range(6, 13))
-"""OvS takes its default, 2048, without a word for what is no power of two or over 4096."""
+"""For any other size OvS silently uses its default, 2048."""
 _DEBIAN_BINARY = Path("/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk")
 
 
@@ -76,7 +73,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
             burst=str(ovs.BURST),
             buffers=f"a pool of {SHARED_MBUFS} mbufs"
             if request.stations
-            else "a pool of mbufs for each port (per-port-memory)",
+            else "one pool of mbufs per port (per-port-memory)",
             caches=self.caches(),
             **common.offloads(request, mergeable_wires=True),
             **rings,
@@ -85,55 +82,34 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     def check(self, request: SwitchRequest) -> None:
         if common.is_jumbo(request) and any(port.kind == "af_packet" for port in request.ports):
             raise UsageError(
-                f"ovs-dpdk takes no frames of {request.max_frame_bytes} bytes on the veth wire (DPDK's af_packet "
-                f"driver refuses an MTU over 1500); use the virtio wire, or {common.STANDARD_FRAME_BYTES} bytes at most"
+                f"ovs-dpdk does not support frames of {request.max_frame_bytes} bytes on the veth wire (DPDK's "
+                "af_packet driver refuses an MTU over 1500); use the virtio wire, or "
+                f"{common.STANDARD_FRAME_BYTES} bytes at most"
             )
 
-    def configuration(self, request: SwitchRequest, prefix: str) -> ovs.Commands:
+    def vswitchd_options(self, request: SwitchRequest, prefix: str) -> list[str]:
         eal = ["--no-pci", "--no-telemetry", f"--file-prefix={prefix}"]
         memory = ["--in-memory", "--single-file-segments"]
         if not request.hugepages:
             memory = ["--legacy-mem", *common.eal_memory_arguments(hugepages=False, size_mb=_memory_mb(request))]
-        options = [
-            "other_config:dpdk-init=true",
-            f"other_config:dpdk-extra={' '.join([*eal, *memory])}",
-            f"other_config:dpdk-lcore-mask={ovs.mask(min(request.control_cpus))}",
-            f"other_config:pmd-cpu-mask={ovs.mask(request.cpu)}",
-            "other_config:vhost-sock-dir=.",
-            f"other_config:per-port-memory={str(not request.stations).lower()}",
-            *self.cache_settings(),
+        return [
+            "dpdk-init=true",
+            f"dpdk-extra={' '.join([*eal, *memory])}",
+            f"dpdk-lcore-mask={ovs.mask(min(request.control_cpus))}",
+            "vhost-sock-dir=.",
+            f"per-port-memory={str(not request.stations).lower()}",
         ]
-        ports = [self._port(number, port, request) for number, port in enumerate(request.ports, start=1)]
-        return [["set", "Open_vSwitch", ".", *options], *ovs.bridge_commands(), *(part for it in ports for part in it)]
 
-    def running(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> RunningOvsDpdk:
-        switch = RunningOvsDpdk(vswitchd, database, paths, request)
-        switch.check_placement([self.interface(port) for port in request.ports])
-        return switch
-
-    def _port(self, number: int, port: SwitchPort, request: SwitchRequest) -> ovs.Commands:
-        """Return the commands for one port; its OpenFlow number is its place in the request."""
-        settings = [f"ofport_request={number}"]
+    def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
+        mtu = [f"mtu_request={common.mtu_bytes(request)}"] if common.is_jumbo(request) else []
         if port.kind == "vhost-user":
-            settings += ["type=dpdkvhostuser"]
-        else:
-            rings = [f"options:n_{way}q_desc={self.value(f'{way}_ring', port.ring_size)}" for way in ("rx", "tx")]
-            settings += ["type=dpdk", f"options:dpdk-devargs={common.dpdk_vdev(number, port, request)}", *rings]
-        if common.is_jumbo(request):
-            settings.append(f"mtu_request={common.mtu_bytes(request)}")
-        return [["add-port", ovs.BRIDGE, port.name], ["set", "Interface", port.name, *settings]]
+            return ["type=dpdkvhostuser", *mtu]
+        rings = [f"options:n_{way}q_desc={self.value(f'{way}_ring', port.ring_size)}" for way in ("rx", "tx")]
+        return ["type=dpdk", f"options:dpdk-devargs={common.dpdk_vdev(number, port, request)}", *rings, *mtu]
 
     def _rings(self, request: SwitchRequest) -> str:
         usual = common.ring_size(request)
         return f"{usual} (wires: receive {self.value('rx_ring', usual)}, send {self.value('tx_ring', usual)})"
-
-
-class RunningOvsDpdk(ovs.RunningOvs):
-    """An Open vSwitch whose ports one PMD thread polls."""
-
-    def counters(self) -> SwitchCycles:
-        stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
-        return pmd_cycles(stats, perf, self.ports())
 
 
 def _flow_words(request: SwitchRequest) -> str:

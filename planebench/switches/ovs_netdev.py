@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, ovs
 from planebench.switches.manifest import manifest
-from planebench.switches.ovs_counters import main_thread_cycles, pmd_cycles
+from planebench.switches.ovs_counters import main_thread_cycles
 from planebench.wiring.adapter import ThreadRef, Traits
 from planebench.wiring.request import SwitchPort, SwitchRequest, VnfInterface
 
@@ -40,6 +39,7 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     title = "Open vSwitch in userspace, without DPDK"
     remedy = "install Open vSwitch: `apt-get install openvswitch-switch` (Debian, Ubuntu)"
     wires = frozenset({"veth"})
+    kernel_ports = True
     vnf_interface: VnfInterface = "veth"
     options: tuple[Option, ...] = (
         PATH_OPTION,
@@ -74,10 +74,10 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
             vnf_interface=driver,
             burst=str(ovs.BURST),
             ring_size=AFXDP_RING if self.afxdp else "socket buffer, default size",
-            buffers="a memory of its own for each queue (umem)" if self.afxdp else "the kernel's",
+            buffers="one memory area per queue (umem)" if self.afxdp else "the kernel's",
             **common.offloads(request, mergeable_wires=False),
             caches=self.caches(),
-            idle_cycles="as the PMD thread counts" if self.afxdp else "time less CPU time of the main thread",
+            idle_cycles="counted by the PMD thread" if self.afxdp else "elapsed time minus CPU time of the main thread",
             thread="a PMD thread, polling" if self.afxdp else "the main thread, woken by the kernel",
         )
 
@@ -86,48 +86,28 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
         for port in request.ports:
             common.interface_name(port)
 
-    def configuration(self, request: SwitchRequest, prefix: str) -> ovs.Commands:
-        options = [f"other_config:pmd-cpu-mask={ovs.mask(request.cpu)}", *self.cache_settings()]
-        ports = [self._port(number, port) for number, port in enumerate(request.ports, start=1)]
-        return [["set", "Open_vSwitch", ".", *options], *ovs.bridge_commands(), *(part for it in ports for part in it)]
-
     def running(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> ovs.RunningOvs:
-        if not self.afxdp:
-            return RunningOnMain(vswitchd, database, paths, request)
-        switch = RunningOnPmd(vswitchd, database, paths, request)
-        switch.check_placement([self.interface(port) for port in request.ports])
-        return switch
+        if self.afxdp:
+            return super().running(vswitchd, database, paths, request)
+        return RunningOnMain(vswitchd, database, paths, request)
 
-    def _port(self, number: int, port: SwitchPort) -> ovs.Commands:
-        """Return the commands for one port; its OpenFlow number is its place in the request."""
-        name = self.interface(port)
-        kind = ["type=afxdp", f"options:xdp-mode={self.value('xdp_mode', XDP_MODE)}"] if self.afxdp else []
-        settings = [f"ofport_request={number}", *kind]
-        return [["add-port", ovs.BRIDGE, name], ["set", "Interface", name, *settings]]
-
-
-class RunningOnPmd(ovs.RunningOvs):
-    """AF_XDP sockets that one PMD thread polls."""
-
-    def counters(self) -> SwitchCycles:
-        stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
-        return pmd_cycles(stats, perf, self.ports(kernel=True))
+    def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
+        return ["type=afxdp", f"options:xdp-mode={self.value('xdp_mode', XDP_MODE)}"] if self.afxdp else []
 
 
 class RunningOnMain(ovs.RunningOvs):
     """Packet sockets that the main thread serves."""
 
     def __init__(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> None:
-        super().__init__(vswitchd, database, paths, request)
-        self._begun_ns = time.monotonic_ns()
+        super().__init__(vswitchd, database, paths, request, kernel_ports=True)
+        self._time = common.CpuTime([vswitchd.pid], request.tsc_hz)
         for tid in procfs.threads(vswitchd.pid):
             with contextlib.suppress(OSError):  # a helper that has just ended
                 os.sched_setaffinity(tid, {request.cpu} if tid == vswitchd.pid else request.control_cpus)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return the main thread, which sleeps without traffic."""
-        pid = self._vswitchd.pid
-        return (ThreadRef(pid, pid, procfs.threads(pid).get(pid, "main")),)
+        return common.main_thread(self.process)
 
     def counters(self) -> SwitchCycles:
         """Return counters of the main thread.
@@ -135,14 +115,9 @@ class RunningOnMain(ovs.RunningOvs):
         OvS counts no cycles of this thread: busy cycles are its CPU time. They are unknown without the frequency of the
         TSC in the request.
         """
-        pid, hz = self._vswitchd.pid, self._request.tsc_hz
-        counted = main_thread_cycles(self.ask("dpif-netdev/pmd-stats-show"), self.ports(kernel=True))
-        text = procfs.read_text(f"/proc/{pid}/task/{pid}/schedstat")
-        if not text or not hz:
-            return counted
-        busy_ns = int(text.split()[0])
-        idle_ns = max(0, time.monotonic_ns() - self._begun_ns - busy_ns)
-        return replace(counted, busy_cycles=busy_ns * hz // 10**9, idle_cycles=idle_ns * hz // 10**9)
+        counted = main_thread_cycles(self.ask("dpif-netdev/pmd-stats-show"), self.ports())
+        busy, idle = self._time.cycles()
+        return replace(counted, busy_cycles=busy, idle_cycles=idle)
 
 
 ADAPTER = OvsNetdevAdapter()

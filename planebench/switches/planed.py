@@ -5,20 +5,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Self
 
-from planebench.host.planed_program import missing_planed
+from planebench.host.planed_program import REMEDY, find_planed, missing_planed, planed_version
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
-from planebench.model.errors import DiedError
-from planebench.model.option import Option
+from planebench.model.errors import UsageError
+from planebench.model.option import Option, Value
 from planebench.model.records import SwitchCycles
 from planebench.model.switch_figures import further_counters
-from planebench.planed import REMEDY, RpcError, find_planed, planed_version
+from planebench.planed.client import RpcError
 from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics, TaskStatistics
 from planebench.switches import common, planed_stations
-from planebench.switches.planed_document import OPTIONS, PlanedOptions, switch_document, switch_settings
+from planebench.switches.planed_document import OPTIONS, function_of, switch_document, switch_settings
 from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
 from planebench.wiring.request import SwitchRequest
 
@@ -34,25 +35,28 @@ class PlanedAdapter(Adapter):
 
     stations = True
 
-    def __init__(self, chosen: PlanedOptions | None = None) -> None:
-        super().__init__()
-        self.chosen = chosen or PlanedOptions()
+    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
+        super().__init__(values)
         self.wires = frozenset({"virtio", "memif", "veth"} if self.queues == 1 else {"virtio"})  # others: one queue
 
     @property
     def queues(self) -> int:
-        return self.chosen.workers
+        return int(self.value("workers", 1))
 
     @property
     def offloads(self) -> bool:
-        return self.chosen.offload is not None
+        return "offload" in self.values
 
     def refusal(self, situation: Situation) -> str:
-        return super().refusal(situation) or planed_stations.refusal(situation, self.chosen)
+        return super().refusal(situation) or planed_stations.refusal(situation, self.values)
 
-    def with_options(self, texts: Mapping[str, str]) -> PlanedAdapter:
-        """An adapter with these options, the others as they are. Raises UsageError for what is not valid."""
-        return PlanedAdapter(self.chosen.changed(texts))
+    def with_options(self, texts: Mapping[str, str]) -> Self:
+        """Return an adapter with these options. Raises UsageError also for drop_one_in of a bridge."""
+        adapter = super().with_options(texts)
+        function = function_of(adapter.values)
+        if "drop_one_in" in adapter.values and function != "patch":
+            raise UsageError(f"switch planed: function {function} does not support drop_one_in; remove one of them")
+        return adapter
 
     def find(self) -> Found | NotFound:
         binary = find_planed()
@@ -62,14 +66,14 @@ class PlanedAdapter(Adapter):
         return Found(version.removeprefix("planed").strip(), binary)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        return switch_settings(request, self.chosen)
+        return switch_settings(request, self.values)
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPlaned:
         common.check_frame_size(request)
         common.ordered_ports(request)
         found = common.require(self)
         planed = PlanedProcess.start(
-            switch_document(request, f"{supervisor.root.name}-switch", self.chosen),
+            switch_document(request, f"{supervisor.root.name}-switch", self.values),
             supervisor,
             planed=found.binary,
             name="planed-switch",
@@ -78,10 +82,10 @@ class PlanedAdapter(Adapter):
             workdir=request.workdir,
             cpus=request.control_cpus,  # workers pin themselves
             netns_pid=request.netns_pid,
-            arguments=() if self.chosen.isa is None else ("--isa", self.chosen.isa),
+            arguments=("--isa", str(self.values["isa"])) if "isa" in self.values else (),
         )
         try:
-            planed_stations.load(planed.call, request, self.chosen.offload)
+            planed_stations.load(planed.call, request, self.value("offload", None))
         except BaseException:
             planed.stop()
             raise
@@ -96,7 +100,7 @@ class RunningPlaned(common.ProcessGroup):
         self._planed = planed
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        workers, pid = self._stats()["workers"], self._planed.process.pid
+        workers, pid = self._stats()["workers"], self.process.pid
         return tuple(ThreadRef(pid, worker["tid"], worker["name"]) for worker in workers)
 
     def counters(self) -> SwitchCycles:
@@ -121,12 +125,12 @@ class RunningPlaned(common.ProcessGroup):
         try:
             return get_statistics(self._planed.call)
         except RpcError as error:
-            raise DiedError(f"{error}; {self._planed.process.exit_report()}") from error
+            raise self.died(error) from error
 
 
 def parse_drops(stats: Statistics) -> dict[str, int]:
-    """Return the drops of a ``stats.get``: full rings and receive counters by port (``v0:tx_full``), other reasons by
-    name."""
+    """Return the drops of a ``stats.get``: full rings and receive counters by port (``v0:tx_full``), others by
+    reason."""
     drops: Counter[str] = Counter()
     for task in stats["tasks"]:
         for port, reasons in task["drops_by_port"].items():
@@ -138,9 +142,9 @@ def parse_drops(stats: Statistics) -> dict[str, int]:
 
 
 def _total(tasks: Sequence[TaskStatistics], name: str) -> int | None:
-    """Return the sum of a counter; None unless every task has it, because a sum of some would be a wrong number."""
-    counts = [count for task in tasks if isinstance(count := task.get(name), int)]
-    return sum(counts) if len(counts) == len(tasks) else None
+    """Return the sum of a counter over all tasks; None if a task does not have it."""
+    counts = (task.get(name) for task in tasks)
+    return common.total(count if isinstance(count, int) else None for count in counts)
 
 
 ADAPTER = PlanedAdapter()

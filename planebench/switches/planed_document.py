@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what planed is as a switch: its options, and the configuration document of a request."""
+"""planed as a switch: its options, its settings, and the configuration document for a request."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
-from planebench.model.errors import UsageError
-from planebench.model.option import Option, parse_values
+from planebench.model.option import Option
 from planebench.planed.document import Document, Memory, Port, PortKind, Task, Worker
 from planebench.scenarios.queues import QUEUES_MAX, queue_name
 from planebench.switches import common
@@ -19,69 +19,43 @@ from planebench.wiring.request import SwitchPort, SwitchRequest
 
 BURST = 64
 FUNCTIONS = {
-    "patch": "patch: one task for each cross-connect, both ways",
-    "bridge": "bridge: one learning switch for each cross-connect",
+    "patch": "patch: one task per cross-connect, both directions",
+    "bridge": "bridge: one learning switch per cross-connect",
 }
 BACKENDS = ("dpdk", "vring")
 DEFAULT_BACKEND = "vring"
-"""Of planed: what a document without the key means."""
+"""planed's default for a document without the key."""
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512")
 DROP_ONE_IN_MAX = 2**32 - 1
 OFFLOADS = ("fib",)
 
 
-@dataclass(frozen=True, slots=True)
-class PlanedOptions:
-    """``--switch planed:key=value:...``. None: planed's default.
-
-    ``drop_one_in``: one in this number of frames that a patch task receives is dropped and counted as ``fault``: a
-    switch with a known loss, for what is to find it.
-    ``backend``: whose data path its vhost-user and virtio-user ports have, DPDK's or our own.
-    ``function``: the kind of its tasks. A scenario has pairs of ports, so a bridge learns and looks up, and has one
-    other port to flood to.
-    ``workers``: so many queue pairs on each port, a task for each queue, and a worker for each of them where it has a
-    core; on fewer cores workers have several queues.
-    ``isa``: the instruction set of its hot code; None is the best that the CPU has.
-    ``offload``: of VNFs side by side, what the switch does in their place: ``fib``, forward by the union of their FIBs.
-    """
-
-    drop_one_in: int | None = None
-    backend: str | None = None
-    function: str = "patch"
-    workers: int = 1
-    isa: str | None = None
-    offload: str | None = None
-
-    def changed(self, options: Mapping[str, str]) -> PlanedOptions:
-        """These options, the others as they are. Raises UsageError for what is not valid."""
-        values: Mapping[str, Any] = parse_values("switch planed", OPTIONS, options)
-        parsed = replace(self, **values)
-        if parsed.drop_one_in is not None and parsed.function != "patch":
-            raise UsageError(f"switch planed: function {parsed.function} takes no drop_one_in; leave one of them out")
-        return parsed
-
+Values = Mapping[str, Any]
+"""The options of planed that the user gave, by key."""
+NO_VALUES: Values = MappingProxyType({})
 
 OPTIONS = (
-    Option("function", "text", "kind of its tasks", "patch", tuple(FUNCTIONS)),
-    Option("backend", "text", "data path of its ports: DPDK's, or our own", DEFAULT_BACKEND, BACKENDS),
-    Option("workers", "whole", "queue pairs on each port, and workers", "1", least=1, most=QUEUES_MAX),
-    Option("isa", "text", "instruction set of its hot code", "the best", INSTRUCTION_SETS),
-    Option("offload", "text", "what it does in place of VNFs side by side", "nothing", OFFLOADS),
-    Option("drop_one_in", "whole", "drop one of N frames", "none", least=1, most=DROP_ONE_IN_MAX),
+    # A scenario has pairs of ports: a bridge learns and looks up, and has one other port to flood to.
+    Option("function", "text", "forwarding function", "patch", tuple(FUNCTIONS)),
+    Option("backend", "text", "data path of the ports: DPDK's or planed's", DEFAULT_BACKEND, BACKENDS),
+    # With fewer cores than workers, a worker has several queues.
+    Option("workers", "whole", "number of queue pairs per port, and of workers", "1", least=1, most=QUEUES_MAX),
+    Option("isa", "text", "instruction set of the data path", "the best", INSTRUCTION_SETS),
+    Option("offload", "text", "forwarding in place of VNFs side by side", "nothing", OFFLOADS),
+    # A switch with a known loss, counted as "fault", to test what has to find it.
+    Option("drop_one_in", "whole", "drop one in N frames (fault injection)", "none", least=1, most=DROP_ONE_IN_MAX),
 )
 
 
-def switch_settings(request: SwitchRequest, options: PlanedOptions) -> dict[str, str]:
-    """How it is run, for the report."""
-    chosen = {} if options.drop_one_in is None else {"drop_one_in": str(options.drop_one_in)}
+def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
+    """Return planed's part of the fairness manifest."""
+    chosen = {key: str(values[key]) for key in ("drop_one_in", "isa") if key in values}
     if request.queues > 1:
-        chosen |= {"workers": str(_worker_count(request))}
-    if options.isa is not None:
-        chosen["isa"] = options.isa
-    backend = options.backend or DEFAULT_BACKEND
+        chosen["workers"] = str(_worker_count(request))
+    backend = values.get("backend", DEFAULT_BACKEND)
     return manifest(
         request,
-        function=stations.words(request, options.offload) if request.stations else FUNCTIONS[options.function],
+        function=stations.words(request, values.get("offload")) if request.stations else FUNCTIONS[function_of(values)],
         nic_driver=common.nic_driver(request) if backend == "dpdk" else common.nic_driver(request, "planed's"),
         vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
         burst=str(BURST),
@@ -92,18 +66,21 @@ def switch_settings(request: SwitchRequest, options: PlanedOptions) -> dict[str,
     )
 
 
-def switch_document(request: SwitchRequest, name: str, options: PlanedOptions | None = None) -> Document:
+def function_of(values: Values) -> str:
+    """Return the kind of planed's tasks in a scenario without stations."""
+    return str(values.get("function", "patch"))
+
+
+def switch_document(request: SwitchRequest, name: str, values: Values = NO_VALUES) -> Document:
     """Return the planed document of a switch request. ``name`` is the EAL file prefix too."""
-    options = options or PlanedOptions()
     count = _worker_count(request)
-    by_queue = [_tasks(request, options, queue) for queue in range(request.queues)]
-    kind = stations.TASK if request.stations else options.function
+    by_queue = [_tasks(request, values, queue) for queue in range(request.queues)]
+    kind = stations.TASK if request.stations else function_of(values)
+    backend = values.get("backend", "")
     return Document(
         name.lower(),
         _memory(request),
-        tuple(
-            _port(number, port, request, options.backend) for number, port in enumerate(common.ordered_ports(request))
-        ),
+        tuple(_port(number, port, request, backend) for number, port in enumerate(common.ordered_ports(request))),
         tuple(task for tasks in by_queue for task in tasks),
         tuple(
             Worker(
@@ -118,28 +95,29 @@ def switch_document(request: SwitchRequest, name: str, options: PlanedOptions | 
 
 
 def _worker_count(request: SwitchRequest) -> int:
-    """Two that share a core would only take it from each other."""
+    """Return one worker per queue while there are cores: two on a core would only share its time."""
     return min(request.queues, len(request.cpus))
 
 
-def _tasks(request: SwitchRequest, options: PlanedOptions, queue: int) -> list[Task]:
+def _tasks(request: SwitchRequest, values: Values, queue: int) -> list[Task]:
     """Return one task for all stations, or one for each cross-connect."""
     if request.stations:
-        return [replace(stations.task(request, options.offload), burst=BURST)]
-    return [_task(options, index, pair, queue, request.queues) for index, pair in enumerate(request.cross_connects)]
+        return [replace(stations.task(request, values.get("offload")), burst=BURST)]
+    return [_task(values, index, pair, queue, request.queues) for index, pair in enumerate(request.cross_connects)]
 
 
-def _task(options: PlanedOptions, index: int, pair: Sequence[str], queue: int, queues: int) -> Task:
+def _task(values: Values, index: int, pair: Sequence[str], queue: int, queues: int) -> Task:
     """Return a cross-connect, on one queue of its ports. The bridges of its queues know the same stations."""
-    name = f"{options.function}{index}"
-    shared = {"table": name} if options.function == "bridge" and queues > 1 else {}
+    kind = function_of(values)
+    name = f"{kind}{index}"
+    shared = {"table": name} if kind == "bridge" and queues > 1 else {}
     return Task(
         queue_name(name, queue),
-        options.function,
+        kind,
         tuple(pair),
         queue=queue,
         burst=BURST,
-        drop_one_in=options.drop_one_in,
+        drop_one_in=values.get("drop_one_in"),
         bridge=shared,
     )
 
@@ -155,10 +133,10 @@ def _memory(request: SwitchRequest) -> Memory:
     )
 
 
-def _port(number: int, port: SwitchPort, request: SwitchRequest, backend: str | None) -> Port:
+def _port(number: int, port: SwitchPort, request: SwitchRequest, backend: str) -> Port:
     if port.kind in ("af_packet", "memif"):
         device = common.dpdk_vdev(number, port, request)
         return Port(port.name, "ethdev", port.ring_size, request.queues, device=device)
     kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
     path = common.socket_path(port)
-    return Port(port.name, kind, port.ring_size, request.queues, path, backend=backend or "")
+    return Port(port.name, kind, port.ring_size, request.queues, path, backend=backend)

@@ -7,16 +7,14 @@ forwards by the union of the VNFs' FIBs, and they hold only their control. It is
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import Any
 
 from planebench.planed.document import Task
 from planebench.planed.requests import Call
 from planebench.traffic.routes import synthetic_routes_of
 from planebench.wiring.adapter import Situation
 from planebench.wiring.request import SwitchRequest
-
-if TYPE_CHECKING:
-    from planebench.switches.planed_document import PlanedOptions
 
 TASK = "fib_offload"
 LOAD_DEADLINE_S = 120.0
@@ -25,17 +23,18 @@ PAUSED_S = 86_400
 """A topology is paused while other switches are measured; its sessions and routes must be there when it goes on."""
 
 
-def refusal(situation: Situation, options: PlanedOptions) -> str:
+def refusal(situation: Situation, values: Mapping[str, Any]) -> str:
     """Return why planed with these options cannot be measured in a situation; empty if it can."""
+    offload = values.get("offload")
     if not situation.side_by_side:
-        return f"offload={options.offload} is of VNFs side by side: scenario parallel" if options.offload else ""
-    if options.workers > 1:
-        return "between VNFs side by side planed has one worker; leave out workers"
-    if options.drop_one_in is not None:
-        return "drop_one_in is of patch tasks, which VNFs side by side have none of; leave it out"
-    if options.offload and not synthetic_routes_of(situation.chain):
+        return f"offload={offload} applies only to VNFs side by side (scenario parallel)" if offload else ""
+    if values.get("workers", 1) > 1:
+        return "with VNFs side by side planed has one worker; remove workers"
+    if "drop_one_in" in values:
+        return "drop_one_in applies to patch tasks, which VNFs side by side do not have; remove it"
+    if offload and not synthetic_routes_of(situation.chain):
         return (
-            f"offload={options.offload} forwards by the VNFs' FIBs: they have to be routers whose routes are known, as "
+            f"offload={offload} forwards by the VNFs' FIBs, so the VNFs must be routers with known routes, e.g. "
             "--chain l3fwd:fib=cuckoo:synthetic=1M"
         )
     return ""

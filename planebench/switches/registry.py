@@ -23,7 +23,7 @@ ENTRY_POINTS = "planebench.switches"
 ADAPTERS: dict[str, Adapter] = {
     name: import_module(f"planebench.switches.{module}").ADAPTER for name, module in SWITCHES.items()
 }
-"""Name -> adapter of ours, in the order in which they are listed."""
+"""The adapters of planebench by name, in the order in which they are listed."""
 
 
 def all_adapters() -> Mapping[str, Adapter]:
@@ -50,13 +50,13 @@ def _foreign() -> tuple[dict[str, Adapter], dict[str, str]]:
 
 def _load(point: EntryPoint, found: Mapping[str, Adapter]) -> Adapter:
     if point.name in ADAPTERS or point.name in found:
-        raise UsageError(f"there is a switch {point.name} already; give it another name")
+        raise UsageError(f"a switch {point.name} exists already; give it another name")
     adapter = point.load()
     if not isinstance(adapter, Adapter):
         what = "class" if isinstance(adapter, type) else type(adapter).__name__
-        raise UsageError(f"it is a {what}; derive it from planebench.switches.base.Adapter")
+        raise UsageError(f"its object is a {what}; derive it from planebench.switches.base.Adapter")
     if adapter.name != point.name:
-        raise UsageError(f"its name is {adapter.name}; make them alike")
+        raise UsageError(f"its name is {adapter.name}, not that of the entry point")
     return adapter
 
 

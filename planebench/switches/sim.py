@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The simulated switch: no process, no packets; trials with a truth that is known (docs/simulator.md)."""
+"""The simulated switch: no process, no packets; trials with test with known results (docs/simulator.md)."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class SimAdapter(Adapter):
     title = "simulated switch"
     remedy = "it is part of planebench"
     wires = frozenset({"virtio", "memif", "veth"})
-    traits = Traits("self-contained", "structured", ("rtc",), "none", "high", ("Python",), "a truth that is known")
+    traits = Traits("self-contained", "structured", ("rtc",), "none", "high", ("Python",), "test with known results")
     stations = True
     options = tuple(SIM_KEYS.values())
 
@@ -45,7 +45,7 @@ class SimAdapter(Adapter):
         return {"function": "simulated", **{key: f"{value:.12g}" for key, value in changed.items()}}
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
-        raise StartError("the simulated switch forwards no packets; it can only be measured by planebench run")
+        raise StartError("the simulated switch forwards no packets; it works with planebench run only")
 
     def runner(self, label: str, seed: int, past: Sequence[Trial]) -> Runner:
         """Return a runner that continues after the trials in ``past``."""

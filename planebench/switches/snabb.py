@@ -11,9 +11,9 @@ import struct
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound, program_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound, version_lines
 from planebench.model.claims import everywhere
-from planebench.model.errors import DiedError, UsageError
+from planebench.model.errors import UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
@@ -24,7 +24,7 @@ from planebench.wiring.request import SwitchPort, SwitchRequest
 SCRIPT = Path(__file__).with_name("snabb_patch.lua")
 LINK_FRAMES = 1023
 PULL_FRAMES = 148
-"""What an app takes at once: engine.pull_npackets, a tenth of a link and some (core/app.lua)."""
+"""Frames that an app processes at once: engine.pull_npackets (core/app.lua)."""
 PLACES = ("/usr/local/bin/snabb", "/opt/snabb*/snabb", "/opt/snabb*/src/snabb", "~/snabb/src/snabb")
 _VERSION = re.compile(r"^snabb(?:\S*) (\d\S*(?: \(\S+\))?)$")
 
@@ -47,18 +47,15 @@ class SnabbAdapter(Adapter):
 
     def find(self) -> Found | NotFound:
         binary = self.installation().program("snabb", PLACES)
-        lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns) if binary else None
+        lines = version_lines(binary) if binary else None
         match = _VERSION.match(lines[0]) if lines else None
         if binary is None:
             return NotFound(self.remedy)
-        return Found(match[1], binary) if match else NotFound(f"{binary} does not tell a version of Snabb")
+        return Found(match[1], binary) if match else NotFound(f"{binary} does not print a version of Snabb")
 
     def refusal(self, situation: Situation) -> str:
         if situation.wired and situation.wire not in self.wires:
-            return (
-                f"snabb has no {situation.wire} wire: it is a vhost-user device, and drives no emulated NIC; "
-                "use --wire veth"
-            )
+            return f"snabb has no {situation.wire} wire: it has no driver for an emulated NIC; use --wire veth"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"snabb was not set up for frames of more than {common.STANDARD_FRAME_BYTES} bytes"
         return ""
@@ -70,11 +67,11 @@ class SnabbAdapter(Adapter):
             nic_driver="raw sockets" if any(port.kind == "af_packet" for port in request.ports) else "-",
             vnf_interface="vhost-user (Snabb's)",
             burst=str(PULL_FRAMES),
-            checksum_offload=everywhere("off", "offered to VNFs, not used by ours"),
+            checksum_offload=everywhere("off", "offered to VNFs, not used by planed's"),
             segmentation_offload=everywhere("off"),
             mergeable_buffers=everywhere("offered" if self._mergeable else "off"),
             indirect_descriptors="offered" if self._indirect else "off",
-            buffers=f"as many as it needs; a link holds {LINK_FRAMES} frames",
+            buffers=f"unlimited; a link holds {LINK_FRAMES} frames",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSnabb:
@@ -83,27 +80,18 @@ class SnabbAdapter(Adapter):
         words = [f"{port.name}={_app(port)}" for port in ports] + [f"{a}-{b}" for a, b in request.cross_connects]
         found = common.require(self)
         state = request.workdir / "snabb"
-        process = supervisor.spawn(
-            self.name,
-            [str(found.binary), "snsh", str(SCRIPT), *words],
-            cpus=frozenset({request.cpu}),
-            env={
-                **self.installation().env,
-                "SNABB_SHM_ROOT": str(state),
-                "TMPDIR": str(request.workdir),
-                "PB_MEMORY": "huge" if request.hugepages else "small",
-                "PB_INDIRECT": str(int(self._indirect)),
-                "PB_MERGEABLE": str(int(self._mergeable)),
-            },
-            workdir=request.workdir,
-            netns_pid=request.netns_pid,
-        )
+        env = {
+            "SNABB_SHM_ROOT": str(state),
+            "TMPDIR": str(request.workdir),
+            "PB_MEMORY": "huge" if request.hugepages else "small",
+            "PB_INDIRECT": str(int(self._indirect)),
+            "PB_MERGEABLE": str(int(self._mergeable)),
+        }
+        argv = [str(found.binary), "snsh", str(SCRIPT), *words]
+        process = self.spawn(argv, request, supervisor, cpus=frozenset({request.cpu}), env=env)
         switch = RunningSnabb(process, state, request.cross_connects)
-        try:
+        with switch.stopped_on_failure():
             wait_ready("Snabb", lambda: switch.forwards() and common.sockets_exist(ports), [process])
-        except BaseException:
-            switch.stop()
-            raise
         return switch
 
     @property
@@ -120,16 +108,15 @@ class RunningSnabb(common.ProcessGroup):
 
     def __init__(self, process: Process, state: Path, pairs: tuple[tuple[str, str], ...]) -> None:
         super().__init__("Snabb", [process])
-        self._process = process
         self._state = state
         self._links = {b: f"{a}.tx -> {b}.rx" for pair in pairs for a, b in (pair, pair[::-1])}
 
     def forwards(self) -> bool:
         """Return whether the engine runs."""
-        return b"forwarding, pid " in self._process.log_path.read_bytes()
+        return b"forwarding, pid " in self.process.log_path.read_bytes()
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return (ThreadRef(self._process.pid, self._process.pid, "snabb"),)
+        return (ThreadRef(self.process.pid, self.process.pid, "snabb"),)
 
     def counters(self) -> SwitchCycles:
         """Return the frames that entered and left the links, and those that a full link refused.
@@ -137,9 +124,9 @@ class RunningSnabb(common.ProcessGroup):
         A full port leaves its frames in the link, so frames that left a link were sent. There are no cycle counters.
         """
         self.check()
-        counts = {port: read_link(self._state, self._process.pid, link) for port, link in self._links.items()}
+        counts = {port: read_link(self._state, self.process.pid, link) for port, link in self._links.items()}
         if any(count is None for count in counts.values()):
-            raise DiedError(f"Snabb has no counters in {self._state}; {self._process.exit_report()}")
+            raise self.died(f"Snabb has no counters in {self._state}")
         known = {port: count for port, count in counts.items() if count is not None}
         return SwitchCycles(
             packets=sum(link["txpackets"] + link["txdrop"] for link in known.values()),
@@ -149,8 +136,7 @@ class RunningSnabb(common.ProcessGroup):
 
 
 def read_link(state: Path, pid: int, link: str) -> dict[str, int] | None:
-    """Return ``txpackets``, ``rxpackets`` and ``txdrop`` of a link; None if one of them is missing or shorter than 8
-    bytes."""
+    """Return ``txpackets``, ``rxpackets`` and ``txdrop`` of a link; None if one of them is missing or too short."""
     folder = state / str(pid) / "links" / link
     try:
         return {

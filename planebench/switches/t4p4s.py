@@ -15,7 +15,7 @@ from zlib import crc32
 
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound
-from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, dpdk_telemetry
@@ -27,9 +27,9 @@ from planebench.wiring.request import SwitchPort, SwitchRequest
 BURST = 32
 LOG_LINES = 32
 MEMORY_MB = 256
-"""Its pools take 90: 8192 buffers for frames, and those for headers and clones, which it never uses here."""
+"""The pools take 90: 8192 buffers for frames, and those for headers and clones, which are never used here."""
 READY = "dev_started"
-"""A port that takes and gives frames; no port is started before all are set up."""
+"""The state of a port that receives and sends; no port is started before all are set up."""
 
 
 class T4p4sAdapter(Adapter):
@@ -39,7 +39,7 @@ class T4p4sAdapter(Adapter):
     title = "T4P4S"
     remedy = (
         "compile a P4 program that joins ports 0-1, 2-3, ... with t4p4s and p4c (docs/switches/t4p4s.md) "
-        "and set PLANEBENCH_T4P4S to what comes out"
+        "and set PLANEBENCH_T4P4S to the resulting program"
     )
     wires = frozenset({"virtio", "memif", "veth"})
     options: tuple[Option, ...] = (PATH_OPTION,)
@@ -52,12 +52,12 @@ class T4p4sAdapter(Adapter):
         if where.path is None:
             return NotFound(self.remedy)
         if not (where.path.is_file() and os.access(where.path, os.X_OK)):
-            raise UsageError(f'{where.said_by} "{where.path}" is no program; give the one that t4p4s made')
+            raise UsageError(f'{where.said_by} "{where.path}" is not a program; give the one that t4p4s made')
         version = dpdk_version(where.path, where.env, says="T4P4S")
         if version is None:
             raise UsageError(
                 f'{where.said_by} "{where.path}" is not a t4p4s binary or does not start: '
-                f"`{where.path} --no-huge --no-pci -m 8 -- --help` says why"
+                f"`{where.path} --no-huge --no-pci -m 8 -- --help` prints the reason"
             )
         return Found(f"{where.path.name} on {version}", where.path)
 
@@ -75,9 +75,9 @@ class T4p4sAdapter(Adapter):
             burst=f"{BURST} (compiled in)",
             **common.offloads(request, mergeable_wires=True),
             buffers="8192 mbufs, one pool (compiled in)",
-            ndesc="128 receive, 512 send (compiled in); vhost, memif and af_packet rings do not look at it",
+            ndesc="128 receive, 512 send (compiled in); vhost, memif and af_packet rings ignore it",
             tx_retry="off (default)",
-            tx_drain=f"{BURST} frames, or what there is every 100 us (compiled in)",
+            tx_drain=f"{BURST} frames, or after 100 us (compiled in)",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningT4p4s:
@@ -86,14 +86,8 @@ class T4p4sAdapter(Adapter):
         found = common.require(self)
         common.remove_sockets(ports)
         prefix = f"t4p4s-{crc32(bytes(request.workdir)):08x}"  # several run at once; a socket's path has to be short
-        process = supervisor.spawn(
-            self.name,
-            [str(found.binary), *arguments(request, ports, prefix)],
-            cpus=request.control_cpus | {request.cpu},
-            env={**self.installation().env, "RUNTIME_DIRECTORY": str(supervisor.root)},
-            workdir=request.workdir,
-            netns_pid=request.netns_pid,
-        )
+        argv = [str(found.binary), *arguments(request, ports, prefix)]
+        process = self.spawn(argv, request, supervisor, env={"RUNTIME_DIRECTORY": str(supervisor.root)})
         switch = RunningT4p4s(process, ports, dpdk_telemetry.socket_path(supervisor.root, prefix))
         try:
             wait_ready("t4p4s", switch.ready, [process])
@@ -111,7 +105,6 @@ class RunningT4p4s(common.ProcessGroup):
 
     def __init__(self, process: Process, ports: Sequence[SwitchPort], telemetry: Path) -> None:
         super().__init__("t4p4s", [process])
-        self._process = process
         self._ports = tuple(ports)
         self._telemetry = telemetry
 
@@ -127,7 +120,7 @@ class RunningT4p4s(common.ProcessGroup):
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return the main thread, which is lcore 0."""
-        return (ThreadRef(self._process.pid, self._process.pid, self.title),) if self._process.alive() else ()
+        return (ThreadRef(self.process.pid, self.process.pid, self.title),) if self.process.alive() else ()
 
     def counters(self) -> SwitchCycles:
         """Return counters of the ports. t4p4s counts no cycles and no bursts."""
@@ -135,11 +128,12 @@ class RunningT4p4s(common.ProcessGroup):
         try:
             answers = self._ask("stats")
         except PlanebenchError as error:
-            self._process.wait(0.2)
-            raise DiedError(f"{error}; {self._process.exit_report()}") from error
+            raise self.died(error) from error
         stats = [dpdk_telemetry.counters(answer) for answer in answers]
         return SwitchCycles(
-            packets=_sum(stats, "ipackets"), forwarded_packets=_sum(stats, "opackets"), drops=drops(self._ports, stats)
+            packets=common.total(it.get("ipackets") for it in stats),
+            forwarded_packets=common.total(it.get("opackets") for it in stats),
+            drops=drops(self._ports, stats),
         )
 
     def _ask(self, what: str) -> list[object]:
@@ -170,25 +164,17 @@ def drops(ports: Sequence[SwitchPort], stats: Sequence[Mapping[str, int]]) -> di
 
 def arguments(request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
     """Return the arguments of EAL, ``--``, and those of t4p4s. Port ids follow the order of the vdevs."""
-    numbers = range(len(ports))
     return [
         # It sets up queues to send for lcores 0, 1, ... and drops what others send: the lcore must be number 0.
         f"--lcores=0@{request.cpu}",
         "--no-pci",
         f"--file-prefix={prefix}",
         *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB),
-        *(f"--vdev={common.dpdk_vdev(number, port, request)}" for number, port in zip(numbers, ports, strict=True)),
+        *common.vdevs(ports, request),
         "--",
-        "-p",
-        f"0x{(1 << len(ports)) - 1:x}",
-        "--config",
-        ",".join(f"({number},0,0)" for number in numbers),
+        *("-p", f"0x{(1 << len(ports)) - 1:x}"),
+        *("--config", ",".join(f"({number},0,0)" for number in range(len(ports)))),
     ]
-
-
-def _sum(stats: Sequence[Mapping[str, int]], name: str) -> int | None:
-    """Over all ports; unknown if one has it not."""
-    return sum(it[name] for it in stats) if all(name in it for it in stats) else None
 
 
 ADAPTER = T4p4sAdapter()

@@ -25,7 +25,7 @@ from planebench.wiring.request import SwitchPort, SwitchRequest
 
 PROMPT = b"testpmd> "
 FORWARDING = b"io packet forwarding - ports=%d "
-"""It says so when that many ports have started."""
+"""testpmd's message once that many ports have started."""
 BURST = 32
 BURST_MAX = 512
 RINGS = tuple(str(2**n) for n in range(6, 13))
@@ -33,14 +33,10 @@ MBUF_CACHE_MAX = 512
 MIN_MBUFS = 16384
 MBUF_OVERHEAD_BYTES = 320
 """Beside the data room: struct rte_mbuf, object header, the share of the free ring, rounding."""
-STANDARD_MBUF_BYTES = 2176
-"""testpmd's default: 2048 and headroom."""
-JUMBO_MBUF_BYTES = 9728 + 128
-"""A frame of 9018 in one piece; 9728 is what virtio takes at most."""
 EAL_MB = 96
 COMMAND_DEADLINE_S = 5.0
 WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
-"""Of DPDK up to 22.11, from 23.03, and from 23.11."""
+"""The names in DPDK up to 22.11, from 23.03, and from 23.11."""
 
 _TOTAL = re.compile(
     rb"\+ Accumulated forward statistics for all ports\+.*?RX-packets: (\d+) (?:.*?TX-packets: (\d+) )?", re.DOTALL
@@ -71,7 +67,7 @@ class TestpmdAdapter(Adapter):
     wires = frozenset({"virtio", "memif", "veth"})
     options: tuple[Option, ...] = (
         PATH_OPTION,
-        Option("burst", "whole", "frames taken at once", str(BURST), least=1, most=BURST_MAX),
+        Option("burst", "whole", "maximum number of frames received at once", str(BURST), least=1, most=BURST_MAX),
         Option("rx_ring", "text", "--rxd", "--ring-size", RINGS),
         Option("tx_ring", "text", "--txd", "--ring-size", RINGS),
         Option("mbuf_cache", "whole", "--mbcache", "250", most=MBUF_CACHE_MAX),
@@ -84,7 +80,7 @@ class TestpmdAdapter(Adapter):
             return NotFound(self.remedy)
         version = dpdk_version(binary)
         if version is None:
-            return NotFound(f"{binary} does not start: `{binary} --no-huge --no-pci -m 8` says why")
+            return NotFound(f"{binary} does not start: `{binary} --no-huge --no-pci -m 8` prints the reason")
         return Found(version, binary)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
@@ -112,27 +108,14 @@ class TestpmdAdapter(Adapter):
         common.check_frame_size(request)
         ports = common.paired_ports(request)
         found = common.require(self)
-        process = supervisor.spawn(
-            self.name,
-            [
-                "stdbuf",
-                "-oL",
-                *_arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd", self.values),
-            ],
-            cpus=request.control_cpus | {request.cpu},
-            workdir=request.workdir,
-            pipe_stdin=True,
-            netns_pid=request.netns_pid,
-        )
+        arguments = _arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd", self.values)
+        process = self.spawn(["stdbuf", "-oL", *arguments], request, supervisor, pipe_stdin=True)
         switch = RunningTestpmd(process, [port.name for port in ports], found.version)
-        try:
+        with switch.stopped_on_failure():
             wait_ready("testpmd", switch.at_prompt, [process])
             wait_ready("testpmd's vhost ports", lambda: common.sockets_exist(ports), [process])
             if FORWARDING % len(ports) not in process.log_path.read_bytes() or not switch.polling_threads():
                 raise StartError(f"testpmd does not forward on every port; its last log lines:\n{_complaints(process)}")
-        except BaseException:
-            switch.stop()
-            raise
         return switch
 
 
@@ -142,17 +125,16 @@ class RunningTestpmd(common.ProcessGroup):
     def __init__(self, process: Process, ports: Sequence[str], version: str = "") -> None:
         super().__init__("testpmd", [process])
         self._errors_in_dropped = _release(version) >= ERRORS_IN_DROPPED
-        self._process = process
         self._ports = tuple(ports)
         self._worker: ThreadRef | None = None
         self._khz: int | None = None
 
     def at_prompt(self) -> bool:
         """Return whether testpmd waits for a command: its output ends with the prompt."""
-        return self._process.log_path.read_bytes().endswith(PROMPT)
+        return self.process.log_path.read_bytes().endswith(PROMPT)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return common.threads_named(self._process.pid, WORKER_NAMES)
+        return common.threads_named(self.process.pid, WORKER_NAMES)
 
     def counters(self) -> SwitchCycles:
         """Return the counters. Raises DiedError also if testpmd does not answer within 5 s.
@@ -164,7 +146,7 @@ class RunningTestpmd(common.ProcessGroup):
         run_ns = self._worker_run_ns()
         packets, cycles = _TOTAL.search(output), _CYCLES.search(output)
         if packets is None:
-            raise DiedError(f"testpmd gave no statistics but:\n{output.decode(errors='replace')[-500:]}")
+            raise DiedError(f"testpmd printed no statistics but:\n{output.decode(errors='replace')[-500:]}")
         busy = int(cycles[1]) if cycles else 0  # no line before the first packet
         khz = self._tsc_khz()
         idle = max(0, run_ns * khz // 10**6 - busy) if khz and run_ns is not None else None
@@ -179,20 +161,19 @@ class RunningTestpmd(common.ProcessGroup):
     def _tsc_khz(self) -> int | None:
         """Return the TSC frequency that EAL measured at the start."""
         if self._khz is None:
-            match = _TSC.search(self._process.log_path.read_bytes())
+            match = _TSC.search(self.process.log_path.read_bytes())
             self._khz = int(match[1]) if match else None
         return self._khz
 
     def _worker_run_ns(self) -> int | None:
         """Return the CPU time of the forwarding thread in ns."""
         worker = self._worker = self._worker or next(iter(self.polling_threads()), None)
-        text = procfs.read_text(f"/proc/{worker.pid}/task/{worker.tid}/schedstat") if worker else None
-        return int(text.split()[0]) if text else None
+        return procfs.run_ns(worker.tid) if worker else None
 
     def _ask(self, command: str) -> bytes:
         """Give a command and return its output, up to the next prompt."""
         self.check()
-        log, stdin = self._process.log_path, self._process.stdin
+        log, stdin = self.process.log_path, self.process.stdin
         before = log.stat().st_size
         deadline = time.monotonic() + stretched(COMMAND_DEADLINE_S)
         try:
@@ -200,11 +181,11 @@ class RunningTestpmd(common.ProcessGroup):
             stdin.write(command.encode() + b"\n")
             stdin.flush()
         except OSError as error:
-            raise DiedError(f"testpmd takes no commands ({error}); {self._process.exit_report()}") from error
+            raise self.died(f"testpmd accepts no commands ({error})") from error
         while not (output := _after(log, before)).endswith(b"\n" + PROMPT):
             self.check()
             if time.monotonic() > deadline:
-                raise DiedError(f"no answer to {command!r} in {COMMAND_DEADLINE_S:g} s; {self._process.exit_report()}")
+                raise self.died(f"no answer to {command!r} in {COMMAND_DEADLINE_S:g} s")
             time.sleep(0.0005)
         return output
 
@@ -263,7 +244,7 @@ def _arguments(
     prefix: str,
     chosen: Mapping[str, Value] = MappingProxyType({}),
 ) -> list[str]:
-    mbuf_bytes = JUMBO_MBUF_BYTES if common.is_jumbo(request) else STANDARD_MBUF_BYTES
+    mbuf_bytes = common.mbuf_bytes(request)
     size_mb = EAL_MB + _mbuf_count(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20
     ring = str(common.ring_size(request))
     arguments = [
@@ -275,8 +256,7 @@ def _arguments(
         "--log-level=lib.eal:debug",  # tells the TSC frequency
         f"--file-prefix={prefix}",
         *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
-        # Port ids follow the order of the vdevs, and testpmd pairs 0 with 1, 2 with 3, ...
-        *(f"--vdev={common.dpdk_vdev(index, port, request)}" for index, port in enumerate(ports)),
+        *common.vdevs(ports, request),  # testpmd pairs port 0 with 1, 2 with 3, ...
         "--",
         "--interactive",
         "--auto-start",

@@ -15,14 +15,15 @@ from typing import Any
 from planebench.host.deadlines import stretched
 from planebench.model.errors import PlanebenchError
 
+TIMEOUT_S = 5.0
 
-def unixctl(path: Path, method: str, *arguments: str, timeout_s: float = 5.0) -> str:
-    """Return the output of ``ovs-appctl -t PATH METHOD ARGUMENTS``. Raises PlanebenchError on refusal or without an
-    answer."""
+
+def unixctl(path: Path, method: str, *arguments: str) -> str:
+    """Return the output of ``ovs-appctl -t PATH METHOD ARGUMENTS``. Raises PlanebenchError on refusal or silence."""
     request = json.dumps({"id": 0, "method": method, "params": arguments}).encode()
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.settimeout(stretched(timeout_s))
+            connection.settimeout(stretched(TIMEOUT_S))
             connection.connect(str(path))
             connection.sendall(request)
             answer = _receive_object(connection)
@@ -44,4 +45,4 @@ def _receive_object(connection: socket.socket) -> dict[str, Any]:
             continue
         if isinstance(answer, dict):
             return answer
-    raise ConnectionResetError(f"it closed the connection after {len(received)} bytes")
+    raise ConnectionResetError(f"the connection was closed after {len(received)} bytes")

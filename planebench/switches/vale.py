@@ -26,7 +26,7 @@ DEVICE = Path("/dev/netmap")
 MODULE = Path("/sys/module/netmap")
 PLACES = ("/usr/local/bin/vale-ctl", "/opt/netmap/build-apps/vale-ctl/vale-ctl")
 MITIGATED_NS = 32768
-"""From here on netmap's emulated mode forwards in a timer, in hard interrupt context (netmap_generic.c)."""
+"""From this value on netmap's emulated mode forwards in a timer, in hard interrupt context (netmap_generic.c)."""
 ATTACH_DEADLINE_S = 30.0
 """The first attachment takes netmap's memory: up to 1.6 GB with the module's defaults."""
 LOAD = "`insmod netmap.ko buf_size=10240 buf_num=32768 generic_mit=0`"
@@ -64,12 +64,11 @@ class ValeAdapter(KernelAdapter):
 
     def refusal(self, situation: Situation) -> str:
         if not has_core():
-            return f"vale attaches interfaces through {DEVICE}, which takes root; use sudo"
+            return f"vale attaches interfaces through {DEVICE}, which requires root; use sudo"
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """Return the settings of a kernel switch with netmap's rings and buffers; emulated mode forwards frame by
-        frame."""
+        """Return the settings of a kernel switch with netmap's rings and buffers; it forwards frame by frame."""
         rings, buffers, size = (_shown(name) for name in ("generic_ringsize", "buf_num", "buf_size"))
         return {
             **super().settings(request),
@@ -86,8 +85,7 @@ class ValeAdapter(KernelAdapter):
         return super().start(request, supervisor)
 
     def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process:
-        """Attach the interfaces of each pair to a VALE switch. The returned guard detaches them when its standard input
-        ends."""
+        """Attach the interfaces of each pair to a VALE switch; the guard detaches them when its standard input ends."""
         argv = [sys.executable, "-I", "-S", vale_guard.__file__, str(common.require(self).binary)]
         guard = supervisor.spawn(
             "vale-guard",
@@ -104,7 +102,7 @@ class ValeAdapter(KernelAdapter):
         except BaseException as error:
             guard.terminate(ATTACH_DEADLINE_S)
             if isinstance(error, StartError):
-                raise StartError(f"{error}\n`dmesg` has netmap's reason") from error
+                raise StartError(f"{error}\n`dmesg` shows netmap's reason") from error
             raise
         return guard
 
@@ -119,12 +117,12 @@ def check_parameters() -> None:
     if size is not None and size < netns.MTU_BYTES:
         raise StartError(
             f"netmap's buf_size is {size} bytes, less than the MTU of {netns.MTU_BYTES} of the veth wire, and netmap "
-            f"refuses such an interface; load it anew: `rmmod netmap`, {LOAD}"
+            f"refuses such an interface; reload it: `rmmod netmap`, {LOAD}"
         )
     if delay_ns is not None and delay_ns >= MITIGATED_NS:
         raise StartError(
-            f"netmap's generic_mit is {delay_ns} ns: it would forward in a timer interrupt, on any core, which the "
-            f"kernel warns of; `echo 0 > {MODULE}/parameters/generic_mit`"
+            f"netmap's generic_mit is {delay_ns} ns: it would forward in a timer interrupt, on any core, and the "
+            f"kernel warns about it; `echo 0 > {MODULE}/parameters/generic_mit`"
         )
 
 

@@ -7,16 +7,13 @@ startup.conf and the CLI commands are made in vpp_config, counters are read in v
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound, program_lines
-from planebench.model.errors import DiedError, StartError
+from planebench.host.programs import PATH_OPTION, Found, NotFound, run_tool, version_lines
+from planebench.model.errors import StartError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, vpp_config, vpp_counters
@@ -26,7 +23,7 @@ from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
 from planebench.wiring.request import SwitchRequest
 
 FRAME_VECTORS = 256
-"""VLIB_FRAME_SIZE: what a node is given at once, at most."""
+"""VLIB_FRAME_SIZE: the maximum number of frames per call of a node."""
 BUFFERS_MAX = 1 << 20
 RINGS = tuple(str(2**n) for n in range(6, 15))
 TOOL_DEADLINE_S = 5.0
@@ -39,7 +36,7 @@ PLACES = (
     "~/vpp/build-root/install-vpp-native/vpp/bin/vpp",
 )
 PLUGIN_FOLDERS = ("lib/vpp_plugins", "lib/*/vpp_plugins", "lib64/vpp_plugins")
-"""Beside the folder of the program."""
+"""Relative to the parent of the program's folder."""
 _VERSION = re.compile(r"^vpp v(\S+)")
 
 
@@ -56,13 +53,13 @@ class VppAdapter(Adapter):
     wires = frozenset({"memif", "veth"})
     options = (
         PATH_OPTION,
-        Option("function", "text", "how ports are connected", "l2patch", tuple(vpp_config.FUNCTIONS)),
+        Option("function", "text", "forwarding function", "l2patch", tuple(vpp_config.FUNCTIONS)),
         Option("rx_ring", "text", "receive ring of wire ports", "--ring-size", RINGS),
         Option("tx_ring", "text", "send ring of wire ports (a memif has one size)", "--ring-size", RINGS),
         Option("buffers", "whole", "buffers-per-numa", str(vpp_config.BUFFERS), least=2048, most=BUFFERS_MAX),
         Option("packed", "flag", "vhost-user: offer packed rings", "false"),
         Option("event_idx", "flag", "vhost-user: offer event indexes", "false"),
-        Option("plugins", "text", "the folder of its plugins", "beside the program"),
+        Option("plugins", "text", "folder of the plugins", "beside the program"),
     )
     traits = Traits(
         "self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "full router", source="conext19"
@@ -72,12 +69,12 @@ class VppAdapter(Adapter):
         binary = self.installation().program("vpp", PLACES)
         if binary is None:
             return NotFound(self.remedy)
-        lines = program_lines((str(binary), "--version"), binary.stat().st_mtime_ns)
+        lines = version_lines(binary)
         match = _VERSION.match(lines[0]) if lines else None
         if match is None:
-            return NotFound(f"{binary} does not tell a version of VPP: `{binary} --version`")
+            return NotFound(f"{binary} does not print a version of VPP: `{binary} --version`")
         if not _tool(binary, "vppctl").is_file():
-            return NotFound(f"{binary} has no vppctl beside it; give the folder of a whole installation")
+            return NotFound(f"{binary} has no vppctl beside it; give the folder of a complete installation")
         if self._plugins(binary) is None:
             return NotFound(f"{binary} has no {' or '.join(PLUGIN_FOLDERS)} beside it; give vpp.plugins=FOLDER")
         return Found(match[1], binary)
@@ -96,12 +93,12 @@ class VppAdapter(Adapter):
         told = "; ".join(f"{usual} (wires: receive {rx}, send {tx})" for rx, tx in others)
         return manifest(
             request,
-            function=vpp_config.FUNCTIONS[self._function],
+            function=vpp_config.FUNCTIONS[self.function],
             nic_driver=", ".join(dict.fromkeys(drivers[port.kind] for port in wires)) or "-",
             vnf_interface="vhost-user (VPP's)",
             burst=str(FRAME_VECTORS),
-            buffers=f"{self.value('buffers', vpp_config.BUFFERS)} for each NUMA node, one pool",
-            batch=f"a vector: a call of {vpp_config.VECTOR_NODES[self._function]}",
+            buffers=f"{self.value('buffers', vpp_config.BUFFERS)} per NUMA node, one pool",
+            batch=f"a vector, i.e. a call of {vpp_config.VECTOR_NODES[self.function]}",
             **common.offloads(request, mergeable_wires=False),
             **({"ring_size": told} if told else {}),
         )
@@ -119,29 +116,20 @@ class VppAdapter(Adapter):
             supervisor.track_path(path)
         conf = vpp_config.startup_conf(request, paths, self._plugins(found.binary) or Path(), self.values)
         paths.config.write_text(conf, encoding="utf-8")
-        process = supervisor.spawn(
-            self.name,
-            [str(found.binary), "-c", str(paths.config)],
-            cpus=request.control_cpus | {request.cpu},
-            env=self.installation().env,
-            workdir=request.workdir,
-            netns_pid=request.netns_pid,
-        )
-        switch = RunningVpp(process, found.binary, paths, request, self._function, self.installation().env)
-        try:
+        process = self.spawn([str(found.binary), "-c", str(paths.config)], request, supervisor)
+        switch = RunningVpp(process, found.binary, paths, request, self)
+        with switch.stopped_on_failure():
             wait_ready("VPP", switch.answers, [process])
             switch.configure(lines)
             wait_ready("VPP's vhost-user ports", lambda: common.sockets_exist(request.ports), [process])
             if not switch.polling_threads():
                 raise StartError(f"VPP has no worker; {process.exit_report()}")
             common.calm_others(process.pid, switch.polling_threads())
-        except BaseException:
-            switch.stop()
-            raise
         return switch
 
     @property
-    def _function(self) -> str:
+    def function(self) -> str:
+        """Return the way in which ports are connected."""
         return str(self.value("function", "l2patch"))
 
     def _plugins(self, binary: Path) -> Path | None:
@@ -157,22 +145,15 @@ class RunningVpp(common.ProcessGroup):
     """A VPP that forwards."""
 
     def __init__(
-        self,
-        process: Process,
-        binary: Path,
-        paths: Paths,
-        request: SwitchRequest,
-        function: str,
-        env: Mapping[str, str],
+        self, process: Process, binary: Path, paths: Paths, request: SwitchRequest, adapter: VppAdapter
     ) -> None:
         super().__init__("VPP", [process])
-        self._process = process
         self._binary = binary
         self._paths = paths
         self._names = vpp_config.interface_names(request)
-        self._node = vpp_config.VECTOR_NODES[function]
+        self._node = vpp_config.VECTOR_NODES[adapter.function]
         self._ports = [vpp_counters.Port(port.name, port.kind, self._names[port.name]) for port in request.ports]
-        self._env = env
+        self._env = adapter.installation().env
 
     def answers(self) -> bool:
         """Return whether the CLI answers."""
@@ -183,10 +164,10 @@ class RunningVpp(common.ProcessGroup):
         for line in lines:
             said = self._run("vppctl", *self._cli(line))
             if said is None or said.strip() not in ("", *self._names.values()):
-                raise StartError(f'VPP said to "{line}": {said or "nothing"}\n{self._process.exit_report()}')
+                raise StartError(f'VPP answered "{line}" with: {said or "nothing"}\n{self.process.exit_report()}')
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return common.threads_named(self._process.pid, (WORKER,))
+        return common.threads_named(self.process.pid, (WORKER,))
 
     def counters(self) -> SwitchCycles:
         """Return the counters. There are no busy cycles (see vpp_counters)."""
@@ -195,8 +176,7 @@ class RunningVpp(common.ProcessGroup):
         dump = self._run("vpp_get_stats", "socket-name", str(self._paths.stats), "dump", *wanted)
         node = self._run("vppctl", *self._cli(f"show node {self._node} verbose"))
         if node is None:
-            self._process.wait(0.2)
-            raise DiedError(f"VPP does not answer; {self._process.exit_report()}")
+            raise self.died("VPP does not answer")
         return vpp_counters.switch_cycles(dump or "", node, self._ports)
 
     def _cli(self, line: str) -> tuple[str, ...]:
@@ -204,20 +184,8 @@ class RunningVpp(common.ProcessGroup):
 
     def _run(self, tool: str, *arguments: str) -> str | None:
         """Return the output of a tool of VPP; None if it fails or takes too long."""
-        try:
-            return subprocess.run(
-                [str(_tool(self._binary, tool)), *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                errors="replace",
-                timeout=stretched(TOOL_DEADLINE_S),
-                check=True,
-                env={**os.environ, **self._env},
-            ).stdout
-        except (OSError, subprocess.SubprocessError):
-            return None
+        done = run_tool([_tool(self._binary, tool), *arguments], TOOL_DEADLINE_S, env=self._env)
+        return done.stdout + done.stderr if done.ok else None
 
 
 def _tool(binary: Path, name: str) -> Path:

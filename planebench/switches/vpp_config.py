@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -17,7 +16,7 @@ BUFFERS = 16384
 """VPP's default for each NUMA node."""
 MAIN_HEAP_MB = 512
 PLUGINS = ("memif_plugin.so", "vhost_plugin.so", "af_packet_plugin.so")
-"""Before 23.02 the vhost-user device is no plugin: what is enabled and is not there, VPP passes over."""
+"""Before 23.02 the vhost-user device is not a plugin; VPP ignores enabled plugins that do not exist."""
 FUNCTIONS: Mapping[str, str] = MappingProxyType(
     {
         "l2patch": "patch: test l2patch rx A tx B, each way",
@@ -25,49 +24,30 @@ FUNCTIONS: Mapping[str, str] = MappingProxyType(
         "bridge": "learning: a bridge domain for each pair of ports",
     }
 )
-"""Option -> what it is, for the manifest."""
+"""The functions by option, for the manifest."""
 VECTOR_NODES: Mapping[str, str] = MappingProxyType(
     {"l2patch": "l2-patch", "xconnect": "l2-input", "bridge": "l2-input"}
 )
 """The node that every received frame goes through once, by function."""
 STANDARD_SLOT_BYTES, JUMBO_SLOT_BYTES = 2048, 10240
 NO_VIRTIO = (
-    "vpp has no virtio wire: its buffers are memory of its own, which DPDK's virtio-user does not share with the "
-    "other side (tried with 26.06: the memory table holds DPDK's rings only, no frame passes); use --wire memif"
+    "vpp has no virtio wire: DPDK's virtio-user does not share VPP's own buffers with the other side (with 26.06 the "
+    "memory table contains DPDK's rings only, and no frame passes); use --wire memif"
 )
 
 
-@dataclass(frozen=True, slots=True)
 class Paths:
     """The sockets and files of one VPP in the working folder, and shared memory of the API (named by ``prefix``)."""
 
-    folder: Path
-    prefix: str
-
-    @property
-    def config(self) -> Path:
-        """startup.conf."""
-        return self.folder / "vpp.conf"
-
-    @property
-    def cli(self) -> Path:
-        """Return where vppctl asks."""
-        return self.folder / "cli.sock"
-
-    @property
-    def stats(self) -> Path:
-        """Return where vpp_get_stats gets the stats segment."""
-        return self.folder / "stats.sock"
-
-    @property
-    def api(self) -> Path:
-        """The binary API, which nobody asks; else it is in /run/vpp."""
-        return self.folder / "api.sock"
-
-    @property
-    def shared_memory(self) -> tuple[Path, ...]:
-        """Return what it makes in /dev/shm, and removes when it ends by itself."""
-        return tuple(Path("/dev/shm", f"{self.prefix}-{name}") for name in ("global_vm", "vpe-api"))
+    def __init__(self, folder: Path, prefix: str) -> None:
+        self.folder = folder
+        self.prefix = prefix
+        self.config = folder / "vpp.conf"
+        self.cli = folder / "cli.sock"  # for vppctl
+        self.stats = folder / "stats.sock"  # for vpp_get_stats
+        self.api = folder / "api.sock"  # the binary API, which nobody uses; in /run/vpp by default
+        self.shared_memory = tuple(Path("/dev/shm", f"{prefix}-{name}") for name in ("global_vm", "vpe-api"))
+        """Made by VPP, and removed only if it ends in order."""
 
 
 def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Mapping[str, Value]) -> str:

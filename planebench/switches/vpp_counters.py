@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from planebench.model.records import SwitchCycles
+from planebench.switches import common
 
 THREADS = 2
 """Main thread and worker."""
@@ -109,8 +110,8 @@ def parse_node(text: str) -> tuple[int, int] | None:
 def switch_cycles(dump: str, node: str, ports: Sequence[Port]) -> SwitchCycles:
     """Return the counters since the start; figures that the text does not contain in the known form are unknown."""
     names, counters = parse_dump(dump)
-    received = _sum([_of_interface(counters.get("/if/rx"), names.get(port.interface)) for port in ports])
-    sent = _sum([_of_interface(counters.get("/if/tx"), names.get(port.interface)) for port in ports])
+    received = common.total(_of_interface(counters.get("/if/rx"), names.get(port.interface)) for port in ports)
+    sent = common.total(_of_interface(counters.get("/if/tx"), names.get(port.interface)) for port in ports)
     refused = {port.name: _tx_drops(counters, port) for port in ports}
     drops: dict[str, int] = {}
     for port in ports:
@@ -121,7 +122,7 @@ def switch_cycles(dump: str, node: str, ports: Sequence[Port]) -> SwitchCycles:
         rest = _of_interface(counters.get("/if/drops"), names.get(port.interface))
         if rest is not None and (rest := rest - (sum(reasons.values()) if port.kind == "vhost-user" else 0)) >= 0:
             drops[f"{port.name}:discarded"] = rest
-    lost = _sum([None if reasons is None else sum(reasons.values()) for reasons in refused.values()])
+    lost = common.total(None if reasons is None else sum(reasons.values()) for reasons in refused.values())
     return SwitchCycles(
         packets=received,
         forwarded_packets=sent - lost if sent is not None and lost is not None and sent >= lost else None,
@@ -136,16 +137,11 @@ def _bursts(node: str, received: int | None) -> int | None:
     return counts[0] if counts is not None and counts[1] == received else None
 
 
-def _sum(counts: Sequence[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if len(known) == len(counts) else None
-
-
 def _of_interface(counter: Mapping[tuple[int, int], int] | None, index: int | None) -> int | None:
     """Return the sum over threads; None if a thread, the counter or the interface is missing."""
     if counter is None or index is None:
         return None
-    return _sum([counter.get((index, thread)) for thread in range(THREADS)])
+    return common.total(counter.get((index, thread)) for thread in range(THREADS))
 
 
 def _tx_drops(counters: Counters, port: Port) -> dict[str, int] | None:

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from planebench.host.process import Supervisor
-from planebench.switches.kernel import KernelAdapter, Pairs, has_core, set_up
+from planebench.switches.kernel import KernelAdapter, has_core
 from planebench.wiring.adapter import Situation, Traits
-from planebench.wiring.request import SwitchRequest
 
 
 class XdpAdapter(KernelAdapter):
@@ -20,14 +18,12 @@ class XdpAdapter(KernelAdapter):
         "modular", "structured", ("interrupt",), "veth", "high", ("C", "BPF"), "programs in the kernel's drivers"
     )
     function = "patch: bpf_redirect_map() to a devmap"
+    action = "redirect"
 
     def refusal(self, situation: Situation) -> str:
         if not has_core():
-            return "xdp loads programs into the kernel, which takes root: Linux lets no user namespace do it; use sudo"
+            return "xdp loads programs into the kernel, which requires root even in a user namespace; use sudo"
         return super().refusal(situation)
-
-    def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> None:
-        set_up("redirect", [",".join(pair) for pair in pairs], request, supervisor)
 
 
 ADAPTER = XdpAdapter()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many frames a capture file has, how long they are and how long they took: what a plan must know before a run.
+"""The number, sizes and duration of the frames in a capture file, which a plan must know before a run.
 
-Classic pcap, microseconds and nanoseconds, either byte order. Only frames that the generator sends count here: IPv4 or
-IPv6 with UDP or TCP. It has rarer reasons to skip one; what it really sent is in its report.
+Classic pcap, microseconds and nanoseconds, either byte order. Only frames that the generator sends count: IPv4 or IPv6
+with UDP or TCP. It has rarer reasons to skip a frame, which its report lists.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 from planebench.model.errors import UsageError
 
 FRAMES_MAX = 4_000_000
-"""planed keeps no more in memory."""
+"""planed's maximum in memory."""
 FCS_BYTES, FRAME_MIN_BYTES, RECORD_MAX_BYTES = 4, 64, 1 << 18
 
 _FRACTIONS = {0xA1B2C3D4: 1e6, 0xA1B23C4D: 1e9}
@@ -26,7 +26,7 @@ HEADERS_BYTES = 128
 
 @dataclass(frozen=True, slots=True)
 class CaptureFacts:
-    """Frame sizes with FCS, as on the wire; ``period_s`` is a pass over the file, with the mean gap at its end."""
+    """Frame sizes with FCS, as on the wire; ``period_s`` is the duration with a mean gap at the end of the file."""
 
     frames: int
     mean_frame_bytes: float
@@ -35,7 +35,7 @@ class CaptureFacts:
 
 
 def capture_facts(path: Path) -> CaptureFacts:
-    """Facts of a pcap file. UsageError, naming the file, for one that cannot be read or is none."""
+    """Return the facts of a pcap file. Raises UsageError, naming the file, for any other file."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -64,7 +64,7 @@ def capture_facts(path: Path) -> CaptureFacts:
 
 
 def _sent(frame: bytes) -> bool:
-    """Return whether these first bytes are those of IPv4 or IPv6 with UDP or TCP, not a fragment."""
+    """Return whether a frame is IPv4 or IPv6 with UDP or TCP, and not a fragment, by its first bytes."""
     at = 12
     while frame[at : at + 2] in _VLANS:
         at += 4
@@ -75,7 +75,7 @@ def _sent(frame: bytes) -> bool:
 
 
 def _format(data: bytes, path: Path) -> tuple[str, float]:
-    """Byte order and fractions of a second, by the magic number."""
+    """Return byte order and fractions of a second, from the magic number."""
     for order in "<>":
         magic = struct.unpack_from(f"{order}I", data)[0] if len(data) >= 24 else 0
         if magic in _FRACTIONS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what a profile cannot be combined with, said before anything starts."""
+"""Checks that a profile fits the other parameters, before anything starts."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ STANDARD_FRAMES_ONLY: Mapping[WireName, str] = {"veth": "af_packet", "memif": "m
 
 
 def check_sizes(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> None:
-    """UsageError where the headers of a profile do not fit its own sizes, or those of the points it is combined with.
+    """Raise UsageError if the headers of a profile do not fit its own sizes, or those of its points.
 
-    A capture's short frames are made longer and counted, its long ones skipped and counted.
+    Short frames of a capture are enlarged, long ones skipped, and both are counted.
     """
     if profile.pcap is not None:
         return
@@ -33,7 +33,7 @@ def check_sizes(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> No
 
 
 def check_wire(wire: WireName, profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> None:
-    """UsageError for frames that DPDK's driver of a wire refuses. Of a capture they are skipped and counted."""
+    """Raise UsageError for frames that DPDK's driver of a wire refuses. Those of a capture are skipped and counted."""
     if wire not in STANDARD_FRAMES_ONLY:
         return
     largest = largest_frame_bytes(profile, frame_sizes_bytes)
@@ -46,7 +46,7 @@ def check_wire(wire: WireName, profile: TrafficProfile, frame_sizes_bytes: Seque
 
 
 def check_methods(profile: TrafficProfile, searches: Sequence[str], loads: Sequence[float], rate_set: bool) -> None:
-    """UsageError where times of a capture leave no load to set: for searches, latency at loads, a highest rate."""
+    """Raise UsageError if a method needs to set a load, but the frames of a capture have recorded times."""
     if not profile.recorded:
         return
     asked = "a search" if searches else "latency at loads" if loads else "a highest rate" if rate_set else ""
@@ -58,6 +58,6 @@ def check_methods(profile: TrafficProfile, searches: Sequence[str], loads: Seque
 
 
 def largest_frame_bytes(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> int:
-    """The largest frame that ports must take; of a capture at most a jumbo, beyond it the generator skips."""
+    """Return the largest frame for ports; of a capture at most a jumbo frame: the generator skips larger ones."""
     sizes = [size for given in frame_sizes_bytes or (0,) for size in profile.sizes_at(given)]
     return min(max(sizes), FRAME_SIZE_JUMBO_BYTES)

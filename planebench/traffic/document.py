@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A profile as planed's generators take it: the ``profile`` object of traffic.start, and the files it points to."""
+"""A profile for planed's generators: the ``profile`` object of traffic.start, and its files."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from planebench.model.topology import Topology
 from planebench.model.traffic import FIB_ADDRESSES, Destinations, TrafficProfile
-from planebench.scenarios import Topology
 from planebench.traffic.routes import (
     draw_addresses,
     draw_synthetic,
@@ -22,9 +22,10 @@ Document = dict[str, Any]
 
 
 def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat_out: bool) -> Document | None:
-    """The object for planed; None for plain frames. A list of addresses is written to ``workdir`` once.
+    """Return the object for planed; None for plain frames. Write a list of addresses to ``workdir`` once.
 
-    Flat out there are no times between frames, and no arrival process. Raises UsageError for a bad file of routes.
+    At maximum offered load there are no times between frames, and no arrival process. Raises UsageError for a bad file
+    of routes.
     """
     if profile.plain:
         return None
@@ -46,10 +47,10 @@ def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat
 
 
 def to_vnfs(document: Document | None, profile: TrafficProfile, topology: Topology, workdir: Path) -> Document:
-    """The same, or plain frames, to the VNFs of a topology side by side: their MACs in turn.
+    """Return the document with the MACs of VNFs side by side as destinations, in turn.
 
-    Of routers with a synthetic FIB, destinations are drawn from that (all have the same one, so any address goes with
-    any MAC), unless the profile has its own.
+    For routers with a synthetic FIB, destination addresses are drawn from it (all have the same one, so any address
+    goes with any MAC), unless the profile has its own.
     """
     made: Document = {"seed": profile.seed} if document is None else dict(document)
     made.pop("dst_mac_count", None)
@@ -85,7 +86,7 @@ def _arrival(profile: TrafficProfile) -> Document:
 
 
 def _addresses(profile: TrafficProfile, workdir: Path, chain: str) -> Path:
-    """The file of addresses: the user's own, or one drawn from routes, made when it is first wanted."""
+    """Return the file of addresses: the user's own, or one drawn from routes and made on first use."""
     wanted = profile.dst_ips
     assert wanted is not None
     if wanted.fib is None:

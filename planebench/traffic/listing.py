@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench list traffic``: the profiles there are, their mean frame, and what varies in them."""
+"""``planebench list traffic``: the profiles, their mean frame size, and what varies in them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from planebench.traffic.registry import list_profiles, sample
 
 
 def traffic_rows() -> list[dict[str, Any]]:
-    """One row a profile that comes with planebench."""
+    """Return a row for each profile of planebench."""
     profiles = {PLAIN_NAME: PLAIN} | {name: sample(name) for name in list_profiles()}
     return [
         {"traffic": name, "mean frame": mean_words(name, it), "varies": ", ".join(varies(it)), "what": it.summary}
@@ -23,7 +23,7 @@ def traffic_rows() -> list[dict[str, Any]]:
 
 
 def traffic_infos(profiles: Iterable[TrafficProfile]) -> tuple[TrafficInfo, ...]:
-    """The profiles of a plan for the header of its run; settings that are as in plain frames are left out."""
+    """Return the profiles of a plan for the run header, without settings that are as in plain frames."""
     usual = asdict(PLAIN)
     return tuple(
         TrafficInfo(
@@ -42,7 +42,7 @@ def traffic_infos(profiles: Iterable[TrafficProfile]) -> tuple[TrafficInfo, ...]
 
 
 def mean_words(name: str, profile: TrafficProfile) -> str:
-    """``361.8 B``; what stands in its place where frames have the size of the point, or of a file."""
+    """Return e.g. ``361.8 B``, or words for frames with the size of the point or of a file."""
     if name == "pcap":
         return "of the file"
     mean = profile.mean_frame_bytes

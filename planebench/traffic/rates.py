@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loads of a trial: saturating, a share of R+, or a fixed rate, and the labels that tables group them by."""
+"""Loads of a trial: maximum, a share of R+, or a fixed rate; and their labels, by which tables group them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planebench.model.records import L1_OVERHEAD_BYTES, Load, ScenarioName
 from planebench.model.scenario import scenario_named
 
 SATURATING = Load("saturating")
-"""Flat out: the generator offers its maximum."""
+"""Maximum offered load."""
 
 RATE_MAX_PPS = 1e10
 
@@ -20,21 +20,21 @@ V2V_LATENCY_PPS = 1_000_000
 
 
 def line_rate_pps(frame_size_bytes: float, line_rate_bps: int = 10_000_000_000) -> float:
-    """Frames per second that fill a line: 14.88 million of 64 bytes at 10 Gb/s, layer-1 overhead counted.
+    """Return the frames per second that fill a line: 14.88 million of 64 bytes at 10 Gb/s, with layer-1 overhead.
 
-    Of a mix the mean frame size, not rounded.
+    For a mix give the mean frame size, not rounded.
     """
     return line_rate_bps / ((frame_size_bytes + L1_OVERHEAD_BYTES) * 8)
 
 
 def share_label(share: float) -> str:
-    """``0.10``, ``0.995``: at least two decimals, never rounded to another share."""
+    """Return e.g. ``0.10``, ``0.995``: at least two decimals, never rounded to another share."""
     two = f"{share:.2f}"
     return two if float(two) == share else repr(share)
 
 
 def rate_label(pps: float) -> str:
-    """``1Mpps``, ``2.5Mpps``, ``100kpps``, ``100pps``."""
+    """Return e.g. ``1Mpps``, ``2.5Mpps``, ``100kpps``, ``100pps``."""
     for unit, factor in (("Mpps", 1e6), ("kpps", 1e3)):
         if pps >= factor:
             return f"{pps / factor:g}{unit}"
@@ -42,7 +42,7 @@ def rate_label(pps: float) -> str:
 
 
 def parse_rate(text: str) -> float:
-    """``14.88M``, ``100k``, ``5e6``: packets per second. UsageError for what is no rate above 0."""
+    """Return ``14.88M``, ``100k`` or ``5e6`` in packets per second. Raises UsageError for anything else."""
     value = parse_number(text)
     if value is None or not 0 < value <= RATE_MAX_PPS:
         raise UsageError(f'rate "{text}" is not valid. Valid: packets per second, e.g. 14.88M, 100k or 5e6')
@@ -55,7 +55,7 @@ def fixed_loads(
     v2v_pps: float = V2V_LATENCY_PPS,
     rates_pps: Sequence[float] = (),
 ) -> tuple[Load, ...]:
-    """The loads that need no R+: the rates asked for, of each sending end, and in v2v the one instead of the shares."""
+    """Return the loads that do not depend on R+: the requested rates per sending end; in v2v one for all shares."""
     rates = (v2v_pps, *rates_pps) if scenario_named(scenario).latency_by_echo and shares else rates_pps
     return tuple(Load(rate_label(rate), rate) for rate in dict.fromkeys(rates))
 
@@ -68,9 +68,9 @@ def latency_loads(
     v2v_pps: float = V2V_LATENCY_PPS,
     rates_pps: Sequence[float] = (),
 ) -> tuple[Load, ...]:
-    """The loads at which latency is taken: shares of R+, split evenly over the sending ends, and :func:`fixed_loads`.
+    """Return the loads of latency trials: shares of R+, split evenly over the sending ends, and :func:`fixed_loads`.
 
-    ``r_plus_pps`` is the aggregate over all directions. No share and no rate, no latency: empty for v2v as well.
+    ``r_plus_pps`` is the aggregate over all directions. Without shares and rates the result is empty, for v2v too.
     """
     fixed = fixed_loads(scenario, shares, v2v_pps, rates_pps)
     if scenario_named(scenario).latency_by_echo:
@@ -84,5 +84,5 @@ def latency_labels(
     v2v_pps: float = V2V_LATENCY_PPS,
     rates_pps: Sequence[float] = (),
 ) -> tuple[str, ...]:
-    """The labels of :func:`latency_loads`, known before R+ is."""
+    """Return the labels of :func:`latency_loads`, which do not depend on R+."""
     return tuple(load.label for load in latency_loads(scenario, shares, 0.0, 1, v2v_pps, rates_pps))

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Traffic as a user names it: ``imix``, ``macs:count=63``, ``my-profile.yaml``, ``pcap:path=x.pcap:scale=2``.
+"""Traffic profiles as a user names them: ``imix``, ``macs:count=63``, ``my-profile.yaml``,
+``pcap:path=x.pcap:scale=2``.
 
-Profiles that come with planebench are YAML files in ``profiles/``; a new one is a new file there.
+The profiles of planebench are YAML files in ``profiles/``; a new profile is a new file there.
 """
 
 from __future__ import annotations
@@ -50,12 +51,12 @@ _FILES = frozenset({"ips", "routes", "path"})
 
 
 def list_profiles() -> tuple[str, ...]:
-    """Names of the profiles that come with planebench, sorted."""
+    """Return the names of planebench's profiles, sorted."""
     return tuple(sorted(Path(entry.name).stem for entry in _PROFILES.iterdir() if entry.name.endswith(".yaml")))
 
 
 def parse_traffic(text: str) -> TrafficProfile:
-    """One profile from what a user wrote. UsageError: no such profile, file, key or value."""
+    """Return a profile from the text of a user. Raises UsageError for an unknown profile, file, key or value."""
     name, *parts = text.split(":")
     options = parse_options(f'traffic "{text}"', parts, "macs:count=63")
     if name == PLAIN_NAME:
@@ -77,7 +78,7 @@ def parse_traffic(text: str) -> TrafficProfile:
 
 
 def parse_all(texts: Iterable[str]) -> tuple[TrafficProfile, ...]:
-    """Several profiles; one that is named twice counts once. UsageError for two of one name that are not the same."""
+    """Return several profiles without repetition. Raises UsageError if two different profiles have one name."""
     found: dict[str, TrafficProfile] = {}
     for text in texts:
         profile = parse_traffic(text)
@@ -87,13 +88,13 @@ def parse_all(texts: Iterable[str]) -> tuple[TrafficProfile, ...]:
 
 
 def sample(name: str) -> TrafficProfile:
-    """A profile of planebench for a list of them: one that needs a file is without it."""
+    """Return a profile of planebench for a list; a profile that needs a file is without it."""
     document, source = _document(name)
     return profile_from_document({k: v for k, v in document.items() if k != "pcap"}, name, source)
 
 
 def _document(name: str) -> tuple[dict[str, Any], str]:
-    """The YAML of a profile by name or path, and what to call it in messages."""
+    """Return the YAML of a profile by name or path, and its name in messages."""
     if "/" in name or name.endswith((".yaml", ".yml")):
         return _parse(_read(Path(name).expanduser()), name), name
     if name not in list_profiles():
@@ -121,7 +122,7 @@ def _parse(text: str, source: str) -> dict[str, Any]:
 
 
 def _option(option: str, document: dict[str, Any], text: str) -> str:
-    """The option itself, ``count`` as what it counts in this profile."""
+    """Return the option; for ``count`` the one that it means in this profile."""
     if option == "count":
         for counted in _COUNTED:
             section, _, key = OPTIONS[counted].partition(".")
@@ -134,7 +135,7 @@ def _option(option: str, document: dict[str, Any], text: str) -> str:
 
 
 def _changed(document: dict[str, Any], options: dict[str, str]) -> dict[str, Any]:
-    """The document with options in place of its keys; sections are copied, not changed."""
+    """Return a copy of the document with options in place of its keys."""
     changed = dict(document)
     for option, value in options.items():
         section, _, key = OPTIONS[option].partition(".")
@@ -147,7 +148,7 @@ def _changed(document: dict[str, Any], options: dict[str, str]) -> dict[str, Any
 
 
 def _value(text: str) -> Any:
-    """``64``, ``1M`` and ``2.5`` as numbers; everything else as it is."""
+    """Return ``64``, ``1M`` and ``2.5`` as numbers; any other text as it is."""
     value = parse_number(text)
     if value is None:
         return text
@@ -155,7 +156,7 @@ def _value(text: str) -> Any:
 
 
 def _label(base: str, parts: Iterable[str]) -> str:
-    """The name with its options, of files only the last part: unlike profiles get unlike names."""
+    """Return the name with its options, with the last part of file paths, so that profiles have different names."""
     words = [base]
     for part in parts:
         key, _, value = part.partition("=")

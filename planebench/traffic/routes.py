@@ -59,7 +59,7 @@ def routes_file_of(chain: str) -> Path | None:
 
 
 def draw_addresses(routes: Path | None, ip: Ip, count: int, seed: int) -> list[str]:
-    """``count`` addresses in the prefixes of a file of routes (None: the default ones). UsageError names the file."""
+    """Return ``count`` addresses in the prefixes of a file of routes (None: the default routes). Raises UsageError."""
     candidates = DEFAULT_PREFIXES[ip] if routes is None else _prefixes(routes, ip)
     rng = random.Random(seed)
     drawn = rng.sample(candidates, count) if count <= len(candidates) else rng.choices(candidates, k=count)
@@ -68,24 +68,24 @@ def draw_addresses(routes: Path | None, ip: Ip, count: int, seed: int) -> list[s
 
 
 def synthetic_routes_of(chain: str) -> int:
-    """How many routes the synthetic FIB of the first router of a chain has; 0 where it has none."""
+    """Return the number of routes of the synthetic FIB of the first router of a chain; 0 without one."""
     routers = [vnf for vnf in parse_chain(chain) if vnf.kind.router] if chain else []
     return int(routers[0].settings().get("synthetic", 0)) if routers else 0
 
 
 def draw_synthetic(routes: int, count: int, seed: int) -> list[str]:
-    """``count`` addresses drawn uniformly from a synthetic FIB: host routes from SYNTHETIC_FIRST on."""
+    """Return ``count`` addresses drawn uniformly from a synthetic FIB: host routes from SYNTHETIC_FIRST on."""
     rng = random.Random(seed)
     return [socket.inet_ntoa((SYNTHETIC_FIRST + rng.randrange(routes)).to_bytes(4, "big")) for _ in range(count)]
 
 
 def write_addresses(path: Path, addresses: Sequence[str]) -> None:
-    """One a line, as planed reads them."""
+    """Write one address per line, the format of planed."""
     path.write_text("\n".join(addresses) + "\n", encoding="ascii")
 
 
 def _setting(path: str | None) -> str | None:
-    """``routes_file`` of a file of settings; what else is wrong with it is planed's to say."""
+    """Return a value of a file of settings; planed reports other errors in it."""
     if path is None:
         return None
     try:
@@ -97,7 +97,7 @@ def _setting(path: str | None) -> str | None:
 
 
 def _prefixes(routes: Path, ip: Ip) -> list[str]:
-    """Every prefix of this family that is not for dropping, as text, unchecked."""
+    """Return every prefix of this family that is not dropped, as unchecked text."""
     try:
         text = routes.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -129,7 +129,7 @@ def _from_json(text: str, routes: Path) -> Iterator[str]:
 
 
 def _address(text: str, ip: Ip, rng: random.Random, candidates: Sequence[str], where: str) -> str:
-    """A host address in this prefix, or in another one where it has none that a router forwards."""
+    """Return a host address in this prefix, or in another one if a router forwards none in it."""
     for _ in range(TRIES):
         network, host_bits = _parsed(text, ip, where)
         for _ in range(TRIES):
@@ -141,7 +141,7 @@ def _address(text: str, ip: Ip, rng: random.Random, candidates: Sequence[str], w
 
 
 def _parsed(text: str, ip: Ip, where: str) -> tuple[int, int]:
-    """Network address and number of host bits; the module ipaddress takes ten times as long."""
+    """Return network address and number of host bits; the module ipaddress takes ten times as long."""
     address, slash, length = text.partition("/")
     try:
         host_bits = _BITS[ip] - int(length) if slash else 0
@@ -154,7 +154,7 @@ def _parsed(text: str, ip: Ip, where: str) -> tuple[int, int]:
 
 
 def _forwarded(address: int, ip: Ip) -> bool:
-    """Not what RFC 1812 section 5.3.7, RFC 3927 section 7, or RFC 4291 sections 2.5 and 2.7 keep off the wire."""
+    """Return whether RFC 1812 section 5.3.7, RFC 3927 section 7 and RFC 4291 sections 2.5 and 2.7 allow forwarding."""
     if ip == 4:
         return address >> 24 not in (0, 127) and address >> 24 < 224 and address >> 16 != 0xA9FE
     return address > 1 and address >> 120 != 0xFF and address >> 118 != 0xFE80 >> 6

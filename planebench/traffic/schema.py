@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The border: a traffic profile as parsed YAML is checked here, whole, and becomes a frozen record. Keys are closed."""
+"""The validation of a traffic profile from YAML into a frozen record. Unknown keys are errors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planebench.model import traffic as records
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.spec import LABEL_PATTERN
-from planebench.scenarios import parse_frame_size
+from planebench.scenarios.registry import parse_frame_size
 from planebench.traffic.capture import capture_facts
 
 Weight = Annotated[int, Field(ge=1, le=records.WEIGHT_MAX)]
@@ -35,7 +35,7 @@ class _Closed(BaseModel):
 
 
 class FlowsModel(_Closed):
-    """``flows:`` of a profile."""
+    """The section ``flows``."""
 
     count: Annotated[int, Field(ge=1, le=records.FLOWS_MAX)]
     draw: records.Draw = "round_robin"
@@ -48,12 +48,12 @@ class FlowsModel(_Closed):
         return self
 
     def record(self) -> records.Flows:
-        """The frozen record."""
+        """Return the frozen record."""
         return records.Flows(self.count, self.draw, 1.0 if self.exponent is None else self.exponent)
 
 
 class MacsModel(_Closed):
-    """``dst_macs:`` of a profile: so many, or these."""
+    """The section ``dst_macs``: a number of addresses, or a list."""
 
     count: Annotated[int, Field(ge=1, le=records.MACS_MAX)] | None = None
     list: Annotated[tuple[Mac, ...], Field(min_length=1, max_length=records.MACS_MAX)] | None = None
@@ -66,7 +66,7 @@ class MacsModel(_Closed):
 
 
 class DestinationsModel(_Closed):
-    """``dst_ips:`` of a profile: a file of addresses, or so many drawn from a table of routes."""
+    """The section ``dst_ips``: a file of addresses, or a number of addresses drawn from a table of routes."""
 
     file: File | None = None
     fib: Count | None = None
@@ -81,13 +81,13 @@ class DestinationsModel(_Closed):
         return self
 
     def record(self) -> records.Destinations:
-        """The frozen record, with an absolute path to a file that is there."""
+        """Return the frozen record, with an absolute path to an existing file."""
         path = self.file or self.routes
         return records.Destinations(str(existing(path)) if path else "", self.fib)
 
 
 class ArrivalModel(_Closed):
-    """``arrival:`` of a profile."""
+    """The section ``arrival``."""
 
     process: records.Process
     on_ns: Nanoseconds | None = None
@@ -102,12 +102,12 @@ class ArrivalModel(_Closed):
         return self
 
     def record(self) -> records.Arrival:
-        """The frozen record."""
+        """Return the frozen record."""
         return records.Arrival(self.process, self.on_ns or 0, self.off_ns or 0)
 
 
 class PcapModel(_Closed):
-    """``pcap:`` of a profile. ``time_scale`` or ``rate_pps``: at recorded times, so much faster, or of this mean."""
+    """The section ``pcap``. Frames have recorded times with a ``time_scale``, or with a mean ``rate_pps``."""
 
     path: File
     timing: records.Timing | None = None
@@ -123,7 +123,7 @@ class PcapModel(_Closed):
         return self
 
     def record(self) -> records.Pcap:
-        """The frozen record. Reads the whole file once. UsageError for one that is no capture."""
+        """Return the frozen record. Reads the whole file once. Raises UsageError for a file that is not a capture."""
         path = existing(self.path)
         facts = capture_facts(path)
         scale, timing = self.time_scale or 1.0, self.timing or "rate"
@@ -164,7 +164,7 @@ class ProfileModel(_Closed):
         return self
 
     def record(self, name: str) -> records.TrafficProfile:
-        """The frozen record under this name. UsageError for a file that is not there, or not what it should be."""
+        """Return the frozen record with this name. Raises UsageError for a missing or wrong file."""
         macs = self.dst_macs or MacsModel.model_construct()
         made = records.TrafficProfile(
             name=name,
@@ -188,7 +188,7 @@ class ProfileModel(_Closed):
 
 
 def existing(path: str) -> Path:
-    """The absolute path of a file that is there. UsageError otherwise."""
+    """Return the absolute path of an existing file. Raises UsageError otherwise."""
     found = Path(path).expanduser().absolute()
     if not found.is_file():
         raise UsageError(f"file {found} does not exist")
@@ -196,7 +196,7 @@ def existing(path: str) -> Path:
 
 
 def profile_from_document(document: object, name: str, source: str) -> records.TrafficProfile:
-    """A profile from parsed YAML. UsageError: ``source``, the key, its value, and what is valid."""
+    """Return a profile from parsed YAML. Raises UsageError with ``source``, the key, its value, and what is valid."""
     if not isinstance(document, dict):
         raise UsageError(
             f"{source}: a traffic profile must be a mapping with the keys {', '.join(ProfileModel.model_fields)}"
@@ -220,7 +220,7 @@ _SECTIONS: dict[str, type[_Closed]] = {
 
 
 def _usage_error(detail: ErrorDetails, source: str) -> UsageError:
-    """One sentence for the first thing that pydantic found."""
+    """Return the first error of pydantic in one sentence."""
     location = [str(part) for part in detail["loc"]]
     path = ".".join(location)
     if detail["type"] == "extra_forbidden":
@@ -234,7 +234,7 @@ def _usage_error(detail: ErrorDetails, source: str) -> UsageError:
 
 
 def valid_keys(location: list[str]) -> list[str]:
-    """Full paths of the keys of a section; of the profile itself for an empty location."""
+    """Return the full paths of the keys of a section; of the profile itself for an empty location."""
     model = _SECTIONS.get(location[0], ProfileModel) if location else ProfileModel
     return ["".join(f"{part}." for part in location) + key for key in model.model_fields]
 

@@ -27,15 +27,15 @@ from planebench.model.spec import parse_options
 from planebench.vnfs.registry import SETTINGS_OPTION, VNFS, VnfKind
 
 NO_FUNCTION = {name: VnfKind(name, "", "the user's own VNF") for name in OWN}
-"""What stands for the function of a VNF that is the user's own: planed has no task for it."""
+"""Placeholders for the function of a VNF of the user, for which planed has no task."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainVnf:
-    """One function of a chain, with its options as they were written.
+    """One function of a chain, with its options as written.
 
-    ``hosting``: what it says it runs in; None where it says nothing. ``subject``: of a VNF of the user's own, the value
-    of the first option of its hosting.
+    ``hosting``: the hosting in its text, or None. ``subject``: for a VNF of the user, the value of the first option of
+    its hosting.
     """
 
     kind: VnfKind
@@ -46,20 +46,19 @@ class ChainVnf:
 
     @property
     def own(self) -> bool:
-        """Return whether it is the user's own, no function of planed."""
+        """Return whether it is a VNF of the user, not a function of planed."""
         return not self.kind.kind
 
     @property
     def text(self) -> str:
-        """Return the VNF as in the text of a chain; options in the order of the registries, so that one chain has
-        one text."""
+        """Return the text of the function in a chain, with its options in one order: one chain has one text."""
         name = quote(self.subject) if self.own else self.kind.name
         given = [f"{o.name}={quote(self.options[o.name])}" for o in _given(self.kind.all_options, self.options)]
         given += [f"{o.name}={quote(self.hosting_options[o.name])}" for o in self._hosting_given()]
         return ":".join([*([self.hosting] if self.hosting else []), name, *given])
 
     def hosting_values(self) -> dict[str, Value]:
-        """The options of its hosting, by key; of the user's own VNF with that which has no key in the text."""
+        """Return the options of its hosting by key, including the subject of a VNF of the user."""
         hosting = self._hosted_by()
         if hosting is None:
             return {}
@@ -67,7 +66,7 @@ class ChainVnf:
         return parse_values(hosting.name, hosting.options, {**subject, **self.hosting_options})
 
     def _hosted_by(self) -> Hosting | None:
-        """None for one that says nothing, or ``process``."""
+        """Return its hosting; None for ``process`` or if its text names none."""
         return HOSTINGS.get(self.hosting or "process")
 
     def _hosting_given(self) -> Iterator[Option]:
@@ -75,7 +74,7 @@ class ChainVnf:
         return _given(hosting.options if hosting else (), self.hosting_options)
 
     def settings(self) -> dict[str, Any]:
-        """The settings object of its task; empty: planed's defaults. Reads a file of settings. UsageError."""
+        """Return the settings object of its task; empty for defaults. Reads a file of settings. Raises UsageError."""
         path = self.options.get(SETTINGS_OPTION)
         found = _read_settings(Path(path), self.kind.name) if path else {}
         for option in self.kind.options:
@@ -84,13 +83,13 @@ class ChainVnf:
         return found
 
     def files(self) -> tuple[Path, ...]:
-        """Every file that its settings come from, and that its hosting is given."""
+        """Return every file with its settings, and the files for its hosting."""
         own = [self.options[SETTINGS_OPTION]] if SETTINGS_OPTION in self.options else []
         named = [*own, *map(str, self.named_files()), *self._hosting_files()]
         return tuple(Path(path) for path in dict.fromkeys(named))
 
     def named_files(self) -> tuple[Path, ...]:
-        """Files that its settings name: planed reads them."""
+        """Return the files that its settings name, which planed reads."""
         return tuple(Path(value) for key, value in self.settings().items() if _names_file(key, value))
 
     def _hosting_files(self) -> list[str]:
@@ -100,7 +99,10 @@ class ChainVnf:
 
 
 def parse_chain(text: str) -> tuple[ChainVnf, ...]:
-    """The functions of a chain. Looks at no file. UsageError: unknown function or option, bad value, wrong length."""
+    """Return the functions of a chain, without reading files.
+
+    Raises UsageError for an unknown function or option, a bad value, or a wrong length.
+    """
     parts = [part.strip() for part in split(text, SEPARATOR)]
     if not all(parts):
         raise UsageError(f'chain "{text}" has an empty entry; give functions separated by single commas')
@@ -113,9 +115,9 @@ def parse_chain(text: str) -> tuple[ChainVnf, ...]:
 
 
 def resolve_chain(text: str, base: Path) -> str:
-    """The text as it is kept: every path absolute (``base``: where relative ones begin), every value and file checked.
+    """Return the text of a chain with absolute paths (relative to ``base``), with every value and file checked.
 
-    UsageError as of :func:`parse_chain`, and for a file that is not there, or is no settings object.
+    Raises UsageError as :func:`parse_chain`, and for a file that is missing or is not a settings object.
     """
     try:
         return SEPARATOR.join(_resolved(vnf, base).text for vnf in parse_chain(text))
@@ -125,10 +127,10 @@ def resolve_chain(text: str, base: Path) -> str:
 
 
 def hosted_chain(chain: str, length: int, usual: model.Hosting) -> tuple[str, model.Hosting]:
-    """The one text and hosting of a chain whose functions run in ``usual`` where they say nothing.
+    """Return the one text and hosting of a chain whose functions run in ``usual`` by default.
 
-    Where all run in the same, that is the hosting, and no function says it unless it has options for it; else each that
-    is no task of the tester says what it runs in. UsageError as of :func:`parse_chain`.
+    If all run in the same, that is the hosting, and a function names it only to give it options; else each that is not
+    a task of the tester names its hosting. Raises UsageError as :func:`parse_chain`.
     """
     vnfs = parse_chain(chain) if chain else parse_chain(SEPARATOR.join(vnf_texts("", length)))
     told = [vnf.hosting or usual for vnf in vnfs]
@@ -194,7 +196,7 @@ def _function(name: str, parts: Sequence[str], told: model.Hosting | None) -> Ch
 
 
 def _own(told: model.Hosting, parts: Sequence[str]) -> ChainVnf:
-    """A VNF of the user's own: what it is, then options of its hosting."""
+    """Return a VNF of the user: its subject, then options of its hosting."""
     hosting: Hosting = HOSTINGS[told]
     options = _options(told, parts[1:], f"{told}:{hosting.options[0].name.upper()}:KEY=...")
     vnf = ChainVnf(NO_FUNCTION[told], {}, told, options, unquote(parts[0]))
@@ -207,7 +209,7 @@ def _options(name: str, parts: Iterable[str], example: str) -> dict[str, str]:
 
 
 def _read_settings(path: Path, vnf: str) -> dict[str, Any]:
-    """The object in a file; paths in it are from its folder."""
+    """Return the settings object in a file; paths in it are relative to its folder."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -19,9 +19,9 @@ _CHUNK_BYTES = 1 << 20
 
 
 def entries(settings: Settings, key: str) -> int:
-    """How many entries ``key``, or the file that ``KEY_file`` names, has at most: lines of a text, objects of a JSON.
+    """Return an upper bound of the entries of ``key``, or of the file that ``KEY_file`` names.
 
-    0 where there is neither, or where the file is gone: planed says what is wrong with it.
+    Lines of a text, objects of a JSON file. 0 without entries or if the file is gone, which planed reports.
     """
     listed = settings.get(key)
     count = len(listed) if isinstance(listed, list) else 0
@@ -30,7 +30,7 @@ def entries(settings: Settings, key: str) -> int:
 
 
 def _entries_of_file(path: Path) -> int:
-    """Newlines, or opening braces where there are more of these."""
+    """Return the newlines, or the opening braces if there are more."""
     lines, objects = 1, 0
     try:
         with path.open("rb") as file:
@@ -43,10 +43,10 @@ def _entries_of_file(path: Path) -> int:
 
 
 def nothing(settings: Settings) -> int:
-    """A function that needs no memory there: its tables are its own."""
+    """Return 0: the tables of the function are not in this memory."""
     return 0
 
 
 def firewall(settings: Settings) -> int:
-    """Tries of rte_acl. What a rule takes depends on all others; and a build may have half of what is free."""
+    """Return the memory of rte_acl's tries: a rule's share depends on all others; a build takes up to half of it."""
     return FIREWALL_BYTES + FIREWALL_RULE_BYTES * entries(settings, "rules")

@@ -21,11 +21,10 @@ _SETTINGS = Option(SETTINGS_OPTION, "file", "JSON file with the whole settings o
 
 @dataclass(frozen=True, slots=True)
 class VnfKind:
-    """``name`` in a chain, ``kind`` of its task in planed. A kind without options has no settings.
+    """A network function: ``name`` in a chain, ``kind`` of its task in planed. Without options it has no settings.
 
-    ``memory_bytes``: what it needs of memory.size_mb by its settings, at most. Functions whose tables are in memory of
-    their own need nothing there. ``ip_versions``: what it passes at all, whatever its settings.
-    ``one_port``: it may have one port, by which everything goes back.
+    ``memory_bytes``: upper bound of its share of memory.size_mb; 0 if its tables are elsewhere. ``ip_versions``: what
+    it forwards at all. ``one_port``: it may have one port, by which everything leaves again.
     """
 
     name: str
@@ -38,11 +37,11 @@ class VnfKind:
     router: bool = False
     """It forwards by its options ``routes`` and ``synthetic``, so traffic is drawn from them."""
     misdirection_hint: str = ""
-    """Why it may send frames out by another port than expected, and what prevents that."""
+    """Why it may send frames by another port than expected, and how to prevent that."""
 
     @property
     def all_options(self) -> tuple[Option, ...]:
-        """Its options, and the one for a file of settings where it has any."""
+        """Return its options, with the one for a file of settings if it has any."""
         return (*self.options, _SETTINGS) if self.options else ()
 
 

@@ -7,7 +7,7 @@ from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
 from planebench.model.scenario import Scenario, ScenarioName, scenario_named
 from planebench.model.topology import Topology, Vnf
-from planebench.scenarios import build
+from planebench.scenarios.shapes import build
 from planebench.vnfs.chain import ChainVnf, parse_chain
 from planebench.vnfs.registry import VNFS
 
@@ -17,10 +17,10 @@ ONE_PORTED = ", ".join(name for name, kind in VNFS.items() if kind.one_port)
 def build_chain(
     scenario: ScenarioName, count: int = 0, *, chain: str = "", hosting: Hosting = "process", echo: bool = False
 ) -> Topology:
-    """Return the topology of a scenario whose VNFs ``chain`` names; without it they are l2fwd.
+    """Return the topology of a scenario whose VNFs ``chain`` names; by default they are l2fwd.
 
-    ``hosting`` is what those run in whose text says nothing else. Reads the files of settings that the chain names:
-    use scenarios.build where only ports and flows matter. Raises UsageError for a chain that does not fit.
+    ``hosting`` is that of VNFs whose text names none. Reads the files of settings in the chain; where only ports and
+    flows matter, use scenarios.build. Raises UsageError for a chain that does not fit.
     """
     known = scenario_named(scenario)
     functions = parse_chain(chain) if chain else ()

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The seam between the harness and a switch: what an adapter must do. Nothing else here knows a switch by name.
+"""The interface between the harness and a switch: the methods of an adapter. Nothing else here knows a switch by name.
 
-Adding a switch = one file with an ``ADAPTER`` object: in planebench/switches with a line in ``names.py``, or
+Adding a switch takes one file with an ``ADAPTER`` object: in planebench/switches with a line in ``names.py``, or
 anywhere else with an entry point (docs/adding-a-switch.md).
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Literal, Protocol, Self
 
-from planebench.host.process import Supervisor
+from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, installation
 from planebench.model.option import Option, Value, parse_values
 from planebench.model.records import ScenarioName, SwitchCycles, WireName
@@ -23,10 +24,7 @@ from planebench.wiring.request import SwitchRequest, VnfInterface
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """Describe where a switch would be measured: what :meth:`SwitchAdapter.refusal` is asked about.
-
-    ``chain``: the network functions, as in a point.
-    """
+    """The situation in which a switch would be measured. ``chain``: the network functions, as in a point."""
 
     scenario: ScenarioName
     wire: WireName
@@ -50,12 +48,12 @@ class Situation:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """Describe what kind of switch it is, in the terms of conext19, Table 1. ``source``: who says so."""
+    """The kind of a switch in the terms of conext19, Table 1. ``source``: who classified it."""
 
     architecture: Literal["modular", "self-contained"]
     paradigm: Literal["structured", "match/action"]
     models: tuple[Literal["rtc", "pipeline", "interrupt"], ...]
-    """Run to completion, pipeline; ``interrupt`` is ours: the kernel's softirq, no thread of the switch's own."""
+    """Run to completion, pipeline; ``interrupt`` (not in conext19): the kernel's softirq without own thread."""
     virtual_interface: str
     reprogrammability: Literal["low", "medium", "high"]
     languages: tuple[str, ...]
@@ -76,13 +74,13 @@ class RunningSwitch(Protocol):
     """A started switch."""
 
     def pids(self) -> tuple[int, ...]:
-        """Every process of the switch: all are paused (SIGSTOP) while another switch is measured."""
+        """Return every process of the switch: all are paused (SIGSTOP) while another switch is measured."""
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """The threads that forward; none for a switch that has no thread of its own."""
+        """Return the threads that forward; none for a switch without threads of its own."""
 
     def counters(self) -> SwitchCycles:
-        """Counters since the start; the harness takes differences. Raises DiedError."""
+        """Return counters since the start; the harness takes differences. Raises DiedError."""
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if a process of the switch is gone."""
@@ -92,7 +90,7 @@ class RunningSwitch(Protocol):
 
 
 class Adapter(ABC):
-    """How the harness finds and starts one kind of switch: derive from it.
+    """The way to find and start one kind of switch: the base class of adapters.
 
     A subclass has at least ``name``, ``title``, ``remedy``, ``traits``, ``find``, ``settings`` and ``start``.
     ``self.values`` has the options that were given, by key.
@@ -102,19 +100,19 @@ class Adapter(ABC):
     title: str
     """For people: ``Open vSwitch with DPDK``."""
     remedy: str
-    """How to get it."""
+    """How to install it."""
     traits: Traits
     wires: frozenset[str] = frozenset({"virtio"})
     vnf_interface: VnfInterface = "vhost-user"
-    """What its VNFs are connected by."""
+    """The interface of its VNFs."""
     options: tuple[Option, ...] = (PATH_OPTION,)
-    """What ``with_options`` takes."""
+    """The options of ``with_options``."""
     memif_send_queue: int = 0
     """Queue of a memif that its forwarding thread sends on; those before it are of threads that send nothing."""
     start_s: float = USUAL_COST.start_s
-    """Seconds that bringing it up with the tester and down again takes; for what a run is told to take."""
+    """Seconds to start it with the tester and stop it again, for the estimated time of a run."""
     trial_overhead_s: float = USUAL_COST.trial_overhead_s
-    """Seconds that a trial takes beside its sending."""
+    """Seconds that a trial takes beside sending."""
     stations: bool = False
     """Whether it can give frames to many VNFs by their MAC addresses."""
 
@@ -122,12 +120,13 @@ class Adapter(ABC):
         self.values: Mapping[str, Value] = dict(values or {})
 
     def with_options(self, texts: Mapping[str, str]) -> Self:
-        """An adapter with these options, the others as they are. UsageError names an unknown one, or a bad value."""
+        """Return an adapter with these options beside the present ones. UsageError for an unknown option or a bad
+        value."""
         return type(self)({**self.values, **parse_values(f"switch {self.name}", self.options, texts)})
 
     @property
     def queues(self) -> int:
-        """How many queue pairs each port of its topology has, 1 to ``QUEUES_MAX``: tester and VNFs use all of them."""
+        """Return the number of queue pairs of each port, 1 to ``QUEUES_MAX``: tester and VNFs use all of them."""
         return 1
 
     @property
@@ -137,41 +136,72 @@ class Adapter(ABC):
 
     @property
     def cost(self) -> SwitchCost:
-        """Return what it adds to the time of a run."""
+        """Return the time that it adds to a run."""
         return SwitchCost(self.start_s, self.trial_overhead_s, self.offloads)
 
     def value(self, key: str, default: Any) -> Any:
-        """The value of an option, or ``default`` where it was not given."""
+        """Return the value of an option, or ``default`` if it was not given."""
         return self.values.get(key, default)
 
     def installation(self) -> Installation:
-        """Return what the user says about where it is: the option ``path``, PLANEBENCH_NAME, switches.toml.
-        UsageError."""
+        """Return where the user says it is (option ``path``, PLANEBENCH_NAME, switches.toml). Raises UsageError."""
         return installation(self.name, self.values.get(PATH_OPTION.key))
 
+    def spawn(
+        self,
+        argv: Sequence[str],
+        request: SwitchRequest,
+        supervisor: Supervisor,
+        *,
+        cpus: frozenset[int] | None = None,
+        env: Mapping[str, str] = MappingProxyType({}),
+        pipe_stdin: bool = False,
+    ) -> Process:
+        """Start the switch's program in the folder and the network namespace of the request.
+
+        ``cpus``: those of the request by default. ``env`` is added to the variables of the installation.
+        """
+        return supervisor.spawn(
+            self.name,
+            argv,
+            cpus=cpus or request.control_cpus | {request.cpu},
+            env={**self.installation().env, **env},
+            workdir=request.workdir,
+            pipe_stdin=pipe_stdin,
+            netns_pid=request.netns_pid,
+        )
+
     def refusal(self, situation: Situation) -> str:
-        """Return why it cannot be measured so, as a sentence; empty if it can. Here only what its wires tell."""
+        """Return why it cannot be measured in this situation, as a sentence; empty if it can. By default: its wires."""
         if situation.wire in self.wires:
             return ""
         return f"{self.name} has no {situation.wire} wire; it has {', '.join(sorted(self.wires))}"
 
     @abstractmethod
     def find(self) -> Found | NotFound:
-        """Look for the switch on this machine; cheap, starts nothing but ``--version``. Raises UsageError where the
-        user names a program that is none."""
+        """Look for the switch on this machine; cheap, starts nothing but ``--version``.
+
+        Raises UsageError if the user names a program that is not this switch.
+        """
 
     @abstractmethod
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """Return its part of the fairness manifest (planebench.switches.manifest), which goes into the run header."""
+        """Return its part of the fairness manifest (planebench.switches.manifest), for the run header."""
 
     @abstractmethod
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
-        """Start and connect everything; return when the switch's own ports exist. Raises StartError with log lines."""
+        """Start and connect everything; return when the switch's own ports exist.
+
+        Raises UsageError, NotInstalledError, or StartError with log lines.
+        """
 
 
 def refusal_of(adapter: Adapter, situation: Situation) -> str:
-    """``adapter.refusal``; of VNFs side by side only an adapter that says it has stations is asked, of VNFs that are
-    hosted one that has vhost-user ports for them, and does not forward in their place."""
+    """Return why a switch cannot be measured in a situation; empty if it can.
+
+    Checked before ``adapter.refusal``: VNFs side by side need stations, hosted VNFs need vhost-user ports and a switch
+    that does not forward in their place.
+    """
     if situation.side_by_side and not adapter.stations:
         return f"{adapter.name} connects ports in pairs; it cannot forward to several VNFs by MAC address"
     if situation.hosted and adapter.vnf_interface != "vhost-user":

@@ -15,7 +15,7 @@ JUMBO_SLOT_BYTES, JUMBO_SLOTS_PER_BLOCK = 9216, 4
 
 
 def af_packet_devargs(interface: str, ring_size: int, max_frame_bytes: int) -> str:
-    """``iface=...,blocksz=...``: as many frame slots as a virtio ring of ``ring_size`` has descriptors.
+    """Return ``iface=...,blocksz=...`` with as many frame slots as a virtio ring of ``ring_size`` has descriptors.
 
     A slot holds the frame and a TPACKET2 header of up to 80 bytes, and must not be larger than an mbuf (the driver's
     rule): 2048 for frames of 1518, 9216 for 9018. A block is whole pages (the kernel's rule) that slots fill without a
@@ -29,5 +29,5 @@ def af_packet_devargs(interface: str, ring_size: int, max_frame_bytes: int) -> s
 
 
 def memif_devargs(role: Role, socket: Path, ring_size: int) -> str:
-    """``role=...,socket=...``: a memif with interface id 0, a socket of its own, and ``ring_size`` (a power of two)."""
+    """Return ``role=...,socket=...`` for a memif with interface id 0; ``ring_size`` is a power of two."""
     return f"role={role},id=0,socket={socket},socket-abstract=no,rsize={ring_size.bit_length() - 1}"

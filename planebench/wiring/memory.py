@@ -16,11 +16,11 @@ JUMBO_DATA_BYTES = 9728 + MBUF_HEADROOM_BYTES
 """A frame of 9000 in one piece; 9728 is what virtio takes at most (VIRTIO_MAX_RX_PKTLEN)."""
 
 CACHED_MBUFS = 2048
-"""What bursts in flight and the caches of the workers hold beside the rings, with room to spare."""
+"""Mbufs in bursts in flight and in the caches of the workers, beside the rings, with a reserve."""
 TESTER_POOLS = 5
 """All ports receive into one pool; each generator sends from its own: two, and two more that were just replaced."""
 GENERATOR_MBUFS = 1024
-"""What a generator's pool holds beside two rings."""
+"""Mbufs in a generator's pool beside two rings."""
 BUFFER_OVERHEAD_BYTES = 128
 """Of a buffer of planed's virtio driver, beside the room of an mbuf: its header's line, and rounding up."""
 EAL_MB = 64
@@ -39,7 +39,8 @@ def memory(
     vnf_bytes: int = 0,
     cached_mbufs: int = CACHED_MBUFS,
 ) -> Memory:
-    """Memory of a planed process with ``ports`` ports, rings of ``ring_size`` and frames up to ``max_frame_bytes``.
+    """Return the memory of a planed process with ``ports`` ports, rings of ``ring_size`` and frames up to
+    ``max_frame_bytes``.
 
     ``pools``: the receive pool and those of generators; 1 for a process without generators, as a switch. ``queues``:
     queue pairs of each port, with generators and perhaps workers of their own. ``vnf_bytes``: what the network

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what a switch is asked for: its ports, what they are joined to, and where it may run."""
+"""The request to start a switch: its ports, their connections, and its CPUs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ VnfInterface = Literal["vhost-user", "veth"]
 
 @dataclass(frozen=True, slots=True)
 class SwitchPort:
-    """A port the switch has to open.
+    """A port that the switch has to open.
 
     ``virtio-user``: the switch is the virtio driver and connects to ``path`` (the emulated NIC: the tester listens).
     ``memif``: the switch is the memif client (slave), interface id 0, and connects to the socket ``path``.
@@ -29,9 +29,10 @@ class SwitchPort:
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """A VNF behind one port: frames to its ``mac`` that come in by the first wire are for it.
+    """A VNF behind one port: frames to its ``mac`` from the first wire are for it.
 
-    ``routes``: of its synthetic FIB (docs/design/fib-offload.md), for a switch that forwards in its place.
+    ``routes``: number of routes of its synthetic FIB (docs/design/fib-offload.md), for a switch that forwards in its
+    place.
     """
 
     port: str
@@ -41,9 +42,9 @@ class Station:
 
 @dataclass(frozen=True, slots=True)
 class SwitchRequest:
-    """Everything a switch is started with. ``cross_connects`` pairs port names; traffic flows both ways.
+    """The request to start a switch. ``cross_connects`` pairs port names; traffic flows both ways.
 
-    Or there are ``stations``, and no cross-connects: a frame goes to the station whose MAC it has, and what has
+    With ``stations`` there are no cross-connects: a frame goes to the station with its destination MAC, and a frame to
     ``monitor_mac`` leaves by the last wire.
     """
 
@@ -52,7 +53,7 @@ class SwitchRequest:
     cpu: int
     """The core the switch forwards on; the first of them, if it has several."""
     control_cpus: frozenset[int]
-    """Where everything of the switch that does not forward may run."""
+    """CPUs for all threads of the switch that do not forward."""
     workdir: Path
     """Private, short (sockets live here), removed by the harness."""
     hugepages: bool
@@ -72,5 +73,5 @@ class SwitchRequest:
 
     @property
     def cpus(self) -> tuple[int, ...]:
-        """All cores it forwards on."""
+        """Return all cores that forward."""
         return (self.cpu, *self.more_cpus)

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what the tester process runs for a topology, and which worker polls which task."""
+"""The tasks of the tester process for a topology, and the workers that poll them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from planebench.model.topology import MONITOR_MAC
+from planebench.model.topology import MONITOR_MAC, Topology, Vnf
 from planebench.placement.place import Placement
 from planebench.planed.document import Task, Worker
-from planebench.scenarios import Topology, Vnf
 from planebench.scenarios.queues import queue_name, queue_stream
 
 SOURCE = "fib_source"
@@ -17,7 +16,7 @@ SOURCE = "fib_source"
 
 
 def tester_tasks(topology: Topology, queues: int = 1, updates: str = "") -> tuple[Task, ...]:
-    """Every task of a topology, in polling order: monitors, VNFs in chain order, generators; one for each queue.
+    """Return every task of a topology in polling order: monitors, VNFs in chain order, generators; one for each queue.
 
     VNFs side by side are no tasks of the tester; but at the port ``updates`` it is the control of one, whose forwarding
     the switch has, and sends its FIB messages.
@@ -37,17 +36,17 @@ def tester_tasks(topology: Topology, queues: int = 1, updates: str = "") -> tupl
 
 
 def each_queue(task: Task, queues: int) -> tuple[Task, ...]:
-    """The task on each queue of its ports."""
+    """Return the task on each queue of its ports."""
     return tuple(_on_queue(task, queue) for queue in range(queues))
 
 
 def control_name(port: str) -> str:
-    """The task that is the control of a VNF."""
+    """Return the name of the task that is the control of a VNF."""
     return f"control-{port}"
 
 
 def _control(vnf: Vnf) -> Task:
-    """All its routes lead to the monitor, out by the second of its wires."""
+    """Return the control task of a VNF, whose routes all lead to the monitor by the second wire."""
     return Task(
         control_name(vnf.ports[0]),
         SOURCE,
@@ -62,9 +61,9 @@ def _on_queue(task: Task, queue: int) -> Task:
 
 
 def assign_tasks(placement: Placement, topology: Topology, queues: int = 1, updates: str = "") -> tuple[Worker, ...]:
-    """The workers of the tester: one for each CPU that has a task, tasks in the order of :func:`tester_tasks`.
+    """Return the workers of the tester, one for each CPU with tasks, tasks in the order of :func:`tester_tasks`.
 
-    Generator and monitor of an end share a CPU, on all its queues; with two tester CPUs each end has its own.
+    Generator and monitor of an end share a CPU on all queues; with two tester CPUs each end has its own.
     """
     places = _cpu_of_task(placement, topology)
     cpu_of = {queue_name(name, queue): cpu for name, cpu in places for queue in range(queues)}
@@ -74,7 +73,7 @@ def assign_tasks(placement: Placement, topology: Topology, queues: int = 1, upda
 
 
 def _cpu_of_task(placement: Placement, topology: Topology) -> Iterator[tuple[str, int]]:
-    """A CPU for each possible task; a VNF that placement knows nothing of (an echo) runs on the CPU of end b."""
+    """Yield a CPU for each possible task; a VNF without placement (an echo) runs on the CPU of end b."""
     for end, port in enumerate(topology.ends):
         cpu = placement.tester_cpus[end % len(placement.tester_cpus)]
         yield f"mon-{port}", cpu

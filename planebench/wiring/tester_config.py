@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Literal
 
 from planebench.model.records import WireName
-from planebench.model.topology import MONITOR_MAC
+from planebench.model.topology import MONITOR_MAC, Topology, TopologyPort
 from planebench.placement.place import Placement
 from planebench.planed.document import Document, Port, PortKind, Task, Worker
-from planebench.scenarios import Topology, TopologyPort
 from planebench.wiring.devargs import af_packet_devargs, memif_devargs
 from planebench.wiring.memory import memory
 from planebench.wiring.request import Station, SwitchPort, SwitchRequest, VnfInterface
@@ -27,7 +26,7 @@ from planebench.wiring.tasks import tester_tasks
 
 @dataclass(frozen=True, slots=True)
 class VethPair:
-    """The two kernel interfaces that are one wire."""
+    """The two kernel interfaces of one wire."""
 
     tester: str
     switch: str
@@ -35,7 +34,7 @@ class VethPair:
 
 @dataclass(frozen=True, slots=True)
 class LinkSettings:
-    """How the ports of one topology are realised; equal for every switch of a comparison.
+    """The realization of the ports of one topology; equal for every switch of a comparison.
 
     ``workdir`` is private to the topology and short: sockets live in it (107 characters at most, with their name).
     ``name`` is the tester's EAL file prefix and must differ between testers that live at the same time.
@@ -52,7 +51,7 @@ class LinkSettings:
     queues: int = 1
     """Queue pairs of every port; 1 on the veth wire, and on the memif wire."""
     memif_receive_queue: int = 0
-    """What a tester with a memif wire receives on (``Adapter.memif_send_queue``); it sends on queue 0."""
+    """The queue on which a tester with a memif wire receives (``Adapter.memif_send_queue``); it sends on queue 0."""
     veths: Mapping[str, VethPair] = field(default_factory=dict)
     vnf_interface: VnfInterface = "vhost-user"
     updates: str = ""
@@ -63,24 +62,24 @@ class LinkSettings:
         return self.wire == "veth" if port.side == "wire" else self.vnf_interface == "veth"
 
     def socket(self, port: str) -> Path:
-        """The unix socket of a vhost-user port; the same path on both sides."""
+        """Return the unix socket of a vhost-user port, the same path on both sides."""
         return self.workdir / f"{port}.sock"
 
 
 def wire_stage(topology: Topology, links: LinkSettings) -> Document:
-    """The tester before the switch is started: its wire ports, nothing polls. Memory is that of the full stage."""
+    """Return the tester before the switch starts: its wire ports, no pollers, and the memory of the full stage."""
     wires = [port for port in topology.ports if port.side == "wire"]
     return _document(topology, links, wires, (), ())
 
 
 def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSettings) -> Document:
-    """The tester once the switch listens: every port, every task, and the workers of ``assign_tasks``."""
+    """Return the tester once the switch listens: every port, every task, and the workers of ``assign_tasks``."""
     tasks = [_on_memif(task, topology, links) for task in tester_tasks(topology, links.queues, links.updates)]
     return _document(topology, links, _own_ports(topology, links), tasks, workers)
 
 
 def _own_ports(topology: Topology, links: LinkSettings) -> list[TopologyPort]:
-    """The ports whose other side is the tester, not a VNF that is a process of its own."""
+    """Return the ports whose other side is the tester, not a VNF in a process of its own."""
     return [p for p in topology.ports if p.name not in topology.hosted_ports or p.name == links.updates]
 
 
@@ -92,8 +91,7 @@ def switch_request(
     netns_pid: int | None = None,
     tsc_hz: int | None = None,
 ) -> SwitchRequest:
-    """Return what a switch adapter is started with for this topology; ``netns_pid`` and ``tsc_hz`` as in
-    SwitchRequest."""
+    """Return the request to a switch adapter for this topology; ``netns_pid`` and ``tsc_hz`` as in SwitchRequest."""
     return SwitchRequest(
         ports=tuple(_switch_port(port, links) for port in topology.ports),
         cross_connects=topology.cross_connects,
@@ -138,7 +136,7 @@ def _document(
 
 
 def _on_memif(task: Task, topology: Topology, links: LinkSettings) -> Task:
-    """A monitor of a memif receives on the queue that the switch sends on."""
+    """Return a task with a monitor of a memif on the queue that the switch sends on."""
     if links.wire != "memif" or task.kind != "monitor" or task.ports[0] not in topology.wire_ports:
         return task
     return replace(task, queue=links.memif_receive_queue)

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The planed documents of VNFs that are no tasks of the tester: each is a process of its own with one worker. Pure."""
+"""The planed documents of VNFs that are not tasks of the tester: each is a process with one worker. Pure."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from planebench.model.topology import MONITOR_MAC
+from planebench.model.topology import MONITOR_MAC, Topology, Vnf
 from planebench.placement.place import Placement
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
-from planebench.scenarios import Topology, Vnf
 from planebench.wiring.memory import memory
 from planebench.wiring.tasks import each_queue
 from planebench.wiring.tester_config import LinkSettings
 
 CACHED_MBUFS = 256
-"""What a function holds beside its rings: frames lie in the rings' own buffers."""
+"""Mbufs of a function beside its rings, whose buffers hold the frames."""
 
 
 def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings) -> tuple[Document | None, ...]:
-    """One for each hosted VNF, in their order, with the worker on the VNF's CPU; None for one of the user's own."""
+    """Return a document for each hosted VNF, with the worker on the VNF's CPU; None for a VNF of the user."""
     return tuple(
         _document(vnf, number, topology, placement, links) if vnf.kind else None
         for number, vnf in zip(topology.hosted_numbers, topology.hosted_vnfs, strict=True)
@@ -26,15 +25,17 @@ def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings)
 
 
 def port_macs(vnf: Vnf, number: int) -> tuple[str, ...]:
-    """The address of each port of a hosted VNF, a port that is there twice once."""
+    """Return the address of each port of a hosted VNF; a port that occurs twice counts once."""
     if vnf.mac:
         return (vnf.mac,)
     return tuple(f"02:00:00:00:04:{2 * number + port + 1:02x}" for port in range(len(vnf.ports)))
 
 
 def shares_cpu(topology: Topology, placement: Placement, number: int) -> bool:
-    """Return whether a hosted VNF shares its CPU with others that poll, and should sleep when it has nothing to do.
-    Those side by side take turns as they are: that is what is measured of them (ic16's over-provisioning)."""
+    """Return whether a hosted VNF shares its CPU with other pollers, and should sleep without traffic.
+
+    VNFs side by side always poll: their competition is what is measured (ic16's over-provisioning).
+    """
     return bool(placement.cpu_neighbours(number)) and not topology.side_by_side
 
 

@@ -12,7 +12,7 @@ import pytest
 from builders import make_run, store_run
 
 from planebench.cli import main
-from planebench.host.programs import program_output
+from planebench.host import programs
 from planebench.model.run import Run
 
 
@@ -42,7 +42,7 @@ def planebench(monkeypatch: pytest.MonkeyPatch, capfdbinary: pytest.CaptureFixtu
         return Done(code, out.decode(), err.decode())
 
     yield call
-    program_output.cache_clear()
+    programs._program_output.cache_clear()
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from planebench.host.planed_program import PLANED_ENV
 from planebench.model.errors import CLOSED_PIPE, EXIT_CODES, INTERRUPTED, NotInstalledError, PlanebenchError, UsageError
-from planebench.planed import PLANED_ENV
 from planebench.store import read_run
 
 PLAN = """

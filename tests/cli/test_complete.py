@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,10 +13,11 @@ import pytest
 from builders import make_run, store_run
 
 from planebench.cli import complete
-from planebench.conformance.cases import parse_cases
-from planebench.plans import list_suites
+from planebench.cli.inspect import LISTS
+from planebench.plans.load import list_suites
 from planebench.traffic.registry import list_profiles
 
+PACKAGE = Path(complete.__file__).parent.parent
 # Bash itself breaks the line into words, calls the function that --show-completion gave it, and shows the replies.
 SCRIPT = """
 eval "$COMPLETION"
@@ -78,38 +80,31 @@ def test_bash_completes(completion: str, tmp_path: Path, own_run_folder: Path) -
     assert {line: tab(line, completion, tmp_path) for line in cases} == cases
 
 
-@pytest.mark.parametrize(
-    "names",
-    [
-        complete.checks,
-        complete.metrics,
-        complete.wires,
-        complete.bands,
-        complete.cases,
-        complete.formats,
-        complete.tables,
-        complete.figures,
-        complete.schemas,
-        complete.directions,
-        complete.vnfs,
-        complete.hostings,
-    ],
+PLACES = sorted(
+    place
+    for file in ("app", "options")
+    for place in re.findall(r'(?:one_of|listed)\("([\w.]+:\w+)"\)', (PACKAGE / f"cli/{file}.py").read_text())
 )
-def test_there_are_names_to_offer(names) -> None:
-    first = next(iter(names()))
-    assert first in complete.one_of(names)(first[:2])
+
+
+@pytest.mark.parametrize("place", dict.fromkeys(PLACES))
+def test_there_are_names_to_offer(place: str) -> None:
+    first = next(iter(complete.names_in(place)))
+    assert first in complete.one_of(place)(first[:2])
+    assert first in complete.listed(place)(first[:2])
 
 
 def test_names_of_files_are_those_that_are_valid() -> None:
-    assert parse_cases(",".join(complete.cases()))
     assert list(complete._stems("plans/suites")) == list(list_suites())
     assert list(complete._stems("traffic/profiles")) == list(list_profiles())
 
 
 def test_every_list_is_offered(planebench) -> None:
-    for what in complete.LISTS:
+    help = " ".join(planebench("list", "--help").out.split())
+    for what in LISTS:
         assert planebench("list", what).code == 0
-    assert f"Valid: {', '.join(complete.LISTS)}" in planebench("list", "x").err
+        assert what in help
+    assert f"Valid: {', '.join(LISTS)}" in planebench("list", "x").err
 
 
 def test_a_list_goes_on_after_its_comma() -> None:

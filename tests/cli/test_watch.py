@@ -230,7 +230,7 @@ def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch, environment
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    assert type(watching._show(watching.WatchOptions())).__name__ == kind
+    assert type(watching._show(once=False, json=False)).__name__ == kind
 
 
 @pytest.fixture

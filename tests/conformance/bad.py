@@ -18,18 +18,18 @@ from typing import Any
 
 import pyswitch
 
-from planebench.conformance import ALL_CHECKS, Plan, Result, run_suite
 from planebench.conformance.cases import parse_cases, parse_checks
+from planebench.conformance.model import Result
 from planebench.conformance.rig import Rig
-from planebench.conformance.suite import check_on_rig
-from planebench.host import facts as host_facts
-from planebench.host.facts import cpus_of
+from planebench.conformance.suite import ALL_CHECKS, Plan, check_on_rig, run_suite
+from planebench.host.planed_program import find_planed
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, PlanebenchError
+from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import SwitchCycles
-from planebench.planed import PlanedClient, find_planed
-from planebench.running.machine import measuring
+from planebench.planed.client import PlanedClient
+from planebench.running.machine import Machine
 from planebench.switches import common, planed
 from planebench.switches.base import (
     Adapter,
@@ -40,7 +40,7 @@ from planebench.switches.base import (
     ThreadRef,
     Traits,
 )
-from planebench.switches.manifest import MANIFEST_KEYS, manifest
+from planebench.switches.manifest import manifest
 
 ALL = ",".join(check.name for check in ALL_CHECKS)
 Wrap = Callable[[Any, SwitchRequest, Supervisor], Any]
@@ -126,7 +126,7 @@ class BadPlaned(planed.PlanedAdapter):
         wrap: Wrap = lambda it, request, supervisor: it,
         options: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(planed.PlanedOptions().changed(options or {}))
+        super().__init__(planed.ADAPTER.with_options(options or {}).values)
         self._request, self._wrap = request, wrap
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:  # type: ignore[override]
@@ -234,7 +234,7 @@ class Broken(planed.PlanedAdapter):
     def find(self) -> Found:
         return Found("", Path("/nowhere"))
 
-    def with_options(self, texts: Mapping[str, str]) -> planed.PlanedAdapter:
+    def with_options(self, texts: Mapping[str, str]) -> planed.PlanedAdapter:  # type: ignore[override]
         raise ZeroDivisionError("of options")
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
@@ -258,7 +258,7 @@ class Quiet:
     def working_on(self, text: str) -> None:
         pass
 
-    def done(self, result: Result) -> None:
+    def check_done(self, result: Result) -> None:
         pass
 
 
@@ -271,11 +271,11 @@ def settings(wire: str) -> LiveSettings:
 @contextlib.contextmanager
 def rig(adapter: Adapter, scenario: str, wire: str) -> Iterator[Rig]:
     """A scenario that is up."""
-    facts = host_facts.collect()
+    machine = Machine.prepare()
     with Supervisor() as supervisor:
         (case,) = parse_cases(scenario)
-        it = Rig(adapter, case, cpus_of(facts), settings(wire), supervisor)
-        with measuring(facts):
+        it = Rig(adapter, case, machine.cpus, settings(wire), supervisor)
+        with machine.pinned():
             it.start()
         it.live.pause()  # its tester polls on the core that everything else here needs
         try:
@@ -290,7 +290,7 @@ def checked(it: Rig, checks: str) -> dict[str, Result]:
     wanted = parse_checks(checks)
     it.live.resume()
     try:
-        with measuring(host_facts.collect()):
+        with Machine.prepare().pinned():
             return {check.name: check_on_rig(check, it) for check in ALL_CHECKS if check.name in wanted}
     finally:
         it.live.pause()
@@ -298,10 +298,10 @@ def checked(it: Rig, checks: str) -> dict[str, Result]:
 
 def check(adapter: Adapter, scenario: str, checks: str, wire: str = "virtio") -> dict[str, Result]:
     """The results of the suite by name of the check, on one scenario."""
-    facts = host_facts.collect()
+    machine = Machine.prepare()
     wires: Any = (wire,)
-    plan = Plan(adapter, parse_cases(scenario), wires, cpus_of(facts), settings(wire), parse_checks(checks))
-    with measuring(facts):
+    plan = Plan(adapter, parse_cases(scenario), wires, machine.cpus, settings(wire), parse_checks(checks))
+    with machine.pinned():
         return {result.check: result for result in run_suite(plan, Quiet())}
 
 

@@ -15,9 +15,9 @@ from planebench.conformance.rig import Rig
 from planebench.host import leftovers
 from planebench.host.leftovers import processes_with
 from planebench.host.netns import VethWire
+from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor
 from planebench.model.errors import StartError
-from planebench.planed import REMEDY, find_planed
 
 pytestmark = pytest.mark.dataplane
 

@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from planebench.conformance import ALL_CHECKS, Report, Result
 from planebench.conformance.cases import DEFAULT_CASES, parse_cases, parse_checks, parse_wires
 from planebench.conformance.exchange import PcapExchange, most
 from planebench.conformance.frames import bad_frames, good_frames, read_pcap, write_pcap
+from planebench.conformance.model import Report, Result
 from planebench.conformance.overload import Account
 from planebench.conformance.show import print_report, to_document
+from planebench.conformance.suite import ALL_CHECKS
 from planebench.host.leftovers import Leftovers, processes_with
 from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles

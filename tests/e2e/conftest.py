@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from e2e_rig import Bench
 
-from planebench.planed import REMEDY, find_planed
+from planebench.host.planed_program import REMEDY, find_planed
 
 
 @pytest.fixture(autouse=True)

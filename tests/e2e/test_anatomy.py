@@ -11,6 +11,7 @@ import pytest
 from builders import make_point
 
 from planebench.host import facts
+from planebench.host.planed_program import find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.hosting.registry import HOSTINGS
@@ -19,11 +20,10 @@ from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.records import Load, Point, Trial
 from planebench.placement import Cpus, place
-from planebench.planed import find_planed
 from planebench.stats.anatomy import summarise_anatomy
 from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 

@@ -13,7 +13,7 @@ from planed_rig import often
 
 from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
-from planebench.vnfs import VNFS
+from planebench.vnfs.registry import VNFS
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 

@@ -15,6 +15,7 @@ import pytest
 from e2e_rig import Bench, counts
 
 from planebench.host import facts
+from planebench.host.planed_program import find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
@@ -25,9 +26,8 @@ from planebench.model.chain_name import hostings
 from planebench.model.hosting import Hosting
 from planebench.model.records import Load, Point, Trial
 from planebench.placement import Cpus, place
-from planebench.planed import find_planed
 from planebench.switches.registry import get_adapter
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(300)]
 

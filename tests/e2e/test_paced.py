@@ -11,14 +11,14 @@ from builders import make_point
 from e2e_rig import SWITCHES
 
 from planebench.host import facts
+from planebench.host.planed_program import find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.records import Load, Point, Trial
 from planebench.placement import Cpus, place
-from planebench.planed import find_planed
-from planebench.scenarios import build
+from planebench.scenarios.shapes import build
 from planebench.stats.histogram import merge, summarise
 from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter

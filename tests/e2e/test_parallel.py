@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from planebench.host import facts
+from planebench.host.planed_program import find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
@@ -19,11 +20,10 @@ from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.records import Load, Point, Trial
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.placement import Cpus, place
-from planebench.planed import find_planed
 from planebench.switches.base import Found
 from planebench.switches.registry import get_adapter
 from planebench.traffic.registry import parse_traffic
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 

@@ -11,6 +11,7 @@ import pytest
 from builders import make_point
 
 from planebench.host import facts
+from planebench.host.planed_program import find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
@@ -19,8 +20,7 @@ from planebench.model.reasons import SUSPECT
 from planebench.model.records import DirectionCounts, Load, TrafficSent, Trial
 from planebench.model.traffic import Destinations, TrafficProfile
 from planebench.placement import Cpus, place
-from planebench.planed import find_planed
-from planebench.scenarios import build
+from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
 from planebench.traffic.registry import list_profiles, parse_traffic
 

@@ -15,8 +15,9 @@ from typing import Any
 import pytest
 
 from planebench.host.deadlines import stretched
+from planebench.host.planed_program import find_planed
 from planebench.model.errors import DiedError, StartError
-from planebench.planed import PlanedClient, RpcClosedError, RpcError, find_planed
+from planebench.planed.client import PlanedClient, RpcClosedError, RpcError
 
 Answer = Callable[[dict[str, Any]], bytes | None]
 

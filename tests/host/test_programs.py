@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from planebench.host import programs as finding
-from planebench.host.planed_program import BROKEN_REMEDY
+from planebench.host.planed_program import BROKEN_REMEDY, PLANED_ENV, require_planed
 from planebench.host.programs import Installation, find_program, installation, switches_file
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.planed import PLANED_ENV, require_planed
 from planebench.switches import common, planed
 
 

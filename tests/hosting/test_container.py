@@ -17,13 +17,13 @@ from planed_rig import OTHER_CPU, Planed, load, until
 
 from planebench.host import procfs, reaper
 from planebench.host.leftovers import Leftovers, command_line
+from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.hosting import container
 from planebench.hosting.base import HostedRequest, Hosting, RunningVnf
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.errors import DiedError, NotInstalledError, StartError
-from planebench.planed import REMEDY, find_planed
 from planebench.planed.document import Task
 from planebench.switches.base import NotFound
 

@@ -12,6 +12,7 @@ import pytest
 from hosting_rig import Way, exact, hosted_request, start_vnf, tester, until_crossing
 from planed_rig import CPUS, OTHER_CPU, until
 
+from planebench.host.planed_program import REMEDY, STATIC_REMEDY, find_planed, find_static_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.hosting.base import HostedPort, HostedRequest
@@ -19,7 +20,6 @@ from planebench.hosting.exec import HOSTING, words_of
 from planebench.hosting.inside import RunningCommand, folder_of
 from planebench.hosting.make_image import write_image
 from planebench.model.errors import DiedError, UsageError
-from planebench.planed import REMEDY, STATIC_REMEDY, find_planed, find_static_planed
 from planebench.switches.base import NotFound
 
 WAYS = (Way("a", "b", 0), Way("b", "a", 1))

@@ -25,10 +25,11 @@ from hosting_rig import (
 )
 from planed_rig import often, until
 
+from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.hosting.registry import HOSTINGS
-from planebench.planed import REMEDY, PlanedClient, find_planed
+from planebench.planed.client import PlanedClient
 from planebench.switches.base import Found, NotFound
 from planebench.switches.registry import get_adapter
 

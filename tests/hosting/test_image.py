@@ -15,13 +15,13 @@ import pytest
 from planed_rig import planed_binary
 from vm_rig import Bed
 
+from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.host.programs import NotFound
 from planebench.hosting import guest_image, qemu
 from planebench.hosting.base import RunningVnf
 from planebench.hosting.image import ImageHosting
-from planebench.planed import REMEDY, find_planed
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.slow]
 

@@ -15,6 +15,7 @@ from planed_rig import CPU, OTHER_CPU, load, until
 from vm_rig import Bed
 
 from planebench.host import procfs
+from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.host.programs import NotFound
@@ -22,7 +23,6 @@ from planebench.hosting import guest_image, qemu
 from planebench.hosting.base import HostedRequest, RunningVnf
 from planebench.hosting.vm import VmHosting
 from planebench.model.errors import DiedError, UsageError
-from planebench.planed import REMEDY, find_planed
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.slow]
 

@@ -8,7 +8,10 @@ import pytest
 from planebench.measure.ahead import TRUSTED_S, Pace, stages
 from planebench.measure.campaign import planned_trials
 from planebench.model.status import Stage
-from planebench.plans import estimate, expand, load_plan, override
+from planebench.plans.estimate import estimate
+from planebench.plans.expand import expand
+from planebench.plans.load import load_plan
+from planebench.plans.override import override
 
 STAGES = (Stage("p2p", "r_plus", 2, 10, 20.0), Stage("p2p", "latency", 2, 4, 40.0), Stage("v2v", "r_plus", 1, 5, 10.0))
 

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 from planebench.cli.calibrate import calibrate as command
+from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.calibrate import (
     BACK,
     THERE,
     FlatOut,
-    LoopSettings,
     Steps,
     calibrate,
     compose,
@@ -30,11 +30,12 @@ from planebench.measure.calibrate import (
     set_point,
     set_point_rates,
 )
+from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import LatencyFloor
 from planebench.placement import Cpus, Placement, place
-from planebench.planed import REMEDY, find_planed
-from planebench.scenarios import Flow
+from planebench.planed.document import Document
+from planebench.scenarios.flows import Flow
 from planebench.stats.histogram import decode
 from planebench.store.calibration import condition_of, load, save
 
@@ -263,11 +264,8 @@ def test_what_makes_no_sense_is_refused(sizes: list[int], wire: str, duration_s:
     with Supervisor(Path("/tmp")) as supervisor, pytest.raises(UsageError):
         calibrate(
             sizes,
-            wire=wire,
-            ring_size=256,
-            hugepages=False,
+            LiveSettings(Path("/nowhere"), 256, False, 0, wire),  # type: ignore[arg-type]
             cpus=Cpus((0, 1)),
-            planed=Path("/nowhere"),
             supervisor=supervisor,
             duration_s=duration_s,
         )
@@ -285,12 +283,13 @@ def test_the_command_refuses_a_ring_size_that_no_wire_has(ring_size: int) -> Non
         command("64", "virtio", ring_size, 0.2, None, json=False, quiet=False)
 
 
-def settings(tester_cpus: tuple[int, ...], wire: str = "virtio") -> LoopSettings:
-    return LoopSettings(wire, 256, False, 1518, Placement(9, tester_cpus, (), frozenset({0})))
+def loop(tester_cpus: tuple[int, ...], workdir: Path, wire: Any = "virtio", **more: Any) -> Document:
+    settings = LiveSettings(Path("planed"), 256, False, 1518, wire)
+    return loop_document(settings, Placement(9, tester_cpus, (), frozenset({0})), "c", workdir, **more)
 
 
 def test_one_worker_polls_receivers_before_senders() -> None:
-    document = loop_document(settings((0,)), "c", Path("/run/x")).to_json()
+    document = loop((0,), Path("/run/x")).to_json()
     assert document["workers"] == [{"name": "w0", "cpu": 0, "tasks": ["mon-a", "mon-b", "gen-a", "gen-b"]}]
     assert [(it["kind"], it["path"]) for it in document["ports"]] == [
         ("vhost-user", "/run/x/loop.sock"),
@@ -299,14 +298,12 @@ def test_one_worker_polls_receivers_before_senders() -> None:
 
 
 def test_with_two_tester_cpus_each_end_has_one() -> None:
-    workers = {
-        it["cpu"]: it["tasks"] for it in loop_document(settings((3, 1)), "c", Path("/run/x")).to_json()["workers"]
-    }
+    workers = {it["cpu"]: it["tasks"] for it in loop((3, 1), Path("/run/x")).to_json()["workers"]}
     assert workers == {3: ["mon-a", "gen-a"], 1: ["mon-b", "gen-b"]}
 
 
 def test_the_veth_wire_is_two_packet_sockets() -> None:
-    ports = loop_document(settings((0,), "veth"), "c", Path("/run/x"), ("left", "right")).to_json()["ports"]
+    ports = loop((0,), Path("/run/x"), "veth", interfaces=("left", "right")).to_json()["ports"]
     assert [(it["kind"], it["device"].split(",")[:2]) for it in ports] == [
         ("ethdev", ["net_af_packet_a", "iface=left"]),
         ("ethdev", ["net_af_packet_b", "iface=right"]),
@@ -314,7 +311,7 @@ def test_the_veth_wire_is_two_packet_sockets() -> None:
 
 
 def test_the_memif_wire_is_a_server_and_a_client() -> None:
-    ports = loop_document(settings((0,), "memif"), "c", Path("/run/x")).to_json()["ports"]
+    ports = loop((0,), Path("/run/x"), "memif").to_json()["ports"]
     assert [(it["kind"], *it["device"].split(",")[:4]) for it in ports] == [
         ("ethdev", f"net_memif_{name}", f"role={role}", "id=0", "socket=/run/x/loop.sock")
         for name, role in (("a", "server"), ("b", "client"))
@@ -333,7 +330,7 @@ def planed() -> Path:
 @pytest.mark.parametrize("cpus", [(0,), (0, 1)])
 def test_planed_takes_the_document(tmp_path: Path, planed: Path, cpus: tuple[int, ...]) -> None:
     file = tmp_path / "c.json"
-    loop_document(settings(cpus), "c", tmp_path).write(file)
+    loop(cpus, tmp_path).write(file)
     done = subprocess.run([planed, "--check", file], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
@@ -347,11 +344,8 @@ def test_a_real_calibration(tmp_path: Path, planed: Path, wire: str) -> None:
         try:
             found = calibrate(
                 [64, 64],
-                wire=wire,
-                ring_size=256,
-                hugepages=False,
+                LiveSettings(planed, 256, False, 0, wire),  # type: ignore[arg-type]
                 cpus=cpus,
-                planed=planed,
                 supervisor=supervisor,
                 duration_s=0.05,
                 listener=lambda _, share: told.append(share),
@@ -382,11 +376,8 @@ def test_a_planed_that_does_not_start_is_told(tmp_path: Path) -> None:
     with Supervisor(Path("/tmp")) as supervisor, pytest.raises(StartError, match="no memory today"):
         calibrate(
             [64],
-            wire="virtio",
-            ring_size=256,
-            hugepages=False,
+            LiveSettings(program, 256, False, 0, "virtio"),
             cpus=Cpus(tuple(sorted(os.sched_getaffinity(0)))),
-            planed=program,
             supervisor=supervisor,
             duration_s=0.05,
         )

@@ -15,10 +15,15 @@ from builders import make_header
 from planebench.measure.campaign import Campaign, planned_trials
 from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
+from planebench.model.plan import Plan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.placement import Cpus
-from planebench.plans import Plan, expand, group_points, latency_steps, load_plan, override, switch_labels
+from planebench.plans.expand import expand, switch_labels
+from planebench.plans.latency_steps import latency_steps
+from planebench.plans.load import load_plan
+from planebench.plans.order import group_points
+from planebench.plans.override import override
 from planebench.search import TRIES_MAX
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter

@@ -13,7 +13,7 @@ from planebench.host.scheduling import parse_mhz, thread_conditions
 from planebench.measure.conditions import port_conditions, read_conditions
 from planebench.model.errors import DiedError
 from planebench.planed.requests import get_ports
-from planebench.scenarios import build
+from planebench.scenarios.shapes import build
 from planebench.switches.base import ThreadRef
 
 VIRTIO = {"features": ["mrg_rxbuf", "version_1"], "ring_sizes": [256, 256]}

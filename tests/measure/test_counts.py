@@ -10,7 +10,8 @@ import pytest
 
 from planebench.measure.counts import arrived, received_total, tester_counts, vnf_drops
 from planebench.model.records import Direction
-from planebench.scenarios import build, flows
+from planebench.scenarios.flows import flows
+from planebench.scenarios.shapes import build
 from planebench.stats.histogram import merge, summarise
 
 Stats = dict[str, Any]

@@ -26,8 +26,8 @@ from planebench.report.hosting import FUNCTIONAL, functional_sentences
 from planebench.report.terminal.table import table_text
 from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
-from planebench.vnfs import build_chain
-from planebench.wiring import LinkSettings
+from planebench.vnfs.topology import build_chain
+from planebench.wiring.tester_config import LinkSettings
 
 
 @dataclass

@@ -14,7 +14,9 @@ from planebench.measure.outage import Account, check_victim, longest_silence, ou
 from planebench.model.errors import StartError, UsageError
 from planebench.model.outage import Outage, OutageReport, Silence
 from planebench.model.records import SwitchCycles
-from planebench.scenarios import Flow, Topology, build
+from planebench.model.topology import Topology
+from planebench.scenarios.flows import Flow
+from planebench.scenarios.shapes import build
 
 WAY = Flow("n0", "n1", 0)
 

@@ -16,8 +16,8 @@ from planebench.model.errors import StartError
 from planebench.model.traffic import PLAIN, Destinations, TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.traffic.registry import parse_traffic
-from planebench.vnfs import build_chain
-from planebench.wiring import LinkSettings
+from planebench.vnfs.topology import build_chain
+from planebench.wiring.tester_config import LinkSettings
 
 
 class Ready(LiveTopology):

@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
-from planebench.measure.sending import send
+from planebench.measure.sending import Sender, Sending
 from planebench.measure.sent import not_as_intended, traffic_sent
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import TrafficSent
 from planebench.model.traffic import PLAIN
-from planebench.scenarios import build, flows
+from planebench.scenarios.flows import flows
+from planebench.scenarios.shapes import build
 from planebench.traffic.registry import parse_traffic
 
 IMIX = TrafficSent("n0->n1", 12_000, 12_000 * 4342 // 12, ((64, 7000), (594, 4000), (1518, 1000)))
@@ -116,7 +117,7 @@ def test_planed_is_told_size_and_rate_where_the_profile_has_none(profile: Any, p
         asked[method] = params
         return {"running": False, "tasks": []}
 
-    send(call, 1, flows(build("p2p"), "unidirectional"), 64, 1e-6, pps, profile=profile, stamps=True)
+    Sender(call).send(Sending(flows(build("p2p"), "unidirectional"), 64, 1e-6, pps, profile=profile, stamps=True))
     begin = asked["traffic.start"]
     assert begin["stamps"] is True
     assert begin["generators"] == [{"task": "gen-n0", "probe_rate_pps": 0.0, **keys}]

@@ -16,7 +16,7 @@ from planebench.measure.trial import TrialRequest, cycles_of_trial, run_trial, u
 from planebench.model.errors import DiedError, StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import CoreDistance, Load, Point, SwitchCycles, Verdict, VerdictKind
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 from planebench.stats.ledger import ledger
 
 NEAR, FAR = CoreDistance(60.0, "near"), CoreDistance(300.0, "far")
@@ -67,7 +67,14 @@ class FakeLive:
         self._note("echo", echo)
 
     def send(
-        self, flows: Any, size: int, duration_s: float, pps: float | None, probe_rate_pps: int = 0, watch: Any = None
+        self,
+        flows: Any,
+        size: int,
+        duration_s: float,
+        pps: float | None,
+        probe_rate_pps: int = 0,
+        watch: Any = None,
+        **more: Any,
     ) -> Any:
         if watch:
             watch()

@@ -24,12 +24,13 @@ from planebench.model.records import (
     VerdictKind,
 )
 from planebench.model.traffic import PLAIN
-from planebench.scenarios import Flow, build
+from planebench.scenarios.flows import Flow
+from planebench.scenarios.shapes import build
 from planebench.stats.ceiling import tester_ceiling_pps
 from planebench.stats.ledger import _with_function
 from planebench.traffic.document import profile_document, to_vnfs
 from planebench.traffic.registry import parse_traffic
-from planebench.vnfs import build_chain
+from planebench.vnfs.topology import build_chain
 
 SECOND_NS = 1_000_000_000
 LOST_MOST = DirectionCounts("n0->n1", 1000, 1000, 50, attempted_packets=1100, refused_packets=100, monitor_bursts=50)

@@ -5,7 +5,7 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.model.spec import SwitchSpec, parse_switch
-from planebench.plans import switch_labels
+from planebench.plans.expand import switch_labels
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from nf_rig import Answer, Call, FrameIn, FrameOut, nf_run
 from planed_rig import Planed, document, planed_binary, ring, task
 
 from planebench.host.process import Supervisor
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from planed_rig import Planed
 
+from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
-from planebench.planed import REMEDY, find_planed
 
 _NUMBERS = itertools.count()
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from planed_rig import CPUS, MEMORY, Document, Planed, document, ethdev, load, ring, stream, task, until, vhost
 
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 

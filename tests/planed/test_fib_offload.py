@@ -22,7 +22,7 @@ from station import BROADCAST, Station
 
 from planebench.host.deadlines import stretched
 from planebench.host.process import Supervisor
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 from planebench_fib.client import FibClient
 from planebench_fib.errors import FibUpdateError
 

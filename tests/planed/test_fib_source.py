@@ -16,7 +16,7 @@ import pytest
 from planed_rig import CPU, OTHER_CPU, Document, Planed, document, planed_binary, ring, task, until, vhost, virtio
 
 from planebench.host.process import Supervisor
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 

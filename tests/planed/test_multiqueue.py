@@ -40,7 +40,7 @@ from vhost_driver import (
 )
 
 from planebench.host.process import Supervisor
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 

@@ -15,7 +15,7 @@ import dpkt
 import pytest
 from planed_rig import Document, Planed, ethdev, ring, stream, task, until, vhost, virtio
 
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from planed_rig import CPUS, PATIENCE_S, Planed, document, ethdev, planed_binary, ring, task, until
 
+from planebench.host.planed_program import STATIC_REMEDY, find_static_planed
 from planebench.host.process import Supervisor
-from planebench.planed import STATIC_REMEDY, PlanedClient, RpcError, find_static_planed
+from planebench.planed.client import PlanedClient, RpcError
 
 pytestmark = pytest.mark.dataplane
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from planed_rig import PATIENCE_S, Planed, ethdev, ring, task, until
 
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 

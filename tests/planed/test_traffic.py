@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from planed_rig import CPU, Document, Planed, ethdev, load, ring, stream, task, until, vhost, virtio
 
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 

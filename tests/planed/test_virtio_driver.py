@@ -13,7 +13,7 @@ import pytest
 from planed_rig import CPU, OTHER_CPU, PATIENCE_S, Document, Planed, load, often, stream, task, until, vhost, virtio
 
 from planebench.host.process import Supervisor
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 from planebench.switches.base import NotFound, SwitchPort, SwitchRequest
 from planebench.switches.registry import ADAPTERS
 

@@ -37,7 +37,7 @@ from vhost_device import (
     wait_for,
 )
 
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 

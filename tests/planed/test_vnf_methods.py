@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from planed_rig import Document, Planed, document, planed_binary, ring, task
 
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 

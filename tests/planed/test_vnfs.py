@@ -32,7 +32,7 @@ from planed_rig import (
 from station import Station
 
 from planebench.host.process import Supervisor
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 

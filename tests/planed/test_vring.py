@@ -7,7 +7,7 @@ import pytest
 from planed_rig import CPU, Planed, ethdev, task
 from vring_rig import FLAT_OUT, LAYOUTS, PACED, assert_conserved, both_ways, connect, join
 
-from planebench.planed import RpcError
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 

@@ -10,8 +10,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planebench.model.errors import UsageError
-from planebench.plans import Plan, describe, estimate, expand, fit, list_suites, load_plan, override, parse_budget
-from planebench.plans.budget import LONG_S, REPETITIONS_MAX, RESERVE_S, TRIAL_FLOOR_S, duration_words
+from planebench.model.plan import Plan
+from planebench.plans.budget import (
+    LONG_S,
+    REPETITIONS_MAX,
+    RESERVE_S,
+    TRIAL_FLOOR_S,
+    describe,
+    duration_words,
+    fit,
+    parse_budget,
+)
+from planebench.plans.estimate import estimate
+from planebench.plans.expand import expand
+from planebench.plans.load import list_suites, load_plan
+from planebench.plans.override import override
 from planebench.plans.schema import plan_from_document
 
 SUITES = {name: load_plan(name) for name in list_suites()}

@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.plans import expand, group_points, interleave, list_suites, load_plan, override, skipped
+from planebench.plans.expand import expand, skipped
+from planebench.plans.load import list_suites, load_plan
+from planebench.plans.order import group_points, interleave
+from planebench.plans.override import override
 from planebench.plans.schema import plan_from_document
 
 QUICK = load_plan("quick")

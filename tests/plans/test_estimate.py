@@ -6,8 +6,9 @@ from typing import Any
 import pytest
 
 from planebench.model.spec import USUAL_COST, SwitchCost
-from planebench.plans import estimate, expand, override
-from planebench.plans.estimate import expected_trials
+from planebench.plans.estimate import estimate, expected_trials
+from planebench.plans.expand import expand
+from planebench.plans.override import override
 from planebench.plans.schema import plan_from_document
 
 START_S, TRIAL_OVERHEAD_S = USUAL_COST.start_s, USUAL_COST.trial_overhead_s

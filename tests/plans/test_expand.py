@@ -6,8 +6,11 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
+from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.plans import Plan, expand, load_plan, max_frame_bytes, override, skipped, switch_labels
+from planebench.plans.expand import expand, max_frame_bytes, skipped, switch_labels
+from planebench.plans.load import load_plan
+from planebench.plans.override import override
 from planebench.plans.schema import plan_from_document
 
 

@@ -12,8 +12,11 @@ from planebench.host.programs import NotFound
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.refusals import refusals
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.plans import estimate, expand, group_points, load_plan, override
-from planebench.plans.order import Rounds
+from planebench.plans.estimate import estimate
+from planebench.plans.expand import expand
+from planebench.plans.load import load_plan
+from planebench.plans.order import Rounds, group_points
+from planebench.plans.override import override
 from planebench.plans.schema import plan_from_document
 from planebench.running.survey import survey
 from planebench.store import read_plan, write_plan

@@ -9,7 +9,9 @@ import pytest
 import yaml
 
 from planebench.model.errors import UsageError
-from planebench.plans import estimate, expand, list_suites, load_plan
+from planebench.plans.estimate import estimate
+from planebench.plans.expand import expand
+from planebench.plans.load import list_suites, load_plan
 from planebench.plans.schema import plan_from_document
 
 

@@ -8,7 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.model.records import Direction, Point
-from planebench.plans import Group, Step, expand, group_points, interleave, load_plan
+from planebench.plans.expand import expand
+from planebench.plans.load import load_plan
+from planebench.plans.order import Group, Step, group_points, interleave
 
 DIRECTIONS: tuple[Direction, ...] = ("unidirectional", "bidirectional")
 

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.plans import Plan, load_plan, override
+from planebench.model.plan import Plan
+from planebench.plans.load import load_plan
+from planebench.plans.override import override
 from planebench.search import search_settings
 
 QUICK = load_plan("quick")

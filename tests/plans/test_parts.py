@@ -11,18 +11,13 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.plans import (
-    Plan,
-    estimate,
-    expand,
-    group_points,
-    latency_steps,
-    load_plan,
-    max_frame_bytes,
-    override,
-    points_of,
-    skipped,
-)
+from planebench.model.plan import Plan
+from planebench.plans.estimate import estimate
+from planebench.plans.expand import expand, max_frame_bytes, points_of, skipped
+from planebench.plans.latency_steps import latency_steps
+from planebench.plans.load import load_plan
+from planebench.plans.order import group_points
+from planebench.plans.override import override
 from planebench.plans.schema import plan_from_document
 from planebench.store.codec import from_json, to_json
 

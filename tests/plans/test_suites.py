@@ -6,8 +6,10 @@ from __future__ import annotations
 import pytest
 
 from planebench.model.plan import Plan
-from planebench.plans import expand, list_suites, load_plan, override, points_of
 from planebench.plans.estimate import estimate
+from planebench.plans.expand import expand, points_of
+from planebench.plans.load import list_suites, load_plan
+from planebench.plans.override import override
 
 PAPERS = ("netsoft19", "conext19", "can17", "ic16")
 

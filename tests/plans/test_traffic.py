@@ -11,7 +11,10 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
-from planebench.plans import expand, group_points, interleave, load_plan, max_frame_bytes, override, plain_frame_sizes
+from planebench.plans.expand import expand, max_frame_bytes, plain_frame_sizes
+from planebench.plans.load import load_plan
+from planebench.plans.order import group_points, interleave
+from planebench.plans.override import override
 from planebench.plans.schema import plan_from_document
 from planebench.store.codec import from_json, to_json
 

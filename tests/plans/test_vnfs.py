@@ -9,8 +9,12 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.model.spec import USUAL_COST, SwitchCost
-from planebench.plans import estimate, expand, fit_memory, group_points, load_plan, override
-from planebench.plans.estimate import VNF_START_S
+from planebench.plans.estimate import VNF_START_S, estimate
+from planebench.plans.expand import expand
+from planebench.plans.fit_memory import fit_memory
+from planebench.plans.load import load_plan
+from planebench.plans.order import group_points
+from planebench.plans.override import override
 from planebench.plans.schema import plan_from_document
 
 QUICK = load_plan("quick")

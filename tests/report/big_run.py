@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All that conext19 measures, with ten switches: ``python big_run.py OUT`` writes its page and says what it took.
+"""A run with more charts than its page has room for: ``python big_run.py OUT`` writes its page and says what it took.
 
 In a process of its own, so that the memory is that of the page. Prints JSON: bytes of the page, peak memory in MiB.
 """
@@ -18,13 +18,15 @@ from planebench.model.records import Trial
 from planebench.model.run import Run
 from planebench.stats.derived import Derived
 
-SWITCHES = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s", "fastclick", "vale", "xdp")
+SWITCHES = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb")
+MAX_BYTES = 2_200_000
+"""Limit of this page, which leaves room for some of its charts; drawing them is slow."""
 LOADS = {"0.10": 1e6, "0.50": 5e6, "0.99": 9.9e6}
 
 
 def big_run() -> Run:
-    """Ten switches, p2p, p2v, v2v, loopback 1 to 5, three frame sizes, uni- and bidirectional, three loads of each."""
-    run = make_run(SWITCHES, sizes=(64, 256, 1024), chains=(1, 2, 3, 4, 5), loads=())
+    """Six switches, p2p, p2v, v2v, loopback 1 to 3, three frame sizes, uni- and bidirectional, three loads of each."""
+    run = make_run(SWITCHES, sizes=(64, 256, 1024), chains=(1, 2, 3), loads=())
     trials: list[Trial] = [t for t in run.trials if t.role == "r_plus"]
     records: dict[tuple[str, str], Trial] = {}
     for point in dict.fromkeys(t.point for t in trials):
@@ -49,7 +51,7 @@ def _latency(switch: str, load: str) -> Trial:
 def main(out: str) -> None:
     from planebench.report.html import to_html
 
-    size = Path(out).write_bytes(to_html(Derived(big_run())))
+    size = Path(out).write_bytes(to_html(Derived(big_run()), max_bytes=MAX_BYTES))
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"bytes": size, "memory_mib": memory}))
 

@@ -13,6 +13,7 @@ from planebench.report.charts.base import apart, end_labels, spread
 from planebench.report.charts.figure import SWITCH_COLORS, switch_colors
 from planebench.report.latency import latency_rows, percentile_rows, scatter_latencies
 from planebench.stats import derive_results
+from planebench.stats.derived import Derived
 
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(-100, 100), max_size=8), st.floats(0.1, 20))
@@ -44,7 +45,7 @@ def test_percentile_curves_hold_valid_trials_only() -> None:
     good = make_latency_trial(1, make_point("planed"))
     bad = make_latency_trial(2, make_point("testpmd"), verdict="disturbed")
     run = Run(make_header(), (good, bad))
-    rows = percentile_rows(run, derive_results(run), "0.50")
+    rows = percentile_rows(Derived(run), derive_results(run), "0.50")
     assert {r["switch"] for r in rows} == {"planed"}
     assert all(0 < r["above"] <= 1 and r["us"] > 0 for r in rows)
 
@@ -127,4 +128,4 @@ def test_long_reasons_are_cut_to_one_line() -> None:
 
 def test_a_trial_that_counts_nowhere_is_not_in_a_curve() -> None:
     run = Run(make_header(), (make_trial(), make_latency_trial(1, samples_ns=())))
-    assert percentile_rows(run, derive_results(run), "0.50") == []
+    assert percentile_rows(Derived(run), derive_results(run), "0.50") == []

@@ -10,7 +10,7 @@ from rich_run import rich_run
 
 from planebench.model.records import SwitchCycles, Trial
 from planebench.model.run import Run
-from planebench.report.comparison import versus
+from planebench.report.comparison import ratio_words, versus
 from planebench.report.conditions import cores_sentence, switch_cores
 from planebench.report.cores import cores_table
 from planebench.report.papers import paper_tables
@@ -48,7 +48,7 @@ def test_the_other_order_in_the_header_turns_the_ratio() -> None:
     cell = dataclasses.replace(slow[0].point, switch="")
     one, other = (versus(derived.comparisons, cell, "throughput", *pair) for pair in _both("testpmd", "planed"))
     assert one and other and one.low and one.high and other.low and other.high
-    assert one.words == "1.79 × [1.76, 1.82]"
+    assert ratio_words(one) == "1.79 × [1.76, 1.82]"
     assert (one.ratio * other.ratio, one.low * other.high, one.high * other.low) == pytest.approx((1.0, 1.0, 1.0))
     assert versus(derived.comparisons, cell, "ndr", "testpmd", "planed") is None
 
@@ -129,11 +129,12 @@ def test_where_the_tester_limits_cycles_decide_and_latency_is_told_beside() -> N
 
 def test_of_many_loads_the_lowest_and_the_highest_are_told() -> None:
     (latency,) = (text for text in _only(rich_run()).more if "latency" in text)
-    assert re.findall(r"at (\d+ % of R\+|\d+ intermediate loads? not shown)", latency) == [
+    assert re.findall(r"at (\d+ % of R\+|\d+ loads? in between)", latency) == [
         "10 % of R+",
-        "4 intermediate loads not shown",
         "99 % of R+",
+        "4 loads in between",
     ]
+    assert latency.endswith(") and at 4 loads in between.")
 
 
 def test_lower_latency_of_another_switch_is_told_with_its_interval() -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the numbers rest on: limits, bands, ledger, calibration, jitter, loads, comparisons; in table and page."""
 
+import copy
 import dataclasses
 
 import pytest
@@ -12,7 +13,7 @@ from planebench.model.records import Evidence
 from planebench.model.results import Comparison, Ledger, LoadFinding, Loss
 from planebench.model.run import Run
 from planebench.report.calibration import calibration_tables
-from planebench.report.comparison import comparison_rows, told_words
+from planebench.report.comparison import comparison_tables, result_words
 from planebench.report.html import to_html
 from planebench.report.latency import load_sentences
 from planebench.report.ledger import unexplained_sentences
@@ -21,6 +22,7 @@ from planebench.report.recommend import headline
 from planebench.report.terminal.table import table_text
 from planebench.report.trials import MAX_TRIALS, trial_table
 from planebench.stats import derive_results
+from planebench.stats.compare import Outcome
 from planebench.stats.derived import Derived
 from planebench.stats.ranking import cell_id
 
@@ -178,20 +180,19 @@ def test_the_headline_claims_no_winner_that_the_comparison_cannot_tell() -> None
 )
 def test_less_is_better_of_latency(metric: str, ratio: float, words: str) -> None:
     found = dataclasses.replace(_comparison(distinguishable=True), metric=metric, ratio=ratio)  # type: ignore[arg-type]
-    assert told_words(found) == words
-    assert told_words(dataclasses.replace(found, distinguishable=False)) == "no significant difference"
+    assert result_words(found) == words
+    assert result_words(dataclasses.replace(found, distinguishable=False)) == "no significant difference"
 
 
 def test_a_comparison_names_point_ratio_and_interval(everything: Derived) -> None:
     open_ = dataclasses.replace(_comparison(distinguishable=True), high=None)
-    row, closed = comparison_rows(everything, [open_, _comparison(distinguishable=False)])
-    assert (row.point, row.ratio, row.interval, row.told) == (
-        "p2p → 64 B",
-        "0.833",
-        "no upper limit; lower limit 0.800",
-        "planed better",
-    )
-    assert (closed.interval, closed.told) == ("0.800 to 0.870", "no significant difference")
+    derived = copy.copy(everything)
+    derived.compared = Outcome((open_, _comparison(distinguishable=False)), ())
+    tables = comparison_tables(derived)
+    row, closed = (dict(zip(_names(it), cells, strict=True)) for it in tables for cells in _cells(it))
+    assert (row["test point"], row["b / a"]) == ("p2p → 64 B", "0.833")
+    assert (row["95 % CI"], row["result"]) == ("no upper limit; lower limit 0.800", "planed better")
+    assert (closed["95 % CI"], closed["result"]) == ("0.800 to 0.870", "no significant difference")
 
 
 def test_all_trials_are_listed_up_to_a_limit() -> None:

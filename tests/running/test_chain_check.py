@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from planebench.host.planed_program import REMEDY, find_planed
 from planebench.model.errors import UsageError
-from planebench.planed import REMEDY, find_planed
 from planebench.running.chain_check import check_chains
-from planebench.vnfs import VNFS, resolve_chain
+from planebench.vnfs.chain import resolve_chain
+from planebench.vnfs.registry import VNFS
 
 
 def planed() -> Path:

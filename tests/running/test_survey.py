@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.plans import load_plan, override
+from planebench.plans.load import load_plan
+from planebench.plans.override import override
 from planebench.running.service import open_session
 from planebench.running.survey import survey
 from planebench.store import read_run

@@ -14,8 +14,10 @@ import pytest
 import planebench
 from planebench.cli import main
 from planebench.model.errors import UsageError
-from planebench.scenarios import SCENARIOS, Scenario, build, flows, parse_scenario, register
-from planebench.scenarios.shapes import pair
+from planebench.model.scenario import SCENARIOS, Scenario, register
+from planebench.scenarios.flows import flows
+from planebench.scenarios.registry import parse_scenario
+from planebench.scenarios.shapes import build, pair
 from planebench.schemas.generate import generate
 
 ROOT = Path(planebench.__file__).parent

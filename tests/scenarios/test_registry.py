@@ -4,17 +4,16 @@ from __future__ import annotations
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.scenarios import (
+from planebench.model.scenario import SCENARIOS, Scenario
+from planebench.scenarios.flows import flows
+from planebench.scenarios.registry import (
     DIRECTIONS,
-    SCENARIOS,
-    Scenario,
-    build,
-    flows,
     parse_chain_length,
     parse_direction,
     parse_frame_size,
     parse_scenario,
 )
+from planebench.scenarios.shapes import build
 
 
 def test_scenarios_are_found_and_in_their_order() -> None:

@@ -7,8 +7,11 @@ from hypothesis import strategies as st
 
 from planebench.model.errors import UsageError
 from planebench.model.records import Direction, ScenarioName
-from planebench.scenarios import SCENARIOS, Topology, Vnf, build, flows, valid_directions
-from planebench.vnfs import build_chain
+from planebench.model.scenario import SCENARIOS
+from planebench.model.topology import Topology, Vnf
+from planebench.scenarios.flows import flows, valid_directions
+from planebench.scenarios.shapes import build
+from planebench.vnfs.topology import build_chain
 
 
 @pytest.mark.parametrize(

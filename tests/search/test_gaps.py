@@ -14,7 +14,7 @@ from planebench.model.records import DirectionCounts, Evidence, Load, ThreadEvid
 from planebench.search import explained_by_gaps
 from planebench.search.facts import gap_ns
 from planebench.search.judge import bound_by_others, late_only
-from planebench.search.log import EXCUSES_MAX
+from planebench.search.log import PASSED_OVER_MAX
 
 
 def paced(lost: int = 0, late: int = 0, wait_ns: int = 0, gap_sum_ns: int = 0, directions: int = 1) -> Trial:
@@ -166,7 +166,7 @@ def test_where_every_trial_has_the_same_excuse_it_is_taken_and_told(rig):
     assert result.verdict.kind is VerdictKind.DISTURBED
     assert "this host, not the switch, may be the limit" in result.verdict.texts[0]
     at_bound = [t for t in tried.trials if t.load.pps_per_direction == result.upper_pps]
-    assert len(at_bound) == 2 + EXCUSES_MAX
+    assert len(at_bound) == 2 + PASSED_OVER_MAX
 
 
 def test_bursts_passed_over_are_told(rig):

@@ -12,9 +12,9 @@ from builders import make_header, make_trial
 from planebench.model.claims import FeatureClaim
 from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
 from planebench.model.header import SwitchInfo
+from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.run import Run
 from planebench.stats.fairness import Condition, between, contradictions, differing, fairness, unread
-from planebench.switches.manifest import MANIFEST_KEYS
 
 OFF = ("version_1", "in_order")
 ON = (*OFF, "mrg_rxbuf", "indirect_desc")

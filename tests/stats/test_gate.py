@@ -29,9 +29,9 @@ def _judge(*comparisons: Comparison, **options: Any) -> list[tuple[str, str]]:
         (0.96, 0.94, 0.98, True, "passes"),
         (0.90, None, 0.92, True, "fails"),
         (1.10, 1.05, None, True, "passes"),
-        (1.10, None, 1.20, False, "cannot be judged"),
-        (0.90, 0.88, None, False, "cannot be judged"),
-        (1.10, None, None, False, "cannot be judged"),
+        (1.10, None, 1.20, False, "inconclusive"),
+        (0.90, 0.88, None, False, "inconclusive"),
+        (1.10, None, None, False, "inconclusive"),
     ],
 )
 def test_a_rate_is_judged_where_its_bounds_allow(
@@ -61,7 +61,7 @@ def test_cycles_stand_for_a_rate_that_the_tester_limits(
 def test_cycles_of_too_few_trials_judge_nothing() -> None:
     rate, cycles = _compared("throughput", 1.0, None, None), _compared("cycles_per_packet", 1.0, None, None)
     (found,) = judge(Outcome((rate, cycles), ()), LIMIT)
-    assert (found.kind, found.why) == ("cannot be judged", "insufficient trials for a cycles-per-packet test")
+    assert (found.kind, found.why) == ("inconclusive", "insufficient trials for a cycles-per-packet test")
 
 
 def test_cycles_are_not_asked_where_the_rate_says_enough() -> None:
@@ -75,7 +75,7 @@ def test_what_only_the_baseline_has_has_not_passed() -> None:
     nothing = NotCompared("a", "b", CELL, METRICS, "all trials of a were rejected")
     found = judge(Outcome((), (dead, theirs, nothing)), LIMIT)
     assert found == tuple(
-        Judgement("cannot be judged", m, "a", "b", CELL, LIMIT, why="all trials of b were rejected")
+        Judgement("inconclusive", m, "a", "b", CELL, LIMIT, why="all trials of b were rejected")
         for m in ("throughput", "ndr")
     )
     assert [j.metric for j in judge(Outcome((), (dead,)), LIMIT, metric="ndr")] == ["ndr"]

@@ -12,7 +12,7 @@ import pytest
 from builders import make_header, make_trial
 
 from planebench.model.errors import StoreError
-from planebench.plans import load_plan
+from planebench.plans.load import load_plan
 from planebench.store import RunWriter, find_unfinished, read_plan, read_run, write_plan
 
 

@@ -16,7 +16,7 @@ import pytest
 from builders import make_header, make_latency_trial, make_run, store_run
 from jsonschema import Draft202012Validator, ValidationError
 
-from planebench.cli.run import RunOptions, run_plan
+from planebench.cli.run import run_plan
 from planebench.model.closed import CLOSED
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import READABLE_VERSIONS, SCHEMA_VERSION, RunHeader
@@ -98,7 +98,7 @@ def test_a_run_of_every_version_is_read_and_fits_the_schemas(version: int) -> No
 def test_a_run_that_was_just_made_fits_the_schemas(own_run_folder: Path) -> None:
     overrides = {"switch": "sim:capacity=10M", "scenario": "p2p", "direction": "unidirectional", "frame_size": "64",
                  "duration": 0.02, "repeat": 1, "search": "ndr", "loads": "0.50"}  # fmt: skip
-    assert run_plan(RunOptions("quick", overrides, None, None, False, True, False, False)) == 0
+    assert run_plan("quick", overrides, calibrated=False, quiet=True) == 0
     (folder,) = own_run_folder.iterdir()
     documents = list(stored(folder))
     for name, document in documents:

@@ -12,9 +12,10 @@ from typing import Any
 
 from planebench.host.deadlines import stretched
 from planebench.host.netns import VethWire
+from planebench.host.planed_program import find_planed
 from planebench.host.process import Process, Supervisor
 from planebench.model.errors import StartError
-from planebench.planed import PlanedClient, find_planed
+from planebench.planed.client import PlanedClient
 from planebench.switches import common
 from planebench.switches.base import Adapter, RunningSwitch, SwitchPort, SwitchRequest
 

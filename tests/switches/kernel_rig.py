@@ -7,13 +7,14 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor
 from planebench.measure.counts import tester_counts
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.records import Direction, ScenarioName
 from planebench.placement.place import Cpus, place
-from planebench.planed import find_planed
-from planebench.scenarios import build, flows
+from planebench.scenarios.flows import flows
+from planebench.scenarios.shapes import build
 from planebench.switches.base import Adapter
 from planebench.traffic.registry import parse_traffic
 

@@ -18,7 +18,7 @@ def test_memory_that_cannot_be_shared_is_refused_unless_it_takes_arguments() -> 
     assert bess.ADAPTER.refusal(Situation("v2v", "virtio")) == bess.ADAPTER.refusal(Situation("p2v", "memif")) == ""
     patched = bess.ADAPTER.with_options({"eal_env": "BESS_EAL_ARGS"})
     assert patched.refusal(Situation("p2p", "virtio")) == ""
-    assert "1518 bytes at most, not of 9018" in patched.refusal(Situation("p2p", "memif", max_frame_bytes=9018))
+    assert "1518 bytes at most, not 9018" in patched.refusal(Situation("p2p", "memif", max_frame_bytes=9018))
 
 
 def test_bursts_are_the_polls_that_found_frames() -> None:

@@ -20,10 +20,10 @@ from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveTopology
 from planebench.model.errors import DiedError, StartError, UsageError
+from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import Direction, ScenarioName
 from planebench.switches import kernel
 from planebench.switches.base import Situation, SwitchPort, SwitchRequest
-from planebench.switches.manifest import MANIFEST_KEYS
 from planebench.switches.registry import get_adapter
 
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may load XDP programs and place kernel threads")
@@ -184,7 +184,7 @@ def test_what_it_cannot_do_is_said_in_a_sentence(
     with pytest.raises(UsageError, match="network namespace; use the veth wire"):
         adapter.start(request(supervisor), supervisor)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert ("takes root" in adapter.refusal(Situation("p2p", "veth"))) == (name == "xdp")
+    assert ("requires root" in adapter.refusal(Situation("p2p", "veth"))) == (name == "xdp")
 
 
 @pytest.mark.parametrize("name", NAMES)

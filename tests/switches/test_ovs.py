@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from planebench.model.errors import UsageError
+from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import SwitchCycles
 from planebench.switches import ovs, ovs_counters, ovs_dpdk, ovs_netdev
 from planebench.switches.base import SwitchPort, SwitchRequest
-from planebench.switches.manifest import MANIFEST_KEYS
 
 WORKDIR = Path("/tmp/w")
 LOOPBACK = SwitchRequest(

@@ -5,17 +5,29 @@ to move from one side of a bridge to the other."""
 from __future__ import annotations
 
 import pytest
-from planed_rig import CPU, OTHER_CPU, Planed, load, stream, task, vhost, virtio
+from planed_rig import CPU, OTHER_CPU, Planed, load, stream, task, until, vhost, virtio
 
 from planebench.host.process import Supervisor
 from planebench.model.records import ScenarioName
-from planebench.scenarios import build
+from planebench.scenarios.shapes import build
 from planebench.switches.base import SwitchPort, SwitchRequest
 from planebench.switches.planed import RunningPlaned
 from planebench.switches.registry import get_adapter
 from planebench.wiring.tasks import tester_tasks
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.usefixtures("needs_tester")]
+
+
+def at_rest(switch: RunningPlaned, tester: Planed) -> bool:
+    """Return whether the switch received nothing while its tasks, and then the tester's, polled twice."""
+    before, first = switch.counters().packets, [task["polls"] for task in switch._stats()["tasks"]]
+
+    def polled() -> bool:
+        return all(task["polls"] >= polls + 2 for task, polls in zip(switch._stats()["tasks"], first, strict=True))
+
+    until(polled, "every task of the switch polls")
+    tester.until_polled()
+    return switch.counters().packets == before
 
 
 @pytest.mark.parametrize(
@@ -50,7 +62,9 @@ def test_every_frame_arrives(supervisor: Supervisor, scenario: ScenarioName, len
     tester.apply(wires + [virtio(name, path[name]) for name in topology.vnf_ports], kinds, cpu=OTHER_CPU)
     tester.links_up()
     ends = topology.ends[:1] if echo else topology.ends
-    counted = tester.send(*(load(f"gen-{end}", rate_pps=5_000) for end in ends))
+    tester.send(*(load(f"gen-{end}", rate_pps=5_000) for end in ends))
+    until(lambda: at_rest(switch, tester), "the switch is at rest")
+    counted = tester.settled()
     for number, end in enumerate(ends):
         came = stream(counted[f"mon-{end if echo else ends[1 - number]}"], number)
         sent = counted[f"gen-{end}"]["generator"]["offered_packets"]

@@ -99,10 +99,10 @@ def test_what_cannot_be_imported_is_named_and_the_others_stay(points: dict[str, 
 @pytest.mark.parametrize(
     ("name", "what", "said"),
     [
-        ("planed", Foreign(), "there is a switch planed already"),
-        ("foreign", object(), "it is a object; derive it from planebench.switches.base.Adapter"),
-        ("foreign", Foreign, "it is a class"),
-        ("other", Foreign(), "its name is foreign; make them alike"),
+        ("planed", Foreign(), "a switch planed exists already"),
+        ("foreign", object(), "its object is a object; derive it from planebench.switches.base.Adapter"),
+        ("foreign", Foreign, "its object is a class"),
+        ("other", Foreign(), "its name is foreign, not that of the entry point"),
     ],
 )
 def test_what_is_no_adapter_is_refused(points: dict[str, object], name: str, what: object, said: str) -> None:

@@ -13,13 +13,13 @@ from planebench.switches import planed_stations
 from planebench.switches.base import Situation, SwitchRequest, refusal_of
 from planebench.switches.ovs import flows_of
 from planebench.switches.ovs_dpdk import _memory_mb
-from planebench.switches.planed_document import PlanedOptions, switch_document, switch_settings
+from planebench.switches.planed_document import switch_document, switch_settings
 from planebench.switches.registry import ADAPTERS, get_adapter
-from planebench.vnfs import build_chain
-from planebench.wiring import LinkSettings, switch_request
+from planebench.vnfs.topology import build_chain
+from planebench.wiring.tester_config import LinkSettings, switch_request
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
-OFFLOAD = PlanedOptions(offload="fib")
+OFFLOAD = {"offload": "fib"}
 
 
 def request_of(count: int) -> SwitchRequest:
@@ -27,8 +27,8 @@ def request_of(count: int) -> SwitchRequest:
     return switch_request(topology, place(Cpus((0, 1)), count, hosted=range(count)), LinkSettings(Path("/run/x")))
 
 
-@pytest.mark.parametrize(("options", "offload"), [(PlanedOptions(), False), (OFFLOAD, True)])
-def test_planed_is_one_task_with_every_port(options: PlanedOptions, offload: bool) -> None:
+@pytest.mark.parametrize(("options", "offload"), [({}, False), (OFFLOAD, True)])
+def test_planed_is_one_task_with_every_port(options: dict[str, str], offload: bool) -> None:
     document = switch_document(request_of(63), "it", options).to_json()
     (task,) = document["tasks"]
     assert (task["kind"], len(task["ports"]), len(document["ports"])) == ("fib_offload", 65, 65)
@@ -69,7 +69,7 @@ def test_open_vswitch_has_one_pool_for_many_ports() -> None:
 
 
 def test_the_two_ways_differ_in_the_manifest_by_name() -> None:
-    ways = [switch_settings(request_of(8), options)["function"] for options in (PlanedOptions(), OFFLOAD)]
+    ways = [switch_settings(request_of(8), options)["function"] for options in ({}, OFFLOAD)]
     assert "each forwards in a process of its own" in ways[0]
     assert "control only" in ways[1]
     assert all("8 VNFs" in way for way in ways)

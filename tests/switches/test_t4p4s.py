@@ -195,7 +195,7 @@ def test_another_program_is_refused(said: str, tmp_path: Path, monkeypatch: pyte
     with pytest.raises(UsageError, match=r"PLANEBENCH_T4P4S .* is not a t4p4s binary"):
         t4p4s.ADAPTER.find()
     monkeypatch.setenv("PLANEBENCH_T4P4S", str(tmp_path))
-    with pytest.raises(UsageError, match="is no program; give the one that t4p4s made"):
+    with pytest.raises(UsageError, match="is not a program; give the one that t4p4s made"):
         t4p4s.ADAPTER.find()
 
 

@@ -104,9 +104,9 @@ def test_what_is_broken_is_told_in_a_sentence_and_takes_nothing_with_it(tmp_path
         "raises": "strange:ADAPTER: half installed",
         "absent": "nothing_here:ADAPTER: No module named 'nothing_here'",
         "lacks": "other:MISSING: module 'other' has no attribute 'MISSING'",
-        "text": "other:TEXT: it is a str; derive it from planebench.switches.base.Adapter",
-        "unlike": "other:ADAPTER: its name is another; make them alike",
-        "planed": "other:ADAPTER: there is a switch planed already; give it another name",
-        "tc-redirect": "planebench_tc:ADAPTER: there is a switch tc-redirect already; give it another name",
+        "text": "other:TEXT: its object is a str; derive it from planebench.switches.base.Adapter",
+        "unlike": "other:ADAPTER: its name is another, not that of the entry point",
+        "planed": "other:ADAPTER: a switch planed exists already; give it another name",
+        "tc-redirect": "planebench_tc:ADAPTER: a switch tc-redirect exists already; give it another name",
         "told": "switch raises cannot be loaded: strange:ADAPTER: half installed",
     }

@@ -18,9 +18,9 @@ from planebench.host import netns, procfs
 from planebench.host.deadlines import stretched
 from planebench.host.process import Supervisor, wait_ready
 from planebench.model.errors import DiedError, NotInstalledError, StartError, UsageError
+from planebench.model.manifest import MANIFEST_KEYS
 from planebench.switches import kernel, vale, vale_guard
 from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
-from planebench.switches.manifest import MANIFEST_KEYS
 from planebench.switches.registry import get_adapter
 
 CPUS = frozenset({min(os.sched_getaffinity(0))})
@@ -200,7 +200,7 @@ def test_refused_attachment_is_a_start_error(
     supervisor: Supervisor, told: Path, module: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_REFUSES", "n1-switch")
-    with pytest.raises(StartError, match=r"(?s)n1-switch: Invalid argument.*`dmesg` has netmap's reason"):
+    with pytest.raises(StartError, match=r"(?s)n1-switch: Invalid argument.*`dmesg` shows netmap's reason"):
         vale.ADAPTER.connect(request(supervisor.workdir("s")), supervisor, (("n0-switch", "n1-switch"),))
     assert told.read_text().splitlines()[-1].startswith("-d ")
 
@@ -267,4 +267,4 @@ def test_refusals(monkeypatch: pytest.MonkeyPatch) -> None:
     assert vale.ADAPTER.refusal(Situation("p2p", "veth")) == ""
     assert "--wire veth" in vale.ADAPTER.refusal(Situation("p2p", "virtio"))
     monkeypatch.setattr(vale, "has_core", lambda: False)
-    assert "takes root" in vale.ADAPTER.refusal(Situation("p2p", "veth"))
+    assert "requires root" in vale.ADAPTER.refusal(Situation("p2p", "veth"))

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from planebench.model.errors import UsageError
+from planebench.model.manifest import MANIFEST_KEYS, UNKNOWN
 from planebench.switches import vpp, vpp_config, vpp_counters
 from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
-from planebench.switches.manifest import MANIFEST_KEYS, UNKNOWN
 
 N0 = SwitchPort("n0", "memif", path=Path("/w/n0"), ring_size=512)
 V0 = SwitchPort("v0", "vhost-user", path=Path("/w/v0"))

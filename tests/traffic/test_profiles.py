@@ -12,10 +12,10 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.model.traffic import PLAIN, Arrival, Destinations, Flows
-from planebench.traffic import line_rate_pps
 from planebench.traffic.check import check_methods, check_sizes, largest_frame_bytes
 from planebench.traffic.document import profile_document
 from planebench.traffic.listing import traffic_infos, traffic_rows
+from planebench.traffic.rates import line_rate_pps
 from planebench.traffic.registry import list_profiles, parse_all, parse_traffic
 
 FACEBOOK_MPPS_AT_10G = 8.662

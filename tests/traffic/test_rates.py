@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.model.records import Load
-from planebench.traffic import fixed_loads, latency_labels, latency_loads, line_rate_pps, rate_label, share_label
+from planebench.traffic.rates import fixed_loads, latency_labels, latency_loads, line_rate_pps, rate_label, share_label
 
 
 @pytest.mark.parametrize(("size", "mpps"), [(64, 14.88), (1024, 1.197), (1518, 0.8127)])

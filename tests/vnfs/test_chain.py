@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.vnfs import VNFS, parse_chain, resolve_chain
+from planebench.vnfs.chain import parse_chain, resolve_chain
+from planebench.vnfs.registry import VNFS
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from planebench.hosting.registry import HOSTINGS
 from planebench.model.chain_name import OWN, chain_label, chain_slug, quote, split, unquote, vnf_name
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
-from planebench.scenarios import build
-from planebench.vnfs import build_chain, parse_chain, resolve_chain
-from planebench.vnfs.chain import hosted_chain
+from planebench.scenarios.shapes import build
+from planebench.vnfs.chain import hosted_chain, parse_chain, resolve_chain
+from planebench.vnfs.topology import build_chain
 
 COMMAND = 'dpdk-testpmd {eal} -- --forward-mode=io --eth-peer="0,02:00:00:00:00:01"'
 

@@ -5,11 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planebench.model.scenario import SCENARIOS
+from planebench.model.topology import Topology
 from planebench.placement import Cpus, Placement, place
 from planebench.planed.document import Worker
-from planebench.scenarios import SCENARIOS, Topology, build
 from planebench.scenarios.queues import QUEUES_MAX
-from planebench.wiring import assign_tasks, tester_tasks
+from planebench.scenarios.shapes import build
+from planebench.wiring.tasks import assign_tasks, tester_tasks
 
 
 def on(cpus: int, topology: Topology, queues: int = 1) -> tuple[Worker, ...]:

@@ -10,12 +10,14 @@ from typing import Any
 
 import pytest
 
+from planebench.host.planed_program import find_planed
+from planebench.model.topology import Topology
 from planebench.placement import Cpus, place
-from planebench.planed import find_planed
-from planebench.scenarios import Topology, build
-from planebench.vnfs import build_chain
-from planebench.wiring import LinkSettings, VethPair, assign_tasks, full_stage, switch_request, wire_stage
+from planebench.scenarios.shapes import build
+from planebench.vnfs.topology import build_chain
 from planebench.wiring.memory import memory
+from planebench.wiring.tasks import assign_tasks
+from planebench.wiring.tester_config import LinkSettings, VethPair, full_stage, switch_request, wire_stage
 
 VIRTIO = LinkSettings(Path("/run/pb/x"))
 VETH = LinkSettings(

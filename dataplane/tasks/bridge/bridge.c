@@ -19,16 +19,6 @@
 #include "lib/schema.h"
 #include "tasks/task.h"
 
-// The tables of bridges, by name. Bridges with the same name, settings and ports have the same table: those
-// of one document, and those that take the place of another in config.apply, which thus go on with what was
-// learned. A table without a name has one user. Control thread only; a table lives as long as it has users.
-
-// The table for a bridge on these ports: an existing one, or a new one. NULL without memory.
-struct mac_table *bridge_tables_get(const struct config_task *config, struct port *const *ports);
-
-// One user less.
-void bridge_tables_put(struct mac_table *table);
-
 enum { BURST_DEFAULT = 32 };
 
 _Static_assert(BRIDGE_PORTS_MAX <= (int)MAC_TABLE_PORTS, "an entry holds a port");
@@ -78,14 +68,15 @@ static int decode_trunk(const json_t *value, void *out, const char *where, char 
 }
 
 static const struct field port_fields[] = {
-        {.key = "access", FIELD(FIELD_UINT, struct port_document, access), .min = 1, .max = VLAN_MAX},
-        {.key = "trunk", FIELD(FIELD_CUSTOM, struct port_document, trunk), .decode = decode_trunk},
-        {.key = "native", FIELD(FIELD_UINT, struct port_document, native), .min = 1, .max = VLAN_MAX},
+        {UINT_FIELD("access", struct port_document, access, 1, VLAN_MAX)},
+        {CUSTOM_FIELD("trunk", struct port_document, trunk, decode_trunk)},
+        {UINT_FIELD("native", struct port_document, native, 1, VLAN_MAX)},
         {0},
 };
 
-static int decode_port(const json_t *value, struct bridge_port_settings *port, const char *where, char *error)
+static int decode_port(const json_t *value, void *out, const char *where, char *error)
 {
+	struct bridge_port_settings *port = out;
 	struct port_document document = {0};
 
 	if (schema_decode(value, port_fields, &document, where, error))
@@ -107,41 +98,25 @@ static int decode_port(const json_t *value, struct bridge_port_settings *port, c
 
 // --- The whole key ---------------------------------------------------------------------------------------
 
-static int decode_ports(const json_t *value, void *out, const char *where, char *error)
-{
-	struct bridge_settings *bridge = out;
-
-	if (!json_is_array(value) || json_array_size(value) > BRIDGE_PORTS_MAX)
-		return config_error(error, "%s: expected an array of objects, one for each of \"ports\"",
-		                    where);
-	for (size_t i = 0; i < json_array_size(value); i++) {
-		char which[80];
-
-		snprintf(which, sizeof(which), "%s[%zu]", where, i);
-		if (decode_port(json_array_get(value, i), &bridge->ports[i], which, error))
-			return -EINVAL;
-	}
-	bridge->port_count = (unsigned)json_array_size(value);
-	return 0;
-}
-
 static const struct field bridge_keys[] = {
-        {.key = "ageing_s", FIELD(FIELD_UINT, struct bridge_settings, ageing_s), .max = 1000000},
-        {.key = "table_size",
-         FIELD(FIELD_UINT, struct bridge_settings, table_size),
-         .min = 16,
-         .max = 1 << 20},
+        {UINT_FIELD("ageing_s", struct bridge_settings, ageing_s, 0, 1000000)},
+        {UINT_FIELD("table_size", struct bridge_settings, table_size, 16, 1 << 20)},
         {.key = "table", FIELD(FIELD_NAME, struct bridge_settings, table)},
         {.key = "vlan", FIELD(FIELD_BOOL, struct bridge_settings, vlan)},
-        {.key = "port_vlans", .type = FIELD_CUSTOM, .decode = decode_ports},
+        {ARRAY_FIELD("port_vlans", FIELD_CUSTOM, struct bridge_settings, ports, port_count, 0,
+                     BRIDGE_PORTS_MAX),
+         .decode = decode_port},
         {0},
 };
 
 static const struct field settings_keys[] = {{.key = "bridge", .type = FIELD_OBJECT, .fields = bridge_keys},
                                              {0}};
 
-static int check_settings(const struct config_task *task, const struct bridge_settings *bridge, char *error)
+static int bridge_settings_check(const struct config_task *task, void *settings, const char *where,
+                                 char *error)
 {
+	const struct bridge_settings *bridge = settings;
+
 	if (bridge->table_size & (bridge->table_size - 1))
 		return config_error(error, "task %s: bridge.table_size %u is not a power of two", task->name,
 		                    bridge->table_size);
@@ -161,19 +136,8 @@ static int check_settings(const struct config_task *task, const struct bridge_se
 	return 0;
 }
 
-static void *bridge_settings_parse(const struct config_task *config, const char *where, char *error)
-{
-	static const struct bridge_settings defaults = {.ageing_s = AGEING_S_DEFAULT,
-	                                                .table_size = TABLE_SIZE_DEFAULT};
-	struct bridge_settings *settings =
-	        task_settings_decode(config, settings_keys, &defaults, sizeof(defaults), where, error);
-
-	if (settings && check_settings(config, settings, error) != 0) {
-		free(settings);
-		return NULL;
-	}
-	return settings;
-}
+static const struct bridge_settings defaults = {.ageing_s = AGEING_S_DEFAULT,
+                                                .table_size = TABLE_SIZE_DEFAULT};
 
 static int bridge_agree(const struct config_task *a, const struct config_task *b, char *error)
 {
@@ -274,19 +238,7 @@ static void table_put(struct mac_table *table)
 
 // --- The task ----------------------------------------------------------------------------------------------
 
-static const struct task_ops bridge_ops, bridge_in_place_ops, bridge_in_place_vlan_ops, bridge_vlan_ops;
-
-static const struct task_ops *choose(const struct config_task *config, struct port *const *ports)
-{
-	const struct bridge_settings *settings = config->settings;
-	bool in_place = true;
-
-	for (unsigned i = 0; i < config->port_count; i++)
-		in_place = in_place && port_in_place(ports[i]);
-	if (in_place)
-		return settings->vlan ? &bridge_in_place_vlan_ops : &bridge_in_place_ops;
-	return settings->vlan ? &bridge_vlan_ops : &bridge_ops;
-}
+static const struct task_ops bridge_ops, bridge_vlan_ops;
 
 static void join(struct bridge *b, unsigned port, const struct bridge_port_settings *config)
 {
@@ -318,7 +270,8 @@ static void set_members(struct bridge *b, const struct config_task *config)
 static int bridge_create(const struct config_task *config, struct port *const *ports, struct task **out)
 {
 	const struct bridge_settings *settings = config->settings;
-	struct bridge *b = task_alloc(sizeof(*b), choose(config, ports), config, ports);
+	struct bridge *b =
+	        task_alloc(sizeof(*b), settings->vlan ? &bridge_vlan_ops : &bridge_ops, config, ports);
 
 	if (!b)
 		return -ENOMEM;
@@ -353,20 +306,6 @@ static void bridge_adopt(struct task *task, struct task *old)
 	before->table = fresh;
 }
 
-static void bridge_clear(struct task *task)
-{
-	struct bridge *b = (struct bridge *)task;
-
-	memset(b->verdicts, 0, sizeof(b->verdicts));
-	b->learning = (struct mac_counts){0};
-	b->flood_copies = b->no_mbuf = b->no_headroom = 0;
-}
-
-static json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
-
 // Of its table, which is counted once in a report, whoever shares it.
 static size_t entries_of(const struct bridge *b, uint64_t now_tsc)
 {
@@ -378,70 +317,57 @@ static size_t entries_of(const struct bridge *b, uint64_t now_tsc)
 	return shared->entries;
 }
 
+static const struct counter drops[] = {
+        COUNTER("hairpin", struct bridge, verdicts[BRIDGE_HAIRPIN]),
+        COUNTER("reserved", struct bridge, verdicts[BRIDGE_RESERVED]),
+        COUNTER("runt", struct bridge, verdicts[BRIDGE_RUNT]),
+        COUNTER("vlan", struct bridge, verdicts[BRIDGE_VLAN]),
+        COUNTER("no_member", struct bridge, verdicts[BRIDGE_NO_MEMBER]),
+        COUNTER("oversize", struct bridge, verdicts[BRIDGE_OVERSIZE]),
+        COUNTER("no_mbuf", struct bridge, no_mbuf),
+        COUNTER("no_headroom", struct bridge, no_headroom),
+        {0},
+};
+
+static const struct counter counters[] = {
+        COUNTER("learned", struct bridge, learning.learned),
+        COUNTER("moved", struct bridge, learning.moved),
+        COUNTER("aged", struct bridge, learning.aged),
+        COUNTER("table_full", struct bridge, learning.replaced),
+        COUNTER("forwarded", struct bridge, verdicts[BRIDGE_FORWARDED]),
+        COUNTER("flooded", struct bridge, verdicts[BRIDGE_FLOODED]),
+        COUNTER("flood_copies", struct bridge, flood_copies),
+        {0},
+};
+
 static void bridge_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
-	static const char *const reasons[BRIDGE_VERDICTS] = {
-	        [BRIDGE_HAIRPIN] = "hairpin",     [BRIDGE_RESERVED] = "reserved",
-	        [BRIDGE_RUNT] = "runt",           [BRIDGE_VLAN] = "vlan",
-	        [BRIDGE_NO_MEMBER] = "no_member", [BRIDGE_OVERSIZE] = "oversize"};
-	const struct bridge *b = (const struct bridge *)task;
-	json_t *drops = json_object_get(object, "drops");
+	size_t entries = entries_of((const struct bridge *)task, now_tsc);
 
-	for (unsigned i = BRIDGE_HAIRPIN; i < BRIDGE_VERDICTS; i++)
-		json_object_set_new(drops, reasons[i], count(b->verdicts[i]));
-	json_object_set_new(drops, "no_mbuf", count(b->no_mbuf));
-	json_object_set_new(drops, "no_headroom", count(b->no_headroom));
-	json_object_set_new(object, "bridge",
-	                    json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "entries",
-	                              count(entries_of(b, now_tsc)), "learned", count(b->learning.learned),
-	                              "moved", count(b->learning.moved), "aged", count(b->learning.aged),
-	                              "table_full", count(b->learning.replaced), "forwarded",
-	                              count(b->verdicts[BRIDGE_FORWARDED]), "flooded",
-	                              count(b->verdicts[BRIDGE_FLOODED]), "flood_copies",
-	                              count(b->flood_copies)));
+	json_object_set_new(object, "entries", json_integer((json_int_t)entries));
 }
 
 static json_t *entry_json(const struct bridge *b, const struct mac_entry *entry)
 {
-	struct rte_ether_addr address;
-	char mac[RTE_ETHER_ADDR_FMT_SIZE];
-
-	memcpy(address.addr_bytes, entry->mac, sizeof(entry->mac));
-	rte_ether_format_addr(mac, sizeof(mac), &address);
-	return json_pack("{s:s, s:i, s:s, s:o}", "mac", mac, "vlan", entry->vlan, "port",
-	                 b->task.ports[entry->port]->config.name, "age_s",
-	                 count(entry->age_cycles / rte_get_tsc_hz()));
+	return json_pack("{s:o, s:i, s:s, s:I}", "mac", schema_mac_json(entry->mac), "vlan", entry->vlan,
+	                 "port", b->task.ports[entry->port]->config.name, "age_s",
+	                 (json_int_t)(entry->age_cycles / rte_get_tsc_hz()));
 }
-
-struct page {
-	uint32_t from, limit;
-};
 
 enum { PAGE_LIMIT_DEFAULT = 4096, PAGE_LIMIT_MAX = 65536 };
 
-static json_t *call_table(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
-{
-	static const struct field fields[] = {
-	        {.key = "task", .type = FIELD_ANY},
-	        {.key = "from", FIELD(FIELD_UINT, struct page, from), .max = UINT32_MAX},
-	        {.key = "limit",
-	         FIELD(FIELD_UINT, struct page, limit),
-	         .min = MAC_TABLE_WAYS,
-	         .max = PAGE_LIMIT_MAX},
-	        {0},
-	};
-	const struct bridge *b = (const struct bridge *)task;
-	struct page page = {.limit = PAGE_LIMIT_DEFAULT};
-	struct mac_entry entries[64];
-	json_t *list;
-	unsigned bucket;
-	size_t left;
+static const struct task_page page_defaults = {.limit = PAGE_LIMIT_DEFAULT};
+static const struct field page_fields[] = {TASK_PAGE_FIELDS(MAC_TABLE_WAYS, PAGE_LIMIT_MAX), {0}};
 
-	if (schema_decode(params, fields, &page, "params", error))
-		return NULL;
-	bucket = page.from;
-	left = page.limit;
-	list = json_array();
+static json_t *call_table(struct task *task, const void *params, uint64_t now_tsc, char *error)
+{
+	const struct bridge *b = (const struct bridge *)task;
+	const struct task_page *page = params;
+	unsigned bucket = (unsigned)page->from;
+	size_t left = page->limit;
+	struct mac_entry entries[64];
+	json_t *list = json_array();
+
 	while (bucket < b->table->bucket_count && left >= MAC_TABLE_WAYS) {
 		unsigned n = mac_table_list(b->table, &bucket, entries,
 		                            (unsigned)RTE_MIN(left, RTE_DIM(entries)), now_tsc);
@@ -450,35 +376,31 @@ static json_t *call_table(struct task *task, const json_t *params, uint64_t now_
 			json_array_append_new(list, entry_json(b, &entries[i]));
 		left -= n;
 	}
-	return json_pack("{s:o, s:o}", "entries", list, "next",
-	                 bucket < b->table->bucket_count ? count(bucket) : json_null());
+	return task_page("entries", list, bucket < b->table->bucket_count, bucket);
 }
 
-static json_t *call_flush(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_flush(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
-	static const struct field fields[] = {{.key = "task", .type = FIELD_ANY}, {0}};
-	uint8_t nothing;
-
-	if (schema_decode(params, fields, &nothing, "params", error))
-		return NULL;
 	return json_pack("{s:i}", "flushed",
 	                 (int)mac_table_flush(((const struct bridge *)task)->table, now_tsc));
 }
 
-static const struct task_method methods[] = {{"table", call_table}, {"flush", call_flush}, {0}};
+static const struct task_method methods[] = {
+        {.name = "table", .call = call_table, .fields = page_fields, TASK_DEFAULTS(page_defaults)},
+        {.name = "flush", .call = call_flush},
+        {0},
+};
 
 // What the kinds of bridge have in common: all but how they are polled.
 #define BRIDGE_OPS                                                                                           \
 	.kind = "bridge", .ports_min = 2, .ports_max = BRIDGE_PORTS_MAX, .receives = true, .sends = true,    \
-	.create = bridge_create, .destroy = bridge_destroy, .clear = bridge_clear, .report = bridge_report,  \
-	.bursts = true, .settings_parse = bridge_settings_parse, .agree = bridge_agree,                      \
-	.adopt = bridge_adopt, .methods = methods, .methods_beside = true
+	.create = bridge_create, .destroy = bridge_destroy, .drops = drops, .counters = counters,            \
+	.report = bridge_report, .bursts = true, .settings_keys = settings_keys,                             \
+	.settings_defaults = &defaults, .settings_size = sizeof(struct bridge_settings),                     \
+	.settings_check = bridge_settings_check, .agree = bridge_agree, .adopt = bridge_adopt,               \
+	.methods = methods, .methods_beside = true
 
-static const struct task_ops bridge_ops = {BRIDGE_OPS, .poll = bridge_poll_mbufs};
+static const struct task_ops bridge_ops = {BRIDGE_OPS, .poll = bridge_poll};
 TASK_KIND(bridge_ops)
 
-static const struct task_ops bridge_vlan_ops = {BRIDGE_OPS, .poll = bridge_poll_mbufs_vlan};
-
-static const struct task_ops bridge_in_place_ops = {BRIDGE_OPS, .poll = bridge_poll_in_place};
-
-static const struct task_ops bridge_in_place_vlan_ops = {BRIDGE_OPS, .poll = bridge_poll_in_place_vlan};
+static const struct task_ops bridge_vlan_ops = {BRIDGE_OPS, .poll = bridge_poll_vlan};

@@ -65,8 +65,6 @@ struct bridge {
 	struct bridge_vlan vlans[BRIDGE_VLANS]; // without VLANs: only [0], every port
 };
 
-// The polls: all ports in place or not, VLAN-aware or not.
-unsigned bridge_poll_in_place(struct task *task, uint64_t now_tsc);
-unsigned bridge_poll_in_place_vlan(struct task *task, uint64_t now_tsc);
-unsigned bridge_poll_mbufs(struct task *task, uint64_t now_tsc);
-unsigned bridge_poll_mbufs_vlan(struct task *task, uint64_t now_tsc);
+// The polls: VLAN-aware or not.
+unsigned bridge_poll(struct task *task, uint64_t now_tsc);
+unsigned bridge_poll_vlan(struct task *task, uint64_t now_tsc);

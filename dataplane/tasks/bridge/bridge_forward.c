@@ -1,123 +1,62 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// bridge, when all its ports lend their frames (port.h): decided where they lie, and copied once for each
-// port that they go to. In a VLAN-aware bridge a frame leaves with a head of our own.
+// bridge: its frames from port to port, decided where they lie (bridge_forward.h). A frame is copied for each port that
+// it goes to; one in an mbuf for all but the last, if that is a device of DPDK's, since no port is asked whether it takes
+// an mbuf that somebody else has too. In a VLAN-aware bridge a frame leaves with a head of our own: what was decided
+// about, not what the sender has made of it since, so that nobody gets into a VLAN that way.
 #include "tasks/bridge/bridge_forward.h"
 
 #include <rte_mbuf.h>
 #include <string.h>
 
-static void count_delivered(struct bridge *b, unsigned out, unsigned offered, unsigned taken)
+_Static_assert(CONFIG_BURST_MAX <= (int)RING_BATCH_MAX, "a burst is peeked at once");
+
+static inline void count_sent(struct bridge *b, unsigned out, unsigned offered, unsigned taken)
 {
 	b->task.counters.tx_packets += taken;
 	b->task.counters.drop_tx_full[out] += offered - taken;
 }
 
-// What goes to one port, in the order in which it came.
-static unsigned gather(const struct view *view, const struct bridge_burst *burst, unsigned out,
-                       struct frame *frames)
+// The frame itself, or a copy for a port that is not the last of those that it goes to. Returns false without an mbuf.
+static inline bool add(struct bridge *b, struct bridge_leaving *to, struct view *view, unsigned i,
+                       uint32_t targets, unsigned out)
 {
-	unsigned count = 0;
+	struct rte_mbuf *copy;
 
-	for (unsigned i = 0; i < burst->count; i++) {
-		frames[count] = view->frames[i];
-		count += burst->fates[i].targets >> out & 1;
+	if (likely(!view_in_mbufs(view) || targets >> out == 1)) {
+		view_part_add(&to->part, view, i);
+		return true;
 	}
-	return count;
-}
-
-static void deliver_plain(struct bridge *b, const struct view *view, const struct bridge_burst *burst)
-{
-	for (uint32_t left = burst->any; left; left &= left - 1) {
-		unsigned out = (unsigned)__builtin_ctz(left), count;
-		struct frame frames[CONFIG_BURST_MAX];
-
-		count = gather(view, burst, out, frames);
-		count_delivered(b, out, count,
-		                port_deliver(b->task.ports[out], b->task.queue, frames, count));
+	copy = rte_pktmbuf_copy(view->pkts[i], b->task.ports[out]->rx_pool, 0, UINT32_MAX);
+	if (unlikely(copy == NULL)) {
+		b->no_mbuf++;
+		return false;
 	}
+	to->part.pkts[to->part.held++] = copy;
+	to->part.count++;
+	return true;
 }
 
-static void deliver_vlan(struct bridge *b, const struct view *view, const struct bridge_burst *burst)
+static bool head_mbuf(struct rte_mbuf *m, const uint8_t *head, unsigned length, unsigned skip)
 {
-	for (uint32_t left = burst->any; left; left &= left - 1) {
-		unsigned out = (unsigned)__builtin_ctz(left);
-		struct bridge_frames to;
+	char *start = length > skip ? rte_pktmbuf_prepend(m, (uint16_t)(length - skip))
+	                            : rte_pktmbuf_adj(m, (uint16_t)(skip - length));
 
-		to.count = to.piece_count = 0;
-		for (unsigned i = 0; i < burst->count; i++) {
-			const struct bridge_fate *fate = &burst->fates[i];
-			uint16_t vlan = fate->tci & (BRIDGE_VLANS - 1);
-
-			if (fate->targets >> out & 1)
-				bridge_frames_add(&to, &view->frames[i], &burst->heads[i], fate,
-				                  b->vlans[vlan].tagged >> out & 1);
-		}
-		count_delivered(b, out, to.count,
-		                port_deliver(b->task.ports[out], b->task.queue, to.frames, to.count));
-	}
+	if (unlikely(start == NULL))
+		return false;
+	memcpy(start, head, length);
+	return true;
 }
 
-static inline __attribute__((always_inline)) unsigned receive_view(struct bridge *b, unsigned in, bool vlan,
-                                                                   uint64_t now_tsc)
+// Other pieces describe it.
+static void head_frame(struct bridge_leaving *to, struct frame *frame, const uint8_t *head, unsigned length,
+                       unsigned skip)
 {
-	const struct port *from = b->task.ports[in];
-	struct bridge_burst burst;
-	struct view view;
-
-	burst.count = port_peek(from, b->task.queue, &view, b->burst);
-	if (burst.count == 0)
-		return 0;
-	for (unsigned i = 0; i < burst.count; i++) {
-		bridge_read_head(&view.frames[i], &burst.heads[i]);
-		burst.lengths[i] = view.frames[i].length;
-	}
-	bridge_decide_burst(b, in, &burst, vlan, now_tsc);
-	task_received(&b->task.counters, burst.count, b->burst);
-	if (vlan) {
-		deliver_vlan(b, &view, &burst);
-	} else if (likely(burst.together)) {
-		unsigned out = (unsigned)__builtin_ctz(burst.any);
-
-		count_delivered(b, out, burst.count,
-		                port_pass(from, b->task.ports[out], b->task.queue, &view));
-	} else {
-		deliver_plain(b, &view, &burst);
-	}
-	port_release(from, b->task.queue, &view);
-	return burst.count;
-}
-
-unsigned bridge_poll_in_place(struct task *task, uint64_t now_tsc)
-{
-	unsigned received = 0;
-
-	for (unsigned in = 0; in < task->port_count; in++)
-		received += receive_view((struct bridge *)task, in, false, now_tsc);
-	return received;
-}
-
-unsigned bridge_poll_in_place_vlan(struct task *task, uint64_t now_tsc)
-{
-	unsigned received = 0;
-
-	for (unsigned in = 0; in < task->port_count; in++)
-		received += receive_view((struct bridge *)task, in, true, now_tsc);
-	return received;
-}
-
-_Static_assert(CONFIG_BURST_MAX <= (int)RING_BATCH_MAX, "a burst is peeked at once");
-
-void bridge_frames_add(struct bridge_frames *to, const struct frame *frame, const union bridge_head *head,
-                       const struct bridge_fate *fate, bool with_tag)
-{
-	struct frame *out = &to->frames[to->count];
-	uint8_t *bytes = to->heads[to->count++];
-	unsigned skip = bridge_head_skip(fate), first = to->piece_count;
-	uint32_t length = bridge_retag(head, fate, with_tag, bytes), left = frame->length - skip;
 	struct scatter at = scatter_skip(frame->at.piece, frame->at.offset + skip);
+	uint32_t left = frame->length - skip;
+	unsigned first = to->piece_count;
 
-	out->length = length + left;
-	to->pieces[to->piece_count++] = (struct ring_piece){bytes, length};
+	to->pieces[to->piece_count++] = (struct ring_piece){(uint8_t *)(uintptr_t)head, length};
+	*frame = (struct frame){{&to->pieces[first], 0}, length + left};
 	while (left) {
 		uint32_t run = RTE_MIN(left, at.piece->length - at.offset);
 
@@ -125,138 +64,115 @@ void bridge_frames_add(struct bridge_frames *to, const struct frame *frame, cons
 		left -= run;
 		at = (struct scatter){at.piece + 1, 0};
 	}
-	out->at = (struct scatter){&to->pieces[first], 0};
 }
 
-// --- In mbufs --------------------------------------------------------------------------------------------
-
-// bridge, with frames in mbufs: any mixture of ports. A frame that goes to several ports is copied for all
-// but the last of them, since no port is asked whether it takes an mbuf that somebody else has too.
-//
-// A header must lie in the first segment of its mbuf, or the frame is a runt: no driver here does it
-// otherwise.
-
-enum { PREFETCH_AHEAD = 4 };
-
-static void read_heads(struct rte_mbuf *const *pkts, struct bridge_burst *burst)
-{
-	for (unsigned i = 0; i < burst->count; i++) {
-		const struct rte_mbuf *m = pkts[i];
-		uint32_t here = m->data_len;
-
-		if (i + PREFETCH_AHEAD < burst->count)
-			rte_prefetch0(rte_pktmbuf_mtod(pkts[i + PREFETCH_AHEAD], void *));
-		burst->heads[i] = (union bridge_head){0};
-		memcpy(&burst->heads[i], rte_pktmbuf_mtod(m, void *),
-		       RTE_MIN(here, (uint32_t)BRIDGE_HEAD_BYTES));
-		burst->lengths[i] = likely(here >= BRIDGE_TAGGED_BYTES_MIN) ? m->pkt_len : here;
-	}
-}
-
-// The head that the frame leaves with. Returns false if there is no room for it before the frame.
-static bool put_head(struct rte_mbuf *m, const union bridge_head *head, const struct bridge_fate *fate,
+bool bridge_set_head(struct bridge_leaving *to, const union bridge_head *head, const struct bridge_fate *fate,
                      bool with_tag)
 {
-	uint8_t bytes[BRIDGE_HEAD_BYTES];
-	unsigned length = bridge_retag(head, fate, with_tag, bytes), skip = bridge_head_skip(fate);
-	char *start = length > skip ? rte_pktmbuf_prepend(m, (uint16_t)(length - skip))
-	                            : rte_pktmbuf_adj(m, (uint16_t)(skip - length));
+	unsigned last = to->part.count - 1;
+	unsigned length = bridge_retag(head, fate, with_tag, to->heads[last]), skip = bridge_head_skip(fate);
 
-	if (unlikely(start == NULL))
-		return false;
-	memcpy(start, bytes, length);
+	if (view_in_mbufs(&to->part))
+		return head_mbuf(to->part.pkts[last], to->heads[last], length, skip);
+	head_frame(to, &to->part.frames[last], to->heads[last], length, skip);
 	return true;
 }
 
-// The frame itself for the last port that it goes to, else a copy. NULL without an mbuf.
-static inline struct rte_mbuf *own(struct bridge *b, struct rte_mbuf *m, uint32_t targets, unsigned out)
-{
-	if (targets >> out == 1)
-		return m;
-	return rte_pktmbuf_copy(m, b->task.ports[out]->rx_pool, 0, UINT32_MAX);
-}
-
-// The frame as it leaves by a port. NULL, counted, if that cannot be made.
-static inline struct rte_mbuf *prepare(struct bridge *b, struct rte_mbuf *m, const struct bridge_burst *burst,
-                                       unsigned i, unsigned out, bool vlan)
+static inline void add_tagged(struct bridge *b, struct bridge_leaving *to, struct view *view,
+                              const struct bridge_burst *burst, unsigned i, unsigned out)
 {
 	const struct bridge_fate *fate = &burst->fates[i];
-	struct rte_mbuf *copy = own(b, m, fate->targets, out);
+	bool with_tag = b->vlans[fate->tci & (BRIDGE_VLANS - 1)].tagged >> out & 1;
 
-	if (unlikely(copy == NULL)) {
-		b->no_mbuf++;
-		return NULL;
-	}
-	if (vlan && unlikely(!put_head(copy, &burst->heads[i], fate,
-	                               b->vlans[fate->tci & (BRIDGE_VLANS - 1)].tagged >> out & 1))) {
-		rte_pktmbuf_free(copy);
-		b->no_headroom++;
-		return NULL;
-	}
-	return copy;
+	if (unlikely(!add(b, to, view, i, fate->targets, out)) ||
+	    likely(bridge_set_head(to, &burst->heads[i], fate, with_tag)))
+		return;
+	rte_pktmbuf_free(to->part.pkts[--to->part.held]);
+	to->part.count--;
+	b->no_headroom++;
 }
 
-static inline void send_to(struct bridge *b, struct rte_mbuf **pkts, unsigned count, unsigned out)
+// What goes to each port, in the order in which it came. Ports upwards: what is done to a frame for its last one is seen
+// by no other.
+static inline void send_each(struct bridge *b, unsigned in, struct view *view,
+                             const struct bridge_burst *burst, bool vlan)
 {
-	uint16_t dropped = port_send_drop(b->task.ports[out], b->task.queue, pkts, (uint16_t)count);
+	struct port *const *ports = b->task.ports;
+	struct bridge_leaving to;
 
-	b->task.counters.tx_packets += count - dropped;
-	b->task.counters.drop_tx_full[out] += dropped;
-}
-
-static inline void send_each(struct bridge *b, struct rte_mbuf **pkts, const struct bridge_burst *burst,
-                             bool vlan)
-{
-	// Ports upwards: what is done to a frame for its last one is seen by no other.
 	for (uint32_t left = burst->any; left; left &= left - 1) {
-		unsigned out = (unsigned)__builtin_ctz(left), count = 0;
-		struct rte_mbuf *ready[CONFIG_BURST_MAX];
+		unsigned out = (unsigned)__builtin_ctz(left);
 
+		view_part_begin(&to.part, view);
+		to.piece_count = 0;
 		for (unsigned i = 0; i < burst->count; i++)
-			if (burst->fates[i].targets >> out & 1) {
-				ready[count] = prepare(b, pkts[i], burst, i, out, vlan);
-				count += ready[count] != NULL;
-			}
-		send_to(b, ready, count, out);
+			if (!(burst->fates[i].targets >> out & 1))
+				continue;
+			else if (vlan)
+				add_tagged(b, &to, view, burst, i, out);
+			else
+				add(b, &to, view, i, burst->fates[i].targets, out);
+		count_sent(b, out, to.part.count,
+		           port_pass_shared(ports[in], ports[out], b->task.queue, &to.part));
 	}
-	for (unsigned i = 0; i < burst->count; i++)
-		if (burst->fates[i].targets == 0)
-			rte_pktmbuf_free(pkts[i]);
 }
 
-static inline __attribute__((always_inline)) unsigned receive_mbufs(struct bridge *b, unsigned in, bool vlan,
-                                                                    uint64_t now_tsc)
+void bridge_read_heads(const struct view *view, struct bridge_burst *burst)
 {
-	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	struct bridge_burst burst;
+	struct vnf_frame spans[CONFIG_BURST_MAX];
 
-	burst.count = port_receive(b->task.ports[in], b->task.queue, pkts, b->burst);
-	if (burst.count == 0)
+	view_spans(view, spans);
+	burst->count = view->count;
+	for (unsigned i = 0; i < burst->count; i++) {
+		union bridge_head *head = &burst->heads[i];
+
+		burst->lengths[i] = spans[i].total;
+		if (likely(spans[i].length >= BRIDGE_HEAD_BYTES)) {
+			memcpy(head, spans[i].data, sizeof(*head));
+		} else {
+			*head = (union bridge_head){0};
+			view_copy(view, i, head->bytes, sizeof(*head));
+		}
+	}
+}
+
+static inline __attribute__((always_inline)) unsigned receive(struct bridge *b, unsigned in, bool vlan,
+                                                              uint64_t now_tsc)
+{
+	const struct port *from = b->task.ports[in];
+	struct bridge_burst burst;
+	struct view view;
+
+	if (port_peek(from, b->task.queue, &view, b->burst) == 0)
 		return 0;
-	read_heads(pkts, &burst);
+	bridge_read_heads(&view, &burst);
 	bridge_decide_burst(b, in, &burst, vlan, now_tsc);
 	task_received(&b->task.counters, burst.count, b->burst);
-	if (!vlan && likely(burst.together))
-		send_to(b, pkts, burst.count, (unsigned)__builtin_ctz(burst.any));
-	else
-		send_each(b, pkts, &burst, vlan);
+	if (!vlan && likely(burst.together)) {
+		unsigned out = (unsigned)__builtin_ctz(burst.any);
+
+		count_sent(b, out, burst.count, port_pass(from, b->task.ports[out], b->task.queue, &view));
+	} else {
+		send_each(b, in, &view, &burst, vlan);
+	}
+	port_release(from, b->task.queue, &view);
 	return burst.count;
 }
 
-unsigned bridge_poll_mbufs(struct task *task, uint64_t now_tsc)
+unsigned bridge_poll(struct task *task, uint64_t now_tsc)
 {
 	unsigned received = 0;
 
 	for (unsigned in = 0; in < task->port_count; in++)
-		received += receive_mbufs((struct bridge *)task, in, false, now_tsc);
+		received += receive((struct bridge *)task, in, false, now_tsc);
 	return received;
 }
 
-unsigned bridge_poll_mbufs_vlan(struct task *task, uint64_t now_tsc)
+unsigned bridge_poll_vlan(struct task *task, uint64_t now_tsc)
 {
 	unsigned received = 0;
 
 	for (unsigned in = 0; in < task->port_count; in++)
-		received += receive_mbufs((struct bridge *)task, in, true, now_tsc);
+		received += receive((struct bridge *)task, in, true, now_tsc);
 	return received;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Where the frames of a burst go: learning, lookup and VLANs, for frames in place and in mbufs alike. Pure
-// but for the table and the counters of the bridge; worker only.
+// Where the frames of a burst go: learning, lookup and VLANs. Pure but for the table and the counters of the bridge;
+// worker only.
 //
 // The header of a frame is read once, into a head; all is decided from that. Frames in a row that have the
 // same head have the same fate: between two stations, the table is looked into once a burst.
@@ -38,7 +38,7 @@ struct bridge_burst {
 	uint32_t any;  // ports that some frame goes to
 	bool together; // all frames go to one port, the same
 	union bridge_head heads[CONFIG_BURST_MAX];
-	uint32_t lengths[CONFIG_BURST_MAX]; // of frames, or of their headers if these are not all there
+	uint32_t lengths[CONFIG_BURST_MAX];
 	struct bridge_fate fates[CONFIG_BURST_MAX]; // of no use without VLANs, if all go together
 };
 
@@ -267,36 +267,19 @@ static inline unsigned bridge_head_skip(const struct bridge_fate *fate)
 	return BRIDGE_ADDRESS_BYTES + (fate->tagged ? BRIDGE_TAG_BYTES : 0);
 }
 
-// Frames in pieces of a VLAN-aware bridge: their heads as they came, and with another tag. On raw memory;
-// what they describe belongs to the view that the frames came in. Worker only.
+// Read the first bytes of the frames of a view, once. What a frame has not is 0.
+void bridge_read_heads(const struct view *view, struct bridge_burst *burst);
 
-// Frames of a burst as they leave by one port. The pieces of a batch are RING_PIECES_MAX at most; each frame
+// Frames of a burst as they leave by one port. The pieces of a batch are RING_PIECES_MAX at most; each frame in a ring
 // has one more, its head.
-struct bridge_frames {
-	unsigned count, piece_count;
-	struct frame frames[CONFIG_BURST_MAX];
+struct bridge_leaving {
+	struct view part;
+	unsigned piece_count;
 	struct ring_piece pieces[RING_PIECES_MAX + 2 * CONFIG_BURST_MAX];
 	uint8_t heads[CONFIG_BURST_MAX][BRIDGE_HEAD_BYTES];
 };
 
-// The first bytes of a frame, read once. What it has not is 0.
-static inline void bridge_read_head(const struct frame *frame, union bridge_head *head)
-{
-	const struct ring_piece *piece = frame->at.piece;
-	const uint8_t *at = piece->data + frame->at.offset;
-
-	if (likely(piece->length - frame->at.offset >= BRIDGE_HEAD_BYTES)) {
-		__builtin_memcpy(head, at, sizeof(*head));
-	} else {
-		const struct ring_piece all = {head->bytes, BRIDGE_HEAD_BYTES};
-		struct scatter to = {&all, 0}, from = frame->at;
-
-		*head = (union bridge_head){0};
-		scatter_copy(&to, &from, RTE_MIN(frame->length, (uint32_t)BRIDGE_HEAD_BYTES));
-	}
-}
-
-// Append a frame as it leaves, with a tag or without. Its head is what was decided about, not what the sender
-// has made of it since: nobody gets into a VLAN that way.
-void bridge_frames_add(struct bridge_frames *to, const struct frame *frame, const union bridge_head *head,
-                       const struct bridge_fate *fate, bool with_tag);
+// Give the frame that was added last its head, with a tag or without. Returns false without room for it before a frame
+// in an mbuf.
+bool bridge_set_head(struct bridge_leaving *to, const union bridge_head *head, const struct bridge_fate *fate,
+                     bool with_tag);

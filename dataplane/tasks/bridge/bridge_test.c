@@ -22,7 +22,7 @@ static void it_floods_until_it_knows(void **state)
 	assert_int_equal(reported(task, "bridge.flooded"), 1);
 	assert_int_equal(reported(task, "bridge.flood_copies"), 3);
 	assert_int_equal(reported(task, "bridge.forwarded"), 5);
-	task->ops->clear(task);
+	task_clear(task);
 	assert_int_equal(reported(task, "bridge.learned"), 0);
 	assert_int_equal(reported(task, "bridge.entries"), 4);
 	task->counters = (struct task_counters){0};

@@ -145,18 +145,20 @@ static void pieces_have_the_frame(void **state)
 				                        into = {got, sizeof(got)};
 				struct bridge_fate fate = {.tagged = tags[k].in != UNTAGGED,
 				                           .tci = (uint16_t)tags[k].out};
-				struct scatter to = {&into, 0}, from;
-				struct bridge_frames frames;
-				union bridge_head head;
-				struct frame in = {{pieces, 0}, length};
+				struct scatter to = {&into, 0};
+				struct view view = {.count = 1, .held = VIEW_IN_RING};
+				struct bridge_leaving leaving = {.piece_count = 0};
+				struct bridge_burst burst;
 
-				frames.count = frames.piece_count = 0;
-				bridge_read_head(&in, &head);
-				assert_memory_equal(head.bytes, frame, BRIDGE_HEAD_BYTES);
-				bridge_frames_add(&frames, &in, &head, &fate, tags[k].out != UNTAGGED);
-				assert_int_equal(frames.frames[0].length, wanted_length);
-				from = frames.frames[0].at;
-				scatter_copy(&to, &from, wanted_length);
+				view.frames[0] = (struct frame){{pieces, 0}, length};
+				bridge_read_heads(&view, &burst);
+				assert_memory_equal(burst.heads[0].bytes, frame, BRIDGE_HEAD_BYTES);
+				view_part_begin(&leaving.part, &view);
+				view_part_add(&leaving.part, &view, 0);
+				assert_true(bridge_set_head(&leaving, &burst.heads[0], &fate,
+				                            tags[k].out != UNTAGGED));
+				assert_int_equal(leaving.part.frames[0].length, wanted_length);
+				scatter_copy(&to, &leaving.part.frames[0].at, wanted_length);
 				assert_memory_equal(got, wanted, wanted_length);
 			}
 	}
@@ -168,19 +170,22 @@ static void a_head_that_changes_is_sent_as_it_was(void **state)
 	uint8_t bytes[128], was[128], from_mac[6];
 	struct ring_piece piece = {bytes, 0};
 	struct bridge_fate fate = {.tagged = true, .tci = 10};
-	struct bridge_frames frames = {.count = 0};
-	struct frame in = {{&piece, 0}, 0};
-	union bridge_head head;
+	struct bridge_leaving leaving = {.piece_count = 0};
+	struct view view = {.count = 1, .held = VIEW_IN_RING};
+	struct bridge_burst burst;
 
 	station(from_mac, A);
-	piece.length = in.length = make_frame(bytes, broadcast, from_mac, 10, 3);
+	piece.length = make_frame(bytes, broadcast, from_mac, 10, 3);
+	view.frames[0] = (struct frame){{&piece, 0}, piece.length};
 	memcpy(was, bytes, sizeof(was));
-	bridge_read_head(&in, &head);
+	bridge_read_heads(&view, &burst);
 	memset(bytes, 0xee, BRIDGE_HEAD_BYTES);
-	bridge_frames_add(&frames, &in, &head, &fate, true);
-	assert_memory_equal(frames.pieces[0].data, was, BRIDGE_HEAD_BYTES);
-	assert_true(frames.pieces[0].length == BRIDGE_HEAD_BYTES && frames.piece_count == 2);
-	assert_ptr_equal(frames.pieces[1].data, bytes + BRIDGE_HEAD_BYTES);
+	view_part_begin(&leaving.part, &view);
+	view_part_add(&leaving.part, &view, 0);
+	assert_true(bridge_set_head(&leaving, &burst.heads[0], &fate, true));
+	assert_memory_equal(leaving.pieces[0].data, was, BRIDGE_HEAD_BYTES);
+	assert_true(leaving.pieces[0].length == BRIDGE_HEAD_BYTES && leaving.piece_count == 2);
+	assert_ptr_equal(leaving.pieces[1].data, bytes + BRIDGE_HEAD_BYTES);
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)

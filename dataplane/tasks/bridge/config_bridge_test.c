@@ -113,7 +113,7 @@ static const struct {
         {VLAN_PORTS "[{'access': 1}]}}", "bridge.port_vlans has 1 items for 2 ports"},
         {TWO_PORTS "{'port_vlans': [{'access': 1}, {'access': 1}]}}",
          "task br: bridge.port_vlans needs \"vlan\": true"},
-        {VLAN_PORTS "{'p0': 1}}}", "tasks[0].bridge.port_vlans: expected an array of objects"},
+        {VLAN_PORTS "{'p0': 1}}}", "tasks[0].bridge.port_vlans: expected an array of 0 to 32 items"},
         {VLAN_PORTS "[{'access': 1}, 2]}}", "tasks[0].bridge.port_vlans[1]: expected an object"},
         {VLAN_PORTS "[{'acess': 1}]}}", "tasks[0].bridge.port_vlans[0]: unknown key \"acess\""},
         {VLAN_PORTS "[{'access': 0}]}}", "tasks[0].bridge.port_vlans[0].access: 0 is not valid"},

@@ -99,31 +99,14 @@ static __rte_noinline uint8_t offload_classify(struct offload *o, struct offload
 
 // --- Groups ----------------------------------------------------------------------------------------------
 
-static bool send_copy(const struct port *port, uint16_t queue, const struct vnf_frame *frame)
-{
-	struct rte_mbuf *m = rte_pktmbuf_alloc(port->rx_pool);
-	char *room = m ? rte_pktmbuf_append(m, (uint16_t)frame->length) : NULL;
-
-	if (room)
-		memcpy(room, frame->data, frame->length);
-	if (room && port_send(port, queue, &m, 1) == 1)
-		return true;
-	rte_pktmbuf_free(m);
-	return false;
-}
-
 // A frame that goes on to another port as well. A long one that is not in one piece stays out.
 static void copy_to(struct offload *o, unsigned out, const struct vnf_frame *frame)
 {
-	const struct port *port = o->vnf.task.ports[out];
-	uint16_t queue = o->vnf.task.queue;
 	const struct ring_piece piece = {frame->data, frame->length};
 	const struct frame whole = {{&piece, 0}, frame->length};
-	bool left = false;
+	bool left = frame->length == frame->total &&
+	            port_deliver(o->vnf.task.ports[out], o->vnf.task.queue, &whole, 1) == 1;
 
-	if (frame->length == frame->total && frame->length <= UINT16_MAX)
-		left = port_in_place(port) ? port_deliver(port, queue, &whole, 1) == 1
-		                           : send_copy(port, queue, frame);
 	o->copies += left;
 	o->copies_lost += !left;
 }
@@ -176,25 +159,20 @@ static __rte_noinline uint8_t offload_stray(struct offload *o, unsigned wire, co
 
 // --- From a VNF ------------------------------------------------------------------------------------------
 
-// What the other end of a port of ours may write to while it is read is copied first, and the answer back.
-static unsigned answer(struct offload *o, const struct offload_vnf *from, const struct vnf_frame *frame,
-                       uint64_t now_tsc)
+// A copy is what is read and checked: the other end of a port of ours may write to the frame meanwhile.
+static unsigned answer(const struct offload_vnf *from, const struct vnf_frame *frame, uint64_t now_tsc)
 {
-	struct fib_session *session = &from->session->fib_session;
 	uint8_t copy[MESSAGE_MAX];
 	unsigned length;
 
-	if (!o->vnf.in_place[from->port])
-		return fib_session_handle(session, frame->data, frame->length, now_tsc);
 	memcpy(copy, frame->data, frame->length);
-	length = fib_session_handle(session, copy, frame->length, now_tsc);
+	length = fib_session_handle(&from->session->fib_session, copy, frame->length, now_tsc);
 	memcpy(frame->data, copy, length);
 	return length;
 }
 
 // A message goes back as its answer, as long as it was: what is behind the answer is padding.
-static uint8_t message(struct offload *o, const struct offload_vnf *from, const struct vnf_frame *frame,
-                       uint64_t now_tsc)
+static uint8_t message(const struct offload_vnf *from, const struct vnf_frame *frame, uint64_t now_tsc)
 {
 	unsigned length;
 
@@ -204,7 +182,7 @@ static uint8_t message(struct offload *o, const struct offload_vnf *from, const 
 		return VNF_DROP | OFFLOAD_BAD_MESSAGE;
 	if (!rte_spinlock_trylock(&from->session->lock))
 		return VNF_DROP | OFFLOAD_BUSY_MESSAGE;
-	length = answer(o, from, frame, now_tsc);
+	length = answer(from, frame, now_tsc);
 	rte_spinlock_unlock(&from->session->lock);
 	return length ? from->port : VNF_DROP | OFFLOAD_BAD_MESSAGE;
 }
@@ -242,7 +220,7 @@ static __rte_noinline uint8_t offload_from_vnf(struct offload *o, struct offload
 	if (frame->length < RTE_ETHER_HDR_LEN)
 		return VNF_DROP | PACKET_RUNT;
 	if (ether_type(frame->data) == FIB_ETHER_TYPE)
-		return message(o, from, frame, now_tsc);
+		return message(from, frame, now_tsc);
 	if (memcmp(frame->data + RTE_ETHER_ADDR_LEN, from->mac, RTE_ETHER_ADDR_LEN) != 0)
 		return VNF_DROP | OFFLOAD_SPOOFED;
 	from->sent++;
@@ -264,18 +242,18 @@ enum {
 };
 _Static_assert((int)CONFIG_BURST_MAX <= (int)CUCKOO_BULK_MAX, "a burst is one lookup");
 
-static const char *const drops[] = {
-        PACKET_DROPS,
-        [OFFLOAD_UNKNOWN_MAC] = "unknown_mac",
-        [OFFLOAD_NO_LISTENER] = "no_listener",
-        [OFFLOAD_NO_ROUTE] = "no_route",
-        [OFFLOAD_BLACKHOLE] = "blackhole",
-        [OFFLOAD_PUNT_LIMITED] = "punt_limited",
-        [OFFLOAD_SPOOFED] = "spoofed",
-        [OFFLOAD_FOREIGN_MESSAGE] = "foreign_message",
-        [OFFLOAD_BAD_MESSAGE] = "bad_message",
-        [OFFLOAD_BUSY_MESSAGE] = "busy_message",
-        NULL,
+static const struct counter drops[] = {
+        VNF_PACKET_DROPS,
+        VNF_DROP_COUNTER(OFFLOAD_UNKNOWN_MAC, "unknown_mac"),
+        VNF_DROP_COUNTER(OFFLOAD_NO_LISTENER, "no_listener"),
+        VNF_DROP_COUNTER(OFFLOAD_NO_ROUTE, "no_route"),
+        VNF_DROP_COUNTER(OFFLOAD_BLACKHOLE, "blackhole"),
+        VNF_DROP_COUNTER(OFFLOAD_PUNT_LIMITED, "punt_limited"),
+        VNF_DROP_COUNTER(OFFLOAD_SPOOFED, "spoofed"),
+        VNF_DROP_COUNTER(OFFLOAD_FOREIGN_MESSAGE, "foreign_message"),
+        VNF_DROP_COUNTER(OFFLOAD_BAD_MESSAGE, "bad_message"),
+        VNF_DROP_COUNTER(OFFLOAD_BUSY_MESSAGE, "busy_message"),
+        {0},
 };
 
 // --- A burst: whose each packet is -----------------------------------------------------------------------
@@ -479,35 +457,31 @@ static void offload_tick(struct vnf *vnf, uint64_t now_tsc)
 
 // --- What the runtime calls ------------------------------------------------------------------------------
 
-static void offload_clear(struct vnf *vnf)
+static void offload_clear(struct task *task)
 {
-	struct offload *o = (struct offload *)vnf;
+	struct offload *o = (struct offload *)task;
 
-	o->copies = o->copies_lost = 0;
 	o->neighbour_counts = (struct mac_counts){0};
-	for (unsigned i = 0; i < o->vnf_count; i++) {
-		struct offload_vnf *v = &o->vnfs[i];
-
-		v->forwarded = v->punted = v->limited = v->no_route = v->sent = 0;
-	}
+	for (unsigned i = 0; i < o->vnf_count; i++)
+		counters_clear(offload_vnf_counters, &o->vnfs[i]);
 }
 
 static const struct vnf_ops fib_offload_vnf = {
         .size = sizeof(struct offload),
-        .drops = drops,
-        .settings_size = sizeof(struct offload_settings),
-        .settings_parse = offload_settings_parse,
-        .own_macs = true,
+        .settings_fields = offload_fields,
+        .settings_check = offload_settings_check,
         .open = offload_open,
         .close = offload_close,
         .process = offload_process,
         .tick = offload_tick,
-        .clear = offload_clear,
-        .report = offload_report,
 };
 
 static const struct task_ops fib_offload_ops = {
-        VNF_TASK_OPS("fib_offload", &fib_offload_vnf),
+        VNF_TASK_OPS("fib_offload", &fib_offload_vnf, drops, vnf_keys_settings, struct offload_settings),
+        .settings_defaults = &offload_defaults,
+        .counters = offload_counters,
+        .clear = offload_clear,
+        .report = offload_report,
         .agree = offload_agree,
         .take_effect = offload_take_effect,
         .methods = offload_methods,

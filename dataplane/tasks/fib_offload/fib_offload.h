@@ -71,6 +71,7 @@ struct offload_fib_settings {
 };
 
 struct offload_settings {
+	struct vnf_settings vnf;
 	struct offload_fib_settings fib;
 	uint8_t wire_ports[OFFLOAD_WIRES_MAX]; // of the task's ports
 	uint64_t punt_pps, punt_burst;
@@ -79,8 +80,12 @@ struct offload_settings {
 	struct offload_vnf_settings vnfs[OFFLOAD_VNFS_MAX];
 };
 
+extern const struct offload_settings offload_defaults;
+extern const struct field offload_fields[];
+
 // As in struct vnf_ops.
-int offload_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error);
+int offload_settings_check(const struct config_task *config, const json_t *object, void *out,
+                           const char *where, char *error);
 
 // --- FIBs by name ----------------------------------------------------------------------------------------
 
@@ -156,7 +161,8 @@ int offload_open(struct vnf *vnf, const struct config_task *config);
 void offload_close(struct vnf *vnf);
 void offload_take_effect(struct task *task);
 extern const struct task_method offload_methods[];
-void offload_report(const struct vnf *vnf, json_t *object);
+extern const struct counter offload_counters[], offload_vnf_counters[];
+void offload_report(const struct task *task, json_t *object, uint64_t now_tsc);
 
 // The VNF that a frame is for (its first six bytes), or OFFLOAD_NONE.
 static inline unsigned offload_slot(uint64_t factor, uint64_t mac)

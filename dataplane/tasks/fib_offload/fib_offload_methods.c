@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The methods of fib_offload that are about one route or one next hop, and pages of routes. Control thread,
-// while workers run: with the FIB's lock, which they do without for a moment (a VNF is told to send again).
+// The methods of fib_offload and its report. Control thread, while workers run: with the FIB's lock, which they do
+// without for a moment (a VNF is told to send again).
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -8,8 +8,6 @@
 #include "lib/route_file.h"
 #include "lib/schema.h"
 #include "tasks/fib_offload/fib_offload.h"
-
-// What the methods of fib_offload share. Control thread.
 
 // What a method is given: each has some of it.
 struct offload_params {
@@ -21,36 +19,10 @@ struct offload_params {
 	struct fib_prefix prefix;
 };
 
-#define OFFLOAD_TASK_FIELD                                                                                   \
+#define VNF_FIELD                                                                                            \
 	{                                                                                                    \
-		.key = "task", .type = FIELD_ANY                                                             \
+		UINT_FIELD("vnf", struct offload_params, vnf, 1, FIB_VNFS_MAX - 1), .required = true         \
 	}
-#define OFFLOAD_VNF_FIELD                                                                                    \
-	{                                                                                                    \
-		.key = "vnf", FIELD(FIELD_UINT, struct offload_params, vnf), .required = true, .min = 1,     \
-		.max = FIB_VNFS_MAX - 1                                                                      \
-	}
-
-// Read params of a method that is about a VNF. Returns the VNF, which is offloaded; or NULL and a sentence in
-// error.
-struct offload_vnf *offload_params_read(struct offload *o, const json_t *given, const struct field *fields,
-                                        struct offload_params *params, char *error);
-
-// NULL, and what a status of the FIB means as a sentence in error.
-json_t *offload_refusal(int status, char *error);
-
-// A next hop that forwards. Returns 0, or -EINVAL with a sentence in error.
-int offload_hop(const struct offload *o, const struct offload_vnf *vnf, const char *wire, const uint8_t *mac,
-                const uint8_t *source, struct fib_hop *hop, char *error);
-
-// Until nothing that was flushed takes room any more; lets go of the lock again and again.
-void offload_sweep_all(struct fib *fib);
-
-// As in struct task_method.
-json_t *offload_load_synthetic(struct task *task, const json_t *given, uint64_t now_tsc, char *error);
-json_t *offload_flush(struct task *task, const json_t *given, uint64_t now_tsc, char *error);
-json_t *offload_save(struct task *task, const json_t *given, uint64_t now_tsc, char *error);
-json_t *offload_load(struct task *task, const json_t *given, uint64_t now_tsc, char *error);
 
 enum {
 	LIMIT_DEFAULT = 1024,
@@ -69,11 +41,9 @@ static const char *const kinds[] = {[FIB_HOP_NONE] = "none",
 
 // --- For all methods -------------------------------------------------------------------------------------
 
-struct offload_vnf *offload_params_read(struct offload *o, const json_t *given, const struct field *fields,
-                                        struct offload_params *params, char *error)
+// The VNF that a method is about, which is offloaded; or NULL and a sentence in error.
+static struct offload_vnf *find_vnf(struct offload *o, const struct offload_params *params, char *error)
 {
-	if (schema_decode(given, fields, params, "params", error))
-		return NULL;
 	for (unsigned i = 0; i < o->vnf_count; i++)
 		if (o->vnfs[i].number == params->vnf && o->vnfs[i].offload)
 			return &o->vnfs[i];
@@ -81,7 +51,8 @@ struct offload_vnf *offload_params_read(struct offload *o, const json_t *given, 
 	                         params->vnf);
 }
 
-json_t *offload_refusal(int status, char *error)
+// NULL, and what a status of the FIB means as a sentence in error.
+static json_t *refusal(int status, char *error)
 {
 	switch (status) {
 	case -ENOENT:
@@ -103,7 +74,8 @@ json_t *offload_refusal(int status, char *error)
 	}
 }
 
-void offload_sweep_all(struct fib *fib)
+// Until nothing that was flushed takes room any more; lets go of the lock again and again.
+static void sweep_all(struct fib *fib)
 {
 	for (unsigned i = 0; i < SWEEPS_MAX && fib_is_dirty(fib); i++) {
 		offload_fib_lock(fib);
@@ -142,13 +114,11 @@ static int decode_prefix(const json_t *value, void *out, const char *where, char
 
 #define HOP_FIELD                                                                                            \
 	{                                                                                                    \
-		.key = "hop", FIELD(FIELD_UINT, struct offload_params, number), .required = true,            \
-		.max = FIB_VNF_HOPS_MAX - 1                                                                  \
+		UINT_FIELD("hop", struct offload_params, number, 0, FIB_VNF_HOPS_MAX - 1), .required = true  \
 	}
 #define PREFIX_FIELD                                                                                         \
 	{                                                                                                    \
-		.key = "prefix", FIELD(FIELD_CUSTOM, struct offload_params, prefix), .required = true,       \
-		.decode = decode_prefix                                                                      \
+		CUSTOM_FIELD("prefix", struct offload_params, prefix, decode_prefix), .required = true       \
 	}
 
 // --- lookup ----------------------------------------------------------------------------------------------
@@ -182,26 +152,23 @@ static int decode_address(const json_t *value, void *out, const char *where, cha
 	                    where);
 }
 
-static json_t *call_lookup(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
+static const struct field lookup_fields[] = {
+        VNF_FIELD,
+        {CUSTOM_FIELD("address", struct offload_params, prefix, decode_address), .required = true},
+        {0},
+};
+
+static json_t *call_lookup(struct task *task, const void *given, uint64_t now_tsc, char *error)
 {
-	static const struct field fields[] = {
-	        OFFLOAD_TASK_FIELD,
-	        OFFLOAD_VNF_FIELD,
-	        {.key = "address",
-	         FIELD(FIELD_CUSTOM, struct offload_params, prefix),
-	         .required = true,
-	         .decode = decode_address},
-	        {0},
-	};
+	const struct offload_params *params = given;
 	struct offload *o = (struct offload *)task;
-	struct offload_params params = {0};
 	const struct fib_hop *hop;
 	json_t *object;
 
-	if (!offload_params_read(o, given, fields, &params, error))
+	if (!find_vnf(o, params, error))
 		return NULL;
 	offload_fib_lock(o->fib->fib);
-	hop = find(o->fib->fib, (uint16_t)params.vnf, &params.prefix);
+	hop = find(o->fib->fib, (uint16_t)params->vnf, &params->prefix);
 	object = json_object();
 	add_hop(o, hop, object);
 	fib_unlock(o->fib->fib);
@@ -224,133 +191,119 @@ static json_t *route_json(const struct offload *o, const struct fib_route *route
 	return object;
 }
 
-static json_t *call_routes(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
-{
-	static const struct field fields[] = {
-	        OFFLOAD_TASK_FIELD,
-	        OFFLOAD_VNF_FIELD,
-	        {.key = "from", FIELD(FIELD_UINT, struct offload_params, from), .max = 9e15},
-	        {.key = "limit",
-	         FIELD(FIELD_UINT, struct offload_params, limit),
-	         .min = CUCKOO_WAYS,
-	         .max = LIMIT_MAX},
-	        {0},
-	};
-	static struct fib_route page[LIMIT_MAX];
-	struct offload *o = (struct offload *)task;
-	struct offload_params params = {.limit = LIMIT_DEFAULT};
-	unsigned n;
-	json_t *routes;
+static const struct field routes_fields[] = {
+        VNF_FIELD,
+        {UINT_FIELD("from", struct offload_params, from, 0, 9e15)},
+        {UINT_FIELD("limit", struct offload_params, limit, CUCKOO_WAYS, LIMIT_MAX)},
+        {0},
+};
+static const struct offload_params routes_defaults = {.limit = LIMIT_DEFAULT};
 
-	if (!offload_params_read(o, given, fields, &params, error))
+static json_t *call_routes(struct task *task, const void *given, uint64_t now_tsc, char *error)
+{
+	static struct fib_route page[LIMIT_MAX];
+	const struct offload_params *params = given;
+	struct offload *o = (struct offload *)task;
+	uint64_t from = params->from;
+	json_t *routes;
+	unsigned n;
+
+	if (!find_vnf(o, params, error))
 		return NULL;
 	offload_fib_lock(o->fib->fib);
-	n = fib_list(o->fib->fib, (uint16_t)params.vnf, &params.from, PAGE_BUCKETS, page, params.limit);
+	n = fib_list(o->fib->fib, (uint16_t)params->vnf, &from, PAGE_BUCKETS, page, params->limit);
 	fib_unlock(o->fib->fib);
 	routes = json_array();
 	for (unsigned i = 0; i < n; i++)
 		json_array_append_new(routes, route_json(o, &page[i]));
-	return json_pack("{s:o, s:o}", "routes", routes, "next",
-	                 params.from ? json_integer((json_int_t)params.from) : json_null());
+	return task_page("routes", routes, from != 0, from);
 }
 
 // --- One route, one next hop -----------------------------------------------------------------------------
 
-static json_t *call_route_set(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
+static const struct field route_set_fields[] = {VNF_FIELD, PREFIX_FIELD, HOP_FIELD, {0}};
+
+static json_t *call_route_set(struct task *task, const void *given, uint64_t now_tsc, char *error)
 {
-	static const struct field fields[] = {
-	        OFFLOAD_TASK_FIELD, OFFLOAD_VNF_FIELD, PREFIX_FIELD, HOP_FIELD, {0}};
+	const struct offload_params *params = given;
 	struct offload *o = (struct offload *)task;
-	struct offload_params params = {0};
 	int status;
 
-	if (!offload_params_read(o, given, fields, &params, error))
+	if (!find_vnf(o, params, error))
 		return NULL;
 	offload_fib_lock(o->fib->fib);
-	status = fib_route_set(o->fib->fib, (uint16_t)params.vnf, FIB_OPERATOR, FIB_REPLACE, &params.prefix,
-	                       (uint16_t)params.number);
+	status = fib_route_set(o->fib->fib, (uint16_t)params->vnf, FIB_OPERATOR, FIB_REPLACE, &params->prefix,
+	                       (uint16_t)params->number);
 	fib_unlock(o->fib->fib);
-	return status ? offload_refusal(status, error) : json_object();
+	return status ? refusal(status, error) : json_object();
 }
 
-static json_t *call_route_delete(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
+static const struct field route_delete_fields[] = {VNF_FIELD, PREFIX_FIELD, {0}};
+
+static json_t *call_route_delete(struct task *task, const void *given, uint64_t now_tsc, char *error)
 {
-	static const struct field fields[] = {OFFLOAD_TASK_FIELD, OFFLOAD_VNF_FIELD, PREFIX_FIELD, {0}};
+	const struct offload_params *params = given;
 	struct offload *o = (struct offload *)task;
-	struct offload_params params = {0};
 	int status;
 
-	if (!offload_params_read(o, given, fields, &params, error))
+	if (!find_vnf(o, params, error))
 		return NULL;
 	offload_fib_lock(o->fib->fib);
-	status = fib_route_delete(o->fib->fib, (uint16_t)params.vnf, &params.prefix);
+	status = fib_route_delete(o->fib->fib, (uint16_t)params->vnf, &params->prefix);
 	fib_unlock(o->fib->fib);
-	return status ? offload_refusal(status, error) : json_object();
+	return status ? refusal(status, error) : json_object();
 }
 
-int offload_hop(const struct offload *o, const struct offload_vnf *vnf, const char *wire, const uint8_t *mac,
-                const uint8_t *source, struct fib_hop *hop, char *error)
+// A next hop that forwards. Returns 0, or -EINVAL with a sentence in error.
+static int forwarding_hop(const struct offload *o, const struct offload_vnf *vnf,
+                          const struct offload_params *params, struct fib_hop *hop, char *error)
 {
 	static const uint8_t none[RTE_ETHER_ADDR_LEN];
 
 	*hop = (struct fib_hop){.kind = FIB_HOP_FORWARD};
-	while (hop->port < o->settings.fib.wire_count && strcmp(o->settings.fib.wires[hop->port], wire) != 0)
+	while (hop->port < o->settings.fib.wire_count &&
+	       strcmp(o->settings.fib.wires[hop->port], params->wire) != 0)
 		hop->port++;
 	if (hop->port >= o->settings.fib.wire_count || !(vnf->wires >> hop->port & 1))
-		return config_error(error, "params.wire: \"%s\" is not one of the VNF's wires", wire);
-	if (memcmp(mac, none, sizeof(none)) == 0)
+		return config_error(error, "params.wire: \"%s\" is not one of the VNF's wires", params->wire);
+	if (memcmp(params->mac, none, sizeof(none)) == 0)
 		return config_error(error, "params.mac: a next hop that forwards needs an address");
-	memcpy(hop->macs, mac, RTE_ETHER_ADDR_LEN);
-	memcpy(hop->macs + RTE_ETHER_ADDR_LEN, memcmp(source, none, sizeof(none)) ? source : vnf->mac,
-	       RTE_ETHER_ADDR_LEN);
+	memcpy(hop->macs, params->mac, RTE_ETHER_ADDR_LEN);
+	memcpy(hop->macs + RTE_ETHER_ADDR_LEN,
+	       memcmp(params->source, none, sizeof(none)) ? params->source : vnf->mac, RTE_ETHER_ADDR_LEN);
 	return 0;
 }
 
-static json_t *call_next_hop_set(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
-{
-	static const struct field fields[] = {
-	        OFFLOAD_TASK_FIELD,
-	        OFFLOAD_VNF_FIELD,
-	        HOP_FIELD,
-	        {.key = "kind", FIELD(FIELD_CHOICE, struct offload_params, kind), .choices = kinds},
-	        {.key = "wire", FIELD(FIELD_NAME, struct offload_params, wire)},
-	        {.key = "mac", FIELD(FIELD_MAC, struct offload_params, mac)},
-	        {.key = "source", FIELD(FIELD_MAC, struct offload_params, source)},
-	        {0},
-	};
-	struct offload *o = (struct offload *)task;
-	struct offload_params params = {.kind = FIB_HOP_FORWARD};
-	struct offload_vnf *v;
-	struct fib_hop hop;
-	int status;
-
-	v = offload_params_read(o, given, fields, &params, error);
-	if (!v)
-		return NULL;
-	hop = (struct fib_hop){.kind = (uint8_t)params.kind};
-	if (params.kind == FIB_HOP_FORWARD &&
-	    offload_hop(o, v, params.wire, params.mac, params.source, &hop, error))
-		return NULL;
-	offload_fib_lock(o->fib->fib);
-	status = params.kind == FIB_HOP_NONE
-	                 ? fib_hop_delete(o->fib->fib, v->number, FIB_OPERATOR, (uint16_t)params.number)
-	                 : fib_hop_set(o->fib->fib, v->number, FIB_OPERATOR, (uint16_t)params.number, &hop);
-	fib_unlock(o->fib->fib);
-	return status ? offload_refusal(status, error) : json_object();
-}
-
-const struct task_method offload_methods[] = {
-        {"lookup", call_lookup},
-        {"routes", call_routes},
-        {"route_set", call_route_set},
-        {"route_delete", call_route_delete},
-        {"next_hop_set", call_next_hop_set},
-        {"load_synthetic", offload_load_synthetic},
-        {"flush", offload_flush},
-        {"save", offload_save},
-        {"load", offload_load},
+static const struct field next_hop_fields[] = {
+        VNF_FIELD,
+        HOP_FIELD,
+        {CHOICE_FIELD("kind", struct offload_params, kind, kinds)},
+        {.key = "wire", FIELD(FIELD_NAME, struct offload_params, wire)},
+        {.key = "mac", FIELD(FIELD_MAC, struct offload_params, mac)},
+        {.key = "source", FIELD(FIELD_MAC, struct offload_params, source)},
         {0},
 };
+static const struct offload_params next_hop_defaults = {.kind = FIB_HOP_FORWARD};
+
+static json_t *call_next_hop_set(struct task *task, const void *given, uint64_t now_tsc, char *error)
+{
+	const struct offload_params *params = given;
+	struct offload *o = (struct offload *)task;
+	struct offload_vnf *v = find_vnf(o, params, error);
+	struct fib_hop hop = {.kind = (uint8_t)params->kind};
+	int status;
+
+	if (!v)
+		return NULL;
+	if (params->kind == FIB_HOP_FORWARD && forwarding_hop(o, v, params, &hop, error))
+		return NULL;
+	offload_fib_lock(o->fib->fib);
+	status = params->kind == FIB_HOP_NONE
+	                 ? fib_hop_delete(o->fib->fib, v->number, FIB_OPERATOR, (uint16_t)params->number)
+	                 : fib_hop_set(o->fib->fib, v->number, FIB_OPERATOR, (uint16_t)params->number, &hop);
+	fib_unlock(o->fib->fib);
+	return status ? refusal(status, error) : json_object();
+}
 
 // --- Very many routes ------------------------------------------------------------------------------------
 
@@ -424,58 +377,48 @@ static int set_routes(struct offload *o, uint16_t vnf, const struct offload_para
 		status = set_piece(o, vnf, params->hops, from, to);
 		if (status != -EAGAIN)
 			continue;
-		offload_sweep_all(o->fib->fib);
+		sweep_all(o->fib->fib);
 		status = set_piece(o, vnf, params->hops, from, to);
 	}
 	return status;
 }
 
-json_t *offload_load_synthetic(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
+static const struct field synthetic_fields[] = {
+        VNF_FIELD,
+        {UINT_FIELD("routes", struct offload_params, routes, 1, SYNTHETIC_MAX), .required = true},
+        {UINT_FIELD("next_hops", struct offload_params, hops, 1, FIB_VNF_HOPS_MAX)},
+        {.key = "wire", FIELD(FIELD_NAME, struct offload_params, wire), .required = true},
+        {.key = "mac", FIELD(FIELD_MAC, struct offload_params, mac), .required = true},
+        {0},
+};
+static const struct offload_params synthetic_defaults = {.hops = 1};
+
+static json_t *call_load_synthetic(struct task *task, const void *given, uint64_t now_tsc, char *error)
 {
-	static const struct field fields[] = {
-	        OFFLOAD_TASK_FIELD,
-	        OFFLOAD_VNF_FIELD,
-	        {.key = "routes",
-	         FIELD(FIELD_UINT, struct offload_params, routes),
-	         .required = true,
-	         .min = 1,
-	         .max = SYNTHETIC_MAX},
-	        {.key = "next_hops",
-	         FIELD(FIELD_UINT, struct offload_params, hops),
-	         .min = 1,
-	         .max = FIB_VNF_HOPS_MAX},
-	        {.key = "wire", FIELD(FIELD_NAME, struct offload_params, wire), .required = true},
-	        {.key = "mac", FIELD(FIELD_MAC, struct offload_params, mac), .required = true},
-	        {0},
-	};
-	static const uint8_t own[RTE_ETHER_ADDR_LEN]; // the VNF's
+	const struct offload_params *params = given;
 	struct offload *o = (struct offload *)task;
-	struct offload_params params = {.hops = 1};
-	struct offload_vnf *v;
+	struct offload_vnf *v = find_vnf(o, params, error);
 	struct fib_hop hop;
 	int status;
 
-	v = offload_params_read(o, given, fields, &params, error);
-	if (!v || offload_hop(o, v, params.wire, params.mac, own, &hop, error))
+	if (!v || forwarding_hop(o, v, params, &hop, error))
 		return NULL;
-	status = set_hops(o, v, &params, &hop);
+	status = set_hops(o, v, params, &hop);
 	if (status == 0)
-		status = set_routes(o, v->number, &params);
-	return status ? offload_refusal(status, error)
-	              : json_pack("{s:I}", "routes", (json_int_t)params.routes);
+		status = set_routes(o, v->number, params);
+	return status ? refusal(status, error) : json_pack("{s:I}", "routes", (json_int_t)params->routes);
 }
 
 // --- flush -----------------------------------------------------------------------------------------------
 
-json_t *offload_flush(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
-{
-	static const struct field fields[] = {OFFLOAD_TASK_FIELD, OFFLOAD_VNF_FIELD, {0}};
-	struct offload *o = (struct offload *)task;
-	struct fib_vnf_stats stats = {0};
-	struct offload_params params = {0};
-	struct offload_vnf *v;
+static const struct field flush_fields[] = {VNF_FIELD, {0}};
 
-	v = offload_params_read(o, given, fields, &params, error);
+static json_t *call_flush(struct task *task, const void *params, uint64_t now_tsc, char *error)
+{
+	struct offload *o = (struct offload *)task;
+	struct offload_vnf *v = find_vnf(o, params, error);
+	struct fib_vnf_stats stats = {0};
+
 	if (!v)
 		return NULL;
 	offload_fib_lock(o->fib->fib);
@@ -491,21 +434,19 @@ json_t *offload_flush(struct task *task, const json_t *given, uint64_t now_tsc, 
 // As fib_save(), _load().
 typedef int snapshot_action(struct fib *fib, const char *path, char *error);
 
+static const struct field path_fields[] = {{.key = "path", FIELD(FIELD_STRING, struct offload_params, path)},
+                                           {0}};
+
 // With the path given, or that of the settings.
-static json_t *with_snapshot(struct offload *o, const json_t *given, snapshot_action *act, char *error)
+static json_t *with_snapshot(struct task *task, const struct offload_params *params, snapshot_action *act,
+                             char *error)
 {
-	static const struct field fields[] = {
-	        OFFLOAD_TASK_FIELD, {.key = "path", FIELD(FIELD_STRING, struct offload_params, path)}, {0}};
-	struct offload_params params = {0};
+	struct offload *o = (struct offload *)task;
+	const char *path = params->path[0] ? params->path : o->settings.fib.snapshot;
 	char reason[CONFIG_ERROR_MAX] = "";
-	const char *path = params.path;
 	uint32_t forgotten;
 	int status;
 
-	if (schema_decode(given, fields, &params, "params", error))
-		return NULL;
-	if (!path[0])
-		path = o->settings.fib.snapshot;
 	if (!path[0])
 		return config_error_null(
 		        error, "params.path: missing, and the task has no \"snapshot\"; give one of them");
@@ -519,55 +460,103 @@ static json_t *with_snapshot(struct offload *o, const json_t *given, snapshot_ac
 	              : json_pack("{s:s}", "path", path);
 }
 
-json_t *offload_save(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
+static json_t *call_save(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
-	return with_snapshot((struct offload *)task, given, fib_save, error);
+	return with_snapshot(task, params, fib_save, error);
 }
 
-json_t *offload_load(struct task *task, const json_t *given, uint64_t now_tsc, char *error)
+static json_t *call_load(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
-	return with_snapshot((struct offload *)task, given, fib_load, error);
+	return with_snapshot(task, params, fib_load, error);
 }
+
+const struct task_method offload_methods[] = {
+        {.name = "lookup", .call = call_lookup, .fields = lookup_fields},
+        {.name = "routes", .call = call_routes, .fields = routes_fields, TASK_DEFAULTS(routes_defaults)},
+        {.name = "route_set", .call = call_route_set, .fields = route_set_fields},
+        {.name = "route_delete", .call = call_route_delete, .fields = route_delete_fields},
+        {.name = "next_hop_set",
+         .call = call_next_hop_set,
+         .fields = next_hop_fields,
+         TASK_DEFAULTS(next_hop_defaults)},
+        {.name = "load_synthetic",
+         .call = call_load_synthetic,
+         .fields = synthetic_fields,
+         TASK_DEFAULTS(synthetic_defaults)},
+        {.name = "flush", .call = call_flush, .fields = flush_fields},
+        {.name = "save", .call = call_save, .fields = path_fields},
+        {.name = "load", .call = call_load, .fields = path_fields},
+        {0},
+};
+_Static_assert(sizeof(struct offload_params) <= (size_t)TASK_PARAMS_MAX, "they fit");
 
 // --- Report ----------------------------------------------------------------------------------------------
 
 // What stats.get says of fib_offload. Control thread, worker parked.
 
-static json_t *count(uint64_t value)
-{
-	return json_integer((json_int_t)value);
-}
+const struct counter offload_counters[] = {
+        COUNTER("copies", struct offload, copies),
+        COUNTER("copies_lost", struct offload, copies_lost),
+        {0},
+};
 
-static const char *const codes[FIB_CODES] = {
-        [FIB_OK] = "ok",
-        [FIB_BUSY] = "busy",
-        [FIB_SEQUENCE] = "sequence",
-        [FIB_MALFORMED] = "malformed",
-        [FIB_NO_SESSION] = "no_session",
-        [FIB_QUOTA] = "quota",
-        [FIB_FULL] = "full",
-        [FIB_NO_NEXT_HOP] = "no_next_hop",
-        [FIB_EXISTS] = "exists",
-        [FIB_ABSENT] = "absent",
-        [FIB_BUSY_HOP] = "busy_hop",
-        [FIB_VERSION] = "version",
+const struct counter offload_vnf_counters[] = {
+        COUNTER("forwarded", struct offload_vnf, forwarded),
+        COUNTER("punted", struct offload_vnf, punted),
+        COUNTER("punt_limited", struct offload_vnf, limited),
+        COUNTER("no_route", struct offload_vnf, no_route),
+        COUNTER("sent", struct offload_vnf, sent),
+        {0},
+};
+
+static const struct counter table_counters[] = {
+        COUNTER("entries", struct cuckoo_stats, entries),
+        COUNTER("room", struct cuckoo_stats, room),
+        COUNTER("bytes", struct cuckoo_stats, bytes),
+        COUNTER("moves", struct cuckoo_stats, moves),
+        COUNTER("longest_path", struct cuckoo_stats, longest_path),
+        {0},
+};
+
+static const struct counter fib_counters[] = {
+        COUNTER("routes4", struct fib_vnf_stats, routes4),
+        COUNTER("routes6", struct fib_vnf_stats, routes6),
+        COUNTER("stale", struct fib_vnf_stats, stale),
+        COUNTER("next_hops", struct fib_vnf_stats, hops),
+        COUNTER("quota_routes", struct fib_vnf_stats, quota_routes),
+        COUNTER("quota_next_hops", struct fib_vnf_stats, quota_hops),
+        {0},
+};
+
+#define ANSWER(name_, code_) COUNTER("answers." name_, struct fib_session, codes[code_])
+
+static const struct counter session_counters[] = {
+        COUNTER("number", struct fib_session, number),
+        COUNTER("messages", struct fib_session, messages),
+        COUNTER("records", struct fib_session, records),
+        COUNTER("malformed", struct fib_session, malformed),
+        COUNTER("lost_peers", struct fib_session, lost_peers),
+        COUNTER("flushed", struct fib_session, flushed),
+        ANSWER("ok", FIB_OK),
+        ANSWER("busy", FIB_BUSY),
+        ANSWER("sequence", FIB_SEQUENCE),
+        ANSWER("malformed", FIB_MALFORMED),
+        ANSWER("no_session", FIB_NO_SESSION),
+        ANSWER("quota", FIB_QUOTA),
+        ANSWER("full", FIB_FULL),
+        ANSWER("no_next_hop", FIB_NO_NEXT_HOP),
+        ANSWER("exists", FIB_EXISTS),
+        ANSWER("absent", FIB_ABSENT),
+        ANSWER("busy_hop", FIB_BUSY_HOP),
+        ANSWER("version", FIB_VERSION),
+        {0},
 };
 
 static json_t *table_json(const struct cuckoo_stats *stats)
 {
-	return json_pack("{s:o, s:o, s:o, s:s, s:o, s:o}", "entries", count(stats->entries), "room",
-	                 count(stats->room), "bytes", count(stats->bytes), "pages",
-	                 hugepages_name(stats->pages), "moves", count(stats->moves), "longest_path",
-	                 count(stats->longest_path));
-}
+	json_t *object = json_pack("{s:s}", "pages", hugepages_name(stats->pages));
 
-// Answers, by code.
-static json_t *codes_json(const struct fib_session *session)
-{
-	json_t *object = json_object();
-
-	for (unsigned i = 0; i < FIB_CODES; i++)
-		json_object_set_new(object, codes[i], count(session->codes[i]));
+	counters_report(table_counters, stats, NULL, object);
 	return object;
 }
 
@@ -575,44 +564,30 @@ static json_t *session_json(const struct fib_session *session)
 {
 	static const char *const states[] = {
 	        [FIB_SESSION_NONE] = "none", [FIB_SESSION_UP] = "up", [FIB_SESSION_STALE] = "stale"};
+	json_t *object = json_pack("{s:s}", "state", states[session->state]);
 
-	return json_pack("{s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "state", states[session->state],
-	                 "number", count(session->number), "messages", count(session->messages), "records",
-	                 count(session->records), "malformed", count(session->malformed), "lost_peers",
-	                 count(session->lost_peers), "flushed", count(session->flushed), "answers",
-	                 codes_json(session));
-}
-
-static void add_fib(const struct fib *fib, const struct offload_vnf *v, json_t *object)
-{
-	struct fib_vnf_stats stats = {0};
-
-	fib_vnf_read(fib, v->number, &stats);
-	json_object_set_new(object, "routes4", count(stats.routes4));
-	json_object_set_new(object, "routes6", count(stats.routes6));
-	json_object_set_new(object, "stale", count(stats.stale));
-	json_object_set_new(object, "next_hops", count(stats.hops));
-	json_object_set_new(object, "quota_routes", count(stats.quota_routes));
-	json_object_set_new(object, "quota_next_hops", count(stats.quota_hops));
-	json_object_set_new(object, "session", session_json(&v->session->fib_session));
+	counters_report(session_counters, session, NULL, object);
+	return object;
 }
 
 static json_t *vnf_json(const struct offload *o, const struct offload_vnf *v)
 {
-	json_t *object =
-	        json_pack("{s:i, s:s, s:b, s:o, s:o, s:o, s:o, s:o}", "vnf", v->number, "port",
-	                  o->vnf.task.ports[v->port]->config.name, "offload", v->offload, "forwarded",
-	                  count(v->forwarded), "punted", count(v->punted), "punt_limited", count(v->limited),
-	                  "no_route", count(v->no_route), "sent", count(v->sent));
+	json_t *object = json_pack("{s:i, s:s, s:b}", "vnf", v->number, "port",
+	                           o->vnf.task.ports[v->port]->config.name, "offload", v->offload);
+	struct fib_vnf_stats stats = {0};
 
-	if (v->session)
-		add_fib(o->fib->fib, v, object);
+	counters_report(offload_vnf_counters, v, NULL, object);
+	if (v->session) {
+		fib_vnf_read(o->fib->fib, v->number, &stats);
+		counters_report(fib_counters, &stats, NULL, object);
+		json_object_set_new(object, "session", session_json(&v->session->fib_session));
+	}
 	return object;
 }
 
-void offload_report(const struct vnf *vnf, json_t *object)
+void offload_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
-	const struct offload *o = (const struct offload *)vnf;
+	const struct offload *o = (const struct offload *)task;
 	struct cuckoo_stats narrow = {0}, wide = {0};
 	json_t *vnfs = json_array();
 
@@ -623,7 +598,5 @@ void offload_report(const struct vnf *vnf, json_t *object)
 	json_object_set_new(object, "table4", table_json(&narrow));
 	json_object_set_new(object, "table6", table_json(&wide));
 	json_object_set_new(object, "sweeping", json_boolean(fib_is_dirty(o->fib->fib)));
-	json_object_set_new(object, "copies", count(o->copies));
-	json_object_set_new(object, "copies_lost", count(o->copies_lost));
 	json_object_set_new(object, "vnfs", vnfs);
 }

@@ -232,7 +232,7 @@ enum {
 // Tasks with one FIB are the same switch on several queues.
 int offload_agree(const struct config_task *a, const struct config_task *b, char *error)
 {
-	const struct offload_settings *of_a = vnf_settings(a), *of_b = vnf_settings(b);
+	const struct offload_settings *of_a = a->settings, *of_b = b->settings;
 
 	if (strcmp(of_a->fib.name, of_b->fib.name) != 0 ||
 	    (memcmp(of_a, of_b, sizeof(*of_a)) == 0 && memcmp(a->ports, b->ports, sizeof(a->ports)) == 0))
@@ -335,7 +335,7 @@ int offload_open(struct vnf *vnf, const struct config_task *config)
 	int status;
 
 	o->reader = -1;
-	memcpy(&o->settings, vnf_settings(config), sizeof(o->settings)); // with what is between its members
+	memcpy(&o->settings, config->settings, sizeof(o->settings)); // with what is between its members
 	status = offload_fib_get(&o->settings, config->name, &o->fib);
 	if (status)
 		return status;

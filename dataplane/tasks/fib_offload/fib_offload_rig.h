@@ -130,6 +130,7 @@ static inline void rig_poll(struct task *task, uint64_t now_tsc)
 
 // --- Frames ----------------------------------------------------------------------------------------------
 
+// Headers are built beside it and copied: stores by another type into a declared array may be reordered with copies of it.
 struct rig_frame {
 	uint8_t bytes[200];
 	uint16_t length;
@@ -163,17 +164,17 @@ static inline struct rig_frame rig_ether(unsigned to, unsigned from, uint16_t ty
 static inline struct rig_frame rig_ipv4(unsigned to, unsigned from, unsigned last)
 {
 	struct rig_frame frame = rig_ether(to, from, RTE_ETHER_TYPE_IPV4);
-	struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)(frame.bytes + 14);
-	struct rte_udp_hdr *udp = (struct rte_udp_hdr *)(ip + 1);
+	struct rte_ipv4_hdr ip = {.version_ihl = RTE_IPV4_VHL_DEF,
+	                          .total_length = RTE_BE16(46),
+	                          .time_to_live = 64,
+	                          .next_proto_id = IPPROTO_UDP,
+	                          .src_addr = RTE_BE32(0xc0000201),
+	                          .dst_addr = rte_cpu_to_be_32(0x0a000000 | last)};
+	struct rte_udp_hdr udp = {RTE_BE16(1000), RTE_BE16(2000), RTE_BE16(26), 0};
 
-	*ip = (struct rte_ipv4_hdr){.version_ihl = RTE_IPV4_VHL_DEF,
-	                            .total_length = RTE_BE16(46),
-	                            .time_to_live = 64,
-	                            .next_proto_id = IPPROTO_UDP,
-	                            .src_addr = RTE_BE32(0xc0000201),
-	                            .dst_addr = rte_cpu_to_be_32(0x0a000000 | last)};
-	ip->hdr_checksum = rte_ipv4_cksum(ip);
-	*udp = (struct rte_udp_hdr){RTE_BE16(1000), RTE_BE16(2000), RTE_BE16(26), 0};
+	ip.hdr_checksum = rte_ipv4_cksum(&ip);
+	memcpy(frame.bytes + 14, &ip, sizeof(ip));
+	memcpy(frame.bytes + 34, &udp, sizeof(udp));
 	return frame;
 }
 
@@ -192,16 +193,17 @@ static inline void rig_change(struct rig_frame *frame, unsigned at, uint8_t valu
 static inline struct rig_frame rig_ipv6(unsigned to, const uint8_t address[16])
 {
 	struct rig_frame frame = rig_ether(to, HOST_OF_WIRE, RTE_ETHER_TYPE_IPV6);
-	struct rte_ipv6_hdr *ip = (struct rte_ipv6_hdr *)(frame.bytes + 14);
+	struct rte_ipv6_hdr ip = {.vtc_flow = RTE_BE32(6u << 28),
+	                          .payload_len = RTE_BE16(26),
+	                          .proto = IPPROTO_UDP,
+	                          .hop_limits = 64};
+	struct rte_udp_hdr udp = {.dgram_len = RTE_BE16(26)};
 
+	memset(&ip.src_addr, 0x20, 1);
+	memcpy(&ip.dst_addr, address, 16);
 	frame.length = 80;
-	*ip = (struct rte_ipv6_hdr){.vtc_flow = RTE_BE32(6u << 28),
-	                            .payload_len = RTE_BE16(26),
-	                            .proto = IPPROTO_UDP,
-	                            .hop_limits = 64};
-	memset(&ip->src_addr, 0x20, 1);
-	memcpy(&ip->dst_addr, address, 16);
-	((struct rte_udp_hdr *)(ip + 1))->dgram_len = RTE_BE16(26);
+	memcpy(frame.bytes + 14, &ip, sizeof(ip));
+	memcpy(frame.bytes + 54, &udp, sizeof(udp));
 	return frame;
 }
 

@@ -20,11 +20,6 @@ enum {
 #define PUNT_PPS_MAX   1e9
 #define PUNT_BURST_MAX 1e6
 
-struct document {
-	struct offload_settings s;
-	const json_t *vnfs;
-};
-
 // A VNF as it is written.
 struct vnf_document {
 	uint32_t vnf;
@@ -61,17 +56,15 @@ static int decode_protocol(const json_t *value, void *out, const char *where, ch
 	return 0;
 }
 
-static int decode_rule(const json_t *value, struct offload_rule *rule, const char *where, char *error)
+static int decode_rule(const json_t *value, void *out, const char *where, char *error)
 {
 	static const struct field fields[] = {
-	        {.key = "protocol",
-	         FIELD(FIELD_CUSTOM, struct rule_document, protocol),
-	         .required = true,
-	         .decode = decode_protocol},
-	        {.key = "port", FIELD(FIELD_UINT, struct rule_document, port), .min = 1, .max = UINT16_MAX},
+	        {CUSTOM_FIELD("protocol", struct rule_document, protocol, decode_protocol), .required = true},
+	        {UINT_FIELD("port", struct rule_document, port, 1, UINT16_MAX)},
 	        {0},
 	};
 	struct rule_document document = {0};
+	struct offload_rule *rule = out;
 
 	if (schema_decode(value, fields, &document, where, error))
 		return -EINVAL;
@@ -83,93 +76,52 @@ static int decode_rule(const json_t *value, struct offload_rule *rule, const cha
 	return 0;
 }
 
-static int decode_also(const json_t *value, void *out, const char *where, char *error)
-{
-	struct offload_settings *settings = out;
-	size_t count = json_array_size(value);
-
-	if (!json_is_array(value) || count > OFFLOAD_RULES_MAX)
-		return config_error(error,
-		                    "%s: expected an array of at most %d objects {\"protocol\", \"port\"}",
-		                    where, OFFLOAD_RULES_MAX);
-	for (size_t i = 0; i < count; i++) {
-		char which[WHERE_MAX];
-
-		snprintf(which, sizeof(which), "punt.also[%zu]", i);
-		if (decode_rule(json_array_get(value, i), &settings->rules[i], which, error))
-			return -EINVAL;
-	}
-	settings->rule_count = (unsigned)count;
-	return 0;
-}
-
 static const struct field punt_fields[] = {
-        {.key = "rate_pps",
-         FIELD(FIELD_UINT, struct offload_settings, punt_pps),
-         .min = 1,
-         .max = PUNT_PPS_MAX},
-        {.key = "burst",
-         FIELD(FIELD_UINT, struct offload_settings, punt_burst),
-         .min = 1,
-         .max = PUNT_BURST_MAX},
-        {.key = "also", .type = FIELD_CUSTOM, .decode = decode_also},
+        {UINT_FIELD("rate_pps", struct offload_settings, punt_pps, 1, PUNT_PPS_MAX)},
+        {UINT_FIELD("burst", struct offload_settings, punt_burst, 1, PUNT_BURST_MAX)},
+        {ARRAY_FIELD("also", FIELD_CUSTOM, struct offload_settings, rules, rule_count, 0, OFFLOAD_RULES_MAX),
+         .decode = decode_rule},
         {0},
 };
 
 // --- The whole object ------------------------------------------------------------------------------------
 
-static int keep(const json_t *value, void *out, const char *where, char *error)
-{
-	if (!json_is_array(value) || json_array_size(value) > OFFLOAD_VNFS_MAX)
-		return config_error(error, "%s: expected an array of at most %d objects", where,
-		                    OFFLOAD_VNFS_MAX);
-	*(const json_t **)out = value;
-	return 0;
-}
-
 static const char *const pages_names[] = {"best", "1G", "2M", "thp", "4K", NULL}; // as enum pages
 _Static_assert(sizeof(pages_names) / sizeof(pages_names[0]) == PAGES_COUNT + 1, "as enum pages");
 static const char *const miss_names[] = {"drop", "punt", NULL};
 
-static const struct field fields[] = {
-        {.key = "wires",
-         FIELD(FIELD_NAMES, struct document, s.fib.wires),
-         .required = true,
-         .min = 1,
-         .max = OFFLOAD_WIRES_MAX,
-         .count_offset = offsetof(struct document, s.fib.wire_count)},
-        {.key = "fib", FIELD(FIELD_NAME, struct document, s.fib.name)},
-        {.key = "routes4", FIELD(FIELD_UINT, struct document, s.fib.routes4), .max = ROUTES_MAX},
-        {.key = "routes6", FIELD(FIELD_UINT, struct document, s.fib.routes6), .max = ROUTES_MAX},
-        {.key = "pages", FIELD(FIELD_CHOICE, struct document, s.fib.pages), .choices = pages_names},
-        {.key = "snapshot", FIELD(FIELD_STRING, struct document, s.fib.snapshot)},
-        {.key = "punt", FIELD(FIELD_OBJECT, struct document, s), .fields = punt_fields},
-        {.key = "vnfs", FIELD(FIELD_CUSTOM, struct document, vnfs), .required = true, .decode = keep},
+const struct field offload_fields[] = {
+        {ARRAY_FIELD("wires", FIELD_NAME, struct offload_settings, fib.wires, fib.wire_count, 1,
+                     OFFLOAD_WIRES_MAX),
+         .required = true},
+        {.key = "fib", FIELD(FIELD_NAME, struct offload_settings, fib.name)},
+        {UINT_FIELD("routes4", struct offload_settings, fib.routes4, 0, ROUTES_MAX)},
+        {UINT_FIELD("routes6", struct offload_settings, fib.routes6, 0, ROUTES_MAX)},
+        {CHOICE_FIELD("pages", struct offload_settings, fib.pages, pages_names)},
+        {.key = "snapshot", FIELD(FIELD_STRING, struct offload_settings, fib.snapshot)},
+        {.key = "punt", .type = FIELD_OBJECT, .fields = punt_fields},
+        {.key = "vnfs", .type = FIELD_ANY, .required = true},
         {0},
 };
 
+const struct offload_settings offload_defaults = {
+        .fib.routes4 = ROUTES4_DEFAULT,
+        .punt_pps = PUNT_PPS_DEFAULT,
+        .punt_burst = PUNT_BURST_DEFAULT,
+};
+
 static const struct field vnf_fields[] = {
-        {.key = "vnf",
-         FIELD(FIELD_UINT, struct vnf_document, vnf),
-         .required = true,
-         .min = 1,
-         .max = FIB_VNFS_MAX - 1},
+        {UINT_FIELD("vnf", struct vnf_document, vnf, 1, FIB_VNFS_MAX - 1), .required = true},
         {.key = "port", FIELD(FIELD_NAME, struct vnf_document, port), .required = true},
         {.key = "mac", FIELD(FIELD_MAC, struct vnf_document, mac), .required = true},
-        {.key = "wires",
-         FIELD(FIELD_NAMES, struct vnf_document, wires),
-         .min = 1,
-         .max = OFFLOAD_WIRES_MAX,
-         .count_offset = offsetof(struct vnf_document, wire_count)},
+        {ARRAY_FIELD("wires", FIELD_NAME, struct vnf_document, wires, wire_count, 1, OFFLOAD_WIRES_MAX)},
         {.key = "out", FIELD(FIELD_NAME, struct vnf_document, out)},
         {.key = "offload", FIELD(FIELD_BOOL, struct vnf_document, offload)},
-        {.key = "quota_routes", FIELD(FIELD_UINT, struct vnf_document, quota_routes), .max = ROUTES_MAX},
-        {.key = "quota_next_hops",
-         FIELD(FIELD_UINT, struct vnf_document, quota_hops),
-         .max = FIB_VNF_HOPS_MAX},
-        {.key = "on_miss", FIELD(FIELD_CHOICE, struct vnf_document, on_miss), .choices = miss_names},
-        {.key = "grace_s", FIELD(FIELD_UINT, struct vnf_document, grace_s), .max = SECONDS_MAX},
-        {.key = "hold_s", FIELD(FIELD_UINT, struct vnf_document, hold_s), .min = 1, .max = SECONDS_MAX},
+        {UINT_FIELD("quota_routes", struct vnf_document, quota_routes, 0, ROUTES_MAX)},
+        {UINT_FIELD("quota_next_hops", struct vnf_document, quota_hops, 0, FIB_VNF_HOPS_MAX)},
+        {CHOICE_FIELD("on_miss", struct vnf_document, on_miss, miss_names)},
+        {UINT_FIELD("grace_s", struct vnf_document, grace_s, 0, SECONDS_MAX)},
+        {UINT_FIELD("hold_s", struct vnf_document, hold_s, 1, SECONDS_MAX)},
         {0},
 };
 
@@ -320,33 +272,29 @@ static int check_ports(const struct config_task *config, const struct offload_se
 	return 0;
 }
 
-int offload_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error)
+int offload_settings_check(const struct config_task *config, const json_t *object, void *out,
+                           const char *where, char *error)
 {
-	struct document document;
-	char where[WHERE_MAX];
+	const json_t *vnfs = json_object_get(object, "vnfs");
+	struct offload_settings *settings = out; // zeroed where nothing is written: it is compared
 
-	memset(&document, 0, sizeof(document)); // what is in it is compared
-	document.s.fib.routes4 = ROUTES4_DEFAULT;
-	document.s.punt_pps = PUNT_PPS_DEFAULT;
-	document.s.punt_burst = PUNT_BURST_DEFAULT;
-	memcpy(document.s.fib.name, config->name, sizeof(document.s.fib.name));
-	snprintf(where, sizeof(where), "task %s: settings", config->name);
 	if (!object)
 		return config_error(
 		        error, "task %s: kind fib_offload needs \"settings\" with \"wires\" and \"vnfs\"",
 		        config->name);
-	if (schema_decode(object, fields, &document, where, error) ||
-	    read_wires(config, &document.s, where, error))
+	if (!json_is_array(vnfs) || json_array_size(vnfs) > OFFLOAD_VNFS_MAX)
+		return config_error(error, "%s.vnfs: expected an array of at most %d objects", where,
+		                    OFFLOAD_VNFS_MAX);
+	if (!settings->fib.name[0])
+		memcpy(settings->fib.name, config->name, sizeof(settings->fib.name));
+	if (read_wires(config, settings, where, error))
 		return -EINVAL;
-	if (document.s.fib.routes4 + document.s.fib.routes6 == 0)
+	if (settings->fib.routes4 + settings->fib.routes6 == 0)
 		return config_error(error,
 		                    "%s: \"routes4\" and \"routes6\" are both 0; there is room for no route",
 		                    where);
-	for (size_t i = 0; i < json_array_size(document.vnfs); i++)
-		if (read_vnf(config, json_array_get(document.vnfs, i), &document.s, error))
+	for (size_t i = 0; i < json_array_size(vnfs); i++)
+		if (read_vnf(config, json_array_get(vnfs, i), settings, error))
 			return -EINVAL;
-	if (check_ports(config, &document.s, error))
-		return -EINVAL;
-	memcpy(out, &document.s, sizeof(document.s)); // with what is between its members
-	return 0;
+	return check_ports(config, settings, error);
 }

@@ -297,7 +297,7 @@ static void every_drop_has_its_reason(void **state)
 			fail_msg("case %u is not dropped as %s", i, cases[i].reason);
 		rig_conserves(task);
 	}
-	task->ops->clear(task);
+	task_clear(task);
 	assert_int_equal(rig_number(task, "drops.unknown_mac"), 0);
 	task_destroy(task);
 }

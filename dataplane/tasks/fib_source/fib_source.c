@@ -48,10 +48,10 @@ struct fib_source {
 	bool flat_out;
 	double rate; // updates a second
 	uint64_t rate_tsc, cleared_tsc, tick_due_tsc, tick_tsc;
-	uint64_t at_rate;                         // changed since rate_tsc
-	uint64_t next;                            // route that is changed next, counted on and on
-	uint64_t sent;                            // records in all, next hops too
-	uint64_t applied, refused, retransmitted; // of the client, when counters were cleared
+	uint64_t at_rate;                 // changed since rate_tsc
+	uint64_t next;                    // route that is changed next, counted on and on
+	uint64_t sent;                    // records in all, next hops too
+	struct fib_client_status cleared; // of the client, when counters were cleared
 	uint64_t lost_sessions;
 	double ns_per_tick;
 };
@@ -72,18 +72,13 @@ static void frame_send(void *context, const uint8_t *frame, unsigned length)
 {
 	struct fib_source *s = context;
 	struct task *task = &s->task;
-	struct rte_mbuf *m = rte_pktmbuf_alloc(task->ports[0]->rx_pool);
-	char *data = m ? rte_pktmbuf_append(m, (uint16_t)length) : NULL;
+	const struct ring_piece piece = {(uint8_t *)(uintptr_t)frame, length};
+	const struct frame whole = {{&piece, 0}, length};
 
-	if (!data) { // the client sends it again
-		rte_pktmbuf_free(m);
-		return;
-	}
-	memcpy(data, frame, length);
-	if (port_send_drop(task->ports[0], task->queue, &m, 1))
-		task->counters.drop_tx_full[0]++;
-	else
+	if (port_deliver(task->ports[0], task->queue, &whole, 1) == 1)
 		task->counters.tx_packets++;
+	else // the client sends it again
+		task->counters.drop_tx_full[0]++;
 }
 
 static void session_lost(void *context)
@@ -150,15 +145,16 @@ static unsigned change(struct fib_source *s, uint64_t now_tsc)
 static unsigned receive(struct fib_source *s, uint64_t now_tsc)
 {
 	struct task *task = &s->task;
-	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	unsigned n = port_receive(task->ports[0], task->queue, pkts, s->burst);
+	struct vnf_frame spans[CONFIG_BURST_MAX];
+	struct view view;
+	unsigned n = port_peek_writable(task->ports[0], task->queue, &view, s->burst);
 
 	if (n == 0)
 		return 0;
+	view_spans(&view, spans);
 	for (unsigned i = 0; i < n; i++)
-		fib_client_received(s->client, rte_pktmbuf_mtod(pkts[i], uint8_t *), pkts[i]->data_len,
-		                    ns_of(s, now_tsc));
-	rte_pktmbuf_free_bulk(pkts, n);
+		fib_client_received(s->client, spans[i].data, spans[i].length, ns_of(s, now_tsc));
+	port_release(task->ports[0], task->queue, &view);
 	task->counters.rx_packets += n;
 	return n;
 }
@@ -182,12 +178,8 @@ static unsigned source_poll(struct task *task, uint64_t now_tsc)
 // --- Settings ----------------------------------------------------------------------------------------------
 
 static const struct field settings_fields[] = {
-        {.key = "routes",
-         FIELD(FIELD_UINT, struct settings, routes),
-         .required = true,
-         .min = 1,
-         .max = ROUTES_MAX},
-        {.key = "wire", FIELD(FIELD_UINT, struct settings, wire), .max = WIRES_MAX - 1},
+        {UINT_FIELD("routes", struct settings, routes, 1, ROUTES_MAX), .required = true},
+        {UINT_FIELD("wire", struct settings, wire, 0, WIRES_MAX - 1)},
         {.key = "mac", FIELD(FIELD_MAC, struct settings, mac), .required = true},
         {0},
 };
@@ -195,14 +187,12 @@ static const struct field settings_fields[] = {
 static const struct field keys[] = {{.key = "settings", .type = FIELD_OBJECT, .fields = settings_fields},
                                     {0}};
 
-static void *source_settings_parse(const struct config_task *config, const char *where, char *error)
+static int source_settings_check(const struct config_task *config, void *settings, const char *where,
+                                 char *error)
 {
-	static const struct settings defaults;
-
-	if (!json_object_get(config->object, "settings"))
-		return config_error_null(error, "task %s: settings are missing: give routes and mac",
-		                         config->name);
-	return task_settings_decode(config, keys, &defaults, sizeof(defaults), where, error);
+	if (json_object_get(config->object, "settings"))
+		return 0;
+	return config_error(error, "task %s: settings are missing: give routes and mac", config->name);
 }
 
 // A session number that this VNF has not used before.
@@ -253,81 +243,82 @@ static void source_destroy(struct task *task)
 
 // --- What is seen of it ----------------------------------------------------------------------------------
 
+static const struct counter counters[] = {COUNTER("lost_sessions", struct fib_source, lost_sessions), {0}};
+
+static const struct counter client_counters[] = {
+        COUNTER("acknowledged", struct fib_client_status, applied),
+        COUNTER("refused", struct fib_client_status, refused),
+        COUNTER("retransmitted", struct fib_client_status, retransmitted),
+        {0},
+};
+
 static void source_clear(struct task *task)
 {
 	struct fib_source *s = source_of(task);
-	struct fib_client_status status;
 
-	fib_client_read(s->client, &status);
-	s->applied = status.applied;
-	s->refused = status.refused;
-	s->retransmitted = status.retransmitted;
-	s->lost_sessions = 0;
+	fib_client_read(s->client, &s->cleared);
 	s->cleared_tsc = rte_rdtsc();
 }
 
-static void source_report(const struct task *task, json_t *stats, uint64_t now_tsc)
+static void source_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
 	const struct fib_source *s = (const struct fib_source *)task;
-	json_t *object = json_object();
 	struct fib_client_status status;
 
 	fib_client_read(s->client, &status);
+	counters_report(client_counters, &status, &s->cleared, object);
 	json_object_set_new(object, "up", json_boolean(status.up && s->announced));
 	json_object_set_new(object, "updates_per_s", s->flat_out ? json_null() : json_real(s->rate));
 	json_object_set_new(object, "duration_ns",
 	                    json_integer((json_int_t)ns_of(s, rte_rdtsc() - s->cleared_tsc)));
 	// What was on its way when counters were cleared is acknowledged afterwards: it counts as sent then.
-	json_object_set_new(object, "sent", json_integer((json_int_t)(s->sent - s->applied - s->refused)));
-	json_object_set_new(object, "acknowledged", json_integer((json_int_t)(status.applied - s->applied)));
-	json_object_set_new(object, "refused", json_integer((json_int_t)(status.refused - s->refused)));
-	json_object_set_new(object, "retransmitted",
-	                    json_integer((json_int_t)(status.retransmitted - s->retransmitted)));
-	json_object_set_new(object, "lost_sessions", json_integer((json_int_t)s->lost_sessions));
+	json_object_set_new(object, "sent",
+	                    json_integer((json_int_t)(s->sent - s->cleared.applied - s->cleared.refused)));
 	json_object_set_new(object, "routes", json_integer((json_int_t)status.routes));
-	json_object_set_new(stats, "fib_source", object);
 }
 
 struct rate {
-	char task[CONFIG_NAME_MAX];
-	double updates_per_s;
+	double updates_per_s; // below 0: not given
 	bool flat_out;
 };
 
-// rate: {"task": NAME, "updates_per_s": x | "flat_out": true}
-static json_t *call_rate(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
-{
-	static const struct field fields[] = {
-	        {.key = "task", FIELD(FIELD_NAME, struct rate, task), .required = true},
-	        {.key = "updates_per_s", FIELD(FIELD_REAL, struct rate, updates_per_s), .max = 1e9},
-	        {.key = "flat_out", FIELD(FIELD_BOOL, struct rate, flat_out)},
-	        {0},
-	};
-	struct fib_source *s = source_of(task);
-	struct rate rate = {0};
+static const struct field rate_fields[] = {
+        {REAL_FIELD("updates_per_s", struct rate, updates_per_s, 0, 1e9)},
+        {.key = "flat_out", FIELD(FIELD_BOOL, struct rate, flat_out)},
+        {0},
+};
+static const struct rate rate_defaults = {.updates_per_s = -1};
 
-	if (schema_decode(params, fields, &rate, "params", error))
-		return NULL;
-	if (rate.flat_out == (json_object_get(params, "updates_per_s") != NULL))
+// rate: {"task": NAME, "updates_per_s": x | "flat_out": true}
+static json_t *call_rate(struct task *task, const void *params, uint64_t now_tsc, char *error)
+{
+	struct fib_source *s = source_of(task);
+	const struct rate *rate = params;
+
+	if (rate->flat_out == (rate->updates_per_s >= 0))
 		return config_error_null(error, "params: give either updates_per_s or flat_out");
-	s->rate = rate.updates_per_s;
-	s->flat_out = rate.flat_out;
+	s->rate = rate->flat_out ? 0 : rate->updates_per_s;
+	s->flat_out = rate->flat_out;
 	s->rate_tsc = now_tsc;
 	s->at_rate = 0;
 	return json_object();
 }
 
-static const struct task_method methods[] = {{"rate", call_rate}, {0}};
+static const struct task_method methods[] = {
+        {.name = "rate", .call = call_rate, .fields = rate_fields, TASK_DEFAULTS(rate_defaults)}, {0}};
 static const struct task_ops fib_source_ops = {
         .kind = "fib_source",
         .ports_min = 1,
         .ports_max = 1,
         .receives = true,
         .sends = true,
-        .settings_parse = source_settings_parse,
+        .settings_keys = keys,
+        .settings_size = sizeof(struct settings),
+        .settings_check = source_settings_check,
         .create = source_create,
         .destroy = source_destroy,
         .poll = source_poll,
+        .counters = counters,
         .clear = source_clear,
         .report = source_report,
         .report_parks = true, // the client's status

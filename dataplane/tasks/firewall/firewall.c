@@ -52,10 +52,6 @@ struct firewall_acl {
 	enum rte_acl_classify_alg method;
 };
 
-// Build from a list. Returns 0, or -errno after logging one line; firewall_acl_free() in any case.
-int firewall_acl_build(struct firewall_acl *acl, const struct rule_list *list, const char *task);
-void firewall_acl_free(struct firewall_acl *acl);
-
 // Which rule each of n packets of one class matches first: 1 is the list's first, 0 none. Any thread.
 static inline void firewall_acl_classify(const struct firewall_acl *acl, enum firewall_class which,
                                          const uint8_t **keys, unsigned n, uint32_t *rules)
@@ -75,9 +71,13 @@ enum {
 	FIREWALL_DROP_TINY_FRAGMENT,
 };
 
+enum { PATH_BYTES = 256 };
+
 struct firewall_settings {
-	bool default_permit, not_ip_permit, fragments_drop;
-	struct rule_list list; // the caller's, rule_list_free()
+	struct vnf_settings vnf;
+	int default_permit, not_ip_permit, fragments_drop; // 0 or 1
+	char rules_file[PATH_BYTES];
+	struct rule_list list;
 };
 
 struct firewall_counter {
@@ -303,7 +303,15 @@ static int class_build(struct firewall_acl *acl, const struct rule_list *list, e
 	return status;
 }
 
-int firewall_acl_build(struct firewall_acl *acl, const struct rule_list *list, const char *task)
+static void acl_free(struct firewall_acl *acl)
+{
+	for (unsigned i = 0; i < FIREWALL_CLASSES; i++)
+		rte_acl_free(acl->classes[i]);
+	memset(acl, 0, sizeof(*acl));
+}
+
+// Build from a list. Returns 0, or -errno after logging one line.
+static int acl_build(struct firewall_acl *acl, const struct rule_list *list, const char *task)
 {
 	int status = 0;
 
@@ -316,20 +324,11 @@ int firewall_acl_build(struct firewall_acl *acl, const struct rule_list *list, c
 	          "memory.size_mb, or "
 	          "use fewer rules or ones that overlap less",
 	          task, list->count, memory_free() >> 20);
-	firewall_acl_free(acl);
+	acl_free(acl);
 	return status;
 }
 
-void firewall_acl_free(struct firewall_acl *acl)
-{
-	for (unsigned i = 0; i < FIREWALL_CLASSES; i++)
-		rte_acl_free(acl->classes[i]);
-	memset(acl, 0, sizeof(*acl));
-}
-
 // --- Settings --------------------------------------------------------------------------------------------
-
-enum { PATH_BYTES = 256 };
 
 // Ten, as in can17. The tester's traffic (198.18.N.1 to 198.19.N.1, UDP to 28770, generator.c) is permitted
 // by the ninth, and what it sends to the addresses of a router's table by the tenth. The benchmark's nets:
@@ -349,54 +348,33 @@ static const char rules_default[] = "drop ip from 127.0.0.0/8 to any name=loopba
 static const char *const actions[] = {"drop", "permit", NULL};
 static const char *const fragment_ways[] = {"match", "drop", NULL};
 
-struct document {
-	int default_action, not_ip, fragments; // index of the above
-	char rules_file[PATH_BYTES];
-	const json_t *rules;
-};
-
-static int decode_rules(const json_t *value, void *out, const char *where, char *error)
-{
-	*(const json_t **)out = value;
-	return 0;
-}
-
 static const struct field fields[] = {
-        {.key = "rules", FIELD(FIELD_CUSTOM, struct document, rules), .decode = decode_rules},
-        {.key = "rules_file", FIELD(FIELD_STRING, struct document, rules_file)},
-        {.key = "default", FIELD(FIELD_CHOICE, struct document, default_action), .choices = actions},
-        {.key = "not_ip", FIELD(FIELD_CHOICE, struct document, not_ip), .choices = actions},
-        {.key = "fragments", FIELD(FIELD_CHOICE, struct document, fragments), .choices = fragment_ways},
+        {.key = "rules", .type = FIELD_ANY},
+        {.key = "rules_file", FIELD(FIELD_STRING, struct firewall_settings, rules_file)},
+        {CHOICE_FIELD("default", struct firewall_settings, default_permit, actions)},
+        {CHOICE_FIELD("not_ip", struct firewall_settings, not_ip_permit, actions)},
+        {CHOICE_FIELD("fragments", struct firewall_settings, fragments_drop, fragment_ways)},
         {0},
 };
 
-static int read_rules(struct rule_list *list, const struct document *document, char *error)
+static int read_rules(struct firewall_settings *settings, const json_t *rules, char *error)
 {
-	if (document->rules && document->rules_file[0])
+	if (rules && settings->rules_file[0])
 		return config_error(error, "settings has both \"rules\" and \"rules_file\"; leave one out");
-	if (document->rules)
-		return rule_list_decode(list, document->rules, "settings.rules", error);
-	if (document->rules_file[0])
-		return rule_list_load(list, document->rules_file, error);
-	return rule_list_parse(list, rules_default, strlen(rules_default), "default rules", error);
+	if (rules)
+		return rule_list_decode(&settings->list, rules, "settings.rules", error);
+	if (settings->rules_file[0])
+		return rule_list_load(&settings->list, settings->rules_file, error);
+	return rule_list_parse(&settings->list, rules_default, strlen(rules_default), "default rules", error);
 }
 
-static int firewall_settings_parse(const struct config_task *config, const json_t *object, void *out,
-                                   char *error)
+static int firewall_settings_check(const struct config_task *config, const json_t *object, void *settings,
+                                   const char *where, char *error)
 {
-	struct firewall_settings *settings = out;
-	struct document document = {0};
-	char where[48], reason[RULE_ERROR_MAX] = "";
+	char reason[RULE_ERROR_MAX] = "";
 
-	*settings = (struct firewall_settings){0};
-	snprintf(where, sizeof(where), "task %s: settings", config->name);
-	if (object && schema_decode(object, fields, &document, where, error) != 0)
-		return -EINVAL;
-	if (read_rules(&settings->list, &document, reason) != 0)
+	if (read_rules(settings, json_object_get(object, "rules"), reason) != 0)
 		return config_error(error, "task %s: %.*s", config->name, CONFIG_ERROR_MAX - 48, reason);
-	settings->default_permit = document.default_action == 1;
-	settings->not_ip_permit = document.not_ip == 1;
-	settings->fragments_drop = document.fragments == 1;
 	return 0;
 }
 
@@ -434,9 +412,15 @@ static json_t *rules_list(const struct firewall *fw, unsigned from, unsigned to)
 	return rules;
 }
 
-static void firewall_report(const struct vnf *vnf, json_t *object)
+static const struct counter counters[] = {
+        COUNTER("not_ip_permitted.packets", struct firewall, not_ip.packets),
+        COUNTER("not_ip_permitted.bytes", struct firewall, not_ip.bytes),
+        {0},
+};
+
+static void firewall_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
-	const struct firewall *fw = (const struct firewall *)vnf;
+	const struct firewall *fw = (const struct firewall *)task;
 	unsigned count = fw->settings.list.count;
 	json_t *otherwise = counter_list(&fw->counters[0]);
 
@@ -445,47 +429,33 @@ static void firewall_report(const struct vnf *vnf, json_t *object)
 	json_object_set_new(object, "rule_count", json_integer(count));
 	json_object_set_new(object, "rules", rules_list(fw, 0, count < REPORTED_MAX ? count : REPORTED_MAX));
 	json_object_set_new(object, "default", otherwise);
-	json_object_set_new(object, "not_ip_permitted", counter_list(&fw->not_ip));
 }
 
-struct page {
-	char task[CONFIG_NAME_MAX]; // found already by who calls
-	uint32_t from, limit;
-};
+static const struct task_page page_defaults = {.limit = PAGE_DEFAULT};
+static const struct field page_fields[] = {TASK_PAGE_FIELDS(1, PAGE_MAX), {0}};
 
-static const struct field page_fields[] = {
-        {.key = "task", FIELD(FIELD_NAME, struct page, task)},
-        {.key = "from", FIELD(FIELD_UINT, struct page, from), .max = RULE_LIST_MAX},
-        {.key = "limit", FIELD(FIELD_UINT, struct page, limit), .min = 1, .max = PAGE_MAX},
-        {0},
-};
-
-static json_t *method_rules(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_rules(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
 	const struct firewall *fw = (const struct firewall *)task;
-	struct page page = {.limit = PAGE_DEFAULT};
-	unsigned count = fw->settings.list.count, to;
-	json_t *result;
+	const struct task_page *page = params;
+	uint64_t count = fw->settings.list.count, from = RTE_MIN(page->from, count),
+	         to = RTE_MIN(from + page->limit, count);
 
-	if (schema_decode(params, page_fields, &page, "params", error) != 0)
-		return NULL;
-	to = page.from + page.limit < count ? page.from + page.limit : count;
-	result = json_pack("{so}", "rules", rules_list(fw, page.from, to));
-	json_object_set_new(result, "next", to < count ? json_integer(to) : json_null());
-	return result;
+	return task_page("rules", rules_list(fw, (unsigned)from, (unsigned)to), to < count, to);
 }
 
-static const struct task_method firewall_methods[] = {{"rules", method_rules}, {0}};
+static const struct task_method firewall_methods[] = {
+        {.name = "rules", .call = call_rules, .fields = page_fields, TASK_DEFAULTS(page_defaults)}, {0}};
 
 enum { TCP_HIDDEN_AT = 8 }; // RFC 3128 s3: what a second fragment there would write over the flags
 
-static const char *const drops[] = {
-        PACKET_DROPS,
-        [FIREWALL_DROP_RULE] = "rule",
-        [FIREWALL_DROP_DEFAULT] = "default",
-        [FIREWALL_DROP_FRAGMENT] = "fragment",
-        [FIREWALL_DROP_TINY_FRAGMENT] = "tiny_fragment",
-        NULL,
+static const struct counter drops[] = {
+        VNF_PACKET_DROPS,
+        VNF_DROP_COUNTER(FIREWALL_DROP_RULE, "rule"),
+        VNF_DROP_COUNTER(FIREWALL_DROP_DEFAULT, "default"),
+        VNF_DROP_COUNTER(FIREWALL_DROP_FRAGMENT, "fragment"),
+        VNF_DROP_COUNTER(FIREWALL_DROP_TINY_FRAGMENT, "tiny_fragment"),
+        {0},
 };
 
 // --- Verdicts --------------------------------------------------------------------------------------------
@@ -651,7 +621,7 @@ static int firewall_open(struct vnf *vnf, const struct config_task *config)
 	struct firewall *fw = (struct firewall *)vnf;
 	size_t count;
 
-	fw->settings = *(const struct firewall_settings *)vnf_settings(config);
+	fw->settings = *(const struct firewall_settings *)config->settings;
 	count = (size_t)fw->settings.list.count + 1;
 	fw->counters = calloc(count, sizeof(*fw->counters));
 	fw->actions = calloc(count, sizeof(*fw->actions));
@@ -660,41 +630,40 @@ static int firewall_open(struct vnf *vnf, const struct config_task *config)
 		return -ENOMEM;
 	}
 	actions_set(fw);
-	return firewall_acl_build(&fw->acl, &fw->settings.list, config->name);
+	return acl_build(&fw->acl, &fw->settings.list, config->name);
 }
 
 static void firewall_close(struct vnf *vnf)
 {
 	struct firewall *fw = (struct firewall *)vnf;
 
-	firewall_acl_free(&fw->acl);
+	acl_free(&fw->acl);
 	free(fw->counters);
 	free(fw->actions);
 }
 
-static void firewall_clear(struct vnf *vnf)
+static void firewall_clear(struct task *task)
 {
-	struct firewall *fw = (struct firewall *)vnf;
+	struct firewall *fw = (struct firewall *)task;
 
 	memset(fw->counters, 0, ((size_t)fw->settings.list.count + 1) * sizeof(*fw->counters));
-	memset(&fw->not_ip, 0, sizeof(fw->not_ip));
 }
 
 static const struct vnf_ops firewall_vnf = {
         .size = sizeof(struct firewall),
-        .drops = drops,
-        .settings_size = sizeof(struct firewall_settings),
-        .settings_parse = firewall_settings_parse,
-        .settings_free = firewall_settings_free,
+        .settings_fields = fields,
+        .settings_check = firewall_settings_check,
         .open = firewall_open,
         .close = firewall_close,
         .process = firewall_process,
-        .clear = firewall_clear,
-        .report = firewall_report,
 };
 
 static const struct task_ops firewall_ops = {
-        VNF_TASK_OPS("firewall", &firewall_vnf),
+        VNF_TASK_OPS("firewall", &firewall_vnf, drops, vnf_keys, struct firewall_settings),
+        .settings_free = firewall_settings_free,
+        .counters = counters,
+        .clear = firewall_clear,
+        .report = firewall_report,
         .methods = firewall_methods,
         .ports_min = 2,
         .ports_max = 2,

@@ -84,7 +84,7 @@ static void every_burst_goes_both_ways(void **state)
 	assert_int_equal(number(fw, "drops.rule"), dropped);
 	assert_int_equal(number(fw, "firewall.rules.2.packets"), dropped);
 	assert_int_equal(number(fw, "firewall.rules.8.bytes"), (all - dropped) * (FRAME + RTE_ETHER_CRC_LEN));
-	fw->task.ops->clear(&fw->task);
+	task_clear(&fw->task);
 	assert_int_equal(number(fw, "firewall.rules.8.bytes") + number(fw, "firewall.rules.2.packets"), 0);
 	task_destroy(&fw->task);
 }

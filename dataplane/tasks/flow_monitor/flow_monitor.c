@@ -36,10 +36,20 @@ struct flow_monitor {
 	uint64_t expired_flows;
 };
 
-json_t *flow_monitor_top(struct task *task, const json_t *params, uint64_t now_tsc, char *error);
-json_t *flow_monitor_flows(struct task *task, const json_t *params, uint64_t now_tsc, char *error);
-json_t *flow_monitor_flush(struct task *task, const json_t *params, uint64_t now_tsc, char *error);
-void flow_monitor_report(const struct vnf *vnf, json_t *object);
+static const struct counter counters[] = {
+        COUNTER("all.packets", struct flow_monitor, all.packets),
+        COUNTER("all.bytes", struct flow_monitor, all.bytes),
+        COUNTER("tracked.packets", struct flow_monitor, tracked.packets),
+        COUNTER("tracked.bytes", struct flow_monitor, tracked.bytes),
+        COUNTER("expired.packets", struct flow_monitor, expired.packets),
+        COUNTER("expired.bytes", struct flow_monitor, expired.bytes),
+        COUNTER("expired.flows", struct flow_monitor, expired_flows),
+        COUNTER("untracked.packets", struct flow_monitor, untracked.packets),
+        COUNTER("untracked.bytes", struct flow_monitor, untracked.bytes),
+        COUNTER("other.packets", struct flow_monitor, other.packets),
+        COUNTER("other.bytes", struct flow_monitor, other.bytes),
+        {0},
+};
 
 // --- Report and methods ----------------------------------------------------------------------------------
 
@@ -114,24 +124,21 @@ struct top_params {
 static const char *const by_names[] = {"packets", "bytes", NULL};
 
 static const struct field top_fields[] = {
-        {.key = "task", .type = FIELD_ANY},
-        {.key = "by", FIELD(FIELD_CHOICE, struct top_params, by), .choices = by_names},
-        {.key = "limit", FIELD(FIELD_UINT, struct top_params, limit), .min = 1, .max = TOP_MAX},
+        {CHOICE_FIELD("by", struct top_params, by, by_names)},
+        {UINT_FIELD("limit", struct top_params, limit, 1, TOP_MAX)},
         {0},
 };
 
-json_t *flow_monitor_top(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_top(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
 	struct flow_monitor *monitor = (struct flow_monitor *)task;
 	struct flow_table *table = &monitor->table;
-	struct top_params given = {.by = 0, .limit = TOP_DEFAULT};
+	const struct top_params *given = params;
 	json_t *flows;
 	struct top top;
 
-	if (schema_decode(params, top_fields, &given, "params", error) != 0)
-		return NULL;
-	top.by = (unsigned)given.by;
-	top.limit = given.limit;
+	top.by = (unsigned)given->by;
+	top.limit = given->limit;
 	top.count = 0;
 	flow_table_expire(table, now_tsc, UINT32_MAX);
 	for (uint32_t i = 0; i < table->capacity; i++) // as they lie: by age each would be a cache miss
@@ -145,49 +152,31 @@ json_t *flow_monitor_top(struct task *task, const json_t *params, uint64_t now_t
 
 // --- flows -----------------------------------------------------------------------------------------------
 
-struct page_params {
-	uint32_t from, limit;
-};
+static const struct field page_fields[] = {TASK_PAGE_FIELDS(1, PAGE_MAX), {0}};
 
-static const struct field page_fields[] = {
-        {.key = "task", .type = FIELD_ANY},
-        {.key = "from", FIELD(FIELD_UINT, struct page_params, from), .max = FLOW_TABLE_MAX},
-        {.key = "limit", FIELD(FIELD_UINT, struct page_params, limit), .min = 1, .max = PAGE_MAX},
-        {0},
-};
-
-json_t *flow_monitor_flows(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_flows(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
 	struct flow_monitor *monitor = (struct flow_monitor *)task;
 	struct flow_table *table = &monitor->table;
-	struct page_params page = {.from = 0, .limit = PAGE_DEFAULT};
-	json_t *flows;
-	uint32_t i;
+	const struct task_page *page = params;
+	json_t *flows = json_array();
+	uint64_t i;
 
-	if (schema_decode(params, page_fields, &page, "params", error) != 0)
-		return NULL;
 	flow_table_expire(table, now_tsc, UINT32_MAX);
-	flows = json_array();
-	for (i = page.from; i < table->capacity && json_array_size(flows) < page.limit; i++)
-		if (flow_table_is_used(table, i))
-			json_array_append_new(flows, listed(monitor, i));
-	return json_pack("{s:o, s:o}", "flows", flows, "next",
-	                 i < table->capacity ? json_integer(i) : json_null());
+	for (i = page->from; i < table->capacity && json_array_size(flows) < page->limit; i++)
+		if (flow_table_is_used(table, (uint32_t)i))
+			json_array_append_new(flows, listed(monitor, (uint32_t)i));
+	return task_page("flows", flows, i < table->capacity, i);
 }
 
 // --- flush, and the report -------------------------------------------------------------------------------
 
-static const struct field flush_fields[] = {{.key = "task", .type = FIELD_ANY}, {0}};
-
 // The counts of all flows go to "expired": the sums still add up.
-json_t *flow_monitor_flush(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_flush(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
 	struct flow_monitor *monitor = (struct flow_monitor *)task;
 	json_int_t flushed = monitor->table.count;
-	uint8_t nothing;
 
-	if (schema_decode(params, flush_fields, &nothing, "params", error) != 0)
-		return NULL;
 	monitor->expired.packets += monitor->tracked.packets;
 	monitor->expired.bytes += monitor->tracked.bytes;
 	monitor->expired_flows += (uint64_t)flushed;
@@ -196,54 +185,24 @@ json_t *flow_monitor_flush(struct task *task, const json_t *params, uint64_t now
 	return json_pack("{s:I}", "flushed", flushed);
 }
 
-static json_t *sum_of(const struct flow_sum *sum)
-{
-	return json_pack("{s:I, s:I}", "packets", (json_int_t)sum->packets, "bytes", (json_int_t)sum->bytes);
-}
-
-// As of the last tick or burst: flows that were idle by then are expired.
-void flow_monitor_report(const struct vnf *vnf, json_t *object)
-{
-	struct flow_monitor *monitor = (struct flow_monitor *)(uintptr_t)vnf;
-	json_t *expired;
-
-	flow_table_expire(&monitor->table, monitor->table.now_tsc, UINT32_MAX);
-	expired = sum_of(&monitor->expired);
-	json_object_set_new(expired, "flows", json_integer((json_int_t)monitor->expired_flows));
-	json_object_set_new(object, "flows", json_integer(monitor->table.count));
-	json_object_set_new(object, "all", sum_of(&monitor->all));
-	json_object_set_new(object, "tracked", sum_of(&monitor->tracked));
-	json_object_set_new(object, "expired", expired);
-	json_object_set_new(object, "untracked", sum_of(&monitor->untracked));
-	json_object_set_new(object, "other", sum_of(&monitor->other));
-}
-
 enum { DROP_RUNT, FLOWS_DEFAULT = 65536, TIMEOUT_S_DEFAULT = 60, TCP_FLAGS_OFFSET = 13 };
 
-static const char *const drops[] = {[DROP_RUNT] = "runt", NULL};
+static const struct counter drops[] = {VNF_DROP_COUNTER(DROP_RUNT, "runt"), {0}};
 
 // --- Settings --------------------------------------------------------------------------------------------
 
 struct settings {
+	struct vnf_settings vnf;
 	uint32_t flows_max, idle_timeout_s;
 };
 
+static const struct settings defaults = {.flows_max = FLOWS_DEFAULT, .idle_timeout_s = TIMEOUT_S_DEFAULT};
+
 static const struct field fields[] = {
-        {.key = "flows_max", FIELD(FIELD_UINT, struct settings, flows_max), .min = 1, .max = FLOW_TABLE_MAX},
-        {.key = "idle_timeout_s", FIELD(FIELD_UINT, struct settings, idle_timeout_s), .min = 1, .max = 1e6},
+        {UINT_FIELD("flows_max", struct settings, flows_max, 1, FLOW_TABLE_MAX)},
+        {UINT_FIELD("idle_timeout_s", struct settings, idle_timeout_s, 1, 1e6)},
         {0},
 };
-
-static int monitor_settings_parse(const struct config_task *config, const json_t *object, void *out,
-                                  char *error)
-{
-	struct settings *settings = out;
-	char where[64];
-
-	*settings = (struct settings){FLOWS_DEFAULT, TIMEOUT_S_DEFAULT};
-	snprintf(where, sizeof(where), "task %s: settings", config->name);
-	return object ? schema_decode(object, fields, settings, where, error) : 0;
-}
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
@@ -261,7 +220,7 @@ static void gone(void *owner, const struct flow *flow, uint32_t index)
 static int monitor_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct flow_monitor *monitor = (struct flow_monitor *)vnf;
-	const struct settings *settings = vnf_settings(config);
+	const struct settings *settings = config->settings;
 
 	monitor->more = calloc(settings->flows_max, sizeof(*monitor->more));
 	if (!monitor->more || flow_table_open(&monitor->table, settings->flows_max,
@@ -288,26 +247,25 @@ static void monitor_adopt(struct task *task, struct task *before)
 	struct flow_monitor *monitor = (struct flow_monitor *)task, *old = (struct flow_monitor *)before;
 	const struct flow_table *table = &old->table;
 
-	monitor->all = old->all;
-	monitor->tracked = old->tracked;
-	monitor->expired = old->expired;
-	monitor->untracked = old->untracked;
-	monitor->other = old->other;
-	monitor->expired_flows = old->expired_flows;
+	counters_copy(counters, monitor, old);
 	monitor->table.now_tsc = table->now_tsc;
 	for (uint32_t i = flow_table_oldest(table); i != FLOW_NONE; i = flow_table_newer(table, i))
 		monitor->more[flow_table_put(&monitor->table, &table->flows[i])] = old->more[i];
 }
 
-// A trial begins: every flow and counter goes, for half of them would not add up.
-static void monitor_clear(struct vnf *vnf)
+// A trial begins: every flow goes with the counters, for half of them would not add up.
+static void monitor_clear(struct task *task)
 {
-	struct flow_monitor *monitor = (struct flow_monitor *)vnf;
+	flow_table_flush(&((struct flow_monitor *)task)->table);
+}
 
-	flow_table_flush(&monitor->table);
-	monitor->all = monitor->tracked = monitor->expired = (struct flow_sum){0};
-	monitor->untracked = monitor->other = (struct flow_sum){0};
-	monitor->expired_flows = 0;
+// As of the last tick or burst: flows that were idle by then are expired.
+static void monitor_report(const struct task *task, json_t *object, uint64_t now_tsc)
+{
+	struct flow_monitor *monitor = (struct flow_monitor *)(uintptr_t)task;
+
+	flow_table_expire(&monitor->table, monitor->table.now_tsc, UINT32_MAX);
+	json_object_set_new(object, "flows", json_integer(monitor->table.count));
 }
 
 // --- Frames ----------------------------------------------------------------------------------------------
@@ -410,31 +368,34 @@ static void monitor_tick(struct vnf *vnf, uint64_t now_tsc)
 	flow_table_expire(&((struct flow_monitor *)vnf)->table, now_tsc, FLOW_TICK_MAX);
 }
 
+static const struct top_params top_defaults = {.limit = TOP_DEFAULT};
+static const struct task_page page_defaults = {.limit = PAGE_DEFAULT};
+
 static const struct task_method methods[] = {
-        {"top", flow_monitor_top},
-        {"flows", flow_monitor_flows},
-        {"flush", flow_monitor_flush},
+        {.name = "top", .call = call_top, .fields = top_fields, TASK_DEFAULTS(top_defaults)},
+        {.name = "flows", .call = call_flows, .fields = page_fields, TASK_DEFAULTS(page_defaults)},
+        {.name = "flush", .call = call_flush},
         {0},
 };
 
 static const struct vnf_ops flow_monitor_vnf = {
         .size = sizeof(struct flow_monitor),
-        .drops = drops,
-        .settings_size = sizeof(struct settings),
-        .settings_parse = monitor_settings_parse,
+        .settings_fields = fields,
         .open = monitor_open,
         .close = monitor_close,
         .process = monitor_process,
         .tick = monitor_tick,
-        .clear = monitor_clear,
-        .report = flow_monitor_report,
 };
 
 static const struct task_ops flow_monitor_ops = {
-        VNF_TASK_OPS("flow_monitor", &flow_monitor_vnf),
+        VNF_TASK_OPS("flow_monitor", &flow_monitor_vnf, drops, vnf_keys, struct settings),
+        .settings_defaults = &defaults,
         .adopt = monitor_adopt,
-        .methods = methods,
+        .counters = counters,
+        .clear = monitor_clear,
+        .report = monitor_report,
         .report_parks = true, // flows that are over are taken out
+        .methods = methods,
         .ports_min = 2,
         .ports_max = 2,
 };

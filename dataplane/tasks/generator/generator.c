@@ -18,26 +18,33 @@
 
 static const char *const state_names[] = {"idle", "running", "done"};
 
+// Cleared when a load begins, not while it runs: they belong together with its plan.
+static const struct counter load_counters[] = {
+        COUNTER("offered_packets", struct generator, offered),
+        COUNTER("attempted_packets", struct generator, attempted),
+        COUNTER("refused_packets", struct generator, refused),
+        COUNTER("no_mbuf", struct generator, no_mbuf),
+        COUNTER("probes_sent", struct generator, probes),
+        COUNTER("probes_stamped", struct generator, probes), // by software: each
+        COUNTER("duration_ns", struct generator, duration_ns),
+        {0},
+};
+
 static void generator_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
 	const struct generator *g = (const struct generator *)task;
 	uint64_t bytes = g->profile ? g->profile->ledger.bytes : g->offered * g->flow.frame_size_bytes;
 	const struct pacer *p = &g->pacer;
-	json_t *intended = p->flat_out ? json_null() : json_integer((json_int_t)p->intended);
+	json_t *plan = json_pack(
+	        "{si ss si si so sI sI sI so*}", "stream", g->flow.stream, "state", state_names[g->state],
+	        "epoch", g->flow.epoch, "frame_size_bytes", g->flow.frame_size_bytes, "intended_packets",
+	        p->flat_out ? json_null() : json_integer((json_int_t)p->intended), "offered_bytes",
+	        (json_int_t)bytes, "unsent_late_packets", (json_int_t)p->late, "unsent_ring_full_packets",
+	        (json_int_t)(p->flat_out ? 0 : g->ring_full), "profile",
+	        g->profile ? profile_report(g->profile) : NULL);
 
-	json_object_set_new(object, "generator",
-	                    json_pack("{si ss si si so sI sI sI sI sI sI sI sI sI sI so*}", "stream",
-	                              g->flow.stream, "state", state_names[g->state], "epoch", g->flow.epoch,
-	                              "frame_size_bytes", g->flow.frame_size_bytes, "intended_packets",
-	                              intended, "offered_packets", (json_int_t)g->offered, "offered_bytes",
-	                              (json_int_t)bytes, "unsent_late_packets", (json_int_t)p->late,
-	                              "unsent_ring_full_packets",
-	                              (json_int_t)(p->flat_out ? 0 : g->ring_full), "attempted_packets",
-	                              (json_int_t)g->attempted, "refused_packets", (json_int_t)g->refused,
-	                              "no_mbuf", (json_int_t)g->no_mbuf, "probes_sent", (json_int_t)g->probes,
-	                              "probes_stamped", (json_int_t)g->probes, // by software: each
-	                              "duration_ns", (json_int_t)g->duration_ns, "profile",
-	                              g->profile ? profile_report(g->profile) : NULL));
+	json_object_update_new(object, plan);
+	counters_report(load_counters, g, NULL, object);
 }
 
 enum { BURST_DEFAULT = 32 };
@@ -54,20 +61,13 @@ struct generator_settings {
 };
 
 static const struct field settings_keys[] = {
-        {.key = "stream", FIELD(FIELD_UINT, struct generator_settings, stream), .max = FRAME_STREAMS - 1},
+        {UINT_FIELD("stream", struct generator_settings, stream, 0, FRAME_STREAMS - 1)},
         {.key = "src_mac", FIELD(FIELD_MAC, struct generator_settings, src_mac)},
         {.key = "dst_mac", FIELD(FIELD_MAC, struct generator_settings, dst_mac)},
         {.key = "src_ip", FIELD(FIELD_IPV4, struct generator_settings, src_ip)},
         {.key = "dst_ip", FIELD(FIELD_IPV4, struct generator_settings, dst_ip)},
         {0},
 };
-
-static void *generator_settings_parse(const struct config_task *config, const char *where, char *error)
-{
-	static const struct generator_settings defaults = {0};
-
-	return task_settings_decode(config, settings_keys, &defaults, sizeof(defaults), where, error);
-}
 
 // Locally administered MAC addresses, and addresses of the benchmarking network 198.18.0.0/15 (RFC 2544
 // appendix C).
@@ -81,13 +81,6 @@ static void flow_set(struct frame_flow *flow, const struct generator_settings *c
 	memcpy(flow->dst_mac, mac_is_zero(config->dst_mac) ? dst_mac : config->dst_mac, sizeof(dst_mac));
 	flow->src_ip = config->src_ip ? config->src_ip : (UINT32_C(0xc6120001) | (uint32_t)stream << 8);
 	flow->dst_ip = config->dst_ip ? config->dst_ip : (UINT32_C(0xc6130001) | (uint32_t)stream << 8);
-}
-
-static const struct generator_way *choose(const struct port *port)
-{
-	if (port_lends_room(port))
-		return &generator_way_room;
-	return port_in_place(port) ? &generator_way_copy : &generator_way_mbufs;
 }
 
 static const struct task_ops generator_ops;
@@ -109,10 +102,9 @@ static int generator_create(const struct config_task *config, struct port *const
 	g->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
 	g->probe_index = PROBE_NONE;
 	g->write = frame_run_current()->write;
-	g->way = choose(ports[0]);
+	g->way = port_lends(ports[0]) ? &generator_way_room : &generator_way_copy;
 	g->send = g->way->send;
-	if (config->settings)
-		flow_set(&g->flow, config->settings);
+	flow_set(&g->flow, config->settings);
 	rc = g->way->open(g);
 	if (rc != 0) {
 		free(g);
@@ -135,7 +127,6 @@ static void generator_destroy(struct task *task)
 
 static void generator_end(struct generator *g)
 {
-	g->way->end(g);
 	g->probe_index = PROBE_NONE;
 	port_flush(g->task.ports[0], g->task.queue);
 	atomic_store_explicit(&g->state, STATE_DONE, memory_order_release);
@@ -187,7 +178,7 @@ static unsigned generator_poll(struct task *task, uint64_t now_tsc)
 		sent = slots_send(g, slots, now_tsc);
 	else if (pacer_done(&g->pacer, now_tsc))
 		generator_end(g);
-	else if (port_in_place(task->ports[0]))
+	else
 		port_warm(task->ports[0], task->queue);
 	return sent;
 }
@@ -197,10 +188,10 @@ static void counters_reset(struct generator *g)
 	if (g->profile)
 		profile_clear(g->profile);
 	g->burst_end_tsc = 0;
-	g->offered = g->attempted = g->refused = g->ring_full = g->no_mbuf = g->probes = 0;
+	counters_clear(load_counters, g);
+	g->ring_full = 0;
 	memset(&g->pacer, 0, sizeof(g->pacer));
 	g->pacer.flat_out = true; // nothing intended
-	g->duration_ns = 0;
 }
 
 static void generator_clear(struct task *task)
@@ -314,16 +305,6 @@ static void frames_set(struct generator *g, const struct generator_load *load)
 		profile_begin(g->profile, &g->flow);
 }
 
-static int way_ready(struct generator *g, const char *place, char *error)
-{
-	if (!g->way->prepare || g->way->prepare(g) == 0)
-		return 0;
-	snprintf(error, CONFIG_ERROR_MAX,
-	         "%s: no memory for a second packet pool, of its longer headers; raise memory.size_mb",
-	         place);
-	return -ENOMEM;
-}
-
 int generator_prepare(struct task *task, const json_t *profile, const struct generator_load *load,
                       const char *where, char *error)
 {
@@ -349,7 +330,7 @@ int generator_prepare(struct task *task, const json_t *profile, const struct gen
 		         "%s.pcap.timing: recorded times are the rate; take out rate_pps or line_share",
 		         place);
 	else if (g->next)
-		return way_ready(g, place, error);
+		return 0;
 	return -EINVAL;
 }
 
@@ -359,7 +340,6 @@ int generator_start(struct task *task, const struct generator_load *load)
 
 	if (load_check(task, load, g->next) != 0)
 		return -EINVAL;
-	g->way->end(g);
 	g->probe_index = PROBE_NONE;
 	frames_set(g, load);
 	counters_reset(g);
@@ -397,14 +377,11 @@ bool generator_running(const struct task *task)
 
 static const struct field load_fields[] = {
         {.key = "task", .type = FIELD_ANY, .required = true},
-        {.key = "frame_size_bytes",
-         FIELD(FIELD_UINT, struct generator_load, frame_size_bytes),
-         .min = 64,
-         .max = 9018},
-        {.key = "rate_pps", FIELD(FIELD_REAL, struct generator_load, rate_pps), .min = 0.01, .max = 1e9},
-        {.key = "line_share", FIELD(FIELD_REAL, struct generator_load, line_share), .min = 1e-9, .max = 1},
+        {UINT_FIELD("frame_size_bytes", struct generator_load, frame_size_bytes, 64, 9018)},
+        {REAL_FIELD("rate_pps", struct generator_load, rate_pps, 0.01, 1e9)},
+        {REAL_FIELD("line_share", struct generator_load, line_share, 1e-9, 1)},
         {.key = "flat_out", FIELD(FIELD_BOOL, struct generator_load, flat_out)},
-        {.key = "probe_rate_pps", FIELD(FIELD_REAL, struct generator_load, probe_rate_pps), .max = 1e7},
+        {REAL_FIELD("probe_rate_pps", struct generator_load, probe_rate_pps, 0, 1e7)},
         {.key = "profile", .type = FIELD_ANY},
         {0},
 };
@@ -451,7 +428,8 @@ static const struct task_ops generator_ops = {
         .ports_max = 1,
         .stamps = true,
         .sends = true,
-        .settings_parse = generator_settings_parse,
+        .settings_keys = settings_keys,
+        .settings_size = sizeof(struct generator_settings),
         .load = generator_load,
         .begin = generator_begin,
         .end = generator_stop,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// How a generator's frames get to the port: in mbufs, in buffers that the port lends, or by one copy. Chosen
+// How a generator's frames get to the port: in buffers that the port lends, or by one copy. Chosen
 // by the port when the task is created. For generator.c and the ways.
 //
 // A way sends the frames that are next and says how many the port took; the next call begins with the first
@@ -27,14 +27,10 @@ struct generator;
 
 struct generator_way {
 	// Control thread. open, begin: 0, or -errno after logging one line. begin: a new load, the template
-	// or the profile is there. end: no more frames; what is held goes back.
+	// or the profile is there.
 	int (*open)(struct generator *g);
 	void (*close)(struct generator *g);
 	int (*begin)(struct generator *g);
-	void (*end)(struct generator *g); // the worker too
-
-	// Control thread, the worker may run: get what frames of g->next ask for. May be NULL. As open.
-	int (*prepare)(struct generator *g);
 
 	// Worker: send up to n frames, 1 .. burst; returns how many, and moves next_sequence on. Counts
 	// attempted, refused, probes and no_mbuf.
@@ -44,7 +40,7 @@ struct generator_way {
 	uint16_t (*send_profile)(struct generator *g, uint16_t n, uint64_t now_tsc);
 };
 
-extern const struct generator_way generator_way_mbufs, generator_way_room, generator_way_copy;
+extern const struct generator_way generator_way_room, generator_way_copy;
 
 struct generator {
 	struct task task;
@@ -143,7 +139,7 @@ static inline void profile_probe_stamp(struct generator *g, uint8_t *const *data
 // A buffer is known by its address and filled when it is seen for the first time: whatever the order in which
 // they come, and however many there are, none is sent unfilled. Frames without pattern ask for nothing.
 //
-// Relies on port_lends_room(): between two loans nobody writes behind a frame's head. Created and freed on
+// Relies on port_lend(): between two loans nobody writes behind a frame's head. Created and freed on
 // the control thread; used by one worker.
 
 struct frame_room;
@@ -155,12 +151,6 @@ void frame_room_free(struct frame_room *room);
 // Know no buffer any more: others may have written to them, or the frames are longer now.
 void frame_room_forget(struct frame_room *room);
 
-// Make n lent buffers frames of length bytes that lack only their first FRAME_STORE_BYTES, which are at
-// data[]. Returns how many: it ends before a buffer without room for one, or of several pieces.
-unsigned frame_room_prepare(struct frame_room *room, struct frame *frames, unsigned n, uint32_t length,
-                            uint8_t **data);
-
-// The same with a length for each frame, heads of store bytes, and the pattern in each buffer as far as it
-// goes, or as a frame of longest bytes needs it.
-unsigned frame_room_prepare_mixed(struct frame_room *room, struct frame *frames, unsigned n,
-                                  const uint16_t *lengths, uint32_t store, uint32_t longest, uint8_t **data);
+// Put the pattern of a frame of length bytes into those of n lent buffers that do not have it, behind their first
+// FRAME_STORE_BYTES.
+void frame_room_fill(struct frame_room *room, uint8_t *const *data, unsigned n, uint32_t length);

@@ -5,23 +5,23 @@
 // Frames too short for an Ethernet header are dropped and counted as "runt". No settings.
 #include "tasks/vnf/forward.h"
 
-static const char *const drops[] = {[FORWARD_RUNT] = "runt", NULL};
+enum { RUNT };
+
+static const struct counter drops[] = {VNF_DROP_COUNTER(RUNT, "runt"), {0}};
 
 static bool l2fwd_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n,
                           uint64_t now_tsc, uint8_t *verdicts)
 {
-	return forward_burst(vnf, in, frames, n, FORWARD_RUNT, verdicts);
+	return forward_burst(vnf, in, frames, n, RUNT, verdicts);
 }
 
 static const struct vnf_ops l2fwd_vnf = {
         .size = sizeof(struct vnf),
-        .drops = drops,
-        .only_forwards = true,
         .process = l2fwd_process,
 };
 
 static const struct task_ops l2fwd_ops = {
-        VNF_TASK_OPS("l2fwd", &l2fwd_vnf),
+        VNF_TASK_OPS("l2fwd", &l2fwd_vnf, drops, vnf_keys_macs, struct vnf_settings),
         .ports_min = 1,
         .ports_max = 2,
 };

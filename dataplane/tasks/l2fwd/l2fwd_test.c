@@ -118,7 +118,7 @@ static void runts_are_dropped_and_counted(void **state)
 	assert_int_equal(task->ops->poll(task, 0), 1);
 	assert_conserves(task);
 	memset(&task->counters, 0, sizeof(task->counters));
-	task->ops->clear(task);
+	task_clear(task);
 	assert_int_equal(reported(task, "drops.runt"), 0);
 	task_destroy(task);
 }

@@ -160,21 +160,21 @@ static __rte_noinline uint8_t l3fwd_refuse(struct l3fwd *l, const struct vnf_fra
 	return VNF_DROP | L3FWD_TOO_BIG;
 }
 
-static const char *const drops[] = {
-        PACKET_DROPS,
-        [L3FWD_L2_GROUP] = "l2_group",
-        [L3FWD_L2_OTHER] = "l2_other",
-        [L3FWD_MARTIAN_SOURCE] = "martian_source",
-        [L3FWD_MARTIAN_DESTINATION] = "martian_destination",
-        [L3FWD_LINK_LOCAL] = "link_local",
-        [L3FWD_BAD_OPTIONS] = "bad_options",
-        [L3FWD_SOURCE_ROUTE] = "source_route",
-        [L3FWD_NO_ROUTE] = "no_route",
-        [L3FWD_BLACKHOLE] = "blackhole",
-        [L3FWD_TTL_EXPIRED] = "ttl_expired",
-        [L3FWD_TOO_BIG] = "too_big",
-        [L3FWD_UNFRAGMENTED] = "unfragmented",
-        NULL,
+static const struct counter drops[] = {
+        VNF_PACKET_DROPS,
+        VNF_DROP_COUNTER(L3FWD_L2_GROUP, "l2_group"),
+        VNF_DROP_COUNTER(L3FWD_L2_OTHER, "l2_other"),
+        VNF_DROP_COUNTER(L3FWD_MARTIAN_SOURCE, "martian_source"),
+        VNF_DROP_COUNTER(L3FWD_MARTIAN_DESTINATION, "martian_destination"),
+        VNF_DROP_COUNTER(L3FWD_LINK_LOCAL, "link_local"),
+        VNF_DROP_COUNTER(L3FWD_BAD_OPTIONS, "bad_options"),
+        VNF_DROP_COUNTER(L3FWD_SOURCE_ROUTE, "source_route"),
+        VNF_DROP_COUNTER(L3FWD_NO_ROUTE, "no_route"),
+        VNF_DROP_COUNTER(L3FWD_BLACKHOLE, "blackhole"),
+        VNF_DROP_COUNTER(L3FWD_TTL_EXPIRED, "ttl_expired"),
+        VNF_DROP_COUNTER(L3FWD_TOO_BIG, "too_big"),
+        VNF_DROP_COUNTER(L3FWD_UNFRAGMENTED, "unfragmented"),
+        {0},
 };
 
 enum {
@@ -384,7 +384,7 @@ static void verdicts_set(struct l3fwd *l, unsigned in)
 static int l3fwd_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct l3fwd *l = (struct l3fwd *)vnf;
-	struct l3fwd_settings *settings = (struct l3fwd_settings *)(uintptr_t)vnf_settings(config);
+	struct l3fwd_settings *settings = config->settings;
 	struct route_list list = settings->list;
 
 	settings->list = (struct route_list){0}; // it is the table's
@@ -394,7 +394,7 @@ static int l3fwd_open(struct vnf *vnf, const struct config_task *config)
 		l->own[in] = l3fwd_mac(vnf->macs[in] + RTE_ETHER_ADDR_LEN);
 		verdicts_set(l, in);
 	}
-	return route_table_open(&l->table, &list, settings->hosts_apart, config->name);
+	return route_table_open(&l->table, &list, settings->fib == L3FWD_CUCKOO, config->name);
 }
 
 static void l3fwd_close(struct vnf *vnf)
@@ -402,30 +402,30 @@ static void l3fwd_close(struct vnf *vnf)
 	route_table_close(&((struct l3fwd *)vnf)->table);
 }
 
-static void l3fwd_clear(struct vnf *vnf)
+static void l3fwd_clear(struct task *task)
 {
-	struct l3fwd *l = (struct l3fwd *)vnf;
+	const struct route_table *table = &((struct l3fwd *)task)->table;
 
-	memset(l->icmp, 0, sizeof(l->icmp));
-	for (size_t i = 0; i < route_table_entries(&l->table); i++)
-		l->table.entries[i].packets = 0;
+	for (size_t i = 0; i < route_table_entries(table); i++)
+		table->entries[i].packets = 0;
 }
 
 static const struct vnf_ops l3fwd_vnf = {
         .size = sizeof(struct l3fwd),
-        .drops = drops,
-        .settings_size = sizeof(struct l3fwd_settings),
-        .settings_parse = l3fwd_settings_parse,
-        .settings_free = l3fwd_settings_free,
+        .settings_fields = l3fwd_fields,
+        .settings_check = l3fwd_settings_check,
         .open = l3fwd_open,
         .close = l3fwd_close,
         .process = l3fwd_process,
-        .clear = l3fwd_clear,
-        .report = l3fwd_report,
 };
 
 static const struct task_ops l3fwd_ops = {
-        VNF_TASK_OPS("l3fwd", &l3fwd_vnf),
+        VNF_TASK_OPS("l3fwd", &l3fwd_vnf, drops, vnf_keys, struct l3fwd_settings),
+        .settings_defaults = &l3fwd_defaults,
+        .settings_free = l3fwd_settings_free,
+        .counters = l3fwd_counters,
+        .clear = l3fwd_clear,
+        .report = l3fwd_report,
         .methods = l3fwd_methods,
         .ports_min = 1,
         .ports_max = L3FWD_PORTS_MAX,

@@ -8,6 +8,7 @@
 
 enum {
 	L3FWD_PORTS_MAX = 8,
+	L3FWD_PATH_BYTES = 1024,
 	L3FWD_FINE = VNF_DROP - 1, // of l3fwd_classify(): to be looked up
 };
 
@@ -39,11 +40,16 @@ enum l3fwd_icmp {
 	L3FWD_ICMP,
 };
 
+enum l3fwd_fib { L3FWD_LPM, L3FWD_CUCKOO };
+
 struct l3fwd_settings {
-	struct route_list list; // sorted; each with its port and MAC, if it has them
-	bool hosts_apart;       // in cuckoo tables
+	struct vnf_settings vnf;
+	int fib; // enum l3fwd_fib; L3FWD_CUCKOO: host routes are apart
+	char routes_file[L3FWD_PATH_BYTES];
+	uint32_t synthetic; // routes
 	bool own_mac_only;
-	uint32_t mtu; // longest datagram
+	uint32_t mtu;           // longest datagram
+	struct route_list list; // sorted; each with its port and MAC, if it has them
 };
 
 struct l3fwd {
@@ -56,8 +62,12 @@ struct l3fwd {
 	uint64_t icmp[L3FWD_ICMP];
 };
 
+extern const struct l3fwd_settings l3fwd_defaults;
+extern const struct field l3fwd_fields[];
+
 // As in struct vnf_ops. The routes they name are read, whole or not at all.
-int l3fwd_settings_parse(const struct config_task *config, const json_t *object, void *settings, char *error);
+int l3fwd_settings_check(const struct config_task *config, const json_t *object, void *out, const char *where,
+                         char *error);
 void l3fwd_settings_free(void *settings);
 
 static inline uint64_t l3fwd_mac(const uint8_t *frame)
@@ -68,5 +78,6 @@ static inline uint64_t l3fwd_mac(const uint8_t *frame)
 	return mac;
 }
 
-void l3fwd_report(const struct vnf *vnf, json_t *object);
+extern const struct counter l3fwd_counters[];
+void l3fwd_report(const struct task *task, json_t *object, uint64_t now_tsc);
 extern const struct task_method l3fwd_methods[];

@@ -11,7 +11,7 @@
 
 // --- Settings --------------------------------------------------------------------------------------------
 
-enum { PATH_BYTES = 1024, MTU_MIN = 68, MTU_MAX = 65535, WHERE_MAX = 48 };
+enum { MTU_MIN = 68, MTU_MAX = 65535 };
 
 // Ten of IPv4, as in the paper (can17), and one for the tester's IPv6. Its frames go to 198.19.STREAM.1 or
 // into 2001:2::/48 (tasks/generator/generator.c); the networks are those of RFC 2544 appendix C, RFC 1918 and RFC 5180
@@ -28,38 +28,20 @@ static const char default_routes[] = "10.0.0.0/8\n"
                                      "198.19.3.0/24\n"
                                      "2001:2::/48\n";
 
-enum { FIB_LPM, FIB_CUCKOO };
-static const char *const fibs[] = {[FIB_LPM] = "lpm", [FIB_CUCKOO] = "cuckoo", NULL};
+static const char *const fibs[] = {[L3FWD_LPM] = "lpm", [L3FWD_CUCKOO] = "cuckoo", NULL};
 
-struct document {
-	int fib;
-	const json_t *routes;
-	char routes_file[PATH_BYTES];
-	uint32_t synthetic;
-	const json_t *next_hops;
-	bool own_mac_only;
-	uint32_t mtu;
-};
-
-static int keep(const json_t *value, void *out, const char *where, char *error)
-{
-	*(const json_t **)out = value;
-	return 0;
-}
-
-static const struct field settings_fields[] = {
-        {.key = "fib", FIELD(FIELD_CHOICE, struct document, fib), .choices = fibs},
-        {.key = "routes", FIELD(FIELD_CUSTOM, struct document, routes), .decode = keep},
-        {.key = "routes_file", FIELD(FIELD_STRING, struct document, routes_file)},
-        {.key = "synthetic",
-         FIELD(FIELD_UINT, struct document, synthetic),
-         .min = 1,
-         .max = ROUTE_SYNTHETIC_MAX},
-        {.key = "next_hops", FIELD(FIELD_CUSTOM, struct document, next_hops), .decode = keep},
-        {.key = "own_mac_only", FIELD(FIELD_BOOL, struct document, own_mac_only)},
-        {.key = "mtu", FIELD(FIELD_UINT, struct document, mtu), .min = MTU_MIN, .max = MTU_MAX},
+const struct field l3fwd_fields[] = {
+        {CHOICE_FIELD("fib", struct l3fwd_settings, fib, fibs)},
+        {.key = "routes", .type = FIELD_ANY},
+        {.key = "routes_file", FIELD(FIELD_STRING, struct l3fwd_settings, routes_file)},
+        {UINT_FIELD("synthetic", struct l3fwd_settings, synthetic, 1, ROUTE_SYNTHETIC_MAX)},
+        {.key = "next_hops", .type = FIELD_ANY},
+        {.key = "own_mac_only", FIELD(FIELD_BOOL, struct l3fwd_settings, own_mac_only)},
+        {UINT_FIELD("mtu", struct l3fwd_settings, mtu, MTU_MIN, MTU_MAX)},
         {0},
 };
+
+const struct l3fwd_settings l3fwd_defaults = {.mtu = UINT32_MAX};
 
 // --- Next hops -------------------------------------------------------------------------------------------
 
@@ -104,18 +86,19 @@ static void resolve(struct route_list *list)
 
 // --- Routes ----------------------------------------------------------------------------------------------
 
-static int read_routes(const struct document *document, struct route_list *list, const char *where,
-                       char *error)
+static int read_routes(struct l3fwd_settings *settings, const json_t *routes, const char *where, char *error)
 {
-	if (document->routes && document->routes_file[0])
+	struct route_list *list = &settings->list;
+
+	if (routes && settings->routes_file[0])
 		return config_error(error,
 		                    "%s: there are \"routes\" and a \"routes_file\"; leave one of them out",
 		                    where);
-	if (document->routes_file[0])
-		return route_list_file(list, document->routes_file, error);
-	if (document->routes) {
+	if (settings->routes_file[0])
+		return route_list_file(list, settings->routes_file, error);
+	if (routes) {
 		snprintf(list->source, sizeof(list->source), "%s.routes", where);
-		return route_list_json(list, document->routes, error);
+		return route_list_json(list, routes, error);
 	}
 	snprintf(list->source, sizeof(list->source), "default routes");
 	return route_list_text(list, default_routes, sizeof(default_routes) - 1, error);
@@ -134,40 +117,34 @@ static int check_hosts(const struct route_list *list, char *error)
 	return status ? config_error(error, "%s: no memory for its next hops", list->source) : 0;
 }
 
-static int check_synthetic(const struct document *document, const char *where, char *error)
+static int check_synthetic(const struct l3fwd_settings *settings, const json_t *routes, const char *where,
+                           char *error)
 {
-	if (document->synthetic && (document->routes || document->routes_file[0]))
+	if (settings->synthetic && (routes || settings->routes_file[0]))
 		return config_error(
 		        error, "%s: there are routes and \"synthetic\" ones; leave one of them out", where);
-	if (document->synthetic && document->fib != FIB_CUCKOO)
+	if (settings->synthetic && settings->fib != L3FWD_CUCKOO)
 		return config_error(
 		        error, "%s: \"synthetic\" makes host routes; it needs \"fib\": \"cuckoo\"", where);
 	return 0;
 }
 
-static int read_sorted(const struct document *document, struct route_list *list, const char *where,
-                       char *error)
+static int read_sorted(struct l3fwd_settings *settings, const json_t *routes, const char *where, char *error)
 {
-	if (document->synthetic) {
+	struct route_list *list = &settings->list;
+
+	if (settings->synthetic) {
 		snprintf(list->source, sizeof(list->source), "%s.synthetic", where);
-		route_list_synthetic(list, document->synthetic);
+		route_list_synthetic(list, settings->synthetic);
 		return 0;
 	}
-	if (read_routes(document, list, where, error))
+	if (read_routes(settings, routes, where, error))
 		return -EINVAL;
 	if (list->count == 0)
 		return config_error(error, "%s: no route; a router without routes forwards nothing",
 		                    list->source);
 	resolve(list);
 	return route_list_sort(list, error);
-}
-
-static int read_list(const struct document *document, struct route_list *list, const char *where, char *error)
-{
-	if (check_synthetic(document, where, error) || decode_hops(document->next_hops, list, where, error) ||
-	    read_sorted(document, list, where, error))
-		return -EINVAL;
-	return document->fib == FIB_CUCKOO ? check_hosts(list, error) : 0;
 }
 
 // --- All of it -------------------------------------------------------------------------------------------
@@ -183,21 +160,18 @@ static int check_ports(const struct config_task *config, char *error)
 	return 0;
 }
 
-int l3fwd_settings_parse(const struct config_task *config, const json_t *object, void *settings, char *error)
+int l3fwd_settings_check(const struct config_task *config, const json_t *object, void *out, const char *where,
+                         char *error)
 {
-	struct l3fwd_settings *out = settings;
-	struct document document = {0};
-	char where[WHERE_MAX];
+	const json_t *routes = json_object_get(object, "routes");
+	struct l3fwd_settings *settings = out;
 
-	snprintf(where, sizeof(where), "task %s: settings", config->name);
-	*out = (struct l3fwd_settings){.list = {.port_count = config->port_count}};
-	if (check_ports(config, error) ||
-	    (object && schema_decode(object, settings_fields, &document, where, error)))
+	settings->list.port_count = config->port_count;
+	if (check_ports(config, error) || check_synthetic(settings, routes, where, error) ||
+	    decode_hops(json_object_get(object, "next_hops"), &settings->list, where, error) ||
+	    read_sorted(settings, routes, where, error))
 		return -EINVAL;
-	out->hosts_apart = document.fib == FIB_CUCKOO;
-	out->own_mac_only = document.own_mac_only;
-	out->mtu = document.mtu ? document.mtu : UINT32_MAX;
-	return read_list(&document, &out->list, where, error);
+	return settings->fib == L3FWD_CUCKOO ? check_hosts(&settings->list, error) : 0;
 }
 
 void l3fwd_settings_free(void *settings)
@@ -209,14 +183,15 @@ void l3fwd_settings_free(void *settings)
 
 enum { TOP_MAX = 32, LIMIT_DEFAULT = 4096, LIMIT_MAX = 65536 };
 
-static const char *const icmp_names[L3FWD_ICMP] = {
-        [L3FWD_TIME_EXCEEDED] = "time_exceeded",
-        [L3FWD_NET_UNREACHABLE] = "net_unreachable",
-        [L3FWD_FRAGMENTATION_NEEDED] = "fragmentation_needed",
-        [L3FWD_PACKET_TOO_BIG] = "packet_too_big",
-        [L3FWD_PARAMETER_PROBLEM] = "parameter_problem",
-        [L3FWD_BEYOND_SCOPE] = "beyond_scope",
-        [L3FWD_SUPPRESSED] = "suppressed",
+const struct counter l3fwd_counters[] = {
+        COUNTER("icmp.time_exceeded", struct l3fwd, icmp[L3FWD_TIME_EXCEEDED]),
+        COUNTER("icmp.net_unreachable", struct l3fwd, icmp[L3FWD_NET_UNREACHABLE]),
+        COUNTER("icmp.fragmentation_needed", struct l3fwd, icmp[L3FWD_FRAGMENTATION_NEEDED]),
+        COUNTER("icmp.packet_too_big", struct l3fwd, icmp[L3FWD_PACKET_TOO_BIG]),
+        COUNTER("icmp.parameter_problem", struct l3fwd, icmp[L3FWD_PARAMETER_PROBLEM]),
+        COUNTER("icmp.beyond_scope", struct l3fwd, icmp[L3FWD_BEYOND_SCOPE]),
+        COUNTER("icmp.suppressed", struct l3fwd, icmp[L3FWD_SUPPRESSED]),
+        {0},
 };
 
 // An entry: its next hop and count, and which route it is if prefix is not NULL. An entry of host routes has
@@ -291,49 +266,34 @@ static void report_hosts(const struct route_table *table, json_t *object)
 	json_object_set_new(object, "top_next_hops", hops);
 }
 
-void l3fwd_report(const struct vnf *vnf, json_t *object)
+void l3fwd_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
-	const struct l3fwd *l = (const struct l3fwd *)vnf;
-	const struct route_table *table = &l->table;
+	const struct route_table *table = &((const struct l3fwd *)task)->table;
 	size_t count4 = table->prefixes4 + table->hosts.count4;
-	json_t *icmp = json_object();
 
-	for (unsigned i = 0; i < L3FWD_ICMP; i++)
-		json_object_set_new(icmp, icmp_names[i], json_integer((json_int_t)l->icmp[i]));
 	json_object_set_new(object, "routes", json_integer((json_int_t)count4));
 	json_object_set_new(object, "routes_ipv6", json_integer((json_int_t)(table->list.count - count4)));
-	json_object_set_new(object, "icmp", icmp);
 	json_object_set_new(object, "top", top_prefixes(table));
 	if (table->hosts_apart)
 		report_hosts(table, object);
 }
 
-static json_t *call_routes(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+static const struct task_page page_defaults = {.limit = LIMIT_DEFAULT};
+static const struct field page_fields[] = {TASK_PAGE_FIELDS(1, LIMIT_MAX), {0}};
+
+static json_t *call_routes(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
-	struct page {
-		uint64_t from;
-		uint32_t limit;
-	} page = {.limit = LIMIT_DEFAULT};
-	static const struct field fields[] = {
-	        {.key = "task", .type = FIELD_ANY},
-	        {.key = "from", FIELD(FIELD_UINT, struct page, from), .max = UINT32_MAX},
-	        {.key = "limit", FIELD(FIELD_UINT, struct page, limit), .min = 1, .max = LIMIT_MAX},
-	        {0},
-	};
 	const struct route_table *table = &((struct l3fwd *)task)->table;
-	json_t *routes;
+	const struct task_page *page = params;
+	json_t *routes = json_array();
 	size_t i;
 
-	if (schema_decode(params, fields, &page, "params", error))
-		return NULL;
-	routes = json_array();
-	for (i = page.from; i < table->list.count && i - page.from < page.limit; i++) {
+	for (i = page->from; i < table->list.count && i - page->from < page->limit; i++) {
 		const struct route route = route_list_at(&table->list, i);
 
 		json_array_append_new(routes, entry_object(table, route_table_entry(table, i), &route));
 	}
-	return json_pack("{s:o, s:o}", "routes", routes, "next",
-	                 i < table->list.count ? json_integer((json_int_t)i) : json_null());
+	return task_page("routes", routes, i < table->list.count, i);
 }
 
 static int decode_address(const json_t *value, void *out, const char *where, char *error)
@@ -346,24 +306,25 @@ static int decode_address(const json_t *value, void *out, const char *where, cha
 		return 0;
 	snprintf(error, CONFIG_ERROR_MAX,
 	         "%s: expected an IPv4 or IPv6 address like 192.0.2.1 or 2001:db8::1", where);
-	return -1;
+	return -EINVAL;
 }
 
-static json_t *call_lookup(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
-{
-	static const struct field fields[] = {
-	        {.key = "task", .type = FIELD_ANY},
-	        {.key = "address", .type = FIELD_CUSTOM, .required = true, .decode = decode_address},
-	        {0},
-	};
-	const struct route_table *table = &((struct l3fwd *)task)->table;
-	struct route to = {0};
-	uint64_t entry;
+static const struct field lookup_fields[] = {
+        {.key = "address", .type = FIELD_CUSTOM, .required = true, .decode = decode_address},
+        {0},
+};
 
-	if (schema_decode(params, fields, &to, "params", error))
-		return NULL;
-	entry = route_table_lookup(table, &to);
+static json_t *call_lookup(struct task *task, const void *params, uint64_t now_tsc, char *error)
+{
+	const struct route_table *table = &((struct l3fwd *)task)->table;
+	struct route to = *(const struct route *)params;
+	uint64_t entry = route_table_lookup(table, &to);
+
 	return json_pack("{s:o}", "route", entry ? entry_object(table, entry, &to) : json_null());
 }
 
-const struct task_method l3fwd_methods[] = {{"routes", call_routes}, {"lookup", call_lookup}, {0}};
+const struct task_method l3fwd_methods[] = {
+        {.name = "routes", .call = call_routes, .fields = page_fields, TASK_DEFAULTS(page_defaults)},
+        {.name = "lookup", .call = call_lookup, .fields = lookup_fields},
+        {0},
+};

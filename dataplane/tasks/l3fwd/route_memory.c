@@ -10,7 +10,7 @@
 
 #define HEAP "routes"
 
-enum { HEAD_MAX = 4 * RTE_CACHE_LINE_SIZE }; // of an element of the heap, with what aligning costs
+enum { HEAD_MAX = 4 * RTE_CACHE_LINE_SIZE }; // of an element of the heap, with its trailer
 
 static unsigned areas; // in the heap, which exists while there are any
 
@@ -58,16 +58,27 @@ int route_memory_open(struct route_memory *memory, size_t bytes)
 	return rc;
 }
 
+// Allocate all of the heap's largest free element, whose header and trailer take an unknown number of cache lines.
+// Returns NULL if the element is too small for any data.
+static void *largest_take(int socket)
+{
+	struct rte_malloc_socket_stats stats = {0};
+	void *block = NULL;
+
+	rte_malloc_get_socket_stats(socket, &stats);
+	for (size_t head = RTE_CACHE_LINE_SIZE; !block && head <= HEAD_MAX && head < stats.greatest_free_size;
+	     head += RTE_CACHE_LINE_SIZE)
+		block = rte_malloc_socket(NULL, stats.greatest_free_size - head, 0, socket);
+	return block;
+}
+
 void route_memory_seal(struct route_memory *memory)
 {
-	struct rte_malloc_socket_stats stats;
 	void **rest;
 
 	if (!memory->pages.base)
 		return;
-	while (rte_malloc_get_socket_stats(memory->socket, &stats) == 0 &&
-	       stats.greatest_free_size > HEAD_MAX &&
-	       (rest = rte_malloc_socket(NULL, stats.greatest_free_size - HEAD_MAX, 0, memory->socket))) {
+	while ((rest = largest_take(memory->socket))) {
 		*rest = memory->rest;
 		memory->rest = rest;
 	}

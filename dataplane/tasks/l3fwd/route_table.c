@@ -6,6 +6,7 @@
 #include <rte_byteorder.h>
 #include <rte_common.h>
 #include <rte_errno.h>
+#include <rte_mempool.h>
 #include <rte_random.h>
 #include <rte_vect.h>
 #include <stdio.h>
@@ -52,10 +53,15 @@ static struct cuckoo_wide_key hop_key(const struct route *route)
 // Not of hugetlbfs: a VNF's table is no larger than some megabytes, which a page of 1 GiB would be wasted on.
 static int table_make(enum cuckoo_width width, size_t entries, struct cuckoo **out)
 {
-	const struct cuckoo_config config = {
+	struct cuckoo_config config = {
 	        .width = width, .entries = entries, .seed = rte_rand(), .pages = PAGES_THP};
+	int status = entries ? cuckoo_create(&config, out) : 0;
 
-	return entries ? cuckoo_create(&config, out) : 0;
+	if (status == -ENOMEM) { // transparent huge pages are off, or there are none
+		config.pages = PAGES_4K;
+		status = cuckoo_create(&config, out);
+	}
+	return status;
 }
 
 // The number of a route's next hop; numbers has those before it. Returns 0 if there is no number left.
@@ -187,14 +193,14 @@ void route_hosts_find6(const struct route_hosts *hosts, uint8_t (*addresses)[16]
 }
 
 enum {
-	FIRST_BITS = 24,  // of an address, that the first table of both kinds is indexed by
-	NODE_BYTES = 192, // of DPDK's own tree, two a route at most, with the header of its pool
-	NODE6_BYTES = 192,
-	GROUPS_SPARE = 2,   // DIR24_8 wants room for two before it takes one
+	FIRST_BITS = 24,     // of an address, that the first table of both kinds is indexed by
+	NODE_MAX_BYTES = 64, // of DPDK's own tree of routes, which has two a route at most
+	GROUPS_SPARE = 2,    // DIR24_8 wants room for two before it takes one
 	GROUPS6_SPARE = 16, // a trie takes one for each byte of a prefix before it gives back what is uniform
-	FIRST_OFFSET = 64,  // of the first table in what rte_fib_get_dp() returns (DPDK 22.11)
-	SLACK_BYTES = 1 << 20, // heads of blocks, and what aligning them costs
-	NAME_MAX_BYTES = 20,   // of a table: that of its memory pool has "MP_" and must fit in 26
+	FIRST_OFFSET =
+	        RTE_CACHE_LINE_SIZE, // of the first table in what rte_fib_get_dp() returns: a guess (route_table.h)
+	SLACK_BYTES = 1 << 20,       // heads of blocks, and what aligning them costs
+	NAME_MAX_BYTES = 20,         // of a table: that of its memory pool has "MP_" and must fit in 26
 };
 
 // Prefixes of one version: count and size of its tables.
@@ -271,9 +277,10 @@ static struct shape shape_of(const struct route_table *table, size_t from, size_
 	return shape;
 }
 
-static size_t shape_bytes(const struct shape *shape, size_t node_bytes, uint32_t groups, size_t of_group)
+static size_t shape_bytes(const struct shape *shape, uint32_t groups, size_t of_group)
 {
 	size_t nodes = shape->count * 2, entry = 1u << shape->entry_shift;
+	size_t node_bytes = rte_mempool_calc_obj_size(NODE_MAX_BYTES, 0, NULL);
 
 	if (shape->count == 0)
 		return 0;
@@ -283,8 +290,8 @@ static size_t shape_bytes(const struct shape *shape, size_t node_bytes, uint32_t
 
 static size_t table_bytes(const struct shape *shape4, const struct shape *shape6)
 {
-	return shape_bytes(shape4, NODE_BYTES, shape4->groups + 64, 0) +
-	       shape_bytes(shape6, NODE6_BYTES, shape6->groups + 1, sizeof(uint32_t));
+	return shape_bytes(shape4, shape4->groups + 64, 0) +
+	       shape_bytes(shape6, shape6->groups + 1, sizeof(uint32_t));
 }
 
 // --- DPDK's tables ---------------------------------------------------------------------------------------

@@ -16,9 +16,12 @@
 #include "lib/log.h"
 
 enum { DROP_FRAGMENT = PACKET_FAULTS, DROP_NO_BACKEND, DROP_OTHER };
-static const char *const drops[] = {
-        PACKET_DROPS, [DROP_FRAGMENT] = "fragment", [DROP_NO_BACKEND] = "no_backend", [DROP_OTHER] = "other",
-        NULL,
+static const struct counter drops[] = {
+        VNF_PACKET_DROPS,
+        VNF_DROP_COUNTER(DROP_FRAGMENT, "fragment"),
+        VNF_DROP_COUNTER(DROP_NO_BACKEND, "no_backend"),
+        VNF_DROP_COUNTER(DROP_OTHER, "other"),
+        {0},
 };
 
 // --- Made and ended --------------------------------------------------------------------------------------
@@ -35,7 +38,7 @@ static int lb_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct lb *lb = (struct lb *)vnf;
 
-	lb->settings = *(const struct lb_settings *)vnf_settings(config);
+	lb->settings = *(const struct lb_settings *)config->settings;
 	if (lb_build(lb) != 0 ||
 	    (lb->settings.connections &&
 	     flow_table_open(&lb->connections, lb->settings.connections,
@@ -242,31 +245,31 @@ static void lb_tick(struct vnf *vnf, uint64_t now_tsc)
 }
 
 // Connections stay.
-static void lb_clear(struct vnf *vnf)
+static void lb_clear(struct task *task)
 {
-	struct lb *lb = (struct lb *)vnf;
+	struct lb *lb = (struct lb *)task;
 
-	lb->counts = (struct lb_counts){0};
 	for (uint32_t i = 0; i < lb->settings.backend_count; i++)
 		lb->settings.backends[i].packets = lb->settings.backends[i].bytes = 0;
 }
 
 static const struct vnf_ops load_balancer_vnf = {
         .size = sizeof(struct lb),
-        .drops = drops,
-        .settings_size = sizeof(struct lb_settings),
-        .settings_parse = lb_settings_parse,
-        .settings_free = lb_settings_free,
+        .settings_fields = lb_fields,
+        .settings_check = lb_settings_check,
         .open = lb_open,
         .close = lb_close,
         .process = lb_process,
         .tick = lb_tick,
-        .clear = lb_clear,
-        .report = lb_report,
 };
 
 static const struct task_ops load_balancer_ops = {
-        VNF_TASK_OPS("load_balancer", &load_balancer_vnf),
+        VNF_TASK_OPS("load_balancer", &load_balancer_vnf, drops, vnf_keys, struct lb_settings),
+        .settings_defaults = &lb_defaults,
+        .settings_free = lb_settings_free,
+        .counters = lb_counters,
+        .clear = lb_clear,
+        .report = lb_report,
         .adopt = lb_adopt,
         .methods = lb_methods,
         .ports_min = 2,

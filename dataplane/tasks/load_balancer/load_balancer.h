@@ -83,6 +83,7 @@ struct lb_service {
 };
 
 struct lb_settings {
+	struct vnf_settings vnf;
 	uint32_t table_size, connections, connection_timeout_s;
 	int other; // 0: forward, 1: drop
 	unsigned service_count;
@@ -108,8 +109,12 @@ struct lb {
 	uint16_t buckets[LB_BUCKETS]; // first service of those whose address has this hash
 };
 
-// As in struct vnf_ops.
-int lb_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error);
+extern const struct lb_settings lb_defaults;
+extern const struct field lb_fields[];
+
+// As in struct vnf_ops and struct task_ops.
+int lb_settings_check(const struct config_task *config, const json_t *object, void *out, const char *where,
+                      char *error);
 void lb_settings_free(void *out);
 
 // Make the tables of all services, and what finds them. Returns 0 or -ENOMEM.
@@ -141,7 +146,8 @@ static inline unsigned lb_find(const struct lb *lb, const struct flow_key *key)
 
 void lb_gone(void *owner, const struct flow *flow, uint32_t index);
 void lb_adopt(struct task *task, struct task *old);
-void lb_report(const struct vnf *vnf, json_t *object);
+extern const struct counter lb_counters[];
+void lb_report(const struct task *task, json_t *object, uint64_t now_tsc);
 extern const struct task_method lb_methods[];
 
 // The protocol that all fragments of a datagram name: of IPv6 the next header of the Fragment header, which

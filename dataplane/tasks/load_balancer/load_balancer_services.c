@@ -84,7 +84,7 @@ static_assert(LB_BUCKETS == 1 << (64 - 54), "lb_bucket() gives so many");
 static const struct field backend_fields[] = {
         {.key = "name", FIELD(FIELD_NAME, struct lb_backend, name), .required = true},
         {.key = "mac", FIELD(FIELD_MAC, struct lb_backend, mac), .required = true},
-        {.key = "weight", FIELD(FIELD_UINT, struct lb_backend, weight), .min = 1, .max = WEIGHT_MAX},
+        {UINT_FIELD("weight", struct lb_backend, weight, 1, WEIGHT_MAX)},
         {.key = "up", FIELD(FIELD_BOOL, struct lb_backend, up)},
         {0},
 };
@@ -160,10 +160,8 @@ static const uint8_t protocols[] = {[LB_UDP] = IPPROTO_UDP, [LB_TCP] = IPPROTO_T
 
 static const struct field service_fields[] = {
         {.key = "address", FIELD(FIELD_STRING, struct service_document, address), .required = true},
-        {.key = "protocol",
-         FIELD(FIELD_CHOICE, struct service_document, protocol),
-         .choices = protocol_names},
-        {.key = "port", FIELD(FIELD_UINT, struct service_document, port), .max = UINT16_MAX},
+        {CHOICE_FIELD("protocol", struct service_document, protocol, protocol_names)},
+        {UINT_FIELD("port", struct service_document, port, 0, UINT16_MAX)},
         {.key = "backends", .type = FIELD_ANY},
         {0},
 };
@@ -225,18 +223,18 @@ static int services_decode(const json_t *array, struct lb_settings *settings, ch
 
 static const char *const other_names[] = {"forward", "drop", NULL};
 
-static const struct field fields[] = {
+const struct lb_settings lb_defaults = {
+        .table_size = TABLE_SIZE_DEFAULT,
+        .connections = CONNECTIONS_DEFAULT,
+        .connection_timeout_s = TIMEOUT_S_DEFAULT,
+};
+
+const struct field lb_fields[] = {
         {.key = "services", .type = FIELD_ANY},
-        {.key = "table_size",
-         FIELD(FIELD_UINT, struct lb_settings, table_size),
-         .min = MAGLEV_SIZE_MIN,
-         .max = MAGLEV_SIZE_MAX},
-        {.key = "connections", FIELD(FIELD_UINT, struct lb_settings, connections), .max = FLOW_TABLE_MAX},
-        {.key = "connection_timeout_s",
-         FIELD(FIELD_UINT, struct lb_settings, connection_timeout_s),
-         .min = 1,
-         .max = 1e6},
-        {.key = "other", FIELD(FIELD_CHOICE, struct lb_settings, other), .choices = other_names},
+        {UINT_FIELD("table_size", struct lb_settings, table_size, MAGLEV_SIZE_MIN, MAGLEV_SIZE_MAX)},
+        {UINT_FIELD("connections", struct lb_settings, connections, 0, FLOW_TABLE_MAX)},
+        {UINT_FIELD("connection_timeout_s", struct lb_settings, connection_timeout_s, 1, 1e6)},
+        {CHOICE_FIELD("other", struct lb_settings, other, other_names)},
         {0},
 };
 
@@ -259,30 +257,21 @@ static json_t *services_default(void)
 	return services;
 }
 
-int lb_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error)
+int lb_settings_check(const struct config_task *config, const json_t *object, void *out, const char *where,
+                      char *error)
 {
 	struct lb_settings *settings = out;
-	const json_t *given = json_object_get(object, "services");
-	char where[64], text[CONFIG_ERROR_MAX];
-	json_t *services;
-	int status;
+	json_t *given = json_object_get(object, "services"),
+	       *services = given ? json_incref(given) : services_default();
+	char text[CONFIG_ERROR_MAX];
+	int status = 0;
 
-	*settings = (struct lb_settings){
-	        .table_size = TABLE_SIZE_DEFAULT,
-	        .connections = CONNECTIONS_DEFAULT,
-	        .connection_timeout_s = TIMEOUT_S_DEFAULT,
-	};
-	snprintf(where, sizeof(where), "task %s: settings", config->name);
-	if (object && schema_decode(object, fields, settings, where, error) != 0)
-		return -EINVAL;
 	if (!maglev_is_prime(settings->table_size))
-		return config_error(error, "%s.table_size: %u is no prime; try 65537 or 655373", where,
-		                    settings->table_size);
-	services = given ? json_incref((json_t *)(uintptr_t)given) : services_default();
-	status = services_decode(services, settings, text);
+		status = config_error(error, "%s.table_size: %u is no prime; try 65537 or 655373", where,
+		                      settings->table_size);
+	else if (services_decode(services, settings, text))
+		status = config_error(error, "task %s: %.200s", config->name, text);
 	json_decref(services);
-	if (status != 0)
-		snprintf(error, CONFIG_ERROR_MAX, "task %s: %.200s", config->name, text);
 	return status;
 }
 
@@ -378,18 +367,12 @@ static json_t *service_json(const struct lb *lb, const struct lb_service *servic
 	                 "port", (int)ntohs(service->port), "backends", backends);
 }
 
-static const struct field backends_fields[] = {{.key = "task", .type = FIELD_ANY}, {0}};
-
-static json_t *backends(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_backends(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
 	struct lb *lb = (struct lb *)task;
-	json_t *services;
-	uint8_t nothing;
+	json_t *services = json_array();
 
-	if (schema_decode(params, backends_fields, &nothing, "params", error) != 0)
-		return NULL;
 	flow_table_expire(&lb->connections, now_tsc, UINT32_MAX);
-	services = json_array();
 	for (unsigned i = 0; i < lb->settings.service_count; i++)
 		json_array_append_new(services, service_json(lb, &lb->settings.services[i]));
 	return json_pack("{s:I, s:o}", "table_size", (json_int_t)lb->settings.table_size, "services",
@@ -404,12 +387,8 @@ struct backend_params {
 	bool up;
 };
 
-static const struct field call_backend_fields[] = {
-        {.key = "task", .type = FIELD_ANY},
-        {.key = "service",
-         FIELD(FIELD_UINT, struct backend_params, service),
-         .required = true,
-         .max = LB_SERVICES_MAX - 1},
+static const struct field backend_params_fields[] = {
+        {UINT_FIELD("service", struct backend_params, service, 0, LB_SERVICES_MAX - 1), .required = true},
         {.key = "backend", FIELD(FIELD_NAME, struct backend_params, backend), .required = true},
         {.key = "up", FIELD(FIELD_BOOL, struct backend_params, up), .required = true},
         {0},
@@ -443,28 +422,26 @@ static json_int_t refill(struct lb *lb, struct lb_service *service)
 
 // Connections of backends that are up stay where they are; those of this one, if it went, move as their
 // packets come.
-static json_t *backend_set(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_backend(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
-	struct backend_params given = {0};
+	const struct backend_params *given = params;
 	struct lb *lb = (struct lb *)task;
 	struct lb_backend *backend;
 	json_int_t changed;
 	bool was;
 
-	if (schema_decode(params, call_backend_fields, &given, "params", error) != 0)
-		return NULL;
-	if (given.service >= lb->settings.service_count)
+	if (given->service >= lb->settings.service_count)
 		return config_error_null(error,
 		                         "params.service: %u is not valid: there are %u, counted from 0",
-		                         given.service, lb->settings.service_count);
-	backend = backend_find(lb, &lb->settings.services[given.service], given.backend);
+		                         given->service, lb->settings.service_count);
+	backend = backend_find(lb, &lb->settings.services[given->service], given->backend);
 	if (!backend)
 		return config_error_null(
 		        error, "params.backend: services[%u] has no \"%s\"; see load_balancer.backends",
-		        given.service, given.backend);
+		        given->service, given->backend);
 	was = backend->up;
-	backend->up = given.up;
-	changed = refill(lb, &lb->settings.services[given.service]);
+	backend->up = given->up;
+	changed = refill(lb, &lb->settings.services[given->service]);
 	if (changed < 0) {
 		backend->up = was;
 		return config_error_null(error, "no memory");
@@ -473,8 +450,8 @@ static json_t *backend_set(struct task *task, const json_t *params, uint64_t now
 }
 
 const struct task_method lb_methods[] = {
-        {"backend", backend_set},
-        {"backends", backends},
+        {.name = "backend", .call = call_backend, .fields = backend_params_fields},
+        {.name = "backends", .call = call_backends},
         {0},
 };
 
@@ -517,10 +494,18 @@ void lb_adopt(struct task *task, struct task *before)
 
 // --- Report ----------------------------------------------------------------------------------------------
 
-void lb_report(const struct vnf *vnf, json_t *object)
+const struct counter lb_counters[] = {
+        COUNTER("new_connections", struct lb, counts.new_connections),
+        COUNTER("moved_connections", struct lb, counts.moved),
+        COUNTER("untracked_packets", struct lb, counts.untracked),
+        COUNTER("fragment_packets", struct lb, counts.fragments),
+        COUNTER("other_packets", struct lb, counts.other),
+        {0},
+};
+
+void lb_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
-	struct lb *lb = (struct lb *)(uintptr_t)vnf;
-	const struct lb_counts *counts = &lb->counts;
+	struct lb *lb = (struct lb *)(uintptr_t)task;
 	uint64_t packets = 0, bytes = 0;
 
 	flow_table_expire(&lb->connections, lb->connections.now_tsc, UINT32_MAX);
@@ -531,9 +516,4 @@ void lb_report(const struct vnf *vnf, json_t *object)
 	json_object_set_new(object, "connections", json_integer(lb->connections.count));
 	json_object_set_new(object, "balanced_packets", json_integer((json_int_t)packets));
 	json_object_set_new(object, "balanced_bytes", json_integer((json_int_t)bytes));
-	json_object_set_new(object, "new_connections", json_integer((json_int_t)counts->new_connections));
-	json_object_set_new(object, "moved_connections", json_integer((json_int_t)counts->moved));
-	json_object_set_new(object, "untracked_packets", json_integer((json_int_t)counts->untracked));
-	json_object_set_new(object, "fragment_packets", json_integer((json_int_t)counts->fragments));
-	json_object_set_new(object, "other_packets", json_integer((json_int_t)counts->other));
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Monitor task. Of a burst, whether it came in mbufs or lies in the port's buffers, the frames that are just
-// what their stream sends next are checked and counted by the run (frame_run.h); probes, gaps, strangers and
+// Monitor task. Of a burst, the frames that are just what their stream sends next are checked and counted by the run (frame_run.h); probes, gaps, strangers and
 // damage one by one. The frames come from another core's cache as a rule, so they are prefetched a few ahead.
 #include "tasks/monitor/monitor.h"
 
@@ -50,7 +49,7 @@ struct monitor {
 	uint32_t probed;        // bit n: this burst holds a probe of stream n
 	uint32_t heard;         // bit n: this burst holds a frame of stream n that counts as forwarded
 	struct stream *streams; // FRAME_STREAMS of them
-	unsigned (*run)(const struct frame_look *look, const struct frame_bytes *frames, unsigned n,
+	unsigned (*run)(const struct frame_look *look, const struct vnf_frame *frames, unsigned n,
 	                uint32_t sequence);
 	unsigned (*receive)(struct monitor *m); // mbufs, or frames in place
 	struct frame_look looks[FRAME_STREAMS]; // of this epoch, and with the stream's number
@@ -110,17 +109,40 @@ static void silence_report(const struct monitor *m, const struct stream *s, json
 	json_object_set_new(object, "last_ns", since_start(m, s->last_tsc));
 }
 
+static const struct counter counters[] = {
+        COUNTER("received_packets", struct monitor, received),
+        COUNTER("foreign_packets", struct monitor, foreign),
+        COUNTER("stale_packets", struct monitor, stale),
+        COUNTER("corrupt_packets", struct monitor, corrupt),
+        COUNTER("bursts", struct monitor, bursts),
+        COUNTER("full_bursts", struct monitor, full_bursts),
+        {0},
+};
+
+static const struct counter stream_counters[] = {
+        COUNTER("forwarded_bytes", struct stream, forwarded_bytes),
+        COUNTER("corrupt_packets", struct stream, corrupt),
+        COUNTER("probes_received", struct stream, probes),
+        {0},
+};
+
+static const struct counter sequence_counters[] = {
+        COUNTER("forwarded_packets", struct sequence, unique),
+        COUNTER("duplicate_packets", struct sequence, duplicate),
+        COUNTER("reordered_packets", struct sequence, reordered),
+        {0},
+};
+
 static json_t *stream_report(const struct stream *s, unsigned index)
 {
-	const struct sequence *q = &s->sequence;
+	json_t *object =
+	        json_pack("{si so so so so*}", "stream", (int)index, "latency", histogram_report(s->latency),
+	                  "ipdv", histogram_report(s->jitter.ipdv), "burst_jitter",
+	                  histogram_report(s->jitter.burst), "sizes", sizes_report(s));
 
-	return json_pack("{si sI sI sI sI sI sI so so so so*}", "stream", (int)index, "forwarded_packets",
-	                 (json_int_t)q->unique, "forwarded_bytes", (json_int_t)s->forwarded_bytes,
-	                 "duplicate_packets", (json_int_t)q->duplicate, "reordered_packets",
-	                 (json_int_t)q->reordered, "corrupt_packets", (json_int_t)s->corrupt,
-	                 "probes_received", (json_int_t)s->probes, "latency", histogram_report(s->latency),
-	                 "ipdv", histogram_report(s->jitter.ipdv), "burst_jitter",
-	                 histogram_report(s->jitter.burst), "sizes", sizes_report(s));
+	counters_report(stream_counters, s, NULL, object);
+	counters_report(sequence_counters, &s->sequence, NULL, object);
+	return object;
 }
 
 static void monitor_report(const struct task *task, json_t *object, uint64_t now_tsc)
@@ -138,12 +160,7 @@ static void monitor_report(const struct task *task, json_t *object, uint64_t now
 			json_array_append_new(streams, stream);
 		}
 	}
-	json_object_set_new(object, "monitor",
-	                    json_pack("{sI sI sI sI sI sI so}", "received_packets", (json_int_t)m->received,
-	                              "foreign_packets", (json_int_t)m->foreign, "stale_packets",
-	                              (json_int_t)m->stale, "corrupt_packets", (json_int_t)m->corrupt,
-	                              "bursts", (json_int_t)m->bursts, "full_bursts",
-	                              (json_int_t)m->full_bursts, "streams", streams));
+	json_object_set_new(object, "streams", streams);
 }
 
 enum {
@@ -255,7 +272,7 @@ static inline bool count_number(struct monitor *m, unsigned stream, uint32_t num
 
 // A plain frame that the run did not know shows it the next ones; but not in a stream of mixed frames, of
 // which hardly any is like the one before.
-static void learn(struct monitor *m, const struct frame_bytes *frame, uint8_t stream)
+static void learn(struct monitor *m, const struct vnf_frame *frame, uint8_t stream)
 {
 	struct frame_look *look = &m->looks[stream];
 
@@ -269,8 +286,8 @@ static void learn(struct monitor *m, const struct frame_bytes *frame, uint8_t st
 }
 
 // Count a frame that is intact.
-static void count_intact(struct monitor *m, const struct frame_bytes *frame,
-                         const struct frame_fields *fields, uint64_t now_tsc)
+static void count_intact(struct monitor *m, const struct vnf_frame *frame, const struct frame_fields *fields,
+                         uint64_t now_tsc)
 {
 	bool probe = fields->flags & FRAME_FLAG_PROBE;
 
@@ -286,7 +303,7 @@ static void count_intact(struct monitor *m, const struct frame_bytes *frame,
 
 // Any frame, by its sums. The time is taken before them: what they cost must not depend on the frame size.
 // The flag is not checked yet: a clock reading that nobody needs, in a damaged frame, at worst.
-static void count_any(struct monitor *m, const struct frame_bytes *frame)
+static void count_any(struct monitor *m, const struct vnf_frame *frame)
 {
 	struct frame_fields fields;
 	uint64_t now_tsc = frame_is_probe(frame->data, frame->length, &fields) ? rte_rdtsc() : 0;
@@ -301,7 +318,7 @@ static void count_any(struct monitor *m, const struct frame_bytes *frame)
 }
 
 // A frame with another number than the expected one, if that is all.
-static inline bool count_out_of_order(struct monitor *m, unsigned stream, const struct frame_bytes *frame)
+static inline bool count_out_of_order(struct monitor *m, unsigned stream, const struct vnf_frame *frame)
 {
 	uint32_t number;
 
@@ -315,7 +332,7 @@ static inline bool count_out_of_order(struct monitor *m, unsigned stream, const 
 
 // Count the first frames of n; returns how many, at least 1. heard: bits as of struct monitor, kept in a
 // register: a store for each run costs 1024 B frames a thirtieth.
-static inline unsigned count_some(struct monitor *m, const struct frame_bytes *frames, unsigned n,
+static inline unsigned count_some(struct monitor *m, const struct vnf_frame *frames, unsigned n,
                                   uint32_t *heard)
 {
 	unsigned stream, count;
@@ -340,12 +357,13 @@ static inline unsigned count_some(struct monitor *m, const struct frame_bytes *f
 }
 
 // Check and count n frames. Behind them are FRAME_AHEAD entries for the run.
-static inline void count_frames(struct monitor *m, struct frame_bytes *frames, unsigned n)
+static inline void count_frames(struct monitor *m, struct vnf_frame *frames, unsigned n)
 {
 	uint32_t heard = 0;
 
 	for (unsigned i = 0; i < FRAME_AHEAD; i++)
-		frames[n + i] = (struct frame_bytes){frame_pattern(), 0}; // NULL + 0 is undefined in C17
+		frames[n + i] = (struct vnf_frame){(uint8_t *)(uintptr_t)frame_pattern(), 0,
+		                                   0}; // NULL + 0 is undefined in C17
 	for (unsigned i = 0; i < FRAME_AHEAD; i++)
 		frame_prefetch(&frames[i]);
 	for (unsigned done = 0; done < n;)
@@ -353,84 +371,38 @@ static inline void count_frames(struct monitor *m, struct frame_bytes *frames, u
 	m->heard |= heard;
 }
 
-// A frame in pieces, of which copy has as much as any of ours is long.
-static void count_copy(struct monitor *m, const uint8_t *copy, uint32_t length)
-{
-	struct frame_bytes frames[1 + FRAME_AHEAD] = {{copy, length}};
-
-	count_frames(m, frames, 1);
-}
-
-static __attribute__((noinline, cold)) void count_segments(struct monitor *m, const struct rte_mbuf *pkt)
+// Frames in pieces are copied, as far as any of ours is long.
+static __attribute__((noinline, cold)) void count_scattered(struct monitor *m, const struct view *view,
+                                                            const struct vnf_frame *spans)
 {
 	uint8_t copy[FRAME_TAGGED_MAX];
 
-	count_copy(m, rte_pktmbuf_read(pkt, 0, RTE_MIN(pkt->pkt_len, sizeof(copy)), copy), pkt->pkt_len);
-}
+	for (unsigned i = 0; i < view->count; i++) {
+		struct vnf_frame frames[1 + FRAME_AHEAD] = {spans[i]};
 
-static inline void burst_begin(struct monitor *m)
-{
-	if (unlikely(m->task.stamps))
-		m->burst_tsc = rte_rdtsc();
-}
-
-static unsigned receive_mbufs(struct monitor *m)
-{
-	struct frame_bytes frames[CONFIG_BURST_MAX + FRAME_AHEAD];
-	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	uint16_t n = port_receive(m->task.ports[0], m->task.queue, pkts, m->burst);
-	unsigned whole = 0;
-
-	burst_begin(m);
-	for (uint16_t i = 0; i < n; i++) {
-		if (unlikely(pkts[i]->nb_segs > 1)) {
-			count_frames(m, frames, whole);
-			count_segments(m, pkts[i]);
-			whole = 0;
-			continue;
+		if (spans[i].length < spans[i].total) {
+			view_copy(view, i, copy, sizeof(copy));
+			frames[0] = (struct vnf_frame){copy, spans[i].total, spans[i].total};
 		}
-		frames[whole++] =
-		        (struct frame_bytes){rte_pktmbuf_mtod(pkts[i], uint8_t *), pkts[i]->data_len};
+		count_frames(m, frames, 1);
 	}
-	count_frames(m, frames, whole);
-	if (n)
-		rte_pktmbuf_free_bulk(pkts, n);
-	return n;
 }
 
-static __attribute__((noinline, cold)) void count_pieces(struct monitor *m, const struct frame *frame)
+static unsigned receive(struct monitor *m)
 {
-	uint8_t copy[FRAME_TAGGED_MAX];
-	const struct ring_piece piece = {copy, sizeof(copy)};
-	struct scatter from = frame->at, to = {&piece, 0};
-
-	scatter_copy(&to, &from, RTE_MIN(frame->length, sizeof(copy)));
-	count_copy(m, copy, frame->length);
-}
-
-static unsigned receive_in_place(struct monitor *m)
-{
-	struct frame_bytes frames[CONFIG_BURST_MAX + FRAME_AHEAD];
+	struct vnf_frame spans[CONFIG_BURST_MAX + FRAME_AHEAD];
 	const struct port *port = m->task.ports[0];
 	struct view view;
-	unsigned n = port_peek(port, m->task.queue, &view, m->burst), whole = 0;
+	unsigned n = port_peek(port, m->task.queue, &view, m->burst);
 
 	if (n == 0)
 		return 0;
-	burst_begin(m);
-	for (unsigned i = 0; i < n; i++) {
-		const struct frame *frame = &view.frames[i];
-		const struct ring_piece *piece = frame->at.piece;
-
-		if (unlikely(piece->length - frame->at.offset < frame->length)) {
-			count_frames(m, frames, whole);
-			count_pieces(m, frame);
-			whole = 0;
-			continue;
-		}
-		frames[whole++] = (struct frame_bytes){piece->data + frame->at.offset, frame->length};
-	}
-	count_frames(m, frames, whole);
+	if (unlikely(m->task.stamps))
+		m->burst_tsc = rte_rdtsc();
+	if (likely(view_spans(&view, spans)))
+		count_frames(m, spans, n);
+	else
+		count_scattered(m, &view, spans);
 	port_release(port, m->task.queue, &view);
 	return n;
 }
@@ -438,7 +410,7 @@ static unsigned receive_in_place(struct monitor *m)
 static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
 {
 	struct monitor *m = (struct monitor *)task;
-	unsigned n = m->receive(m);
+	unsigned n = receive(m);
 
 	if (n == 0)
 		return 0;
@@ -469,7 +441,6 @@ static int monitor_create(const struct config_task *config, struct port *const *
 	m->ns_per_tick = (uint64_t)(((unsigned __int128)1000000000 << MONITOR_NS_SHIFT) / rte_get_tsc_hz());
 	m->streams = streams;
 	m->run = frame_run_current()->check;
-	m->receive = port_in_place(ports[0]) ? receive_in_place : receive_mbufs;
 	*out = &m->task;
 	return 0;
 }
@@ -486,11 +457,10 @@ static void monitor_clear(struct task *task)
 {
 	struct monitor *m = (struct monitor *)task;
 
-	m->received = m->foreign = m->stale = m->corrupt = m->bursts = m->full_bursts = 0;
 	for (unsigned i = 0; i < FRAME_STREAMS; i++) {
 		struct stream *s = &m->streams[i];
 
-		s->forwarded_bytes = s->corrupt = s->probes = 0;
+		counters_clear(stream_counters, s);
 		s->silence = (struct silence){0};
 		s->last_tsc = s->longest_silence = 0;
 		if (s->sequence.unique) { // else nothing was seen: a megabyte need not be touched
@@ -506,7 +476,7 @@ void monitor_start(struct task *task, uint16_t epoch, uint64_t start_tsc)
 {
 	struct monitor *m = (struct monitor *)task;
 
-	monitor_clear(task);
+	task_clear(task);
 	m->epoch = epoch;
 	m->start_tsc = start_tsc;
 	memset(m->looks, 0, sizeof(m->looks));
@@ -529,6 +499,7 @@ static const struct task_ops monitor_ops = {
         .create = monitor_create,
         .destroy = monitor_destroy,
         .poll = monitor_poll,
+        .counters = counters,
         .clear = monitor_clear,
         .report = monitor_report,
         .report_parks = true, // histograms

@@ -390,22 +390,22 @@ static __rte_noinline uint8_t nat44_icmp_in(struct nat44 *nat, const struct vnf_
 
 enum { PREFETCH_AHEAD = 4, TCP_FLAGS = 13, TICK_LOOKS = 64 };
 
-static const char *const drops[] = {
-        PACKET_DROPS,
-        [NAT44_IPV6] = "ipv6",
-        [NAT44_FRAGMENT] = "fragment",
-        [NAT44_PROTOCOL] = "protocol",
-        [NAT44_NOT_INSIDE] = "not_inside",
-        [NAT44_NOT_OURS] = "not_ours",
-        [NAT44_ICMP_TYPE] = "icmp_type",
-        [NAT44_ICMP_ERROR] = "icmp_error",
-        [NAT44_NO_SESSION] = "no_session",
-        [NAT44_NO_MAPPING] = "no_mapping",
-        [NAT44_HAIRPIN] = "hairpin",
-        [NAT44_TABLE_FULL] = "table_full",
-        [NAT44_HOST_FULL] = "host_full",
-        [NAT44_NO_PORT] = "no_port",
-        [NAT44_DROPS] = NULL,
+static const struct counter drops[] = {
+        VNF_PACKET_DROPS,
+        VNF_DROP_COUNTER(NAT44_IPV6, "ipv6"),
+        VNF_DROP_COUNTER(NAT44_FRAGMENT, "fragment"),
+        VNF_DROP_COUNTER(NAT44_PROTOCOL, "protocol"),
+        VNF_DROP_COUNTER(NAT44_NOT_INSIDE, "not_inside"),
+        VNF_DROP_COUNTER(NAT44_NOT_OURS, "not_ours"),
+        VNF_DROP_COUNTER(NAT44_ICMP_TYPE, "icmp_type"),
+        VNF_DROP_COUNTER(NAT44_ICMP_ERROR, "icmp_error"),
+        VNF_DROP_COUNTER(NAT44_NO_SESSION, "no_session"),
+        VNF_DROP_COUNTER(NAT44_NO_MAPPING, "no_mapping"),
+        VNF_DROP_COUNTER(NAT44_HAIRPIN, "hairpin"),
+        VNF_DROP_COUNTER(NAT44_TABLE_FULL, "table_full"),
+        VNF_DROP_COUNTER(NAT44_HOST_FULL, "host_full"),
+        VNF_DROP_COUNTER(NAT44_NO_PORT, "no_port"),
+        {0},
 };
 
 // A packet between the first look at its burst and the last.
@@ -681,7 +681,7 @@ static int nat44_open(struct vnf *vnf, const struct config_task *config)
 	struct nat44 *nat = (struct nat44 *)vnf;
 	int status;
 
-	nat->settings = *(const struct nat44_settings *)vnf_settings(config);
+	nat->settings = *(const struct nat44_settings *)config->settings;
 	nat->hairpin = nat->settings.hairpin;
 	nat->tcp_loose = nat->settings.tcp_loose;
 	status = nat44_table_open(nat);
@@ -697,20 +697,20 @@ static void nat44_close(struct vnf *vnf)
 
 static const struct vnf_ops nat44_vnf = {
         .size = sizeof(struct nat44),
-        .drops = drops,
-        .settings_size = sizeof(struct nat44_settings),
-        .settings_parse = nat44_settings_parse,
+        .settings_fields = nat44_fields,
+        .settings_check = nat44_settings_check,
         .open = nat44_open,
         .close = nat44_close,
         .process = nat44_process,
         .tick = nat44_tick,
-        .clear = nat44_clear,
-        .report = nat44_report,
 };
 
 static const struct task_ops nat44_ops = {
-        VNF_TASK_OPS("nat44", &nat44_vnf),
+        VNF_TASK_OPS("nat44", &nat44_vnf, drops, vnf_keys, struct nat44_settings),
+        .settings_defaults = &nat44_defaults,
         .adopt = nat44_adopt,
+        .counters = nat44_counters,
+        .report = nat44_report,
         .methods = nat44_methods,
         .ports_min = 2,
         .ports_max = 2,

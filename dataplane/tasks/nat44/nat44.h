@@ -41,6 +41,7 @@ struct nat44_forward {
 };
 
 struct nat44_settings {
+	struct vnf_settings vnf;
 	struct nat44_outside {
 		unsigned count;
 		uint32_t addresses[NAT44_OUTSIDE_MAX]; // host byte order
@@ -50,7 +51,6 @@ struct nat44_settings {
 		struct nat44_prefix prefixes[NAT44_INSIDE_MAX];
 	} inside;
 	struct nat44_forwards {
-		bool given;
 		unsigned count;
 		struct nat44_forward items[NAT44_FORWARD_MAX];
 	} forward;
@@ -60,8 +60,12 @@ struct nat44_settings {
 	bool hairpin, tcp_loose;
 };
 
+extern const struct nat44_settings nat44_defaults;
+extern const struct field nat44_fields[];
+
 // As in struct vnf_ops.
-int nat44_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error);
+int nat44_settings_check(const struct config_task *config, const json_t *object, void *out, const char *where,
+                         char *error);
 
 enum { NAT44_INSIDE, NAT44_OUTSIDE }; // indexes of ports[]
 
@@ -309,6 +313,6 @@ void nat44_host_leave(struct nat44 *nat, uint32_t host); // one session less
 // --- nat44_control.c --------------------------------------------------------------------------------------
 
 void nat44_adopt(struct task *task, struct task *old);
-void nat44_clear(struct vnf *vnf);
-void nat44_report(const struct vnf *vnf, json_t *object);
+extern const struct counter nat44_counters[];
+void nat44_report(const struct task *task, json_t *object, uint64_t now_tsc);
 extern const struct task_method nat44_methods[];

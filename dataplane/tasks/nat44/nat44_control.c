@@ -57,50 +57,28 @@ static int parse_pair(const json_t *value, char separator, unsigned long max, ui
 	return parse_ipv4(head, address) || parse_number(at + 1, max, number) ? -EINVAL : 0;
 }
 
-// --- Arrays ----------------------------------------------------------------------------------------------
+// --- Items ----------------------------------------------------------------------------------------------
 
 static int decode_outside(const json_t *value, void *out, const char *where, char *error)
 {
-	struct nat44_outside *outside = out;
+	const char *text = json_string_value(value);
 
-	outside->count = (unsigned)json_array_size(value);
-	if (!json_is_array(value) || json_array_size(value) < 1 || json_array_size(value) > NAT44_OUTSIDE_MAX)
-		return config_error(error, "%s: expected an array of 1 to %d IPv4 addresses", where,
-		                    NAT44_OUTSIDE_MAX);
-	for (unsigned i = 0; i < outside->count; i++) {
-		const char *text = json_string_value(json_array_get(value, i));
-		uint32_t *address = &outside->addresses[i];
-
-		if (!text || parse_ipv4(text, address) || !is_unicast(*address))
-			return config_error(
-			        error, "%s[%u]: expected a unicast IPv4 address like 198.18.255.1", where, i);
-		for (unsigned j = 0; j < i; j++)
-			if (outside->addresses[j] == *address)
-				return config_error(error, "%s[%u]: %s is there twice; name it once", where,
-				                    i, text);
-	}
+	if (!text || parse_ipv4(text, out) || !is_unicast(*(uint32_t *)out))
+		return config_error(error, "%s: expected a unicast IPv4 address like 198.18.255.1", where);
 	return 0;
 }
 
 static int decode_inside(const json_t *value, void *out, const char *where, char *error)
 {
-	struct nat44_inside *inside = out;
+	struct nat44_prefix *prefix = out;
+	unsigned long length;
 
-	inside->count = (unsigned)json_array_size(value);
-	if (!json_is_array(value) || json_array_size(value) < 1 || json_array_size(value) > NAT44_INSIDE_MAX)
-		return config_error(error, "%s: expected an array of 1 to %d prefixes", where,
-		                    NAT44_INSIDE_MAX);
-	for (unsigned i = 0; i < inside->count; i++) {
-		struct nat44_prefix *prefix = &inside->prefixes[i];
-		unsigned long length;
-
-		if (parse_pair(json_array_get(value, i), '/', 32, &prefix->address, &length))
-			return config_error(error, "%s[%u]: expected a prefix like 10.0.0.0/8", where, i);
-		prefix->mask = length ? UINT32_MAX << (32 - length) : 0;
-		if (prefix->address & ~prefix->mask)
-			return config_error(error, "%s[%u]: \"%.40s\" has bits set beyond its length", where,
-			                    i, json_string_value(json_array_get(value, i)));
-	}
+	if (parse_pair(value, '/', 32, &prefix->address, &length))
+		return config_error(error, "%s: expected a prefix like 10.0.0.0/8", where);
+	prefix->mask = length ? UINT32_MAX << (32 - length) : 0;
+	if (prefix->address & ~prefix->mask)
+		return config_error(error, "%s: \"%.40s\" has bits set beyond its length", where,
+		                    json_string_value(value));
 	return 0;
 }
 
@@ -120,64 +98,32 @@ static int decode_endpoint(const json_t *value, void *out, const char *where, ch
 static const char *const protocols[] = {[NAT44_UDP] = "udp", [NAT44_TCP] = "tcp", NULL};
 
 static const struct field forward_fields[] = {
-        {.key = "protocol",
-         FIELD(FIELD_CHOICE, struct nat44_forward, protocol),
-         .choices = protocols,
-         .required = true},
-        {.key = "outside",
-         FIELD(FIELD_CUSTOM, struct nat44_forward, outside),
-         .decode = decode_endpoint,
-         .required = true},
-        {.key = "inside",
-         FIELD(FIELD_CUSTOM, struct nat44_forward, inside),
-         .decode = decode_endpoint,
-         .required = true},
+        {CHOICE_FIELD("protocol", struct nat44_forward, protocol, protocols), .required = true},
+        {CUSTOM_FIELD("outside", struct nat44_forward, outside, decode_endpoint), .required = true},
+        {CUSTOM_FIELD("inside", struct nat44_forward, inside, decode_endpoint), .required = true},
         {0},
 };
 
-static int decode_forwards(const json_t *value, void *out, const char *where, char *error)
-{
-	struct nat44_forwards *forwards = out;
+#define UINT(member_, min_, max_) UINT_FIELD(#member_, struct nat44_settings, member_, min_, max_)
 
-	forwards->given = true;
-	forwards->count = (unsigned)json_array_size(value);
-	if (!json_is_array(value) || json_array_size(value) > NAT44_FORWARD_MAX)
-		return config_error(error, "%s: expected an array of at most %d objects", where,
-		                    NAT44_FORWARD_MAX);
-	for (unsigned i = 0; i < forwards->count; i++) {
-		char which[64];
-
-		snprintf(which, sizeof(which), "settings.forward[%u]", i);
-		if (schema_decode(json_array_get(value, i), forward_fields, &forwards->items[i], which,
-		                  error))
-			return -EINVAL;
-	}
-	return 0;
-}
-
-static const struct field fields[] = {
-        {.key = "outside", FIELD(FIELD_CUSTOM, struct nat44_settings, outside), .decode = decode_outside},
-        {.key = "inside", FIELD(FIELD_CUSTOM, struct nat44_settings, inside), .decode = decode_inside},
-        {.key = "forward", FIELD(FIELD_CUSTOM, struct nat44_settings, forward), .decode = decode_forwards},
-        {.key = "port_min", FIELD(FIELD_UINT, struct nat44_settings, port_min), .min = 1, .max = PORT_MAX},
-        {.key = "port_max", FIELD(FIELD_UINT, struct nat44_settings, port_max), .min = 1, .max = PORT_MAX},
-        {.key = "sessions_max",
-         FIELD(FIELD_UINT, struct nat44_settings, sessions_max),
-         .min = 1,
-         .max = NAT44_SESSIONS_MAX},
-        {.key = "sessions_per_host",
-         FIELD(FIELD_UINT, struct nat44_settings, sessions_per_host),
-         .max = NAT44_SESSIONS_MAX},
-        {.key = "udp_s", FIELD(FIELD_UINT, struct nat44_settings, udp_s), .min = 1, .max = TIMEOUT_MAX_S},
-        {.key = "tcp_established_s",
-         FIELD(FIELD_UINT, struct nat44_settings, tcp_established_s),
-         .min = 1,
-         .max = TIMEOUT_MAX_S},
-        {.key = "tcp_transitory_s",
-         FIELD(FIELD_UINT, struct nat44_settings, tcp_transitory_s),
-         .min = 1,
-         .max = TIMEOUT_MAX_S},
-        {.key = "icmp_s", FIELD(FIELD_UINT, struct nat44_settings, icmp_s), .min = 1, .max = TIMEOUT_MAX_S},
+const struct field nat44_fields[] = {
+        {ARRAY_FIELD("outside", FIELD_CUSTOM, struct nat44_settings, outside.addresses, outside.count, 1,
+                     NAT44_OUTSIDE_MAX),
+         .decode = decode_outside},
+        {ARRAY_FIELD("inside", FIELD_CUSTOM, struct nat44_settings, inside.prefixes, inside.count, 1,
+                     NAT44_INSIDE_MAX),
+         .decode = decode_inside},
+        {ARRAY_FIELD("forward", FIELD_OBJECT, struct nat44_settings, forward.items, forward.count, 0,
+                     NAT44_FORWARD_MAX),
+         .fields = forward_fields},
+        {UINT(port_min, 1, PORT_MAX)},
+        {UINT(port_max, 1, PORT_MAX)},
+        {UINT(sessions_max, 1, NAT44_SESSIONS_MAX)},
+        {UINT(sessions_per_host, 0, NAT44_SESSIONS_MAX)},
+        {UINT(udp_s, 1, TIMEOUT_MAX_S)},
+        {UINT(tcp_established_s, 1, TIMEOUT_MAX_S)},
+        {UINT(tcp_transitory_s, 1, TIMEOUT_MAX_S)},
+        {UINT(icmp_s, 1, TIMEOUT_MAX_S)},
         {.key = "hairpin", FIELD(FIELD_BOOL, struct nat44_settings, hairpin)},
         {.key = "tcp_loose", FIELD(FIELD_BOOL, struct nat44_settings, tcp_loose)},
         {0},
@@ -202,7 +148,7 @@ static void forward_tester(struct nat44_forwards *forwards)
 	}
 }
 
-static const struct nat44_settings defaults = {
+const struct nat44_settings nat44_defaults = {
         .outside = {1, {UINT32_C(0xc612ff01)}}, // 198.18.255.1
         .inside = {1, {{0, 0}}},
         .port_min = 1024, // RFC 4787 REQ-3
@@ -240,12 +186,23 @@ static int check_forwards(const struct nat44_forwards *forwards, const char *whe
 	return 0;
 }
 
-static bool is_pool(const struct nat44_outside *outside, uint32_t address)
+static bool is_among(const struct nat44_outside *outside, unsigned count, uint32_t address)
 {
-	for (unsigned i = 0; i < outside->count; i++)
+	for (unsigned i = 0; i < count; i++)
 		if (outside->addresses[i] == address)
 			return true;
 	return false;
+}
+
+static int check_outside(const struct nat44_outside *outside, const char *where, char *error)
+{
+	for (unsigned i = 0; i < outside->count; i++)
+		if (is_among(outside, i, outside->addresses[i]))
+			return config_error(error, "%s.outside[%u]: %u.%u.%u.%u is there twice; name it once",
+			                    where, i, outside->addresses[i] >> 24,
+			                    outside->addresses[i] >> 16 & 255,
+			                    outside->addresses[i] >> 8 & 255, outside->addresses[i] & 255);
+	return 0;
 }
 
 // Addresses of forwards that are not in "outside".
@@ -259,27 +216,24 @@ static unsigned own_addresses(const struct nat44_settings *settings)
 
 		while (forwards->items[j].outside.address != forwards->items[i].outside.address)
 			j++;
-		own += i == j && !is_pool(&settings->outside, forwards->items[i].outside.address);
+		own += i == j && !is_among(&settings->outside, settings->outside.count,
+		                           forwards->items[i].outside.address);
 	}
 	return own;
 }
 
-int nat44_settings_parse(const struct config_task *config, const json_t *object, void *out, char *error)
+int nat44_settings_check(const struct config_task *config, const json_t *object, void *out, const char *where,
+                         char *error)
 {
 	struct nat44_settings *settings = out;
-	char where[48];
 
-	snprintf(where, sizeof(where), "task %s.settings", config->name);
-	*settings = defaults;
 	if (strcmp(config->ports[0], config->ports[1]) == 0)
 		return config_error(
 		        error,
 		        "task %s: port %s is named twice; kind nat44 takes an inside and an outside "
 		        "port",
 		        config->name, config->ports[0]);
-	if (object && schema_decode(object, fields, settings, where, error))
-		return -EINVAL;
-	if (!settings->forward.given && !json_object_get(object, "outside"))
+	if (!json_object_get(object, "forward") && !json_object_get(object, "outside"))
 		forward_tester(&settings->forward);
 	if (settings->port_min > settings->port_max)
 		return config_error(error, "%s: port_min %u is above port_max %u", where, settings->port_min,
@@ -287,6 +241,8 @@ int nat44_settings_parse(const struct config_task *config, const json_t *object,
 	if (own_addresses(settings) > NAT44_FORWARD_ADDRESSES_MAX)
 		return config_error(error, "%s.forward: %u addresses that are not in \"outside\"; at most %d",
 		                    where, own_addresses(settings), NAT44_FORWARD_ADDRESSES_MAX);
+	if (check_outside(&settings->outside, where, error))
+		return -EINVAL;
 	return check_forwards(&settings->forward, where, error);
 }
 
@@ -312,12 +268,23 @@ static const char *endpoint(rte_be32_t ip, rte_be16_t port, char text[static END
 
 // --- Counters --------------------------------------------------------------------------------------------
 
-void nat44_clear(struct vnf *vnf)
-{
-	struct nat44 *nat = (struct nat44 *)vnf;
+const struct counter nat44_counters[] = {
+        COUNTER("created", struct nat44, created),
+        COUNTER("expired", struct nat44, expired),
+        COUNTER("hairpinned", struct nat44, hairpinned),
+        {0},
+};
 
-	nat->created = nat->expired = nat->hairpinned = 0;
-}
+// What there is now.
+static const struct counter gauges[] = {
+        COUNTER("sessions_max", struct nat44, settings.sessions_max),
+        COUNTER("forwards", struct nat44, settings.forward.count),
+        COUNTER("by_protocol.udp", struct nat44, live[NAT44_UDP]),
+        COUNTER("by_protocol.tcp", struct nat44, live[NAT44_TCP]),
+        COUNTER("by_protocol.icmp", struct nat44, live[NAT44_ICMP]),
+        COUNTER("memory_bytes", struct nat44, memory_bytes),
+        {0},
+};
 
 static json_t *address_report(const struct nat44 *nat, const struct nat44_address *address)
 {
@@ -332,26 +299,18 @@ static json_t *address_report(const struct nat44 *nat, const struct nat44_addres
 	return json_pack("{s:s, s:o}", "address", text, "ports", ports);
 }
 
-void nat44_report(const struct vnf *vnf, json_t *object)
+void nat44_report(const struct task *task, json_t *object, uint64_t now_tsc)
 {
-	const struct nat44 *nat = (const struct nat44 *)vnf;
-	json_t *by_protocol = json_object(), *addresses = json_array();
+	const struct nat44 *nat = (const struct nat44 *)task;
+	json_t *addresses = json_array();
 	uint64_t sessions = 0;
 
-	for (unsigned i = 0; i < NAT44_PROTOCOLS; i++) {
-		json_object_set_new(by_protocol, protocol_names[i], json_integer((json_int_t)nat->live[i]));
+	for (unsigned i = 0; i < NAT44_PROTOCOLS; i++)
 		sessions += nat->live[i];
-	}
 	for (unsigned i = 0; i < nat->address_count; i++)
 		json_array_append_new(addresses, address_report(nat, &nat->addresses[i]));
+	counters_report(gauges, nat, NULL, object);
 	json_object_set_new(object, "sessions", json_integer((json_int_t)sessions));
-	json_object_set_new(object, "sessions_max", json_integer(nat->settings.sessions_max));
-	json_object_set_new(object, "forwards", json_integer(nat->settings.forward.count));
-	json_object_set_new(object, "by_protocol", by_protocol);
-	json_object_set_new(object, "created", json_integer((json_int_t)nat->created));
-	json_object_set_new(object, "expired", json_integer((json_int_t)nat->expired));
-	json_object_set_new(object, "hairpinned", json_integer((json_int_t)nat->hairpinned));
-	json_object_set_new(object, "memory_bytes", json_integer((json_int_t)nat->memory_bytes));
 	json_object_set_new(object, "addresses", addresses);
 }
 
@@ -376,52 +335,35 @@ static json_t *session_report(const struct nat44 *nat, const struct nat44_sessio
 	return object;
 }
 
-struct page {
-	uint32_t from, limit;
-};
-
-static const struct field page_fields[] = {
-        {.key = "task", .type = FIELD_ANY},
-        {.key = "from", FIELD(FIELD_UINT, struct page, from), .max = UINT32_MAX},
-        {.key = "limit", FIELD(FIELD_UINT, struct page, limit), .min = 1, .max = LIMIT_MAX},
-        {0},
-};
+static const struct task_page page_defaults = {.limit = LIMIT_DEFAULT};
+static const struct field page_fields[] = {TASK_PAGE_FIELDS(1, LIMIT_MAX), {0}};
 
 // A bounded part of the table: the worker is parked. "next" is where to go on, null at the end.
-static json_t *call_sessions(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_sessions(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
 	const struct nat44 *nat = (const struct nat44 *)task;
 	uint32_t end = nat->settings.sessions_max + nat->settings.forward.count + 1;
-	struct page page = {0, LIMIT_DEFAULT};
-	json_t *sessions;
-	uint32_t at;
+	const struct task_page *page = params;
+	json_t *sessions = json_array();
+	uint64_t at;
 
-	if (params && schema_decode(params, page_fields, &page, "params", error))
-		return NULL;
-	sessions = json_array();
-	for (at = page.from; at < end && at - page.from < SCAN_MAX; at++) {
+	for (at = page->from; at < end && at - page->from < SCAN_MAX; at++) {
 		const struct nat44_session *s = &nat->sessions[at];
 
 		if (!s->key || nat44_is_over(nat, s, now_tsc))
 			continue;
-		if (json_array_size(sessions) == page.limit)
+		if (json_array_size(sessions) == page->limit)
 			break;
 		json_array_append_new(sessions, session_report(nat, s, now_tsc));
 	}
-	return json_pack("{s:o, s:o}", "sessions", sessions, "next",
-	                 at < end ? json_integer(at) : json_null());
+	return task_page("sessions", sessions, at < end, at);
 }
 
-static const struct field flush_fields[] = {{.key = "task", .type = FIELD_ANY}, {0}};
-
-static json_t *call_flush(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *call_flush(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
 	struct nat44 *nat = (struct nat44 *)task;
 	json_int_t flushed = 0;
-	char nothing;
 
-	if (params && schema_decode(params, flush_fields, &nothing, "params", error))
-		return NULL;
 	for (unsigned class = 0; class < NAT44_CLASSES; class ++)
 		for (; nat->lists[class].oldest; flushed++)
 			nat44_remove(nat, &nat->sessions[nat->lists[class].oldest]);
@@ -429,8 +371,8 @@ static json_t *call_flush(struct task *task, const json_t *params, uint64_t now_
 }
 
 const struct task_method nat44_methods[] = {
-        {"sessions", call_sessions},
-        {"flush", call_flush},
+        {.name = "sessions", .call = call_sessions, .fields = page_fields, TASK_DEFAULTS(page_defaults)},
+        {.name = "flush", .call = call_flush},
         {0},
 };
 

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // patch: the least a switch can do, a cross-connect of two ports. Frames are not looked at.
 //
-// Between two ports with rings of our own they go from ring to ring, without mbufs: from guest to guest
-// (ring/frames.h), or in place (port.h). The counters and what is dropped are the same either way. A patch with
-// a fault has mbufs always.
-//
 // With a fault it drops every n-th of the frames that it receives on either port, counted from the task's
 // start, for tests of what finds losses. Clearing counters leaves that count alone: over any number of trials
-// floor(frames / n) are dropped. A patch without a fault is polled by a function that knows nothing of it.
+// floor(frames / n) are dropped. A patch without a fault between two guests has their frames copied from ring to ring
+// (port_hop_of()).
 //
 // rx_packets == tx_packets + drop_tx_full + fault, always.
 #include <errno.h>
@@ -27,37 +24,25 @@ struct patch {
 };
 
 struct patch_settings {
-	uint32_t drop_one_in; // every how manieth frame is dropped; 0 = none
+	uint32_t drop_one_in; // of so many frames, the last is dropped; 0 = none
 };
 
 static const struct field fault_keys[] = {
-        {.key = "drop_one_in",
-         FIELD(FIELD_UINT, struct patch_settings, drop_one_in),
-         .required = true,
-         .min = 1,
-         .max = UINT32_MAX},
+        {UINT_FIELD("drop_one_in", struct patch_settings, drop_one_in, 1, UINT32_MAX), .required = true},
         {0},
 };
-
 static const struct field settings_keys[] = {{.key = "fault", .type = FIELD_OBJECT, .fields = fault_keys},
                                              {0}};
 
-static void *patch_settings_parse(const struct config_task *config, const char *where, char *error)
-{
-	static const struct patch_settings defaults = {0};
+static const struct counter faults[] = {COUNTER("fault", struct patch, faults), {0}};
 
-	return task_settings_decode(config, settings_keys, &defaults, sizeof(defaults), where, error);
-}
-
-static const struct task_ops patch_ops, patch_hop_ops, patch_pass_ops, patch_faulty_ops;
+static const struct task_ops patch_ops, patch_hop_ops, patch_faulty_ops;
 
 static const struct task_ops *choose(const struct config_task *config, struct port *const *ports)
 {
 	if (((const struct patch_settings *)config->settings)->drop_one_in)
 		return &patch_faulty_ops;
-	if (!port_in_place(ports[0]) || !port_in_place(ports[1]))
-		return &patch_ops;
-	return port_can_hop(ports[0], ports[1]) ? &patch_hop_ops : &patch_pass_ops;
+	return port_can_hop(ports[0], ports[1]) ? &patch_hop_ops : &patch_ops;
 }
 
 static int patch_create(const struct config_task *config, struct port *const *ports, struct task **out)
@@ -77,44 +62,68 @@ static void patch_destroy(struct task *task)
 	free(task);
 }
 
-// Free the frames that are due and close the gaps. Returns how many remain.
-static uint16_t fault_apply(struct patch *p, struct rte_mbuf **pkts, uint16_t n)
+// Pass those frames of a view that are not due. Returns how many were sent.
+static __attribute__((noinline)) unsigned pass_faulty(struct patch *p, unsigned in, unsigned out,
+                                                      struct view *view)
 {
-	uint16_t kept = 0;
+	struct task *task = &p->task;
+	struct view kept;
+	unsigned sent;
 
-	for (uint16_t i = 0; i < n; i++) {
+	view_part_begin(&kept, view);
+	for (unsigned i = 0; i < view->count; i++)
 		if (++p->fault_passed == p->fault_interval) {
 			p->fault_passed = 0;
 			p->faults++;
-			rte_pktmbuf_free(pkts[i]);
-			continue;
+		} else {
+			view_part_add(&kept, view, i);
 		}
-		pkts[kept++] = pkts[i];
-	}
-	return kept;
+	sent = port_pass(task->ports[in], task->ports[out], task->queue, &kept);
+	task->counters.drop_tx_full[out] += kept.count - sent;
+	return sent;
 }
 
-static inline uint16_t forward(struct patch *p, unsigned in, unsigned out, bool faulty)
+static inline unsigned forward(struct patch *p, unsigned in, unsigned out, bool faulty)
 {
 	struct task *task = &p->task;
-	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	uint16_t n = port_receive(task->ports[in], task->queue, pkts, p->burst), kept, dropped;
+	struct view view;
+	unsigned n = port_peek(task->ports[in], task->queue, &view, p->burst), sent;
 
 	if (n == 0)
 		return 0;
-	kept = faulty ? fault_apply(p, pkts, n) : n;
-	dropped = port_send_drop(task->ports[out], task->queue, pkts, kept);
+	if (faulty) {
+		sent = pass_faulty(p, in, out, &view);
+	} else {
+		sent = port_pass(task->ports[in], task->ports[out], task->queue, &view);
+		task->counters.drop_tx_full[out] += n - sent;
+	}
 	task_received(&task->counters, n, p->burst);
-	task->counters.tx_packets += kept - dropped;
-	task->counters.drop_tx_full[out] += dropped;
+	task->counters.tx_packets += sent;
+	port_release(task->ports[in], task->queue, &view);
 	return n;
+}
+
+// Both directions had nothing.
+static inline unsigned idle(const struct task *task)
+{
+	port_warm(task->ports[0], task->queue);
+	port_warm(task->ports[1], task->queue);
+	return 0;
 }
 
 static unsigned patch_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
+	unsigned n = forward(p, 0, 1, false) + forward(p, 1, 0, false);
 
-	return forward(p, 0, 1, false) + forward(p, 1, 0, false);
+	return n ? n : idle(task);
+}
+
+static unsigned patch_faulty_poll(struct task *task, uint64_t now_tsc)
+{
+	struct patch *p = (struct patch *)task;
+
+	return forward(p, 0, 1, true) + forward(p, 1, 0, true);
 }
 
 static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
@@ -128,14 +137,6 @@ static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
 	return done.received;
 }
 
-// Both directions had nothing.
-static inline unsigned idle(const struct task *task)
-{
-	port_warm(task->ports[0], task->queue);
-	port_warm(task->ports[1], task->queue);
-	return 0;
-}
-
 static unsigned patch_hop_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
@@ -144,64 +145,14 @@ static unsigned patch_hop_poll(struct task *task, uint64_t now_tsc)
 	return n ? n : idle(task);
 }
 
-static inline unsigned pass_over(struct patch *p, unsigned in, unsigned out)
-{
-	struct task *task = &p->task;
-	struct view view;
-	unsigned n = port_peek(task->ports[in], task->queue, &view, p->burst), passed;
-
-	if (n == 0)
-		return 0;
-	passed = port_pass(task->ports[in], task->ports[out], task->queue, &view);
-	port_release(task->ports[in], task->queue, &view);
-	task_received(&task->counters, n, p->burst);
-	task->counters.tx_packets += passed;
-	task->counters.drop_tx_full[out] += n - passed;
-	return n;
-}
-
-static unsigned patch_pass_poll(struct task *task, uint64_t now_tsc)
-{
-	struct patch *p = (struct patch *)task;
-	unsigned n = pass_over(p, 0, 1) + pass_over(p, 1, 0);
-
-	return n ? n : idle(task);
-}
-
-static unsigned patch_faulty_poll(struct task *task, uint64_t now_tsc)
-{
-	struct patch *p = (struct patch *)task;
-
-	return forward(p, 0, 1, true) + forward(p, 1, 0, true);
-}
-
-static void patch_faulty_clear(struct task *task)
-{
-	((struct patch *)task)->faults = 0;
-}
-
-static void patch_faulty_report(const struct task *task, json_t *object, uint64_t now_tsc)
-{
-	const struct patch *p = (const struct patch *)task;
-
-	json_object_set_new(json_object_get(object, "drops"), "fault", json_integer((json_int_t)p->faults));
-}
-
-// What all kinds of patch have in common: all but how they are polled.
 #define PATCH_OPS                                                                                            \
 	.kind = "patch", .ports_min = 2, .ports_max = 2, .receives = true, .sends = true, .bursts = true,    \
-	.settings_parse = patch_settings_parse, .create = patch_create, .destroy = patch_destroy
+	.settings_keys = settings_keys, .settings_size = sizeof(struct patch_settings),                      \
+	.create = patch_create, .destroy = patch_destroy
 
 static const struct task_ops patch_ops = {PATCH_OPS, .poll = patch_poll};
 TASK_KIND(patch_ops)
 
 static const struct task_ops patch_hop_ops = {PATCH_OPS, .poll = patch_hop_poll};
 
-static const struct task_ops patch_pass_ops = {PATCH_OPS, .poll = patch_pass_poll};
-
-static const struct task_ops patch_faulty_ops = {
-        PATCH_OPS,
-        .poll = patch_faulty_poll,
-        .clear = patch_faulty_clear,
-        .report = patch_faulty_report,
-};
+static const struct task_ops patch_faulty_ops = {PATCH_OPS, .poll = patch_faulty_poll, .drops = faults};

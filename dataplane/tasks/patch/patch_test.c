@@ -163,11 +163,11 @@ static void a_clear_keeps_the_phase_of_the_fault(void **state)
 	assert_int_equal(fixture_inject(f, 1, 5, 60), 5);
 	assert_int_equal(task->ops->poll(task, 0), 9);
 	assert_int_equal(reported(task, "drops.fault"), 0);
-	task->ops->clear(task);
+	task_clear(task);
 	assert_int_equal(fixture_inject(f, 1, 1, 60), 1);
 	assert_int_equal(task->ops->poll(task, 0), 1);
 	assert_int_equal(reported(task, "drops.fault"), 1);
-	task->ops->clear(task);
+	task_clear(task);
 	assert_int_equal(reported(task, "drops.fault"), 0);
 	assert_int_equal(ring_port_drain(&f->ports[0]), 5);
 	assert_int_equal(ring_port_drain(&f->ports[1]), 4);

@@ -32,6 +32,7 @@ enum {
 enum limiter_per { PER_ALL, PER_DIRECTION, PER_SOURCE, PER_DESTINATION };
 
 struct limiter_settings {
+	struct vnf_settings vnf;
 	uint64_t rate_bps, rate_pps; // one of them is 0
 	uint64_t burst_bytes, burst_packets;
 	int per;
@@ -43,24 +44,13 @@ static const char *const per_names[] = {"all", "direction", "source", "destinati
 static const char *const direction_names[] = {"both", "from_clients", "from_servers", NULL};
 
 static const struct field fields[] = {
-        {.key = "rate_bps", FIELD(FIELD_UINT, struct limiter_settings, rate_bps), .min = 1, .max = RATE_MAX},
-        {.key = "rate_pps", FIELD(FIELD_UINT, struct limiter_settings, rate_pps), .min = 1, .max = RATE_MAX},
-        {.key = "burst_bytes",
-         FIELD(FIELD_UINT, struct limiter_settings, burst_bytes),
-         .min = BURST_BYTES_MIN,
-         .max = BURST_BYTES_MAX},
-        {.key = "burst_packets",
-         FIELD(FIELD_UINT, struct limiter_settings, burst_packets),
-         .min = 1,
-         .max = BURST_PACKETS_MAX},
-        {.key = "per", FIELD(FIELD_CHOICE, struct limiter_settings, per), .choices = per_names},
-        {.key = "buckets_max",
-         FIELD(FIELD_UINT, struct limiter_settings, buckets_max),
-         .min = 1,
-         .max = FLOW_TABLE_MAX},
-        {.key = "directions",
-         FIELD(FIELD_CHOICE, struct limiter_settings, directions),
-         .choices = direction_names},
+        {UINT_FIELD("rate_bps", struct limiter_settings, rate_bps, 1, RATE_MAX)},
+        {UINT_FIELD("rate_pps", struct limiter_settings, rate_pps, 1, RATE_MAX)},
+        {UINT_FIELD("burst_bytes", struct limiter_settings, burst_bytes, BURST_BYTES_MIN, BURST_BYTES_MAX)},
+        {UINT_FIELD("burst_packets", struct limiter_settings, burst_packets, 1, BURST_PACKETS_MAX)},
+        {CHOICE_FIELD("per", struct limiter_settings, per, per_names)},
+        {UINT_FIELD("buckets_max", struct limiter_settings, buckets_max, 1, FLOW_TABLE_MAX)},
+        {CHOICE_FIELD("directions", struct limiter_settings, directions, direction_names)},
         {0},
 };
 
@@ -92,15 +82,9 @@ static void defaults(struct limiter_settings *settings)
 	settings->buckets_max = settings->buckets_max ? settings->buckets_max : BUCKETS_DEFAULT;
 }
 
-static int limiter_settings_parse(const struct config_task *config, const json_t *object, void *out,
-                                  char *error)
+static int limiter_settings_check(const struct config_task *config, const json_t *object, void *settings,
+                                  const char *where, char *error)
 {
-	struct limiter_settings *settings = out; // compared as a whole
-	char where[64];
-
-	snprintf(where, sizeof(where), "task %s: settings", config->name);
-	if (object && schema_decode(object, fields, settings, where, error) != 0)
-		return -EINVAL;
 	if (check_keys(where, settings, error) != 0)
 		return -EINVAL;
 	defaults(settings);
@@ -111,7 +95,8 @@ enum { DROP_RUNT, DROP_RATE };
 enum { BOTH, FROM_CLIENTS, FROM_SERVERS };
 enum { SIDES = 2 };
 
-static const char *const drops[] = {[DROP_RUNT] = "runt", [DROP_RATE] = "rate", NULL};
+static const struct counter drops[] = {
+        VNF_DROP_COUNTER(DROP_RUNT, "runt"), VNF_DROP_COUNTER(DROP_RATE, "rate"), {0}};
 
 struct limiter {
 	struct vnf vnf;
@@ -136,7 +121,7 @@ static int limiter_open(struct vnf *vnf, const struct config_task *config)
 	struct limiter *limiter = (struct limiter *)vnf;
 	const struct limiter_settings *settings = &limiter->settings;
 
-	limiter->settings = *(const struct limiter_settings *)vnf_settings(config);
+	limiter->settings = *(const struct limiter_settings *)config->settings;
 	limiter->meter =
 	        settings->rate_pps
 	                ? token_meter_of_packets(settings->rate_pps, settings->burst_packets,
@@ -303,48 +288,38 @@ static void limiter_tick(struct vnf *vnf, uint64_t now_tsc)
 
 // --- What is seen of it ----------------------------------------------------------------------------------
 
-static void limiter_clear(struct vnf *vnf)
-{
-	struct limiter *limiter = (struct limiter *)vnf;
-
-	memset(limiter->passed_packets, 0, sizeof(limiter->passed_packets));
-	memset(limiter->passed_bytes, 0, sizeof(limiter->passed_bytes));
-	limiter->overflow_packets = limiter->no_address_packets = 0;
-}
-
 // Passed: of the directions that are limited.
-static void limiter_report(const struct vnf *vnf, json_t *object)
-{
-	struct limiter *limiter = (struct limiter *)(uintptr_t)vnf;
-	const uint64_t *packets = limiter->passed_packets, *bytes = limiter->passed_bytes;
+static const struct counter counters[] = {
+        COUNTER_ARRAY("passed_packets", struct limiter, passed_packets),
+        COUNTER_ARRAY("passed_bytes", struct limiter, passed_bytes),
+        COUNTER("overflow_packets", struct limiter, overflow_packets),
+        COUNTER("no_address_packets", struct limiter, no_address_packets),
+        {0},
+};
 
-	flow_table_expire(&limiter->table, limiter->table.now_tsc, UINT32_MAX);
-	json_object_set_new(object, "passed_packets",
-	                    json_pack("[I, I]", (json_int_t)packets[0], (json_int_t)packets[1]));
-	json_object_set_new(object, "passed_bytes",
-	                    json_pack("[I, I]", (json_int_t)bytes[0], (json_int_t)bytes[1]));
-	json_object_set_new(object, "buckets", json_integer(limiter->table.count));
-	json_object_set_new(object, "overflow_packets", json_integer((json_int_t)limiter->overflow_packets));
-	json_object_set_new(object, "no_address_packets",
-	                    json_integer((json_int_t)limiter->no_address_packets));
+static void limiter_report(const struct task *task, json_t *object, uint64_t now_tsc)
+{
+	struct flow_table *table = &((struct limiter *)(uintptr_t)task)->table;
+
+	flow_table_expire(table, table->now_tsc, UINT32_MAX);
+	json_object_set_new(object, "buckets", json_integer(table->count));
 }
 
 static const struct vnf_ops rate_limiter_vnf = {
         .size = sizeof(struct limiter),
-        .drops = drops,
-        .settings_size = sizeof(struct limiter_settings),
-        .settings_parse = limiter_settings_parse,
+        .settings_fields = fields,
+        .settings_check = limiter_settings_check,
         .open = limiter_open,
         .close = limiter_close,
         .process = limiter_process,
         .tick = limiter_tick,
-        .clear = limiter_clear,
-        .report = limiter_report,
 };
 
 static const struct task_ops rate_limiter_ops = {
-        VNF_TASK_OPS("rate_limiter", &rate_limiter_vnf),
+        VNF_TASK_OPS("rate_limiter", &rate_limiter_vnf, drops, vnf_keys, struct limiter_settings),
         .adopt = limiter_adopt,
+        .counters = counters,
+        .report = limiter_report,
         .ports_min = 2,
         .ports_max = 2,
 };

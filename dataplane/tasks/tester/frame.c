@@ -15,7 +15,7 @@
 // --- Runs ------------------------------------------------------------------------------------------------
 
 ISA_DECLARE(unsigned, frame_run_check,
-            (const struct frame_look *look, const struct frame_bytes *frames, unsigned n, uint32_t sequence));
+            (const struct frame_look *look, const struct vnf_frame *frames, unsigned n, uint32_t sequence));
 ISA_DECLARE(void, frame_run_write,
             (const struct frame_template *t, uint8_t *const *data, unsigned n, uint32_t sequence));
 

@@ -113,7 +113,8 @@ static enum frame_class check_class(const struct sample *s)
 
 static void check_look(const struct frame_look *look, const struct sample *s, enum frame_class class)
 {
-	const struct frame_bytes run[1 + FRAME_AHEAD] = {{s->data, s->length}, {s->data, 0}, {s->data, 0}};
+	const struct vnf_frame run[1 + FRAME_AHEAD] = {
+	        {s->data, s->length, s->length}, {s->data, 0, 0}, {s->data, 0, 0}};
 	struct frame_look own;
 
 	if (frame_look_learn(&own, s->data, s->length)) {

@@ -13,13 +13,9 @@
 #include <rte_branch_prediction.h>
 #include <rte_prefetch.h>
 
-#include "tasks/tester/frame.h"
 #include "lib/isa.h"
-
-struct frame_bytes {
-	const uint8_t *data;
-	uint32_t length;
-};
+#include "lib/packet.h"
+#include "tasks/tester/frame.h"
 
 enum {
 	FRAME_RUN_MAX = 64, // frames of a call
@@ -30,7 +26,7 @@ struct frame_run {
 	// How many of the first n frames look like this, are no probes and carry the numbers sequence,
 	// sequence + 1, ... FRAME_AHEAD entries behind the n are read too, to prefetch: length 0 if there is
 	// nothing.
-	unsigned (*check)(const struct frame_look *look, const struct frame_bytes *frames, unsigned n,
+	unsigned (*check)(const struct frame_look *look, const struct vnf_frame *frames, unsigned n,
 	                  uint32_t sequence);
 
 	// frame_write() of n frames with consecutive numbers.
@@ -44,7 +40,7 @@ const struct frame_run *frame_run_of(enum isa isa);
 // Every line of the frame, of the first 24: leaving the later ones to the hardware's prefetcher costs a
 // seventh at 1024 B. Most are one line. (A minimum would become one of vectors here, and cost more than the
 // rest.)
-static inline void frame_prefetch(const struct frame_bytes *frame)
+static inline void frame_prefetch(const struct vnf_frame *frame)
 {
 	const uint8_t *line = RTE_PTR_ALIGN_FLOOR(frame->data, RTE_CACHE_LINE_SIZE);
 	const uint8_t *end = frame->data + frame->length;

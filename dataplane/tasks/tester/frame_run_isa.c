@@ -11,8 +11,8 @@
 #endif
 
 // The prototypes are where the table is; a source that is compiled three times has no header of its own.
-unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct frame_bytes *frames,
-                                   unsigned n, uint32_t sequence);
+unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct vnf_frame *frames, unsigned n,
+                                   uint32_t sequence);
 void ISA_NAME(frame_run_write)(const struct frame_template *t, uint8_t *const *data, unsigned n,
                                uint32_t sequence);
 
@@ -150,8 +150,8 @@ static inline bool checksum_fits(uint32_t udp_sum, uint32_t number_be, uint32_t 
 	return (sum & 0xffff) + (sum >> 16) == 0xffff && checksum != 0;
 }
 
-unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct frame_bytes *frames,
-                                   unsigned n, uint32_t sequence)
+unsigned ISA_NAME(frame_run_check)(const struct frame_look *look, const struct vnf_frame *frames, unsigned n,
+                                   uint32_t sequence)
 {
 	const uint8_t *pattern = frame_pattern();
 	const uint32_t length = look->length;

@@ -80,7 +80,7 @@ static void heads_are_written_alike(void **state)
 // n frames numbered from FIRST.
 struct burst {
 	uint8_t (*memory)[FRAME_SIZE_MAX + 64];
-	struct frame_bytes frames[BURST_MAX + FRAME_AHEAD];
+	struct vnf_frame frames[BURST_MAX + FRAME_AHEAD];
 };
 
 static void burst_make(struct burst *b, const struct frame_template *t, unsigned n)
@@ -92,7 +92,7 @@ static void burst_make(struct burst *b, const struct frame_template *t, unsigned
 
 		frame_fill_payload(data, t->length);
 		frame_write(t, data, FIRST + i);
-		b->frames[i] = (struct frame_bytes){data, t->length};
+		b->frames[i] = (struct vnf_frame){data, t->length, t->length};
 	}
 }
 
@@ -147,10 +147,10 @@ static void write_within(const struct frame_template *t, uint8_t *data, uint32_t
 	memcpy(data, head, RTE_MIN(t->length, sizeof(head)));
 }
 
-static unsigned check_one(const struct frame_run *run, const struct frame_look *look, const uint8_t *data,
+static unsigned check_one(const struct frame_run *run, const struct frame_look *look, uint8_t *data,
                           uint32_t length, uint32_t sequence)
 {
-	const struct frame_bytes frames[1 + FRAME_AHEAD] = {{data, length}};
+	const struct vnf_frame frames[1 + FRAME_AHEAD] = {{data, length, length}};
 
 	return run->check(look, frames, 1, sequence);
 }

@@ -52,16 +52,6 @@ static inline uint64_t profile_key(const struct making *m, unsigned purpose)
 
 // --- The object ------------------------------------------------------------------------------------------
 
-static __attribute__((format(printf, 2, 3))) int fail(char *error, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(error, CONFIG_ERROR_MAX, format, args);
-	va_end(args);
-	return -EINVAL;
-}
-
 static bool whole_within(const json_t *value, json_int_t min, json_int_t max)
 {
 	return json_is_integer(value) && json_integer_value(value) >= min && json_integer_value(value) <= max;
@@ -73,15 +63,16 @@ static int decode_sizes(const json_t *value, void *out, const char *where, char 
 	size_t n = json_array_size(value);
 
 	if (!json_is_array(value) || n == 0 || n > PROFILE_SIZES_MAX)
-		return fail(error, "%s: expected an array of 1 to %d pairs [frame_size_bytes, weight]", where,
-		            PROFILE_SIZES_MAX);
+		return config_error(error,
+		                    "%s: expected an array of 1 to %d pairs [frame_size_bytes, weight]",
+		                    where, PROFILE_SIZES_MAX);
 	for (size_t i = 0; i < n; i++) {
 		const json_t *pair = json_array_get(value, i);
 		const json_t *size = json_array_get(pair, 0), *weight = json_array_get(pair, 1);
 
 		if (json_array_size(pair) != 2 || !whole_within(size, FRAME_SIZE_MIN, FRAME_SIZE_MAX) ||
 		    !whole_within(weight, 1, 1000000))
-			return fail(
+			return config_error(
 			        error,
 			        "%s[%zu]: expected [frame_size_bytes, weight], whole numbers from %d to %d "
 			        "and from 1 to 1000000",
@@ -93,25 +84,10 @@ static int decode_sizes(const json_t *value, void *out, const char *where, char 
 	return 0;
 }
 
-static int decode_macs(const json_t *value, void *out, const char *where, char *error)
-{
-	struct profile_macs *macs = out;
-	size_t n = json_array_size(value);
-
-	if (!json_is_array(value) || n == 0 || n > PROFILE_MACS_MAX)
-		return fail(error, "%s: expected an array of 1 to %d MAC addresses", where, PROFILE_MACS_MAX);
-	for (size_t i = 0; i < n; i++)
-		if (!schema_mac(json_string_value(json_array_get(value, i)), macs->of[i]))
-			return fail(error, "%s[%zu]: expected a MAC address like 02:00:00:00:00:01", where,
-			            i);
-	macs->count = (unsigned)n;
-	return 0;
-}
-
 static int decode_ip(const json_t *value, void *out, const char *where, char *error)
 {
 	if (!whole_within(value, 4, 4) && !whole_within(value, 6, 6))
-		return fail(error, "%s: expected 4 or 6", where);
+		return config_error(error, "%s: expected 4 or 6", where);
 	*(uint32_t *)out = (uint32_t)json_integer_value(value);
 	return 0;
 }
@@ -148,7 +124,8 @@ static const struct field fields[] = {
         {.key = "transport", MEMBER(FIELD_CHOICE, transport), .choices = transports},
         {.key = "vlan", MEMBER(FIELD_UINT, vlan), .min = 1, .max = 4094},
         {.key = "flows", .type = FIELD_OBJECT, .fields = flow_fields},
-        {.key = "dst_macs", MEMBER(FIELD_CUSTOM, macs), .decode = decode_macs},
+        {ARRAY_FIELD("dst_macs", FIELD_MAC, struct profile_request, macs.of, macs.count, 1,
+                     PROFILE_MACS_MAX)},
         {.key = "dst_mac_count", MEMBER(FIELD_UINT, mac_count), .min = 1, .max = PROFILE_MACS_MAX},
         {.key = "dst_ips_file", MEMBER(FIELD_STRING, addresses_path)},
         {.key = "arrival", .type = FIELD_OBJECT, .fields = arrival_fields},
@@ -166,13 +143,13 @@ static int check_pcap(const json_t *source, const struct profile_request *r, con
 		return 0;
 	for (size_t i = 0; i < RTE_DIM(own); i++)
 		if (json_object_get(source, own[i]))
-			return fail(error, "%s.%s: a capture has its own; take it out, or \"pcap\"", where,
-			            own[i]);
+			return config_error(error, "%s.%s: a capture has its own; take it out, or \"pcap\"",
+			                    where, own[i]);
 	if (r->pcap.timing == PROFILE_TIMING_RECORDED && r->arrival.process != PACER_CONSTANT)
-		return fail(error, "%s.arrival: recorded times are the arrivals; take one of them out",
-		            where);
+		return config_error(
+		        error, "%s.arrival: recorded times are the arrivals; take one of them out", where);
 	if (r->pcap.timing != PROFILE_TIMING_RECORDED && json_object_get(pcap, "time_scale"))
-		return fail(error, "%s.pcap.time_scale: is for \"timing\": \"recorded\" only", where);
+		return config_error(error, "%s.pcap.time_scale: is for \"timing\": \"recorded\" only", where);
 	return 0;
 }
 
@@ -181,14 +158,14 @@ static int check(const json_t *source, const struct profile_request *r, const ch
 	bool on_off = r->arrival.process == PACER_ON_OFF;
 
 	if (r->macs.count && r->mac_count)
-		return fail(error, "%s: give dst_macs or dst_mac_count, not both", where);
+		return config_error(error, "%s: give dst_macs or dst_mac_count, not both", where);
 	if (on_off && (r->arrival.on_ns == 0 || r->arrival.off_ns == 0))
-		return fail(error, "%s.arrival: on_off needs on_ns and off_ns", where);
+		return config_error(error, "%s.arrival: on_off needs on_ns and off_ns", where);
 	if (!on_off && (r->arrival.on_ns || r->arrival.off_ns))
-		return fail(error, "%s.arrival: on_ns and off_ns are for \"process\": \"on_off\" only",
-		            where);
+		return config_error(
+		        error, "%s.arrival: on_ns and off_ns are for \"process\": \"on_off\" only", where);
 	if (json_object_get(json_object_get(source, "flows"), "exponent") && r->flows.draw != PROFILE_ZIPF)
-		return fail(error, "%s.flows.exponent: is for \"draw\": \"zipf\" only", where);
+		return config_error(error, "%s.flows.exponent: is for \"draw\": \"zipf\" only", where);
 	return check_pcap(source, r, where, error);
 }
 

@@ -41,18 +41,21 @@ static atomic_bool stop;
 static unsigned send_bare(struct bench *b)
 {
 	struct rte_mbuf *pkts[BENCH_BURST];
+	unsigned sent;
 
 	if (rte_pktmbuf_alloc_bulk(b->port.rx_pool, pkts, BENCH_BURST) != 0)
 		return 0;
 	for (unsigned i = 0; i < BENCH_BURST; i++)
 		pkts[i]->data_len = pkts[i]->pkt_len = b->length;
-	return BENCH_BURST - port_send_drop(&b->port, 0, pkts, BENCH_BURST);
+	sent = rte_eth_tx_burst(b->port.port_id, 0, pkts, BENCH_BURST);
+	rte_pktmbuf_free_bulk(&pkts[sent], BENCH_BURST - sent);
+	return sent;
 }
 
 static unsigned receive_bare(struct bench *b)
 {
 	struct rte_mbuf *pkts[BENCH_BURST];
-	uint16_t n = port_receive(&b->port, 0, pkts, BENCH_BURST);
+	uint16_t n = rte_eth_rx_burst(b->port.port_id, 0, pkts, BENCH_BURST);
 
 	rte_pktmbuf_free_bulk(pkts, n);
 	return n;

@@ -19,8 +19,8 @@ struct bench_guest {
 	struct vring_port vhost;
 	const struct frame_run *run;
 	struct frame_room *room;
-	struct frame frames[BENCH_BURST], lent[BENCH_BURST];
-	struct ring_piece pieces[BENCH_BURST], lent_pieces[BENCH_CHUNK];
+	struct frame frames[BENCH_BURST];
+	struct ring_piece pieces[BENCH_BURST];
 	unsigned lent_next;
 	uint32_t sequence;
 	struct frame_template template;
@@ -60,8 +60,6 @@ void bench_guest_open(struct bench *b, struct rte_mempool *pool)
 	offer_empty(&g->guest.receive, GUEST_SIZE_MAX);
 	g->run = frame_run_current();
 	g->room = frame_room_create(BENCH_CHUNK);
-	for (unsigned i = 0; i < BENCH_CHUNK; i++)
-		g->lent_pieces[i] = (struct ring_piece){g->memory[i], sizeof(g->memory[i])};
 	b->guest = g;
 	b->port = (struct port){
 	        .ops = &vhost_port_ops, .own = &g->vhost, .port_id = RTE_MAX_ETHPORTS, .rx_pool = pool};
@@ -113,14 +111,13 @@ static unsigned write_lent(struct bench *b)
 {
 	struct bench_guest *g = b->guest;
 	uint8_t *data[BENCH_BURST];
-	unsigned n;
 
 	for (unsigned i = 0; i < BENCH_BURST; i++, g->lent_next = (g->lent_next + 1) % BENCH_CHUNK)
-		g->lent[i] = (struct frame){.at = {&g->lent_pieces[g->lent_next], 0}, .length = 2048};
-	n = frame_room_prepare(g->room, g->lent, BENCH_BURST, b->length, data);
-	g->run->write(&g->template, data, n, g->sequence);
-	g->sequence += n;
-	return n;
+		data[i] = g->memory[g->lent_next];
+	frame_room_fill(g->room, data, BENCH_BURST, b->length);
+	g->run->write(&g->template, data, BENCH_BURST, g->sequence);
+	g->sequence += BENCH_BURST;
+	return BENCH_BURST;
 }
 
 const struct bench_kind bench_guest_kinds[] = {

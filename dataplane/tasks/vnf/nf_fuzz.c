@@ -330,7 +330,7 @@ static unsigned reasons(const struct vnf *vnf)
 {
 	unsigned n = 0;
 
-	while (vnf->ops->drops[n])
+	while (vnf->task.ops->drops[n].name)
 		n++;
 	return n;
 }

@@ -11,7 +11,6 @@
 #include "lib/stamps.h"
 #include "tasks/task.h"
 #include "tasks/tester/frame.h"
-#include "tasks/vnf/forward.h"
 
 // Where the frames of a burst leave, by their verdicts (vnf.h). Of vnf.c.
 
@@ -44,127 +43,58 @@ static inline void leaving_add(struct leaving *leaving, unsigned out, unsigned i
 	leaving->last[out] = (uint8_t)i;
 }
 
-// Sort a burst; drops are counted, and freed where they are mbufs (pkts, or NULL).
-static inline void leaving_sort(struct leaving *leaving, struct vnf *vnf, const uint8_t *verdicts, unsigned n,
-                                struct rte_mbuf **pkts)
+// Sort a burst, and count its drops.
+static inline void leaving_sort(struct leaving *leaving, struct vnf *vnf, const uint8_t *verdicts, unsigned n)
 {
 	leaving->count = 0;
 	memset(leaving->lengths, 0, vnf->side_count);
-	for (unsigned i = 0; i < n; i++) {
-		if (!(verdicts[i] & VNF_DROP)) {
+	for (unsigned i = 0; i < n; i++)
+		if (verdicts[i] & VNF_DROP)
+			vnf->drops[verdicts[i] & ~VNF_DROP]++;
+		else
 			leaving_add(leaving, verdicts[i], i);
-			continue;
-		}
-		vnf->drops[verdicts[i] & ~VNF_DROP]++;
-		if (pkts)
-			rte_pktmbuf_free(pkts[i]);
-	}
 }
 
 enum { BURST_DEFAULT = 32, TICKS_PER_S = 1000 };
 
 // --- Made and ended --------------------------------------------------------------------------------------
 
-struct settings {
-	const struct vnf_ops *ops;
-	unsigned mac_count;
-	uint8_t peer_macs[CONFIG_TASK_PORTS_MAX][RTE_ETHER_ADDR_LEN]; // all zero: the default
-	const json_t *object;                                         // while it is decoded
-	_Alignas(16) uint8_t own[];                                   // of the kind
-};
-
-static int decode_macs(const json_t *value, void *out, const char *where, char *error)
-{
-	struct settings *settings = out;
-	size_t n = json_array_size(value);
-
-	if (!json_is_array(value) || n == 0 || n > CONFIG_TASK_PORTS_MAX)
-		return config_error(error, "%s: expected an array of MAC addresses, one for each port",
-		                    where);
-	for (size_t i = 0; i < n; i++)
-		if (!schema_mac(json_string_value(json_array_get(value, i)), settings->peer_macs[i]))
-			return config_error(error, "%s[%zu]: expected a MAC address like 02:00:00:00:00:01",
-			                    where, i);
-	settings->mac_count = (unsigned)n;
-	return 0;
-}
-
-static int decode_object(const json_t *value, void *out, const char *where, char *error)
-{
-	if (!json_is_object(value))
-		return config_error(error, "%s: expected an object", where);
-	*(const json_t **)out = value;
-	return 0;
-}
-
 #define KEY_MACS                                                                                             \
 	{                                                                                                    \
-		.key = "peer_macs", .type = FIELD_CUSTOM, .decode = decode_macs                              \
+		ARRAY_FIELD("peer_macs", FIELD_MAC, struct vnf_settings, peer_macs, mac_count, 1,            \
+		            CONFIG_TASK_PORTS_MAX)                                                           \
 	}
 #define KEY_SETTINGS                                                                                         \
 	{                                                                                                    \
-		.key = "settings", FIELD(FIELD_CUSTOM, struct settings, object), .decode = decode_object     \
+		.key = "settings", .type = FIELD_ANY                                                         \
 	}
+const struct field vnf_keys[] = {KEY_MACS, KEY_SETTINGS, {0}};
+const struct field vnf_keys_macs[] = {KEY_MACS, {0}};
+const struct field vnf_keys_settings[] = {KEY_SETTINGS, {0}};
 
-static const struct field *keys_of(const struct vnf_ops *ops)
+int vnf_settings_check(const struct config_task *config, void *settings, const char *where, char *error)
 {
-	static const struct field macs[] = {KEY_MACS, {0}}, object[] = {KEY_SETTINGS, {0}},
-	                          both[] = {KEY_MACS, KEY_SETTINGS, {0}}, none[] = {{0}};
+	const json_t *object = json_object_get(config->object, "settings");
+	unsigned mac_count = ((const struct vnf_settings *)settings)->mac_count;
+	const struct vnf_ops *ops = config->ops->vnf;
+	char place[64];
 
-	if (ops->settings_parse)
-		return ops->own_macs ? object : both;
-	return ops->own_macs ? none : macs;
-}
-
-static int settings_check(const struct config_task *config, struct settings *settings, char *error)
-{
 	// Two where there is but one port: the harness and documents of before give them to an echo, too.
-	if (settings->mac_count && settings->mac_count != 2 && settings->mac_count != config->port_count)
+	if (mac_count && mac_count != 2 && mac_count != config->port_count)
 		return config_error(
 		        error, "task %s: peer_macs has %u addresses for %u ports; give one for each port",
-		        config->name, settings->mac_count, config->port_count);
-	if (!settings->ops->settings_parse)
-		return 0;
-	return settings->ops->settings_parse(config, settings->object, settings->own, error);
-}
-
-void *vnf_settings_parse(const struct config_task *config, const char *where, char *error)
-{
-	const struct vnf_ops *ops = config->ops->vnf;
-	const size_t size = sizeof(struct settings) + ops->settings_size;
-	struct settings *defaults = calloc(1, size), *settings;
-
-	if (!defaults)
-		return config_error_null(error, "task %s: no memory for its settings", config->name);
-	defaults->ops = ops;
-	settings = task_settings_decode(config, keys_of(ops), defaults, size, where, error);
-	free(defaults);
-	if (settings && settings_check(config, settings, error) != 0) {
-		vnf_settings_free(settings);
-		return NULL;
-	}
-	return settings;
-}
-
-void vnf_settings_free(void *settings)
-{
-	const struct vnf_ops *ops = ((struct settings *)settings)->ops;
-
-	if (ops->settings_free)
-		ops->settings_free(((struct settings *)settings)->own);
-	free(settings);
-}
-
-const void *vnf_settings(const struct config_task *config)
-{
-	return ((const struct settings *)config->settings)->own;
+		        config->name, mac_count, config->port_count);
+	snprintf(place, sizeof(place), "task %s: settings", config->name);
+	if (object && schema_decode(object, ops->settings_fields, settings, place, error))
+		return -EINVAL;
+	return ops->settings_check ? ops->settings_check(config, object, settings, place, error) : 0;
 }
 
 static int macs_set(struct vnf *vnf, const struct config_task *config, unsigned i)
 {
 	static const uint8_t unset[RTE_ETHER_ADDR_LEN];
 	const uint8_t peer[RTE_ETHER_ADDR_LEN] = {2, 0, 0, 0, 1, (uint8_t)i}; // locally administered
-	const uint8_t *given = ((const struct settings *)config->settings)->peer_macs[i];
+	const uint8_t *given = ((const struct vnf_settings *)config->settings)->peer_macs[i];
 	struct rte_ether_addr own;
 	int status = port_mac(vnf->task.ports[i], &own);
 
@@ -183,18 +113,14 @@ static int sides_set(struct vnf *vnf, const struct config_task *config)
 {
 	struct port *const *ports = vnf->task.ports;
 	bool echo = config->port_count == 1 || (config->port_count == 2 && ports[0] == ports[1]);
-	bool all_in_place = true;
 	int status = 0;
 
 	vnf->side_count = echo ? 1 : (uint8_t)config->port_count;
 	for (unsigned i = 0; i < vnf->side_count && status == 0; i++) {
-		all_in_place = all_in_place && port_in_place(ports[i]);
 		vnf->out[i] = (uint8_t)((i + 1) % vnf->side_count);
 		vnf->fast[vnf->fast_count++] = (uint8_t)i;
 		status = macs_set(vnf, config, i);
 	}
-	for (unsigned i = 0; i < vnf->side_count; i++)
-		vnf->in_place[i] = all_in_place && port_view_writable(ports[i]);
 	return status;
 }
 
@@ -303,136 +229,50 @@ static inline bool burst_process(struct vnf *vnf, unsigned in, const struct vnf_
 	return all;
 }
 
-static inline void sent(struct vnf *vnf, unsigned out, unsigned n, unsigned dropped)
+// --- From port to port -----------------------------------------------------------------------------------
+
+static inline void pass(struct vnf *vnf, unsigned in, unsigned out, struct view *view)
 {
-	vnf->task.counters.tx_packets += n - dropped;
-	vnf->task.counters.drop_tx_full[out] += dropped;
+	unsigned sent = port_pass(vnf->task.ports[in], vnf->task.ports[out], vnf->task.queue, view);
+
+	vnf->task.counters.tx_packets += sent;
+	vnf->task.counters.drop_tx_full[out] += view->count - sent;
 }
 
-// --- In mbufs --------------------------------------------------------------------------------------------
-
-// Send those of a burst that leave by a port.
-static void send_leaving(struct vnf *vnf, const struct leaving *leaving, unsigned out, struct rte_mbuf **pkts)
-{
-	struct rte_mbuf *batch[CONFIG_BURST_MAX];
-	uint16_t count = leaving->lengths[out];
-
-	for (unsigned i = 0, at = leaving->first[out]; i < count; i++, at = leaving->next[at])
-		batch[i] = pkts[at];
-	sent(vnf, out, count, port_send_drop(vnf->task.ports[out], vnf->task.queue, batch, count));
-}
-
-static __attribute__((noinline)) void send_mixed(struct vnf *vnf, struct rte_mbuf **pkts,
-                                                 const uint8_t *verdicts, unsigned n)
-{
-	struct leaving leaving;
-
-	leaving_sort(&leaving, vnf, verdicts, n, pkts);
-	for (unsigned k = 0; k < leaving.count; k++)
-		send_leaving(vnf, &leaving, leaving.outs[k], pkts);
-}
-
-// The same for a function that only forwards, in one pass: asking process() costs it a tenth of its time.
-static unsigned forward_mbufs(struct vnf *vnf, unsigned in)
-{
-	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	unsigned out = vnf->out[in];
-	uint16_t n = port_receive(vnf->task.ports[in], vnf->task.queue, pkts, vnf->burst), left = 0;
-
-	for (unsigned i = 0; i < n; i++) {
-		struct rte_mbuf *m = pkts[i];
-
-		if (i + FORWARD_AHEAD < n)
-			__builtin_prefetch(rte_pktmbuf_mtod(pkts[i + FORWARD_AHEAD], void *), 1);
-		if (unlikely(m->data_len < RTE_ETHER_HDR_LEN)) {
-			rte_pktmbuf_free(m);
-			continue;
-		}
-		vnf_write_macs(vnf, out, rte_pktmbuf_mtod(m, uint8_t *));
-		pkts[left++] = m;
-	}
-	vnf->task.counters.rx_packets += n;
-	vnf->drops[FORWARD_RUNT] += n - left;
-	if (left)
-		sent(vnf, out, left, port_send_drop(vnf->task.ports[out], vnf->task.queue, pkts, left));
-	return n;
-}
-
-static unsigned poll_mbufs(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t now_tsc)
-{
-	struct vnf_frame frames[CONFIG_BURST_MAX];
-	struct rte_mbuf *pkts[CONFIG_BURST_MAX];
-	uint8_t verdicts[CONFIG_BURST_MAX];
-	unsigned out = vnf->out[in];
-	uint16_t n;
-
-	if (vnf->ops->only_forwards && likely(!vnf->task.stamps))
-		return forward_mbufs(vnf, in);
-	n = port_receive(vnf->task.ports[in], vnf->task.queue, pkts, burst);
-	if (n == 0)
-		return 0;
-	for (unsigned i = 0; i < n; i++) {
-		uint8_t *data = rte_pktmbuf_mtod(pkts[i], uint8_t *);
-
-		__builtin_prefetch(data, 1);
-		frames[i] = (struct vnf_frame){data, pkts[i]->data_len, pkts[i]->pkt_len};
-	}
-	vnf->task.counters.rx_packets += n;
-	if (likely(burst_process(vnf, in, frames, n, now_tsc, verdicts) ||
-	           leaving_is_uniform(verdicts, n, &out)))
-		sent(vnf, out, n, port_send_drop(vnf->task.ports[out], vnf->task.queue, pkts, n));
-	else
-		send_mixed(vnf, pkts, verdicts, n);
-	return n;
-}
-
-// --- In place --------------------------------------------------------------------------------------------
-
-// Pass on those of a view that leave by a port.
-static void pass_leaving(struct vnf *vnf, unsigned in, const struct leaving *leaving, unsigned out,
-                         const struct view *view)
-{
-	unsigned count = leaving->lengths[out];
-	struct view batch;
-
-	batch.count = count;
-	for (unsigned i = 0, at = leaving->first[out]; i < count; i++, at = leaving->next[at])
-		batch.frames[i] = view->frames[at];
-	sent(vnf, out, count,
-	     count - port_pass(vnf->task.ports[in], vnf->task.ports[out], vnf->task.queue, &batch));
-}
-
-static __attribute__((noinline)) void pass_mixed(struct vnf *vnf, unsigned in, const struct view *view,
+// Those that leave by different ports, or not at all.
+static __attribute__((noinline)) void pass_mixed(struct vnf *vnf, unsigned in, struct view *view,
                                                  const uint8_t *verdicts)
 {
 	struct leaving leaving;
+	struct view part;
 
-	leaving_sort(&leaving, vnf, verdicts, view->count, NULL);
-	for (unsigned k = 0; k < leaving.count; k++)
-		pass_leaving(vnf, in, &leaving, leaving.outs[k], view);
+	leaving_sort(&leaving, vnf, verdicts, view->count);
+	for (unsigned k = 0; k < leaving.count; k++) {
+		unsigned out = leaving.outs[k];
+
+		view_part_begin(&part, view);
+		for (unsigned i = 0, at = leaving.first[out]; i < leaving.lengths[out];
+		     i++, at = leaving.next[at])
+			view_part_add(&part, view, at);
+		pass(vnf, in, out, &part);
+	}
 }
 
-// A frame of a writable view is one piece.
-static unsigned poll_in_place(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t now_tsc)
+static unsigned poll_side(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t now_tsc)
 {
 	const struct port *from = vnf->task.ports[in];
 	struct vnf_frame frames[CONFIG_BURST_MAX];
 	uint8_t verdicts[CONFIG_BURST_MAX];
 	struct view view;
-	unsigned n = port_peek(from, vnf->task.queue, &view, burst), out = vnf->out[in];
+	unsigned n = port_peek_writable(from, vnf->task.queue, &view, burst), out = vnf->out[in];
 
 	if (n == 0)
 		return 0;
-	for (unsigned i = 0; i < n; i++) {
-		const struct frame *frame = &view.frames[i];
-
-		frames[i] = (struct vnf_frame){frame->at.piece->data + frame->at.offset, frame->length,
-		                               frame->length};
-	}
+	view_spans(&view, frames);
 	vnf->task.counters.rx_packets += n;
 	if (likely(burst_process(vnf, in, frames, n, now_tsc, verdicts) ||
 	           leaving_is_uniform(verdicts, n, &out)))
-		sent(vnf, out, n, n - port_pass(from, vnf->task.ports[out], vnf->task.queue, &view));
+		pass(vnf, in, out, &view);
 	else
 		pass_mixed(vnf, in, &view, verdicts);
 	port_release(from, vnf->task.queue, &view);
@@ -444,12 +284,6 @@ static __attribute__((noinline)) void tick(struct vnf *vnf, uint64_t now_tsc)
 	vnf->tick_due_tsc = now_tsc + vnf->tick_tsc;
 	if (vnf->ops->tick)
 		vnf->ops->tick(vnf, now_tsc);
-}
-
-static inline unsigned poll_side(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t now_tsc)
-{
-	return vnf->in_place[in] ? poll_in_place(vnf, in, burst, now_tsc)
-	                         : poll_mbufs(vnf, in, burst, now_tsc);
 }
 
 static __attribute__((noinline)) unsigned poll_slow(struct vnf *vnf, uint64_t now_tsc)
@@ -472,33 +306,6 @@ unsigned vnf_poll(struct task *task, uint64_t now_tsc)
 	if (vnf->slow_count)
 		n += poll_slow(vnf, now_tsc);
 	for (unsigned i = 0; n == 0 && i < vnf->fast_count; i++)
-		if (vnf->in_place[vnf->fast[i]])
-			port_warm(task->ports[vnf->out[vnf->fast[i]]], task->queue);
+		port_warm(task->ports[vnf->out[vnf->fast[i]]], task->queue);
 	return n;
-}
-
-// --- What is seen of it ----------------------------------------------------------------------------------
-
-void vnf_clear(struct task *task)
-{
-	struct vnf *vnf = (struct vnf *)task;
-
-	memset(vnf->drops, 0, sizeof(vnf->drops));
-	if (vnf->ops->clear)
-		vnf->ops->clear(vnf);
-}
-
-void vnf_report(const struct task *task, json_t *object, uint64_t now_tsc)
-{
-	const struct vnf *vnf = (const struct vnf *)task;
-	json_t *drops = json_object_get(object, "drops");
-
-	for (unsigned i = 0; vnf->ops->drops[i]; i++)
-		json_object_set_new(drops, vnf->ops->drops[i], json_integer((json_int_t)vnf->drops[i]));
-	if (vnf->ops->report) {
-		json_t *own = json_object();
-
-		vnf->ops->report(vnf, own);
-		json_object_set_new(object, task->ops->kind, own);
-	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What network functions have in common: a function looks at a burst of frames where they lie, changes them
 // there and says of each by which port it leaves or why it is dropped. Receiving, sending, counting, and the
-// stamps of probes are done here (vnf.c), in mbufs or in place, whatever the ports are (port.h).
+// stamps of probes are done here (vnf.c), whatever the ports are (port.h).
 //
 // A new function is a kind of task (tasks/task.h): a file with a struct vnf_ops and a struct task_ops that has
 // VNF_TASK_OPS, and a line in meson.build. Its settings are decoded by itself.
@@ -34,21 +34,16 @@ _Static_assert((int)CONFIG_TASK_PORTS_MAX <= (int)VNF_DROP, "a verdict holds a p
 struct vnf;
 
 struct vnf_ops {
-	size_t size;              // of the kind's struct, which begins with struct vnf; zeroed
-	const char *const *drops; // names of the reasons, NULL at the end
-	bool only_forwards;       // process() is forward_burst() (forward.h), and drops[0] its runts
+	size_t size; // of the kind's struct, which begins with struct vnf; zeroed
 
-	// The key "settings" (NULL where it is not there), and files that it names, into settings_size zeroed bytes.
-	// Returns 0, or -EINVAL with a sentence in error. settings_free(): what those bytes own, also after an error;
-	// may be NULL. Without settings_parse() the kind refuses the key.
-	size_t settings_size;
-	int (*settings_parse)(const struct config_task *config, const json_t *object, void *settings,
-	                      char *error);
-	void (*settings_free)(void *settings);
-	bool own_macs; // writes no addresses of peers, and refuses the key "peer_macs"
+	// Fields of the key "settings", in the kind's settings, which begin with struct vnf_settings. settings_check(): as in
+	// struct task_ops; object: the key's value, or NULL where it is not there. Both may be NULL.
+	const struct field *settings_fields;
+	int (*settings_check)(const struct config_task *config, const json_t *object, void *settings,
+	                      const char *where, char *error);
 
-	// With its settings: vnf_settings(config). Returns 0, or -errno after logging one line; then close() is called
-	// all the same. May be NULL.
+	// With config->settings. Returns 0, or -errno after logging one line; then close() is called all the same. May
+	// be NULL.
 	int (*open)(struct vnf *vnf, const struct config_task *config);
 	void (*close)(struct vnf *vnf); // may be NULL
 
@@ -59,18 +54,23 @@ struct vnf_ops {
 
 	// Every millisecond or so, for what time alone does; a bounded amount of work. May be NULL.
 	void (*tick)(struct vnf *vnf, uint64_t now_tsc);
-
-	void (*clear)(struct vnf *vnf);                        // counters to zero; may be NULL
-	void (*report)(const struct vnf *vnf, json_t *object); // adds keys to the object KIND; may be NULL
 };
+
+// What the settings of every kind begin with.
+struct vnf_settings {
+	unsigned mac_count;
+	uint8_t peer_macs[CONFIG_TASK_PORTS_MAX][RTE_ETHER_ADDR_LEN]; // all zero: the default
+};
+
+// Keys of a kind: "peer_macs" unless it writes no addresses of peers, "settings" if it has any.
+extern const struct field vnf_keys[], vnf_keys_macs[], vnf_keys_settings[];
 
 struct vnf {
 	struct task task;
 	const struct vnf_ops *ops;
 	uint16_t burst;
-	uint8_t side_count;                   // of ports[] that are received from: 1 for an echo
-	uint8_t out[CONFIG_TASK_PORTS_MAX];   // the other port of each; itself for an echo
-	bool in_place[CONFIG_TASK_PORTS_MAX]; // frames from this port are handled where they lie
+	uint8_t side_count;                 // of ports[] that are received from: 1 for an echo
+	uint8_t out[CONFIG_TASK_PORTS_MAX]; // the other port of each; itself for an echo
 	uint8_t fast[CONFIG_TASK_PORTS_MAX], slow[CONFIG_TASK_PORTS_MAX]; // sides
 	uint8_t fast_count, slow_count;
 	uint8_t slow_next; // of slow[], whose turn it is
@@ -89,23 +89,27 @@ static inline void vnf_write_macs(const struct vnf *vnf, unsigned out, uint8_t *
 void vnf_side_slow(struct vnf *vnf, unsigned side);
 
 // The functions of struct task_ops that are the same for every kind.
-void *vnf_settings_parse(const struct config_task *config, const char *where, char *error);
-void vnf_settings_free(void *settings);
+int vnf_settings_check(const struct config_task *config, void *settings, const char *where, char *error);
 int vnf_create(const struct config_task *config, struct port *const *ports, struct task **out);
 void vnf_destroy(struct task *task);
 unsigned vnf_poll(struct task *task, uint64_t now_tsc);
-void vnf_clear(struct task *task);
-void vnf_report(const struct task *task, json_t *object, uint64_t now_tsc);
 
 // Process a burst without ports: a verdict for each of n frames in verdicts. For tests and benches.
 void vnf_process(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
                  uint8_t *verdicts);
 
-// What settings_parse() of a network function has made of config.
-const void *vnf_settings(const struct config_task *config);
+// A reason to drop: VNF_DROP | index_ is its verdict. Then those of packet.h.
+#define VNF_DROP_COUNTER(index_, name_) [index_] = COUNTER(name_, struct vnf, drops[index_])
+#define VNF_PACKET_DROPS                                                                                     \
+	VNF_DROP_COUNTER(PACKET_RUNT, "runt"), VNF_DROP_COUNTER(PACKET_TAGS, "tags"),                        \
+	        VNF_DROP_COUNTER(PACKET_NOT_IP, "not_ip"), VNF_DROP_COUNTER(PACKET_VERSION, "version"),      \
+	        VNF_DROP_COUNTER(PACKET_HEADER_LENGTH, "header_length"),                                     \
+	        VNF_DROP_COUNTER(PACKET_LENGTH, "length"), VNF_DROP_COUNTER(PACKET_CHECKSUM, "checksum"),    \
+	        VNF_DROP_COUNTER(PACKET_EXTENSIONS, "extensions"),                                           \
+	        VNF_DROP_COUNTER(PACKET_TRUNCATED, "truncated")
 
-// Initialisers of a kind's struct task_ops.
-#define VNF_TASK_OPS(kind_, vnf_ops_)                                                                        \
+// Initialisers of a kind's struct task_ops. drops_: a table of VNF_DROP_COUNTER, settings_: the type of its settings.
+#define VNF_TASK_OPS(kind_, vnf_ops_, drops_, keys_, settings_)                                              \
 	.kind = (kind_), .receives = true, .sends = true, .stamps = true, .vnf = (vnf_ops_),                 \
-	.settings_parse = vnf_settings_parse, .settings_free = vnf_settings_free, .create = vnf_create,      \
-	.destroy = vnf_destroy, .poll = vnf_poll, .clear = vnf_clear, .report = vnf_report
+	.drops = (drops_), .settings_keys = (keys_), .settings_size = sizeof(settings_),                     \
+	.settings_check = vnf_settings_check, .create = vnf_create, .destroy = vnf_destroy, .poll = vnf_poll

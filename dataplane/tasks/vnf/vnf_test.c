@@ -9,7 +9,7 @@
 
 enum { ODD, EVEN, PORTS = 3 };
 
-static const char *const drops[] = {[ODD] = "odd", [EVEN] = "even", NULL};
+static const struct counter drops[] = {VNF_DROP_COUNTER(ODD, "odd"), VNF_DROP_COUNTER(EVEN, "even"), {0}};
 static unsigned ticks;
 
 // 0x80 and above: the verdict. Below: all leave by out[in].
@@ -30,18 +30,18 @@ static void count_tick(struct vnf *vnf, uint64_t now_tsc)
 	ticks++;
 }
 
-static json_t *answer(struct task *task, const json_t *params, uint64_t now_tsc, char *error)
+static json_t *answer(struct task *task, const void *params, uint64_t now_tsc, char *error)
 {
 	return json_pack("{s:I}", "now", (json_int_t)now_tsc);
 }
 
-static const struct task_method methods[] = {{"ask", answer}, {NULL, NULL}};
+static const struct task_method methods[] = {{.name = "ask", .call = answer}, {0}};
 
-static const struct vnf_ops obedient = {
-        .size = sizeof(struct vnf), .drops = drops, .process = obey, .tick = count_tick};
+static const struct vnf_ops obedient = {.size = sizeof(struct vnf), .process = obey, .tick = count_tick};
 
-static const struct task_ops ops = {VNF_TASK_OPS("obedient", &obedient), .ports_min = 1, .ports_max = PORTS,
-                                    .methods = methods};
+static const struct task_ops ops = {
+        VNF_TASK_OPS("obedient", &obedient, drops, vnf_keys_macs, struct vnf_settings), .ports_min = 1,
+        .ports_max = PORTS, .methods = methods};
 
 static int two_are_slow(struct vnf *vnf, const struct config_task *config)
 {
@@ -50,10 +50,11 @@ static int two_are_slow(struct vnf *vnf, const struct config_task *config)
 	return 0;
 }
 
-static const struct vnf_ops calm = {
-        .size = sizeof(struct vnf), .drops = drops, .process = obey, .open = two_are_slow};
+static const struct vnf_ops calm = {.size = sizeof(struct vnf), .process = obey, .open = two_are_slow};
 
-static const struct task_ops calm_ops = {VNF_TASK_OPS("calm", &calm), .ports_min = 1, .ports_max = PORTS};
+static const struct task_ops calm_ops = {
+        VNF_TASK_OPS("calm", &calm, drops, vnf_keys_macs, struct vnf_settings), .ports_min = 1,
+        .ports_max = PORTS};
 
 static struct task *create_of(struct fixture *f, const struct task_ops *of, unsigned ports)
 {
@@ -119,7 +120,7 @@ static void frames_leave_by_their_verdicts_in_order(void **state)
 	assert_int_equal(reported(task, "drops.even"), 2);
 	assert_int_equal(task->counters.rx_packets, 9);
 	assert_int_equal(task->counters.tx_packets, 6);
-	task->ops->clear(task);
+	task_clear(task);
 	assert_int_equal(reported(task, "drops.even"), 0);
 	task_destroy(task);
 }

@@ -39,7 +39,7 @@ class TcAdapter(Adapter):
     )
 
     def find(self) -> Found | NotFound:
-        """``tc`` and its version."""
+        """Look for ``tc`` and its version."""
         binary = self.installation().program("tc")
         if binary is None:
             return NotFound(self.remedy)
@@ -47,13 +47,13 @@ class TcAdapter(Adapter):
         return Found(done.stdout.strip().removeprefix("tc utility, "), binary)
 
     def refusal(self, situation: Situation) -> str:
-        """Root's, and kernel interfaces only."""
+        """Return why it cannot be measured: it needs root, and kernel interfaces."""
         if not kernel.has_core():
-            return "tc-redirect gives its forwarding a core of its own, which takes root; use sudo"
+            return "tc-redirect gives its forwarding a core of its own, which requires root; use sudo"
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        """How it is run, for the report."""
+        """Return the test conditions for the report."""
         return manifest(
             request,
             function=f"match/action: {self.value('filter', 'u32')} and mirred redirect",
@@ -77,7 +77,7 @@ class TcAdapter(Adapter):
         return switch
 
     def _batch(self, request: SwitchRequest, ports: dict[str, str]) -> Path:
-        """The commands, in a file of the switch's working folder."""
+        """Write the commands to a file in the switch's working folder."""
         ways = [(ports[a], ports[b]) for pair in request.cross_connects for a, b in (pair, pair[::-1])]
         match = FILTERS[self.value("filter", "u32")]
         lines = [f"qdisc add dev {source} clsact" for source, _ in ways]

@@ -33,7 +33,7 @@ INK_LABELS: dict[str, Any] = {
 
 def table(rows: Sequence[ChartRow]) -> alt.InlineData:
     """Rows as the data of a chart."""
-    return alt.InlineData(values=list(rows))
+    return alt.InlineData(values=tuple(rows))  # altair copies lists, for each layer and each property
 
 
 def color(colors: Colors) -> Any:

@@ -115,19 +115,17 @@ def safe(text: str) -> str:
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text)
 
 
-def cell_key(kind: str, cell: Point) -> str:
-    """The key of a figure of a cell."""
-    return f"{kind}-{cell.scenario_slug}-{cell.direction}-{frames_key(cell)}"
+def cell_figure(
+    kind: FigureId, cell: Point, make: Callable[[], alt.TopLevelMixin], key: str = "", title: str = ""
+) -> Figure:
+    """Return a figure of a test point; ``key`` and ``title`` are put behind those of the point."""
+    key = f"{kind}-{cell.scenario_slug}-{cell.direction}-{frames_key(cell)}{key}"
+    return Figure(key, kind, cell.scenario, f"{chain_title(cell)}{cell_title(cell)}{title}", make)
 
 
 def cell_title(cell: Point) -> str:
     """Direction and frames: ``→ unidirectional, 64 B``."""
     return f"{ARROWS[cell.direction]} {cell.direction}, {frames(cell)}"
-
-
-def full_cell_title(cell: Point) -> str:
-    """As :func:`cell_title`, with the chain where there is one."""
-    return f"{chain_title(cell)}{cell_title(cell)}"
 
 
 def chain_title(cell: Point) -> str:

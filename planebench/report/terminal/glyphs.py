@@ -36,6 +36,12 @@ class Glyphs:
         """The sign of a direction mode: an arrow, or ``uni``, ``bidi``, ``rev``."""
         return (ARROWS if self.unicode else ASCII_ARROWS)[direction]
 
+    def arrows(self, text: str) -> str:
+        """Return a text with the arrows of directions as :meth:`arrow` has them."""
+        for direction, arrow in ARROWS.items():
+            text = text.replace(arrow, self.arrow(direction))
+        return text
+
     def text(self, text: str) -> str:
         """Text as this terminal can show it; control characters (hostile log tails) become ``?``."""
         printable = "".join(c if c.isprintable() or c == "\u202f" else "?" for c in text)

@@ -15,6 +15,7 @@ from rich.text import Text
 from planebench.model.records import Direction, Point
 from planebench.model.results import Result
 from planebench.model.words import frames
+from planebench.report.page.table import PageTable
 from planebench.report.terminal.glyphs import Glyphs
 
 T = TypeVar("T")
@@ -111,3 +112,18 @@ def column_tables(
             table.add_row(*lead, *(by_column.get(column, Text("")) for column in part), end_section=ends)
         tables.append(table)
     return tables
+
+
+def small_table(table: PageTable, glyphs: Glyphs, width: int, max_rows: int) -> Table | None:
+    """Return a table of the page for the terminal; None if it has too many rows, or is wider than ``width``."""
+    heads = [glyphs.text(column.title) for column in table.columns]
+    lines = [[glyphs.text(glyphs.arrows(cell)) for cell in row.cells] for row in table.rows]
+    needed = sum(max(map(len, column)) + 3 for column in zip(heads, *lines, strict=True))
+    if len(lines) > max_rows or needed > width:
+        return None
+    drawn = bare_table(glyphs)
+    for head, column in zip(heads, table.columns, strict=True):
+        drawn.add_column(head, no_wrap=True, justify="left" if column.kind in ("plain", "switch") else "right")
+    for line, row in zip(lines, table.rows, strict=True):
+        drawn.add_row(*map(Text, line), style="dim" if row.out else "")
+    return drawn

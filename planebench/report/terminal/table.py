@@ -19,10 +19,10 @@ from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
-from planebench.model.words import ARROW_WORDS, ARROWS, NOTHING, reasons
+from planebench.model.words import ARROW_WORDS, NOTHING, reasons
 from planebench.report.anatomy import anatomy_sentences
 from planebench.report.chains import chain_blocks
-from planebench.report.comparison import ComparisonRow, comparison_rows, counted, deciding
+from planebench.report.comparison import brief_comparison_table
 from planebench.report.conditions import conditions_remark, conditions_table, conditions_warnings
 from planebench.report.evidence import causes
 from planebench.report.hosting import FUNCTIONAL, TITLE, functional_sentences, hosting_lines
@@ -34,7 +34,7 @@ from planebench.report.recommend import headline
 from planebench.report.searches import deviations, search_tables
 from planebench.report.terminal.cells import Notes, band_tables, latency_tables, limit_tables, throughput_tables
 from planebench.report.terminal.glyphs import Glyphs
-from planebench.report.terminal.grid import bare_table
+from planebench.report.terminal.grid import small_table
 from planebench.report.throughput import band_words
 from planebench.report.traffic import traffic_sentences
 from planebench.stats.derived import Derived
@@ -171,22 +171,11 @@ Block = tuple[str, list[str]]
 
 
 def against_table(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[Table | Text]:
-    """The comparisons that decide; only their number where they are too many, or the terminal too narrow."""
-    first, _ = deciding(derived)
-    rows = [(_against(row, glyphs), row.distinguishable) for row in comparison_rows(derived, first)]
-    if not rows:
-        return
-    heads = ("test point", "metric", "b / a", "", "95 % CI", "result")
-    needed = sum(max(map(len, column)) + 3 for column in zip(heads, *(cells for cells, _ in rows), strict=True))
-    if len(rows) > MAX_COMPARISONS or needed > width:
-        yield Text(f"Pairwise comparison: {counted(first)} (see the report)")
-        return
-    table = bare_table(glyphs)
-    for position, head in enumerate(heads):
-        table.add_column(head, no_wrap=True, justify="right" if position in (3, 4) else "left")
-    for cells, told in rows:
-        table.add_row(*(Text(cell) for cell in cells), style="" if told else "dim")
-    yield table
+    """Yield the comparisons by ranking metrics; only their number if they are too many or the terminal too narrow."""
+    found = brief_comparison_table(derived)
+    if found.rows:
+        drawn = small_table(found, glyphs, width, MAX_COMPARISONS)
+        yield drawn or Text(f"{found.caption} (see the report)")
 
 
 def legend(derived: Derived, notes: Notes) -> Iterator[str]:
@@ -245,11 +234,3 @@ def cut(lines: Sequence[str], limit: int) -> Iterator[str]:
     yield from lines[:limit]
     if len(lines) > limit:
         yield f"and {len(lines) - limit} more; see the report"
-
-
-def _against(row: ComparisonRow, glyphs: Glyphs) -> tuple[str, ...]:
-    point = row.point
-    for direction, arrow in ARROWS.items():
-        point = point.replace(arrow, glyphs.arrow(direction))
-    words = (point, row.metric, f"{row.b} / {row.a}", row.ratio, row.interval, row.told)
-    return tuple(glyphs.text(word) for word in words)
