@@ -252,12 +252,22 @@ static void close_port(struct port *port)
 	port->own = NULL;
 }
 
+static void count(const struct port *port, struct port_counters *out)
+{
+	const struct vhost_port *own = port->own;
+
+	vring_port_counters(port, out);
+	for (unsigned i = 0; i < VHOST_REFUSALS; i++)
+		out->refused_messages[i] = vhost_door_refused(own->door, (enum vhost_refusal)i);
+}
+
 const struct port_ops vhost_port_ops = {
         .kind = "vhost-user",
         .backend = "vring",
         .is_default = true,
         .takes_mac = true,
         .listens = true,
+        .refuses = true,
         .open = open_port,
         .close = close_port,
         .rx = receive,
@@ -269,7 +279,7 @@ const struct port_ops vhost_port_ops = {
         .hop = hop_over,
         .flush_all = flush_all,
         .link_up = vring_port_link_up,
-        .counters = vring_port_counters,
+        .counters = count,
         .negotiated = vring_port_negotiated,
 };
 PORT_KIND(vhost_port_ops)

@@ -295,6 +295,10 @@ def test_what_is_not_offered_is_refused(planed: Planed) -> None:
             assert guest.hung_up(), name
             until(lambda: handles(planed) == before, f"{name}: nothing is left of it")
     assert planed.process.log_tail().count("was refused") == 8, "a port says so eight times"
+    counted = ports(planed)["a"]["refused_messages"]
+    assert sum(counted.values()) == len(REFUSED)
+    assert counted["not_offered"] == 13 and counted["memory_end"] == 4
+    assert ports(planed)["b"]["refused_messages"] == {}
 
 
 def test_a_port_has_four_connections(planed: Planed) -> None:
