@@ -129,6 +129,19 @@ static void say_beyond(struct vhost_device *device)
 		device->beyond = VHOST_BEYOND_SAID;
 }
 
+// A ring that its driver has stopped may try again.
+static void forgive_stopped(struct vhost_port *port)
+{
+	for (unsigned i = 0; i < vring_port_rings(&port->base); i++) {
+		struct ring_queue *queue = &port->base.queues[i];
+
+		if (fault_there(&queue->fault) && !vhost_device_started(port->device, i)) {
+			vring_port_say_faults(&port->base);
+			fault_forgive(&queue->fault);
+		}
+	}
+}
+
 static void settled(struct vhost_device *device)
 {
 	struct vhost_port *port = device->owner;
@@ -142,8 +155,10 @@ static void settled(struct vhost_device *device)
 		device->running = true;
 		begin(device);
 	}
-	if (port->device == device)
+	if (port->device == device) {
+		forgive_stopped(port);
 		give_all(port);
+	}
 }
 
 static const struct vhost_device_ops device_ops = {

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the named inputs of tests/fuzz/{vring,vhost_door,nf,frame,capture,fib_message}: what no fuzzer should have to find out.
+"""Writes the named inputs of tests/fuzz/{vring,vhost_door,nf,frame,capture,fib_message}: what a fuzzer would be long
+to find out.
 
     python tests/fuzz/make_seeds.py
 
-The bytes are those that dataplane/test/hostile.c, dataplane/ring/vhost_door_fuzz.c, dataplane/tasks/vnf/nf_fuzz.c, dataplane/tasks/tester/frame_fuzz.c,
-capture_fuzz.c and dataplane/fib/fib_message_fuzz.c read. Files named by a hash are libFuzzer's (scripts/fuzz.sh
---keep).
+The bytes are those that dataplane/test/hostile.c, dataplane/ring/vhost_door_fuzz.c, dataplane/tasks/vnf/nf_fuzz.c,
+dataplane/tasks/tester/frame_fuzz.c, capture_fuzz.c and dataplane/fib/fib_message_fuzz.c read. Files named by a hash are
+libFuzzer's (scripts/fuzz.sh --keep).
 """
 
 from __future__ import annotations

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import os
 import random
 import resource
+import signal
 import socket
 import struct
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,8 @@ from vhost_driver import (
     VhostDriver,
 )
 from vring_rig import FLOOD_S, PACED, device, handles, join, ports
+
+from planebench.host.process import Supervisor
 
 pytestmark = pytest.mark.dataplane
 
@@ -340,3 +345,42 @@ def test_a_port_waits_for_descriptors(planed: Planed) -> None:
         resource.prlimit(planed.process.pid, resource.RLIMIT_NOFILE, limits)
         caller.settimeout(10)
         assert len(caller.recv(20, socket.MSG_WAITALL)) == 20
+
+
+def _slow_to_close() -> tuple[socket.socket, socket.socket]:
+    """A connection that lingers: who closes its last descriptor waits for a reader that does not read."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        slow = socket.create_connection(listener.getsockname())
+        reader, _ = listener.accept()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60))
+    slow.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            slow.send(bytes(1 << 16))
+    return slow, reader
+
+
+@pytest.mark.parametrize("end", ["config.apply", "SIGTERM"])
+def test_no_driver_holds_up_the_end(supervisor: Supervisor, end: str) -> None:
+    """Half messages, replies that nobody reads, and a descriptor that takes a minute to close."""
+    planed = Planed(supervisor, f"ends_by_{end}")
+    wires = [device(name, planed.workdir / f"{name}.sock") for name in "ab"]
+    planed.apply(wires, [task("sw", "patch", "a", "b")], cpu=CPU)
+    slow, reader = _slow_to_close()
+    with ExitStack() as stack:
+        half, silent, last = (stack.enter_context(VhostDriver(Path(wires[0]["path"]))) for _ in range(3))
+        half.send_bytes(b"\x05\0\0\0\x01\0")
+        silent.send_bytes(struct.pack("<III", 1, 1, 0) * 50)
+        last.send_message(13, struct.pack("<Q", 0), slow.fileno())
+        slow.close()
+        assert last.hung_up()
+        before = time.monotonic()
+        if end == "SIGTERM":
+            os.kill(planed.process.pid, signal.SIGTERM)
+            assert planed.process.wait(10) == 0
+        else:
+            planed.apply()
+            assert planed.process.log_tail().count("it is left behind") == 1
+        assert time.monotonic() - before < 10
+        assert half.hung_up()
+    reader.close()
