@@ -360,7 +360,7 @@ def _slow_to_close() -> tuple[socket.socket, socket.socket]:
     return slow, reader
 
 
-@pytest.mark.parametrize("end", ["config.apply", "SIGTERM"])
+@pytest.mark.parametrize("end", ["apply", "sigterm"])
 def test_no_driver_holds_up_the_end(supervisor: Supervisor, end: str) -> None:
     """Half messages, replies that nobody reads, and a descriptor that takes a minute to close."""
     planed = Planed(supervisor, f"ends_by_{end}")
@@ -375,7 +375,7 @@ def test_no_driver_holds_up_the_end(supervisor: Supervisor, end: str) -> None:
         slow.close()
         assert last.hung_up()
         before = time.monotonic()
-        if end == "SIGTERM":
+        if end == "sigterm":
             os.kill(planed.process.pid, signal.SIGTERM)
             assert planed.process.wait(10) == 0
         else:
