@@ -620,6 +620,25 @@ static void a_region_inside_of_its_file(void **state)
 	rig_close(&r);
 }
 
+// Whole hugepages are mapped, whatever part of them is the region. Nothing of them is touched: there may be none.
+static void a_region_in_hugepages(void **state)
+{
+	const struct vhost_region region = {PEER_GUEST, 8192, PEER_USER, 4096};
+	int memory = peer_memory(MFD_HUGETLB, 4 << 20);
+	struct rig r;
+
+	if (memory < 0)
+		skip();
+	rig_open(&r);
+	peer_send_table(r.peer, &region, 1, &memory, 1);
+	assert_int_equal(hear(&r), VHOST_ACCEPTED);
+	assert_ptr_equal(vhost_memory_at(&r.device.memory, PEER_USER),
+	                 (uint8_t *)r.device.memory.maps[0].at + 4096);
+	assert_int_equal(r.device.memory.maps[0].bytes % (2 << 20), 0);
+	rig_close(&r);
+	close(memory);
+}
+
 // Whether its owner may make the file shorter behind us is known.
 static void seals_are_seen(void **state)
 {
@@ -686,6 +705,7 @@ int main(void)
 	        cmocka_unit_test(regions_that_overlap),
 	        cmocka_unit_test(too_much_memory),
 	        cmocka_unit_test(a_region_inside_of_its_file),
+	        cmocka_unit_test(a_region_in_hugepages),
 	        cmocka_unit_test(seals_are_seen),
 	        cmocka_unit_test(rings_that_cannot_be),
 	};

@@ -90,7 +90,7 @@ static inline int peer_memory(unsigned flags, off_t bytes)
 {
 	int fd = memfd_create("guest", MFD_CLOEXEC | flags);
 
-	return ftruncate(fd, bytes) ? -1 : fd;
+	return fd < 0 || ftruncate(fd, bytes) ? -1 : fd; // there may be no hugepages
 }
 
 static inline unsigned open_files(void)
