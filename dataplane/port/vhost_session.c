@@ -36,7 +36,8 @@ static bool take(struct vhost_device *device, unsigned ring, uint16_t *base)
 
 	if (port->device != device || !queue->attached)
 		return false;
-	gate_shut(&queue->gate);
+	while (!gate_try_shut(&queue->gate))
+		vhost_device_unblock(device); // the worker may stand in a call to the driver
 	queue->attached = false;
 	atomic_store(&port->base.sizes[ring], 0);
 	*base = ring_base(&queue->ring);

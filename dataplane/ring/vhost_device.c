@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <linux/virtio_config.h>
@@ -102,6 +103,29 @@ bool vhost_device_layout(const struct vhost_device *device, unsigned ring, struc
 	        .writable = ring % 2 == 0,
 	};
 	return layout->desc && layout->driver && layout->device;
+}
+
+// An eventfd is full when a write to it blocks, and not after a read. preadv2() never waits, whatever the flags are by
+// then.
+static void empty(int fd)
+{
+	uint64_t count;
+	struct iovec at = {&count, sizeof(count)};
+
+	(void)!preadv2(fd, &at, 1, -1, RWF_NOWAIT);
+}
+
+void vhost_device_unblock(struct vhost_device *device)
+{
+	for (unsigned i = 0; i < port_rings(device); i++) {
+		int fd = device->rings[i].call_fd, flags = fd < 0 ? O_NONBLOCK : fcntl(fd, F_GETFL);
+
+		if (flags < 0 || flags & O_NONBLOCK)
+			continue;
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+		empty(fd);
+		device->blocked = true;
+	}
 }
 
 // --- Messages --------------------------------------------------------------------------------------------

@@ -42,6 +42,7 @@ struct vhost_device {
 	uint64_t features, protocol_features; // what the driver has set
 	uint8_t status;
 	bool running;    // of ops
+	bool blocked;    // by vhost_device_unblock()
 	unsigned beyond; // 0, or the first ring that was enabled and that the port has not; ops says so
 	unsigned taken;  // rings that a worker had and had to let go, ever: what messages cost others
 	struct vhost_memory memory;
@@ -60,6 +61,11 @@ enum vhost_refusal vhost_device_handle(struct vhost_device *device, const struct
 
 // The connection ends. memory is then the caller's to close; all descriptors are closed.
 void vhost_device_end(struct vhost_device *device);
+
+// The descriptors that workers write to were made non-blocking, but their flags belong to the driver, too. Make those
+// that are not so non-blocking again, and wake who stands in one; device->blocked: there was one, and no driver has a
+// reason for it.
+void vhost_device_unblock(struct vhost_device *device);
 
 // Whether the driver has set the ring up and not stopped it; and whether it has enabled it, too.
 bool vhost_device_started(const struct vhost_device *device, unsigned ring);

@@ -23,6 +23,8 @@ enum {
 	REST_MS = 100,     // without a descriptor for who wants to connect
 	MESSAGE_MS = 5000, // for all bytes of a message
 	CLOSE_S = 2,       // for what the other end may make slow
+	CHECK_MS = 100,    // of descriptors that must not block
+	BARRED_MS = 60000, // a port whose driver has made one of them block
 	EVENTS_MAX = 64,
 
 	CONNECTIONS_BURST = 64, // of a port
@@ -64,7 +66,7 @@ struct vhost_door {
 	struct vhost_door_config config;
 	char path[CONFIG_PATH_MAX];
 	struct source listener;
-	uint64_t rest_until_ms;
+	uint64_t rest_until_ms, check_ms;
 	struct bucket connections, messages, lines;
 	unsigned unsaid; // lines, since the last one
 	_Atomic(uint64_t) refused[VHOST_REFUSALS];
@@ -237,6 +239,13 @@ static void refuse(struct link *link, enum vhost_refusal why)
 	link_end(link);
 }
 
+// The driver has stopped a worker, or tried to: it must not pay to try again.
+static void bar(struct link *link)
+{
+	link->source.door->rest_until_ms = bucket_now_ms() + BARRED_MS;
+	refuse(link, VHOST_REFUSED_BLOCKING);
+}
+
 static void handle(struct link *link)
 {
 	struct vhost_device *device = &link->device;
@@ -248,6 +257,10 @@ static void handle(struct link *link)
 	waste_memory(link, &device->replaced);
 	if (why == VHOST_ACCEPTED && reply.flags && !vhost_link_reply(&link->in, &reply))
 		why = VHOST_REFUSED_UNREAD;
+	if (device->blocked) {
+		bar(link);
+		return;
+	}
 	if (why) {
 		refuse(link, why);
 		return;
@@ -327,13 +340,35 @@ static uint64_t look_after_link(struct link *link, uint64_t now_ms, uint64_t wai
 	               link->in.have ? link->deadline_ms - now_ms : UINT64_MAX);
 }
 
+// A worker may stand in what its driver has made to block, and all that it serves stands with it.
+static bool check_blocking(struct vhost_door *door)
+{
+	bool open = false;
+
+	for (unsigned i = 0; i < LINKS_MAX; i++) {
+		struct link *link = &door->links[i];
+
+		if (!link->open)
+			continue;
+		vhost_device_unblock(&link->device);
+		if (link->device.blocked)
+			bar(link);
+		open |= link->open;
+	}
+	return open;
+}
+
 static uint64_t look_after(struct vhost_door *door, uint64_t now_ms)
 {
 	uint64_t messages_ms = bucket_wait_ms(&door->messages, now_ms);
 	uint64_t rest_ms = bucket_wait_ms(&door->connections, now_ms), due_ms = UINT64_MAX;
 
+	if (now_ms >= door->check_ms)
+		door->check_ms = check_blocking(door) ? now_ms + CHECK_MS : 0;
 	if (now_ms < door->rest_until_ms && rest_ms < door->rest_until_ms - now_ms)
 		rest_ms = door->rest_until_ms - now_ms;
+	if (door->check_ms)
+		due_ms = door->check_ms - now_ms;
 	for (unsigned i = 0; i < LINKS_MAX; i++)
 		due_ms = earlier(due_ms, look_after_link(&door->links[i], now_ms, messages_ms));
 	watch(&door->listener, rest_ms == 0 && free_link(door));

@@ -3,7 +3,7 @@
 // served, and closing a port ends in time.
 #include <netinet/in.h>
 #include <poll.h>
-#include <signal.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <sys/un.h>
 
@@ -269,6 +269,39 @@ static void what_is_slow_to_close_holds_up_nobody(void **state)
 	close(other);
 }
 
+static void *call(void *argument)
+{
+	eventfd_write(*(int *)argument, 1);
+	return NULL;
+}
+
+// Finding 6: a worker that calls its driver stands, because the driver has made its eventfd block and filled it. It is
+// woken; the driver goes, and its port is closed for a while.
+static void who_stops_a_worker_is_barred(void **state)
+{
+	struct rig *r = *state;
+	int fd = join(r->paths[0]), event = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), again;
+	uint64_t begin_ms = bucket_now_ms();
+	pthread_t worker;
+
+	peer_send_file(fd, VHOST_USER_SET_VRING_CALL, 0, event);
+	assert_true(answers(fd));
+	assert_int_equal(eventfd_write(event, UINT64_MAX - 1), 0);
+	fcntl(event, F_SETFL, 0);
+	assert_int_equal(pthread_create(&worker, NULL, call, &event), 0);
+	assert_true(hung_up(fd));
+	pthread_join(worker, NULL);
+	assert_in_range(bucket_now_ms() - begin_ms, 0, PATIENCE_MS);
+	assert_int_equal(vhost_door_refused(r->doors[0], VHOST_REFUSED_BLOCKING), 1);
+	again = join(r->paths[0]);
+	peer_send(again, VHOST_USER_GET_FEATURES, NULL, 0, NULL, 0);
+	assert_true(next_is_served(r));
+	assert_false(readable(again, 500));
+	close(again);
+	close(event);
+	close(fd);
+}
+
 static void a_port_closes_with_drivers_in_it(void **state)
 {
 	struct rig *r = *state;
@@ -294,6 +327,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(a_flood_of_connections_is_slowed, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(a_storm_of_messages_is_slowed, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(what_is_slow_to_close_holds_up_nobody, rig_open, rig_close),
+	        cmocka_unit_test_setup_teardown(who_stops_a_worker_is_barred, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(a_port_closes_with_drivers_in_it, rig_open, rig_close),
 	};
 

@@ -384,3 +384,19 @@ def test_no_driver_holds_up_the_end(supervisor: Supervisor, end: str) -> None:
         assert time.monotonic() - before < 10
         assert half.hung_up()
     reader.close()
+
+
+def test_a_driver_that_stops_a_worker(planed: Planed, other: Planed) -> None:
+    """It makes its eventfd block again, fills it, and has itself called: it is ended, its neighbours lose no frame."""
+    path, _ = four_ports(planed, other)
+    with traffic_beside(planed, other, 1), VhostDriver(path) as liar:
+        until(lambda: link_up(planed, "a"), "the liar is connected")
+        for event in liar.calls:
+            with suppress(BlockingIOError):
+                os.eventfd_read(event)
+            os.eventfd_write(event, 2**64 - 2)
+            os.set_blocking(event, True)
+        liar.offer(TRANSMITQ, 0, HERE, 72)
+        assert liar.hung_up()
+        until(lambda: not link_up(planed, "a"), "its port is down")
+        assert ports(planed)["a"]["refused_messages"] == {"blocking_eventfd": 1}
