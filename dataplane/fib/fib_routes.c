@@ -296,8 +296,9 @@ struct listing {
 	unsigned count;
 };
 
-static bool list_entry(struct listing *listing, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index)
+static bool list_entry(void *context, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index)
 {
+	struct listing *listing = context;
 	const struct fib_entry *entry = &listing->fib->entries[index];
 
 	if (vnf == listing->vnf && !entry->dead)
@@ -311,20 +312,36 @@ static bool list_entry(struct listing *listing, uint16_t vnf, const struct fib_p
 	return true;
 }
 
-static bool list4(void *context, uint64_t key, uint16_t value)
+struct visit {
+	fib_visit_entry *entry;
+	void *context;
+};
+
+static bool visit4(void *context, uint64_t key, uint16_t value)
 {
+	const struct visit *visit = context;
 	struct fib_prefix prefix;
 	uint16_t vnf = fib_key4_read(key, &prefix);
 
-	return list_entry(context, vnf, &prefix, value);
+	return visit->entry(visit->context, vnf, &prefix, value);
 }
 
-static bool list6(void *context, const struct cuckoo_wide_key *key, uint16_t value)
+static bool visit6(void *context, const struct cuckoo_wide_key *key, uint16_t value)
 {
+	const struct visit *visit = context;
 	struct fib_prefix prefix;
 	uint16_t vnf = fib_key6_read(key, &prefix);
 
-	return list_entry(context, vnf, &prefix, value);
+	return visit->entry(visit->context, vnf, &prefix, value);
+}
+
+void fib_visit(struct fib *fib, unsigned family, uint64_t *cursor, uint64_t buckets, fib_visit_entry *entry,
+               void *context)
+{
+	struct visit visit = {.entry = entry, .context = context};
+	const struct cuckoo_visitor visitor = {.keep = visit4, .keep_wide = visit6, .context = &visit};
+
+	cuckoo_visit(fib->tables[family], cursor, buckets, &visitor);
 }
 
 // The lowest bit of the cursor is the family, above it the table's own cursor: 0 is the first table's begin.
@@ -332,7 +349,6 @@ unsigned fib_list(struct fib *fib, uint16_t vnf, uint64_t *cursor, unsigned buck
                   unsigned max)
 {
 	struct listing listing = {.fib = fib, .vnf = vnf, .routes = routes};
-	const struct cuckoo_visitor visitor = {.keep = list4, .keep_wide = list6, .context = &listing};
 	unsigned family = *cursor & 1;
 	uint64_t at = *cursor >> 1;
 
@@ -340,7 +356,7 @@ unsigned fib_list(struct fib *fib, uint16_t vnf, uint64_t *cursor, unsigned buck
 		family = FIB_V6;
 	while (buckets-- && listing.count + CUCKOO_WAYS <= max) {
 		if (fib->tables[family])
-			cuckoo_visit(fib->tables[family], &at, 1, &visitor);
+			fib_visit(fib, family, &at, 1, list_entry, &listing);
 		if (at)
 			continue;
 		if (family == FIB_V6) {

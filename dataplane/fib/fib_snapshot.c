@@ -311,8 +311,9 @@ static void hops_take(struct fib *fib, const struct fib_snapshot *s)
 }
 
 // A route counts if it leads to a hop of its own VNF.
-static bool count_entry(struct fib *fib, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index)
+static bool count_entry(void *context, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index)
 {
+	struct fib *fib = context;
 	struct fib_entry *entry = &fib->entries[index];
 	struct fib_vnf *v = vnf ? fib_vnf_of(fib, vnf) : NULL;
 
@@ -324,26 +325,8 @@ static bool count_entry(struct fib *fib, uint16_t vnf, const struct fib_prefix *
 	return true;
 }
 
-static bool count4(void *context, uint64_t key, uint16_t value)
-{
-	struct fib_prefix prefix;
-	uint16_t vnf = fib_key4_read(key, &prefix);
-
-	return count_entry(context, vnf, &prefix, value);
-}
-
-static bool count6(void *context, const struct cuckoo_wide_key *key, uint16_t value)
-{
-	struct fib_prefix prefix;
-	uint16_t vnf = fib_key6_read(key, &prefix);
-
-	return count_entry(context, vnf, &prefix, value);
-}
-
 static int tables_take(struct fib *fib, int fd, char *error)
 {
-	const struct cuckoo_visitor visitor = {.keep = count4, .keep_wide = count6, .context = fib};
-
 	for (unsigned family = 0; family < FIB_FAMILIES; family++) {
 		uint64_t cursor = 0;
 		int rc = fib->tables[family] ? cuckoo_load(fib->tables[family], fd, error) : 0;
@@ -352,7 +335,7 @@ static int tables_take(struct fib *fib, int fd, char *error)
 			return rc;
 		do {
 			if (fib->tables[family])
-				cuckoo_visit(fib->tables[family], &cursor, UINT64_MAX, &visitor);
+				fib_visit(fib, family, &cursor, UINT64_MAX, count_entry, fib);
 		} while (cursor);
 	}
 	return 0;

@@ -183,6 +183,11 @@ struct fib_key fib_key_of(uint16_t vnf, const struct fib_prefix *prefix); // sou
 uint16_t fib_key4_read(uint64_t key, struct fib_prefix *prefix);
 uint16_t fib_key6_read(const struct cuckoo_wide_key *key, struct fib_prefix *prefix);
 
+// Call entry() for what is in some buckets of a family's table, as cuckoo_visit(): what it returns false for is deleted.
+typedef bool fib_visit_entry(void *context, uint16_t vnf, const struct fib_prefix *prefix, uint16_t index);
+void fib_visit(struct fib *fib, unsigned family, uint64_t *cursor, uint64_t buckets, fib_visit_entry *entry,
+               void *context);
+
 // --- Hops -----------------------------------------------------------------------------------------------
 
 // Index of a hop of a session, or 0.

@@ -2,6 +2,7 @@
 #include "lib/input_file.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 
 #include "lib/schema.h"
 
-enum { LINE_MAX_BYTES = 1024, FIRST_ADDRESSES = 1024 };
+enum { FIRST_ADDRESSES = 1024, ADDRESSES_FILE_MAX = 1 << 30 };
 
 int input_file_open(const char *path, struct stat *stat, const char **why)
 {
@@ -39,21 +40,20 @@ static const char *read_whole(int file, char *text, size_t bytes)
 	return done == bytes ? NULL : "became shorter while it was read";
 }
 
-char *input_file_read(const char *path, size_t max, size_t *bytes, const char **why)
+char *input_file_read(const char *path, size_t max, struct stat *stat, const char **why)
 {
-	struct stat stat;
-	int file = input_file_open(path, &stat, why);
+	int file = input_file_open(path, stat, why);
+	size_t bytes = file < 0 ? 0 : (size_t)stat->st_size;
 	char *text = NULL;
 
 	if (file < 0)
 		return NULL;
-	*bytes = (size_t)stat.st_size;
-	if (*bytes > max)
+	if (bytes > max)
 		*why = "is too long";
-	else if ((text = malloc(*bytes + 1)) == NULL)
+	else if ((text = malloc(bytes + 1)) == NULL)
 		*why = "does not fit in memory";
 	else
-		*why = read_whole(file, text, *bytes);
+		*why = read_whole(file, text, bytes);
 	close(file);
 	if (*why == NULL)
 		return text;
@@ -70,19 +70,6 @@ FILE *input_file_stream(const char *path, struct stat *stat, const char *where, 
 		return fdopen(file, "r");
 	snprintf(error, CONFIG_ERROR_MAX, "%s: %.120s: %s", where, path, why);
 	return NULL;
-}
-
-// The text of a line without comment and white space.
-static char *strip(char *line)
-{
-	char *end;
-
-	line[strcspn(line, "#")] = '\0';
-	line += strspn(line, " \t\r\n");
-	end = line + strlen(line);
-	while (end > line && strchr(" \t\r\n", end[-1]))
-		*--end = '\0';
-	return line;
 }
 
 struct list {
@@ -119,48 +106,56 @@ static const char *add(struct list *list, const char *text)
 	return NULL;
 }
 
-// Returns NULL, or why not. *text is what of the line counts.
-static const char *read_line(struct list *list, char *line, bool is_last, char **text)
+// Returns NULL, or why not.
+static const char *add_line(struct list *list, const struct input_line *line)
 {
-	bool is_whole = is_last || strchr(line, '\n');
+	const char *comment = memchr(line->text, '#', line->bytes);
+	size_t bytes = comment ? (size_t)(comment - line->text) : line->bytes;
+	const char *from = line->text;
+	char text[INET6_ADDRSTRLEN + 1] = "";
 
-	*text = strip(line);
-	if (!is_whole)
-		return "is longer than 1022 bytes, or has a zero byte in it";
-	return **text ? add(list, *text) : NULL;
+	for (; bytes && isspace((unsigned char)*from); from++)
+		bytes--;
+	while (bytes && isspace((unsigned char)from[bytes - 1]))
+		bytes--;
+	if (bytes == 0)
+		return NULL;
+	if (bytes < sizeof(text) && !memchr(from, '\0', bytes))
+		memcpy(text, from, bytes); // else it stays empty, which is no address
+	return add(list, text);
 }
 
-static int read_lines(FILE *file, struct list *list, const char *path, const char *where, char *error)
+static int read_lines(const char *text, size_t bytes, struct list *list, const char *path, const char *where,
+                      char *error)
 {
-	char line[LINE_MAX_BYTES], *text;
+	struct input_line line = {.rest = text, .end = text + bytes};
+	char shown[41];
 
-	for (unsigned long number = 1; fgets(line, sizeof(line), file); number++) {
-		const char *why = read_line(list, line, feof(file), &text);
+	while (input_line_next(&line)) {
+		const char *why = add_line(list, &line);
 
-		if (!why)
-			continue;
-		snprintf(error, CONFIG_ERROR_MAX, "%s: %.100s:%lu: \"%.40s\" %s", where, path, number, text,
-		         why);
-		return -EINVAL;
+		if (why)
+			return config_error(error, "%s: %.100s:%u: \"%s\" %s", where, path, line.number,
+			                    input_line_show(line.text, line.bytes, shown, sizeof(shown)),
+			                    why);
 	}
-	if (!ferror(file) && list->count)
-		return 0;
-	snprintf(error, CONFIG_ERROR_MAX, "%s: %.100s: %s", where, path,
-	         ferror(file) ? strerror(errno) : "has no address; put one on each line");
-	return -EINVAL;
+	return list->count
+	               ? 0
+	               : config_error(error, "%s: %.100s: has no address; put one on each line", where, path);
 }
 
 uint8_t *input_file_addresses(const char *path, unsigned version, uint32_t max, struct stat *stat,
                               uint32_t *count, const char *where, char *error)
 {
-	FILE *file = input_file_stream(path, stat, where, error);
 	struct list list = {.max = max, .version = version};
+	const char *why;
+	char *text = input_file_read(path, ADDRESSES_FILE_MAX, stat, &why);
 	int rc;
 
-	if (!file)
-		return NULL;
-	rc = read_lines(file, &list, path, where, error);
-	fclose(file);
+	if (!text)
+		return config_error_null(error, "%s: %.120s: %s", where, path, why);
+	rc = read_lines(text, (size_t)stat->st_size, &list, path, where, error);
+	free(text);
 	if (rc != 0) {
 		free(list.bytes);
 		return NULL;

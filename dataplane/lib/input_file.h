@@ -12,9 +12,9 @@
 // until the next call into libc.
 int input_file_open(const char *path, struct stat *stat, const char **why);
 
-// Read a regular file of at most max bytes. Returns its bytes followed by a zero byte, to be freed; or NULL and *why as
-// above.
-char *input_file_read(const char *path, size_t max, size_t *bytes, const char **why);
+// Read a regular file of at most max bytes. Returns its bytes (stat->st_size) followed by a zero byte, to be freed; or
+// NULL and *why as above.
+char *input_file_read(const char *path, size_t max, struct stat *stat, const char **why);
 
 // Open a regular file as a stream. Returns NULL with a sentence in error (CONFIG_ERROR_MAX).
 FILE *input_file_stream(const char *path, struct stat *stat, const char *where, char *error);

@@ -6,37 +6,10 @@
 #include <rte_udp.h>
 
 enum {
-	TAGS_MAX = 2,
-	TYPE_OFFSET = 12,
 	IPV6_MIN_EXTENSION = 8,
 	PROTOCOL_HIP = 139, // not in netinet/in.h
 	PROTOCOL_SHIM6 = 140,
 };
-
-static bool is_tag(uint16_t type)
-{
-	return type == RTE_ETHER_TYPE_VLAN || type == RTE_ETHER_TYPE_QINQ;
-}
-
-// Ethernet and its tags. *type is the EtherType behind them.
-static enum packet_fault parse_ethernet(const struct vnf_frame *frame, struct packet *p, uint16_t *type)
-{
-	unsigned tags = 0;
-
-	p->l3 = RTE_ETHER_HDR_LEN;
-	if (frame->length < p->l3)
-		return PACKET_RUNT;
-	*type = get_be16(frame->data + TYPE_OFFSET);
-	for (; is_tag(*type); tags++) {
-		if (tags == TAGS_MAX)
-			return PACKET_TAGS;
-		p->l3 += RTE_VLAN_HLEN;
-		if (frame->length < p->l3)
-			return PACKET_RUNT;
-		*type = get_be16(frame->data + p->l3 - 2);
-	}
-	return PACKET_FINE;
-}
 
 // Whether a fragment ends beyond what a datagram can be, header included: no end host could put it together.
 static bool is_beyond(unsigned header, unsigned at, unsigned bytes)
@@ -197,15 +170,14 @@ static enum packet_fault parse_transport(const struct vnf_frame *frame, struct p
 
 enum packet_fault packet_parse_any(const struct vnf_frame *frame, struct packet *p)
 {
-	enum packet_fault fault;
-	uint16_t type;
+	rte_be16_t type_be;
+	enum packet_fault fault = packet_ethernet(frame->data, frame->length, &p->l3, &type_be);
 
-	fault = parse_ethernet(frame, p, &type);
 	if (fault != PACKET_FINE)
 		return fault;
-	if (type == RTE_ETHER_TYPE_IPV4)
+	if (type_be == RTE_BE16(RTE_ETHER_TYPE_IPV4))
 		fault = parse_ipv4(frame, p);
-	else if (type == RTE_ETHER_TYPE_IPV6)
+	else if (type_be == RTE_BE16(RTE_ETHER_TYPE_IPV6))
 		fault = parse_ipv6(frame, p);
 	else
 		return PACKET_NOT_IP;

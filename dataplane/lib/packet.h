@@ -42,7 +42,30 @@ enum packet_fault {
 	PACKET_FINE = PACKET_FAULTS,
 };
 
-enum { PACKET_EXTENSIONS_MAX = 8 };
+enum { PACKET_EXTENSIONS_MAX = 8, PACKET_TAGS_MAX = 2 };
+
+// Step over the Ethernet header and up to PACKET_TAGS_MAX VLAN tags of length bytes. Sets *l3 to what is behind them, and
+// *type_be to the EtherType there. Returns PACKET_FINE, PACKET_RUNT or PACKET_TAGS; *l3 and *type_be are those of the last
+// header that is there.
+static inline enum packet_fault packet_ethernet(const uint8_t *data, uint32_t length, uint16_t *l3,
+                                                rte_be16_t *type_be)
+{
+	*l3 = RTE_ETHER_HDR_LEN;
+	*type_be = 0;
+	if (length < *l3)
+		return PACKET_RUNT;
+	*type_be = load16(data + *l3 - sizeof(*type_be));
+	for (unsigned tags = 0;
+	     *type_be == RTE_BE16(RTE_ETHER_TYPE_VLAN) || *type_be == RTE_BE16(RTE_ETHER_TYPE_QINQ); tags++) {
+		if (tags == PACKET_TAGS_MAX)
+			return PACKET_TAGS;
+		if (length < *l3 + (uint32_t)RTE_VLAN_HLEN)
+			return PACKET_RUNT;
+		*l3 += RTE_VLAN_HLEN;
+		*type_be = load16(data + *l3 - sizeof(*type_be));
+	}
+	return PACKET_FINE;
+}
 
 struct packet {
 	uint16_t l3, l4;   // offsets in the frame. l4: behind all IP headers

@@ -423,9 +423,10 @@ static void set_source(struct route_list *list, const char *path)
 
 int route_list_file(struct route_list *list, const char *path, char *error)
 {
-	size_t bytes, blank = 0;
+	struct stat stat;
 	const char *why;
-	char *text = input_file_read(path, ROUTE_FILE_BYTES_MAX, &bytes, &why);
+	char *text = input_file_read(path, ROUTE_FILE_BYTES_MAX, &stat, &why);
+	size_t bytes, blank = 0;
 	int status;
 
 	set_source(list, path);
@@ -433,6 +434,7 @@ int route_list_file(struct route_list *list, const char *path, char *error)
 		return config_error(error,
 		                    "%s: %s; name a file of routes, %d MB at most, that planed may read",
 		                    list->source, why, ROUTE_FILE_BYTES_MAX >> 20);
+	bytes = (size_t)stat.st_size;
 	while (blank < bytes && strchr(" \t\r\n", text[blank]) && text[blank])
 		blank++;
 	if (blank < bytes && (text[blank] == '{' || text[blank] == '['))

@@ -189,16 +189,16 @@ static inline unsigned port_deliver(const struct port *port, uint16_t queue, con
 static inline unsigned port_pass(const struct port *from, const struct port *to, uint16_t queue,
                                  struct view *view)
 {
-	unsigned sent;
+	unsigned count = view->count, sent;
 
 	if (!view_in_mbufs(view))
 		return to->ops->pass ? to->ops->pass(from, to, queue, view)
-		                     : port_deliver(to, queue, view->frames, view->count);
+		                     : port_deliver(to, queue, view->frames, count);
 	if (to->port_id == RTE_MAX_ETHPORTS)
 		return port_pass_mbufs(to, queue, view);
-	sent = rte_eth_tx_burst(to->port_id, queue, view->pkts, (uint16_t)view->count);
-	if (unlikely(sent < view->count))
-		rte_pktmbuf_free_bulk(&view->pkts[sent], view->count - sent);
+	sent = rte_eth_tx_burst(to->port_id, queue, view->pkts, (uint16_t)count);
+	if (unlikely(sent < count))
+		rte_pktmbuf_free_bulk(&view->pkts[sent], count - sent);
 	view->held = 0;
 	return sent;
 }

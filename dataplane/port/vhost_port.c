@@ -261,25 +261,11 @@ static void count(const struct port *port, struct port_counters *out)
 		out->refused_messages[i] = vhost_door_refused(own->door, (enum vhost_refusal)i);
 }
 
-const struct port_ops vhost_port_ops = {
-        .kind = "vhost-user",
-        .backend = "vring",
-        .is_default = true,
-        .takes_mac = true,
-        .listens = true,
-        .refuses = true,
-        .open = open_port,
-        .close = close_port,
-        .rx = receive,
-        .peek = peek,
-        .release = release,
-        .deliver = deliver_frames,
-        .pass = pass,
-        .warm = warm,
-        .hop = hop_over,
-        .flush_all = flush_all,
-        .link_up = vring_port_link_up,
-        .counters = count,
-        .negotiated = vring_port_negotiated,
-};
+const struct port_ops vhost_port_ops = {.kind = "vhost-user",
+                                        .listens = true,
+                                        .refuses = true,
+                                        .rx = receive,
+                                        .hop = hop_over,
+                                        .counters = count,
+                                        VRING_PORT_OPS};
 PORT_KIND(vhost_port_ops)

@@ -444,25 +444,11 @@ static void close_port(struct port *port)
 	port->own = NULL;
 }
 
-const struct port_ops virtio_port_ops = {
-        .kind = "virtio-user",
-        .backend = "vring",
-        .is_default = true,
-        .takes_mac = true,
-        .view_writable = true,
-        .open = open_port,
-        .close = close_port,
-        .peek = peek,
-        .release = release,
-        .deliver = deliver_frames,
-        .pass = pass,
-        .warm = warm,
-        .reserve = reserve,
-        .publish = publish,
-        .flush = flush,
-        .flush_all = flush_all,
-        .link_up = vring_port_link_up,
-        .counters = vring_port_counters,
-        .negotiated = vring_port_negotiated,
-};
+const struct port_ops virtio_port_ops = {.kind = "virtio-user",
+                                         .view_writable = true,
+                                         .reserve = reserve,
+                                         .publish = publish,
+                                         .flush = flush,
+                                         .counters = vring_port_counters,
+                                         VRING_PORT_OPS};
 PORT_KIND(virtio_port_ops)

@@ -25,8 +25,8 @@ struct ring_queue {
 	struct gate gate;
 	bool attached;     // device: the gate is open; session's thread
 	uint8_t pass_owed; // device: polls until what the pair's sink owes is looked at (copy_out())
-	uint16_t
-	        head_checked; // driver, receive: where the ring was when we last looked for a device that sleeps
+	// Driver, receive: where the ring was when we last looked for a device that sleeps.
+	uint16_t head_checked;
 	int call_fd, kick_fd; // -1 for none
 	union {
 		struct ring ring;          // we are the device
@@ -66,9 +66,13 @@ void vring_port_say_faults(struct vring_port *port);
 // The rings are set up anew: forget why they have stopped. Who has shut the gates.
 void vring_port_forgive(struct vring_port *port);
 
-// As struct port_ops has them.
+// What both kinds have in their struct port_ops: these, and functions of the same names of their own.
 bool vring_port_link_up(const struct port *port);
 void vring_port_counters(const struct port *port, struct port_counters *counters);
 bool vring_port_negotiated(const struct port *port, struct negotiated *out);
+#define VRING_PORT_OPS                                                                                       \
+	.backend = "vring", .is_default = true, .takes_mac = true, .open = open_port, .close = close_port,   \
+	.peek = peek, .release = release, .deliver = deliver_frames, .pass = pass, .warm = warm,             \
+	.flush_all = flush_all, .link_up = vring_port_link_up, .negotiated = vring_port_negotiated
 
 extern const struct port_ops vhost_port_ops, virtio_port_ops; // for tests that make their own port

@@ -167,7 +167,7 @@ static unsigned poll_from_driver(void)
 		taken = driver_ring_pass(from, &bench.transmit.driver, frames, count);
 	} else {
 		taken = deliver(guest, frames, count, &too_long);
-		ring_poll_wants_call(guest, taken > 0); // as vhost_port_pass()
+		ring_poll_wants_call(guest, taken > 0); // as a pass to a vhost port
 	}
 	driver_ring_release(from, n);
 	return taken;

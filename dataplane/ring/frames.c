@@ -159,6 +159,7 @@ unsigned view_peek_any(struct ring *from, struct view *view, unsigned n, struct 
 	struct ring_batch *batch = &view->batch;
 
 	view->count = 0;
+	view->held = VIEW_IN_PIECES;
 	if (ring_peek(from, batch, n) == 0)
 		return 0;
 	for (unsigned i = 0; i < batch->count; i++)

@@ -103,11 +103,12 @@ unsigned hop_frames(const struct ring *from, const struct ring_batch *batch,
 
 // A burst of frames that a port lends to a task, which reads them and gives the view back before its poll ends. They
 // lie in the rings of the port, or in mbufs.
-enum { VIEW_IN_RING = -1 };
+// Instead of the number of its mbufs, of a view whose frames lie in a ring: each in one piece; or any.
+enum { VIEW_IN_RING = -1, VIEW_IN_PIECES = -2 };
 
 struct view {
 	unsigned count; // of frames
-	int held; // in mbufs: so many of pkts[], or NULL in their place, are freed with the view; else VIEW_IN_RING
+	int held; // in mbufs: so many of pkts[], or NULL in their place, are freed with the view; else below 0
 	union {
 		struct rte_mbuf *pkts[RING_BATCH_MAX];
 		struct {
@@ -119,37 +120,48 @@ struct view {
 
 static inline bool view_in_mbufs(const struct view *view)
 {
-	return view->held != VIEW_IN_RING;
+	return view->held >= 0;
 }
 
-// Describe where the frames of a view are: the bytes of each that are in one piece, from its first. Returns whether
-// that is all of each frame.
+// Say where frame i is: the bytes of it that are in one piece, from its first.
+static inline struct vnf_frame view_span(const struct view *view, unsigned i)
+{
+	const struct frame *frame = &view->frames[i];
+	struct vnf_frame span;
+
+	if (view_in_mbufs(view)) {
+		const struct rte_mbuf *m = view->pkts[i];
+
+		return (struct vnf_frame){rte_pktmbuf_mtod(m, uint8_t *), m->data_len, m->pkt_len};
+	}
+	span = (struct vnf_frame){frame->at.piece->data + frame->at.offset, frame->length, frame->length};
+	if (unlikely(view->held == VIEW_IN_PIECES))
+		span.length = RTE_MIN(frame->length, frame->at.piece->length - frame->at.offset);
+	return span;
+}
+
+// Have the first bytes of the frames in this core's cache, as those in rings are.
+static inline void view_fetch(const struct view *view)
+{
+	for (int i = 0; i < view->held; i++)
+		rte_prefetch0(rte_pktmbuf_mtod(view->pkts[i], void *));
+}
+
+// The same of all frames, whose first bytes are fetched. Returns whether all are in one piece.
 static inline bool view_spans(const struct view *view, struct vnf_frame *spans)
 {
 	bool whole = true;
 
-	if (view_in_mbufs(view)) {
-		for (unsigned i = 0; i < view->count; i++) {
-			const struct rte_mbuf *m = view->pkts[i];
-
-			spans[i] =
-			        (struct vnf_frame){rte_pktmbuf_mtod(m, uint8_t *), m->data_len, m->pkt_len};
-			rte_prefetch0(spans[i].data);
-			if (unlikely(m->data_len != m->pkt_len))
-				whole = false;
-		}
-		return whole;
+	if (view->held == VIEW_IN_RING) { // fetched already
+		for (unsigned i = 0; i < view->count; i++)
+			spans[i] = view_span(view, i);
+		return true;
 	}
 	for (unsigned i = 0; i < view->count; i++) {
-		const struct frame *frame = &view->frames[i];
-		uint32_t here = frame->at.piece->length - frame->at.offset;
-
-		spans[i] = (struct vnf_frame){frame->at.piece->data + frame->at.offset, frame->length,
-		                              frame->length};
-		if (unlikely(here < frame->length)) {
-			spans[i].length = here;
+		spans[i] = view_span(view, i);
+		rte_prefetch0(spans[i].data);
+		if (unlikely(spans[i].length != spans[i].total))
 			whole = false;
-		}
 	}
 	return whole;
 }
@@ -162,7 +174,7 @@ uint32_t view_copy(const struct view *view, unsigned i, uint8_t *to, uint32_t le
 static inline void view_part_begin(struct view *part, const struct view *view)
 {
 	part->count = 0;
-	part->held = view_in_mbufs(view) ? 0 : VIEW_IN_RING;
+	part->held = RTE_MIN(view->held, 0);
 }
 
 static inline void view_part_add(struct view *part, struct view *view, unsigned i)

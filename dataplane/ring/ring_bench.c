@@ -5,7 +5,7 @@
 // turns within each round; printed are medians over rounds. bench/ab.py compares two builds.
 //
 // A frame's 4 bytes of FCS are never in memory: "64" copies 60 bytes. Not covered: ports, gates, messages;
-// but the look at whether the guests want to be called is in it, as vhost_port_hop() has it.
+// but the look at whether the guests want to be called is in it, as a hop of vhost ports has it.
 #include <getopt.h>
 #include <pthread.h>
 #include <sched.h>
@@ -84,7 +84,7 @@ static void *drivers(void *argument)
 
 static unsigned calls; // that guests wanted: none, but the compiler does not know
 
-// As a patch does it: a direction's poll, and what vhost_port_hop() does after it.
+// As a patch does it: a direction's poll, and what a hop of vhost ports does after it.
 static inline unsigned poll_once(struct bench *bench, unsigned direction, unsigned burst)
 {
 	struct ring *from = direction ? &bench->b.transmit.ring : &bench->a.transmit.ring;

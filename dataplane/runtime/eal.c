@@ -18,29 +18,12 @@
 
 enum { POOL_CACHE = 512 };
 
-// CPUs of a NUMA node, or of all where the node is unknown (-1) or the kernel does not say.
-static void node_cpus(int node, cpu_set_t *cpus)
+static bool is_on_node(unsigned cpu, int node)
 {
-	char path[64], text[4096], *rest = text;
-	FILE *file;
+	char path[64];
 
-	memset(cpus, 0xff, sizeof(*cpus));
-	snprintf(path, sizeof(path), "/sys/devices/system/node/node%d/cpulist", node);
-	file = node < 0 ? NULL : fopen(path, "re");
-	if (file == NULL)
-		return;
-	if (fgets(text, sizeof(text), file)) {
-		CPU_ZERO(cpus);
-		for (char *range; (range = strsep(&rest, ",")) != NULL && *range != '\n';) {
-			char *end;
-			unsigned long first = strtoul(range, &end, 10);
-			unsigned long last = *end == '-' ? strtoul(end + 1, NULL, 10) : first;
-
-			for (unsigned long cpu = first; cpu <= last && cpu < CPU_SETSIZE; cpu++)
-				CPU_SET(cpu, cpus);
-		}
-	}
-	fclose(file);
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/node%d", cpu, node);
+	return access(path, F_OK) == 0;
 }
 
 static int file_number(const char *path)
@@ -58,13 +41,9 @@ static int file_number(const char *path)
 
 static int node_of_cpu(unsigned cpu)
 {
-	char path[64];
-
-	for (int node = 0; node < RTE_MAX_NUMA_NODES; node++) {
-		snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/node%d", cpu, node);
-		if (access(path, F_OK) == 0)
+	for (int node = 0; node < RTE_MAX_NUMA_NODES; node++)
+		if (is_on_node(cpu, node))
 			return node;
-	}
 	return -1;
 }
 
@@ -111,9 +90,11 @@ static void lcores_text(char *out, size_t size, int node)
 	size_t used = (size_t)snprintf(out, size, "0@(");
 
 	sched_getaffinity(0, sizeof(cpus), &cpus);
-	node_cpus(node, &near);
-	CPU_AND(&near, &near, &cpus);
-	if (CPU_COUNT(&near) == 0)
+	CPU_ZERO(&near);
+	for (unsigned cpu = 0; cpu < CPU_SETSIZE; cpu++)
+		if (CPU_ISSET(cpu, &cpus) && is_on_node(cpu, node))
+			CPU_SET(cpu, &near);
+	if (CPU_COUNT(&near) == 0) // the node is unknown, or this process may not run there
 		near = cpus;
 	for (int cpu = 0; cpu < CPU_SETSIZE && used < size; cpu++)
 		if (CPU_ISSET(cpu, &near))

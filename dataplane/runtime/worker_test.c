@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A worker that ends leaves no mbuf in the caches of its thread: they would be out of reach.
+// A worker that ends leaves no mbuf in the caches of its thread: they would be out of reach. One that does not park is
+// named, and polls on.
+#include <errno.h>
 #include <rte_mbuf.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "runtime/planed.h"
 #include "runtime/worker.h"
 #include "test/fixture.h"
 #include "test/unit.h"
@@ -62,9 +66,54 @@ static void caches_are_empty_at_the_end(void **state)
 	rte_mempool_free(pool);
 }
 
+struct stuck {
+	struct task task;
+	_Atomic bool released;
+	_Atomic unsigned polls;
+};
+
+static unsigned stuck_poll(struct task *task, uint64_t now_tsc)
+{
+	struct stuck *stuck = (struct stuck *)task;
+
+	stuck->polls++;
+	while (!stuck->released)
+		sched_yield();
+	return 0;
+}
+
+static void who_does_not_park_is_named_and_polls_on(void **state)
+{
+	const struct task_ops ops = {.poll = stuck_poll};
+	struct stuck stuck = {.task = {.ops = &ops}};
+	const struct config_worker config = {.name = "w7", .cpu = some_cpu(), .task_count = 1};
+	struct task *tasks[] = {&stuck.task};
+	struct planed *planed = calloc(1, sizeof(*planed));
+	char error[CONFIG_ERROR_MAX] = "";
+	unsigned polls;
+
+	assert_int_equal(worker_create(&config, tasks, CONFIG_NICE_UNSET, &planed->workers[0]), 0);
+	planed->worker_count = 1;
+	worker_run(planed->workers[0]);
+	while (stuck.polls == 0)
+		sched_yield();
+	assert_int_equal(planed_park(planed, error), -ETIMEDOUT); // takes WORKER_PARK_MS
+	assert_non_null(strstr(error, "worker w7 did not stop polling within 5000 ms"));
+	polls = stuck.polls;
+	stuck.released = true;
+	while (stuck.polls < polls + 10)
+		sched_yield();
+	assert_int_equal(planed_park(planed, error), 0);
+	worker_destroy(planed->workers[0]);
+	free(planed);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(caches_are_empty_at_the_end)};
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(caches_are_empty_at_the_end),
+	        cmocka_unit_test(who_does_not_park_is_named_and_polls_on),
+	};
 
 	return fixture_eal_init("worker") ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -221,3 +221,15 @@ json_int_t fixture_number(const json_t *report, const char *path)
 		                               : json_object_get(report, key);
 	return json_is_integer(report) ? json_integer_value(report) : -1;
 }
+
+bool fixture_empty_pool(struct fixture *f, struct task *task)
+{
+	struct rte_mbuf *hoard[FIXTURE_MBUFS];
+	bool fine = rte_pktmbuf_alloc_bulk(f->pool, hoard, FIXTURE_MBUFS - 1) == 0;
+
+	for (unsigned i = 0; i < 3 && fine; i++)
+		fine = fixture_inject(f, 0, 2, 60) == 1 && task->ops->poll(task, 0) == 1 &&
+		       ring_port_drain(&f->ports[1]) == 1;
+	rte_pktmbuf_free_bulk(hoard, FIXTURE_MBUFS - 1);
+	return fine;
+}

@@ -72,6 +72,10 @@ unsigned fixture_inject(struct fixture *f, unsigned port, unsigned n, uint16_t l
 // are, each is several of the task's. NULL when refused.
 struct task *fixture_task(struct fixture *f, struct config_task *config);
 
+// Take all but one mbuf of the pool, and see that a task still moves frames from the first port to the second: the mbuf
+// comes back each time. Returns whether it did.
+bool fixture_empty_pool(struct fixture *f, struct task *task);
+
 // The stats object of a task as the control socket would send it; the caller's reference.
 json_t *fixture_report(const struct task *task);
 

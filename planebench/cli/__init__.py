@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line: thin. Each command parses, calls one part, and prints. docs/command-line.md is its contract."""
+"""The command line. Each command parses, calls one part, and prints (docs/command-line.md)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def _run() -> int:
-    """Parse and do it. Returns the exit code; BrokenPipeError where nobody reads any more."""
+    """Run the command and return its exit code. Raises BrokenPipeError where nobody reads any more."""
     import typer
 
     from planebench.cli.app import app
@@ -65,7 +65,7 @@ def _words(error: BaseException) -> str:
 
 
 def _complain(text: str, code: int) -> int:
-    """Return one line on standard error, whatever is in the text."""
+    """Print one line on standard error, and return ``code``."""
     print("planebench:", " ".join(text.split()), file=sys.stderr)
     return code
 

@@ -27,7 +27,9 @@ from planebench.cli.options import (
     SwitchArgument,
     TimeBudgetOption,
     WidthOption,
+    argument,
     examples,
+    option,
     with_plan_options,
 )
 from planebench.model.results import Metric
@@ -90,17 +92,14 @@ def run(
     time_budget: TimeBudgetOption = None,
     hugepages: HugepagesOption = None,
     calibrated: Annotated[
-        bool, typer.Option("--calibrate/--no-calibrate", help="Calibrate the tester first (cached for 24 hours).")
+        bool, option("--calibrate/--no-calibrate", "Calibrate the tester first (cached for 24 hours).")
     ] = True,
-    resume: Annotated[
-        bool, typer.Option("--resume", help="Resume the most recent unfinished run of this plan.")
-    ] = False,
+    resume: Annotated[bool, option("--resume", "Resume the most recent unfinished run of this plan.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
     page: Annotated[
-        bool,
-        typer.Option("--report/--no-report", help="Write the HTML report (`planebench report` can write it later)."),
+        bool, option("--report/--no-report", "Write the HTML report (`planebench report` can write it later).")
     ] = True,
     **overrides: Any,
 ) -> None:
@@ -126,14 +125,10 @@ def run(
 def watch(
     run: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[RUN]",
-            help="Run to follow, as for report (default: the newest run in progress).",
-            autocompletion=complete.runs,
-        ),
+        argument("[RUN]", "Run to follow, as for report (default: the newest run in progress).", complete.runs),
     ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Print the current state and exit.")] = False,
-    wait: Annotated[bool, typer.Option("--wait", help="Wait for a run to start if none is in progress.")] = False,
+    once: Annotated[bool, option("--once", "Print the current state and exit.")] = False,
+    wait: Annotated[bool, option("--wait", "Wait for a run to start if none is in progress.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -155,9 +150,7 @@ def list_(
             autocompletion=one_of("cli.inspect:LISTS"),
         ),
     ],
-    details: Annotated[
-        bool, typer.Option("--details", help="For switches: print everything that is known of each.")
-    ] = False,
+    details: Annotated[bool, option("--details", "For switches: print everything that is known of each.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -174,7 +167,7 @@ def report(
     run: RunArgument = "latest",
     html: PageOption = None,
     conditions: Annotated[
-        bool, typer.Option("--conditions", help="Print the test conditions of each switch instead of the results.")
+        bool, option("--conditions", "Print the test conditions of each switch instead of the results.")
     ] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
@@ -197,25 +190,16 @@ def report(
 def export(
     run: RunArgument = "latest",
     format: Annotated[
-        str,
-        typer.Option(
-            "--format", "-f", help="Output format: csv, json or parquet.", autocompletion=one_of("cli.output:FORMATS")
-        ),
+        str, option("--format -f", "Output format: csv, json or parquet.", names=one_of("cli.output:FORMATS"))
     ] = "json",
     table: Annotated[
         str | None,
-        typer.Option(
-            "--table",
-            metavar="NAME",
-            help="Export one table: results, trials, latency, searches, ...",
-            autocompletion=one_of("library:TABLES"),
+        option(
+            "--table", "Export one table: results, trials, latency, searches, ...", "NAME", one_of("library:TABLES")
         ),
     ] = None,
     out: Annotated[
-        Path | None,
-        typer.Option(
-            "--out", "-o", help="File to write instead of standard output; a folder for all tables as parquet."
-        ),
+        Path | None, option("--out -o", "File to write instead of standard output; a folder for all tables as parquet.")
     ] = None,
     runs: RunsOption = None,
     json: JsonOption = False,
@@ -230,13 +214,13 @@ def export(
 def schema(
     name: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[NAME]",
-            help="Name of a schema: run, trial, conditions, skipped, finished, plan, export.",
-            autocompletion=one_of("schemas:SCHEMAS"),
+        argument(
+            "[NAME]",
+            "Name of a schema: run, trial, conditions, skipped, finished, plan, export.",
+            one_of("schemas:SCHEMAS"),
         ),
     ] = None,
-    listed: Annotated[bool, typer.Option("--list", help="List the schemas.")] = False,
+    listed: Annotated[bool, option("--list", "List the schemas.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Print the JSON Schema of a file of a run folder, or of the JSON export."""
@@ -248,7 +232,7 @@ def schema(
 @app.command(epilog=examples("planebench figures latest --out pictures --format svg --width-mm 84"))
 def figures(
     run: RunArgument = "latest",
-    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("figures"),
+    out: Annotated[Path, option("", "Folder for the figures.")] = Path("figures"),
     formats: PicturesOption = "svg,pdf,png",
     only: KindsOption = "",
     width_mm: WidthOption = None,
@@ -267,33 +251,21 @@ def figures(
 )
 def compare(
     run_a: Annotated[
-        str,
-        typer.Argument(
-            metavar="RUN", help="Run whose switches are compared, or the baseline run.", autocompletion=complete.runs
-        ),
+        str, argument("RUN", "Run whose switches are compared, or the baseline run.", complete.runs)
     ] = "latest",
     run_b: Annotated[
         str | None,
-        typer.Argument(
-            metavar="RUN",
-            help="Run to compare with the baseline (default: compare the switches of one run).",
-            autocompletion=complete.runs,
-        ),
+        argument("RUN", "Run to compare with the baseline (default: compare the switches of one run).", complete.runs),
     ] = None,
     fail_below: Annotated[
         float | None,
-        typer.Option(
-            "--fail-below", help="Exit 1 if the new/old throughput ratio is below this value or inconclusive."
-        ),
+        option("--fail-below", "Exit 1 if the new/old throughput ratio is below this value or inconclusive."),
     ] = None,
     metric: Annotated[
         str | None,
-        typer.Option(
-            help=f"Compare only this metric: {', '.join(get_args(Metric))}.",
-            autocompletion=one_of("model.results:Metric"),
-        ),
+        option("", f"Compare only this metric: {', '.join(get_args(Metric))}.", names=one_of("model.results:Metric")),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Compare runs even if their settings differ.")] = False,
+    force: Annotated[bool, option("--force", "Compare runs even if their settings differ.")] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -311,11 +283,7 @@ def compare(
 def papers(
     run: Annotated[
         str | None,
-        typer.Argument(
-            metavar="[RUN]",
-            help="Run to check the claims against. Without it, only list the claims.",
-            autocompletion=complete.runs,
-        ),
+        argument("[RUN]", "Run to check the claims against. Without it, only list the claims.", complete.runs),
     ] = None,
     runs: RunsOption = None,
     json: JsonOption = False,
@@ -328,14 +296,10 @@ def papers(
 
 @app.command(epilog=examples("planebench calibrate --frame-size 64", "planebench calibrate --quiet"))
 def calibrate(
-    frame_size: Annotated[
-        str, typer.Option("--frame-size", metavar="N,M", help="Frame sizes in bytes, FCS included.")
-    ] = "64,1024",
-    wire: Annotated[
-        str, typer.Option(help="Port type: virtio or veth.", autocompletion=one_of(("virtio", "veth")))
-    ] = "virtio",
+    frame_size: Annotated[str, option("--frame-size", "Frame sizes in bytes, FCS included.", "N,M")] = "64,1024",
+    wire: Annotated[str, option("", "Port type: virtio or veth.", names=one_of(("virtio", "veth")))] = "virtio",
     ring_size: RingSizeOption = 256,
-    duration: Annotated[float, typer.Option(help="Duration of each step in seconds.")] = 0.2,
+    duration: Annotated[float, option("", "Duration of each step in seconds.")] = 0.2,
     hugepages: HugepagesOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -358,44 +322,28 @@ def calibrate(
 )
 def outage(
     restart: Annotated[
-        str,
-        typer.Option("--restart", metavar="NAME", help="Process to restart: switch, or vnf0, vnf1, ... of the chain."),
+        str, option("--restart", "Process to restart: switch, or vnf0, vnf1, ... of the chain.", "NAME")
     ],
     switch: Annotated[
-        str,
-        typer.Option(
-            "--switch",
-            metavar="A,B",
-            help="Switches to test, as for run.",
-            autocompletion=listed("cli.complete:switches"),
-        ),
+        str, option("--switch", "Switches to test, as for run.", "A,B", listed("cli.complete:switches"))
     ] = "planed",
     chain: Annotated[
         str,
-        typer.Option(
-            "--chain",
-            metavar="A,B",
-            help="Functions of the chain, as for run, e.g. vm:l3fwd,l2fwd.",
-            autocompletion=listed("vnfs.registry:VNFS"),
+        option(
+            "--chain", "Functions of the chain, as for run, e.g. vm:l3fwd,l2fwd.", "A,B", listed("vnfs.registry:VNFS")
         ),
     ] = "l2fwd",
     hosting: Annotated[
-        str,
-        typer.Option(
-            help="VNF isolation of functions that name none.", autocompletion=one_of("model.chain_name:WHOLE")
-        ),
+        str, option("", "VNF isolation of functions that name none.", names=one_of("model.chain_name:WHOLE"))
     ] = "separate",
-    kill: Annotated[
-        bool, typer.Option("--kill", help="End it by SIGKILL, as in a crash (default: end it in order).")
-    ] = False,
+    kill: Annotated[bool, option("--kill", "End it by SIGKILL, as in a crash (default: end it in order).")] = False,
     rate: Annotated[
-        str, typer.Option(help="Frames per second, e.g. 10k. An outage is measured to the interval of two frames.")
+        str, option("", "Frames per second, e.g. 10k. An outage is measured to the interval of two frames.")
     ] = "10k",
-    frame_size: Annotated[int, typer.Option("--frame-size", help="Frame size in bytes, FCS included.")] = 64,
-    repetitions: Annotated[int, typer.Option("--repetitions", help="Number of restarts per switch.")] = 5,
+    frame_size: Annotated[int, option("--frame-size", "Frame size in bytes, FCS included.")] = 64,
+    repetitions: Annotated[int, option("--repetitions", "Number of restarts per switch.")] = 5,
     wire: Annotated[
-        str,
-        typer.Option(help="Port type: virtio, memif or veth.", autocompletion=one_of("model.records:WireName")),
+        str, option("", "Port type: virtio, memif or veth.", names=one_of("model.records:WireName"))
     ] = "virtio",
     ring_size: RingSizeOption = 256,
     hugepages: HugepagesOption = None,
@@ -414,8 +362,8 @@ def outage(
 
 @app.command(epilog=examples("planebench doctor", "sudo planebench doctor --fix", "planebench doctor --quiet"))
 def doctor(
-    fix: Annotated[bool, typer.Option("--fix", help="Apply safe, reversible fixes.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Revert the changes made by --fix.")] = False,
+    fix: Annotated[bool, option("--fix", "Apply safe, reversible fixes.")] = False,
+    undo: Annotated[bool, option("--undo", "Revert the changes made by --fix.")] = False,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -469,29 +417,20 @@ def switch_show(switch: SwitchArgument, json: JsonOption = False) -> None:
 def switch_check(
     switch: SwitchArgument,
     scenario: Annotated[
-        str,
-        typer.Option(
-            metavar="A,B",
-            help="Scenarios: p2p, p2v, v2v, loopback-1 to loopback-5.",
-            autocompletion=listed("conformance.cases:CASES"),
-        ),
+        str, option("", "Scenarios: p2p, p2v, v2v, loopback-1 to loopback-5.", "A,B", listed("conformance.cases:CASES"))
     ] = "p2p,p2v,v2v,loopback-1,loopback-2",
     wire: Annotated[
         str | None,
-        typer.Option(
-            metavar="A,B|all",
-            help="Port types: virtio, memif, veth (default: the first that the switch supports).",
-            autocompletion=listed("conformance.cases:WIRES"),
+        option(
+            "",
+            "Port types: virtio, memif, veth (default: the first that the switch supports).",
+            "A,B|all",
+            listed("conformance.cases:WIRES"),
         ),
     ] = None,
     checks: Annotated[
         str | None,
-        typer.Option(
-            "--check",
-            metavar="A,B",
-            help="Run only these checks (docs/conformance.md).",
-            autocompletion=listed("conformance.cases:CHECKS"),
-        ),
+        option("--check", "Run only these checks (docs/conformance.md).", "A,B", listed("conformance.cases:CHECKS")),
     ] = None,
     hugepages: HugepagesOption = None,
     json: JsonOption = False,

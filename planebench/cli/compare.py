@@ -167,7 +167,7 @@ def _print_table(comparisons: Sequence[Comparison], two_runs: bool) -> None:
 
 
 def _table(comparisons: Sequence[Comparison], width: int) -> Table:
-    """Return the last column has whole words, whatever the width; the point gives way first."""
+    """Return the table; its last column keeps whole words at every width, the column of points is folded first."""
     gap = 2 if width >= _ROOMY else 1
     table = Table(box=None, padding=(0, gap, 0, 0), header_style="bold")
     for column in ("point", "a", "b", "metric"):

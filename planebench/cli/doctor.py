@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``doctor``: what is fit and unfit about this machine, mend what can be mended safely, and take it back."""
+"""``doctor``: examine this machine, fix what can be fixed safely, and revert it."""
 
 from __future__ import annotations
 

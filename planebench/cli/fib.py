@@ -7,16 +7,12 @@ from typing import Annotated
 
 import typer
 
-from planebench.cli.options import JsonOption, examples
+from planebench.cli.options import JsonOption, examples, option
 
 fib_app = typer.Typer(help="Routes that a forwarder in the host holds for a VNF.")
 
-_Interface = Annotated[
-    str, typer.Option("--interface", "-i", metavar="NAME", help="Interface of the VNF to the forwarder.")
-]
-_Table = Annotated[
-    str, typer.Option(metavar="NAME|N", help="Routing table of the kernel; local addresses are always included.")
-]
+_Interface = Annotated[str, option("--interface -i", "Interface of the VNF to the forwarder.", "NAME")]
+_Table = Annotated[str, option("", "Routing table of the kernel; local addresses are always included.", "NAME|N")]
 
 
 @fib_app.command("show", epilog=examples("planebench fib show --interface lo", "planebench fib show -i lo --json"))
@@ -38,10 +34,7 @@ def agent(
     interface: _Interface,
     wire: Annotated[
         list[str],
-        typer.Option(
-            metavar="N|NAME=N",
-            help="Output port of the VNF, as the forwarder numbers them. May be repeated per interface.",
-        ),
+        option("", "Output port of the VNF, as the forwarder numbers them. May be repeated per interface.", "N|NAME=N"),
     ] = ["0"],  # noqa: B006
     table: _Table = "main",
     settle: Annotated[
@@ -49,12 +42,9 @@ def agent(
         typer.Option(min=0, help="Seconds to keep the previous routes while a routing daemon starts."),
     ] = 0,
     withdraw: Annotated[
-        bool,
-        typer.Option("--withdraw", help="Withdraw the routes at the end instead of leaving them for the grace period."),
+        bool, option("--withdraw", "Withdraw the routes at the end instead of leaving them for the grace period.")
     ] = False,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print events as JSON on standard output, one per line.")
-    ] = False,
+    json: Annotated[bool, option("--json", "Print events as JSON on standard output, one per line.")] = False,
 ) -> None:
     """Run in a VNF: send its kernel's routes, and every change of them, to the forwarder until SIGTERM or Ctrl-C."""
     from planebench.cli import fib_agent

@@ -22,83 +22,67 @@ def examples(*commands: str) -> str:
     return "\n\n".join(("Examples:", *commands))
 
 
-RunsOption = Annotated[
-    Path | None, typer.Option("--runs", help="Folder of the runs (default: $PLANEBENCH_RUNS, or runs).")
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document on standard output.")]
-QuietOption = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print only errors and warnings, on standard error (for CI).")
-]
+def option(flags: str, help: str, metavar: str | None = None, names: Completer | None = None) -> Any:
+    """Return an option of a command. ``flags`` are separated by spaces; empty: the name of the parameter."""
+    return typer.Option(*flags.split(), metavar=metavar, help=help, autocompletion=names)
+
+
+def argument(metavar: str, help: str, names: Completer) -> Any:
+    """Return an argument of a command."""
+    return typer.Argument(metavar=metavar, help=help, autocompletion=names)
+
+
+RunsOption = Annotated[Path | None, option("--runs", "Folder of the runs (default: $PLANEBENCH_RUNS, or runs).")]
+JsonOption = Annotated[bool, option("--json", "Print one JSON document on standard output.")]
+QuietOption = Annotated[bool, option("--quiet -q", "Print only errors and warnings, on standard error (for CI).")]
 PageOption = Annotated[
-    Path | None, typer.Option("--html", help="File to write the report to (default: report.html in the run folder).")
+    Path | None, option("--html", "File to write the report to (default: report.html in the run folder).")
 ]
 PicturesOption = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        "-f",
-        "--formats",
-        metavar="A,B",
-        help="File formats: svg, pdf, png.",
-        autocompletion=listed(("svg", "pdf", "png")),
-    ),
+    str, option("--format -f --formats", "File formats: svg, pdf, png.", "A,B", listed(("svg", "pdf", "png")))
 ]
 KindsOption = Annotated[
     str,
-    typer.Option(
-        metavar="A,B",
-        help="Export only these kinds of figures: overview, chain, latency, ... (default: all).",
-        autocompletion=listed("report.charts.figure:KINDS"),
+    option(
+        "",
+        "Export only these kinds of figures: overview, chain, latency, ... (default: all).",
+        "A,B",
+        listed("report.charts.figure:KINDS"),
     ),
 ]
 WidthOption = Annotated[
     float | None,
-    typer.Option(
-        "--width-mm", help="Width in mm, e.g. 84 for one column of a paper, 178 for two (default: as on the page)."
-    ),
+    option("--width-mm", "Width in mm, e.g. 84 for one column of a paper, 178 for two (default: as on the page)."),
 ]
 RunArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="RUN",
-        help="Run: latest, a run id or the start of one, a name, or a path.",
-        autocompletion=complete.runs,
-    ),
+    str, argument("RUN", "Run: latest, a run id or the start of one, a name, or a path.", complete.runs)
 ]
-PlanArgument = Annotated[
-    str,
-    typer.Argument(metavar="SUITE|PLAN", help="Suite (see list suites) or plan file.", autocompletion=complete.plans),
-]
+PlanArgument = Annotated[str, argument("SUITE|PLAN", "Suite (see list suites) or plan file.", complete.plans)]
 SwitchArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="NAME[:OPTION=VALUE]",
-        help="Switch, as in run --switch.",
-        autocompletion=one_of("cli.complete:switches"),
-    ),
+    str, argument("NAME[:OPTION=VALUE]", "Switch, as in run --switch.", one_of("cli.complete:switches"))
 ]
-RingSizeOption = Annotated[int, typer.Option("--ring-size", help="Descriptors of each ring, a power of two.")]
+RingSizeOption = Annotated[int, option("--ring-size", "Descriptors of each ring, a power of two.")]
 HugepagesOption = Annotated[
-    bool | None, typer.Option("--hugepages/--no-hugepages", help="Run with hugepages (default: if enough are free).")
+    bool | None, option("--hugepages/--no-hugepages", "Run with hugepages (default: if enough are free).")
 ]
 
 TimeBudgetOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--time-budget",
-        metavar="TIME",
-        help="Choose trial durations to fit this total time (e.g. 90s, 20m, 1h); disturbed trials are not repeated "
+        "Choose trial durations to fit this total time (e.g. 90s, 20m, 1h); disturbed trials are not repeated "
         "once time runs short.",
+        "TIME",
     ),
 ]
 
 
 def _text(flag: str, metavar: str, help: str, completer: Completer | None = None) -> Any:
-    return Annotated[str | None, typer.Option(flag, metavar=metavar, help=help, autocompletion=completer)]
+    return Annotated[str | None, option(flag, help, metavar, completer)]
 
 
 def _number(kind: Any, flag: str, help: str) -> Any:
-    return Annotated[kind | None, typer.Option(flag, help=help)]
+    return Annotated[kind | None, option(flag, help)]
 
 
 PLAN_OPTIONS: dict[str, Any] = {
@@ -109,8 +93,7 @@ PLAN_OPTIONS: dict[str, Any] = {
         listed("cli.complete:switches"),
     ),
     "switch_option": Annotated[
-        list[str] | None,
-        typer.Option("--switch-option", metavar="SWITCH.KEY=VALUE", help="Switch option. May be repeated."),
+        list[str] | None, option("--switch-option", "Switch option. May be repeated.", "SWITCH.KEY=VALUE")
     ],
     "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, parallel.", listed("model.scenario:SCENARIOS")),
     "frame_size": _text("--frame-size", "N,M", "Frame sizes in bytes, FCS included: 64 to 1518, 9000."),
@@ -121,11 +104,11 @@ PLAN_OPTIONS: dict[str, Any] = {
     "vnfs": _text("--vnfs", "N,M", "Number of independent VNFs in scenario parallel: 1 to 63."),
     "chain": Annotated[
         list[str] | None,
-        typer.Option(
+        option(
             "--chain",
-            metavar="A,B",
-            help="Functions of a chain, e.g. firewall:rules=FILE,l3fwd. May be repeated.",
-            autocompletion=listed("vnfs.registry:VNFS"),
+            "Functions of a chain, e.g. firewall:rules=FILE,l3fwd. May be repeated.",
+            "A,B",
+            listed("vnfs.registry:VNFS"),
         ),
     ],
     "hosting": _text(

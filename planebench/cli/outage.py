@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench outage``: restart a VNF, or the switch, under traffic; show how long nothing came, and what was lost."""
+"""``planebench outage``: restart a VNF or the switch under traffic; show the outage and the frames lost."""
 
 from __future__ import annotations
 

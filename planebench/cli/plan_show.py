@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``plan show``: what would be measured, how, what not and why, and the time it takes, before anything runs."""
+"""``plan show``: what a run would measure, what not and why, and its estimated time."""
 
 from __future__ import annotations
 

@@ -116,16 +116,10 @@ def _footer(found: Sequence[Overview]) -> Iterator[str]:
     for switch in found:
         if not switch.found and not switch.problem:
             yield f"{switch.name}: {switch.remedy}"
-    if any(support.supported and support.remark for _, _, support in _supports(found)):
+    supports = (support for switch in found for wire in switch.wires.values() for support in wire.values())
+    if any(support.supported and support.remark for support in supports):
         yield "(*) conditional: see planebench switch show NAME"
     yield "More: planebench switch show NAME, planebench list switches --details, docs/switches.md"
-
-
-def _supports(found: Sequence[Overview]) -> Iterator[tuple[str, ScenarioName, Support]]:
-    for switch in found:
-        for wire, scenarios in switch.wires.items():
-            for name, support in scenarios.items():
-                yield wire, name, support
 
 
 def _details(switch: Overview) -> Iterator[str]:

@@ -4,22 +4,39 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from textwrap import wrap
 
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 
-from planebench.cli.watch_results import column, results_lines, row
 from planebench.model.records import Load, Point, Trial, VerdictKind
+from planebench.model.results import Result
+from planebench.model.run import Run
 from planebench.model.status import CurrentTrial, Stage, Status
-from planebench.model.words import NOTHING, batch, frames, load_words, mark, mpps, percent
+from planebench.model.words import NOTHING, batch, frames, load_words, mark, mpps, percent, throughput
 from planebench.report.terminal.glyphs import Glyphs
+from planebench.report.terminal.grid import Column as Kind
+from planebench.report.terminal.grid import column_of, column_title, columns_of
 from planebench.search import short_name
+from planebench.stats.choose import of_other_band
+from planebench.stats.results import derive_results, run_band
 from planebench.store.follow import Seen
 
 NEXT_MAX, TROUBLES_MAX, NAME_MAX = 3, 2, 16
+LABEL = 9
+"""Characters of the label at the left."""
+ROW_NAME_MAX = 20
+CELL = 11
+"""Characters of a figure and its gap; titles as `→ imix 362 B` make a column wider, and the line is cut."""
+LEGEND = {
+    "≥": "≥ lower bound",
+    "~": "~ unstable",
+    NOTHING: f"{NOTHING} no accepted trial",
+    "(": "( ) other core-to-core latency",
+}
 STATE_STYLES = {"running": "bold green", "complete": "bold green", "interrupted": "bold yellow", "killed": "bold red"}
 VERDICT_STYLES = {
     VerdictKind.VALID: "green",
@@ -46,7 +63,7 @@ def frame(seen: Seen, page: Page, cost: str = "") -> list[Text]:
     end = [_line("watching", cost, page, "dim")] if cost and seen.state == "running" else []
     tail = [*_next(seen, page), *_troubles(seen, page)]
     room = page.height - len(top) - len(end) - len(tail)
-    results = results_lines(seen, page.width, page.glyphs, max(2, room // 2))
+    results = _results_lines(seen, page.width, page.glyphs, max(2, room // 2))
     airy = room - len(results) >= 8
     trials = list(_trials(seen, page, room - len(results) - 3 * airy))
     blank = [Text("")] if airy else []
@@ -141,17 +158,17 @@ def _trials(seen: Seen, page: Page, room: int) -> Iterator[Text]:
     last = seen.trials[:-room:-1]
     glyphs = page.glyphs
     columns = [
-        column("trial", [f"#{t.index}" for t in last], glyphs, right=True),
-        column("switch", [t.point.switch for t in last], glyphs, limit=NAME_MAX),
-        column("point", [_point(t.point, glyphs) for t in last], glyphs, limit=page.width // 3),
-        column("load", [_what(t) for t in last], glyphs),
-        column("Mpps", [_rate(t) for t in last], glyphs, right=True),
-        column("loss", [percent(t.loss_ratio) for t in last], glyphs, right=True),
+        _column("trial", [f"#{t.index}" for t in last], glyphs, right=True),
+        _column("switch", [t.point.switch for t in last], glyphs, limit=NAME_MAX),
+        _column("point", [_point(t.point, glyphs) for t in last], glyphs, limit=page.width // 3),
+        _column("load", [_what(t) for t in last], glyphs),
+        _column("Mpps", [_rate(t) for t in last], glyphs, right=True),
+        _column("loss", [percent(t.loss_ratio) for t in last], glyphs, right=True),
     ]
     head, *rows = zip(*columns, strict=True)
-    yield row("last", head, "dim")
+    yield _row("last", head, "dim")
     for trial, cells in zip(last, rows, strict=True):
-        line = row("", cells)
+        line = _row("", cells)
         line.append("  " + trial.verdict.kind.value, style=VERDICT_STYLES[trial.verdict.kind])
         yield line.append(glyphs.text(f" {_reason(trial)}".rstrip()), style="dim")
 
@@ -201,7 +218,7 @@ def _troubles(seen: Seen, page: Page) -> Iterator[Text]:
 
 
 def _line(label: str, words: str, page: Page, style: str = "") -> Text:
-    return row(label, [page.glyphs.text(words)], style or "not dim")
+    return _row(label, [page.glyphs.text(words)], style or "not dim")
 
 
 def _point(point: Point, glyphs: Glyphs) -> str:
@@ -238,3 +255,79 @@ def _clock(text: str) -> str:
 
 def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone()
+
+
+def _column(title: str, texts: Sequence[str], glyphs: Glyphs, right: bool = False, limit: int = 40) -> list[str]:
+    """Return title and texts in one width, made printable and cut at the limit."""
+    shown = [glyphs.text(text) for text in (title, *texts)]
+    width = min(limit, max(cell_len(text) for text in shown))
+    return [" " * (width - cell_len(text)) + text if right else set_cell_size(text, width) for text in shown]
+
+
+def _row(label: str, cells: Sequence[str], style: str = "not dim") -> Text:
+    """Return a line of a frame: a label, and cells that are columns already."""
+    return Text(label.ljust(LABEL), style="dim").append("  ".join(cells), style=style)
+
+
+def _current_point(seen: Seen) -> Point | None:
+    """Return the point that is measured now, or was last."""
+    if seen.status is not None and seen.status.trial is not None:
+        return seen.status.trial.point
+    return seen.trials[-1].point if seen.trials else None
+
+
+def results_so_far(seen: Seen) -> tuple[Result, ...]:
+    """Return the results of the topology in progress, from its saturating trials alone."""
+    point = _current_point(seen)
+    if point is None:
+        return ()
+    band = run_band(seen.trials, seen.header.settings.get("band"))
+    mine = tuple(t for t in seen.trials if t.role == "r_plus" and _topology(t.point) == _topology(point))
+    settings = {key: value for key, value in seen.header.settings.items() if key != "search"}  # they are not replayed
+    return derive_results(Run(replace(seen.header, settings={**settings, "band": band}), mine))
+
+
+def _results_lines(seen: Seen, width: int, glyphs: Glyphs, room: int) -> list[Text]:
+    """Return a row per switch, a column per direction and frames; those around the current point if not all fit."""
+    results = results_so_far(seen)
+    point = _current_point(seen)
+    if not results or point is None or room < 2:
+        return []
+    switches = list(dict.fromkeys(result.point.switch for result in results))[: room - 1]
+    name = f"{point.scenario_label}, R+ in Mpps"
+    fitting = _fitting(results, point, switches, max(1, (width - LABEL - width // 4) // CELL))
+    columns = [_column(name, switches, glyphs, limit=max(ROW_NAME_MAX, width // 4))]
+    columns += [_column(column_title(kind, glyphs), texts, glyphs, right=True) for kind, texts in fitting]
+    head, *rows = zip(*columns, strict=True)
+    title = _row("results", head, "dim").append(glyphs.text(_legend(fitting)), style="dim")
+    return [title, *(_row("", cells) for cells in rows)]
+
+
+def _fitting(
+    results: Sequence[Result], point: Point, switches: Sequence[str], room: int
+) -> list[tuple[Kind, list[str]]]:
+    """Return the columns that fit, the current one included: the traffic, and the figure of each switch."""
+    kinds = columns_of(results)
+    at = next((i for i, kind in enumerate(kinds) if kind == (point.direction, frames(point))), 0)
+    first = max(0, min(at, len(kinds) - room))
+    found = []
+    for kind in kinds[first : first + room]:
+        figures = {r.point.switch: _figure(r) for r in results if column_of(r) == kind}
+        found.append((kind, [figures.get(label, "") for label in switches]))
+    return found
+
+
+def _figure(result: Result) -> str:
+    """Return R+ with its mark; in parentheses if it is not comparable with the rest of the run."""
+    words = throughput(result)
+    return f"({words})" if of_other_band(result.verdict) else words
+
+
+def _legend(columns: Sequence[tuple[Kind, list[str]]]) -> str:
+    shown = "".join(text for _, texts in columns for text in texts)
+    found = [words for sign, words in LEGEND.items() if sign in shown]
+    return f"   {' · '.join(found)}" if found else ""
+
+
+def _topology(point: Point) -> tuple[object, ...]:
+    return (point.scenario, point.chain_key, point.wire)

@@ -12,8 +12,7 @@ from typing import Any, Self
 from rich.console import Console
 from rich.text import Text
 
-from planebench.cli.watch_frame import Page, frame, head, trial_line
-from planebench.cli.watch_results import results_so_far
+from planebench.cli.watch_frame import Page, frame, head, results_so_far, trial_line
 from planebench.model.records import Trial
 from planebench.model.results import Result
 from planebench.model.switch_figures import SWITCH_FIGURES

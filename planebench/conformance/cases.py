@@ -14,7 +14,6 @@ from planebench.model.records import WireName
 from planebench.model.scenario import SCENARIOS, scenarios_with
 from planebench.wiring.adapter import Adapter, Situation
 
-DEFAULT_CASES = "p2p,p2v,v2v,loopback-1,loopback-2"
 ALL_WIRES = "all"
 _WIRES: tuple[WireName, ...] = get_args(WireName)
 WIRES = (*_WIRES, ALL_WIRES)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks of what a switch has to live through, and of what is left when it does not live any more."""
+"""Checks of what a switch has to survive, and of what is left when it has ended."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LAST_LINES = "last log lines:\n"
 
 
 def still_forwards(rig: Rig, after: str) -> None:
-    """Frames come through again, and from then on every one, if that was so before. Raises Failure."""
+    """Raise Failure unless frames come through again, and every one of them where the switch loses none."""
     rig.live.check()
     rig.live.wait_until_forwarding()
     for _ in range(2):
@@ -43,14 +43,14 @@ def still_forwards(rig: Rig, after: str) -> None:
 
 
 def survives_bad_frames(rig: Rig) -> Remarks:
-    """Runts, giants and headers that lie into every port; then good ones have to pass."""
+    """Send runts, giants and invalid headers into every port, and fail unless good frames pass afterwards."""
     send_bad(rig)
     still_forwards(rig, "runts, giants and headers that lie")
     return ()
 
 
 def survives_pause(rig: Rig) -> Remarks:
-    """Stopped and let go as between the trials of other switches."""
+    """Pause and resume the switch, as between the trials of other switches."""
     rig.live.pause()
     try:
         time.sleep(PAUSE_S)
@@ -69,7 +69,7 @@ def _stopped(pid: int) -> bool:
 
 
 def survives_vnf_restart(rig: Rig) -> Remarks:
-    """The VNFs close their ports and open them again."""
+    """Close the ports of the VNFs and open them again."""
     rig.live.apply(wire_stage(rig.topology, rig.live.links))
     rig.live.check()
     rig.live.apply(rig.live.document())
@@ -78,7 +78,7 @@ def survives_vnf_restart(rig: Rig) -> Remarks:
 
 
 def survives_vnf_death(rig: Rig) -> Remarks:
-    """A VNF process is killed while frames flow; another one opens the same ports."""
+    """Kill a VNF process while frames flow, and have another one open the same ports."""
     epoch, sendings = 0, 0
     for number in range(2):
         vnf = VnfProcess.start(rig, epoch)
@@ -99,9 +99,9 @@ def survives_vnf_death(rig: Rig) -> Remarks:
 
 
 def _count_through(vnf: VnfProcess, after: str) -> int:
-    """Send a few frames each way until all of them come; how many sendings that took, at most.
+    """Send a few frames each way until all of them arrive; return how many sendings that took at most.
 
-    A switch may hold frames for a port that was full or gone, and bring them first: that is no loss of what follows.
+    A switch may hold frames for a port that was full or gone, and deliver them first: they are no loss of later ones.
     """
     most = 0
     for flow in vnf.rig.ways:
@@ -116,7 +116,7 @@ def _count_through(vnf: VnfProcess, after: str) -> int:
 
 
 def starts_again(rig: Rig) -> Remarks:
-    """Stopped, it is gone; started again in the same folder, it forwards."""
+    """Fail unless stop() ends every process, and the switch, started again in the same folder, forwards."""
     pids = rig.switch.pids()
     switch = rig.switch
     known = len(rig.supervisor.processes)
@@ -133,7 +133,7 @@ def starts_again(rig: Rig) -> Remarks:
 
 
 def tells_its_death(rig: Rig) -> Remarks:
-    """Killed, it says so in a DiedError with its last log lines; it can still be stopped."""
+    """Fail unless a killed switch raises DiedError with its last log lines, and can still be stopped."""
     pids = rig.switch.pids()
     if not pids:
         raise NotSupported("it has no process that could die")
@@ -149,7 +149,7 @@ def tells_its_death(rig: Rig) -> Remarks:
 
 
 def _expect_died(call: Callable[[], object], what: str) -> str:
-    """Return what it says; dying takes a process a moment."""
+    """Return the message of the DiedError that ``call`` raises, at the latest after DEATH_S seconds."""
     deadline = time.monotonic() + stretched(DEATH_S)
     while time.monotonic() < deadline:
         try:
@@ -165,10 +165,10 @@ def _words(pids: Iterable[int]) -> str:
 
 
 def leaves_nothing(rig: Rig) -> Remarks:
-    """After stop(): no process, file, socket, interface or namespace that was not there before.
+    """Fail if stop() leaves a process, file, socket, interface or namespace that was not there before.
 
-    Others work on the machine too: what appeared once, and is not touched when it is all done again, is theirs, and
-    where things appear without us nothing can be told.
+    Other programs run on the machine, too: what a second start and stop does not touch is theirs, and so is what
+    appears where things appear without us.
     """
     rig.stop()
     left = rig.before.left(rig.supervisor.root)
@@ -188,7 +188,7 @@ def leaves_nothing(rig: Rig) -> Remarks:
 
 
 def _folders_of_others() -> set[str]:
-    """Return where things appear, or change, while nothing of ours runs."""
+    """Return the folders in which things appear, or change, while nothing of ours runs."""
     quiet = Leftovers.take()
     time.sleep(OTHERS_S)
     now = Leftovers.take()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks of what happens to frames: they come, whole, in order, once, and nowhere else."""
+"""Checks of what happens to frames: each arrives unchanged, in order, once, and nowhere else."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WITHOUT_RAW = ("ports have several queues, so raw frames were left out",)
 
 
 def forwards(rig: Rig) -> Remarks:
-    """Each direction alone, then both: every frame that was offered arrives."""
+    """Fail unless every offered frame arrives, in each direction alone, then in both."""
     there, back = rig.ways
     rig.live.wait_until_forwarding()
     for flows, rounds in (((there,), 1), ((back,), 1), ((there, back), ROUNDS)):
@@ -34,7 +34,7 @@ def forwards(rig: Rig) -> Remarks:
 
 
 def keeps_to_its_ports(rig: Rig) -> Remarks:
-    """Nothing of a cross-connect comes out at a port of another one, or goes back where it came from."""
+    """Fail if a frame comes out at a port that is not the other end of its cross-connect."""
     counts = send_exact(rig, rig.ways, rounds=2)
     if counts.misdirected or counts.foreign:
         raise Failure("no frame at a port where it does not belong", counts.words())
@@ -48,7 +48,7 @@ def keeps_to_its_ports(rig: Rig) -> Remarks:
 
 
 def changes_nothing(rig: Rig) -> Remarks:
-    """Frames of all sizes and kinds come out as they went in, addresses included."""
+    """Fail unless frames of all sizes and kinds come out as they went in, addresses included."""
     for size in SIZES:
         _intact(send_exact(rig, rig.ways, size), f"frames of {size} B")
     for text in PROFILES:
@@ -71,7 +71,7 @@ def _intact(counts: Counts, what: str) -> None:
 
 
 def keeps_order(rig: Rig) -> Remarks:
-    """Flat out and frame by frame: none overtakes another, none comes twice."""
+    """Fail if a frame overtakes another or comes twice, at maximum offered load or frame by frame."""
     counts = Counts()
     counts.add(tester_counts(rig.live.send(rig.ways, 64, ORDER_S, None), rig.ways))
     if counts.reordered or counts.duplicate:
@@ -87,7 +87,7 @@ def keeps_order(rig: Rig) -> Remarks:
 
 
 def _exchanged(rig: Rig) -> PcapExchange | None:
-    """One exchange serves three checks; there is none where ports have several queues."""
+    """Return the exchange of raw frames that three checks share; None where ports have several queues."""
     links = rig.live.links
     if links.queues > 1 or (links.wire == "memif" and links.memif_receive_queue):
         return None

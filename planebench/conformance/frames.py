@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames that are compared byte by byte: what a cross-connect has to carry, and what it has to live through. Pure.
+"""Frames that are compared byte by byte: what a cross-connect has to carry, and what it has to survive. Pure.
 
-Each frame is another one: the port that it is sent into and its number are in it. Lengths here are without the FCS.
+No two frames are alike: each has its port and its number in it. Lengths here are without the FCS.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class RawFrame:
 
     @property
     def words(self) -> str:
-        """``IPv4 65 B``, with FCS."""
+        """Return text such as ``IPv4 65 B``, FCS included."""
         return f"{self.kind} {len(self.data) + FCS_BYTES} B"
 
 
 def mac(port: int) -> bytes:
-    """The address of the station behind a port, by its number."""
+    """Return the MAC address behind the port with this number."""
     return bytes((0x02, 0x70, 0x62, 0, port, 1))
 
 
 def good_frames(port: int, peer: int, *, kernel: bool = False) -> list[RawFrame]:
-    """Return what is sent into a port: all plain sizes, then tags, other protocols and other addresses.
+    """Return the frames to send into a port: all plain sizes, then tags, other protocols and other addresses.
 
     ``kernel``: through kernel interfaces, where a packet socket takes the outer tag off, and DPDK's af_packet puts an
     802.1Q tag back whatever it was.
@@ -77,7 +77,7 @@ def good_frames(port: int, peer: int, *, kernel: bool = False) -> list[RawFrame]
 
 
 def bad_frames(port: int, peer: int) -> list[RawFrame]:
-    """Runts, giants, and headers that contradict their frame: nobody has to carry them."""
+    """Return runts, giants, and headers that contradict their frame: a switch need not carry them."""
     ether = mac(peer) + mac(port)
     whole = _filled(ether + _ipv4(ether, max(GIANT_BYTES) + FCS_BYTES), max(GIANT_BYTES) + FCS_BYTES, port, 0)
     found = [RawFrame("runt", whole[:size]) for size in RUNT_BYTES]
@@ -95,7 +95,7 @@ def bad_frames(port: int, peer: int) -> list[RawFrame]:
 
 
 def _filled(head: bytes, size: int, port: int, number: int) -> bytes:
-    """The head, port and number, and a pattern up to the size."""
+    """Return a frame of ``head``, port and number, and a pattern up to the size."""
     length = size - FCS_BYTES
     marked = head + struct.pack(">HBB", 0x7062, port, number)
     pattern = bytes((at * 7 + port * 31 + number) & 0xFF for at in range(max(0, length - len(marked))))
@@ -103,7 +103,7 @@ def _filled(head: bytes, size: int, port: int, number: int) -> bytes:
 
 
 def _ipv4(head: bytes, size: int, ttl: int = 64, wrong: int = 0) -> bytes:
-    """EtherType, header and UDP header without a checksum, for a frame of this size behind ``head``."""
+    """Return EtherType, header and UDP header without a checksum, for a frame of this size behind ``head``."""
     length = size - FCS_BYTES - len(head) - 2
     header = struct.pack(">BBHHHBBH4s4s", 0x45, 0, length, 1, 0, ttl, 17, 0, b"\xc6\x12\x00\x01", b"\xc6\x13\x00\x01")
     total = sum(struct.unpack(">10H", header))
@@ -120,13 +120,13 @@ def _ipv6(size: int) -> bytes:
 
 
 def write_pcap(path: Path, frames: Iterable[bytes]) -> None:
-    """A classic pcap file of Ethernet frames."""
+    """Write a classic pcap file of Ethernet frames."""
     records = (_RECORD.pack(0, number, len(data), len(data)) + data for number, data in enumerate(frames))
     path.write_bytes(_PCAP_HEADER + b"".join(records))
 
 
 def read_pcap(path: Path) -> list[bytes]:
-    """The whole frames of a pcap file that may still grow; none if it is not there."""
+    """Return the whole frames of a pcap file that may still grow; none if there is no file."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -145,7 +145,7 @@ def _records(data: bytes) -> Iterator[bytes]:
 
 
 def difference(sent: Sequence[RawFrame], came: bytes) -> str:
-    """How a frame that nobody sent differs from the one that it is most like."""
+    """Return how a frame that was not sent differs from the most similar one that was."""
     alike = [frame for frame in sent if len(frame.data) == len(came)]
     if not alike:
         return f"a frame of {len(came) + FCS_BYTES} B, a size that was not sent: {came[:32].hex()}"

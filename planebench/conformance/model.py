@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what a check of the conformance suite finds: frozen records, and the exceptions by which a check says so."""
+"""Records of the conformance suite, and the exceptions that its checks raise."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SCHEMA_VERSION = 1
 """Of the JSON document. 1: first."""
 
 Outcome = Literal["pass", "remark", "fail", "not supported", "not run"]
-"""``remark``: passed, with something to know. ``not run``: what it needs was not there; remarks say what."""
+"""``remark``: passed with a remark. ``not run``: something that the check needs was missing; remarks name it."""
 
 ITSELF = "itself"
 """The column of checks that need no topology."""
@@ -23,7 +23,7 @@ Remarks = tuple[str, ...]
 
 
 class Failure(Exception):
-    """The switch did not do what it has to: what was expected, and what came."""
+    """The switch failed a check: what was expected, and what came."""
 
     def __init__(self, expected: str, came: str) -> None:
         super().__init__(f"expected {expected}; came {came}")
@@ -32,12 +32,12 @@ class Failure(Exception):
 
 
 class NotSupported(Exception):
-    """The check has no object here: the reason, as a sentence."""
+    """The check does not apply here: the reason, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A scenario as the suite runs it. ``name`` as users say it: ``p2v``, ``loopback-2``."""
+    """A scenario as the suite runs it. ``name`` is that of the command line: ``p2v``, ``loopback-2``."""
 
     name: str
     scenario: ScenarioName
@@ -55,13 +55,11 @@ class Check:
     proves: str
     run: Callable[[Any], Remarks]
     needs_vnf: bool = False
-    needs_threads: bool = False
-    """Has no object where one CPU is all there is."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """Describe what came of one check in one column, ``scenario``, on one wire."""
+    """The outcome of one check in one column, ``scenario``, on one wire."""
 
     check: str
     scenario: str
@@ -92,16 +90,16 @@ class Report:
 
     @property
     def failures(self) -> tuple[Result, ...]:
-        """In the order in which they came."""
+        """Return the failed results in their order."""
         return tuple(result for result in self.results if result.outcome == "fail")
 
     @property
     def counts(self) -> Counter[str]:
-        """Results by outcome."""
+        """Return the number of results by outcome."""
         return Counter(result.outcome for result in self.results)
 
     @property
     def passed(self) -> bool:
-        """Nothing failed, and on some topology something passed."""
+        """Return whether nothing failed, and on some topology something passed."""
         good = any(result.outcome in ("pass", "remark") and result.scenario != ITSELF for result in self.results)
         return good and not self.failures

@@ -16,7 +16,7 @@ from planebench.wiring.adapter import ThreadRef
 
 
 def runs_on_its_core(rig: Rig) -> Remarks:
-    """The threads that forward are pinned to the cores asked for and run there; no other thread of it may run there."""
+    """Fail unless forwarding threads are pinned to the requested cores, and no other thread may run there."""
     polling = rig.switch.polling_threads()
     if not polling:
         if "interrupt" in rig.adapter.traits.models:
@@ -48,7 +48,7 @@ def _misplaced(thread: ThreadRef, cpus: set[int]) -> Iterator[str]:
 
 
 def _intruders(rig: Rig, polling: set[int]) -> Iterator[str]:
-    """Other threads of the switch that may run on its forwarding cores; alone on the machine, they have to."""
+    """Yield other threads of the switch that may run on its forwarding cores; none where it shares its only CPU."""
     if rig.placement.shared:
         return
     cpus = set(rig.live.request.cpus)

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what a check works on: a switch and the tester, up on one scenario, and what was kept of the machine
-before."""
+"""The rig of a check: a switch and the tester, up on one scenario, and the state of the machine before."""
 
 from __future__ import annotations
 
@@ -39,11 +38,11 @@ class Rig:
     settings: LiveSettings
     supervisor: Supervisor
     before: Leftovers = field(default_factory=Leftovers.take)
-    """Of the machine, before anything of this scenario was started."""
+    """The state of the machine before anything of this scenario was started."""
     logs: tuple[Path, ...] = ()
     """Of the switch that was started last."""
     lossless: bool = True
-    """Not once it was seen to lose frames: other checks then only ask whether frames come at all."""
+    """False once the switch was seen to lose frames: other checks then only ask whether frames come at all."""
     exchange: PcapExchange | None = None
     """Raw frames through every cross-connect, once it was done: several checks look at it."""
     _live: LiveTopology | None = None
@@ -55,39 +54,39 @@ class Rig:
 
     @property
     def situation(self) -> Situation:
-        """Return what the adapter is asked about."""
+        """Return the situation for which the adapter is asked to refuse or accept."""
         case, how = self.case, self.settings
         return Situation(case.scenario, how.wire, case.chain_length, how.hugepages, how.max_frame_bytes)
 
     @property
     def live(self) -> LiveTopology:
-        """The topology that is up. DiedError if there is none."""
+        """Return the topology that is up. Raises DiedError if there is none."""
         if self._live is None:
             raise DiedError("the topology is not up")
         return self._live
 
     @property
     def up(self) -> bool:
-        """Return whether there is one."""
+        """Return whether a topology is up."""
         return self._live is not None
 
     @property
     def switch(self) -> RunningSwitch:
-        """The running switch. DiedError if there is none."""
+        """Return the running switch. Raises DiedError if there is none."""
         return self.live.switch
 
     @property
     def ways(self) -> tuple[Flow, ...]:
-        """There, and back."""
+        """Return the flows of both directions."""
         return flows(self.topology, "bidirectional")
 
     @property
     def hops(self) -> int:
-        """How often a frame passes the switch on its way."""
+        """Return how often a frame passes the switch on its way."""
         return len(self.topology.cross_connects)
 
     def start(self) -> None:
-        """Bring tester and switch up, and see frames cross. Raises StartError."""
+        """Start tester and switch, and wait until frames cross. Raises StartError."""
         known = len(self.supervisor.processes)
         self.starts += 1
         try:
@@ -104,12 +103,12 @@ class Rig:
             self.note_logs(known)
 
     def note_logs(self, known: int) -> None:
-        """Keep where the processes write that were started after the first ``known`` ones."""
+        """Keep the log paths of the processes that were started after the first ``known`` ones."""
         started = [process for process in self.supervisor.processes[known:] if process.name not in ("tester", "netns")]
         self.logs = tuple(process.log_path for process in started if process.name != "veth-setup") or self.logs
 
     def calm(self) -> None:
-        """Wait until the switch has worked off what it still has of a flood, as far as its counters tell."""
+        """Wait until the switch has processed all frames that it has received, as far as its counters show."""
         deadline = time.monotonic() + stretched(CALM_DEADLINE_S)
         before = self.switch.counters().packets
         time.sleep(UNCOUNTED_CALM_S if before is None else CALM_S)

@@ -30,7 +30,7 @@ WORDS: dict[Outcome, str] = {
 
 
 def print_report(report: Report, console: Console) -> None:
-    """A table for each wire, then each failure, then remarks and what is not supported, then one line."""
+    """Print a table for each wire, then each failure, then remarks and what is not supported, then the verdict."""
     console.print(f"{report.title} {report.version}", highlight=False, soft_wrap=True)
     for wire in report.wires:
         console.print(_table(report, wire))
@@ -45,7 +45,7 @@ def print_report(report: Report, console: Console) -> None:
 
 
 def print_failures(report: Report, console: Console) -> None:
-    """Only what is wrong; nothing of an adapter that conforms."""
+    """Print only failures; nothing for an adapter that conforms."""
     for failure in report.failures:
         _print_failure(failure, console)
     if not (report.passed or report.failures):
@@ -88,7 +88,7 @@ def _print_failure(failure: Result, console: Console) -> None:
 
 
 def _print_reasons(report: Report, console: Console) -> None:
-    """Each remark and reason once, with the places that it holds for."""
+    """Print each remark and reason once, with the places to which it applies."""
     places: dict[tuple[Outcome, str, str], list[str]] = {}
     for result in report.results:
         for text in result.remarks:
@@ -99,7 +99,7 @@ def _print_reasons(report: Report, console: Console) -> None:
 
 
 def _merged(places: dict[tuple[Outcome, str, str], list[str]]) -> dict[tuple[Outcome, str, str], list[str]]:
-    """A reason that is the same for every check of a scenario is told once."""
+    """Merge the entries of checks that have the same reason."""
     merged: dict[tuple[Outcome, str, str], list[str]] = {}
     for (outcome, check, text), scenarios in places.items():
         same = [key for key in places if key[0] == outcome and key[2] == text]
@@ -109,7 +109,7 @@ def _merged(places: dict[tuple[Outcome, str, str], list[str]]) -> dict[tuple[Out
 
 
 def to_document(report: Report) -> dict[str, Any]:
-    """The whole report as JSON data."""
+    """Return the report as JSON data."""
     return {
         "schema_version": SCHEMA_VERSION,
         "switch": report.switch,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The suite: every check on every scenario and wire, one after the other, each result told as it comes."""
+"""The suite: every check on every scenario and wire, one after the other, each result reported as it comes."""
 
 from __future__ import annotations
 
@@ -47,18 +47,18 @@ ALL_CHECKS: tuple[Check, ...] = (*accounts.ITSELF_CHECKS, *CASE_CHECKS)
 
 
 class Listener(Protocol):
-    """Describe who wants to see the suite go on."""
+    """Receives the progress of the suite."""
 
     def working_on(self, text: str) -> None:
-        """A check begins: ``loopback-1 intact``."""
+        """Report the begin of a check: ``loopback-1 intact``."""
 
     def check_done(self, result: Result) -> None:
-        """A check has ended."""
+        """Report the result of a check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Describe what is run: an adapter, the scenarios and wires, and which of the checks."""
+    """The checks to run, on an adapter, its scenarios and wires."""
 
     adapter: Adapter
     cases: tuple[Case, ...]
@@ -70,17 +70,17 @@ class Plan:
 
     @property
     def steps(self) -> int:
-        """How many results there will be."""
+        """Return the number of results."""
         each = len(self.chosen(CASE_CHECKS))
         return len(self.chosen(accounts.ITSELF_CHECKS)) + len(self.wires) * len(self.cases) * each
 
     def chosen(self, checks: Sequence[Check]) -> list[Check]:
-        """Return those that are to run."""
+        """Return the checks to run."""
         return [check for check in checks if check.name in self.checks | {"starts", "leftovers"}]
 
 
 def run_suite(plan: Plan, listener: Listener) -> tuple[Result, ...]:
-    """Run everything. What a switch does becomes a result; only UsageError of a bad plan, and Ctrl-C, pass through."""
+    """Run everything. Errors of a switch become results; only UsageError for a bad plan, and Ctrl-C, pass through."""
     return tuple(_results(plan, listener))
 
 
@@ -121,7 +121,7 @@ def _case(plan: Plan, case: Case, wire: WireName, listener: Listener) -> Iterato
 
 
 def check_on_rig(check: Check, rig: Rig) -> Result:
-    """One check on what is up."""
+    """Run one check on a rig that is up."""
     case, wire = rig.case.name, rig.settings.wire
     if check.needs_vnf and not rig.topology.vnf_ports:
         return Result(check.name, case, wire, "not supported", ("the scenario has no VNF",))
@@ -157,13 +157,13 @@ def _judged(check: Check, case: str, wire: WireName | None, run: Callable[[], Re
 
 
 def _where(error: Exception) -> str:
-    """``TypeError: ... (file.py:12 in settings)``: of an error that no adapter may raise."""
+    """Return text such as ``TypeError: ... (file.py:12 in settings)`` for an error that no adapter may raise."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     return f"{type(error).__name__}: {error} ({Path(frame.filename).name}:{frame.lineno} in {frame.name})"
 
 
 def _log(rig: Rig) -> str:
-    """The last lines of every process of the switch, with their names."""
+    """Return the last log lines of every process of the switch, with their names."""
     parts = []
     for path in rig.logs:
         try:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VNFs in a process of their own, that can be killed: a second planed has the ports of the VNFs, the tester the wires.
-
-Both are asked as if they were one (:meth:`VnfProcess.call`), so what sends and counts need not know.
-"""
+"""VNFs in a process of their own, which can be killed: a second planed has their ports, the tester has the wires."""
 
 from __future__ import annotations
 
@@ -23,7 +20,7 @@ FLOOD_MAX_S = 10.0
 
 
 def halves(rig: Rig) -> tuple[Document, Document]:
-    """Return the tester's document without what the VNFs have, and one with only that."""
+    """Return the tester's document without the ports of the VNFs, and one with only these."""
     document, vnf_ports = rig.live.document(), set(rig.topology.vnf_ports)
     theirs = replace(document.part(vnf_ports.__contains__), name=f"{document.name[: NAME_MAX - 4]}-vnf")
     return document.part(lambda port: port not in vnf_ports), theirs

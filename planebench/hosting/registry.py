@@ -8,12 +8,6 @@ from collections.abc import Mapping
 from planebench.hosting import container, exec, image, separate, vm
 from planebench.hosting.base import Hosting
 
-_ALL: tuple[Hosting, ...] = (
-    separate.HOSTING,
-    container.HOSTING,
-    vm.HOSTING,
-    image.HOSTING,
-    exec.HOSTING,
-)
+_ALL: tuple[Hosting, ...] = (separate.HOSTING, container.HOSTING, vm.HOSTING, image.HOSTING, exec.HOSTING)
 HOSTINGS: Mapping[str, Hosting] = {hosting.name: hosting for hosting in _ALL}
-"""In the order in which they are listed."""
+"""The hostings by name, in the order in which they are listed."""

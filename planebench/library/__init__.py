@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs as data, for notebooks and scripts: what :func:`planebench.load` gives (docs/library.md)."""
+"""Runs as data, for notebooks and scripts: :func:`planebench.load` (docs/library.md)."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from planebench.library.loaded import Loaded
-from planebench.library.source import Source
-from planebench.library.tables import TABLES, TABLES_VERSION
+from planebench.library.tables import TABLES, TABLES_VERSION, Source
 from planebench.model.errors import UsageError
 from planebench.store import find_run, read_run
 

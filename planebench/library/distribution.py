@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latency distributions as long tables: the whole histogram, or the percentiles that are asked for."""
+"""Latency distributions as long tables: the whole histogram, or some percentiles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from planebench.library.source import Source
+from planebench.library.tables import Source
 from planebench.metrics.results import POINT, latencies
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError

@@ -12,7 +12,7 @@ from pathlib import Path
 import duckdb
 
 from planebench.library import tables
-from planebench.library.source import Source
+from planebench.library.tables import Source
 from planebench.report.export import csv_text
 from planebench.store import read_run
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Loaded runs: their tables, made when they are asked for."""
+"""Loaded runs: their tables, made when they are needed."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from planebench.library import tables
-from planebench.library.source import Source
+from planebench.library.tables import Source
+from planebench.metrics.column import Row
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader
 from planebench.model.run import Run
+from planebench.stats.compare import differing_facts, runs_compared
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,14 +138,25 @@ class Loaded:
         return percentiles(self.latency, self._sources, where, wanted)
 
     def compare(self, *, force: bool = False) -> pd.DataFrame:
-        """Return the second of two loaded runs against the first: columns of ``comparisons``; ``run_id`` is the
-        second's.
+        """Return the second of two loaded runs against the first, with the columns of ``comparisons``.
 
-        UsageError where there are not two, or where they differ in what must match, unless ``force``.
+        UsageError if there are not two, or if they differ in what must match, unless ``force``.
         """
-        from planebench.library.comparing import second_against_first
-
-        return second_against_first(self._sources, force=force)
+        if len(self._sources) != 2:
+            raise UsageError(
+                f"{len(self._sources)} runs are loaded; to compare give two: planebench.load('baseline', 'latest')"
+            )
+        a, b = self._sources
+        header_a, header_b = a.run.header, b.run.header
+        differing = differing_facts(header_a, header_b)
+        if differing and not force:
+            raise UsageError(
+                f"{header_a.run_id} and {header_b.run_id} are not comparable: {'; '.join(differing)}. "
+                "Repeat with identical settings, or override with force=True"
+            )
+        table = tables.table_named("comparisons")
+        rows = [table.row(Row(run=b.run, comparison=comparison)) for comparison in runs_compared(a, b).comparisons]
+        return tables.frame(tables.arrow(tables.fill_table(duckdb.connect(), "comparisons", table.types, rows)))
 
     def parquet(self, folder: str | Path) -> tuple[Path, ...]:
         """Write every table as ``folder/<table>.parquet``; returns the files. UsageError where that cannot be."""

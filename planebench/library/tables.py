@@ -11,16 +11,26 @@ from typing import TYPE_CHECKING, Any
 
 import duckdb
 
-from planebench.library.source import Source
 from planebench.metrics.column import Table
 from planebench.metrics.results import RESULT_TABLES
 from planebench.metrics.runs import RUN_TABLES
 from planebench.model.choices import unknown
 from planebench.model.errors import NotInstalledError, UsageError
+from planebench.model.run import Run
+from planebench.stats.derived import Derived
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+
+class Source(Derived):
+    """A run that was read from ``path``, and everything derived from it."""
+
+    def __init__(self, path: Path, run: Run) -> None:
+        super().__init__(run)
+        self.path = path
+
 
 TABLES_VERSION = 1
 """Version of the columns, in the metadata of Arrow tables and Parquet files. Columns are added without a new one.

@@ -23,7 +23,7 @@ TRUSTED_S = 10.0
 
 
 def stages(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] | None = None) -> tuple[Stage, ...]:
-    """Yield the stages of a plan in the order of a campaign: by topology, R+ first, then each search, then latency.
+    """Return the stages of a plan in the order of a campaign: by topology, R+ first, then each search, then latency.
 
     Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate``.
     """
@@ -31,8 +31,7 @@ def stages(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] 
 
 
 def _of_group(plan: Plan, group: Group, costs: Mapping[str, SwitchCost] | None) -> Iterator[Stage]:
-    """Yield the stages of a topology; its estimated seconds are shared out by the sending time of each method's
-    trials."""
+    """Yield the stages of a topology, and share its estimated seconds out by the sending time of their trials."""
     steps = {m: expected_trials(plan, m) * len(group.points) for m in ("r_plus", *plan.search.methods)}
     steps[LATENCY] = planned_trials(plan, group.points) - sum(steps.values())
     weights = {m: n * (_sending_s(plan, m) + USUAL_COST.trial_overhead_s) for m, n in steps.items()}

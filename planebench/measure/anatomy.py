@@ -1,11 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latency anatomy (ic16 Fig. 8): stamps of probes along a path, read and joined (docs/design/anatomy.md).
-
-Generator, monitor and VNFs on this host read one clock, so the parts of a probe add up to its latency exactly:
-generator (its stamp to hand-over), hop (one task let go of it to the next one got it), VNF (got to handed over),
-monitor (got to timed). A VNF in a VM has a clock of its own, which tells how long a probe was inside; the hops around
-it are then one part. A user's own VNF has no stamps, and is in that part.
-"""
+"""Latency anatomy (ic16 Fig. 8): stamps of probes along a path, read and joined (docs/design/anatomy.md)."""
 
 from __future__ import annotations
 
@@ -45,7 +39,7 @@ class StampedVnf:
 
     @property
     def hosted(self) -> bool:
-        """Return whether it is no task of the tester."""
+        """Return whether the VNF is not a task of the tester."""
         return self.call is not None or self.clock == "none"
 
 
@@ -73,7 +67,7 @@ class StampLog:
 def read_anatomy(
     call: Call, flows: Sequence[Flow], vnfs: Sequence[StampedVnf], stats: Statistics
 ) -> tuple[Anatomy, ...]:
-    """Return the anatomy of every direction of the trial just ended. ``vnfs`` is in path order of the first direction.
+    """Return the anatomy of every direction of the trial just ended.
 
     ``vnfs`` is in path order of the first direction.
     """

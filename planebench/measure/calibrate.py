@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calibration: the tester measured against itself over a wire, both ends of which are its own.
 
-Port ``a`` is the tester's end of an emulated NIC (vhost-user, End ``wire``), port ``b`` a VNF's interface that connects
-to it (virtio-user, End ``vnf``). On the veth wire both are ends of one pair of kernel interfaces, End ``wire`` both. On
-the memif wire ``a`` is the server, as the tester is in a run, and ``b`` the client, which is the switch's part there.
-Generators and monitors run on the CPUs that they have in a run: those of end a on the first tester CPU, those of end b
-on the last.
+Port ``a`` is the tester's end of an emulated NIC, port ``b`` the interface of a VNF or switch that connects to it; on
+the veth wire they are the ends of one pair. Generators and monitors of ``a`` run on the first tester CPU, those of
+``b`` on the last, as in a run.
 
 A disturbance can only lower a rate, so a ceiling is the best of three tries. It can move a latency either way, so a
 floor is the median of three by its p50. A set point whose offered rate is off by more than 1 % is tried up to three
@@ -140,7 +138,7 @@ class Steps:
         self._send, self._total, self._listener, self._done = send, total, listener, 0
 
     def __call__(self, text: str, flow: Flow, size: int, pps: float | None = None, probes: int = 0) -> Statistics:
-        """Notify the listener, then send; ``pps`` None is the maximum offered load."""
+        """Send after a notice to the listener; ``pps`` None is the maximum offered load."""
         if self._listener is not None:
             self._listener(f"{size} B, {text}", min(self._done / self._total, 1.0))
         self._done += 1
@@ -239,10 +237,7 @@ def latency_floor(size: int, background_pps: float, stats: Statistics) -> Latenc
 
 
 def median_floor(size: int, tries: Sequence[LatencyFloor | None]) -> LatencyFloor:
-    """Return the floor with the median p50, the lower of two. Raises DiedError if no probe of any try returned.
-
-    Pure.
-    """
+    """Return the floor with the median p50, the lower of two. Raises DiedError if no probe returned. Pure."""
     found = sorted((floor for floor in tries if floor is not None), key=lambda floor: floor.p50_ns)
     if not found:
         raise DiedError(f"no probe of {size} B returned: the tester has no CPU; stop other programs on its CPUs")

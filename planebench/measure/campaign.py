@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A whole plan: topologies one after the other; on each, the trials of all switches are interleaved (DESIGN section
-6)."""
+"""A whole plan: topologies one after the other; on each, the trials of all switches are interleaved."""
 
 from __future__ import annotations
 
@@ -14,15 +13,17 @@ from functools import cached_property
 from typing import Protocol
 
 from planebench.host.process import Supervisor
-from planebench.measure.bench import Bench
-from planebench.measure.live import LiveSettings
-from planebench.measure.trial import TrialRequest
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.runner import LiveRunner, Runner, SelfMeasured
+from planebench.measure.trial import TrialRequest, unmeasured
+from planebench.model.errors import PlanebenchError
 from planebench.model.header import Skipped
 from planebench.model.plan import Plan
-from planebench.model.records import Load, Point, Trial, VerdictKind
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import Load, Point, Trial, Verdict, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.scenario import scenario_named
-from planebench.placement import Cpus
+from planebench.placement import Cpus, place
 from planebench.plans.estimate import estimate, expected_trials
 from planebench.plans.latency_steps import LatencyStep, latency_steps
 from planebench.plans.order import Group, Rounds, group_points
@@ -32,8 +33,11 @@ from planebench.search import Ask, search_settings, step
 from planebench.stats.choose import choose, run_band
 from planebench.store import RunWriter
 from planebench.traffic.rates import SATURATING, fixed_loads, latency_loads, rate_label
+from planebench.vnfs.topology import build_chain
 from planebench.wiring.adapter import Adapter
 
+DEATHS_MAX = 2
+"""How often a switch that died is started again on one topology."""
 BAND_WAIT_S = 2.0
 BAND_LOOK_S = 0.1
 """A search takes trials of one band: how long it waits for that band before it sends."""
@@ -87,7 +91,7 @@ class Campaign:
 
     def _run_group(self, group: Group) -> None:
         with contextlib.ExitStack() as stack:
-            benches = {label: self._bench(label, group) for label in group.switches}
+            benches = {label: Bench(self, label, group) for label in group.switches}
             for bench in benches.values():
                 stack.callback(bench.stop)
                 self.listener.working_on(f"starting {bench.label} for {bench.what}")
@@ -96,25 +100,6 @@ class Campaign:
                 self._search(group, benches, method)
             for latency_step in latency_steps(self.plan, group):
                 self._measure_latency(benches[latency_step.step.point.switch], latency_step)
-
-    def _bench(self, label: str, group: Group) -> Bench:
-        def fail(what: str, reason: str) -> None:
-            self.writer.skip(Skipped(what, reason))
-            self.listener.trouble(f"{what}: {reason}")
-
-        return Bench(
-            label,
-            self.adapters[label],
-            group,
-            self.cpus,
-            self.settings,
-            self.supervisor,
-            self.plan.seed,
-            past=lambda: self.trials,
-            fail=fail,
-            keep=self.writer.observe,
-            profiles=[self.plan.profile(name) for name in dict.fromkeys(point.traffic for point in group.points)],
-        )
 
     def _finished(self, group: Group) -> bool:
         """Return whether an earlier session of this run has measured everything in the group."""
@@ -178,8 +163,7 @@ class Campaign:
         return r_plus or bench.runner is not None
 
     def _await_band(self, bench: Bench, band: str) -> None:
-        """Wait a limited time until the CPUs are back in the band of a search, whose trials would be useless until
-        then."""
+        """Wait at most BAND_WAIT_S until the CPUs are back in the band whose trials the search accepts."""
         deadline = time.monotonic() + BAND_WAIT_S
         while bench.runner is not None and bench.runner.band() not in (band, None) and time.monotonic() < deadline:
             time.sleep(BAND_LOOK_S)
@@ -274,6 +258,101 @@ class Campaign:
         self.writer.append(trial)
         self.trials.append(trial)
         self.listener.trial_done(trial)
+
+
+@dataclass
+class Bench:
+    """One switch on the current topology. ``runner`` is None when it is not up; ``reason`` then says why."""
+
+    campaign: Campaign
+    label: str
+    group: Group
+    runner: Runner | None = None
+    reason: str = ""
+    start_number: int = -1
+    """How often it was started again on this topology, over all sessions of a run; -1 before the first start."""
+    deaths: int = 0
+    restarted_for: set[int] = field(default_factory=set)
+    """Repetitions of R+ before which it was started again."""
+    fresh: bool = False
+    """Nothing was measured since its last start: starting it again would change nothing."""
+
+    @property
+    def what(self) -> str:
+        """Return the name of the topology, e.g. ``loopback-3``."""
+        return self.group.points[0].scenario_label
+
+    def start(self) -> None:
+        """Start the switch. A failure is reported and kept in ``reason``; nothing is raised."""
+        campaign, group = self.campaign, self.group
+        mine = [t for t in campaign.trials if t.point.switch == self.label and t.point in group.points]
+        self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
+        try:
+            self.runner = self._runner(mine)
+            self.fresh = True
+            if (found := self.runner.conditions) is not None:
+                campaign.writer.observe(dataclasses.replace(found, switch=self.label, start=self.start_number))
+        except PlanebenchError as error:
+            self._give_up(str(error))
+
+    def _runner(self, past: Sequence[Trial]) -> Runner:
+        """Start the switch and its tester. Raises StartError; then no process is left running."""
+        campaign, group = self.campaign, self.group
+        adapter = campaign.adapters[self.label]
+        if isinstance(adapter, SelfMeasured):
+            return adapter.runner(self.label, campaign.plan.seed, past)
+        topology = build_chain(group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting)
+        live = LiveTopology.start(
+            self.label,
+            adapter,
+            topology,
+            place(campaign.cpus, len(topology.vnfs), hosted=topology.hosted_numbers),
+            campaign.settings,
+            campaign.supervisor,
+            directions=tuple(dict.fromkeys(point.direction for point in group.points)),
+            profiles=[campaign.plan.profile(name) for name in dict.fromkeys(p.traffic for p in group.points)],
+        )
+        return LiveRunner(live, campaign.settings)
+
+    def restart(self) -> None:
+        """Stop the switch and start it again."""
+        self.stop()
+        self.start()
+
+    def restart_before(self, repetition: int) -> None:
+        """Restart the switch once before a repetition of R+, however many points the repetition has."""
+        if repetition not in self.restarted_for:
+            self.restarted_for.add(repetition)
+            if not self.fresh:
+                self.restart()
+
+    def run(self, request: TrialRequest) -> Trial:
+        """Run one trial; if the switch is not up, return an invalid trial with the reason."""
+        if self.runner is None:
+            return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, self.reason),)))
+        self.fresh = False
+        return self.runner.run(request)
+
+    def revive(self, reason: str) -> None:
+        """Start a switch that died again, a limited number of times."""
+        self.stop()
+        self.deaths += 1
+        if self.deaths > DEATHS_MAX:
+            self._give_up(f"died {self.deaths} times; the last time: {reason}")
+        else:
+            self.start()
+
+    def stop(self) -> None:
+        """Stop the switch. Never raises; safe to call twice."""
+        if self.runner is not None:
+            self.runner.stop()
+            self.runner = None
+
+    def _give_up(self, reason: str) -> None:
+        self.runner, self.reason = None, reason
+        what = f"{self.label} {self.what}"
+        self.campaign.writer.skip(Skipped(what, reason))
+        self.campaign.listener.trouble(f"{what}: {reason}")
 
 
 def planned_trials(plan: Plan, points: Sequence[Point]) -> int:

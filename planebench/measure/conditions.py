@@ -27,10 +27,7 @@ def read_conditions(
 
     ``ports`` asks the tester (``ports.get``). ``hosting`` are the facts of the hosted VNFs.
 
-    ``ports`` asks the tester (``ports.get``). ``hosting`` are the facts of the hosted VNFs.
-
-    Never raises: what cannot be read is unknown, and ``problem`` says why. Its label, and which
-    start it is, is for who started it to say.
+    Never raises: what cannot be read is unknown, with the reason in ``problem``. The caller fills in label and start.
     """
     problems: list[str] = []
     found: tuple[PortConditions, ...] = ()
@@ -60,10 +57,7 @@ def read_conditions(
 
 
 def port_conditions(ports: Sequence[PortState], topology: Topology) -> tuple[PortConditions, ...]:
-    """Return the ports of ``ports.get`` of the tester, in the order of the topology. Values that a port lacks are None.
-
-    What a port does not say is None.
-    """
+    """Return the ports of ``ports.get`` of the tester, in the order of the topology. Unknown values are None."""
     told = {port["name"]: port for port in ports}
     return tuple(_port(port.side, told[port.name]) for port in topology.ports if port.name in told)
 

@@ -26,8 +26,6 @@ def measure_distance(planed: Path, cpu_a: int, cpu_b: int) -> CoreDistance | Non
 
     The pollers on both CPUs must be paused.
 
-    The pollers on both CPUs must be paused.
-
     One CPU with itself is the band ``same``: there is nothing to measure.
     """
     if cpu_a == cpu_b:

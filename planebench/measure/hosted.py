@@ -114,8 +114,6 @@ class HostedVnfs:
         """Start all hosted VNFs at the same time and have them forward.
 
         The switch must listen already. Raises StartError.
-
-        The switch must listen already. Raises StartError.
         """
         requests = hosted_requests(topology, placement, links, planed)
         made = cls([hosting_of(vnf) for vnf in topology.hosted_vnfs], requests, supervisor)
@@ -158,12 +156,6 @@ class HostedVnfs:
         """Return the processes of all VNFs."""
         return tuple(process for vnf in self.vnfs for process in vnf.processes)
 
-    def vnf(self, name: str) -> RunningVnf:
-        """Return one VNF. Raises DiedError if it is not running."""
-        if name not in self._running:
-            raise DiedError(f"{name} is not running")
-        return self._running[name]
-
     def threads(self) -> tuple[WatchedThread, ...]:
         """Return the forwarding threads; those of a VNF do not change."""
         missing = [vnf for vnf in self.vnfs if vnf.name not in self._threads]
@@ -173,8 +165,6 @@ class HostedVnfs:
 
     def drops(self) -> Counter[str]:
         """Return all drops since the start, as ``v0:tx_full`` and ``vnf0:no_route``. Raises DiedError.
-
-        Drops of user VNFs are unknown.
 
         Drops of user VNFs are unknown.
         """
@@ -192,25 +182,17 @@ class HostedVnfs:
         for vnf in self.vnfs:
             vnf.check()
 
-    def end(self, name: str, *, kill: bool = False) -> None:
-        """End a VNF, or kill it as in a crash. Its ports at the switch stay."""
+    def restart(self, name: str, *, kill: bool = False) -> RunningVnf:
+        """End a VNF, or ``kill`` it as in a crash, and start it again as before. Its ports at the switch stay."""
         vnf = self._running.pop(name)
         self._threads.pop(name, None)
         if kill:
             vnf.kill()
         else:
             vnf.stop()
-
-    def begin(self, name: str) -> RunningVnf:
-        """Start an ended VNF again as before. Returns when the VNF was told to forward."""
         self._start(next(n for n, request in enumerate(self._requests) if request.name == name))
         self._running[name].forward()
         return self._running[name]
-
-    def restart(self, name: str, *, kill: bool = False) -> RunningVnf:
-        """End a VNF and start it again."""
-        self.end(name, kill=kill)
-        return self.begin(name)
 
     def stop(self) -> None:
         """End all VNFs: all are asked to end before any is waited for. Never raises; safe to call twice."""

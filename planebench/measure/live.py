@@ -23,7 +23,6 @@ from planebench.measure.counts import vnf_drops
 from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
 from planebench.measure.ready import wait_until_forwarding
 from planebench.measure.sending import Sender, Sending
-from planebench.measure.tester_process import eal_prefix, make_veth, start_tester
 from planebench.measure.updates import updating, wait_for_session
 from planebench.model.anatomy import Anatomy
 from planebench.model.conditions import Conditions
@@ -90,7 +89,7 @@ class LiveTopology:
         self.conditions: Conditions | None = None
         """The conditions found at the start."""
         self.functional: tuple[Reason, ...] = ()
-        """Why its rates and latencies tell nothing; empty where they do."""
+        """Why its rates and latencies are not representative; empty if they are."""
 
     @classmethod
     def start(
@@ -117,20 +116,20 @@ class LiveTopology:
             ring_size=settings.ring_size,
             hugepages=settings.hugepages,
             max_frame_bytes=settings.max_frame_bytes,
-            name=eal_prefix(supervisor, label),
+            name=_eal_prefix(supervisor, label),
             nice=-20,
             queues=adapter.queues,
             memif_receive_queue=adapter.memif_send_queue,
             updates=_control_port(topology, adapter, profiles),
         )
         with contextlib.ExitStack() as undo:
-            veth = make_veth(topology, links, placement, supervisor)
+            veth = _make_veth(topology, links, placement, supervisor)
             if veth is not None:
                 undo.callback(veth.close)
                 pairs = {name: VethPair(*pair) for name, pair in veth.pairs.items()}
                 links = replace(links, veths=pairs)
             netns_pid = veth.netns_pid if veth is not None else None
-            tester = start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
+            tester = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
             live = cls(topology, placement, links, tester)
             live._veth, live._planed = veth, settings.planed
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
@@ -159,10 +158,7 @@ class LiveTopology:
         self.pause()
 
     def restart_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
-        """Stop the switch and start it again on the same ports, in the same folder. Leaves it paused.
-
-        Raises StartError.
-        """
+        """Restart the switch on the same ports, in the same folder. Leaves it paused. Raises StartError."""
         self.resume()
         self.apply(wire_stage(self.topology, self.links))
         self._stop_hosted()
@@ -170,10 +166,7 @@ class LiveTopology:
         self._attach(adapter, supervisor)
 
     def renew_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
-        """Restart the switch under traffic: peers stay at its ports and connect again.
-
-        Needs processes that are not paused.
-        """
+        """Restart the switch, not paused, under traffic: peers stay at its ports and connect again."""
         self.switch.stop()
         self._start_switch(adapter, supervisor)
 
@@ -218,10 +211,7 @@ class LiveTopology:
         return Counter() if self.hosted is None else self.hosted.drops()
 
     def policy_drops(self, stats: Statistics, *, hosted: bool) -> Mapping[str, Mapping[str, int]]:
-        """Return what network functions dropped by policy, by the counters of the tester.
-
-        ``hosted`` adds the hosted VNFs, since they started.
-        """
+        """Return what network functions dropped by policy; ``hosted`` adds hosted VNFs, since they started."""
         theirs = self.hosted.policy_drops() if hosted and self.hosted is not None else {}
         return {**vnf_drops(stats), **theirs}
 
@@ -284,10 +274,7 @@ class LiveTopology:
         return max(most, EMULATED_TURNS) if any(fact.emulated for fact in self.hosted.facts) else most
 
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
-        """Return a traffic profile for planed, with its files in the folder of this topology.
-
-        Raises UsageError if bad.
-        """
+        """Return a traffic profile for planed, its files in the folder of this topology. Raises UsageError if bad."""
         document = profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
         return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.side_by_side else document
 
@@ -330,10 +317,7 @@ class LiveTopology:
         return full_stage(topology, workers, self.links)
 
     def apply(self, document: Document) -> None:
-        """Have the tester run another document, e.g. one without VNF ports. Raises DiedError, RpcError.
-
-        The tester must not be paused.
-        """
+        """Have the tester, not paused, run another document. Raises DiedError, RpcError."""
         apply(self.call, document)
 
     def call(self, method: str, params: Json | None = None, timeout_s: float = CONNECT_DEADLINE_S) -> Json:
@@ -363,3 +347,42 @@ def _control_port(topology: Topology, adapter: Adapter, profiles: Sequence[Traff
     """Return the port of the VNF whose control sends FIB messages; empty if no updates are wanted or accepted."""
     wanted = topology.side_by_side and adapter.offloads and any(profile.updates for profile in profiles)
     return topology.vnfs[0].ports[0] if wanted else ""
+
+
+def _eal_prefix(supervisor: Supervisor, label: str) -> str:
+    """Return an EAL file prefix that no other tester of this run has."""
+    number = len(supervisor.processes)
+    text = f"{supervisor.root.name}-t{number}-{label}".lower()
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in text)[:31]
+
+
+def _make_veth(
+    topology: Topology, links: LinkSettings, placement: Placement, supervisor: Supervisor
+) -> VethWire | None:
+    """Make the ports of a topology that are kernel interfaces; return None if there are none."""
+    names = [port.name for port in topology.ports if links.is_veth(port)]
+    return VethWire.create(supervisor, names, cpus=placement.control_cpus) if names else None
+
+
+def _start_tester(
+    topology: Topology,
+    placement: Placement,
+    links: LinkSettings,
+    planed: Path,
+    supervisor: Supervisor,
+    netns_pid: int | None,
+) -> PlanedProcess:
+    """Start the tester with its wire ports and connect to it. Raise StartError."""
+    for name in topology.wire_ports:
+        links.socket(name).unlink(missing_ok=True)  # of an earlier tester: DPDK's memif leaves it, and refuses it
+    return PlanedProcess.start(
+        wire_stage(topology, links),
+        supervisor,
+        planed=planed,
+        name="tester",
+        title="the tester",
+        file="tester",
+        workdir=links.workdir,
+        cpus=placement.control_cpus | placement.polled_by_tester,
+        netns_pid=netns_pid,
+    )

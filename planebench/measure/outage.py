@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The restart of a VNF or of the switch under traffic: the time without frames, and the frames lost.
 
-Frames go at a constant rate in one direction. The outage is the longest silence at the monitor, and every frame is
-accounted for. The same traffic goes before it without a restart: what the machine does by itself must not be taken for
-an outage.
+Frames are sent at a constant rate in one direction. The same traffic is sent before without a restart, so that silences
+of the machine are not taken for an outage (docs/design/hosting.md).
 """
 
 from __future__ import annotations
@@ -136,8 +135,7 @@ def _until_back(live: LiveTopology) -> None:
 
 
 class Account:
-    """Drops counted by switch and hosted VNFs during a sending in which the counters of one of them start again from
-    0."""
+    """Drops of switch and hosted VNFs during a sending in which the counters of one of them start again from 0."""
 
     def __init__(self, live: LiveTopology, victim: str) -> None:
         self._live = live
@@ -160,7 +158,7 @@ class Account:
         return {key: count for key, count in sorted(total.items()) if count}
 
     def _theirs(self, key: str) -> bool:
-        """Return whether the victim counts this drop: ``vnf0:runt``, ``v1:tx_full``, ``switch v0:tx_full``."""
+        """Return whether the victim counts a drop such as ``vnf0:runt``, ``v1:tx_full`` or ``switch v0:tx_full``."""
         return re.split("[: ]", key, maxsplit=1)[0] in self._own
 
     def _read(self) -> Drops:
@@ -209,7 +207,7 @@ def outage_trial(
 ) -> Trial:
     """Return the stored trial of a restart; ``number`` counts the restarts of this switch from 0.
 
-    ``functional``: why its times are no figures of performance; empty where they are.
+    ``functional``: why its times are not representative; empty if they are.
     """
     duration_ns = round(outage.intended_packets / request.rate_pps * 1e9)
     way = DirectionCounts(

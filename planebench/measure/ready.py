@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A topology is ready when frames have crossed it, not after a time; if none did, the reason is found."""
+"""Wait until frames cross a topology, not for a fixed time; if none do, find the reason."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from planebench.host.deadlines import stretched
 from planebench.measure.counts import arrived, lost
+from planebench.measure.sending import READY_DURATION_S, READY_RATE_PPS
 from planebench.model.errors import StartError, UsageError
 from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 DROPPING_S = 2.0
 """How long a network function may drop the first frames: until others have opened the way, or addresses are known."""
-RATE_PPS = 20_000
-DURATION_S = 0.01
 PAUSE_S = 0.1
 """Between two looks at VNFs that boot: they need the CPU more."""
 ROUTED = " (--traffic fib sends to addresses of its routes)"
@@ -70,7 +69,7 @@ def _try(
         size = max(64, profile.smallest_frame_bytes)
         try:
             frames = live.profile(profile, live.topology.chain, flat_out=False)
-            stats = live.send(wanted, size, DURATION_S, RATE_PPS, profile=frames)
+            stats = live.send(wanted, size, READY_DURATION_S, READY_RATE_PPS, profile=frames)
         except (UsageError, RpcError):
             continue  # its trials say what is wrong with it
         missing = [flow.name for flow in wanted if flow.name in missing and not _came(live.topology, stats, flow)]

@@ -7,22 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from planebench.host.process import Supervisor
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError
-from planebench.model.records import CoreDistance, Direction, Trial
-from planebench.model.topology import Topology
-from planebench.model.traffic import TrafficProfile
-from planebench.placement import Placement
+from planebench.model.records import CoreDistance, Trial
 from planebench.stats.ceiling import tester_ceiling_pps
-from planebench.wiring.adapter import Adapter
 
 
 class Runner(Protocol):
     """A switch under test, up and ready. Not thread-safe."""
+
+    @property
+    def conditions(self) -> Conditions | None:
+        """Return the conditions as read when the switch came up; None if they were not read."""
 
     @property
     def shared(self) -> bool:
@@ -49,18 +48,9 @@ class SelfMeasured(Protocol):
         """Return a runner. ``past`` are the earlier trials of this switch, so that a resumed run continues as begun."""
 
 
-@runtime_checkable
-class Observed(Protocol):
-    """A runner that knows under which conditions its switch came up."""
-
-    @property
-    def conditions(self) -> Conditions | None:
-        """Return the conditions; None if they were not read."""
-
-
 @dataclass
 class LiveRunner:
-    """Tester and switch on a topology, made by :func:`start_runner`."""
+    """Tester and switch on a topology that is up."""
 
     live: LiveTopology
     settings: LiveSettings
@@ -101,26 +91,3 @@ class LiveRunner:
     def _distance(self) -> CoreDistance | None:
         placement = self.live.placement
         return measure_distance(self.settings.planed, placement.switch_cpu, placement.tester_cpus[0])
-
-
-def start_runner(
-    label: str,
-    adapter: Adapter,
-    topology: Topology,
-    placement: Placement,
-    settings: LiveSettings,
-    supervisor: Supervisor,
-    seed: int,
-    past: Sequence[Trial],
-    directions: Sequence[Direction] = ("bidirectional",),
-    profiles: Sequence[TrafficProfile] = (),
-) -> Runner:
-    """Start a switch on a topology. Raises StartError with its last log lines; then no process is left running.
-
-    ``directions`` are those that will be measured: in one at least, frames must come through, plain ones or those of
-    one of the ``profiles``.
-    """
-    if isinstance(adapter, SelfMeasured):
-        return adapter.runner(label, seed, past)
-    live = LiveTopology.start(label, adapter, topology, placement, settings, supervisor, directions, profiles)
-    return LiveRunner(live, settings)

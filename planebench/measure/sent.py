@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
 
 from planebench.model.records import Reason, ReasonCode, TrafficSent
 from planebench.model.traffic import TrafficProfile
+from planebench.planed.statistics import Generator
 
 TOLERANCE = 0.01
 """The mix that was sent may differ from the one intended by this share."""
@@ -16,35 +16,31 @@ FRAMES_MIN = 10_000
 """With fewer frames of a mix, or fewer of each of what varies than FRAMES_EACH, chance differs by as much."""
 FRAMES_EACH = 100
 
-Generator = Mapping[str, Any]
-
 
 def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | None:
     """Return the sum over the queues of a sending end; None if no generator had a profile.
 
     Flows and addresses of several queues may be the same ones: the largest number of one of them is kept.
     """
-    reports: list[Mapping[str, Any]] = [g["profile"] for g in generators if g.get("profile")]
+    reports = [report for generator in generators if (report := generator.get("profile"))]
     if not reports:
         return None
     sizes: Counter[int] = Counter()
     for report in reports:
-        sizes.update({int(size): int(count) for size, count in report.get("sizes", ())})
-    pcaps: list[Mapping[str, Any]] = [report["pcap"] for report in reports if report.get("pcap")]
-    skipped: Counter[str] = Counter()
-    for pcap in pcaps[:1]:
-        skipped.update({str(reason): int(count) for reason, count in (pcap.get("skipped") or {}).items()})
+        sizes.update(dict(report.get("sizes", ())))
+    pcaps = [pcap for report in reports if (pcap := report.get("pcap"))]
+    skipped = (pcaps[0].get("skipped") or {}) if pcaps else {}
     return TrafficSent(
         name=name,
-        packets=sum(int(generator["offered_packets"]) for generator in generators),
-        bytes=sum(int(report.get("bytes", 0)) for report in reports),
+        packets=sum(generator["offered_packets"] for generator in generators),
+        bytes=sum(report.get("bytes", 0) for report in reports),
         sizes=tuple(sorted(sizes.items())),
-        flows_sent=_most(reports, "flows_sent"),
+        flows_sent=_most(report.get("flows_sent") for report in reports),
         dst_macs=_macs([report.get("dst_macs") or () for report in reports]),
-        dst_ips_sent=_most(reports, "dst_ips_sent"),
-        pcap_frames=_most(pcaps, "frames"),
-        pcap_loops=_most(pcaps, "loops"),
-        pcap_enlarged=_most(pcaps, "enlarged") or 0,
+        dst_ips_sent=_most(report.get("dst_ips_sent") for report in reports),
+        pcap_frames=_most(pcap.get("frames") for pcap in pcaps),
+        pcap_loops=_most(pcap.get("loops") for pcap in pcaps),
+        pcap_enlarged=_most(pcap.get("enlarged") for pcap in pcaps) or 0,
         pcap_skipped={reason: count for reason, count in skipped.items() if count},
     )
 
@@ -97,11 +93,11 @@ def _distinct(population: int, draws: int, in_turn: bool) -> float:
     return float(population * (1 - (1 - 1 / population) ** draws))
 
 
-def _most(reports: Sequence[Mapping[str, Any]], key: str) -> int | None:
-    return max((int(report[key]) for report in reports if report.get(key) is not None), default=None)
+def _most(numbers: Iterable[int | None]) -> int | None:
+    return max((number for number in numbers if number is not None), default=None)
 
 
 def _macs(counts: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """Return the frames per address, added up over the queues."""
     longest = max(map(len, counts), default=0)
-    return tuple(sum(int(c[i]) for c in counts if i < len(c)) for i in range(longest))
+    return tuple(sum(c[i] for c in counts if i < len(c)) for i in range(longest))

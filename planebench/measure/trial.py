@@ -80,10 +80,8 @@ class _Scheduler:
 def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, ceiling_pps: float | None = None) -> Trial:
     """Run one trial; the topology is paused before and after. Its index is 0: the campaign numbers trials.
 
-    ``ceiling_pps`` is the most the tester can do on this path, if known.
-
-    A process that dies makes an invalid trial with the reason, and its last log lines, in the verdict; this never
-    raises for what a switch does.
+    ``ceiling_pps`` is the maximum rate of the tester on this path, if known. A process that dies makes an invalid trial
+    with the reason and its last log lines in the verdict.
     """
     started_at = utc_now()
     before = distance()
@@ -186,11 +184,9 @@ def _trial(
 
 
 def cycles_of_trial(before: SwitchCycles, after: SwitchCycles, trial_cycles: int) -> SwitchCycles:
-    """Return the counters of the switch for the trial alone.
+    """Return the counters of the switch for the trial alone; idle cycles are ``trial_cycles`` less the busy ones.
 
-    The two readings enclose more than the trial (reading takes time), and a polling switch is idle there: idle is what
-    the trial's own time, of all its threads, leaves beside busy. Where the switch does not tell its busy cycles, idle
-    is unknown too.
+    The readings enclose more than the trial, and a polling switch is idle in the rest.
     """
     busy = _difference(before.busy_cycles, after.busy_cycles)
     drops = {reason: count - before.drops.get(reason, 0) for reason, count in after.drops.items()}
@@ -228,7 +224,7 @@ def with_verdict(
 ) -> Trial:
     """Return the trial with its verdict; an invalid trial stays invalid. ``functional`` is as in :func:`judge`.
 
-    What its ledger leaves open is remarked, and traffic that was not sent as its profile says.
+    Remarks name losses without a known cause, and traffic that was not sent as its profile says.
     """
     if trial.verdict.kind is not VerdictKind.VALID:
         return trial

@@ -33,8 +33,7 @@ def wait_for_session(call: Call, port: str) -> None:
 
 @contextlib.contextmanager
 def updating(call: Call, port: str, updates: Updates | None) -> Iterator[None]:
-    """Have the control at ``port`` change routes at the given rate; with ``flat_out``, as fast as they are
-    acknowledged."""
+    """Have the control at ``port`` change routes at a rate; ``flat_out``: as fast as they are acknowledged."""
     if not port or updates is None:
         yield
         return

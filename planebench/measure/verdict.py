@@ -69,13 +69,12 @@ def judge(
     functional: Sequence[Reason] = (),
     side_by_side: bool = True,
 ) -> Verdict:
-    """Return the verdict of a trial that ran to its end: the worst kind with a reason, with the reasons of that kind
-    only.
+    """Return the verdict of a trial that ran to its end: the worst kind with a reason, and the reasons of that kind.
 
-    ``ceiling_pps``: what the tester can do with no switch in between, all directions together, if it is known.
-    ``policy_packets``: what network functions dropped of their own accord, which is no loss of the switch.
-    ``functional``: why rates and latencies tell nothing. ``side_by_side``: VNFs in processes of their own, if there are
-    any, are so; in a chain they are where the tester would be, and may keep the switch from being saturated as it may.
+    ``ceiling_pps``: the maximum rate of the tester without a switch, all directions together, if it is known.
+    ``policy_packets``: frames that network functions dropped by policy, which are no loss of the switch.
+    ``functional``: why rates and latencies are not representative. ``side_by_side``: VNFs in processes of their own
+    are independent; those of a chain may keep the switch from being saturated, as the tester may.
     """
     if side_by_side and _has_vnfs(evidence):
         # They may be what limits, or keep the switch from its core: its busy share tells nothing.
@@ -182,9 +181,8 @@ def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[R
 def _siblings_ns(thread: ThreadEvidence, evidence: Evidence) -> int:
     """Return the run time of the other threads on the CPU of a kernel thread: one per port, they wait for each other.
 
-    So do a switch and its VNFs, where these are processes on its core: sharing it is what is measured (ic16's
-    over-provisioning). Of a switch of its own, two pollers on one CPU take turns by the scheduler's slices: that is
-    what disturbs.
+    A switch and VNFs that are processes on its core share it on purpose: that is measured (ic16's over-provisioning).
+    Two pollers of a switch in no such case take turns by the scheduler's slices, which disturbs the trial.
     """
     if thread.owner != "tester" and _has_vnfs(evidence):
         others = (other for other in evidence.threads if other.owner != "tester" and other is not thread)

@@ -166,7 +166,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of the library. ``what`` describes one row; ``items`` yields what its rows stand for."""
+    """A table of the library. ``what`` describes one row; ``items`` yields the rows."""
 
     what: str
     columns: tuple[Column, ...]

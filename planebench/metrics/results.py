@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The columns of results and of what results contain: latency, searches, loss-rate curves, ledger, anatomy.
+"""The columns of results and of their parts: latency, searches, loss-rate curves, ledger, anatomy.
 
 RESULT and LATENCY are in the order of the JSON export; the order of the other outputs follows from it.
 """

@@ -135,6 +135,11 @@ class Point:
         return hostings(self.chain, self.named_length, self.hosting)
 
     @property
+    def hosted(self) -> tuple[int, ...]:
+        """Return the numbers of the VNFs that are not tasks of the tester."""
+        return tuple(number for number, hosting in enumerate(self.hostings) if hosting != "process")
+
+    @property
     def scenario_slug(self) -> str:
         """Return the label in characters that are valid in a file name and an anchor."""
         where = f"-{self.hosting}" if self.hosting_words else ""

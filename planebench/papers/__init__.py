@@ -4,7 +4,7 @@
 from planebench.papers.claims import Claim, PaperInfo, all_claims, all_papers
 from planebench.papers.data import PaperFigure, paper_facts, paper_figures
 from planebench.papers.judge import judge, judge_all, shown
-from planebench.papers.outcome import Compared, Judgement, Outcome
+from planebench.papers.told import Compared, Judgement, Outcome
 
 __all__ = [
     "Claim",

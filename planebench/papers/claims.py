@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the papers claim (claims.yaml), as frozen records. How each shape is judged: docs/papers.md."""
+"""The claims of the papers (claims.yaml) as frozen records. docs/papers.md says how each shape is judged."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class _Closed(BaseModel):
 
 
 class Cell(_Closed):
-    """Points and a load. What is not said is as the run has it, and equal on both sides of a comparison.
+    """Points and a load. A field that is not given is as the run has it, and equal on both sides of a comparison.
 
-    Except for ``chain`` and ``traffic``: not said, there are chains of l2fwd and plain frames only.
-    ``switches``: these, instead of those of the claim.
+    Without ``chain`` and ``traffic``, a cell has chains of l2fwd and plain frames only.
+    ``switches`` replace those of the claim.
     """
 
     scenario: ScenarioName | None = None
@@ -50,7 +50,7 @@ class Each(_Closed):
 
 
 class Compare(_Closed):
-    """a / b lies above, below or between limits."""
+    """The ratio a / b is above, below or between limits."""
 
     metric: Metric
     a: Cell
@@ -135,7 +135,7 @@ class Claim(_Closed):
 
     @property
     def sentence(self) -> str:
-        """``says`` with the paper's figures in it. KeyError for a figure that papers.yaml does not have."""
+        """Return ``says`` with the figures of the paper in it. Raises KeyError for one that papers.yaml lacks."""
         facts = paper_facts(self.paper)
         return _FACT.sub(lambda found: format(facts[found[1]], found[2] or "g"), self.says)
 
@@ -154,17 +154,17 @@ class ClaimsModel(_Closed):
 
 
 def read_claims(text: str) -> ClaimsModel:
-    """Claims as YAML text. pydantic's ValidationError for what does not fit the schema."""
+    """Return the claims in a YAML text. Raises pydantic's ValidationError if it does not fit the schema."""
     return ClaimsModel.model_validate(yaml.safe_load(text))
 
 
 def all_claims() -> tuple[Claim, ...]:
-    """Every claim, in the order of papers and of their tables."""
+    """Return every claim, in the order of the papers and of their tables."""
     return _document().claims
 
 
 def all_papers() -> dict[str, PaperInfo]:
-    """The papers by short name."""
+    """Return the papers by short name."""
     return _document().papers
 
 

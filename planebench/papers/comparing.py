@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Comparisons of a claim: pairs of points of a run, each told on its own. Claims of the shapes compare and trend."""
+"""Claims that compare pairs of points of a run: the shapes compare and trend."""
 
 from __future__ import annotations
 
@@ -13,19 +13,21 @@ from planebench.model.words import load_words, point_words, printable
 from planebench.papers.claims import Cell, Claim, Compare, Metric, Trend
 from planebench.papers.data import paper_figures
 from planebench.papers.measured import UNITS, Measured, counterpart, expanded
-from planebench.papers.outcome import Compared
-from planebench.papers.told import Sample, Told, told
+from planebench.papers.told import Compared, Sample, Told, told
+
+Limits = tuple[float | None, float | None]
+"""A ratio is to be above the first and below the second; None is no limit."""
 
 
 @dataclass
 class Found:
-    """What was looked for in a run: comparisons, and what was not there."""
+    """The comparisons of a claim in a run, and what the run lacks."""
 
     compared: list[Compared] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
 
     def add(self, found: Compared | str) -> None:
-        """A comparison, or the words for what is missing."""
+        """Add a comparison, or the words for what is missing."""
         if isinstance(found, str):
             self.missing.append(found)
         else:
@@ -41,7 +43,7 @@ class Spot:
 
 
 def compare(claim: Claim, shape: Compare, measured: Measured, labels: Sequence[str]) -> Found:
-    """The comparisons of a claim for these switches; sides that name switches of their own take these instead."""
+    """Return the comparisons of a claim for ``labels``; a side that names its own switches uses those instead."""
     found = Found()
     for a, b in expanded(shape.each, shape.a, shape.b):
         own = measured.labels(a.switches) if a.switches else list(labels)
@@ -55,13 +57,14 @@ def compare(claim: Claim, shape: Compare, measured: Measured, labels: Sequence[s
             for point in points:
                 for other in others:
                     sides = Spot(point, a.load), Spot(counterpart(point, b, other), b.load or a.load)
-                    found.add(_compared(claim, shape, measured, *sides))
+                    found.add(_judged(claim, shape.metric, (shape.above, shape.below), measured, *sides))
     return found
 
 
 def trend(claim: Claim, shape: Trend, measured: Measured, labels: Sequence[str]) -> Found:
-    """The last value of the axis against the first, and each against the one before it, which can only refute."""
-    found = Found()
+    """Return the last value of the axis against the first, and those steps between neighbors that refute the claim."""
+    found, values = Found(), ", ".join(map(str, shape.values))
+    axis = {"chain_length": "number of VNFs", "frame_size_bytes": "frame size"}[shape.over]
     for (cell,) in expanded(shape.each, shape.cell):
         for label in labels:
             groups: dict[Point, dict[int, Point]] = {}
@@ -71,41 +74,19 @@ def trend(claim: Claim, shape: Trend, measured: Measured, labels: Sequence[str])
                     groups.setdefault(same, {})[value] = point
             usable = [list(group.values()) for group in groups.values() if len(group) > 1]
             if not usable:
-                found.add(
-                    f"{printable(label)} {cell_words(cell)} with two of {_list(shape.values)} as its {_axis(shape)}"
-                )
+                found.add(f"{printable(label)} {cell_words(cell)} with two of {values} as its {axis}")
             for points in usable:
                 _add_steps(found, claim, shape, measured, [Spot(point, cell.load) for point in points])
     return found
 
 
-def _axis(shape: Trend) -> str:
-    return {"chain_length": "number of VNFs", "frame_size_bytes": "frame size"}[shape.over]
-
-
-def _list(values: Sequence[int]) -> str:
-    return ", ".join(map(str, values))
-
-
 def _add_steps(found: Found, claim: Claim, shape: Trend, measured: Measured, spots: Sequence[Spot]) -> None:
-    limits = Limits(above=1.0) if shape.goes == "up" else Limits(below=1.0)
+    limits: Limits = (1.0, None) if shape.goes == "up" else (None, 1.0)
     found.add(_judged(claim, shape.metric, limits, measured, spots[-1], spots[0]))
     for before, after in pairwise(spots):
         step = _judged(claim, shape.metric, limits, measured, after, before)
         if len(spots) > 2 and isinstance(step, Compared) and step.holds is False:
             found.add(step)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """A ratio is to lie above, below, or between."""
-
-    above: float | None = None
-    below: float | None = None
-
-
-def _compared(claim: Claim, shape: Compare, measured: Measured, a: Spot, b: Spot) -> Compared | str:
-    return _judged(claim, shape.metric, Limits(shape.above, shape.below), measured, a, b)
 
 
 def _judged(claim: Claim, metric: Metric, limits: Limits, measured: Measured, a: Spot, b: Spot) -> Compared | str:
@@ -128,11 +109,9 @@ def _judged(claim: Claim, metric: Metric, limits: Limits, measured: Measured, a:
 
 
 def judged(a: Sample, b: Sample, limits: Limits) -> tuple[bool | None, Told]:
-    """Whether a / b lies where the limits say; with two of them, told apart from both."""
+    """Return whether a / b lies within the limits, and the answer for the limit that decides."""
     answers = [
-        (told(a, b, limit), wanted)
-        for limit, wanted in ((limits.above, True), (limits.below, False))
-        if limit is not None
+        (told(a, b, limit), wanted) for limit, wanted in zip(limits, (True, False), strict=True) if limit is not None
     ]
     for answer, wanted in answers:
         if answer.above is not None and answer.above is not wanted:
@@ -144,7 +123,7 @@ def judged(a: Sample, b: Sample, limits: Limits) -> tuple[bool | None, Told]:
 
 
 def ratio_words(a: Sample, b: Sample, answer: Told, unit: str) -> str:
-    """``11.30 against 7.20 Mpps, 1.57 times (1.50 to 1.60)``."""
+    """Return both figures, their ratio and its interval: ``11.30 against 7.20 Mpps, 1.57 times (1.50 to 1.60)``."""
     words = f"{a.shown} against {b.shown} {unit}"
     if answer.ratio is None:
         return words
@@ -156,13 +135,13 @@ def ratio_words(a: Sample, b: Sample, answer: Told, unit: str) -> str:
 
 
 def spot_words(spot: Spot) -> str:
-    """``vpp loopback-2 → 64 B at 50 % of R+``."""
+    """Return a point and its load in words: ``vpp loopback-2 → 64 B at 50 % of R+``."""
     load = f" at {load_words(spot.load)}" if spot.load else ""
     return f"{printable(spot.point.switch)} {point_words(spot.point)}{load}"
 
 
 def cell_words(cell: Cell) -> str:
-    """``p2p unidirectional 64 B at 50 % of R+``: what a cell says."""
+    """Return what a cell requires, in words: ``p2p unidirectional 64 B at 50 % of R+``."""
     name: str = cell.scenario or ""
     beside = bool(cell.scenario) and scenario_named(name).side_by_side
     if cell.chain_length and (cell.chain is None or beside):
@@ -174,7 +153,7 @@ def cell_words(cell: Cell) -> str:
 
 
 def _differs(b: Spot, a: Spot) -> str:
-    """The other side in few words: only its load, or only its switch, where nothing else differs."""
+    """Return ``b`` in words, reduced to its load or its switch where only that differs from ``a``."""
     if b.point == a.point and b.load:
         return load_words(b.load)
     if spot_words(b).removeprefix(printable(b.point.switch)) == spot_words(a).removeprefix(printable(a.point.switch)):
@@ -192,7 +171,7 @@ def _paper_ratio(paper: str, metric: Metric, measured: Measured, a: Spot, b: Spo
 
 
 def paper_value(paper: str, metric: Metric, switch: str, spot: Spot) -> float | None:
-    """The paper's figure for a switch at a point and load; None where it has none."""
+    """Return the published figure of a switch at a point and load; None if the paper has none."""
     wanted = "latency" if metric == "latency" else "throughput"
     point = spot.point
     if point.chain or point.traffic or metric == "jitter":
@@ -207,7 +186,7 @@ def paper_value(paper: str, metric: Metric, switch: str, spot: Spot) -> float | 
 
 
 def all_words(found: Sequence[Compared]) -> Iterator[str]:
-    """A sentence for each comparison: what, our figures, the paper's ratio, why it cannot be told."""
+    """Yield a sentence per comparison: both figures, the published ratio, and the result."""
     for it in found:
         paper = f", the paper's {it.paper:.2f}" if it.paper is not None else ""
         why = it.told.why if it.holds is None else ""

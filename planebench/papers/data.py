@@ -24,7 +24,7 @@ Metric = Literal["throughput", "latency"]
 LOADS = ("0.10", "0.50", "0.99")
 """Columns of conext19's Table 3, as our loads are labelled."""
 V2V_LOAD = "1Mpps"
-"""Of conext19's Table 4."""
+"""The load of conext19's Table 4."""
 LATENCY_FRAME_BYTES = 64
 
 
@@ -129,20 +129,20 @@ class PaperFigure:
 
 
 def read_papers(text: str) -> PapersModel:
-    """Papers as YAML text. pydantic's ValidationError for what does not fit the schema."""
+    """Return the papers in a YAML text. Raises pydantic's ValidationError if it does not fit the schema."""
     return PapersModel.model_validate(yaml.safe_load(text))
 
 
 @cache
 def paper_figures() -> tuple[PaperFigure, ...]:
-    """Every figure of a table that has a scenario of ours."""
+    """Return every published figure whose scenario planebench has."""
     conext19 = _papers().conext19
     return (*_throughput(conext19), *_table_3(conext19), *_table_4(conext19))
 
 
 @cache
 def paper_facts(paper: str) -> Mapping[str, float]:
-    """Single figures of a paper by dotted name: ``latency_us.at_100pps_worst``; none for a paper that has no such."""
+    """Return the single figures of a paper by dotted name, e.g. ``latency_us.at_100pps_worst``; empty without any."""
     document = _papers().model_dump().get(paper, {})
     return {name: value for key in document if key != "testbed" for name, value in _flat(key, document[key])}
 

@@ -13,7 +13,7 @@ from planebench.papers.claims import Claim, all_claims
 from planebench.papers.comparing import Found, all_words
 from planebench.papers.measured import Measured
 from planebench.papers.ordering import order_holds, rank_order, too_few
-from planebench.papers.outcome import Compared, Judgement, Outcome, Why
+from planebench.papers.told import Compared, Judgement, Outcome, Why
 
 MAX_EVIDENCE = 3
 """Comparisons in the line of evidence; the rest is counted."""
@@ -21,21 +21,23 @@ MAX_MISSING = 2
 
 
 def judge_all(measured: Measured) -> tuple[Judgement, ...]:
-    """Every claim of every paper."""
+    """Return a judgement for every claim of every paper."""
     return tuple(judge(claim, measured) for claim in all_claims())
 
 
 def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement, ...]:
-    """All claims of the papers that a run reproduces; of another run, those that it decides."""
+    """Return all judgements of the papers that a run reproduces; for any other run, those that are conclusive."""
     if header.papers:
         return tuple(it for it in judgements if it.claim.paper in header.papers)
     return tuple(it for it in judgements if it.outcome is not Outcome.CANNOT_BE_TESTED)
 
 
 def judge(claim: Claim, measured: Measured) -> Judgement:
-    """What becomes of a claim in a run."""
+    """Return the judgement on a claim by a run."""
     if claim.cannot is not None:
-        return _untestable(claim, "not testable on this host", _with_host(claim.cannot, measured.run.header.host))
+        return _untestable(
+            claim, "not testable on this host", _with_host(claim.cannot, measured.derived.run.header.host)
+        )
     if claim.order is not None:
         return _order(claim, measured)
     labels = measured.labels(claim.switches)
@@ -46,7 +48,7 @@ def judge(claim: Claim, measured: Measured) -> Judgement:
 
 
 def _has_beside(claim: Claim) -> bool:
-    """Whether other switches can be looked at too: not where the claim sets one switch against others."""
+    """Return whether the claim can be tested on other switches too; not if it compares one switch with others."""
     return claim.trend is not None or (claim.compare is not None and not claim.compare.b.switches)
 
 
@@ -73,7 +75,7 @@ def _judgement(claim: Claim, measured: Measured, found: Found, beside: Sequence[
 
 
 def _everywhere(compared: Sequence[Compared]) -> Outcome:
-    """Nothing is against it, and more than half is told in its favour."""
+    """Return confirmed if no comparison contradicts the claim and more than half support it."""
     held = [it.holds for it in compared]
     if False in held:
         return Outcome.NOT_CONFIRMED
@@ -81,7 +83,7 @@ def _everywhere(compared: Sequence[Compared]) -> Outcome:
 
 
 def _somewhere(compared: Sequence[Compared]) -> Outcome:
-    """One place is enough; against it is only that it holds nowhere."""
+    """Return confirmed if one comparison supports the claim; not confirmed only if all contradict it."""
     held = {it.holds for it in compared}
     if True in held:
         return Outcome.CONFIRMED
@@ -115,16 +117,16 @@ def _untestable(
 
 
 def _missing_words(claim: Claim, measured: Measured, missing: Sequence[str]) -> str:
-    """What is not there; and why, where the plan left that table or figure out."""
+    """Return what is missing in words, with the reason of the plan if it left that table or figure out."""
     more = f" and {len(missing) - MAX_MISSING} more" if len(missing) > MAX_MISSING else ""
-    reasons = _left_out(claim, measured.run.header)
+    reasons = _left_out(claim, measured.derived.run.header)
     return f"missing: {'; '.join(missing[:MAX_MISSING])}{more}" + "".join(f"; left out: {reason}" for reason in reasons)
 
 
 def _left_out(claim: Claim, header: RunHeader) -> list[str]:
-    """The plan's reasons for leaving out a whole table or figure of the claim: ``Table 4``, ``conext19 Table 4``.
+    """Return the reasons of the plan for leaving out a table or figure of the claim: ``Table 4``, ``conext19 Table 4``.
 
-    One that does not name its paper is of the paper of the claim, if the plan has no other.
+    An entry that names no paper belongs to the paper of the claim, if the plan has no other.
     """
     places = claim.where.split(", ")
     wanted = {f"{claim.paper} {place}" for place in places}
@@ -134,7 +136,7 @@ def _left_out(claim: Claim, header: RunHeader) -> list[str]:
 
 
 def _evidence(compared: Sequence[Compared], beside: Sequence[Compared]) -> str:
-    """How often it holds, then what is against it first; a single comparison needs no count."""
+    """Return the evidence in words: how many comparisons support the claim, then those that contradict it."""
     held = [it.holds for it in compared]
     counted = (("holds", held.count(True)), ("does not hold", held.count(False)), ("inconclusive", held.count(None)))
     count = ", ".join(f"{words} in {n}" for words, n in counted if n)
@@ -144,7 +146,7 @@ def _evidence(compared: Sequence[Compared], beside: Sequence[Compared]) -> str:
 
 
 def _joined(compared: Sequence[Compared]) -> str:
-    """The comparisons in words, those against the claim first, those that are not told last."""
+    """Return the comparisons in words: those that contradict the claim first, inconclusive ones last."""
     rank = {False: 0, True: 1, None: 2}
     ordered = sorted(compared, key=lambda it: rank[it.holds])
     more = f"; and {len(ordered) - MAX_EVIDENCE} more" if len(ordered) > MAX_EVIDENCE else ""
@@ -152,5 +154,5 @@ def _joined(compared: Sequence[Compared]) -> str:
 
 
 def _with_host(text: str, host: dict[str, Any]) -> str:
-    """Facts of the host in braces; unknown where the header does not have them."""
+    """Return the text with the facts of the host in place of the names in braces; unknown if the header lacks one."""
     return re.sub(r"\{(\w+)\}", lambda found: str(host.get(found[1]) or "unknown"), text)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run measured, as claims ask for it: figures by point, metric and load, each with its trials."""
+"""The figures of a run as claims ask for them: by point, metric and load, each with its trials."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from itertools import product
 
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import Result
-from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.words import mpps, throughput, us
 from planebench.papers.claims import ANY_CHAIN, Cell, Each, Metric
 from planebench.papers.told import Sample
-from planebench.stats.chains import Chains
 from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import decode, summarise
@@ -32,56 +30,43 @@ class Measured:
 
     derived: Derived
 
-    @property
-    def run(self) -> Run:
-        """The run itself."""
-        return self.derived.run
-
-    @property
-    def results(self) -> tuple[Result, ...]:
-        """One result per point."""
-        return self.derived.results
-
-    @property
-    def chains(self) -> Chains:
-        """Chains compared with their parts."""
-        return self.derived.chains
-
     @cached_property
     def by_point(self) -> Mapping[Point, Result]:
-        """Results by point."""
-        return {result.point: result for result in self.results}
+        """Return the results by point."""
+        return {result.point: result for result in self.derived.results}
 
     @cached_property
     def adapters(self) -> Mapping[str, str]:
-        """Label -> adapter without its options, ``offload`` for one that forwards in the place of VNFs; empty for a
-        switch that only trials know."""
-        known = {switch.label: _paper_name(switch.adapter) for switch in self.run.header.switches}
-        return {label: known.get(label, "") for label in self.run.switch_labels}
+        """Return the adapter by label, without its options; ``offload`` if it forwards in place of the VNFs.
+
+        It is empty for a switch that only trials name.
+        """
+        known = {switch.label: _paper_name(switch.adapter) for switch in self.derived.run.header.switches}
+        return {label: known.get(label, "") for label in self.derived.run.switch_labels}
 
     def labels(self, adapters: Iterable[str]) -> list[str]:
-        """Labels of these switches, in the order of the adapters; all that are not simulated where none is named."""
+        """Return the labels of ``adapters``, in their order; of all but simulated switches if none is named."""
         wanted = list(adapters)
         if not wanted:
             return [label for label, adapter in self.adapters.items() if adapter != SIMULATED]
         return [label for name in wanted for label, adapter in self.adapters.items() if adapter == name]
 
     def others(self, adapters: Iterable[str]) -> list[str]:
-        """Labels of all other switches; none where any switch will do."""
+        """Return the labels of all other switches; empty if the claim is about any switch."""
         wanted = set(adapters)
         return [label for label, adapter in self.adapters.items() if adapter not in wanted] if wanted else []
 
     def points(self, label: str, cell: Cell) -> list[Point]:
-        """The points of a switch that fit a cell."""
+        """Return the points of a switch that fit a cell."""
         return [point for point in self.by_point if point.switch == label and fits(point, cell)]
 
     @cached_property
     def _known(self) -> dict[tuple[Point, Metric, str | None], Sample | None]:
-        """Figures that were asked for: claims ask for the same ones, and histograms take their time."""
+        """Return the figures that were asked for already: claims share them, and decoding histograms is slow."""
         return {}
 
     def sample(self, point: Point, metric: Metric, load: str | None) -> Sample | None:
-        """The figure of a point; None where the point, or its latency at this load, was not measured."""
+        """Return the figure of a point; None if the point, or its latency at this load, was not measured."""
         key = point, metric, load
         if key not in self._known:
             self._known[key] = self._sample(point, metric, load)
@@ -114,7 +99,7 @@ class Measured:
         return Sample(means, VerdictKind.VALID, choice.band, shown)
 
     def latency_trials(self, point: Point, load: str) -> tuple[Trial, ...]:
-        """The trials that the valid latency of a load rests on; none where it does not count."""
+        """Return the trials of an accepted latency; empty for a rejected one."""
         result = self.by_point[point]
         summary = next((s for s in result.latency if s.load == load), None)
         if summary is None or not latency_counts(summary):
@@ -123,13 +108,13 @@ class Measured:
 
 
 def _paper_name(adapter: str) -> str:
-    """What a claim calls a switch. FIB offload is an architecture, not a switch: who does it is no matter."""
+    """Return the name that claims use for an adapter: FIB offload is an architecture, whichever switch does it."""
     name, *options = adapter.split(":")
     return OFFLOAD if any(option.startswith("offload=") for option in options) else name
 
 
 def fits(point: Point, cell: Cell) -> bool:
-    """Whether a point is one of a cell's; its switch and load are no matter."""
+    """Return whether a point is one of a cell, whatever its switch and load."""
     asked = {
         "scenario": cell.scenario,
         "direction": cell.direction,
@@ -142,7 +127,7 @@ def fits(point: Point, cell: Cell) -> bool:
 
 
 def counterpart(point: Point, cell: Cell, label: str) -> Point:
-    """The point of another switch, or of this one, that differs in what the cell says and in nothing else."""
+    """Return the point of switch ``label`` that differs from ``point`` only in what ``cell`` requires."""
     said = cell.model_dump(include={"scenario", "direction", "frame_size_bytes", "chain_length", "chain", "traffic"})
     changes = {name: value for name, value in said.items() if value is not None}
     if cell.scenario is not None and not scenario_named(cell.scenario).has_vnfs:
@@ -151,7 +136,7 @@ def counterpart(point: Point, cell: Cell, label: str) -> Point:
 
 
 def expanded(each: Each, *cells: Cell) -> Iterator[tuple[Cell, ...]]:
-    """The cells once for each combination of values."""
+    """Yield the cells once per combination of the values of ``each``."""
     axes = {"load": each.load, "chain_length": each.chain_length}
     used = {name: values for name, values in axes.items() if values}
     for values in product(*used.values()):
@@ -165,6 +150,6 @@ def _mean_us(trial: Trial, jitter: bool) -> float | None:
 
 
 def _gbps(result: Result) -> str:
-    """As a throughput, with its mark."""
+    """Return the layer-1 rate with the mark of the throughput."""
     mark = throughput(result).removesuffix(mpps(result.throughput_pps))
     return f"{mark}{result.throughput_l1_gbps or 0.0:.2f}"

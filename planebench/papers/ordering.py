@@ -11,8 +11,7 @@ from planebench.model.words import printable
 from planebench.papers.claims import Cell, Claim, Order
 from planebench.papers.comparing import Spot, cell_words, paper_value, ratio_words
 from planebench.papers.measured import UNITS, Measured, expanded
-from planebench.papers.outcome import Compared
-from planebench.papers.told import Sample, told
+from planebench.papers.told import Compared, Sample, told
 
 MIN_SWITCHES = 3
 """Two switches make one pair: a coin would be right in half of all cases."""
@@ -22,7 +21,7 @@ MIN_TAU = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Pairs of switches that the paper orders. Kendall's tau is from ``low`` to ``high``: what is not told is open."""
+    """Pairs of switches that the paper orders. Kendall's tau is between ``low`` and ``high``."""
 
     switches: tuple[str, ...]
     compared: tuple[Compared, ...]
@@ -31,22 +30,22 @@ class Ranked:
 
     @property
     def untold(self) -> int:
-        """Pairs whose order here is not known."""
+        """Return the number of inconclusive pairs."""
         return len(self.compared) - self.agree - self.disagree
 
     @property
     def low(self) -> float:
-        """If every pair that is not told were against the paper."""
+        """Return Kendall's tau if every inconclusive pair contradicted the paper."""
         return (self.agree - self.disagree - self.untold) / len(self.compared)
 
     @property
     def high(self) -> float:
-        """If every one were as in the paper."""
+        """Return Kendall's tau if every inconclusive pair agreed with the paper."""
         return (self.agree - self.disagree + self.untold) / len(self.compared)
 
     @property
     def words(self) -> str:
-        """``tau 0.80 over 5 switches and 10 pairs``, with both ends where pairs are not told."""
+        """Return ``Kendall's tau 0.80 over 5 switches and 10 pairs``, with both ends if pairs are inconclusive."""
         tau = f"{self.low:.2f}" if not self.untold else f"{self.low:.2f} to {self.high:.2f}"
         untold = f", {self.untold} inconclusive" if self.untold else ""
         return f"Kendall's tau {tau} over {len(self.switches)} switches and {len(self.compared)} pairs{untold}"
@@ -62,7 +61,7 @@ class Placed:
 
 
 def rank_order(claim: Claim, shape: Order, measured: Measured) -> Ranked:
-    """All cells of the claim together; pairs of switches that the paper has level are left out."""
+    """Return the pairs of switches in all cells of the claim; pairs with equal published figures are left out."""
     switches: dict[str, None] = {}
     compared: list[Compared] = []
     for (cell,) in expanded(shape.each, shape.cell):
@@ -74,7 +73,7 @@ def rank_order(claim: Claim, shape: Order, measured: Measured) -> Ranked:
 
 
 def _placed(claim: Claim, shape: Order, cell: Cell, measured: Measured) -> Iterator[Placed]:
-    """Each switch once: of two entries of one switch the first."""
+    """Yield each switch once per point; of two entries with one adapter the first."""
     first = {adapter: label for label, adapter in reversed([*measured.adapters.items()])}
     for adapter, label in first.items():
         for point in measured.points(label, cell):
@@ -94,14 +93,14 @@ def _pair(a: Placed, b: Placed, shape: Order, cell: Cell) -> Compared:
 
 
 def order_holds(ranked: Ranked) -> bool | None:
-    """True or False only where it would be so whatever the untold pairs were."""
+    """Return whether the order is as published; None if it depends on the inconclusive pairs."""
     if ranked.low >= MIN_TAU:
         return True
     return False if ranked.high < MIN_TAU else None
 
 
 def too_few(ranked: Ranked) -> Sequence[str]:
-    """What is missing for an order; empty if it can be judged."""
+    """Return what is missing for an order; empty if it can be judged."""
     there = len(ranked.switches)
     if there < MIN_SWITCHES:
         return (f"{MIN_SWITCHES} of the paper's switches in these cells, {there or 'none'} there",)

@@ -28,7 +28,7 @@ class Ratio:
 
     @property
     def words(self) -> str:
-        """``≥1.34``."""
+        """Return the ratio with its mark: ``≥1.34``."""
         return f"{self.mark}{self.value:.2f}"
 
 
@@ -57,18 +57,18 @@ class Shape:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """In the order of the paper."""
+        """Return the columns in the order of the paper."""
         return tuple(dict.fromkeys(entry.cell for entry in self.entries))
 
     @property
     def switches(self) -> tuple[str, ...]:
-        """The paper's and ours."""
+        """Return the switches of paper and run."""
         return tuple(dict.fromkeys(entry.switch for entry in self.entries))
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    """What the figures of a paper are grouped by: everything but the switch."""
+    """The cell of a published table without its switch."""
 
     metric: Metric
     point: Point
@@ -83,7 +83,7 @@ class _Cell:
 
 
 def shapes(measured: Measured) -> tuple[Shape, ...]:
-    """Every table that paper and run have a switch in common for; empty ones are left out."""
+    """Return every table for which paper and run have a switch in common."""
     tables = (
         Shape(
             "papers-throughput",
@@ -139,7 +139,7 @@ def _across(measured: Measured, cells: dict[_Cell, list[PaperFigure]]) -> Iterat
 
 
 def _reference(measured: Measured, cell: _Cell, theirs: dict[str, float], ours: dict[str, Sample]) -> str | None:
-    """The best of the paper that we have a counting figure for; a valid one before a bound."""
+    """Return the best published switch with an accepted figure here; a valid one before a lower bound."""
     shared = [label for label, sample in ours.items() if sample.counts and measured.adapters[label] in theirs]
     sign = 1 if cell.metric == "throughput" else -1
     return max(
@@ -165,13 +165,13 @@ def _own(measured: Measured, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[
 
 
 def _rows(measured: Measured, theirs: dict[str, float], ours: dict[str, Sample]) -> list[str]:
-    """Labels of the run first, in its order, then the switches that only the paper has."""
+    """Return the labels of the run in its order, then the switches that only the paper has."""
     there = {measured.adapters[label] for label in ours}
     return [*ours, *(switch for switch in theirs if switch not in there)]
 
 
 def _samples(measured: Measured, cell: _Cell) -> dict[str, Sample]:
-    """Figures of a cell by label; of another wire than virtio too, for a run has one."""
+    """Return the figures of a cell by label, whatever the wire of the run."""
     found: dict[str, Sample] = {}
     for point in measured.by_point:
         if replace(point, switch="", wire=cell.point.wire, hosting=cell.point.hosting) == cell.point:
@@ -182,7 +182,7 @@ def _samples(measured: Measured, cell: _Cell) -> dict[str, Sample]:
 
 
 def _ratio(figure: Sample | None, base: Sample) -> Ratio | None:
-    """None where it would be no result: a side does not count, bands differ, or both are bounds."""
+    """Return a figure over its reference; None if one was rejected, the bands differ or both are lower bounds."""
     if figure is None or not figure.counts or not base.counts or figure.band != base.band:
         return None
     limited = VerdictKind.TESTER_LIMITED

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claims of one shape each: the line is full, the rate of a mix, a part's share of latency, a chain and its parts."""
+"""Claims of one shape each: full line, rate of a traffic profile, share of the latency, chain and its functions."""
 
 from __future__ import annotations
 
@@ -11,22 +11,21 @@ from planebench.papers.claims import Claim, LineRate, Share, TrafficRate
 from planebench.papers.comparing import Found, Spot, cell_words, spot_words
 from planebench.papers.data import paper_facts
 from planebench.papers.measured import Measured
-from planebench.papers.outcome import Compared
-from planebench.papers.told import Sample, Told, reached
+from planebench.papers.told import Compared, Sample, Told, reached
 from planebench.stats.chains import ChainLatency
 from planebench.stats.counting import counts
 from planebench.traffic.rates import line_rate_pps
 
 FULL = 0.98
-"""Of a line: less is not full."""
+"""Minimum share of the line rate for a full line."""
 SAME_RATE = 0.01
 """Two rates of one mix that differ by less are one: sizes are drawn at random."""
 
 
 def line_rate(claim: Claim, shape: LineRate, measured: Measured) -> Found:
-    """Throughput of each cell against the rate of its line, which the run must have as its highest rate."""
+    """Compare the throughput of each cell with its line rate, which must be the highest rate of the run."""
     found = Found()
-    highest = measured.run.header.settings.get("max_rate_pps")
+    highest = measured.derived.run.header.settings.get("max_rate_pps")
     for cell in shape.cells:
         line = line_rate_pps(cell.frame_size_bytes or 0)
         if not isinstance(highest, int | float) or not math.isclose(highest, line, rel_tol=0.01):
@@ -53,10 +52,10 @@ def _full(measured: Measured, point: Point, line: float) -> Compared:
 
 
 def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
-    """What the mean size of the frames that were sent makes of 10 Gb/s, against the paper's rate."""
+    """Compare the published rate with the rate at which 10 Gb/s is full of frames of the mean size that was sent."""
     found = Found()
     wanted = paper_facts(claim.paper)[shape.fact]
-    for result in measured.results:
+    for result in measured.derived.results:
         sizes = [sent.mean_frame_bytes for sent in result.sent if sent.mean_frame_bytes]
         if result.point.traffic != shape.traffic or not sizes or not counts(result):
             continue
@@ -71,10 +70,10 @@ def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
 
 
 def share(claim: Claim, shape: Share, measured: Measured) -> Found:
-    """The share of a part in the mean latency, trial by trial, wherever the run stamped its probes on their way."""
+    """Compare the share of a part in the mean latency of each trial with stamped probes with the claim."""
     found = Found()
     for label in measured.labels(claim.switches):
-        for result in measured.results:
+        for result in measured.derived.results:
             if result.point.switch == label:
                 for summary in result.latency:
                     _add_shares(found, shape, measured, result.point, summary.load)
@@ -100,10 +99,10 @@ def _add_shares(found: Found, shape: Share, measured: Measured, point: Point, lo
 
 
 def chain_below_parts(claim: Claim, measured: Measured) -> Found:
-    """Chains of two functions and more against their parts alone, as stats/chains.py compares them."""
+    """Compare each chain of two functions or more with its functions measured alone."""
     found = Found()
     wanted = set(measured.labels(claim.switches))
-    for it in measured.chains.latency:
+    for it in measured.derived.chains.latency:
         if it.point.switch in wanted:
             found.add(_chain(it))
     if not found.compared:

@@ -62,9 +62,12 @@ def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pl
 
     One CPU: everything on it, ``shared``. Two: the switch on the last, all else on the first. More: the switch a core,
     the tester one, the switch its other ones, each VNF one while there are cores, then a second one for the tester if
-    one is left for control. ``hosted``: numbers of the VNFs that are processes of their own. They come before the
-    others, which may take turns inside the tester; where no core is left for them they share that of the switch, not
-    the tester's, which has to keep its pace. Raises UsageError when no CPU is allowed.
+    one is left for control. Isolated CPUs are for pollers, and the core of CPU 0 is left to control threads where
+    pollers have enough other cores (:func:`_spare`).
+
+    ``hosted``: numbers of the VNFs that are processes of their own. They come before the others, which may take turns
+    inside the tester; where no core is left for them they share that of the switch, not the tester's, which has to
+    keep its pace. Raises UsageError when no CPU is allowed.
     """
     if not cpus.allowed:
         raise UsageError("the set of allowed CPUs is empty; allow at least one CPU, preferably two or more")

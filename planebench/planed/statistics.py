@@ -52,12 +52,24 @@ class Monitor(TypedDict):
     streams: list[Stream]
 
 
+class SentPcap(TypedDict, total=False):
+    """Counters of a capture at a generator."""
+
+    frames: int
+    loops: int
+    enlarged: int
+    skipped: dict[str, int]
+
+
 class SentProfile(TypedDict, total=False):
     """Counters of a traffic profile at a generator."""
 
+    bytes: int
     sizes: Counts
-    flows: int
     flows_sent: int
+    dst_macs: Sequence[int]
+    dst_ips_sent: int
+    pcap: SentPcap
 
 
 class Generator(TypedDict):
@@ -73,7 +85,7 @@ class Generator(TypedDict):
     probes_sent: int
     probes_stamped: int
     duration_ns: int
-    profile: NotRequired[dict[str, object]]
+    profile: NotRequired[SentProfile]
 
 
 class FibSource(TypedDict):

@@ -22,16 +22,16 @@ TRIAL_FLOOR_S = 0.1
 ring or burst holds, so that what is in flight at its ends does not tell."""
 WARMUP_FLOOR_S = 0.05
 REPETITIONS_FLOOR = 3
-"""Saturating trials: fewer have no interval, and compare tells nothing of them (docs/design/results.md)."""
+"""Saturating trials: fewer have no interval, and compare does not test them (docs/design/results.md)."""
 PROBES_FLOOR = 100
 """Of a latency trial: with fewer there is no 99th percentile. At a load below the probe rate every frame is one."""
 SLOW_PROBES_FLOOR = 20
 """At such a load, as 100 pps: 20 frames make a median."""
 LONG_S = 2.0
-"""Lengths grow no longer than this, or than the plan has them: beyond it, more repetitions tell more."""
+"""Durations grow to this at most, or to that of the plan: beyond it, more repetitions give more information."""
 REPETITIONS_MAX = 10
 RESERVE_S = 8.0
-"""Calibrating the tester at first, and the report at last."""
+"""Time for the calibration of the tester and for the report."""
 _STEPS = 40
 """Halvings of the search for a length: far below a millisecond."""
 

@@ -51,11 +51,9 @@ CHOICES = ("scenario", "direction", "frame_size", "chain_length", "vnfs", "chain
 
 
 def choose(plan: Plan, options: Mapping[str, Any]) -> Plan:
-    """Return the plan with only those values in its parts that the options name.
+    """Return the plan with only those values in its parts that the options name; a part left with none is skipped.
 
-    A part may be left with none: it is skipped.
-
-    UsageError for a value that no part has.
+    Raises UsageError for a value that no part has.
     """
     wanted = _wanted(plan, options)
     for field, values in wanted.items():

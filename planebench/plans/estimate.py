@@ -18,11 +18,10 @@ VNF_START_S = 0.1
 """Start time per VNF process: all start at the same time, on one core."""
 
 HOSTING_START_S = {"separate": 0.1, "container": 0.2, "exec": 1.0, "vm": 4.0, "image": 30.0}
-"""The same of VNFs of a chain, by what they run in: a VM as it boots under emulation, one of the user's own as guessed.
-On few cores they take the time of each other."""
+"""Start time per VNF of a chain by hosting: a VM as it boots under emulation, one of the user's own as guessed."""
 
 VNF_TRIAL_S = 0.035
-"""And each of them in a trial: counters are read before and after, stragglers waited for, when it has its turn."""
+"""Time per VNF process and trial: counters are read before and after, late frames waited for."""
 
 ROUTES_PER_S = 5_000_000
 """How fast FIBs are filled: those of all VNFs one after the other where the switch has them."""
@@ -66,7 +65,7 @@ def _processes(switch: SwitchCost, point: Point) -> int:
     """Return the number of VNFs that are processes or more."""
     if point.side_by_side:
         return 0 if switch.offloads else point.chain_length
-    return sum(hosting != "process" for hosting in point.hostings)
+    return len(point.hosted)
 
 
 def _rates_s(plan: Plan, point: Point, switch: SwitchCost) -> float:

@@ -16,7 +16,6 @@ from planebench.model.records import Direction, Point, ScenarioName
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.spec import parse_switch
 from planebench.model.traffic import TrafficProfile
-from planebench.scenarios.flows import valid_directions
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 from planebench.traffic.check import STANDARD_FRAMES_ONLY, check_methods, check_sizes, check_wire, largest_frame_bytes
 from planebench.vnfs.chain import hosted_chain, parse_chain
@@ -72,8 +71,7 @@ def points_of(plan: Plan) -> tuple[Point, ...]:
 
 
 def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting], ...]:
-    """Return the number of VNFs, what they are, and what in, of each topology of a scenario; once, however it is
-    written."""
+    """Return the number of VNFs, the chain and the hosting of each topology of a scenario, each once."""
     known = scenario_named(scenario)
     if known.chained:
         chains = ((n, *hosted_chain(chain, n, hosting)) for n, chain in _chains(plan) for hosting in plan.hostings)
@@ -97,8 +95,7 @@ def _kinds(plan: Plan) -> tuple[str, ...]:
 
 
 def skipped(plan: Plan) -> tuple[Skipped, ...]:
-    """Return the scenarios of the plan that have none of its directions, the traffic that its chains cannot pass, and
-    parts of which options leave nothing."""
+    """Return scenarios without a direction of the plan, traffic that its chains cannot pass, and parts left empty."""
     if not plan.parts:
         return (*_without_direction(plan), *_impassable(plan))
     return tuple(entry for part in plan.parts for entry in _skipped_of_part(part))
@@ -123,7 +120,7 @@ def _without_direction(plan: Plan) -> Iterator[Skipped]:
         Skipped(
             scenario,
             f"direction {', '.join(plan.directions)} is not valid for {scenario}. "
-            f"Valid: {', '.join(valid_directions(scenario))}",
+            f"Valid: {', '.join(scenario_named(scenario).directions)}",
         )
         for scenario in plan.scenarios
         if not _directions(plan, scenario)
@@ -230,4 +227,4 @@ def _chains(plan: Plan) -> tuple[tuple[int, str], ...]:
 
 
 def _directions(plan: Plan, scenario: ScenarioName) -> tuple[Direction, ...]:
-    return tuple(direction for direction in plan.directions if direction in valid_directions(scenario))
+    return tuple(direction for direction in plan.directions if direction in scenario_named(scenario).directions)

@@ -65,7 +65,7 @@ def interleave(group: Group, repetitions: int, seed: int, loads: Sequence[str] =
 
 
 class Rounds:
-    """One round after the other of :func:`interleave`, for as long as somebody wants one (a search)."""
+    """The rounds of :func:`interleave`, one after the other, as many as a search needs."""
 
     def __init__(self, group: Group, seed: int, loads: Sequence[str] = ("saturating",)) -> None:
         self._group = group
@@ -78,8 +78,7 @@ class Rounds:
         self._number = 0
 
     def next(self, points: Sequence[Point]) -> tuple[Step, ...]:
-        """Return a step for each of ``points`` (of the group, those still wanted) and load; the repetition is the
-        round."""
+        """Return a step for each load and each of ``points``, those still wanted; the repetition is the round."""
         group = replace(self._group, points=tuple(points))
         cells = _cells(group, self._loads)
         self._rng.shuffle(cells)

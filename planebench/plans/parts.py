@@ -47,7 +47,7 @@ def each_part(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
 
 
 def of_hostings(hostings: tuple[Hosting, ...]) -> dict[str, Any]:
-    """Return the fields of a plan that say it."""
+    """Return the fields of a plan for these hostings."""
     return {"hosting": hostings[0], "more_hostings": hostings[1:]}
 
 

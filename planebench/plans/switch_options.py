@@ -37,6 +37,6 @@ def _parse(text: str) -> tuple[str, str, str]:
 
 
 def _put(switch: str, key: str, value: str) -> str:
-    """Return the last word on a key counts."""
+    """Return the switch with the option; an earlier value of the same key goes."""
     parts = [part for part in switch.split(":") if part.partition("=")[0] != key or "=" not in part]
     return ":".join([*parts, f"{key}={value}"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run looks like: terminal table, HTML page, charts, export. Everything reads a stored run and nothing else.
+"""The output for people of a stored run: terminal table, HTML page, charts; and the exports.
 
-The modules are imported one by one: charts are slow to import, and the table does not need them.
+Import the modules one by one: charts are slow to import, and the table does not need them.
 """

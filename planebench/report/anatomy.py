@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the time goes, for page, chart and terminal: parts of the latency by chain, load and switch (ic16 Fig. 8)."""
+"""The latency breakdown for page, chart and terminal: parts of the path by chain, load and switch (ic16 Fig. 8)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planebench.model.records import VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
 from planebench.model.words import NOTHING, count, load_words, percent, point_words, printable, us
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, cell_figure
-from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, point_columns
+from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns
 from planebench.stats.counting import latency_counts
 from planebench.stats.ranking import same_cell
 
@@ -40,7 +40,7 @@ Found = tuple[Result, LatencySummary, AnatomySummary]
 
 
 def found_anatomies(results: Sequence[Result]) -> list[Found]:
-    """Every direction of every load that was taken apart."""
+    """Return the latency breakdowns with the result and the load that each belongs to."""
     return [(r, s, a) for r in results for s in r.latency for a in s.anatomy]
 
 
@@ -51,13 +51,9 @@ def anatomy_table(results: Sequence[Result]) -> PageTable:
         *point_columns(found, lambda it: it[0].point),
         PageColumn("load", lambda it: _load(it[1])),
         PageColumn("way", lambda it: it[2].direction),
-        *numbers(
-            [
-                ("probes", lambda it: count(it[2].probes) if it[2].parts else NOTHING),
-                ("mean µs", lambda it: us(it[2].mean) if it[2].parts else NOTHING),
-                *((SHARES[kind], partial(_share, kind)) for kind in _shares([a for _, _, a in found])),
-            ]
-        ),
+        number("probes", lambda it: count(it[2].probes) if it[2].parts else NOTHING),
+        number("mean µs", lambda it: us(it[2].mean) if it[2].parts else NOTHING),
+        *(number(SHARES[kind], partial(_share, kind)) for kind in _shares([a for _, _, a in found])),
         PageColumn("parts, mean / p50 / p99 in µs", lambda it: _parts(it[2]), "text"),
         PageColumn("not joined", lambda it: missing_words(it[2]), "text"),
     )
@@ -77,7 +73,7 @@ def _parts(anatomy: AnatomySummary) -> str:
 
 
 def anatomy_rows(results: Sequence[Result]) -> list[ChartRow]:
-    """A row a part of the chart: from where to where of the mean latency it is, in us."""
+    """Return one bar segment per part of the path, with its start and end in us of the mean latency."""
     rows: list[ChartRow] = []
     for result, summary, anatomy in found_anatomies(results):
         start = 0.0
@@ -88,7 +84,7 @@ def anatomy_rows(results: Sequence[Result]) -> list[ChartRow]:
 
 
 def anatomy_sentences(results: Sequence[Result]) -> list[str]:
-    """One line a direction and load for the terminal."""
+    """Return one line per direction and load for the terminal."""
     lines = [
         f"{r.point.switch} {point_words(r.point)}, {_load(s)}, {a.direction}: {_line(a)}"
         for r, s, a in found_anatomies(results)
@@ -97,7 +93,7 @@ def anatomy_sentences(results: Sequence[Result]) -> list[str]:
 
 
 def _load(summary: LatencySummary) -> str:
-    """``50 % of R+``; of functional trials that is said, for their shares tell how it is put together, not how fast."""
+    """Return the load in words; of functional trials it says so, because their shares say nothing about speed."""
     functional = summary.verdict.kind is VerdictKind.FUNCTIONAL
     return f"{load_words(summary.load)}, functional" if functional else load_words(summary.load)
 
@@ -110,19 +106,19 @@ def _line(anatomy: AnatomySummary) -> str:
 
 
 def _kinds(anatomy: AnatomySummary) -> Iterator[PartKind]:
-    """Those that the path has: without VNFs there is no share of theirs."""
+    """Return the kinds of parts that the path has."""
     present = {part.kind for part in anatomy.parts}
     return (kind for kind in SHARES if kind in present)
 
 
 def _shares(found: Sequence[AnatomySummary]) -> tuple[PartKind, ...]:
-    """The kinds that have a column: hosting only where a VNF is hosted."""
+    """Return the kinds with a column in the table: hosting only if a VNF is hosted."""
     present = {part.kind for anatomy in found for part in anatomy.parts}
     return tuple(kind for kind in SHARES if kind != "hosting" or kind in present)
 
 
 def missing_words(anatomy: AnatomySummary) -> str:
-    """Probes without a stamp everywhere, by reason, and trials that did not add up."""
+    """Return the number of probes without all stamps by reason, and of trials whose parts do not add up."""
     words = [f"{count(number)} {why}" for why, number in anatomy.not_joined.items()]
     if anatomy.left_out:
         words.append(f"{anatomy.left_out} trials omitted because their parts do not add up")

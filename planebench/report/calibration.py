@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tester can do on its own, for the page: ceilings, rate error, latency floor."""
+"""The calibration of the tester, for the page: maximum rates, rate error, latency baseline."""
 
 from __future__ import annotations
 
 from planebench.model.header import Calibration
 from planebench.model.words import count, frame_size, mpps, percent, us
-from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, some
+from planebench.report.page.table import PageColumn, PageTable, number, page_table, some
 
 _ENDS = {"wire": "wire", "vnf": "VNF"}
 
@@ -45,26 +45,21 @@ def _ceilings(calibration: Calibration) -> PageTable:
 def _set_points(calibration: Calibration) -> PageTable:
     columns = (
         _FRAME,
-        *numbers(
-            [
-                ("intended", lambda it: mpps(it.intended_pps)),
-                ("offered", lambda it: mpps(it.offered_pps)),
-                ("forwarded", lambda it: mpps(it.forwarded_pps)),
-            ]
-        ),
+        number("intended", lambda it: mpps(it.intended_pps)),
+        number("offered", lambda it: mpps(it.offered_pps)),
+        number("forwarded", lambda it: mpps(it.forwarded_pps)),
         PageColumn("rate error", lambda it: f"{it.rate_error * 100:+.3f} %", "strong"),
     )
     return page_table("Rate accuracy: intended, offered and forwarded load, Mpps", columns, calibration.set_points)
 
 
 def _floors(calibration: Calibration) -> PageTable:
-    columns = numbers(
-        [
-            ("background Mpps", lambda it: mpps(it.background_pps)),
-            ("p50", lambda it: us(it.p50_ns / 1e3)),
-            ("p99", lambda it: us(it.p99_ns / 1e3)),
-            ("probes", lambda it: count(it.probes_sent)),
-            ("probe loss", lambda it: percent(1 - it.probes_received / it.probes_sent if it.probes_sent else None)),
-        ]
+    columns = (
+        _FRAME,
+        number("background Mpps", lambda it: mpps(it.background_pps)),
+        number("p50", lambda it: us(it.p50_ns / 1e3)),
+        number("p99", lambda it: us(it.p99_ns / 1e3)),
+        number("probes", lambda it: count(it.probes_sent)),
+        number("probe loss", lambda it: percent(1 - it.probes_received / it.probes_sent if it.probes_sent else None)),
     )
-    return page_table("Tester latency baseline, µs", (_FRAME, *columns), calibration.floors)
+    return page_table("Tester latency baseline, µs", columns, calibration.floors)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Chains against their parts: tables of page and terminal, sentences, figures."""
+"""Chains compared with their functions measured alone: tables of page and terminal, sentences, figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rich.text import Text
 from planebench.model.records import Point
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, printable, us
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, frames_key
-from planebench.report.page.table import PageColumn, PageTable, numbers, page_table
+from planebench.report.page.table import PageColumn, PageTable, number, page_table
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import small_table
 from planebench.stats.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
@@ -30,7 +30,7 @@ PAPER = (
 )
 
 WHOLE = "chain"
-"""Of a bar: the chain itself, not one of its parts."""
+"""The bar segment of a chain itself, not of one of its functions."""
 
 
 def latency_columns(unit: str = "") -> tuple[PageColumn, ...]:
@@ -38,13 +38,9 @@ def latency_columns(unit: str = "") -> tuple[PageColumn, ...]:
     return (
         *_NAMES,
         PageColumn("load", lambda it: load_words(it.load)),
-        *numbers(
-            [
-                (f"chain{unit}", lambda it: _us(it.mean_us)),
-                (f"parts{unit}", lambda it: " + ".join(us(part.mean_us) for part in it.parts) or NOTHING),
-                ("sum", lambda it: _us(it.sum_us)),
-            ]
-        ),
+        number(f"chain{unit}", lambda it: _us(it.mean_us)),
+        number(f"parts{unit}", lambda it: " + ".join(us(part.mean_us) for part in it.parts) or NOTHING),
+        number("sum", lambda it: _us(it.sum_us)),
         *_EFFECT,
         PageColumn("result", lambda it: NOTHING if it.mean_us is None else told_words(it.effect)),
     )
@@ -64,7 +60,7 @@ _NAMES = (
     PageColumn("chain", lambda it: printable(it.point.chain_label)),
     PageColumn("test point", lambda it: f"{ARROWS[it.point.direction]} {frames(it.point)}"),
 )
-_EFFECT = numbers([("ratio", lambda it: _ratio(it.effect)), ("95 % CI", lambda it: _interval(it.effect))])
+_EFFECT = number("ratio", lambda it: _ratio(it.effect)), number("95 % CI", lambda it: _interval(it.effect))
 _NOTE = PageColumn("note", lambda it: it.note, "text")
 THROUGHPUT_COLUMNS = (
     *_NAMES,
@@ -87,7 +83,7 @@ def throughput_claim(chains: Chains) -> str:
 
 
 def _claim(what: str, against: str, effects: Sequence[Effect | None]) -> str:
-    """``Chain latency is significantly below ... in 3 of 4 comparisons (ratio 0.61 to 0.80); 1 is inconclusive.``"""
+    """Return ``Chain latency is significantly below ... in 3 of 4 comparisons (ratio 0.61); 1 is inconclusive.``"""
     if not effects:
         return ""
     known = [effect.ratio for effect in effects if effect is not None and effect.distinguishable]
@@ -128,7 +124,7 @@ def chain_tables(chains: Chains) -> list[PageTable]:
 
 
 def stack_rows(found: Sequence[ChainLatency]) -> list[ChartRow]:
-    """Bars of one cell and load: for each switch and chain one of the chain, one of its parts, stacked."""
+    """Return the bars of one test point and load: per switch and chain one for the chain and one for its functions."""
     rows: list[ChartRow] = []
     for it in found:
         if it.mean_us is None or it.sum_us is None:
@@ -161,11 +157,11 @@ def _interval(effect: Effect | None) -> str:
 
 
 MAX_ROWS = 24
-"""Of a table; a run with more has them in the page."""
+"""Rows of a table in the terminal; the page has all."""
 
 
 def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
-    """Both claims, each with a sentence; its rows are only counted where they do not fit."""
+    """Yield both claims for the terminal, each with its rows, if they fit, and a sentence."""
     if chains.latency or chains.throughput:
         title = Text("\n")
         title.append("chains", style="bold cyan")
@@ -184,7 +180,7 @@ def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[Rendera
 
 
 def chain_figures(found: Sequence[ChainLatency]) -> Iterator[Figure]:
-    """One for each direction, frame size and load of which both sides are known."""
+    """Yield one figure per direction, frame size and load for which chain and functions are known."""
     from planebench.report.charts.bars import stacked_parts
 
     cells: dict[tuple[Point, str], list[ChainLatency]] = {}

@@ -21,13 +21,13 @@ from planebench.stats.fairness import NOT_STATED, Cell, Condition, differing, un
 STATES = {"same": "same", "differs": "differs", "not known": "not known for all", "own": "specific"}
 
 _LEAST_WIDTH = 20
-"""Of a switch's column in the terminal."""
+"""Minimum width of the column of a switch in the terminal."""
 
 _NAME_WIDTH = 32
 
 
 def conditions_remark(derived: Derived) -> str:
-    """``3 conditions differ: function, burst, buffers``; empty where there is nothing to set side by side."""
+    """Return ``3 conditions differ between the switches: function, burst, buffers``; empty if none differs."""
     found = differing(derived.conditions)
     if len(derived.run.header.switches) < 2 or not found:
         return ""
@@ -36,12 +36,12 @@ def conditions_remark(derived: Derived) -> str:
 
 
 def conditions_warnings(derived: Derived) -> tuple[str, ...]:
-    """Where an adapter says something else than was measured, and what could not be read."""
+    """Return the contradictions between adapters and measurement, and what could not be read."""
     return (*derived.contradictions, *unread(derived.run))
 
 
 def conditions_page(derived: Derived) -> dict[str, Any]:
-    """The section of the page; empty for a run without a condition."""
+    """Return the content of the section; empty for a run without a condition."""
     run, found = derived.run, derived.conditions
     if not found:
         return {}
@@ -63,7 +63,7 @@ def conditions_page(derived: Derived) -> dict[str, Any]:
 
 
 def conditions_table(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
-    """For the terminal: what is the same for all on a few lines, the rest side by side, then what is wrong."""
+    """Yield for the terminal: equal conditions one per line, a table of the others, and the warnings."""
     run, found = derived.run, derived.conditions
     if not found:
         yield Text("This run has no stored test conditions.")
@@ -114,7 +114,7 @@ def _table(rows: Sequence[Condition], labels: Sequence[str], part: Sequence[int]
 
 
 def cell_words(cell: Cell) -> str:
-    """``off (measured; it says on)``."""
+    """Return a value and its source: ``off (measured; adapter declares on)``."""
     said = f"; adapter declares {cell.claim}" if cell.claim else ""
     return f"{cell.text} (measured{said})" if cell.measured else cell.text
 
@@ -123,7 +123,7 @@ _CPUS = re.compile(r"\d+(,\d+)*")
 
 
 def switch_cores(run: Run, label: str) -> int:
-    """By its adapter (condition ``cores``: CPU numbers); else by the setting of the run; else one."""
+    """Return the number of cores: as the adapter declares (CPU numbers), else by the setting of the run, else 1."""
     for switch in run.header.switches:
         cpus = switch.settings.get("cores", "")
         if switch.label == label and _CPUS.fullmatch(cpus):
@@ -133,7 +133,7 @@ def switch_cores(run: Run, label: str) -> int:
 
 
 def cores_sentence(run: Run) -> str:
-    """``Each switch has one core.``; where they differ, how many each has."""
+    """Return ``Each switch has one core.``, or the number of each switch if they differ."""
     cores = {label: switch_cores(run, label) for label in run.switch_labels}
     if len(set(cores.values())) == 1:
         return f"Each switch has {cores_words(next(iter(cores.values())))}."
@@ -141,5 +141,5 @@ def cores_sentence(run: Run) -> str:
 
 
 def cores_words(cores: int) -> str:
-    """``one core``, ``2 cores``."""
+    """Return ``one core`` or ``2 cores``."""
     return "one core" if cores == 1 else f"{cores} cores"

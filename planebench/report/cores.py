@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a core gives at each use case, and how many cores a 10 Gb/s port would take, for the page."""
+"""The throughput per core of each path, and the cores that a 10 Gb/s port would need, for the page."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.model.words import NOTHING, UNKNOWN, cycles, mark, mpps, percent
 from planebench.report.conditions import switch_cores
-from planebench.report.page.table import PageColumn, PageTable, numbers, page_table
+from planebench.report.page.table import PageColumn, PageTable, number, page_table
 from planebench.report.papers import OTHER_BAND, rate_words
 from planebench.report.recommend import main_cells, use_words
 from planebench.stats.choose import of_other_band
@@ -47,16 +47,12 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
         PageColumn("path", lambda it: it[1]),
         PageColumn("switch", lambda it: it[0].point.switch, "switch"),
         PageColumn("Mpps", accepted(rate_words), "strong"),
-        *numbers(
-            [
-                ("Gb/s", accepted(lambda r: f"{mark(r.verdict.kind)}{r.throughput_l1_gbps:.2f}")),
-                ("cores", lambda it: it[2]),
-                ("Mpps per core", lambda it: _per_core(it[0], it[2])),
-                ("cycles / packet", accepted(lambda r: _known(r.switch_cycles_per_packet, cycles))),
-                ("core utilization", accepted(lambda r: _known(r.switch_busy_share, percent))),
-                (f"cores for {PORT_GBPS} Gb/s", lambda it: _cores(it[0], it[2])),
-            ]
-        ),
+        number("Gb/s", accepted(lambda r: f"{mark(r.verdict.kind)}{r.throughput_l1_gbps:.2f}")),
+        number("cores", lambda it: it[2]),
+        number("Mpps per core", lambda it: _per_core(it[0], it[2])),
+        number("cycles / packet", accepted(lambda r: _known(r.switch_cycles_per_packet, cycles))),
+        number("core utilization", accepted(lambda r: _known(r.switch_busy_share, percent))),
+        number(f"cores for {PORT_GBPS} Gb/s", lambda it: _cores(it[0], it[2])),
     )
     foreign = f" In parentheses: {OTHER_BAND}." if any(of_other_band(r.verdict) for r, *_ in items) else ""
     return page_table(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the verdict of a trial rests on, in one line; and why trials were rejected, grouped by cause."""
+"""The evidence for the verdict of a trial in one line, and the causes of rejected trials."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from planebench.model.records import CoreDistance, Reason, ReasonCode, ThreadEvi
 from planebench.model.words import NOTHING, count, percent
 
 NOT_NEEDED = "valid, unused: the result uses trials of the other core-to-core latency group or with another verdict"
-"""Why a trial without a fault of its own does not count."""
+"""The reason of a trial that is rejected without a fault of its own."""
 
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d\u202f]*(?:[.,]\d+)*(?:e[+-]?\d+)?(?!\d)")
 """A number that stands alone or before its unit; not the digits of a name: ``n0``, ``pmd-c01``, ``rte-worker-1``."""
@@ -26,7 +26,7 @@ _Group = tuple[VerdictKind, ReasonCode, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Trials rejected for one cause. ``text`` has ``N`` for numbers that differ; ``switches`` are label and trials."""
+    """Trials rejected for one cause. ``text`` has ``N`` for numbers that differ; ``switches`` has labels and trials."""
 
     kind: VerdictKind
     text: str
@@ -35,7 +35,7 @@ class Cause:
 
 
 def evidence_text(trial: Trial) -> str:
-    """One line: unsent and ring-full share, waits of the polling threads, poll gaps, steal, core distance, start."""
+    """Return one line: unsent and ring-full share, waits of polling threads, poll gaps, steal, core latency, start."""
     return "; ".join(_parts(trial))
 
 
@@ -54,14 +54,14 @@ def shared_text(texts: Sequence[str]) -> str:
 
 
 def why_rejected(trial: Trial) -> tuple[Reason, ...]:
-    """Reasons of a rejected trial. Those of a valid one are mere remarks: it was not needed."""
+    """Return the reasons of a rejected trial; a valid trial was not needed, and its reasons are mere remarks."""
     if trial.verdict.kind is VerdictKind.VALID:
         return (Reason(ReasonCode.NOT_NEEDED, NOT_NEEDED), *trial.verdict.reasons)
     return trial.verdict.reasons
 
 
 def causes(trials: Sequence[Trial]) -> tuple[Cause, ...]:
-    """Rejected trials by verdict and cause, most frequent first. A trial with two causes is counted under both."""
+    """Return rejected trials by verdict and cause, most frequent first; a trial with two causes is in both."""
     labels: dict[_Group, Counter[str]] = {}
     texts: dict[_Group, list[str]] = {}
     for trial in trials:

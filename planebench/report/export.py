@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Results for other programs: JSON with everything, and CSV with one line a result. Same run, same bytes."""
+"""Results for other programs: JSON with everything, and CSV with one line per result. Same run, same bytes."""
 
 from __future__ import annotations
 
@@ -23,12 +23,7 @@ EXPORT_VERSION = 1
 
 
 def to_json(derived: Derived) -> bytes:
-    """``{"results": [...], "comparisons": [...], "calibration": {...}, "chains": {...}, "conditions": {...},
-    "export_version": 1}``.
-
-    calibration may be null; conditions are the fairness manifest. Also ``papers``: claims (docs/papers.md).
-    A result has the columns of ``planebench.metrics.RESULT``; unknown figures are null.
-    """
+    """Return the JSON export, whose schema is planebench/schemas/export.json; unknown figures are null."""
     document = {
         "results": [row(having(RESULT, "json"), item) for item in results(derived)],
         "comparisons": [plain(c) for c in derived.comparisons],
@@ -78,7 +73,7 @@ def csv_text(value: Any) -> Any:
 
 
 def _conditions(derived: Derived) -> dict[str, Any]:
-    """Cells are in the order of ``switches``; ``found`` is what was read at each start."""
+    """Return the test conditions: cells in the order of ``switches``, and in ``found`` what was read at each start."""
     return {
         "switches": [switch.label for switch in derived.run.header.switches],
         "rows": [plain(condition) for condition in derived.conditions],

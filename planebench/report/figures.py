@@ -37,7 +37,7 @@ from planebench.stats.ranking import same_cell
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What figures are drawn from. ``results`` are those of one scenario, or of the run for kinds ``of_run``."""
+    """The data of figures. ``results`` are those of one scenario; of the whole run for kinds ``of_run``."""
 
     derived: Derived
     results: Sequence[Result]
@@ -46,20 +46,20 @@ class Source:
 
     @property
     def calibration(self) -> Calibration | None:
-        """The calibration of the tester, where the run has one."""
+        """Return the calibration of the tester, if the run has one."""
         return self.derived.run.header.calibration
 
     @property
     def side_by_side(self) -> bool:
-        """Whether the VNFs of the scenario stand side by side instead of one behind the other."""
+        """Return whether the VNFs of the scenario are independent instead of a chain."""
         return self.results[0].point.side_by_side
 
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """A kind of figure. ``section``: the section of the page that shows it, empty for the one of its scenario.
+    """A kind of figure. ``section``: the section of the page that shows it; empty for the one of its scenario.
 
-    ``last``: the page has room for it after all kinds of a lower number, because tables show most of the same.
+    ``last``: kinds with a higher number are the first to be omitted from a page that is full; tables show most of them.
     """
 
     id: FigureId

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the VNFs of a run ran in, and trials that are functional: for the terminal and the page."""
+"""The isolation of the VNFs of a run, and its functional trials, for the terminal and the page."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ FUNCTIONAL = "Functional check only: packet counts are valid, rates and latencie
 EMULATED = "emulated"
 
 _Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
-"""Where, hosting, program, whether emulated, details."""
+"""Topology, hosting, program, ``emulated`` or empty, details."""
 
 
 def hosting_lines(run: Run) -> list[str]:
-    """``loopback-2: vnf0, vnf1 in vm: QEMU 7.2.22, emulated; kernel: 6.1``, once for what is alike."""
+    """Return ``loopback-2: vnf0, vnf1 in vm: QEMU 7.2.22, emulated; kernel: 6.1``, one line for equal VNFs."""
     return [f"{where}: {vnfs} in {hosting}: {what}" for where, vnfs, hosting, what in _rows(run)]
 
 
 def hosting_page(run: Run) -> dict[str, Any]:
-    """The section of the page; empty where all VNFs were tasks of the tester."""
+    """Return the content of the section; empty if all VNFs were tasks of the tester."""
     columns = (
         PageColumn("topology", itemgetter(0)),
         PageColumn("VNFs", itemgetter(1)),
@@ -44,7 +44,7 @@ def hosting_page(run: Run) -> dict[str, Any]:
 
 
 def functional_sentences(run: Run) -> list[str]:
-    """What was counted in functional trials, a sentence a switch and topology, with the reasons."""
+    """Return the packet counts of functional trials, a sentence per switch and topology, with the reasons."""
     groups: dict[tuple[str, str], list[Trial]] = {}
     for trial in run.trials:
         if trial.verdict.kind is VerdictKind.FUNCTIONAL and trial.role != "warmup":
@@ -61,7 +61,7 @@ def _sentence(who: str, trials: Sequence[Trial]) -> str:
 
 
 def _rows(run: Run) -> list[tuple[str, str, str, str]]:
-    """Topology, VNFs, hosting, and what it is, a row for VNFs that are alike."""
+    """Return topology, VNFs, hosting and details, one row for VNFs that are equal."""
     vnfs: dict[_Key, dict[str, None]] = {}
     for conditions in run.conditions:
         for fact in conditions.hosting:
@@ -70,7 +70,7 @@ def _rows(run: Run) -> list[tuple[str, str, str, str]]:
 
 
 def _names(vnfs: Sequence[str]) -> str:
-    """``vnf0, vnf1``; ``vnf0 to vnf62`` of many."""
+    """Return ``vnf0, vnf1``; ``vnf0 to vnf62`` for more than three."""
     return printable(", ".join(vnfs) if len(vnfs) <= 3 else f"{vnfs[0]} to {vnfs[-1]}")
 
 

@@ -59,7 +59,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _clean(value: Any) -> Any:
-    """Control and direction-changing characters in text from outside become visible; markup of our own passes."""
+    """Return text from outside with control and direction-changing characters made visible; markup passes unchanged."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return NOTHING if value is None else value
     return printable(value, keep="\n\t")

@@ -40,13 +40,13 @@ _USUAL = {
     "font-size": "11px",
     "transform": "translate(0,0)",
 }
-"""What an element has that does not say otherwise; the size of text is that of the page's style sheet."""
+"""Attributes with their default values, which are redundant; the style sheet of the page sets the size of text."""
 
 
 def inline_svg(chart: alt.TopLevelMixin, title: str, prefix: str) -> str:
-    """A chart as an SVG element for an HTML page: accessible name, tooltips, ids that start with ``prefix``.
+    """Return a chart as an SVG element of a page: accessible name, tooltips, ids that start with ``prefix``.
 
-    Our description of a mark becomes a <title> child, which browsers show as a tooltip; what only bloats is dropped.
+    The description of a mark becomes a <title> child, which browsers show as a tooltip; redundant attributes go.
     """
     svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
     ET.register_namespace("", _SVG)
@@ -73,7 +73,7 @@ def _simplify(element: ET.Element) -> None:
 
 
 def _prefix_ids(element: ET.Element, prefix: str) -> None:
-    """Clip paths of several charts on one page would otherwise share their ids."""
+    """Make the ids of clip paths unique among all charts of a page."""
     for name, value in element.attrib.items():
         if name == "id":
             element.set(name, f"{prefix}-{value}")
@@ -106,7 +106,7 @@ Spec = dict[str, Any]
 
 
 def drawn(spec: Spec, width_mm: float | None) -> str:
-    """The chart as an SVG text of exactly this width; of its own width for None."""
+    """Return the chart as SVG text of exactly this width; None keeps its own width."""
     svg = vl_convert.vegalite_to_svg(spec)
     if width_mm is None:
         return svg
@@ -116,13 +116,13 @@ def drawn(spec: Spec, width_mm: float | None) -> str:
 
 
 def scaled(svg: str, factor: float) -> str:
-    """The same drawing, larger or smaller."""
+    """Return the same drawing, larger or smaller."""
     width, height = _size_px(svg)
     return _SIZE.sub(rf'<svg\1 width="{width * factor:.2f}" height="{height * factor:.2f}"', svg, count=1)
 
 
 def _widened(spec: Spec, by_px: float) -> Spec:
-    """The chart with its plots wider (or narrower) by so much together; side by side they share it."""
+    """Return the chart with its plots wider (or narrower) by ``by_px`` in total."""
     made = copy.deepcopy(spec)
     for plot in _plots(made):
         plot["width"] = max(MIN_PLOT_PX, plot["width"] + by_px / _beside(made))
@@ -130,7 +130,7 @@ def _widened(spec: Spec, by_px: float) -> Spec:
 
 
 def _plots(spec: Spec) -> Iterator[Spec]:
-    """Every part of a chart that has a width in px."""
+    """Yield every part of a chart that has a width in px."""
     if isinstance(spec.get("width"), (int, float)):
         yield spec
     for name in ("spec", "concat"):
@@ -140,7 +140,7 @@ def _plots(spec: Spec) -> Iterator[Spec]:
 
 
 def _beside(spec: Spec) -> int:
-    """How many plots stand side by side."""
+    """Return the number of plots side by side."""
     return min(len(spec.get("concat", ())), int(spec.get("columns", 1))) or 1
 
 
@@ -197,7 +197,7 @@ def _write(figure: Figure, out_dir: Path, formats: Sequence[str], width_mm: floa
 
 
 def _without_arrow(title: str) -> str:
-    """The direction is there in words; not every font has the arrows, and another font for one sign shows."""
+    """Return the title without its arrow: not every font has it, and the title names the direction in words."""
     return " ".join(title.translate(_ARROWS).split())
 
 

@@ -35,11 +35,11 @@ from planebench.stats.histogram import exceedance, merge, summarise
 from planebench.stats.ranking import same_cell
 
 SMALLEST_SHARE = 1e-5
-"""Where percentile curves end: p99.999."""
+"""The end of percentile curves: p99.999."""
 
 
 def latency_row(result: Result, summary: LatencySummary) -> ChartRow:
-    """Percentiles of one switch at one load, in us."""
+    """Return the percentiles of one switch at one load, in us."""
     counting = latency_counts(summary)
     figures = f"{us(summary.p50)} / {us(summary.p99)}"
     return {
@@ -57,7 +57,7 @@ def latency_row(result: Result, summary: LatencySummary) -> ChartRow:
 
 
 def latency_rows(results: Sequence[Result], floor_us: float | None = None) -> list[ChartRow]:
-    """All latencies of a cell that have samples; loads in the order they come in. ``floor_us``: of the tester."""
+    """Return all latencies with samples; ``floor_us`` is the tester latency baseline."""
     return [{**latency_row(r, s), "floor": floor_us} for r in results for s in r.latency if s.samples]
 
 
@@ -75,7 +75,7 @@ def percentile_rows(derived: Derived, results: Sequence[Result], load: str) -> l
 
 
 def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySummary]]:
-    """For conext19's Fig. 1: at the highest share of R+ where two switches or more have one that counts."""
+    """Return the accepted latencies at the highest share of R+ that two or more switches have (conext19, Fig. 1)."""
     shares: dict[float, list[tuple[Result, LatencySummary]]] = {}
     for result in results:
         for latency in result.latency:
@@ -86,7 +86,7 @@ def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySu
 
 
 def tradeoff_row(result: Result, latency: LatencySummary, ends: tuple[float, float] | None) -> ChartRow:
-    """Throughput (x) and mean latency (y) of a switch, each from its lowest to its highest trial."""
+    """Return throughput (x) and mean latency (y) of a switch, each with its lowest and highest trial."""
     bar, (low, high) = throughput_row(result), ends or (latency.mean, latency.mean)
     x = {"x": bar["mpps"], "x_low": bar["low"], "x_high": bar["high"]}
     return {
@@ -98,7 +98,7 @@ def tradeoff_row(result: Result, latency: LatencySummary, ends: tuple[float, flo
 
 
 def deviation_row(result: Result, latency: LatencySummary) -> ChartRow:
-    """Mean latency (x) and its standard deviation (y) of a switch, of all probes together."""
+    """Return mean latency (x) and its standard deviation (y) of a switch, over all probes."""
     switch, mean = printable(result.point.switch), max(latency.mean, SMALLEST_US)
     tip = f"{TIP_MARK}{switch} at {load_words(latency.load)}: mean {us(latency.mean)}, sd {us(latency.stddev)} µs"
     sd = latency.stddev
@@ -118,14 +118,14 @@ def _share(load: str) -> float | None:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Lowest and highest of the trials that count, in us."""
+    """Lowest and highest of the accepted trials, in us."""
 
     mean: tuple[float, float]
     p50: tuple[float, float]
 
 
 Spreads = Mapping[tuple[Point, str], Spread]
-"""By point and load label; only where two trials or more count."""
+"""Spreads by point and load label, of latencies with two accepted trials or more."""
 
 
 def latency_spreads(derived: Derived) -> Spreads:
@@ -150,11 +150,11 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 
 
 MIN_LOADS = 4
-"""Loads that count for a chart of latency against load; fewer are read as well from the table."""
+"""Minimum of accepted loads for a chart of latency against load; fewer are as easy to read from the table."""
 
 
 def load_rows(results: Sequence[Result], spreads: Spreads) -> list[ChartRow]:
-    """p50 (``low`` to ``high``: of its trials) and p99 over intended Mpps, with at least MIN_LOADS loads that count."""
+    """Return p50 (with lowest and highest trial) and p99 over intended Mpps, for at least MIN_LOADS accepted loads."""
     rows: list[ChartRow] = []
     for result in results:
         counting = [s for s in result.latency if latency_counts(s) and s.samples]
@@ -362,7 +362,7 @@ def percentile_figures(derived: Derived, results: Sequence[Result], colors: Colo
 
 
 def _latency_domain(rows: Sequence[ChartRow]) -> tuple[float, float]:
-    """One axis for all loads and chain lengths of a scenario, with room for labels on the right."""
+    """Return one axis for all loads and chain lengths of a scenario, with room for labels on the right."""
     low = min((min(row["p50"], row["floor"] or row["p50"]) for row in rows), default=1.0) / 1.3
     high = max((row["p99_9"] for row in rows), default=10.0)
     return low, high * (high / low) ** 0.38 if math.isfinite(high) else low * 100
@@ -376,14 +376,14 @@ MIN_CARRIED = 0.98
 
 
 def load_sentences(results: Iterable[Result]) -> list[str]:
-    """What latency does with load, a sentence a finding: inversions first, then knees."""
+    """Return a sentence per finding on latency against load: inversions first, then knees."""
     found = [(r, r.load_finding) for r in results if r.load_finding is not None]
     sentences = [text for r, finding in found for text in _inversion(r, finding)]
     return sentences + [text for r, finding in found for text in _knee(r, finding)]
 
 
 def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
-    """That v2v has one latency although several loads were asked for; empty where that is not so."""
+    """Return the remark that v2v has one latency although several loads were requested; empty if not so."""
     asked = [load for load in str(settings.get("latency_loads") or "").split(",") if load.strip()]
     echoed = [r for r in results if scenario_named(r.point.scenario).latency_by_echo]
     loads = {s.load for r in echoed for s in r.latency}
@@ -397,7 +397,7 @@ def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
 
 
 def floor_sentence(calibration: Calibration | None, sizes: Iterable[int]) -> str:
-    """The tester latency baseline for the frame sizes of a run: ``64 B 1.20 / 3.00 µs``. Empty if unknown."""
+    """Return the tester latency baseline for some frame sizes: ``64 B 1.20 / 3.00 µs``. Empty if unknown."""
     floors = [f for size in sorted(set(sizes)) if calibration and (f := calibration.floor(size)) is not None]
     if not floors:
         return ""

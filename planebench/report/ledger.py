@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where frames were lost, in sentences that page and terminal share."""
+"""Losses in sentences, for page and terminal."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from planebench.stats.ledger import describe
 
 
 def unexplained_sentences(results: Iterable[Result]) -> list[str]:
-    """Points of which frames are missing that no counter accounts for, where the switch counts its drops."""
+    """Return the points with losses that no counter explains although the switch counts its drops."""
     return [
         f"{result_words(r)}: {describe(r.ledger)}"
         for r in results
@@ -20,7 +20,7 @@ def unexplained_sentences(results: Iterable[Result]) -> list[str]:
 
 
 def policy_sentences(results: Iterable[Result]) -> list[str]:
-    """Points of which network functions dropped frames of their own accord: these are not lost by the switch."""
+    """Return the points where network functions dropped frames by policy, which are no losses of the switch."""
     found = []
     for r in results:
         losses = [loss for loss in r.ledger.losses if loss.policy] if r.ledger is not None else []
@@ -35,7 +35,7 @@ def policy_sentences(results: Iterable[Result]) -> list[str]:
 
 
 def unexplained_words(ledger: Ledger) -> str:
-    """The number; what it is worth where the switch does not count its drops."""
+    """Return the number of unexplained losses, with a remark if the switch does not count its drops."""
     number = count(ledger.unexplained_packets)
     return (
         number

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Restarts under traffic, for the terminal and the page: how long nothing came, and where every lost frame went."""
+"""Restarts under traffic, for the terminal and the page: the time without frames, and where the lost frames went."""
 
 from __future__ import annotations
 
 from planebench.model.outage import OutageReport
 from planebench.model.run import Run
 from planebench.model.words import count, printable
-from planebench.report.page.table import PageColumn, PageTable, numbers, page_table
+from planebench.report.page.table import PageColumn, PageTable, number, page_table
 from planebench.stats.outages import outage_reports
 
 TITLE = "Outages"
@@ -32,20 +32,16 @@ def outage_table(run: Run) -> PageTable:
     columns = (
         PageColumn("switch", lambda it: it[0].switch, "switch"),
         PageColumn("restart", lambda it: printable(_restart(it[0])), "text"),
-        *numbers(
-            [
-                ("no.", lambda it: it[1]),
-                ("outage ms", lambda it: _ms(it[2].silence.duration_ns)),
-                ("calm ms", lambda it: _ms(it[2].calm.duration_ns)),
-                ("restart ms", lambda it: _ms(it[2].restart_ns)),
-                ("lost", lambda it: count(it[2].lost_packets)),
-                ("not taken", lambda it: count(it[2].unsent_ring_full_packets)),
-                ("dropped", lambda it: count(it[2].dropped_packets)),
-                ("gone", lambda it: count(it[2].gone_packets)),
-                ("of", lambda it: count(it[2].intended_packets)),
-                ("late", lambda it: count(it[2].unsent_late_packets)),
-            ]
-        ),
+        number("no.", lambda it: it[1]),
+        number("outage ms", lambda it: _ms(it[2].silence.duration_ns)),
+        number("calm ms", lambda it: _ms(it[2].calm.duration_ns)),
+        number("restart ms", lambda it: _ms(it[2].restart_ns)),
+        number("lost", lambda it: count(it[2].lost_packets)),
+        number("not taken", lambda it: count(it[2].unsent_ring_full_packets)),
+        number("dropped", lambda it: count(it[2].dropped_packets)),
+        number("gone", lambda it: count(it[2].gone_packets)),
+        number("of", lambda it: count(it[2].intended_packets)),
+        number("late", lambda it: count(it[2].unsent_late_packets)),
     )
     return page_table("Restarts under traffic", columns, items, NOTE, out=lambda it: bool(it[0].functional))
 

@@ -1,16 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Published results: claims with their outcome, tables of the papers beside ours, and tables in their format."""
+"""Published results: claims with their outcome, published tables beside this run, and tables in their format."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from planebench.model.results import LatencySummary, Result
-from planebench.model.run import Run
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, printable, throughput, us
 from planebench.papers import Compared, Judgement, Outcome, all_papers, judge_all, shown
 from planebench.papers.measured import Measured
@@ -26,14 +24,14 @@ OUTCOMES: tuple[tuple[Outcome, str], ...] = (
     (Outcome.NOT_CONFIRMED, "no"),
     (Outcome.CANNOT_BE_TESTED, "open"),
 )
-"""In the order in which they are counted, and the class of their mark in the page."""
+"""The outcomes in the order of the page, with the class of their mark."""
 
 
 def papers_page(derived: Derived) -> dict[str, Any] | None:
-    """The section of the page: counts, claims by paper, tables. None where there is nothing to show."""
+    """Return the content of the section: counts, claims by paper, tables. None if there is nothing to show."""
     found = Measured(derived)
     judgements = shown(derived.run.header, judge_all(found))
-    tables = shown_shapes(derived.run, found)
+    tables = shown_shapes(found)
     if not judgements and not tables:
         return None
     return {
@@ -45,7 +43,7 @@ def papers_page(derived: Derived) -> dict[str, Any] | None:
 
 
 def counts(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
-    """How many claims have each outcome."""
+    """Return the number of claims with each outcome."""
     number = Counter(it.outcome for it in judgements)
     return [{"words": outcome.value, "mark": mark, "number": number[outcome]} for outcome, mark in OUTCOMES]
 
@@ -56,7 +54,7 @@ def paper_records(derived: Derived) -> list[dict[str, Any]]:
 
 
 def record(judgement: Judgement) -> dict[str, Any]:
-    """One judgement as plain values: for JSON."""
+    """Return a judgement as plain values for JSON."""
     claim = judgement.claim
     return {
         "id": claim.id,
@@ -127,21 +125,21 @@ def paper_charts(measured: Measured) -> Iterator[Figure]:
     """Yield one chart for each table that is shown."""
     from planebench.report.charts.bars import shape_dots
 
-    for table in shown_shapes(measured.run, measured):
+    for table in shown_shapes(measured):
         title = f"{table.paper}: {table.title}"
         yield Figure(table.key, "papers", "p2p", title, partial(shape_dots, dot_rows(table)))
 
 
-def shown_shapes(run: Run, found: Measured) -> tuple[Shape, ...]:
-    """Tables of the papers that a run reproduces; of another run those with two switches that paper and run have."""
-    papers = run.header.papers
+def shown_shapes(found: Measured) -> tuple[Shape, ...]:
+    """Return the tables of the papers that a run reproduces; else those with two switches in paper and run."""
+    papers = found.derived.run.header.papers
     if papers:
         return tuple(table for table in shapes(found) if table.paper in papers)
     return tuple(table for table in shapes(found) if len(_shared(table)) > 1)
 
 
 def dot_rows(table: Shape) -> list[ChartRow]:
-    """One dot a figure; of a table that is normalised within a switch only the switches that we have."""
+    """Return one dot per figure; in tables normalized per switch only the switches of the run."""
     rows: list[ChartRow] = []
     for entry in table.entries:
         for whose, ratio in (("the paper", entry.paper), ("here", entry.ours)):
@@ -175,38 +173,15 @@ _SHARE = " of R+"
 OTHER_BAND = "measured in the other core-to-core latency group, not comparable"
 
 
-@dataclass(frozen=True, slots=True)
-class Group:
-    """Columns under one head."""
-
-    name: str
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MatrixRow:
-    """The cells of a switch, by group."""
-
-    switch: str
-    groups: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """A table with a head of two lines."""
-
-    caption: str
-    groups: tuple[Group, ...]
-    rows: tuple[MatrixRow, ...]
-    note: str
-
+Matrix = dict[str, Any]
+"""A table with grouped columns: ``groups`` (name, columns), ``rows`` (switch, cells by group) and a note."""
 
 Cells = dict[tuple[str, str, str], str]
 """(switch, group, column) -> what stands there."""
 
 
 def paper_tables(results: Sequence[Result]) -> list[Matrix]:
-    """Throughput by direction; latency by direction and frames, where there is any."""
+    """Return throughput by direction, and latency by direction and frame size if there is any."""
     tables = [_throughput(members) for members in _by(results, lambda r: r.point.direction)]
     measured = [r for r in results if any(s.samples for s in r.latency)]
     kinds = _by(measured, lambda r: (r.point.direction, r.point.traffic, r.point.frame_size_bytes))
@@ -244,12 +219,15 @@ def _matrix(caption: str, results: Sequence[Result], cells: Cells, note: str) ->
     columns: dict[str, dict[str, None]] = {}
     for _, group, column in cells:
         columns.setdefault(group, {})[column] = None
-    groups = tuple(Group(name, tuple(found)) for name, found in columns.items())
-    rows = tuple(
-        MatrixRow(s, tuple(tuple(cells.get((s, g.name, c), NOTHING) for c in g.columns) for g in groups))
+    rows = [
+        {
+            "switch": s,
+            "groups": [[cells.get((s, group, c), NOTHING) for c in found] for group, found in columns.items()],
+        }
         for s in dict.fromkeys(r.point.switch for r in results)
-    )
-    return Matrix(caption, groups, rows, note)
+    ]
+    groups = [{"name": name, "columns": list(found)} for name, found in columns.items()]
+    return {"caption": caption, "groups": groups, "rows": rows, "note": note}
 
 
 def _mean(summary: LatencySummary) -> str:

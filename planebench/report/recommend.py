@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which switch for which case: one plain recommendation a use case, never more than the figures allow.
+"""Recommendations: one per use case, never more than the figures allow; and the summary of the best results.
 
-A use case is a path: a scenario, and the length or the name of a chain. It is judged at one cell of it, the smallest
-frames, both ways where they were run; in how many of its other cells the same switch leads is told with it.
+A use case is a path: a scenario, and the length or the name of a chain. One test point decides: the smallest frames,
+bidirectional if that was run. The recommendation also counts the other test points at which the same switch leads.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from planebench.stats.effect import MIN_TRIALS
 from planebench.stats.ranking import Ranking, level_with_first, rank, same_cell, too_few_tell, untested
 
 Strength = Literal["clear", "open", "alone", "none"]
-"""Whether one switch is told apart from all others; some are level; there is one only; nothing counts."""
+"""One switch is significantly better than all others; some do not differ; there is only one; none was accepted."""
 
 MAX_LEVEL = 3
-"""Switches that are named of those that cannot be told from the first."""
+"""Switches that are named of those that do not differ significantly from the first."""
 
 PREFERRED = ("bidirectional", "unidirectional", "reversed")
 """The direction that a use case is judged by, if it was run."""
@@ -51,7 +51,7 @@ PREFERRED = ("bidirectional", "unidirectional", "reversed")
 
 @dataclass(frozen=True, slots=True)
 class Recommendation:
-    """``use``: ``chains of 3, 64 B, both ways``. ``pick`` and ``why`` read as one sentence, ``more`` follows."""
+    """A recommendation for ``use``. ``pick`` and ``why`` read as one sentence, the sentences of ``more`` follow."""
 
     scenario: ScenarioName
     use: str
@@ -62,19 +62,19 @@ class Recommendation:
 
 
 def recommendations(derived: Derived) -> tuple[Recommendation, ...]:
-    """One a path, in the order of the results; also for a path of which no trial counts."""
+    """Return one recommendation per path, in the order of the results, also if every trial was rejected."""
     rankings = {r.point: r for r in derived.rankings}
     cells = same_cell(derived.results)
     return tuple(_recommendation(derived, _main(members), members, cells, rankings) for members in _paths(cells))
 
 
 def main_cells(cells: Iterable[Point]) -> list[Point]:
-    """The cell that each path is judged by."""
+    """Return the test point that each path is judged by."""
     return [_main(members) for members in _paths(cells)]
 
 
 def use_words(cell: Point) -> str:
-    """``between NICs (p2p), 64 B, both ways``."""
+    """Return the use case in words: ``between NICs (p2p), 64 B, bidirectional``."""
     return f"{_path_words(cell)}, {frames(cell)}, {directions_words(cell.direction)}"
 
 
@@ -87,7 +87,7 @@ def _path_words(cell: Point) -> str:
 
 
 def _beside_words(cell: Point) -> str:
-    """``one of 63 VNFs side by side, each l3fwd``."""
+    """Return ``one of 63 independent VNFs, each l3fwd``."""
     kind = f", each {printable(vnf_name(cell.chain, 0))}"
     return f"one VNF{kind}" if cell.chain_length == 1 else f"one of {cell.chain_length} independent VNFs{kind}"
 
@@ -97,7 +97,7 @@ def _chain_words(length: int) -> str:
 
 
 def _paths(cells: Iterable[Point]) -> list[list[Point]]:
-    """Cells by path: whatever their direction and frames."""
+    """Return the test points by path, whatever their direction and frames."""
     paths: dict[Point, list[Point]] = {}
     for cell in cells:
         paths.setdefault(replace(cell, direction="unidirectional", frame_size_bytes=0, traffic=""), []).append(cell)
@@ -197,7 +197,7 @@ def _lead_words(ranking: Ranking, comparisons: Sequence[Comparison]) -> str:
 
 
 def _cost(ranking: Ranking, strength: Strength, run: Run) -> Iterator[str]:
-    """What the pick takes for it; nothing where there is none."""
+    """Yield the figures of the recommended switch; nothing without a recommendation."""
     if strength == "open":
         return
     result = ranking.first
@@ -218,7 +218,7 @@ def _cost(ranking: Ranking, strength: Strength, run: Run) -> Iterator[str]:
 
 
 def _elsewhere(rankings: Sequence[Ranking], comparisons: Sequence[Comparison]) -> Iterator[str]:
-    """Who leads in the other cells of the path: ``Elsewhere, of 5: planed leads in 4, no clear best in 1.``"""
+    """Yield the result for the other test points of the path: ``planed leads in 4, no significant difference in 1``."""
     if not rankings:
         return
     leads: Counter[str] = Counter()
@@ -237,7 +237,7 @@ def _elsewhere(rankings: Sequence[Ranking], comparisons: Sequence[Comparison]) -
 
 
 def _missing(ranking: Ranking | None, members: Sequence[Result]) -> tuple[str, ...]:
-    """Switches that were tried in the cell and are not in its ranking, and why."""
+    """Return the switches that were tried at the test point and are not in its ranking, with the reason."""
     ranked = {r.point.switch for r in ranking.results} if ranking else set()
     left = [f"{printable(r.point.switch)} ({_why_missing(r)})" for r in members if r.point.switch not in ranked]
     return (f"Excluded: {', '.join(left)}.",) if left else ()
@@ -250,7 +250,7 @@ def _why_missing(result: Result) -> str:
 
 
 def _by(result: Result, ranking: Ranking) -> str:
-    """The figure that the ranking is by."""
+    """Return the figure that the ranking is by."""
     if ranking.by == "throughput":
         return _figure(result)
     known = result.switch_cycles_per_packet
@@ -258,7 +258,7 @@ def _by(result: Result, ranking: Ranking) -> str:
 
 
 def _figure(result: Result) -> str:
-    """``14.32 Mpps``, ``≥14.32 Mpps``."""
+    """Return the throughput: ``14.32 Mpps``, ``≥14.32 Mpps``."""
     return (
         f"{throughput(result)} Mpps" if result.throughput_pps is not None else f"{NOTHING}{mark(result.verdict.kind)}"
     )
@@ -269,9 +269,9 @@ Found = tuple[str, LatencySummary]
 
 
 def latency_advice(members: Sequence[Result], comparisons: Sequence[Comparison], pick: str) -> Iterator[str]:
-    """Sentences on the lowest p50 at each load where two switches have one that counts.
+    """Yield sentences on the lowest p50 at each load at which two switches or more have an accepted one.
 
-    ``pick``: the switch that leads by throughput, which a lower latency elsewhere is set against; may be empty.
+    ``pick`` is the switch with the highest throughput, or empty.
     """
     cell = members[0].point
     told: dict[str, list[str]] = {}
@@ -305,7 +305,7 @@ def _ordered(members: Sequence[Result], load: str) -> list[Found]:
 
 
 def _lead(cell: Point, load: str, found: Sequence[Found], comparisons: Sequence[Comparison]) -> str:
-    """Load, p50 and ratio to the next, where the first is told apart from every other; else empty."""
+    """Return load, p50 and ratio to the next if the first differs significantly from every other; else empty."""
     first, second = found[0], found[1]
     pairs = [_pair(cell, load, first[0], other, comparisons) for other, _ in found[1:]]
     if not pairs or any(pair is None or not pair.distinguishable or pair.ratio >= 1 for pair in pairs):
@@ -317,7 +317,7 @@ def _lead(cell: Point, load: str, found: Sequence[Found], comparisons: Sequence[
 
 
 def _open(cell: Point, load: str, found: Sequence[Found], comparisons: Sequence[Comparison]) -> str:
-    """``0.10 R+ (p50: a 3.10, b 3.20 µs; one trial each)``."""
+    """Return load, figures and note: ``10 % of R+ (p50: a 3.10, b 3.20 µs; only 1 accepted trial each)``."""
     figures = ", ".join(f"{printable(switch)} {us(s.p50)}" for switch, s in found[:2])
     pair = _pair(cell, load, found[0][0], found[1][0], comparisons)
     why = f"; {pair.note}" if pair and pair.note else ""
@@ -334,7 +334,7 @@ Record = dict[str, Any]
 def summary(
     results: Sequence[Result], colors: Mapping[str, str], comparisons: Sequence[Comparison] = ()
 ) -> list[Record]:
-    """One card a scenario: who leads in each direction and frame size; of chains shortest and longest only."""
+    """Return one card per scenario: the best switch per direction and frame size, of shortest and longest chain."""
     cards: dict[str, Record] = {}
     for ranking in rank(results):
         scenario = ranking.point.scenario
@@ -366,7 +366,7 @@ def _summary_line(
 
 
 def _left_out(ranking: Ranking, results: Sequence[Result]) -> str:
-    """The switches that were tried in this cell and are not in the ranking: a lead over them is not claimed."""
+    """Return the switches that were tried here and are not in the ranking, because no lead over them is claimed."""
     ranked = {r.point.switch for r in ranking.results}
     tried = [r.point.switch for r in same_cell(results)[ranking.point]]
     missing = [label for label in tried if label not in ranked]
@@ -411,7 +411,7 @@ def _lead_note(ranking: Ranking) -> str:
 
 
 def _limits(result: Result) -> str:
-    """Busy share, cycles a packet and estimate of a switch that the tester limits."""
+    """Return core utilization and estimate of a tester-limited switch."""
     if result.verdict.kind is not VerdictKind.TESTER_LIMITED or result.switch_busy_share is None:
         return ""
     return f"utilization {percent(result.switch_busy_share)}, {estimate(result.capacity_estimate_pps)}".removesuffix(
@@ -420,7 +420,7 @@ def _limits(result: Result) -> str:
 
 
 def headline(results: Sequence[Result], comparisons: Sequence[Comparison] = ()) -> str:
-    """Who leads how often: by throughput, and by cycles a packet where the tester limits. Ties go to nobody."""
+    """Return how often each switch leads: by throughput, and by cycles per packet where the tester limits."""
     rankings = [r for r in rank(results) if len(r.results) > 1]
     by_rate = _wins("Throughput ranking", [r for r in rankings if r.by == "throughput"], comparisons)
     limited = "CPU-cost ranking (cycles per packet, tester-limited test points)"

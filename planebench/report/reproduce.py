@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How to run it again: commands, and where each switch comes from."""
+"""Commands to repeat a run, and how to install its switches."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from planebench.model.words import NOTHING
 
 
 def commands(header: RunHeader) -> list[dict[str, str]]:
-    """Command lines with what they do; none where the run does not know how it was started."""
+    """Return command lines and what they do; empty if the run does not know how it was started."""
     if not header.command:
         return []
     command, run = shlex.join(header.command), header.run_id

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the searches found: tables of page and terminal, bursts of back-to-back frames, loss-rate curves, deviations."""
+"""Search results: tables of page and terminal, back-to-back bursts, loss-rate curves, deviations from standards."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from planebench.model.records import VerdictKind
 from planebench.model.results import BurstSummary, CurvePoint, Result, SearchResult
 from planebench.model.words import NOTHING, count, mpps, printable, us
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_figure
-from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, point_columns, verdict_cell
+from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns, verdict_cell
 from planebench.report.terminal.cells import Notes
 from planebench.report.terminal.grid import bare_table, chunks, column_of, column_title
 from planebench.search import METHODS, short_name
@@ -44,17 +44,13 @@ def burst_table(results: Sequence[Result]) -> PageTable:
     items = [(r, s, s.burst) for r in results for s in r.searches if s.burst is not None]
     columns = (
         *point_columns(items, lambda it: it[0].point),
-        *numbers(
-            [
-                ("at Mpps", lambda it: mpps(it[2].rate_pps)),
-                ("mean frames", lambda it: count(round(it[2].mean_packets))),
-                ("min", lambda it: count(it[2].min_packets)),
-                ("max", lambda it: count(it[2].max_packets)),
-                ("sd", lambda it: count(round(it[2].stddev_packets))),
-                ("repetitions", lambda it: it[2].repetitions),
-                ("buffer µs", lambda it: us(it[2].buffer_ns / 1e3)),
-            ]
-        ),
+        number("at Mpps", lambda it: mpps(it[2].rate_pps)),
+        number("mean frames", lambda it: count(round(it[2].mean_packets))),
+        number("min", lambda it: count(it[2].min_packets)),
+        number("max", lambda it: count(it[2].max_packets)),
+        number("sd", lambda it: count(round(it[2].stddev_packets))),
+        number("repetitions", lambda it: it[2].repetitions),
+        number("buffer µs", lambda it: us(it[2].buffer_ns / 1e3)),
         PageColumn("verdict", lambda it: verdict_cell(it[1].verdict), "verdict"),
     )
     return page_table("Back-to-back frames (RFC 9004)", columns, items, out=lambda it: not search_counts(it[1]))
@@ -74,7 +70,7 @@ _Row = tuple[Result, list[Text]]
 
 
 def search_tables(results: Sequence[Result], notes: Notes, width: int) -> list[Table]:
-    """Rates by search in Mpps, a row a point; a table of bursts below where back-to-back frames were searched."""
+    """Return the rates by search in Mpps, and a table of bursts if back-to-back frames were searched."""
     members = [r for r in results if r.searches]
     methods = methods_of(members)
     rates = [(r, _rates(r, methods, notes)) for r in members]
@@ -86,7 +82,7 @@ def search_tables(results: Sequence[Result], notes: Notes, width: int) -> list[T
 
 
 def _tables(title: str, heads: Sequence[str], rows: Sequence[_Row], notes: Notes, width: int) -> list[Table]:
-    """A row a point; more columns than fit make a second table."""
+    """Return tables with a row per point; columns that do not fit are in a second table."""
     if not rows:
         return []
     lead = max(len(title), *(len(_name(r)) for r, _ in rows)) + 16
@@ -131,7 +127,7 @@ def _name(result: Result) -> str:
 
 
 def loss_rows(results: Sequence[Result]) -> list[ChartRow]:
-    """Loss in per cent over intended Mpps, a row a load of every loss-rate curve (RFC 2544 section 26.3)."""
+    """Return loss in percent over intended Mpps, a row per load of every loss-rate curve (RFC 2544 section 26.3)."""
     return [_loss_row(result, point) for result in results for s in result.searches for point in s.curve]
 
 
@@ -157,7 +153,7 @@ def loss_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
 
 
 def deviations(results: Iterable[Result]) -> list[str]:
-    """Every deviation from a standard once, after the methods it holds for: ``NDR, PDR: trials of 0.1 s; ...``."""
+    """Return every deviation from a standard once, with its methods: ``NDR, PDR: trials of 0.1 s; ...``."""
     methods: dict[str, list[str]] = {}
     for search in (s for r in results for s in r.searches):
         for text in search.deviations:
@@ -169,7 +165,7 @@ def deviations(results: Iterable[Result]) -> list[str]:
 
 
 def search_bounds(search: SearchResult) -> str:
-    """Highest load that met the goal and lowest that did not; ``≥5.10`` where none failed. Mpps."""
+    """Return highest load that met the goal and lowest that did not, in Mpps; ``≥5.10`` if none failed."""
     lower, upper = search.lower_pps, search.upper_pps
     if lower is None:
         return NOTHING if upper is None else f"<{mpps(upper)}"
@@ -179,7 +175,7 @@ def search_bounds(search: SearchResult) -> str:
 
 
 def search_figure(search: SearchResult) -> str:
-    """Bounds in Mpps, or the mean longest burst in packets; in brackets where it does not count."""
+    """Return the bounds in Mpps, or the mean longest burst in packets; in parentheses if it is rejected."""
     if search.method in METHODS and METHODS[search.method].figure == "burst":
         figure = NOTHING if search.burst is None else count(round(search.burst.mean_packets))
     else:
@@ -190,13 +186,13 @@ def search_figure(search: SearchResult) -> str:
 
 
 def search_bands(searches: Sequence[SearchResult]) -> str:
-    """The core-distance band of searches: ``near``; each with its own where they differ, ``NDR near, PDR far``."""
+    """Return the core-to-core latency group of searches: ``near``, or ``NDR near, PDR far`` if they differ."""
     if len({s.band for s in searches}) == 1:
         return searches[0].band or NOTHING
     return ", ".join(f"{short_name(s.method)} {s.band or 'unknown'}" for s in searches)
 
 
 def methods_of(results: Sequence[Result]) -> list[str]:
-    """The methods that were run, in the order of their columns."""
+    """Return the methods that were run, in the order of their columns."""
     found = dict.fromkeys(s.method for r in results for s in r.searches)
     return [m for m in METHODS if m in found] + [m for m in found if m not in METHODS]

@@ -16,7 +16,7 @@ from planebench.stats.ranking import same_cell
 
 
 def throughput_row(result: Result) -> ChartRow:
-    """One bar: mean, lowest and highest trial in Mpps, and how it may be read."""
+    """Return one bar: mean, lowest and highest trial in Mpps, and how it may be read."""
     shown = result.throughput_pps is not None
     rates = [r / 1e6 for r in result.throughput_trials_pps] or [0.0]
     kind = result.verdict.kind.value
@@ -38,7 +38,7 @@ def throughput_row(result: Result) -> ChartRow:
 
 
 def _band_words(result: Result) -> str:
-    """What tells a bar that is not to be compared with the others."""
+    """Return the core-to-core latency group of a bar that must not be compared with the others."""
     return f" ({result.band or 'unknown'} cores)" if of_other_band(result.verdict) else ""
 
 
@@ -56,7 +56,7 @@ def _throughput_words(result: Result) -> str:
 
 
 def _limit_words(result: Result) -> str:
-    """What is known of a switch that the tester limits."""
+    """Return what the switch reports of its core, if the tester limits it."""
     if mark(result.verdict.kind) != "≥" or result.switch_busy_share is None:
         return ""
     words = (
@@ -67,7 +67,7 @@ def _limit_words(result: Result) -> str:
 
 
 def throughput_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Bars by direction; for chains only where there is one: otherwise curves, or bars by chain, tell it better."""
+    """Yield bars by direction; nothing for several chains, which have curves or bars of their own."""
     from planebench.report.charts.bars import throughput_bars
 
     if len({r.point.chain_key for r in results}) > 1:
@@ -82,7 +82,7 @@ def throughput_figures(results: Sequence[Result], colors: Colors) -> Iterator[Fi
 
 
 def chain_length_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Curves over the length of chains of one function; bars by chain where they have names."""
+    """Yield curves over the length of chains of one function; bars by chain if they have names."""
     from planebench.report.charts.curves import chain_curves
 
     if len({r.point.chain_key for r in results}) < 2:
@@ -99,7 +99,7 @@ def chain_length_figures(results: Sequence[Result], colors: Colors) -> Iterator[
 
 
 def _named_chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
-    """Bars by chain, a figure a direction and frame size."""
+    """Yield bars by chain, a figure per direction and frame size."""
     from planebench.report.charts.bars import throughput_bars
 
     cells = same_cell(results, chain_length=1, chain="", hosting="process")
@@ -111,13 +111,13 @@ def _named_chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]
 
 
 def top_mpps(results: Sequence[Result]) -> float:
-    """End of the Mpps axis: room for the label behind the longest bar."""
+    """Return the end of the Mpps axis, with room for the label behind the longest bar."""
     highest = max((rate for r in results for rate in r.throughput_trials_pps), default=1e6)
     return max(highest, 1.0) / 1e6 * 1.22
 
 
 def band_words(results: Iterable[Result]) -> str:
-    """The core distance that the throughputs of a run are of."""
+    """Return the core-to-core latency group of the throughputs of a run."""
     bands = Counter(r.band or "unknown" for r in results if r.throughput_pps is not None)
     if len(bands) < 2:
         return f"core-to-core latency group: {next(iter(bands), 'unknown')}"

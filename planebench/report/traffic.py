@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was really sent of traffic profiles, for page and terminal."""
+"""The offered traffic of traffic profiles, for page and terminal."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from planebench.model.records import TrafficSent
 from planebench.model.results import Result
 from planebench.model.words import NOTHING, count, percent, point_words, printable
-from planebench.report.page.table import PageColumn, PageTable, numbers, page_table, point_columns
+from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns
 
 MAX_SIZES = 12
 """Sizes of a mix that are listed; a capture may have hundreds."""
@@ -17,22 +17,19 @@ MAX_SIZES = 12
 def traffic_table(results: Sequence[Result]) -> PageTable:
     """Return a row for each direction of each point with a traffic profile, from the accepted saturating trials."""
     pairs = [(result, sent) for result in results for sent in result.sent]
-    updates = numbers([("FIB updates/s", lambda it: updates_words(it[0]))])
+    updates = number("FIB updates/s", lambda it: updates_words(it[0]))
     updating = any(result.fib_updates_per_s is not None for result, _ in pairs)
     columns = (
         *point_columns(pairs, lambda it: it[0].point),
         PageColumn("way", lambda it: it[1].name),
-        *numbers([("frames", lambda it: count(it[1].packets)), ("mean B", lambda it: _mean(it[1]))]),
+        number("frames", lambda it: count(it[1].packets)),
+        number("mean B", lambda it: _mean(it[1])),
         PageColumn("sizes", lambda it: sizes_words(it[1]), "text"),
-        *numbers(
-            [
-                ("flows", lambda it: number_words(it[1].flows_sent)),
-                ("MACs", lambda it: number_words(len(it[1].dst_macs) or None)),
-                ("IPs", lambda it: number_words(it[1].dst_ips_sent)),
-            ]
-        ),
+        number("flows", lambda it: number_words(it[1].flows_sent)),
+        number("MACs", lambda it: number_words(len(it[1].dst_macs) or None)),
+        number("IPs", lambda it: number_words(it[1].dst_ips_sent)),
         PageColumn("capture", lambda it: pcap_words(it[1]), "text"),
-        *(updates if updating else ()),
+        *((updates,) if updating else ()),
     )
     note = (
         "Counted by the generators when their ports accepted the frames. Flows, MACs, IPs: number of distinct values."
@@ -45,7 +42,7 @@ def _mean(sent: TrafficSent) -> str:
 
 
 def traffic_sentences(results: Sequence[Result]) -> list[str]:
-    """One line a direction for the terminal: ``planed p2p → imix 362 B, n0->n1: ...``."""
+    """Return one line per direction for the terminal: ``planed p2p → imix 362 B, n0->n1: ...``."""
     return [
         f"{result.point.switch} {point_words(result.point)}, {sent.name}: {'; '.join(_words(sent))}{_updates(result)}"
         for result in results
@@ -54,7 +51,7 @@ def traffic_sentences(results: Sequence[Result]) -> list[str]:
 
 
 def sizes_words(sent: TrafficSent) -> str:
-    """``64 B 58 %, 594 B 33 %, 1518 B 8.3 %``; the most frequent ones where there are many."""
+    """Return the most frequent sizes: ``64 B 58 %, 594 B 33 %, 1518 B 8.3 %``."""
     shown = sorted(sent.sizes, key=lambda pair: -pair[1])[:MAX_SIZES]
     words = [f"{size} B {percent(number / sent.packets)}" for size, number in sorted(shown) if sent.packets]
     left = len(sent.sizes) - len(shown)
@@ -62,12 +59,12 @@ def sizes_words(sent: TrafficSent) -> str:
 
 
 def number_words(number: int | None) -> str:
-    """A count, or that there is none."""
+    """Return a count; a dash for None."""
     return NOTHING if number is None else count(number)
 
 
 def pcap_words(sent: TrafficSent) -> str:
-    """What became of the frames of a capture."""
+    """Return how many frames of a capture were sent, enlarged and skipped."""
     if sent.pcap_frames is None:
         return NOTHING
     skipped = [f"{count(n)} skipped: {printable(why)}" for why, n in sent.pcap_skipped.items()]
@@ -76,7 +73,7 @@ def pcap_words(sent: TrafficSent) -> str:
 
 
 def updates_words(result: Result) -> str:
-    """Applied updates a second, or that there are none."""
+    """Return the applied FIB updates per second; a dash if there were none."""
     return NOTHING if result.fib_updates_per_s is None else count(round(result.fib_updates_per_s))
 
 
@@ -87,12 +84,12 @@ def _updates(result: Result) -> str:
 def _words(sent: TrafficSent) -> Iterator[str]:
     mean = sent.mean_frame_bytes
     yield f"{count(sent.packets)} frames" + ("" if mean is None else f", mean {mean:.2f} B")
-    for number, what in (
+    for found, what in (
         (sent.flows_sent, "flows"),
         (len(sent.dst_macs) or None, "destination MACs"),
         (sent.dst_ips_sent, "destination IPs"),
     ):
-        if number is not None and number > 1:
-            yield f"{count(number)} {what}"
+        if found is not None and found > 1:
+            yield f"{count(found)} {what}"
     if sent.pcap_frames is not None:
         yield pcap_words(sent)

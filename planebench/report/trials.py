@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What counted, for the page: verdicts by switch, causes, rejected trials and all trials with their evidence."""
+"""Accepted and rejected trials, for the page: verdicts by switch, causes, and all trials with their evidence."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _EVIDENCE = PageColumn("evidence", evidence_text, "text")
 
 
 def verdict_counts(run: Run) -> list[Record]:
-    """How many trials got which verdict, by switch, in the order of VerdictKind; warm-ups are left out."""
+    """Return the number of trials with each verdict by switch, in the order of VerdictKind, without warm-ups."""
     trials = [t for t in run.trials if t.role != "warmup"]
     rows = []
     for label in run.switch_labels:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures of many VNFs side by side, as ic16 has them: throughput, latency and jitter over the number of VNFs."""
+"""Figures of independent VNFs as in ic16: throughput, latency and jitter over the number of VNFs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _THROUGHPUT = "throughput, Mpps (log scale)"
 
 
 def over_vnfs(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
-    """Each for every kind of VNF, frame size and traffic with several numbers of VNFs; none for one number."""
+    """Yield figures per kind of VNF, frame size and traffic with several numbers of VNFs."""
     for cell, members in same_cell(results, chain_length=1).items():
         rows = throughput_over_vnfs(members)
         if rows:
@@ -62,7 +62,7 @@ SMALLEST_MPPS = 1e-6
 
 
 def throughput_over_vnfs(results: Sequence[Result]) -> list[ChartRow]:
-    """Throughput of the switches with at least MIN_COUNTS numbers of VNFs that count; ``results`` differ in these."""
+    """Return the accepted throughputs of switches with at least MIN_COUNTS numbers of VNFs."""
     rows: dict[str, list[ChartRow]] = {}
     for result in results:
         if counts(result) and result.throughput_pps and not of_other_band(result.verdict):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Has planed look at the settings and files of chains before anything is started: its sentence, not a late surprise."""
+"""Have planed check the settings and files of chains before anything is started."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def check_chains(chains: Iterable[str], planed: Path) -> None:
 
 
 def _check(chain: str, planed: Path) -> None:
-    """Check the document of the whole tester with all functions of planed: its memory is that of the chain."""
+    """Check a document of the tester with all functions of the chain, so that its memory is checked, too."""
     built = build_chain("loopback", len(parse_chain(chain)), chain=chain)
     topology = replace(built, vnfs=tuple(replace(vnf, hosting="process") if vnf.kind else vnf for vnf in built.vnfs))
     placement = place(Cpus(tuple(sorted(os.sched_getaffinity(0)))), len(topology.vnfs))

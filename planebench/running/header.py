@@ -79,33 +79,28 @@ def _placement(points: Sequence[Point], cpus: Cpus) -> Placement:
     VNFs side by side are placed separately: :func:`_parallel_settings`.
     """
     chained = [point for point in points if not point.side_by_side]
-    longest = max(chained, key=lambda point: (point.chain_length, len(_hosted(point))), default=None)
+    longest = max(chained, key=lambda point: (point.chain_length, len(point.hosted)), default=None)
     beside = max((point.chain_length for point in points if point.side_by_side), default=0)
     if longest is None or (beside and not longest.chain_length):
         return place(cpus, beside, hosted=range(beside))
-    return place(cpus, longest.chain_length, hosted=_hosted(longest))
-
-
-def _hosted(point: Point) -> tuple[int, ...]:
-    """Return the VNFs of a chain that are no tasks of the tester."""
-    return tuple(number for number, hosting in enumerate(point.hostings) if hosting != "process")
+    return place(cpus, longest.chain_length, hosted=longest.hosted)
 
 
 def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, list[str]]:
     """Return where hosted VNFs of chains run, and a warning where they share their CPUs."""
-    hosted = [point for point in points if not point.side_by_side and _hosted(point)]
-    most = max(hosted, key=lambda point: len(_hosted(point)), default=None)
+    hosted = [point for point in points if not point.side_by_side and point.hosted]
+    most = max(hosted, key=lambda point: len(point.hosted), default=None)
     if most is None:
         return {}, []
-    placement = place(cpus, most.chain_length, hosted=_hosted(most))
-    used = ",".join(map(str, sorted({placement.vnf_cpus[number] for number in _hosted(most)})))
-    names = [name for number in _hosted(most) for name in placement.cpu_neighbours(number)]
+    placement = place(cpus, most.chain_length, hosted=most.hosted)
+    used = ",".join(map(str, sorted({placement.vnf_cpus[number] for number in most.hosted})))
+    names = [name for number in most.hosted for name in placement.cpu_neighbours(number)]
     others = dict.fromkeys("each other" if name.startswith("vnf") else name for name in names)
     shared = (
         f"hosted VNFs share CPU {used} with {listed(tuple(others))}: trials with them are functional, frames count and "
         f"rates tell nothing; give {most.chain_length + 2} CPUs or more"
     )
-    return {"hosted_vnfs": f"at most {len(_hosted(most))} on CPU {used}"}, [shared] if others else []
+    return {"hosted_vnfs": f"at most {len(most.hosted)} on CPU {used}"}, [shared] if others else []
 
 
 def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> Settings:
@@ -138,7 +133,7 @@ def _not_simulated(survey: Survey) -> list[str]:
     points = [point for point in survey.measured if point.switch in names]
     missing = {
         "network functions": any(point.chain_length for point in points),
-        "what they run in": any(map(_hosted, points)),
+        "what they run in": any(point.hosted for point in points),
         "traffic profiles": any(point.traffic for point in points),
     }
     said = " or ".join(what for what, there in missing.items() if there)
@@ -195,7 +190,7 @@ def _chain_settings(plan: Plan) -> Settings:
 
 
 def _traffic_settings(plan: Plan) -> Settings:
-    """Return the same of lists of addresses, tables of routes and captures of traffic profiles."""
+    """Return digests of lists of addresses, tables of routes and captures of traffic profiles."""
     sources = [source for profile in plan.traffic for source in (profile.dst_ips, profile.pcap) if source]
     files = [Path(source.path) for source in sources if source.path]
     return {"traffic_files": _digests(files)} if files else {}
@@ -210,12 +205,8 @@ def _digests(files: Iterable[Path]) -> str:
     return ", ".join(parts)
 
 
-def _telling(points: Sequence[Point]) -> Topology:
-    """Return the topology that shows most of a switch: one with both kinds of ports if the points have both, and the
-    longest.
-
-    Points that have both kinds, but none of them both, are shown as p2v.
-    """
+def _representative(points: Sequence[Point]) -> Topology:
+    """Return the longest topology with all kinds of ports that the points have; p2v if no point has them all."""
     shapes = {(p.scenario, p.chain_length, p.chain, p.hosting) for p in points}
     built = {shape: build_chain(*shape[:2], chain=shape[2], hosting=shape[3]) for shape in sorted(shapes)}
     there = {port.side for topology in built.values() for port in topology.ports}
@@ -225,7 +216,7 @@ def _telling(points: Sequence[Point]) -> Topology:
 
 def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveSettings) -> SwitchInfo:
     adapter = survey.adapters[label.label]
-    topology = _telling([point for point in survey.points if point.switch == label.label])
+    topology = _representative([point for point in survey.points if point.switch == label.label])
     links = LinkSettings(
         workdir=Path("/"),
         wire=settings.wire,

@@ -76,10 +76,7 @@ class Machine:
 
 @contextlib.contextmanager
 def terminable() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does; after the first, ignore all three.
-
-    So the process ends in order however often it is told to.
-    """
+    """Let SIGTERM and SIGHUP raise KeyboardInterrupt as Ctrl-C does; after the first, ignore all three."""
     signals = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
     def interrupt(number: int, frame: FrameType | None) -> None:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a plan to a finished run folder: calibrate the tester, open a folder or resume one, measure, close it in order.
-
-The library's :func:`planebench.run` and ``planebench run`` are two callers of this; so may be a script of yours.
-"""
+"""From a plan to a finished run folder: calibrate the tester, open a folder or resume one, measure, close it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Listeners of a run in progress: status.json for `planebench watch`, and any others.
-
-Everything happens between trials: it takes CPU time from the pollers.
-"""
+"""Listeners of a run in progress. They work between trials only: they take CPU time from the pollers."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ TROUBLES_MAX = 5
 
 
 class StatusListener:
-    """Writes status.json. A run is not ended by a status that cannot be written: its trials tell of the full disk."""
+    """Writes status.json for `planebench watch`; a status that cannot be written does not end the run."""
 
     def __init__(self, pace: Pace, folder: Path, plan: Plan) -> None:
         self._pace, self._folder = pace, folder
@@ -90,7 +87,7 @@ class StatusListener:
 
 
 class Listeners:
-    """Several as one, and the pace they tell of, which is told first."""
+    """Several listeners as one, and the pace that they show, which is updated first."""
 
     def __init__(self, pace: Pace, *listeners: Listener) -> None:
         self._pace, self._listeners = pace, listeners

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A plan held against this machine, once, for ``plan show``, ``run`` and ``--time-budget`` alike.
+"""A plan checked against this machine: installed switches, refused points, what is left to measure.
 
-Which of its switches are installed, which of its points they refuse, and what is left to measure. Nothing is started.
+Nothing is started.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,6 @@ from planebench.host.facts import HostFacts
 from planebench.host.planed_program import find_planed
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.registry import HOSTINGS
-from planebench.measure.refusals import refusals
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.header import Skipped
@@ -26,14 +25,14 @@ from planebench.model.records import Point
 from planebench.model.spec import SwitchCost
 from planebench.plans.budget import fit, parse_budget
 from planebench.plans.estimate import estimate
-from planebench.plans.expand import SwitchLabel, expand, skipped, switch_labels
+from planebench.plans.expand import SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
 from planebench.plans.fit_memory import fit_memory
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.running.chain_check import check_chains
 from planebench.running.machine import enough_hugepages
 from planebench.switches.registry import get_adapter
-from planebench.wiring.adapter import Adapter
+from planebench.wiring.adapter import Adapter, Situation, refusal_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +116,7 @@ def survey(
     hugepages: bool | None = None,
     facts: HostFacts | None = None,
 ) -> Survey:
-    """Hold a plan, a suite or a plan file against this machine.
+    """Check a plan, a suite or a plan file against this machine.
 
     ``options`` are those of :func:`planebench.plans.override.override`. ``hugepages``: None for as many as are free.
     Raises UsageError for a plan that cannot be run anywhere.
@@ -138,8 +137,8 @@ def survey(
     if len(away) == len(labels) and fitting.missing_switches == "skip":
         missing = [f"none of the switches of plan {fitting.name} is installed: {'; '.join(missing)}"]
     real = [p for p in points if p not in absent and not isinstance(adapters[p.switch], SelfMeasured)]
-    if real:
-        check_named_chains(fitting)
+    if real and (planed := find_planed()) is not None:
+        check_chains(fitting.chains, planed)
     return Survey(
         plan=fitting,
         labels=tuple(label for label in labels if label.label not in leave_out),
@@ -157,11 +156,28 @@ def _offloads(switch: str) -> bool:
     return get_adapter(switch).offloads
 
 
-def check_named_chains(plan: Plan) -> None:
-    """Have planed, if it is installed, check the chains of ``plan``. Raises UsageError, in its words."""
-    planed = find_planed()
-    if planed is not None:
-        check_chains(plan.chains, planed)
+def refusals(
+    plan: Plan, points: Sequence[Point], adapters: Mapping[str, Adapter], *, hugepages: bool
+) -> dict[Point, str]:
+    """Return the refused points with the reason: they are reported as not supported and take no time."""
+    largest, found = max_frame_bytes(plan), {}
+    for point in points:
+        situation = Situation(
+            point.scenario, point.wire, point.chain_length, hugepages, largest, point.chain, hosted=bool(point.hosted)
+        )
+        if untaken := _takes_no_updates(plan, point, adapters[point.switch]):
+            found[point] = untaken
+        if why := refusal_of(adapters[point.switch], situation):
+            found[point] = f"not supported: {why}"
+    return found
+
+
+def _takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
+    """Return why traffic with FIB updates cannot be sent at a point; empty if it can, or has none."""
+    profile = plan.profile(point.traffic)
+    if profile.updates is None or (point.side_by_side and adapter.offloads):
+        return ""
+    return "not supported: traffic with FIB updates needs a switch that forwards in place of its VNFs"
 
 
 def missing_hostings(points: Iterable[Point]) -> tuple[str, ...]:

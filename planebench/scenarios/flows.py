@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planebench.model.errors import UsageError
-from planebench.model.scenario import Direction, ScenarioName, scenario_named
+from planebench.model.scenario import Direction, scenario_named
 from planebench.model.topology import Topology
 
 
@@ -24,17 +24,12 @@ class Flow:
         return f"{self.sender_port}->{self.receiver_port}"
 
 
-def valid_directions(scenario: ScenarioName) -> tuple[Direction, ...]:
-    """Return the direction modes of a scenario."""
-    return scenario_named(scenario).directions
-
-
 def flows(topology: Topology, direction: Direction) -> tuple[Flow, ...]:
     """Return the flows of a direction mode. Raises UsageError with the valid modes.
 
     An echo topology has one flow, from end a by way of end b back to a.
     """
-    valid = ("unidirectional",) if topology.echo else valid_directions(topology.scenario)
+    valid = ("unidirectional",) if topology.echo else scenario_named(topology.scenario).directions
     if direction not in valid:
         where = f"{topology.scenario} with echo" if topology.echo else topology.scenario
         raise UsageError(f"direction {direction} is not valid for {where}. Valid: {', '.join(valid)}")
@@ -47,5 +42,5 @@ def flows(topology: Topology, direction: Direction) -> tuple[Flow, ...]:
 
 def all_flows(topology: Topology) -> tuple[Flow, ...]:
     """Return every flow that a topology can have at once."""
-    both_ways = "bidirectional" in valid_directions(topology.scenario)
+    both_ways = "bidirectional" in scenario_named(topology.scenario).directions
     return flows(topology, "bidirectional" if both_ways else "unidirectional")

@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class SchemaInfo:
-    """A schema: what it is of, and its version."""
+    """A schema: its name, its title and its version."""
 
     name: str
     title: str

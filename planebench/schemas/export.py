@@ -15,7 +15,7 @@ from planebench.model.header import Calibration
 from planebench.model.results import (
     Comparison,
 )
-from planebench.papers.outcome import Outcome, Why
+from planebench.papers.told import Outcome, Why
 from planebench.stats.chains import Chains
 from planebench.stats.fairness import Condition
 
@@ -64,18 +64,18 @@ class ComparedExport(_Described):
     words: str
     """Our figures with their marks, ratio and interval."""
     holds: bool | None
-    """Null where it cannot be told."""
+    """Null if inconclusive."""
     ratio: float | None
     low: float | None
     high: float | None
     paper_ratio: float | None
     """Ratio of the published figures, if the paper gives both."""
     why: str
-    """Why it cannot be told."""
+    """The reason if inconclusive."""
 
 
 class ClaimExport(_Described):
-    """A claim of a paper, and what became of it here (docs/papers.md)."""
+    """A claim of a paper and its outcome in this run (docs/papers.md)."""
 
     id: str
     paper: str

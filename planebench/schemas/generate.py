@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the records, which the reader reads by, to JSON Schema: closed where the reader is closed."""
+"""JSON Schemas from the records that the reader uses: closed where the reader is closed."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _RULES: Mapping[str, Document] = {
 
 
 class _Generator(GenerateJsonSchema):
-    """Without titles that only repeat a key in capitals."""
+    """A generator without titles that only repeat a key in capitals."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False

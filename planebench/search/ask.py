@@ -32,7 +32,7 @@ class Measure(Protocol):
     """How a search gets a trial. The trial it gets has been accepted; raises to end the search (see replay.py)."""
 
     def __call__(self, ask: Ask) -> Trial:
-        """Measure, or look up."""
+        """Return the trial, measured now or stored."""
 
 
 @dataclass(frozen=True, slots=True)

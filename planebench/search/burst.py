@@ -67,8 +67,7 @@ def summarise(packets: list[int], rate_pps: float, throughput_pps: float) -> Bur
 
 
 def _longest(measure: Measure, task: Task, rate_pps: float) -> int | None:
-    """Return the longest burst without loss, in packets as sent; 0 if there is none, None if even the longest allowed
-    is."""
+    """Return the packets of the longest burst without loss; 0 if there is none, None if the longest allowed is one."""
     n, shortest = task.senders, _shortest(task, rate_pps)
     limit = max(shortest, round(rate_pps * BURST_MAX_S / n))
     low, longest = shortest - 1, 0
@@ -102,8 +101,7 @@ def _passes(measure: Measure, task: Task, rate_pps: float, packets: int) -> int 
 
 
 def _duration_s(packets: int, rate_pps: float) -> float:
-    """Return the nanosecond in which the last packet is due, and a half: cutting it to whole ones must not cost a
-    packet."""
+    """Return the time until the last packet is due, plus half a ns: rounding must not cost a packet."""
     return (math.ceil(packets / rate_pps * 1e9) + 0.5) / 1e9
 
 

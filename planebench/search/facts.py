@@ -32,11 +32,10 @@ def is_stretched(trial: Trial) -> bool:
 
 
 def gap_ns(trial: Trial) -> int:
-    """Return how long pollers, of switch and tester, did not poll: waited for their CPU, or stood still.
+    """Return how long pollers of switch and tester did not poll, waiting for their CPU or interrupted.
 
-    A tester's poller that waits for its CPU has a poll gap too, of the same time: the larger of the two counts. Waits
-    are not those of a trial that is shorter than their reading. A switch that waits for VNFs in processes of their own
-    does what is measured.
+    A tester's wait is a poll gap, too, so the larger of the two is taken. Waits are ignored in a trial shorter than
+    their reading, and those of a switch that shares its core with VNFs: they are measured.
     """
     evidence = trial.evidence
     if trial.offered_duration_ns < SCHEDSTAT_MIN_NS:

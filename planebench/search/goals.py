@@ -32,8 +32,7 @@ EXCEED_MARGIN = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """The condition that a load must meet: at most ``exceed_ratio`` of ``sum_s`` seconds may lose more than
-    ``loss_ratio``.
+    """A condition on a load: at most ``exceed_ratio`` of ``sum_s`` seconds may lose more than ``loss_ratio``.
 
     ``forgives``: a trial whose losses gaps of the pollers explain is passed over. Where one loss decides, none is.
     """
@@ -74,8 +73,7 @@ def _width(settings: SearchSettings) -> float:
 
 
 def _search(goal: Callable[[SearchSettings], Goal]) -> Callable[[Measure, Task, Finding], None]:
-    """Return a search for ``goal`` by MLRsearch, imported when it is first used: it inspects the stack on import, which
-    takes seconds at the end of a chain of imports, and hardly any run searches."""
+    """Return a search for ``goal`` by MLRsearch, which is imported at first use because that takes seconds."""
 
     def search(measure: Measure, task: Task, found: Finding) -> None:
         from planebench.search.mlr import search_goal

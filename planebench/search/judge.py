@@ -37,10 +37,7 @@ def decided(task: Task, found: Finding, used: Sequence[Trial]) -> Verdict:
 
 
 def interrupted(found: Finding, trials: Sequence[Trial]) -> Verdict:
-    """Return the verdict on a search whose log ends before it does. Trials that failed last say why: the switch died.
-
-    With bounds it has something to say, but not what it was asked.
-    """
+    """Return the verdict on a search whose log ends before it does, with the reason of the trials that failed last."""
     kind, why = _last_failure(trials)
     if found.lower_pps is None and found.upper_pps is None and found.burst is None:
         return Verdict(
@@ -62,10 +59,9 @@ def with_doubts(verdict: Verdict, found: Finding, log: TrialLog) -> Verdict:
 
 
 def started_again(used: Sequence[Trial]) -> tuple[str, ...]:
-    """Return a sentence where the paced trials are of several starts of the switch: memory placement is drawn at its
-    start.
+    """Return a sentence where the paced trials are of several starts of the switch, which place its memory anew.
 
-    The flat-out trial only says how high to begin, and may be of R+, which starts the switch again on purpose.
+    The trial at maximum load only sets the highest load, and may be of R+, which restarts the switch on purpose.
     """
     starts = {t.start for t in used if not is_flat_out(t)}
     if len(starts) < 2:
@@ -96,8 +92,7 @@ def _last_failure(trials: Sequence[Trial]) -> tuple[VerdictKind | None, tuple[Re
 
 
 def _passed_over(found: Finding, log: TrialLog) -> tuple[tuple[Reason, ...], bool]:
-    """Return reasons about trials passed over at accepted loads or burst lengths, and if they outnumber the accepted
-    ones."""
+    """Return reasons about trials passed over at the result or below, and whether they outnumber the accepted."""
     where = _taken_for_good(found)
     if where is None:
         return (), False

@@ -15,8 +15,8 @@ TRIES_MAX = 8
 """Maximum number of successive rejected trials of a load; then the search ends."""
 
 PASSED_OVER_MAX = 5
-"""So many trials of a load that miss the goal by no more than gaps of the pollers explain are passed over: the next may
-be free of gaps. Then they are taken as they are, and the result says what bounds it. What was passed over is told."""
+"""So many trials of a load that miss the goal by no more than gaps of the pollers explain are passed over, because the
+next may be free of gaps; further ones are accepted, and the result names what bounds it."""
 
 RATE_TOLERANCE = 1e-6
 DURATION_TOLERANCE = 0.01

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Searches, replayed: each runs from its beginning over the log; the first ask the log cannot answer is the next trial.
 
-So switches can be interleaved, searches share trials, an interrupted run goes on, and a result is found again from
-stored trials years later. The same log gives the same answer, always.
+So switches are interleaved, searches share trials, runs resume, and stored trials give the same result again.
 """
 
 from __future__ import annotations

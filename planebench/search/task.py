@@ -36,7 +36,7 @@ class Task:
 
     @property
     def senders(self) -> int:
-        """Return the number of directions send."""
+        """Return the number of directions that send."""
         return 2 if self.point.direction == "bidirectional" else 1
 
     def whole(self, pps: float) -> float:
@@ -52,8 +52,7 @@ class Task:
         return Ask(None, self.settings.r_plus_duration_s)
 
     def max_load_pps(self, measure: Measure) -> float:
-        """Return the highest load of the search: as set, or MAX_LOAD_FACTOR x what is forwarded flat out; within the
-        cap."""
+        """Return the highest load: as set, or MAX_LOAD_FACTOR x the rate at maximum offered load; capped."""
         pps = self.settings.max_load_pps
         if pps is None:
             pps = MAX_LOAD_FACTOR * measure(self.flat_out()).throughput_pps
@@ -89,7 +88,7 @@ def tester_cap_pps(trials: Sequence[Trial], band: str | None) -> float | None:
     proven_pps = 0.0
     for trial in trials:
         load = aggregate_pps(trial)
-        if load is None or not _tells_of_tester(trial, band):
+        if load is None or not _is_evidence(trial, band):
             continue
         if trial.verdict.kind is VerdictKind.TESTER_LIMITED or is_stretched(trial):
             short.setdefault(load, []).append(trial.offered_pps)
@@ -102,7 +101,7 @@ def tester_cap_pps(trials: Sequence[Trial], band: str | None) -> float | None:
     return CAP_FACTOR * min(rate for rates in beyond.values() for rate in rates) if beyond else None
 
 
-def _tells_of_tester(trial: Trial, band: str | None) -> bool:
+def _is_evidence(trial: Trial, band: str | None) -> bool:
     return (
         trial.role == "search"
         and not is_flat_out(trial)

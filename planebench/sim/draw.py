@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe what chance decides in one trial. Everything is drawn every time, in one order: a key changes only what
-it says."""
+"""The random part of one trial, drawn whole and in one order, so that a key changes only its own effect."""
 
 from __future__ import annotations
 
@@ -19,7 +18,7 @@ CAPACITY_FLOOR = 0.05
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The luck of one trial. ``rng`` is for what needs many draws: latency."""
+    """The random values of one trial. ``rng`` is for latency, which needs many draws."""
 
     capacity_pps: float
     stalls: bool
@@ -31,7 +30,7 @@ class Draw:
 
 
 def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int) -> Draw:
-    """The luck of the ``n``-th trial of a point, in the ``start``-th life of the switch. Same arguments, same luck."""
+    """Return the random values of trial ``n`` of a point after start ``start``; same arguments, same values."""
     rng = random.Random(f"{seed}/{point.point_id}/{start}/{n}")
     noise, stall, disturbed, dies, far, change = (rng.gauss(0.0, 1.0), *(rng.random() for _ in range(5)))
     before: Band = "far" if far < spec.far_share else "near"
@@ -52,6 +51,6 @@ def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int) -> Draw:
 
 
 def _mode_ratio(spec: SimSpec, seed: int, point: Point, start: int) -> float:
-    """The hidden mode is the start's, not the trial's or the point's: memory placement, address hashing."""
+    """Return the capacity ratio of the hidden mode, which is drawn at each start: memory placement, address hashing."""
     rng = random.Random(f"{seed}/{point.switch}/{start}/mode")
     return spec.modes if rng.random() < spec.mode_share else 1.0

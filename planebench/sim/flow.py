@@ -26,7 +26,7 @@ class Ledger:
 
     @property
     def offered_packets(self) -> int:
-        """All directions together."""
+        """Return the offered packets of all directions."""
         return sum(d.offered_packets for d in self.directions)
 
 
@@ -64,7 +64,7 @@ def account(spec: SimSpec, luck: Draw, flows: tuple[Flow, ...], pps: float | Non
 
 
 def _sent(spec: SimSpec, luck: Draw, flows: int, pps: float | None, duration_s: float) -> tuple[int, int]:
-    """Intended and offered packets of one flow. Slots are those that begin within the trial, as in planed."""
+    """Return intended and offered packets of one flow. Slots are those that begin within the trial, as in planed."""
     most = spec.max_rate / flows
     if pps is None:
         offered = int(min(FLAT_OUT_FACTOR * luck.capacity_pps / flows, most) * duration_s)
@@ -74,6 +74,6 @@ def _sent(spec: SimSpec, luck: Draw, flows: int, pps: float | None, duration_s: 
 
 
 def _over(spec: SimSpec, luck: Draw, flows: int, offered: int, duration_s: float) -> int:
-    """Frames of one flow beyond what the switch forwards in time and the ring holds."""
+    """Return the frames of one flow beyond what the switch forwards in time and the ring holds."""
     capacity = luck.capacity_pps / flows * (1 - DISTURBED_SHARE if luck.disturbed else 1.0)
     return max(0, offered - int(capacity * duration_s + spec.ring // flows + 1e-6))

@@ -25,7 +25,7 @@ RING_FULL_FACTOR = 50.0
 def latency_record(
     spec: SimSpec, rng: random.Random, probes: int, load_pps: float, capacity_pps: float
 ) -> LatencyRecord:
-    """``load_pps``: what comes, all directions. Of the probes SAMPLES_MAX at most are in the histograms."""
+    """Return the latency at ``load_pps``, the load of all directions, from at most SAMPLES_MAX probes."""
     samples = _samples(spec, rng, min(probes, SAMPLES_MAX), load_pps, capacity_pps)
     means = [sum(burst) // len(burst) for i in range(0, len(samples), BURST) if (burst := samples[i : i + BURST])]
     return LatencyRecord(
@@ -51,7 +51,7 @@ def _samples(spec: SimSpec, rng: random.Random, count: int, load_pps: float, cap
 
 
 def _steps(values: Sequence[int]) -> Iterable[int]:
-    """Sizes of the differences of successive values, 1 ns at least: HDR has no zero."""
+    """Return the absolute differences of successive values, at least 1 ns: HDR has no zero."""
     return (max(1, abs(b - a)) for a, b in pairwise(values))
 
 

@@ -30,12 +30,13 @@ SWITCH_CPU, TESTER_CPU = 0, 1
 class SimRunner:
     """A simulated switch that is up. Same spec, seed, past and start: same trials, but for the time of day.
 
-    ``past`` are the trials that this switch has behind it: those of a point are counted on from there, so no luck
-    comes twice. Luck is drawn by the number of the start too, and a resumed run starts the switch again: what it sees
-    is not what a run that never stopped would have seen. ``now`` tells the time of day, for tests.
+    ``past`` are the earlier trials of this switch: numbering continues from them, so no random values repeat. They
+    depend on the number of the start too, so a resumed run, which starts the switch again, differs from one that never
+    stopped. ``now`` returns the time of day, for tests.
     """
 
     shared = False
+    conditions = None
 
     def __init__(
         self, spec: SimSpec, seed: int = 1, past: Sequence[Trial] = (), now: Callable[[], str] | None = None
@@ -48,7 +49,7 @@ class SimRunner:
         self._now = now
 
     def run(self, request: TrialRequest) -> Trial:
-        """One trial. Never raises; a switch that dies makes an invalid trial."""
+        """Run one trial. Never raises; a switch that dies makes an invalid trial."""
         start = max(request.start, self._starts)
         luck = draw(self.spec, self._seed, request.point, start, self._done[request.point.point_id])
         self._done[request.point.point_id] += 1
@@ -65,7 +66,7 @@ class SimRunner:
         self._starts += 1
 
     def band(self) -> str | None:
-        """Which band the next trial is in is left to chance, so there is none to tell."""
+        """Return None: the band of the next trial is random."""
         return None
 
     def alive(self) -> bool:
@@ -73,7 +74,7 @@ class SimRunner:
         return self._alive
 
     def stop(self) -> None:
-        """There is nothing to end."""
+        """Do nothing: nothing was started."""
 
     def _trial(self, request: TrialRequest, luck: Draw, ledger: Ledger) -> Trial:
         probes = round(request.probe_rate_pps * request.duration_s * len(ledger.directions))
@@ -90,12 +91,12 @@ class SimRunner:
         )
 
     def _blank(self, request: TrialRequest, verdict: Verdict) -> Trial:
-        """A trial without counts, that starts now."""
+        """Return a trial without counts that starts now."""
         trial = unmeasured(request, verdict)
         return trial if self._now is None else dataclasses.replace(trial, started_at=self._now())
 
     def _cycles(self, luck: Draw, ledger: Ledger) -> SwitchCycles:
-        """The clock is such that the switch is always busy at its capacity; in the far band a packet costs more."""
+        """Return the counters of the switch: always busy at its capacity, more cycles per packet in the far band."""
         if not self.spec.cycles:
             return SwitchCycles(drops=ledger.drops)
         total = round(self.spec.capacity * self.spec.cycles * ledger.duration_ns / 1e9)

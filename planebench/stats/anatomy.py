@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The latency breakdown of a load: the anatomies of its trials as one per direction, with the share of each part.
-
-Pure.
-"""
+"""The latency breakdown of a load: the anatomies of its trials as one per direction, with the share of each part."""
 
 from __future__ import annotations
 

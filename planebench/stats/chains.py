@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A chain compared with its functions measured alone: two claims of can17 that need no hardware of the paper.
 
-Latency of a chain against the sum of its parts run alone, at the same load in packets a second; and throughput of a
-chain against that of its slowest part. Pure; what cannot be told says why. The rules are docs/chains.md.
+Latency is compared with the sum of the functions at the same load in packets per second, throughput with the slowest
+function. Pure. The rules are in docs/chains.md.
 """
 
 from __future__ import annotations
@@ -51,10 +51,9 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ChainLatency:
-    """Mean latency of a chain over the sum of the means of its parts alone, at one load.
+    """Mean latency of a chain over the sum of the means of its functions measured alone, at one load.
 
-    ``effect`` has the ratio with its interval of 95 %. ``note``: why nothing can be told; then ``parts`` may be short,
-    and figures be None.
+    ``effect`` has the ratio and its 95 % confidence interval. ``note`` says why there is none; figures may be None.
     """
 
     point: Point
@@ -77,7 +76,7 @@ class ChainLatency:
 class ChainThroughput:
     """Throughput of a chain, all directions, over that of its slowest function alone (``against``), if measured.
 
-    ``throughput_pps`` is None where nothing counts; ``bound``: it is a lower bound. ``note``: why there is no ratio.
+    ``throughput_pps`` is None without an accepted trial; ``bound``: a lower bound. ``note`` says why there is no ratio.
     """
 
     point: Point

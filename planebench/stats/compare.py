@@ -67,8 +67,8 @@ _OTHER_BANDS = ("near", "far", "same", None)
 class NotCompared:
     """A comparison that is not possible, with the reason. ``b`` is empty if only ``a`` has the point.
 
-    ``has``: of ``metrics`` those RATES that ``a`` has a counting figure for. ``baseline``: whether ``a`` can be what
-    others are measured by; not a point that only the second run has.
+    ``has``: the RATES of ``metrics`` that ``a`` has a figure for. ``baseline``: False if only the second run has the
+    point, so that nothing is measured against it.
     """
 
     a: str

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The test conditions of a run: each condition for all switches, and the conditions that differ.
 
-What was measured counts before what an adapter says; where the two disagree, both are told.
+A measured value takes precedence over what an adapter declares; if the two differ, both are reported.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Cell:
 class Condition:
     """One condition, with a cell for each switch of the run.
 
-    ``not known``: not of all, and those known do not differ. ``own``: only some have such a thing at all.
+    ``not known``: unknown for some, and the known ones do not differ. ``own``: only some switches have it at all.
     """
 
     key: str

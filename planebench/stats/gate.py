@@ -17,8 +17,7 @@ JudgementKind = Literal["passes", "fails", "no significant difference", "inconcl
 class Judgement:
     """The result for one rate at one point. ``metric`` is cycles_per_packet if cycles replace the rate.
 
-    ``limit`` is what ``ratio`` was held against: the least for a rate, the most for cycles. ``ratio``: None where
-    nothing was compared.
+    ``limit`` is the minimum of ``ratio`` for a rate, the maximum for cycles; ``ratio`` is None without a comparison.
     """
 
     kind: JudgementKind

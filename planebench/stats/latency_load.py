@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How latency changes with load: higher at a low load (inversion), and the load above which it rises sharply (knee)."""
+"""Latency against load: inversion (higher at a low load) and knee (the load above which it rises sharply)."""
 
 from __future__ import annotations
 

@@ -21,11 +21,11 @@ MIN_CYCLES_LEAD = 0.01
 class Ranking:
     """The switches of one test point, best first.
 
-    ``by``: highest throughput; or fewest cycles a packet, where the tester limits a switch of the cell: its throughput
-    is then a fact about the tester. ``unordered`` are the labels without cycles in such a ranking: listed last.
-    ``level`` are the labels that cannot be told from the first: their trials overlap with its trials, or are only known
-    to be *at least* what was measured, or they have no cycles. ``lead`` of the first over the second is a share of 1
-    (throughput: first / second - 1; cycles: second / first - 1); None without a second, or one that is a lower bound.
+    ``by``: highest throughput; or fewest cycles per packet, if the tester limits the throughput of a switch.
+    ``unordered``: labels without cycles in a ranking by cycles; they are last.
+    ``level``: labels that do not differ clearly from the first: their trials overlap, or they are lower bounds, or they
+    have no cycles. ``lead``: of the first over the second as a share of 1 (throughput: first / second - 1, cycles:
+    second / first - 1); None without a second, or if that is a lower bound.
     """
 
     point: Point

@@ -24,7 +24,7 @@ from planebench.stats.two_bands import two_bands
 __all__ = ["derive_results", "latency_groups", "run_band"]
 
 MAX_SPREAD = 0.10
-"""(max - min) / median of the trials that count; above it the result is unstable."""
+"""Maximum (max - min) / median of the accepted trials; above it the result is unstable."""
 
 DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
 
@@ -42,7 +42,7 @@ def derive_results(run: Run) -> tuple[Result, ...]:
 
 
 def point_order(point: Point) -> tuple[int, int, str, int, int, str, str, int]:
-    """Sort key of a point without its switch."""
+    """Return the sort key of a point without its switch."""
     scenario, direction = scenario_named(point.scenario).order, DIRECTION_ORDER.index(point.direction)
     size = (point.frame_size_bytes, point.traffic)
     return (scenario, point.chain_length, point.chain, direction, *size, point.wire, HOSTINGS.index(point.hosting))

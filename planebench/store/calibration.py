@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Calibrations on disk: one file for each condition, in $XDG_CACHE_HOME/planebench or ~/.cache/planebench.
+"""Calibrations on disk: one file per condition, in $XDG_CACHE_HOME/planebench or ~/.cache/planebench.
 
-A calibration holds for one :class:`Condition`. Saving replaces the one that was there, whatever its frame sizes.
+Saving replaces the calibration of the same :class:`Condition`, whatever its frame sizes.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ class RunInfo:
 
     @property
     def run_id(self) -> str:
-        """Name of the folder, which is what a user types."""
+        """Return the name of the folder, which is what a user types."""
         return self.path.name
 
 

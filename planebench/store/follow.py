@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run folder read again and again while its writer is at work: each trial is read once, and nobody is asked."""
+"""A run folder read again and again while its writer is at work: each trial is read once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Seen:
 
 
 class Follower:
-    """Looks at one run. Raises StoreError for a folder that is no run, cannot be read or was removed."""
+    """Follows one run. Raises StoreError for a folder that is not a run, cannot be read or was removed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""plan.json of a run folder: what the run set out to do, so that it can be taken up again."""
+"""The plan of a run in its folder (plan.json), so that the run can be resumed."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from datetime import UTC, datetime
 from pathlib import Path
@@ -61,7 +62,7 @@ class RunWriter:
 
     @property
     def run_id(self) -> str:
-        """Name of the folder."""
+        """Return the name of the folder."""
         return self.header.run_id
 
     def append(self, trial: Trial) -> None:
@@ -70,12 +71,12 @@ class RunWriter:
 
     def skip(self, skipped: Skipped) -> None:
         """Store that something did not run (beyond what the header says already)."""
-        with LineFile(self.path / SKIPPED_FILE) as lines:
+        with contextlib.closing(LineFile(self.path / SKIPPED_FILE)) as lines:
             lines.append(to_json(skipped))
 
     def observe(self, conditions: Conditions) -> None:
         """Store under which conditions a switch came up; returns when it is on disk."""
-        with LineFile(self.path / CONDITIONS_FILE) as lines:
+        with contextlib.closing(LineFile(self.path / CONDITIONS_FILE)) as lines:
             lines.append(to_json(conditions))
 
     def finish(self, status: RunStatus = "complete", note: str = "", now: datetime | None = None) -> None:

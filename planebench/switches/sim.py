@@ -12,7 +12,8 @@ from planebench.host.programs import Found
 from planebench.measure.runner import Runner
 from planebench.model.errors import StartError
 from planebench.model.records import Trial
-from planebench.sim import SIM_KEYS, SimRunner, SimSpec
+from planebench.sim.runner import SimRunner
+from planebench.sim.spec import SIM_KEYS, SimSpec
 from planebench.wiring.adapter import Adapter, RunningSwitch, Traits
 from planebench.wiring.request import SwitchRequest
 

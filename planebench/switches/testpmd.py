@@ -53,7 +53,7 @@ _TX_ERRORS = re.compile(rb"# NIC statistics for port (\d+) (?:(?!# NIC).)*?TX-er
 ERRORS_IN_DROPPED = (23, 3)
 """From this DPDK on, what testpmd calls dropped includes what the driver counts as an error, and net_vhost counts what
 it could not send as an error since 23.11: such a frame is counted twice."""
-_CYCLES = re.compile(rb"\(total cycles=(\d+) / total \w+ packets=\d+\)")
+_CYCLES = re.compile(rb"\((?:total|busy) cycles=(\d+) / total \w+ packets=\d+\)")
 _TSC = re.compile(rb"TSC frequency is ~(\d+) KHz")
 
 

@@ -20,8 +20,7 @@ from builders import make_header, make_point, make_run, make_trial, store_run
 from rich.console import Console
 
 from planebench.cli import watch as watching
-from planebench.cli.watch_frame import Page, frame, trial_line
-from planebench.cli.watch_results import results_so_far
+from planebench.cli.watch_frame import Page, frame, results_so_far, trial_line
 from planebench.cli.watch_show import Lines, Screen
 from planebench.host.procfs import start_ticks
 from planebench.model.records import Load, SwitchCycles, Trial

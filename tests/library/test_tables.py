@@ -19,7 +19,7 @@ from rich_run import rich, rich_run
 
 import planebench
 from planebench.library import TABLES, TABLES_VERSION, Loaded
-from planebench.library.source import Source
+from planebench.library.tables import Source
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
 from planebench.model.records import Evidence, ThreadEvidence

@@ -15,7 +15,7 @@ import pytest
 from builders import make_header, make_point, make_trial
 
 from planebench.library import TABLES, Loaded
-from planebench.library.source import Source
+from planebench.library.tables import Source
 from planebench.metrics.column import Row, _sql_type, having
 from planebench.metrics.results import LATENCY, RESULT
 from planebench.model.records import FibUpdates, SwitchCycles

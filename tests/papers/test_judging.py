@@ -70,8 +70,8 @@ def test_a_result_that_does_not_count_is_no_evidence_even_with_figures() -> None
             rate("planed", "p2p", 8.0, traffic="facebook", extra={"sent": (sent,)}),
         )
     )
-    disturbed = tuple(dataclasses.replace(it, verdict=make_verdict("disturbed")) for it in made.results)
-    again = Derived(made.run)
+    disturbed = tuple(dataclasses.replace(it, verdict=make_verdict("disturbed")) for it in made.derived.results)
+    again = Derived(made.derived.run)
     again.results = disturbed
     before, after = ({it.claim.id: it.outcome for it in judge_all(found)} for found in (made, Measured(again)))
     assert [before[name] for name in ("v2v-both-ways-per-direction", "facebook-mix")] == [YES, YES]

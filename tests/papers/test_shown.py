@@ -70,7 +70,7 @@ def test_a_run_that_says_nothing_has_no_section() -> None:
 
 def test_charts_have_both_and_keep_the_marks() -> None:
     derived = Derived(small(papers=("conext19",)))
-    table = shown_shapes(derived.run, Measured(derived))[0]
+    table = shown_shapes(Measured(derived))[0]
     rows = {(row["line"], row["whose"]): (round(row["ratio"], 2), row["mark"]) for row in dot_rows(table)}
     assert rows["planed", "here"] == (2.25, "≥")
     assert rows["ovs-dpdk", "here"] == (0.75, "")

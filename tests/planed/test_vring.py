@@ -50,7 +50,7 @@ def test_a_fault_drops_its_share_between_two_guests(planed: Planed, other: Plane
 def test_l2fwd_has_a_mac_address_there(planed: Planed, other: Planed) -> None:
     connect(planed, other, "packed_vq=0,mrg_rxbuf=1")
     macs = [port["mac"] for port in planed.call("ports.get")["ports"]]
-    assert len(set(macs)) == 2 and all(mac.startswith("56:48:4F:53:") and int(mac[12:14], 16) >= 0x80 for mac in macs)
+    assert len(set(macs)) == 2 and all(mac.startswith("56:48:4f:53:") and int(mac[12:14], 16) >= 0x80 for mac in macs)
     planed.apply(planed.wires, [task("vnf", "l2fwd", "a", "b")], cpu=CPU)
     both_ways(other, **PACED)
     middle, there = planed.settled()["vnf"], other.settled()

@@ -10,7 +10,6 @@ import pytest
 
 from planebench.host.programs import NotFound
 from planebench.hosting.registry import HOSTINGS
-from planebench.measure.refusals import refusals
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.plans.estimate import estimate
 from planebench.plans.expand import expand
@@ -18,7 +17,7 @@ from planebench.plans.load import load_plan
 from planebench.plans.order import Rounds, group_points
 from planebench.plans.override import override
 from planebench.plans.schema import plan_from_document
-from planebench.running.survey import survey
+from planebench.running.survey import refusals, survey
 from planebench.store import read_plan, write_plan
 from planebench.switches.registry import get_adapter
 

@@ -131,7 +131,7 @@ def test_the_page_has_what_it_promises(page: _Page) -> None:
 def test_the_largest_run_stays_small_and_says_what_it_leaves_out(largest: Largest, page: _Page) -> None:
     assert MAX_PAGE_BYTES < 4_800_000  # a page has to stay below 5 MB
     assert len(largest.data) < big_run.MAX_BYTES + 100_000
-    assert largest.memory_mib < 500  # half of it is the heap of the chart library's V8, which grows as it likes
+    assert largest.memory_mib < 1000  # half of it is the heap of the chart library's V8, which grows as it likes
     words = " ".join(page.text.split())
     assert "54 more of these charts are omitted to keep this file small; planebench figures" in words
     assert page.tags["figure"] > 30

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from builders import make_point
 
-from planebench.running.header import _telling
+from planebench.running.header import _representative
 
 
 @pytest.mark.parametrize(
@@ -22,11 +22,11 @@ from planebench.running.header import _telling
 def test_both_kinds_of_ports_are_shown_where_the_run_has_both(
     scenarios: tuple[str, ...], sides: set[str], ports: int
 ) -> None:
-    topology = _telling([make_point("planed", scenario) for scenario in scenarios])
+    topology = _representative([make_point("planed", scenario) for scenario in scenarios])
     assert {port.side for port in topology.ports} == sides
     assert len(topology.ports) == ports
 
 
 def test_the_longest_chain_is_shown() -> None:
     chains = [make_point("planed", "loopback", chain_length=length) for length in (1, 3, 2)]
-    assert len(_telling(chains).ports) == 8
+    assert len(_representative(chains).ports) == 8

@@ -9,7 +9,7 @@ from planebench.model.errors import UsageError
 from planebench.model.records import Direction, ScenarioName
 from planebench.model.scenario import SCENARIOS
 from planebench.model.topology import Topology, Vnf
-from planebench.scenarios.flows import flows, valid_directions
+from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
 from planebench.vnfs.topology import build_chain
 
@@ -93,7 +93,7 @@ def test_flows_of_p2v(direction: Direction, names: list[tuple[str, int]]) -> Non
 
 
 def test_reversed_is_for_p2v_only() -> None:
-    assert [name for name in SCENARIOS if "reversed" in valid_directions(name)] == ["p2v"]
+    assert [name for name in SCENARIOS if "reversed" in SCENARIOS[name].directions] == ["p2v"]
     with pytest.raises(UsageError, match=r"reversed is not valid for p2p\. Valid: unidirectional, bidirectional"):
         flows(build("p2p"), "reversed")
 

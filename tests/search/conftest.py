@@ -15,7 +15,8 @@ from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial
 from planebench.model.results import SearchResult
 from planebench.search import Ask, SearchSettings, so_far, step
-from planebench.sim import SimRunner, SimSpec
+from planebench.sim.runner import SimRunner
+from planebench.sim.spec import SimSpec
 
 TRIALS_MAX = 1000
 

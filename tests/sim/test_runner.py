@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Trial, VerdictKind
-from planebench.sim import SimRunner, SimSpec
+from planebench.sim.runner import SimRunner
+from planebench.sim.spec import SimSpec
 from planebench.stats.histogram import decode, percentile_ns, summarise
 from planebench.stats.ledger import ledger
 

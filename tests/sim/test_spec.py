@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.model.errors import UsageError
-from planebench.sim import SIM_KEYS, SimSpec
+from planebench.sim.spec import SIM_KEYS, SimSpec
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulator.md"
 

@@ -249,15 +249,16 @@ def test_frames_that_later_testpmds_count_twice_are_counted_once() -> None:
 @pytest.mark.parametrize(
     ("version", "asked"), [("DPDK 22.11.11", False), ("DPDK 23.03.0", True), ("DPDK 24.11.4-rc1", True), ("?", False)]
 )
-def test_testpmd_is_asked_for_errors_where_it_counts_them_as_dropped(
-    version: str, asked: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_testpmd_of_every_release_is_read(version: str, asked: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     running = testpmd.RunningTestpmd(SimpleNamespace(pid=1), ["n0", "v0"], version)  # type: ignore[arg-type]
-    answers = {b"show fwd stats all": TESTPMD_STATS, b"show port stats all": NIC_STATS}
+    stats = TESTPMD_STATS.replace(b"(total cycles", b"(busy cycles") if asked else TESTPMD_STATS
+    answers = {b"show fwd stats all": stats, b"show port stats all": NIC_STATS}
     monkeypatch.setattr(running, "_ask", lambda command: answers[command.encode()])
     monkeypatch.setattr(running, "_worker_run_ns", lambda: None)
     monkeypatch.setattr(running, "_tsc_khz", lambda: None)
-    assert running.counters().drops["v0:tx_full"] == (240 if asked else 480)
+    counted = running.counters()
+    assert counted.drops["v0:tx_full"] == (240 if asked else 480)
+    assert counted.busy_cycles == 824921002
 
 
 def test_planed_drops_by_port() -> None:

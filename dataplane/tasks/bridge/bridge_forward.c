@@ -119,16 +119,15 @@ static inline void send_each(struct bridge *b, unsigned in, struct view *view,
 
 void bridge_read_heads(const struct view *view, struct bridge_burst *burst)
 {
-	struct vnf_frame spans[CONFIG_BURST_MAX];
-
-	view_spans(view, spans);
 	burst->count = view->count;
+	view_fetch(view);
 	for (unsigned i = 0; i < burst->count; i++) {
+		const struct vnf_frame span = view_span(view, i);
 		union bridge_head *head = &burst->heads[i];
 
-		burst->lengths[i] = spans[i].total;
-		if (likely(spans[i].length >= BRIDGE_HEAD_BYTES)) {
-			memcpy(head, spans[i].data, sizeof(*head));
+		burst->lengths[i] = span.total;
+		if (likely(span.length >= BRIDGE_HEAD_BYTES)) {
+			memcpy(head, span.data, sizeof(*head));
 		} else {
 			*head = (union bridge_head){0};
 			view_copy(view, i, head->bytes, sizeof(*head));

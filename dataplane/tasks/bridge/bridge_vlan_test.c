@@ -146,7 +146,7 @@ static void pieces_have_the_frame(void **state)
 				struct bridge_fate fate = {.tagged = tags[k].in != UNTAGGED,
 				                           .tci = (uint16_t)tags[k].out};
 				struct scatter to = {&into, 0};
-				struct view view = {.count = 1, .held = VIEW_IN_RING};
+				struct view view = {.count = 1, .held = VIEW_IN_PIECES};
 				struct bridge_leaving leaving = {.piece_count = 0};
 				struct bridge_burst burst;
 
@@ -171,7 +171,7 @@ static void a_head_that_changes_is_sent_as_it_was(void **state)
 	struct ring_piece piece = {bytes, 0};
 	struct bridge_fate fate = {.tagged = true, .tci = 10};
 	struct bridge_leaving leaving = {.piece_count = 0};
-	struct view view = {.count = 1, .held = VIEW_IN_RING};
+	struct view view = {.count = 1, .held = VIEW_IN_PIECES};
 	struct bridge_burst burst;
 
 	station(from_mac, A);

@@ -26,7 +26,8 @@ static const struct {
 };
 enum { PROTOCOL_COUNT = sizeof(protocols) / sizeof(protocols[0]) };
 
-void rule_default(struct rule *rule)
+// What matches everything; permit.
+static void rule_default(struct rule *rule)
 {
 	*rule = (struct rule){
 	        .permit = true,
@@ -56,7 +57,7 @@ static bool number_is(const char *text, uint32_t max, uint32_t *out)
 	return digits && text[digits] == '\0';
 }
 
-int rule_set_action(struct rule *rule, const char *text, char *error)
+static int rule_set_action(struct rule *rule, const char *text, char *error)
 {
 	rule->permit = strcmp(text, "permit") == 0;
 	if (!rule->permit && strcmp(text, "drop") != 0)
@@ -64,7 +65,7 @@ int rule_set_action(struct rule *rule, const char *text, char *error)
 	return 0;
 }
 
-int rule_set_protocol(struct rule *rule, const char *text, char *error)
+static int rule_set_protocol(struct rule *rule, const char *text, char *error)
 {
 	uint32_t number;
 
@@ -102,7 +103,7 @@ static bool clear_host_bits(struct rule_end *end, unsigned bytes)
 	return found;
 }
 
-int rule_set_address(struct rule_end *end, const char *text, char *error)
+static int rule_set_address(struct rule_end *end, const char *text, char *error)
 {
 	char address[INET6_ADDRSTRLEN + 1] = "", meant[INET6_ADDRSTRLEN];
 	const char *slash = strchr(text, '/');
@@ -131,7 +132,7 @@ int rule_set_address(struct rule_end *end, const char *text, char *error)
 	return 0;
 }
 
-int rule_set_ports(struct rule_end *end, const char *text, char *error)
+static int rule_set_ports(struct rule_end *end, const char *text, char *error)
 {
 	uint32_t low, high;
 	size_t digits = number_read(text, UINT16_MAX, &low);
@@ -149,7 +150,7 @@ int rule_set_ports(struct rule_end *end, const char *text, char *error)
 	return 0;
 }
 
-int rule_set_name(struct rule *rule, const char *text, char *error)
+static int rule_set_name(struct rule *rule, const char *text, char *error)
 {
 	size_t length = strlen(text);
 
@@ -174,7 +175,8 @@ uint8_t rule_family(const struct rule *rule)
 	return rule->from.family ? rule->from.family : rule->to.family;
 }
 
-int rule_check(const struct rule *rule, char *error)
+// Whether its parts agree: one family, ports only of protocols that have them.
+static int rule_check(const struct rule *rule, char *error)
 {
 	uint8_t family = rule_family(rule), wrong;
 
@@ -256,7 +258,8 @@ static int parse_tail(struct words *words, struct rule *rule, char *error)
 	return rule_set_name(rule, word + strlen(name), error);
 }
 
-int rule_parse_line(char *text, struct rule *rule, char *error)
+// Read one line without its end and comment, which is changed.
+static int rule_parse_line(char *text, struct rule *rule, char *error)
 {
 	struct words words = {0};
 
@@ -503,11 +506,12 @@ int rule_list_parse(struct rule_list *list, const char *data, size_t length, con
 
 int rule_list_load(struct rule_list *list, const char *path, char *error)
 {
-	size_t length = 0, characters = strlen(path);
+	size_t characters = strlen(path);
 	const char *where =
 	        path + (characters < WHERE_MAX ? 0 : characters - WHERE_MAX + 1); // its end tells more
 	const char *why;
-	char *data = input_file_read(path, RULE_FILE_BYTES_MAX, &length, &why);
+	struct stat stat;
+	char *data = input_file_read(path, RULE_FILE_BYTES_MAX, &stat, &why);
 	int status;
 
 	*list = (struct rule_list){0};
@@ -515,7 +519,7 @@ int rule_list_load(struct rule_list *list, const char *path, char *error)
 		return config_error(error,
 		                    "%s: %s; name a file of rules, %d MB at most, that planed may read",
 		                    where, why, RULE_FILE_BYTES_MAX >> 20);
-	status = rule_list_parse(list, data, length, where, error);
+	status = rule_list_parse(list, data, (size_t)stat.st_size, where, error);
 	free(data);
 	return status;
 }

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A filter rule on the 5-tuple and how its parts are read: what a line of a rule file and an object of JSON
-// have in common (docs/nf/firewall.md has the grammar). Pure; needs no EAL. The setters take hostile text and
-// return 0, or -EINVAL with a reason and a way out in error (CONFIG_ERROR_MAX).
+// A filter rule on the 5-tuple (docs/nf/firewall.md has the grammar). Pure; needs no EAL.
 #pragma once
 
 #include <jansson.h>
@@ -29,18 +27,6 @@ struct rule {
 	char name[RULE_NAME_MAX];
 };
 
-// What matches everything; permit.
-void rule_default(struct rule *rule);
-
-int rule_set_action(struct rule *rule, const char *text, char *error);   // permit, drop
-int rule_set_protocol(struct rule *rule, const char *text, char *error); // ip, udp .. or 0..255
-int rule_set_address(struct rule_end *end, const char *text, char *error);
-int rule_set_ports(struct rule_end *end, const char *text, char *error); // N or N-M
-int rule_set_name(struct rule *rule, const char *text, char *error);
-
-// Whether its parts agree: one family, ports only of protocols that have them.
-int rule_check(const struct rule *rule, char *error);
-
 // Of both ends: 4 or 6, or 0 for a rule of both families.
 uint8_t rule_family(const struct rule *rule);
 
@@ -48,9 +34,6 @@ static inline bool rule_names_ports(const struct rule *rule)
 {
 	return rule->from.names_ports || rule->to.names_ports;
 }
-
-// Read one line without its end and comment into rule. text is changed. As the setters.
-int rule_parse_line(char *text, struct rule *rule, char *error);
 
 // Lists of filter rules: from a file, text or JSON, or from a JSON array of a configuration. Pure; needs no
 // EAL. What is read is hostile. A list is loaded whole or refused whole: after an error it is empty.

@@ -6,7 +6,6 @@
 #include <rte_byteorder.h>
 #include <rte_common.h>
 #include <rte_errno.h>
-#include <rte_mempool.h>
 #include <rte_random.h>
 #include <rte_vect.h>
 #include <stdio.h>
@@ -193,9 +192,12 @@ void route_hosts_find6(const struct route_hosts *hosts, uint8_t (*addresses)[16]
 }
 
 enum {
-	FIRST_BITS = 24,     // of an address, that the first table of both kinds is indexed by
-	NODE_MAX_BYTES = 64, // of DPDK's own tree of routes, which has two a route at most
-	GROUPS_SPARE = 2,    // DIR24_8 wants room for two before it takes one
+	FIRST_BITS = 24, // of an address, that the first table of both kinds is indexed by
+	// Set aside for DPDK's own tree, by route, and beside the entries of a second table. More than is used costs
+	// addresses, not memory.
+	ROUTE_BYTES = 640,
+	GROUP_BYTES = 64,
+	GROUPS_SPARE = 2,   // DIR24_8 wants room for two before it takes one
 	GROUPS6_SPARE = 16, // a trie takes one for each byte of a prefix before it gives back what is uniform
 	FIRST_OFFSET =
 	        RTE_CACHE_LINE_SIZE, // of the first table in what rte_fib_get_dp() returns: a guess (route_table.h)
@@ -277,21 +279,14 @@ static struct shape shape_of(const struct route_table *table, size_t from, size_
 	return shape;
 }
 
-static size_t shape_bytes(const struct shape *shape, uint32_t groups, size_t of_group)
+static size_t shape_bytes(const struct shape *shape)
 {
-	size_t nodes = shape->count * 2, entry = 1u << shape->entry_shift;
-	size_t node_bytes = rte_mempool_calc_obj_size(NODE_MAX_BYTES, 0, NULL);
+	size_t entry = 1u << shape->entry_shift;
 
 	if (shape->count == 0)
 		return 0;
-	return (entry << FIRST_BITS) + (256 * entry + of_group) * groups + nodes * node_bytes +
-	       8 * rte_align64pow2(nodes + 1);
-}
-
-static size_t table_bytes(const struct shape *shape4, const struct shape *shape6)
-{
-	return shape_bytes(shape4, shape4->groups + 64, 0) +
-	       shape_bytes(shape6, shape6->groups + 1, sizeof(uint32_t));
+	return (entry << FIRST_BITS) + (256 * entry + GROUP_BYTES) * (shape->groups + 64) +
+	       ROUTE_BYTES * shape->count;
 }
 
 // --- DPDK's tables ---------------------------------------------------------------------------------------
@@ -434,7 +429,7 @@ static int build_prefixes(struct route_table *table)
 {
 	struct shape shape4 = shape_of(table, 0, table->prefixes4);
 	struct shape shape6 = shape_of(table, table->prefixes4, table->prefix_count);
-	size_t bytes = table_bytes(&shape4, &shape6);
+	size_t bytes = shape_bytes(&shape4) + shape_bytes(&shape6);
 	int status = bytes ? route_memory_open(&table->memory, bytes + SLACK_BYTES) : 0;
 
 	if (status == 0)

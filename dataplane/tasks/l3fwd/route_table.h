@@ -7,12 +7,11 @@
 // touched, and there is no bound but the machine's memory. Lookups on one worker; everything else on the
 // control thread while that worker is parked. A table does not change: a new one is built beside it.
 //
-// Bytes that a table takes, of n4 and n6 routes without /0, which costs nothing (route_table_bytes() has it
-// exactly); t4: different /24 that have a longer prefix in them; t6: sum of ceil(length / 8) - 3 of those
-// longer than /24; e4, e6: 1 (IPv4 only), 2 or 4, the least with 2^(8 e - 1) above routes and t:
+// Bytes that a table takes, of n routes of a version without /0, which costs nothing; t: of IPv4 the different /24 that
+// have a longer prefix in them, of IPv6 the sum of ceil(length / 8) - 3 of those longer than /24; e: 1 (IPv4 only), 2
+// or 4, the least with 2^(8 e - 1) above routes and t:
 //
-//     IPv4, if any: 2^24 e4 + 256 e4 (t4 + 66) + 400 n4;   IPv6, if any: 2^24 e6 + (256 e6 + 4) (t6 + 17) +
-//     400 n6 and 60 for each route on the heap
+//     2^24 e + 256 e t + about 400 n, for each version that has routes; IPv6: and 60 for each route on the heap
 //
 // Ten routes: 17 MB. A million of IPv4: about 540 MB. While a document is applied, old and new are there.
 // The list takes 36 bytes a route, an entry 16. Host routes that are apart do not count above and have no

@@ -69,7 +69,7 @@ static void old_and_new_beside_each_other(void **state)
 	free(tables);
 }
 
-// Memory is set aside before there is a table, so what DPDK takes for each route must be known (cache lines differ).
+// Memory is set aside before there is a table, so what DPDK takes for each route must fit (cache lines differ).
 static void there_is_room_for_the_nodes_of_many_prefixes(void **state)
 {
 	char *text = malloc(2 * PREFIXES * LINE_MAX_BYTES), *end = text;

@@ -83,7 +83,8 @@ static __attribute__((noinline)) unsigned pass_faulty(struct patch *p, unsigned 
 	return sent;
 }
 
-static inline unsigned forward(struct patch *p, unsigned in, unsigned out, bool faulty)
+static inline __attribute__((always_inline)) unsigned forward(struct patch *p, unsigned in, unsigned out,
+                                                              bool faulty)
 {
 	struct task *task = &p->task;
 	struct view view;

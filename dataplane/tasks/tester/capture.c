@@ -12,6 +12,7 @@
 
 #include "tasks/tester/frame.h"
 #include "lib/input_file.h"
+#include "lib/packet.h"
 #include "lib/schema.h"
 
 enum { FIRST_FRAMES = 1024, TAKEN = CAPTURE_SKIPS, NO_MEMORY, TOO_MANY };
@@ -31,19 +32,15 @@ static bool is_extension(uint8_t protocol)
 // Where the headers begin that frame_locate() did not take: why.
 static enum capture_skip refused(const uint8_t *data, uint32_t length)
 {
-	const uint8_t *ip = data + RTE_ETHER_HDR_LEN;
-	uint16_t type;
+	const uint8_t *ip;
+	rte_be16_t type;
 	uint8_t protocol;
+	uint16_t l3;
 
-	if (length < RTE_ETHER_HDR_LEN)
+	if (packet_ethernet(data, length, &l3, &type) == PACKET_RUNT && type == 0)
 		return CAPTURE_TRUNCATED;
-	type = load16(ip - 2);
-	for (unsigned tags = 0;
-	     tags < FRAME_TAGS_MAX && ip + FRAME_TAG_BYTES <= data + length &&
-	     (type == RTE_BE16(RTE_ETHER_TYPE_VLAN) || type == RTE_BE16(RTE_ETHER_TYPE_QINQ));
-	     tags++, ip += FRAME_TAG_BYTES)
-		type = load16(ip + FRAME_TAG_BYTES - 2);
-	length -= (uint32_t)(ip - data);
+	ip = data + l3;
+	length -= l3;
 	if (type != RTE_BE16(RTE_ETHER_TYPE_IPV4) && type != RTE_BE16(RTE_ETHER_TYPE_IPV6))
 		return CAPTURE_NOT_IP;
 	if (length < (type == RTE_BE16(RTE_ETHER_TYPE_IPV4) ? sizeof(struct rte_ipv4_hdr)

@@ -10,6 +10,7 @@
 #include <rte_udp.h>
 #include <string.h>
 
+#include "lib/packet.h"
 #include "tasks/tester/frame_run.h"
 
 // --- Runs ------------------------------------------------------------------------------------------------
@@ -197,7 +198,6 @@ bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t len
 // IPv6: who rewrites these does no damage.
 
 enum {
-	TYPE_BYTES = 2,
 	UDP_BYTES = 8,
 	TCP_BYTES = 20,
 	IPV6_BYTES = 40,
@@ -212,11 +212,6 @@ void frame_fields_read(const uint8_t *own, struct frame_fields *fields)
 	fields->epoch = get_be16(own + FRAME_OWN_EPOCH);
 	fields->sequence = rte_be_to_cpu_32(load32(own + FRAME_OWN_SEQUENCE));
 	fields->tsc = rte_be_to_cpu_64(load64(own + FRAME_OWN_TSC));
-}
-
-static inline bool is_tag(uint16_t type_be)
-{
-	return type_be == RTE_BE16(RTE_ETHER_TYPE_VLAN) || type_be == RTE_BE16(RTE_ETHER_TYPE_QINQ);
 }
 
 static bool locate_ipv4(const uint8_t *ip, uint32_t length, struct frame_layout *at)
@@ -260,18 +255,10 @@ static bool locate_payload(const uint8_t *data, uint32_t length, struct frame_la
 
 bool frame_locate(const uint8_t *data, uint32_t length, struct frame_layout *at)
 {
-	uint16_t type_be;
+	rte_be16_t type_be;
 
-	at->l3 = RTE_ETHER_HDR_LEN;
-	if (length < at->l3)
+	if (packet_ethernet(data, length, &at->l3, &type_be) != PACKET_FINE)
 		return false;
-	type_be = load16(data + at->l3 - TYPE_BYTES);
-	for (unsigned tags = 0; is_tag(type_be) && tags < FRAME_TAGS_MAX; tags++) {
-		at->l3 += FRAME_TAG_BYTES;
-		if (length < at->l3)
-			return false;
-		type_be = load16(data + at->l3 - TYPE_BYTES);
-	}
 	if (type_be == RTE_BE16(RTE_ETHER_TYPE_IPV4))
 		return locate_ipv4(data + at->l3, length - at->l3, at) && locate_payload(data, length, at);
 	return type_be == RTE_BE16(RTE_ETHER_TYPE_IPV6) && locate_ipv6(data + at->l3, length - at->l3, at) &&

@@ -13,9 +13,6 @@
 // of work: of a long stall, or where slots come faster than they can be drawn, the first few thousand late
 // slots are drawn and the rest is counted at once: recorded ones exactly, of a Poisson process the mean.
 
-int pacer_steps_start(struct pacer *p, const struct pacer_load *load, uint64_t tsc_hz);
-uint16_t pacer_steps_poll(struct pacer *p, uint64_t elapsed_tsc);
-
 static inline uint64_t pacer_ticks(uint64_t ns, uint64_t tsc_hz)
 {
 	return (uint64_t)((unsigned __int128)ns * tsc_hz / 1000000000);
@@ -123,7 +120,7 @@ static int recorded_start(struct pacer *p, uint64_t tsc_hz)
 	               : -EINVAL;
 }
 
-int pacer_steps_start(struct pacer *p, const struct pacer_load *load, uint64_t tsc_hz)
+static int steps_start(struct pacer *p, const struct pacer_load *load, uint64_t tsc_hz)
 {
 	const struct pacer_arrival *arrival = &load->arrival;
 
@@ -139,7 +136,7 @@ int pacer_steps_start(struct pacer *p, const struct pacer_load *load, uint64_t t
 	return 0;
 }
 
-uint16_t pacer_steps_poll(struct pacer *p, uint64_t elapsed_tsc)
+static uint16_t steps_poll(struct pacer *p, uint64_t elapsed_tsc)
 {
 	double end = (double)p->duration_tsc, now = (double)elapsed_tsc;
 	double late = now - (double)p->late_limit_tsc;
@@ -222,7 +219,7 @@ int pacer_start(struct pacer *p, const struct pacer_load *load, uint64_t tsc_hz)
 	if (p->flat_out)
 		return 0;
 	if (process == PACER_POISSON || process == PACER_RECORDED)
-		return pacer_steps_start(p, load, tsc_hz);
+		return steps_start(p, load, tsc_hz);
 	if (process == PACER_ON_OFF)
 		return on_off_start(p, load, tsc_hz);
 	p->intended = (uint64_t)((long double)load->rate_pps * load->duration_ns / 1e9L);
@@ -251,7 +248,7 @@ uint16_t pacer_poll(struct pacer *p, uint64_t now_tsc)
 	if (p->flat_out)
 		return elapsed < p->duration_tsc ? p->burst : 0;
 	if (__builtin_expect(p->one_by_one, 0))
-		return pacer_steps_poll(p, elapsed);
+		return steps_poll(p, elapsed);
 	due = slots_due(p, elapsed);
 	if (due == p->next)
 		return 0;

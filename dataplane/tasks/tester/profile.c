@@ -36,9 +36,6 @@ struct making {
 	char *error;
 };
 
-// Sizes, their round and their mean, once the layout is known. Returns 0, or -errno with a sentence in error.
-int profile_sizes_make(struct making *m);
-
 static inline int profile_no_memory(const struct making *m, const char *what)
 {
 	snprintf(m->error, CONFIG_ERROR_MAX, "%s: no memory for its %s", m->where, what);
@@ -254,7 +251,8 @@ static int round_make(const struct making *m, const struct profile_sizes *sizes)
 	return 0;
 }
 
-int profile_sizes_make(struct making *m)
+// Sizes, their round and their mean, once the layout is known. Returns 0, or -errno with a sentence in error.
+static int sizes_make(struct making *m)
 {
 	struct profile_sizes *sizes = &m->r->sizes;
 	double sum = 0, weights = 0;
@@ -497,7 +495,7 @@ static int make(struct making *m)
 	} else {
 		layout_set(m);
 		headers_write(m);
-		rc = profile_sizes_make(m);
+		rc = sizes_make(m);
 		rc = rc ? rc : addresses_make(m);
 		rc = rc ? rc : flows_make(m);
 	}

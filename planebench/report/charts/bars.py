@@ -10,12 +10,12 @@ import altair as alt
 
 from planebench.report.anatomy import KINDS
 from planebench.report.chains import WHOLE
-from planebench.report.charts.base import BAR_STEP, INK_LABELS, by_row, color, log_ticks, plain, table
+from planebench.report.charts.base import BAR_STEP, by_row, color, log_axis, log_scale, named_axis, plain, table
 from planebench.report.charts.figure import GRID, INK, MUTED, PART_COLORS, PARTS, ChartRow, Colors
 
 
 def throughput_bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.TopLevelMixin:
-    """Horizontal bars by frame size and switch; whisker = lowest to highest trial; pale and dashed = lower bound.
+    """Draw horizontal bars by frame size and switch: whiskers from lowest to highest trial, pale for a lower bound.
 
     ``top`` is the end of the Mpps axis, equal for all charts of a scenario.
     """
@@ -23,7 +23,7 @@ def throughput_bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt
 
 
 def overview_bars(panels: Mapping[str, Sequence[ChartRow]], colors: Colors, top: float) -> alt.TopLevelMixin:
-    """The bars of several scenarios, two in a row: ``{title: rows}``."""
+    """Draw the bars of several scenarios, given as ``{title: rows}``, two in a row."""
     size = {"width": 330, "height": alt.Step(24)}
     titled = [_bars(rows, colors, top).properties(title=title, **size) for title, rows in panels.items()]
     columns = 2 if len(titled) > 1 else 1
@@ -53,12 +53,11 @@ def _bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> Any:
 
 
 def latency_ranges(rows: Sequence[ChartRow], colors: Colors, domain: tuple[float, float]) -> alt.TopLevelMixin:
-    """By load and switch, on a log axis: dot = median, thick line to p99, thin line to p99.9; pale = does not count.
+    """Draw latency by load and switch on a log axis: a dot at the median, lines to p99 and p99.9, rejected ones pale.
 
-    A thin dashed line is the tester latency baseline, where it is known.
+    A thin dashed line is the tester latency baseline, if it is known.
     """
-    scale = alt.Scale(type="log", domain=list(domain), nice=False)
-    axis = alt.Axis(format="~g", values=log_ticks(*domain), labelOverlap=True)
+    scale, axis = log_scale(domain), log_axis(domain, labelOverlap=True)
     data = table(rows)
     base = alt.Chart(data).encode(y=_switch_axis(rows, colors), color=color(colors), opacity=_when("counts", 1.0, 0.4))
     x = alt.X("p50:Q", title="latency, µs (log scale)", scale=scale, axis=axis)
@@ -87,21 +86,19 @@ def _when(flag: str, then: Any, otherwise: Any) -> Any:
 def _switch_axis(rows: Sequence[ChartRow], colors: Colors) -> alt.Y:
     present = {row["switch"] for row in rows}
     order = [label for label in colors if label in present]
-    axis = alt.Axis(title=None, grid=False, ticks=False, domain=False, labelPadding=6, labelColor=INK, labelLimit=110)
-    return alt.Y("switch:N", sort=order, axis=axis)
+    return alt.Y("switch:N", sort=order, axis=named_axis(110))
 
 
 def anatomy_bars(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
-    """A bar a switch (and direction, where both send), by load; an axis of its own, as parts tell, not lengths."""
+    """Draw a bar per switch (and direction, if both send) by load; axes differ, because the shares matter."""
     order = list(dict.fromkeys(row["bar"] for row in rows))
     present = [kind for kind in KINDS.values() if any(row["kind"] == kind for row in rows)]
     scale = alt.Scale(domain=present, range=[PART_COLORS[kind] for kind in present])
-    axis = alt.Axis(title=None, grid=False, ticks=False, domain=False, labelPadding=6, labelColor=INK, labelLimit=130)
     bars = (
         alt.Chart(table(rows))
         .mark_bar(height={"band": 0.74}, stroke="white", strokeWidth=0.6)
         .encode(
-            y=alt.Y("bar:N", sort=order, axis=axis),
+            y=alt.Y("bar:N", sort=order, axis=named_axis(130)),
             x=alt.X("start:Q", title="mean latency, µs", axis=alt.Axis(tickCount=5)),
             x2="end:Q",
             color=alt.Color("kind:N", scale=scale, legend=alt.Legend(orient="bottom", title=None, labelColor=INK)),
@@ -112,11 +109,11 @@ def anatomy_bars(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
 
 
 def stacked_parts(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
-    """Two bars a switch and chain: the chain, and its parts one behind the other."""
+    """Draw two bars per switch and chain: the chain, and its functions one behind the other."""
     names = list(dict.fromkeys([WHOLE, *(row["part"] for row in rows)]))
     scale = alt.Scale(domain=names, range=[PARTS[i % len(PARTS)] for i in range(len(names))])
     order = list(dict.fromkeys(row["bar"] for row in rows))
-    y = alt.Y("bar:N", sort=order, axis=alt.Axis(title=None, **INK_LABELS))
+    y = alt.Y("bar:N", sort=order, axis=named_axis())
     base = alt.Chart(table(rows)).encode(y=y)
     bars = base.mark_bar(height={"band": 0.74}).encode(
         x=alt.X("us:Q", title="mean latency, µs", stack="zero", axis=alt.Axis(tickCount=5)),
@@ -130,10 +127,7 @@ def stacked_parts(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
         x=alt.X("sum(us):Q", stack=False), text=alt.Text("sum(us):Q", format=".3~g")
     )
     layered = alt.layer(bars, labels).properties(width=200, height=alt.Step(BAR_STEP))
-    header = alt.Header(title=None, labelOrient="top", labelAnchor="start", labelPadding=3, labelColor=MUTED)
-    facets = list(dict.fromkeys(row["chain"] for row in rows))
-    facet = layered.facet(row=alt.Row("chain:N", sort=facets, header=header), spacing=8)
-    return plain(facet.resolve_scale(y="independent"))
+    return by_row(layered, "chain", rows, own_y=True)
 
 
 LINE_STEP = 16
@@ -141,14 +135,13 @@ LINE_STEP = 16
 
 
 def shape_dots(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
-    """A panel a cell (or a switch), a line a switch (or a cell); x is the multiple of the reference, 1 is the rule."""
+    """Draw a panel per test point (or switch) with a line per switch (or test point), as multiples of the reference."""
     low, high = min(row["ratio"] for row in rows), max(row["ratio"] for row in rows)
-    domain = [min(low, 1.0) / 1.15, max(high, 1.0) * 1.15]
-    axis = alt.Axis(format="~g", values=log_ticks(*domain))
-    scale = alt.Scale(type="log", domain=domain, nice=False)
+    domain = min(low, 1.0) / 1.15, max(high, 1.0) * 1.15
+    scale, axis = log_scale(domain), log_axis(domain)
     x = alt.X("ratio:Q", title="multiple of the reference (log scale)", scale=scale, axis=axis)
     order = list(dict.fromkeys(row["line"] for row in rows))  # a panel has only the lines that it needs
-    y = alt.Y("line:N", sort=order, axis=alt.Axis(title=None, **INK_LABELS))
+    y = alt.Y("line:N", sort=order, axis=named_axis())
     base = alt.Chart(table([{**row, "one": 1.0} for row in rows]))
     rule = base.mark_rule(color=MUTED, strokeDash=[2, 2]).encode(x=alt.X("one:Q", scale=scale))
     span = base.mark_line(color=GRID, strokeWidth=3).encode(x=x, y=y, detail="line:N")
@@ -158,11 +151,4 @@ def shape_dots(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
     marks = base.mark_text(align="left", dx=6, fontSize=11, color=INK).encode(x=x, y=y, text="mark:N")
     dots = [mark.encode(x=x, y=y, description="tip:N") for mark in (hollow, filled)]
     layered = alt.layer(rule, span, *dots, marks).properties(width=225, height=alt.Step(LINE_STEP))
-    return plain(_by_panel(layered, rows))
-
-
-def _by_panel(chart: Any, rows: Sequence[ChartRow]) -> Any:
-    """One below the other, the name above its dots."""
-    order = list(dict.fromkeys(row["panel"] for row in rows))
-    header = alt.Header(title=None, labelOrient="top", labelAnchor="start", labelColor=MUTED, labelPadding=3)
-    return chart.facet(row=alt.Row("panel:N", sort=order, header=header), spacing=8).resolve_scale(y="independent")
+    return by_row(layered, "panel", rows, own_y=True)

@@ -20,62 +20,71 @@ FONT = "Helvetica, Arial, sans-serif"
 BAR_STEP = 19
 """Height of a switch's row in px."""
 
-INK_LABELS: dict[str, Any] = {
-    "grid": False,
-    "ticks": False,
-    "domain": False,
-    "labelPadding": 6,
-    "labelColor": INK,
-    "labelLimit": 150,
-}
-"""Of an axis of names."""
-
 
 def table(rows: Sequence[ChartRow]) -> alt.InlineData:
-    """Rows as the data of a chart."""
+    """Return rows as the data of a chart."""
     return alt.InlineData(values=tuple(rows))  # altair copies lists, for each layer and each property
 
 
 def color(colors: Colors) -> Any:
-    """The color of a mark by its switch, without a legend."""
+    """Return the color of a mark by its switch, without a legend."""
     return alt.Color("switch:N", scale=alt.Scale(domain=list(colors), range=list(colors.values())), legend=None)
 
 
 def shape(colors: Colors) -> Any:
-    """The shape of a point by its switch, so that a print without colors can be read."""
+    """Return the shape of a point by its switch, so that a print without colors can be read."""
     shapes = [SHAPES[i % len(SHAPES)] for i in range(len(colors))]
     return alt.Shape("switch:N", scale=alt.Scale(domain=list(colors), range=shapes), legend=None)
 
 
-def by_row(chart: Any, field: str, rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
-    """The chart once for each value of a field, one below the other, the value above its rows."""
+def named_axis(limit: int = 150) -> alt.Axis:
+    """Return an axis of names, without lines; a name is cut at ``limit`` px."""
+    return alt.Axis(title=None, grid=False, ticks=False, domain=False, labelPadding=6, labelColor=INK, labelLimit=limit)
+
+
+def log_scale(domain: tuple[float, float]) -> alt.Scale:
+    """Return a logarithmic scale from the first to the last value of ``domain``."""
+    return alt.Scale(type="log", domain=list(domain), nice=False)
+
+
+def log_axis(domain: tuple[float, float], **options: Any) -> alt.Axis:
+    """Return an axis for :func:`log_scale`, with a few round ticks."""
+    return alt.Axis(format="~g", values=log_ticks(*domain), **options)
+
+
+def by_row(chart: Any, field: str, rows: Sequence[ChartRow], own_y: bool = False) -> alt.TopLevelMixin:
+    """Return the chart once per value of ``field``, one below the other, with the value as the heading.
+
+    ``own_y``: each has only the lines that it needs.
+    """
     order = list(dict.fromkeys(row[field] for row in rows))
     header = alt.Header(
         title=None, labelOrient="top", labelAnchor="start", labelColor=MUTED, labelPadding=3, labelFontWeight=600
     )
-    return plain(chart.facet(row=alt.Row(f"{field}:N", sort=order, header=header), spacing=8))
+    facet = chart.facet(row=alt.Row(f"{field}:N", sort=order, header=header), spacing=8)
+    return plain(facet.resolve_scale(y="independent") if own_y else facet)
 
 
 def line_labels(rows: Sequence[ChartRow], x: alt.X, y: str | alt.Y, colors: Colors) -> Any:
-    """The name of the switch at the end of its line."""
+    """Draw the name of the switch at the end of its line."""
     text = alt.Chart(table(rows)).mark_text(align="left", dx=9, fontSize=11, clip=False)
     return text.encode(x=x, y=y, text="switch:N", color=color(colors))
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """1, 2, 5 steps within less than two decades, powers of ten beyond."""
+    """Return ticks in 1, 2, 5 steps within less than two decades, and powers of ten beyond."""
     steps = (1, 2, 5) if high / low < 200 else (1,)
     ticks = [s * 10.0**e for e in range(-3, 8) for s in steps]
     return [t for t in ticks if low <= t <= high]
 
 
 def log_gap(domain: tuple[float, float]) -> float:
-    """Distance of two labels in log10 units on an axis 170 px high."""
+    """Return the distance between two labels in log10 units, on an axis 170 px high."""
     return 13 / 170 * math.log10(domain[1] / domain[0])
 
 
 def plain(chart: Any) -> alt.TopLevelMixin:
-    """No frame, no background, quiet grid."""
+    """Return the chart in the common style: no frame, no background, a pale grid."""
     text = {"labelFont": FONT, "titleFont": FONT}
     axis = {"labelColor": MUTED, "titleColor": MUTED, "gridColor": GRID, "domainColor": GRID, "tickColor": GRID}
     configured: alt.TopLevelMixin = (
@@ -91,7 +100,7 @@ def plain(chart: Any) -> alt.TopLevelMixin:
 
 
 def end_labels(rows: Sequence[ChartRow], x: str, y: str, gap: float, log: bool = False) -> list[ChartRow]:
-    """For each switch a label at the last point of its line, moved apart to at least ``gap`` (in y, or in log10 y)."""
+    """Return a label at the end of each line; labels are at least ``gap`` apart (in y, or in log10 y)."""
     last: dict[str, ChartRow] = {}
     for row in rows:
         if row["switch"] not in last or row[x] >= last[row["switch"]][x]:
@@ -103,7 +112,7 @@ def end_labels(rows: Sequence[ChartRow], x: str, y: str, gap: float, log: bool =
 
 
 def apart(rows: Sequence[ChartRow], x: str, y: str, dx: float, dy: float) -> list[ChartRow]:
-    """Each row with a ``label_y`` at least ``dy`` (log10 y) from that of any other row within ``dx``."""
+    """Return the rows with a ``label_y`` at least ``dy`` (log10 y) from that of any other row within ``dx``."""
     placed: list[ChartRow] = []
     for row in sorted(rows, key=lambda r: r[y]):
         near = [math.log10(p["label_y"]) for p in placed if abs(p[x] - row[x]) < dx]
@@ -113,9 +122,9 @@ def apart(rows: Sequence[ChartRow], x: str, y: str, dx: float, dy: float) -> lis
 
 
 def spread(wanted: Mapping[str, float], gap: float, floor: float | None = None) -> dict[str, float]:
-    """Positions at least ``gap`` apart, in the same order, each group of neighbours centred on where it belongs.
+    """Return positions at least ``gap`` apart in the same order; each group of neighbors is centered on its places.
 
-    No position is below ``floor``: what would be there is moved up, and what is in its way with it.
+    A position below ``floor`` is moved up, and the positions above it as far as needed.
     """
     groups: list[tuple[list[str], float]] = []
     for name in sorted(wanted, key=lambda n: wanted[n]):

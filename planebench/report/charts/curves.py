@@ -13,8 +13,9 @@ from planebench.report.charts.base import (
     color,
     end_labels,
     line_labels,
+    log_axis,
     log_gap,
-    log_ticks,
+    log_scale,
     plain,
     shape,
     table,
@@ -23,7 +24,7 @@ from planebench.report.charts.figure import MUTED, ChartRow, Colors
 
 
 def chain_curves(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.TopLevelMixin:
-    """Throughput over chain length, a line a switch, labelled at its end; hollow points are lower bounds."""
+    """Draw throughput over chain length, a labeled line per switch; hollow points are lower bounds."""
     chains = sorted({row["chain"] for row in rows})
     shown = [row for row in rows if row["counts"]]
     x = alt.X("chain:O", title="VNFs in the chain", scale=alt.Scale(domain=chains), axis=alt.Axis(labelAngle=0))
@@ -41,15 +42,12 @@ def chain_curves(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.To
 
 
 def percentile_curves(rows: Sequence[ChartRow], colors: Colors, domain: tuple[float, float]) -> alt.TopLevelMixin:
-    """Latency by percentile, both ends of the distribution in view: x is log(1 - percentile), y is log us."""
+    """Draw latency (log) by percentile: x is log(1 - percentile), so that both ends of the distribution are visible."""
     least = min(0.1, *(row["above"] for row in rows))
     shares = [s for s in (1.0, 0.1, 0.01, 0.001, 0.0001, 0.00001) if s >= least * 0.999]
     names = alt.Axis(values=shares, labelExpr="'p' + format(100 * (1 - datum.value), '~g')", grid=True)
     x = alt.X("above:Q", title="percentile", scale=alt.Scale(type="log", domain=[1.0, least], nice=False), axis=names)
-    scale = alt.Scale(type="log", domain=list(domain), nice=False)
-    y = alt.Y(
-        "us:Q", title="latency, µs (log scale)", scale=scale, axis=alt.Axis(format="~g", values=log_ticks(*domain))
-    )
+    y = _log_y("us", "latency, µs (log scale)", domain)
     lines = (
         alt.Chart(table(rows)).mark_line(strokeWidth=1.8, interpolate="monotone").encode(x=x, y=y, color=color(colors))
     )
@@ -64,7 +62,7 @@ _WIDTH, _HEIGHT = 240, 170
 def loss_curves(rows: Sequence[ChartRow], colors: Colors) -> alt.TopLevelMixin:
     """Load against loss in per cent, a line a switch, labelled at the right edge."""
     top = max(1.0, *(row["loss"] for row in rows)) * 1.08
-    x = _load_axis(rows)
+    x = _load_axis("mpps", rows)
     y = alt.Y("loss:Q", title="lost, %", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
     base = alt.Chart(table(rows)).encode(x=x, y=y, color=color(colors))
     lines = base.mark_line(strokeWidth=1.8)
@@ -74,16 +72,15 @@ def loss_curves(rows: Sequence[ChartRow], colors: Colors) -> alt.TopLevelMixin:
 
 
 def latency_load(rows: Sequence[ChartRow], colors: Colors, floor_us: float | None) -> alt.TopLevelMixin:
-    """p50 (line; whiskers: lowest and highest trial) and p99 (dashed) over load, log y.
+    """Draw p50 (a line with whiskers from lowest to highest trial) and p99 (dashed) over load, with a log y axis.
 
-    Ring = knee; thin grey line = tester latency baseline.
+    A ring is a knee, a thin gray line the tester latency baseline.
     """
     values = [row[key] for row in rows for key in ("low", "high", "p99")] + ([floor_us] if floor_us else [])
     domain = (min(values) / 1.3, max(values) * 1.3)
-    scale = alt.Scale(type="log", domain=list(domain), nice=False)
-    axis = alt.Axis(format="~g", values=log_ticks(*domain))
-    x = _load_axis(rows)
-    y = alt.Y("p50:Q", title="latency, µs (log scale)", scale=scale, axis=axis)
+    scale = log_scale(domain)
+    x = _load_axis("mpps", rows)
+    y = _log_y("p50", "latency, µs (log scale)", domain)
     base = alt.Chart(table(rows)).encode(x=x, color=color(colors))
     p99 = base.mark_line(strokeWidth=1.2, strokeDash=[4, 3]).encode(y=alt.Y("p99:Q", scale=scale))
     p50 = base.mark_line(strokeWidth=2).encode(y=y)
@@ -99,25 +96,25 @@ def latency_load(rows: Sequence[ChartRow], colors: Colors, floor_us: float | Non
 
 
 def _at_edge(rows: Sequence[ChartRow], y: str, gap: float, log: bool = False) -> list[ChartRow]:
-    """Labels at the right edge: at the end of its own line a label would lie under the lines that go on."""
+    """Return labels at the right edge, because lines that go further would cover a label at the end of a line."""
     edge = max(row["mpps"] for row in rows)
     return [{**row, "mpps": edge} for row in end_labels(rows, "mpps", y, gap, log)]
 
 
-def _load_axis(rows: Sequence[ChartRow]) -> alt.X:
-    top = max(row["mpps"] for row in rows) * 1.04
-    return alt.X("mpps:Q", title="intended load, Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
+def _load_axis(field: str, rows: Sequence[ChartRow]) -> alt.X:
+    top = max(row[field] for row in rows) * 1.04
+    return alt.X(
+        f"{field}:Q", title="intended load, Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5)
+    )
 
 
 def curves_over_load(rows: Sequence[ChartRow], colors: Colors, y_title: str) -> alt.TopLevelMixin:
-    """A line a switch over intended Mpps, on a log axis."""
-    top = max(row["x"] for row in rows) * 1.04
-    x = alt.X("x:Q", title="intended load, Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
-    return _curves(rows, colors, x, y_title)
+    """Draw a line per switch over intended Mpps, with a log y axis."""
+    return _curves(rows, colors, _load_axis("x", rows), y_title)
 
 
 def curves_over_sizes(rows: Sequence[ChartRow], colors: Colors, y_title: str) -> alt.TopLevelMixin:
-    """A line a switch over frame size, both axes logarithmic."""
+    """Draw a line per switch over frame size, with log axes."""
     sizes = sorted({row["x"] for row in rows})
     scale = alt.Scale(type="log", base=2, domain=[sizes[0], sizes[-1]], nice=False)
     axis = alt.Axis(values=sizes, format="d")
@@ -125,31 +122,31 @@ def curves_over_sizes(rows: Sequence[ChartRow], colors: Colors, y_title: str) ->
 
 
 def curves_over_vnfs(rows: Sequence[ChartRow], colors: Colors, y_title: str) -> alt.TopLevelMixin:
-    """A line a switch over the number of VNFs, both axes logarithmic: they differ by orders of magnitude."""
+    """Draw a line per switch over the number of VNFs, with log axes: figures differ by orders of magnitude."""
     counts = sorted({row["x"] for row in rows})
     scale = alt.Scale(type="log", base=2, domain=[counts[0], counts[-1]], nice=False)
     return _curves(rows, colors, alt.X("x:Q", title="VNFs", scale=scale, axis=alt.Axis(values=counts)), y_title)
 
 
 def scatter(rows: Sequence[ChartRow], colors: Colors, x_title: str, y_title: str, log_x: bool) -> alt.TopLevelMixin:
-    """A point a switch, named, with whiskers from ``x_low`` to ``x_high`` and ``y_low`` to ``y_high``; log y."""
+    """Draw a named point per switch, with whiskers to ``x_low``, ``x_high``, ``y_low`` and ``y_high``; log y axis."""
     domain = min(row["y_low"] for row in rows) / 1.6, max(row["y_high"] for row in rows) * 1.6
     x_scale, gap = _x_scale(rows, log_x)
     x = alt.X("x:Q", title=x_title, scale=x_scale, axis=alt.Axis(format="~g", tickCount=5))
-    y = _log_y(y_title, domain)
+    y = _log_y("y", y_title, domain)
     ink = color(colors)
     base = alt.Chart(table(rows)).encode(color=ink)
     points = base.mark_point(size=75, filled=True, opacity=1).encode(x=x, y=y, shape=shape(colors), description="tip:N")
     across = base.mark_rule(strokeWidth=1.2).encode(x=alt.X("x_low:Q", scale=x_scale), x2="x_high:Q", y=y)
-    along = base.mark_rule(strokeWidth=1.2).encode(x=x, y=alt.Y("y_low:Q", scale=_log_scale(domain)), y2="y_high:Q")
+    along = base.mark_rule(strokeWidth=1.2).encode(x=x, y=alt.Y("y_low:Q", scale=log_scale(domain)), y2="y_high:Q")
     placed = apart(rows, "x", "y", dx=gap, dy=log_gap(domain))
     labels = alt.Chart(table(placed)).mark_text(align="left", dx=8, fontSize=11)
-    labels = labels.encode(x=x, y=alt.Y("label_y:Q", scale=_log_scale(domain)), text="switch:N", color=ink)
+    labels = labels.encode(x=x, y=alt.Y("label_y:Q", scale=log_scale(domain)), text="switch:N", color=ink)
     return plain(alt.layer(across, along, points, labels).properties(width=_WIDTH, height=_HEIGHT))
 
 
 def _x_scale(rows: Sequence[ChartRow], log: bool) -> tuple[alt.Scale, float]:
-    """The scale, and how near two points are that want their labels apart."""
+    """Return the scale, and the distance below which the labels of two points are moved apart."""
     top = max(row["x_high"] for row in rows)
     if log:
         return alt.Scale(type="log", domain=[min(row["x_low"] for row in rows) / 1.3, top * 2.2], nice=False), top
@@ -158,21 +155,16 @@ def _x_scale(rows: Sequence[ChartRow], log: bool) -> tuple[alt.Scale, float]:
 
 def _curves(rows: Sequence[ChartRow], colors: Colors, x: alt.X, y_title: str) -> alt.TopLevelMixin:
     domain = min(row["low"] for row in rows) / 1.3, max(row["high"] for row in rows) * 1.3
-    y = _log_y(y_title, domain)
+    y = _log_y("y", y_title, domain)
     base = alt.Chart(table(rows)).encode(x=x, color=color(colors))
     lines = base.mark_line(strokeWidth=1.8).encode(y=y)
-    whiskers = base.mark_rule(strokeWidth=1.2).encode(y=alt.Y("low:Q", scale=_log_scale(domain)), y2="high:Q")
+    whiskers = base.mark_rule(strokeWidth=1.2).encode(y=alt.Y("low:Q", scale=log_scale(domain)), y2="high:Q")
     points = base.mark_point(size=34, filled=True, opacity=1).encode(y=y, shape=shape(colors), description="tip:N")
     edge = max(row["x"] for row in rows)
     placed = [{**row, "x": edge} for row in end_labels(rows, "x", "y", log_gap(domain), log=True)]
-    labels = line_labels(placed, x, alt.Y("label_y:Q", scale=_log_scale(domain)), colors)
+    labels = line_labels(placed, x, alt.Y("label_y:Q", scale=log_scale(domain)), colors)
     return plain(alt.layer(lines, whiskers, points, labels).properties(width=_WIDTH, height=_HEIGHT))
 
 
-def _log_scale(domain: tuple[float, float]) -> alt.Scale:
-    return alt.Scale(type="log", domain=list(domain), nice=False)
-
-
-def _log_y(title: str, domain: tuple[float, float]) -> alt.Y:
-    axis = alt.Axis(format="~g", values=log_ticks(*domain))
-    return alt.Y("y:Q", title=title, scale=_log_scale(domain), axis=axis)
+def _log_y(field: str, title: str, domain: tuple[float, float]) -> alt.Y:
+    return alt.Y(f"{field}:Q", title=title, scale=log_scale(domain), axis=log_axis(domain))

@@ -28,7 +28,7 @@ SWITCH_COLORS = (
 )
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
-"""Of points, by position of their switch like the colors."""
+"""Shapes of points, by the position of their switch like the colors."""
 
 PART_COLORS = {"tester": "#7b8794", "switch hops": "#2878d0", "hops with hosting": "#8068cf", "VNFs": "#d9731a"}
 """Parts of a latency, by whose they are."""
@@ -37,11 +37,11 @@ INK, MUTED, GRID = "#22303c", "#66737f", "#dfe5ea"
 """Text, secondary text and lines in charts. The page swaps exactly these three values in dark mode."""
 
 PARTS = ("#3a6ea5", "#199473", "#d9731a", "#8068cf", "#a98600", "#bf4f9b")
-"""Of a stacked bar: the whole first, then its parts. Not colors of switches: there, the rows have their names."""
+"""Colors of a stacked bar: the whole first, then its parts. They do not stand for switches."""
 
 
 def switch_colors(labels: Sequence[str]) -> dict[str, str]:
-    """Label -> color, by position; after ten switches the colors start again (labels still tell them apart)."""
+    """Return the color of each label by its position; the eleventh switch has the first color again."""
     return {label: SWITCH_COLORS[i % len(SWITCH_COLORS)] for i, label in enumerate(labels)}
 
 
@@ -80,7 +80,7 @@ Colors = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A chart with its words. ``key`` is its file name and anchor; ``make`` draws it up when it is asked for."""
+    """A chart with its words. ``key`` is its file name and anchor; ``make`` draws it when it is needed."""
 
     key: str
     kind: FigureId
@@ -90,7 +90,7 @@ class Figure:
 
     @property
     def chart(self) -> alt.TopLevelMixin:
-        """The chart, made anew each time: a big run has more of them than its page shows.
+        """Return the chart, made anew each time: a big run has more charts than its page shows.
 
         Altair does not check it against its schema, which takes a third of the time: a test does.
         """
@@ -101,17 +101,17 @@ class Figure:
 
     @property
     def full_title(self) -> str:
-        """The title where no heading tells the scenario and the kind."""
+        """Return the title for places where no heading names the scenario and the kind."""
         return self.title if self.kind in ("overview", "papers") else f"{self.scenario} {self.kind}: {self.title}"
 
 
 def frames_key(cell: Point) -> str:
-    """Frame size and traffic of a cell as part of a key: two cells that differ in either have two keys."""
+    """Return frame size and traffic profile as part of a key."""
     return f"{cell.frame_size_bytes}-{safe(cell.traffic)}" if cell.traffic else str(cell.frame_size_bytes)
 
 
 def safe(text: str) -> str:
-    """Fit for a file name and an anchor."""
+    """Return a text reduced to characters that are safe in a file name and an anchor."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text)
 
 
@@ -124,10 +124,10 @@ def cell_figure(
 
 
 def cell_title(cell: Point) -> str:
-    """Direction and frames: ``→ unidirectional, 64 B``."""
+    """Return direction and frames: ``→ unidirectional, 64 B``."""
     return f"{ARROWS[cell.direction]} {cell.direction}, {frames(cell)}"
 
 
 def chain_title(cell: Point) -> str:
-    """``firewall,l3fwd, ``, ``N = 2, ``; empty where there is no chain."""
+    """Return the chain as the start of a title: ``firewall,l3fwd, ``, ``N = 2, ``; empty without a chain."""
     return f"{printable(cell.chain_label)}, " if cell.named else f"N = {cell.chain_length}, " * bool(cell.chain_length)

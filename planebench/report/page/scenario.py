@@ -11,7 +11,7 @@ from planebench.model.results import BandFigure, Ledger, Result
 from planebench.model.run import Run
 from planebench.model.words import NOTHING, count, load_words, mpps, throughput
 from planebench.report.ledger import unexplained_words
-from planebench.report.page.table import PageColumn, PageTable, numbers, on_page, page_table, point_columns
+from planebench.report.page.table import PageColumn, PageTable, number, on_page, page_table, point_columns
 from planebench.stats.counting import counts, latency_counts
 
 
@@ -67,10 +67,11 @@ def band_table(results: Sequence[Result]) -> PageTable:
     items = [(result, figure) for result in results for figure in result.other_bands]
     columns = (
         *point_columns(items, lambda it: it[0].point),
-        *numbers([("result, Mpps", lambda it: f"{throughput(it[0])} {it[0].band or 'unknown'}")]),
+        number("result, Mpps", lambda it: f"{throughput(it[0])} {it[0].band or 'unknown'}"),
         PageColumn("Mpps", lambda it: mpps(it[1].throughput_pps), "strong"),
         PageColumn("core group", lambda it: it[1].band),
-        *numbers([("trials", lambda it: it[1].trials), ("ratio to the result", lambda it: _ratio(*it))]),
+        number("trials", lambda it: it[1].trials),
+        number("ratio to the result", lambda it: _ratio(*it)),
     )
     return page_table("Results of the other core group (core-to-core latency)", columns, items)
 
@@ -84,13 +85,9 @@ def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:
     items = [OfResult(run, result) for result in results if result.ledger is not None]
     columns = (
         *point_columns(items, _point),
-        *numbers(
-            [
-                ("offered", lambda it: count(it.result.ledger.offered_packets)),
-                ("forwarded", lambda it: count(it.result.ledger.forwarded_packets)),
-                ("lost", lambda it: count(it.result.ledger.lost_packets)),
-            ]
-        ),
+        number("offered", lambda it: count(it.result.ledger.offered_packets)),
+        number("forwarded", lambda it: count(it.result.ledger.forwarded_packets)),
+        number("lost", lambda it: count(it.result.ledger.lost_packets)),
         *on_page(RESULT, items, DROPS),
         PageColumn("lost where and why", lambda it: _losses(it.result.ledger), "text"),
         PageColumn("unexplained", lambda it: _unexplained(it.result.ledger)),

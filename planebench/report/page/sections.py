@@ -46,14 +46,14 @@ TABLES = "tables.html.j2"
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What sections are built from: a run with all that follows from it, and its figures."""
+    """The input of sections: a run with everything derived from it, and its figures."""
 
     derived: Derived
     figures: Sequence[Figure]
 
     @property
     def unexplained(self) -> list[str]:
-        """One sentence for each point with losses that no counter accounts for."""
+        """Return one sentence per point with losses that no counter explains."""
         return unexplained_sentences(self.derived.results)
 
 

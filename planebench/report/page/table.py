@@ -12,7 +12,7 @@ from planebench.model.records import Point, Verdict
 from planebench.model.words import ARROWS, frames
 
 MAX_ROWS = 1000
-"""Of a table of a scenario: ten switches, five chains, three frame sizes, two directions and three loads have 900."""
+"""Rows of a table: ten switches, five chains, three frame sizes, two directions and three loads need 900."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class PageColumn:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One cell a column. ``out``: drawn pale, it does not count."""
+    """One row of cells. ``out``: drawn pale, because it was rejected."""
 
     cells: tuple[Any, ...]
     out: bool = False
@@ -34,7 +34,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class PageTable:
-    """``note`` stands below; ``left_out`` is the number of rows that are not shown."""
+    """A table as plain values. ``note`` stands below; ``left_out`` is the number of rows that are not shown."""
 
     caption: str
     columns: tuple[PageColumn, ...]
@@ -70,9 +70,9 @@ def on_page(columns: Iterable[Column], items: Sequence[Any], section: str = "") 
     return tuple(PageColumn(page.title, it.shown, page.kind) for it, page in sorted(there, key=lambda it: it[1].order))
 
 
-def numbers(cells: Sequence[tuple[str, Callable[[Any], Any]]]) -> tuple[PageColumn, ...]:
-    """Return columns of numbers from pairs of title and cell."""
-    return tuple(PageColumn(title, shown, "number") for title, shown in cells)
+def number(title: str, shown: Callable[[Any], Any]) -> PageColumn:
+    """Return a column of numbers."""
+    return PageColumn(title, shown, "number")
 
 
 def point_columns(items: Sequence[T], point: Callable[[T], Point]) -> tuple[PageColumn, ...]:

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report in the terminal: the table of a run and what it is made of. Tables and words of a subject are with it."""
+"""The report in the terminal: the table of a run and its parts. Other modules have the tables of their subject."""
 
 from __future__ import annotations

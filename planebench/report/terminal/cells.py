@@ -45,25 +45,25 @@ class Notes:
 
     glyphs: Glyphs
     struck: bool = False
-    """Whether a figure that does not count was shown (in brackets)."""
+    """True if a rejected figure was shown (in parentheses)."""
     _texts: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, ...]]] = field(default_factory=dict)
 
     def add(self, verdict: Verdict) -> str:
-        """The mark to print behind a figure, for its verdict: a superscript number, or ``^1``."""
+        """Return the mark to print behind a figure for its verdict: a superscript number, or ``^1``."""
         key = (verdict.kind.value, verdict.codes[0], cause(verdict.texts[0]))
         self._texts.setdefault(key, []).append(verdict.texts)
         number = str(list(self._texts).index(key) + 1)
         return number.translate(_SUPERSCRIPT) if self.glyphs.unicode else f"^{number}"
 
     def numbered(self) -> Iterator[tuple[int, str]]:
-        """Number and text of every note; ``N`` stands for numbers that differ from figure to figure."""
+        """Yield number and text of every note; ``N`` stands for numbers that differ between figures."""
         for number, ((kind, *_), found) in enumerate(self._texts.items(), start=1):
             alike = len(set(found)) == 1
             yield number, f"{kind}: {reasons(found[0] if alike else (shared_text([texts[0] for texts in found]),))}"
 
 
 def throughput_tables(results: Sequence[Result], notes: Notes, width: int) -> list[Table]:
-    """Rows: switches (by chain length), columns: direction x frame size. More columns than fit make a second table."""
+    """Return tables of switches (by chain length) by direction and frame size; more than one if it is too wide."""
     columns = columns_of(results)
     name_width = row_name_width(results) + 4
     parts = chunks(columns, (width - name_width) // (_FIGURE_WIDTH + 2))
@@ -72,7 +72,7 @@ def throughput_tables(results: Sequence[Result], notes: Notes, width: int) -> li
 
 
 def latency_tables(results: Sequence[Result], notes: Notes, width: int) -> list[Table]:
-    """One table a direction and frame size that has latencies; rows: switches (by chain length), columns: loads."""
+    """Return a table per direction and frame size with latencies: switches (by chain length) by load."""
     measured = [r for r in results if r.latency]
     columns = columns_of(measured)
     tables = []
@@ -106,7 +106,7 @@ def _throughput_table(results: Sequence[Result], columns: Sequence[Column], note
 
 
 def _throughput_cell(result: Result, best: float, crown: bool, notes: Notes, bar: int) -> Text:
-    """``crown``: whether the highest throughput leads here; not where the tester limits and cycles decide."""
+    """Return the cell of a result; ``crown``: mark it if it is the highest throughput."""
     value = result.throughput_pps or 0.0
     style = BEST if crown and best and value == best and counts(result) else "dim" if not counts(result) else ""
     figure = notes.glyphs.text(throughput(result))
@@ -117,14 +117,14 @@ def _throughput_cell(result: Result, best: float, crown: bool, notes: Notes, bar
 
 
 def _best_pps(results: Sequence[Result], result: Result) -> float:
-    """The highest counting throughput of the cell's rivals: same column, same chain."""
+    """Return the highest accepted throughput of the same column and chain."""
     rivals = (r for r in results if column_of(r) == column_of(result))
     same = (r for r in rivals if r.point.chain_key == result.point.chain_key and counts(r))
     return max((r.throughput_pps or 0.0 for r in same), default=0.0)
 
 
 def _note(result: Result, notes: Notes) -> str:
-    """Only what the marks do not say already gets a footnote."""
+    """Return a footnote, unless the mark of the figure says the same."""
     if result.verdict.kind is VerdictKind.TESTER_LIMITED or not result.verdict.reasons:
         return ""
     return notes.add(result.verdict)
@@ -192,7 +192,7 @@ def limit_tables(derived: Derived, results: Sequence[Result], glyphs: Glyphs, wi
 
 
 def band_tables(results: Sequence[Result], glyphs: Glyphs, width: int) -> list[Table]:
-    """Throughput at the other core distance, with the number of trials; only points that have one."""
+    """Return the throughput in the other core-to-core latency group, with the number of trials."""
     members = [r for r in results if r.other_bands]
 
     def words(result: Result) -> str:

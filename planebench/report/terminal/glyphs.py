@@ -33,7 +33,7 @@ class Glyphs:
     unicode: bool
 
     def arrow(self, direction: Direction) -> str:
-        """The sign of a direction mode: an arrow, or ``uni``, ``bidi``, ``rev``."""
+        """Return the sign of a direction mode: an arrow, or ``uni``, ``bidi``, ``rev``."""
         return (ARROWS if self.unicode else ASCII_ARROWS)[direction]
 
     def arrows(self, text: str) -> str:
@@ -43,14 +43,14 @@ class Glyphs:
         return text
 
     def text(self, text: str) -> str:
-        """Text as this terminal can show it; control characters (hostile log tails) become ``?``."""
+        """Return text as this terminal can show it; control characters (hostile log tails) become ``?``."""
         printable = "".join(c if c.isprintable() or c == "\u202f" else "?" for c in text)
         if self.unicode:
             return printable
         return printable.translate(_TO_ASCII).encode("ascii", errors="replace").decode("ascii")
 
     def bar(self, share: float, width: int) -> str:
-        """A bar of ``share`` (0..1) of ``width`` characters, in steps of an eighth, padded to the width."""
+        """Return a bar of ``share`` (0..1) of ``width`` characters, in steps of an eighth, padded to the width."""
         if width <= 0:
             return ""
         eighths = round(max(0.0, min(share, 1.0)) * width * 8)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The grid of terminal tables: a row a switch (by chain length), figures in columns, in parts where it is too wide."""
+"""The grid of terminal tables: a row per switch (by chain length); columns that do not fit are in a second table."""
 
 from __future__ import annotations
 
@@ -25,50 +25,50 @@ Column = tuple[Direction, str]
 
 
 def chunks(items: Sequence[T], fitting: int) -> list[Sequence[T]]:
-    """Parts of about equal length, none longer than ``fitting`` (but at least one item)."""
+    """Return parts of about equal length, none longer than ``fitting`` (but at least one item)."""
     number = math.ceil(len(items) / max(1, fitting))
     size = math.ceil(len(items) / number)
     return [items[i : i + size] for i in range(0, len(items), size)]
 
 
 def column_of(result: Result) -> Column:
-    """The column of a result."""
+    """Return the column of a result."""
     return (result.point.direction, frames(result.point))
 
 
 def columns_of(results: Sequence[Result]) -> list[Column]:
-    """The columns of some results, in their order."""
+    """Return the columns of some results, in their order."""
     return list(dict.fromkeys(column_of(r) for r in results))
 
 
 def column_title(column: Column, glyphs: Glyphs) -> str:
-    """``→ 64 B``."""
+    """Return ``→ 64 B``."""
     return f"{glyphs.arrow(column[0])} {column[1]}"
 
 
 def row_name_width(results: Sequence[Result]) -> int:
-    """Characters that the widest row name takes, with its chain length."""
+    """Return the width of the widest row name with its chain length, in characters."""
     chain = max(len(chain_words(r.point, results)) for r in results)
     switch = max(len(r.point.switch) for r in results)
     return max(switch, len("switch")) + max(chain, len("chain")) + 2 if chain > 1 else switch + 3 * chain
 
 
 def chain_words(point: Point, results: Sequence[Result]) -> str:
-    """What tells a chain in a table: its length; its name, where one of the results has one. Empty for no chain."""
+    """Return the chain in a table: its name if a result has one, else its length. Empty without a chain."""
     if any(r.point.named for r in results):
         return point.chain_label
     return str(point.chain_length or "")
 
 
 def bare_table(glyphs: Glyphs) -> Table:
-    """An empty table in the style of all tables."""
+    """Return an empty table in the common style."""
     return Table(
         box=box.SIMPLE_HEAD if glyphs.unicode else box.ASCII2, pad_edge=False, padding=(0, 1), header_style="dim"
     )
 
 
 def new_table(results: Sequence[Result], glyphs: Glyphs, title: str = "switch") -> Table:
-    """A table with the columns that name a row."""
+    """Return a table with the columns that name a row."""
     table = bare_table(glyphs)
     if any(r.point.named for r in results):
         table.add_column("chain", no_wrap=True)
@@ -79,7 +79,7 @@ def new_table(results: Sequence[Result], glyphs: Glyphs, title: str = "switch") 
 
 
 def rows(results: Sequence[Result]) -> Iterator[tuple[list[Text], list[Result], bool]]:
-    """``(leading cells, results of the row, last of its chain)``."""
+    """Yield ``(leading cells, results of the row, last of its chain)``."""
     keys = list(dict.fromkeys((r.point.chain_key, r.point.switch) for r in results))
     for i, (chain, switch) in enumerate(keys):
         starts, ends = i == 0 or keys[i - 1][0] != chain, i + 1 == len(keys) or keys[i + 1][0] != chain
@@ -98,7 +98,7 @@ def column_tables(
     cell_width: int,
     justify: JustifyMethod = "right",
 ) -> list[Table]:
-    """A cell for each result: rows are switches, columns direction x frame size; none for no results."""
+    """Return tables with a cell per result: switches by direction and frame size; empty without results."""
     if not results:
         return []
     name_width = max(len(title), row_name_width(results)) + 4

@@ -45,7 +45,7 @@ MAX_WIDTH = 140
 MAX_SENTENCES = 6
 """On latency and load, of a scenario."""
 MAX_LINES = 24
-"""Of a block; a run with more has them in the page."""
+"""Lines of a block; the page has all."""
 
 
 def print_table(derived: Derived, console: Console | None = None) -> None:
@@ -73,7 +73,7 @@ def table_text(derived: Derived, width: int = 100, unicode: bool = True) -> str:
 
 
 def render(derived: Derived, width: int, glyphs: Glyphs) -> RenderableType:
-    """Everything as one rich renderable: heading, a block a scenario, who leads, legend, notes, what did not run."""
+    """Return everything as one rich renderable: heading, a block per scenario, ranking, legend, notes."""
     run, results = derived.run, derived.results
     notes = Notes(glyphs)
     parts: list[RenderableType] = [_heading(run, glyphs)]
@@ -112,7 +112,7 @@ def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: 
 
 
 def _block(title: str, lines: Sequence[str], glyphs: Glyphs) -> Iterator[RenderableType]:
-    """A title and its lines; nothing without lines."""
+    """Yield a title and its lines; nothing without lines."""
     if lines:
         yield Text("\n" + glyphs.text(title), style="bold")
         yield from (Padding(Text(glyphs.text(line)), (0, 0, 0, 2)) for line in cut(lines, MAX_LINES))
@@ -179,7 +179,7 @@ def against_table(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[Tabl
 
 
 def legend(derived: Derived, notes: Notes) -> Iterator[str]:
-    """What every sign of the table says; only of signs that are in use."""
+    """Yield the meaning of every sign in use."""
     results, glyphs = derived.results, notes.glyphs
     directions = {r.point.direction for r in results}
     yield "Mpps, bar = share of the best"
@@ -202,7 +202,7 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
 
 
 def endnotes(derived: Derived) -> Iterator[Block]:
-    """Blocks of small print: rejected trials by cause, deviations, latency floor, unexplained losses."""
+    """Yield blocks of small print: rejected trials by cause, deviations, latency baseline, unexplained losses."""
     groups = causes(derived.rejected)
     if groups:
         yield f"{len(derived.rejected)} trials rejected:", list(cut(_cause_lines(derived), MAX_CAUSES))
@@ -230,7 +230,7 @@ def _cause_lines(derived: Derived) -> list[str]:
 
 
 def cut(lines: Sequence[str], limit: int) -> Iterator[str]:
-    """The first lines, and how many more there are."""
+    """Yield the first lines, and the number of the others."""
     yield from lines[:limit]
     if len(lines) > limit:
         yield f"and {len(lines) - limit} more; see the report"
