@@ -13,7 +13,7 @@ keep=false
 if [ "${1:-}" = --keep ]; then keep=true && shift; fi
 seconds=${1:-60}
 harnesses=("${@:2}")
-[ ${#harnesses[@]} -gt 0 ] || harnesses=(vring config rpc packet nf rule_file route_file frame capture fib_message)
+[ ${#harnesses[@]} -gt 0 ] || harnesses=(vring vhost_door config rpc packet nf rule_file route_file frame capture fib_message)
 build=build-fuzz
 
 scripts/setup.sh clang

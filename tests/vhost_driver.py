@@ -37,6 +37,7 @@ class VhostDriver:
 
     def __init__(self, path: Path, pairs: int = 1, *, multiqueue: bool = True) -> None:
         self._fds: list[int] = []
+        self.calls: list[int] = []
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(10)
         self._socket.connect(str(path))
@@ -152,7 +153,8 @@ class VhostDriver:
         self._send(SET_VRING_NUM, struct.pack("<II", queue, RING_SIZE))
         self._send(SET_VRING_BASE, struct.pack("<II", queue, 0))
         self._send(SET_VRING_ADDR, struct.pack("<IIQQQQ", queue, 0, base, base + USED, base + AVAIL, 0))
-        self._send(SET_VRING_CALL, struct.pack("<Q", queue), self._keep(os.eventfd(0)))
+        self.calls.append(self._keep(os.eventfd(0)))
+        self._send(SET_VRING_CALL, struct.pack("<Q", queue), self.calls[-1])
         self._send(SET_VRING_KICK, struct.pack("<Q", queue), self._keep(os.eventfd(0)))
 
     def _keep(self, fd: int) -> int:
