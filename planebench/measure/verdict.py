@@ -44,6 +44,8 @@ FULL_BURSTS_SHARE = 0.5
 """A monitor that finds more of its bursts full than this is behind: what is lost then is lost by the tester."""
 NOT_CARRIED_SHARE = 0.02
 """A paced trial that misses more of its intended frames measures full queues: said beside its latency."""
+FOREIGN_SHARE = 0.001
+"""Frames that the tester had not sent, of those forwarded, that are worth a remark: a kernel sends a few of its own."""
 STRETCH_SHARE = 0.01
 STRETCH_NS = 1_000_000
 """A generator that exceeds the intended duration by more than this sends slower than it reports (trex-core #442)."""
@@ -93,7 +95,7 @@ def judge(
     ):
         if reasons:
             return Verdict(kind, reasons)
-    return Verdict(VerdictKind.VALID, tuple(_remarks(flat_out, directions)))
+    return Verdict(VerdictKind.VALID, tuple(_remarks(flat_out, directions, evidence.foreign_packets)))
 
 
 def _less_policy(direction: DirectionCounts, all_of: Sequence[DirectionCounts], policy: int) -> DirectionCounts:
@@ -253,8 +255,11 @@ def _at_ceiling(directions: Sequence[DirectionCounts], duration_ns: int, ceiling
         )
 
 
-def _remarks(flat_out: bool, directions: Sequence[DirectionCounts]) -> Iterator[Reason]:
+def _remarks(flat_out: bool, directions: Sequence[DirectionCounts], foreign_packets: int) -> Iterator[Reason]:
     """Yield remarks on the switch for a valid trial."""
+    if foreign_packets > FOREIGN_SHARE * sum(d.forwarded_packets for d in directions):
+        text = f"{foreign_packets} frames were received that the tester had not sent"
+        yield Reason(ReasonCode.FOREIGN, text, {"packets": foreign_packets})
     for d in directions:
         if not flat_out and d.loss_ratio > NOT_CARRIED_SHARE:
             text = f"{d.name}: the switch dropped packets at this load (queues full)"

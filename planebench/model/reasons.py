@@ -54,6 +54,8 @@ class ReasonCode(StrEnum):
     DUPLICATED = "duplicated"
     REORDERED = "reordered"
     DAMAGED = "damaged"
+    FOREIGN = "foreign"
+    """Frames arrived that the tester had not sent; they count nowhere."""
     DROPPED_BY_FUNCTIONS = "dropped-by-functions"
     UNEXPLAINED_LOSS = "unexplained-loss"
     TRAFFIC_DIFFERS = "traffic-differs"

@@ -375,7 +375,7 @@ static void count_any(struct monitor *m, const struct vnf_frame *frame)
 		m->foreign++;
 		return;
 	}
-	class = frame_classify(frame->data, frame->length, &fields);
+	class = (found ? frame_classify : frame_classify_any)(frame->data, frame->length, &fields);
 	if (class == FRAME_CORRUPT)
 		count_corrupt(m, fields.stream);
 	else if (class == FRAME_FOREIGN || fields.stream >= FRAME_STREAMS)

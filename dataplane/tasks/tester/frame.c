@@ -153,10 +153,13 @@ enum frame_class frame_classify(const uint8_t *data, uint32_t length, struct fra
 {
 	if (unlikely(length < FRAME_HEADER_BYTES || length > FRAME_SIZE_MAX - FRAME_FCS_BYTES))
 		return frame_classify_any(data, length, fields);
-	if (header_mismatch(data, length) || // a stranger's frame is not summed up
-	    (checksum_fold(checksum_add_ipv4(data + FRAME_OFFSET_IP)) ^ 0xffff) |
-	            (checksum_fold(udp_sum(data, length)) ^ 0xffff))
+	if (header_mismatch(data, length)) // a stranger's frame is not summed up
 		return frame_classify_any(data, length, fields);
+	if ((checksum_fold(checksum_add_ipv4(data + FRAME_OFFSET_IP)) ^ 0xffff) |
+	    (checksum_fold(udp_sum(data, length)) ^ 0xffff)) {
+		fields->stream = data[FRAME_OFFSET_STREAM];
+		return FRAME_CORRUPT;
+	}
 	frame_fields_read(data + FRAME_OFFSET_MAGIC, fields);
 	return FRAME_INTACT;
 }
@@ -300,17 +303,14 @@ static bool port_before(const uint8_t *data, uint32_t own)
 // alone are found in foreign frames.
 static uint32_t own_guess(const uint8_t *data, uint32_t length)
 {
-	static const uint8_t headers[] = {28, 40, 48, 60}; // IPv4 or IPv6, UDP or TCP
+	// Behind Ethernet, IPv4 or IPv6, UDP or TCP: 42, 54, 62 or 74, and up to two tags.
+	static const uint8_t places[] = {42, 46, 50, 54, 58, 62, 66, 70, 74, 78, 82};
 
 	if (length >= FRAME_OFFSET_STREAM && load16(data + FRAME_OFFSET_MAGIC) == MAGIC_BE)
 		return FRAME_OFFSET_MAGIC;
-	for (unsigned i = 0; i < 4 * (FRAME_TAGS_MAX + 1); i++) {
-		uint32_t own = RTE_ETHER_HDR_LEN + headers[i % 4] + i / 4 * FRAME_TAG_BYTES;
-
-		if (length >= own + FRAME_OWN_STREAM && load16(data + own) == MAGIC_BE &&
-		    port_before(data, own))
-			return own;
-	}
+	for (unsigned i = 0; i < sizeof(places) && length >= places[i] + (uint32_t)FRAME_OWN_STREAM; i++)
+		if (load16(data + places[i]) == MAGIC_BE && port_before(data, places[i]))
+			return places[i];
 	return 0;
 }
 
