@@ -44,7 +44,7 @@ def estimate(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost
         starts_s * (1 + plan.throughput.restarts)
         + sum(_rates_s(plan, point, switches[point.switch]) for point in points)
         + sum(
-            wanted.how.duration_s + _overhead_s(switches[wanted.step.point.switch], wanted.step.point)
+            wanted.how.duration_s + _overhead_s(plan, switches[wanted.step.point.switch], wanted.step.point)
             for group in groups
             for wanted in latency_steps(plan, group)
         )
@@ -70,9 +70,8 @@ def _processes(switch: SwitchCost, point: Point) -> int:
 
 def _rates_s(plan: Plan, point: Point, switch: SwitchCost) -> float:
     """Return the time for R+ and the searches of a point."""
-    overhead_s = _overhead_s(switch, point)
-    throughput = plan.throughput
-    saturating_s = throughput.repetitions * (throughput.warmup_s + throughput.duration_s + overhead_s)
+    overhead_s = _overhead_s(plan, switch, point)
+    saturating_s = plan.throughput.repetitions * (plan.throughput.duration_s + overhead_s)
     searches_s = sum(
         expected_trials(plan, method) * ((plan.search.duration_s or METHODS[method].standard_s) + overhead_s)
         for method in plan.search.methods
@@ -80,5 +79,6 @@ def _rates_s(plan: Plan, point: Point, switch: SwitchCost) -> float:
     return saturating_s + searches_s
 
 
-def _overhead_s(switch: SwitchCost, point: Point) -> float:
-    return switch.trial_overhead_s + VNF_TRIAL_S * _processes(switch, point)
+def _overhead_s(plan: Plan, switch: SwitchCost, point: Point) -> float:
+    """Return the time that a trial takes beside its sending; every trial is warmed up."""
+    return plan.throughput.warmup_s + switch.trial_overhead_s + VNF_TRIAL_S * _processes(switch, point)
