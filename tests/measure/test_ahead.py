@@ -6,9 +6,8 @@ from __future__ import annotations
 import pytest
 
 from planebench.measure.ahead import TRUSTED_S, Pace, stages
-from planebench.measure.campaign import planned_trials
 from planebench.model.status import Stage
-from planebench.plans.estimate import estimate
+from planebench.plans.estimate import estimate, planned_trials
 from planebench.plans.expand import expand
 from planebench.plans.load import load_plan
 from planebench.plans.override import override

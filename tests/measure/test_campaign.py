@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,15 @@ from typing import Any
 import pytest
 from builders import make_header
 
-from planebench.measure.campaign import Campaign, planned_trials
+from planebench.measure.campaign import Campaign
 from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
 from planebench.model.plan import Plan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.model.status import Stage
 from planebench.placement import Cpus
+from planebench.plans.estimate import planned_trials
 from planebench.plans.expand import expand, switch_labels
 from planebench.plans.latency_steps import latency_steps
 from planebench.plans.load import load_plan
@@ -35,7 +38,7 @@ class Watcher:
     """Counts what it is told; interrupts after so many trials."""
 
     def __init__(self, stop_after: int | None = None) -> None:
-        self.steps = self.trials = 0
+        self.steps = self.trials = self.further = 0
         self.troubles: list[str] = []
         self.stop_after = stop_after
 
@@ -52,6 +55,9 @@ class Watcher:
 
     def advance(self, steps: int) -> None:
         self.steps += steps
+
+    def extend(self, stages: Sequence[Stage]) -> None:
+        self.further += sum(stage.steps for stage in stages)
 
     def trouble(self, text: str) -> None:
         self.troubles.append(text)
