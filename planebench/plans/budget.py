@@ -73,8 +73,8 @@ def describe(plan: Plan) -> str:
     throughput = plan.throughput
     most, restarts = throughput.repetitions_max, throughput.restarts
     parts = [
-        f"{throughput.repetitions}{f' to {most}' if most else ''} saturating trials of {throughput.duration_s:g} s after "
-        f"{throughput.warmup_s:g} s of warm-up, "
+        f"{throughput.repetitions}{f' to {most}' if most else ''} saturating trials of {throughput.duration_s:g} s "
+        f"after {throughput.warmup_s:g} s of warm-up, "
         + ("each after a start" if restarts is None else f"over {_count(1 + restarts, 'start')}")
         + " of the switch"
     ]

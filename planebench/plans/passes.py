@@ -38,7 +38,7 @@ class Visit:
 
 
 def passes(plan: Plan, points: Sequence[Point], costs: Costs) -> Iterator[tuple[Visit, ...]]:
-    """Yield the passes that every point gets, each in its seeded order; none of them begins where the last one ended."""
+    """Yield the passes that every point gets, each in its seeded order; none begins where the last one ended."""
     count, groups = plan.throughput.repetitions, group_points(points)
     last: Group | None = None
     for number in range(count):

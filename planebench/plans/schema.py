@@ -174,7 +174,7 @@ def check_name(name: str) -> None:
 
 
 def check_repetitions(throughput: ThroughputPlan) -> None:
-    """Raise UsageError for more restarts than there are gaps between repetitions, or for a maximum below the minimum."""
+    """Raise UsageError for more restarts than gaps between repetitions, or for a maximum below the minimum."""
     repetitions, restarts, most = throughput.repetitions, throughput.restarts, throughput.repetitions_max
     if restarts is not None and restarts >= repetitions:
         raise UsageError(
