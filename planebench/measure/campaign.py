@@ -30,7 +30,7 @@ from planebench.plans.order import Group, Rounds, group_points
 from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
 from planebench.search import Ask, search_settings, step
-from planebench.stats.choose import choose, run_band
+from planebench.stats.choose import choose, choose_saturating, run_band
 from planebench.store import RunWriter
 from planebench.traffic.rates import SATURATING, fixed_loads, latency_loads, rate_label
 from planebench.vnfs.topology import build_chain
@@ -209,7 +209,9 @@ class Campaign:
             return fixed[step.load]
         band = self.plan.band or run_band(self.trials)
         saturating = [t for t in self.trials if t.point == point and t.role == "r_plus"]
-        chosen = choose(saturating, band).trials or choose(saturating, band, (VerdictKind.FUNCTIONAL,)).trials
+        chosen = (
+            choose_saturating(saturating, band).trials or choose(saturating, band, (VerdictKind.FUNCTIONAL,)).trials
+        )
         if not chosen:
             return None
         r_plus = sum(t.throughput_pps for t in chosen) / len(chosen)

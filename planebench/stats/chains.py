@@ -18,7 +18,7 @@ from planebench.model.chain_name import as_chains_of_one, vnf_texts
 from planebench.model.records import Point, Trial
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.stats.choose import LIMITED, VALID, choose
+from planebench.stats.choose import LIMITED, VALID, choose_saturating
 from planebench.stats.counting import counts
 from planebench.stats.effect import (
     MIN_EFFECT,
@@ -256,9 +256,8 @@ def _throughput(
         return replace(
             known, note="not comparable: chain and functions were measured in different core-to-core latency groups"
         )
-    before, after = (
-        [t.throughput_pps for t in choose(_saturating(trials[r.point]), r.band).trials] for r in (slowest, result)
-    )
+    chosen = (choose_saturating(_saturating(trials[r.point]), r.band) for r in (slowest, result))
+    before, after = ([t.throughput_pps for t in choice.trials] for choice in chosen)
     limited = slowest.verdict.kind is LIMITED
     effect = with_bounds(median_effect(before, after), limited, bound)
     note = "; ".join(filter(None, (_bounds(limited, bound), _few(min(len(before), len(after))))))

@@ -14,6 +14,9 @@ VALID, LIMITED = VerdictKind.VALID, VerdictKind.TESTER_LIMITED
 
 FORCED_BANDS = ("near", "far")
 """Values of the setting ``band`` that choose it."""
+LIMITED_SHARE_MAX = 0.2
+"""A figure with more tester-limited trials than this share is a lower bound. Without those that are limited it would be
+the mean of the slowest trials only."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,27 +29,44 @@ class Choice:
 
 
 def run_band(trials: Iterable[Trial], forced: object = None) -> str | None:
-    """Return the core-to-core latency band in which all switches are compared: that with most valid saturating trials.
+    """Return the core-to-core latency band in which all switches are compared: that with most usable saturating trials.
 
-    Tester-limited ones decide where as many are valid, and the near band where they do not. None where no trial knows
-    its band. ``forced``: the setting ``band`` of the run's header; ``near`` or ``far`` wins over the majority, anything
-    else is no wish.
+    Valid and tester-limited trials are alike here: which of the two a trial is depends on how fast the switch was, and
+    a band chosen by it would prefer slow trials. The near band wins a tie. None where no trial knows its band.
+    ``forced``: the setting ``band`` of the run's header; ``near`` or ``far`` wins over the majority, anything else is
+    no wish.
     """
     if forced in FORCED_BANDS:
         return str(forced)
-    saturating = [t for t in trials if t.role == "r_plus" and t.band is not None]
-    valid, limited = (Counter(t.band for t in saturating if t.verdict.kind is kind) for kind in (VALID, LIMITED))
-    return max(
-        (*valid, *limited), key=lambda band: (valid[band], limited[band], band == "near", str(band)), default=None
-    )
+    usable = Counter(t.band for t in trials if t.role == "r_plus" and t.band is not None and is_usable(t))
+    return max(usable, key=lambda band: (usable[band], band == "near", str(band)), default=None)
 
 
-def choose(trials: Sequence[Trial], band: str | None, kinds: tuple[VerdictKind, ...] = (VALID, LIMITED)) -> Choice:
-    """Return the accepted trials: of the best of ``kinds`` (best first) in ``band`` if it has any, else in another
-    band.
+def is_usable(trial: Trial) -> bool:
+    """Return whether a trial is valid or tester-limited."""
+    return trial.verdict.kind in (VALID, LIMITED)
 
-    The wanted band comes first even where it has only tester-limited trials: a lower bound that can be compared says
-    more than a figure that cannot. Without any trial of these kinds, ``trials`` is empty and the verdict collects why.
+
+def choose_saturating(trials: Sequence[Trial], band: str | None) -> Choice:
+    """Return the usable trials in ``band`` if it has any, else those of another band.
+
+    Their verdict is tester-limited where more than LIMITED_SHARE_MAX of them are, else valid: all of them are used
+    either way. Without usable trials, ``trials`` is empty and the verdict collects why.
+    """
+    usable = [t for t in trials if is_usable(t)]
+    for candidate in _bands_to_try(usable, band):
+        chosen = tuple(t for t in usable if t.band == candidate)
+        if chosen:
+            limited = sum(t.verdict.kind is LIMITED for t in chosen)
+            kind = LIMITED if limited > LIMITED_SHARE_MAX * len(chosen) else VALID
+            return Choice(chosen, Verdict(kind, _reasons(chosen) + other_band_reason(candidate, band)), candidate)
+    return Choice((), nothing_counts(trials), None)
+
+
+def choose(trials: Sequence[Trial], band: str | None, kinds: tuple[VerdictKind, ...]) -> Choice:
+    """Return the trials of the best of ``kinds`` (best first) in ``band`` if it has any, else in another band.
+
+    Without any trial of these kinds, ``trials`` is empty and the verdict collects why.
     """
     for candidate in _bands_to_try(trials, band):
         for kind in kinds:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, get_args
 
 from planebench.model.records import Point, Trial
 from planebench.model.results import Comparison, Metric, Result, SearchResult
-from planebench.stats.choose import LIMITED, VALID, Choice, choose
+from planebench.stats.choose import LIMITED, VALID, Choice, choose, choose_saturating
 from planebench.stats.counting import search_ended
 from planebench.stats.effect import (
     MIN_EFFECT,
@@ -192,7 +192,7 @@ def _flat_out(a: _Side, b: _Side) -> Found:
         yield _left_out(a, b, FLAT_OUT, _why_no_band(a, b, a.usable_bands, b.usable_bands))
         return
     band = _preferred(a, b, common)
-    chosen = choose(a.saturating, band), choose(b.saturating, band)
+    chosen = choose_saturating(a.saturating, band), choose_saturating(b.saturating, band)
     if not statistics.median(t.throughput_pps for t in chosen[0].trials):
         yield _left_out(a, b, FLAT_OUT, f"{a.name} forwarded no packets; ratio undefined")
         return
@@ -242,7 +242,7 @@ def _comparison(
         ratio=effect.ratio,
         low=effect.low,
         high=effect.high,
-        distinguishable=effect.distinguishable,
+        answer=effect.answer,
         trials_a=trials[0],
         trials_b=trials[1],
         load=load,
@@ -293,7 +293,7 @@ def _bounds(search: SearchResult) -> tuple[float, float | None]:
 
 def _noise(side: _Side, search: SearchResult) -> float | None:
     """Return the spread of the accepted saturating trials in the band of the search; None for too few."""
-    trials = [t for t in choose(side.saturating, search.band).trials if search.band in (None, t.band)]
+    trials = [t for t in choose_saturating(side.saturating, search.band).trials if search.band in (None, t.band)]
     return relative_spread([t.throughput_pps for t in trials]) if len(trials) >= MIN_TRIALS else None
 
 

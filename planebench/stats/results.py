@@ -13,7 +13,7 @@ from planebench.model.results import BandFigure, LatencySummary, Ledger, Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.switch_figures import figures_of, median
-from planebench.stats.choose import LIMITED, VALID, Choice, choose, run_band
+from planebench.stats.choose import LIMITED, VALID, Choice, choose_saturating, run_band
 from planebench.stats.intervals import relative_spread
 from planebench.stats.latency import finding, latency_groups, summarise_latency
 from planebench.stats.ledger import ledger, merge
@@ -50,7 +50,7 @@ def point_order(point: Point) -> tuple[int, int, str, int, int, str, str, int]:
 
 def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Result:
     saturating = [t for t in trials if t.role == "r_plus"]
-    choice = choose(saturating, band)
+    choice = choose_saturating(saturating, band)
     groups = latency_groups(trials, choice.band or band)
     latency = tuple(summarise_latency(label, group) for label, group in groups.items())
     searches = run_searches(run.header, point, trials, band)
@@ -117,7 +117,7 @@ def _other_bands(saturating: Sequence[Trial], band: str | None) -> tuple[BandFig
     usable = [t for t in saturating if t.verdict.kind in (VALID, LIMITED)]
     figures = []
     for other in sorted({t.band for t in usable if t.band is not None} - {band}):
-        rates = [t.throughput_pps for t in choose(saturating, other).trials]
+        rates = [t.throughput_pps for t in choose_saturating(saturating, other).trials]
         figures.append(BandFigure(other, statistics.median(rates), len(rates)))
     return tuple(figures)
 

@@ -53,7 +53,8 @@ static void frames_outlive_their_generator(void **state)
 	task->ops->poll(task, START);
 	task_destroy(task);
 	assert_int_equal(collect(w, 0, NULL), 32);
-	task = create(w, 32); // frees what is full again
+	task = create(w, 32);
+	start(task, 0, 1000, 0); // frees what is full again
 	task_destroy(task);
 }
 

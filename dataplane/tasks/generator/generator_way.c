@@ -177,7 +177,8 @@ const struct generator_way generator_way_copy = {
 // port refused is written again by the next call.
 
 struct lent {
-	bool pooled; // the port's buffers are always the same
+	bool begun;  // the port lends us its buffers
+	bool pooled; // they are always the same
 	bool filled; // and have the pattern, since no head was longer than FRAME_STORE_BYTES
 	struct frame_room *room;
 	uint32_t longest;                   // bytes of a frame
@@ -192,20 +193,14 @@ static void buffer_fill(uint8_t *data, uint32_t room)
 static int room_open(struct generator *g)
 {
 	struct lent *own = calloc(1, sizeof(*own));
-	int rc = -ENOMEM;
 
 	if (own)
 		own->room = frame_room_create(g->task.ports[0]->config.ring_size);
-	if (own && own->room)
-		rc = port_lend(g->task.ports[0], g->task.queue, buffer_fill);
-	else
+	if (!own || !own->room) {
 		LOG_ERROR("task %s: no memory for its list of buffers", g->task.name);
-	if (rc < 0) {
-		frame_room_free(own ? own->room : NULL);
 		free(own);
-		return rc;
+		return -ENOMEM;
 	}
-	own->pooled = own->filled = rc;
 	g->own = own;
 	return 0;
 }
@@ -214,15 +209,26 @@ static void room_close(struct generator *g)
 {
 	struct lent *own = g->own;
 
-	port_take_back(g->task.ports[0], g->task.queue);
+	if (own->begun)
+		port_take_back(g->task.ports[0], g->task.queue);
 	frame_room_free(own->room);
 	free(own);
 }
 
+// The buffers are borrowed here and not in room_open(): until then config.apply may have a task from before that sends on
+// this queue.
 static int room_begin(struct generator *g)
 {
 	struct lent *own = g->own;
 
+	if (!own->begun) {
+		int rc = port_lend(g->task.ports[0], g->task.queue, buffer_fill);
+
+		if (rc < 0)
+			return rc;
+		own->begun = true;
+		own->pooled = own->filled = rc;
+	}
 	frame_room_forget(own->room); // others may have used the buffers since
 	own->longest = g->profile ? g->profile->longest : g->template.length;
 	if (g->profile && g->profile->store > FRAME_STORE_BYTES)
