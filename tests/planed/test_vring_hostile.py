@@ -424,7 +424,7 @@ GONE: dict[str, Lie] = {
 
 
 def test_memory_that_is_taken_away(planed: Planed, other: Planed) -> None:
-    """A guest truncates the file behind its memory: its connection is ended, nobody else notices; the next is served."""
+    """A guest truncates the file behind its memory: its connection ends, nobody else notices, the next is served."""
     a, b = four_ports(planed, other)
     with VhostDriver(b) as mate:
         mate.fill_receiveq()
