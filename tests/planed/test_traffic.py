@@ -266,7 +266,7 @@ def test_frames_of_another_nonce_are_foreign(wired: tuple[Planed, Planed]) -> No
 
 def test_a_trial_with_a_nonce_counts_its_own_frames(planed: Planed) -> None:
     planed.apply([ring("r0")], [task("gen", "generator", "r0"), task("mon", "monitor", "r0")])
-    paced = {**load("gen", **PACED), "probe_rate_pps": 5_000}
+    paced = {**load("gen", 128, **PACED), "probe_rate_pps": 5_000}
     for epoch, profile in enumerate(({}, {"profile": {"flows": {"count": 100}, "transport": "tcp", "ip": 6}})):
         tasks = planed.send(paced | profile, epoch=epoch, nonce=2**62 + epoch)
         assert_accounted_for(tasks["gen"], tasks["mon"])
