@@ -374,11 +374,12 @@ class Outcome:
 
     @property
     def growth_kb(self) -> float:
-        """Between the second and the last quarter."""
-        quarter = max(1, len(self.resident_kb) // 4)
-        return statistics.median(self.resident_kb[-quarter:]) - statistics.median(
-            self.resident_kb[quarter : 2 * quarter]
-        )
+        """Return the growth between the second and the last quarter; 0 for too few samples to tell."""
+        quarter = len(self.resident_kb) // 4
+        if not quarter:
+            return 0.0
+        early, late = self.resident_kb[quarter : 2 * quarter], self.resident_kb[-quarter:]
+        return statistics.median(late) - statistics.median(early)
 
     def rows(self) -> list[tuple[str, object, bool]]:
         """Return what is checked: its name, its value, and whether it is right."""
