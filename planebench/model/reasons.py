@@ -59,6 +59,8 @@ class ReasonCode(StrEnum):
     DAMAGED = "damaged"
     FOREIGN = "foreign"
     """Frames arrived that the tester had not sent; they count nowhere."""
+    DRAINED = "drained"
+    UNSTEADY = "unsteady"
     DROPPED_BY_FUNCTIONS = "dropped-by-functions"
     UNEXPLAINED_LOSS = "unexplained-loss"
     TRAFFIC_DIFFERS = "traffic-differs"
