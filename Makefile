@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-fib smoke test lowest unit-tests docs-check fuzz sanitize lint format wheel image clean FORCE
+.PHONY: help setup packages bench bench-statistics bench-fib smoke test lowest unit-tests docs-check fuzz sanitize lint format wheel image clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -25,6 +25,9 @@ setup: .stamps/installed ## Debian packages, .venv, build: leaves the command in
 
 bench: setup ## the quick suite: table in the terminal, HTML report
 	$(BIN)/planebench run quick
+
+bench-statistics: setup ## whether intervals and answers keep what they claim, by simulation (minutes); SEEDS=100 RUNS=10: shorter
+	$(BIN)/python bench/conclusions.py $(if $(SEEDS),--seeds $(SEEDS)) $(if $(RUNS),--runs $(RUNS))
 
 bench-fib: setup ## the FIB at up to a billion routes against its bars; ENTRIES=100000000: smaller
 	@$(MAKE) unit-tests

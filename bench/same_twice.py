@@ -42,7 +42,7 @@ def main() -> int:
     (found,) = json.loads(done.stdout)["comparisons"]
     difference = abs(found["ratio"] - 1)
     print(f"{found['trials_a']} and {found['trials_b']} trials of the {found['band']} band, {difference:.2%} apart")
-    return int(found["distinguishable"] or difference >= LIMIT)
+    return int(found["answer"] == "different" or difference >= LIMIT)
 
 
 if __name__ == "__main__":

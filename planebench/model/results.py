@@ -15,6 +15,10 @@ LossPlace = Literal["wire ring", "vhost ring", "switch", "VNF", "tester"]
 
 Metric = Literal["throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99", "outage"]
 
+AnswerKind = Literal["different", "same", "open", "untested"]
+"""What a comparison ends in: different by a factor, the same within the margin, open, or without a test because its
+error cannot be estimated, e.g. after one start."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
@@ -194,6 +198,11 @@ class LatencySummary:
     """ic16: size of the difference of the mean delays of successive receive bursts."""
     anatomy: tuple[AnatomySummary, ...] = ()
     """The latency breakdown by direction, from trials with stamped probes."""
+    p50_low: float | None = None
+    """The 95 % interval of the percentile, from the noise between starts; None if that is not known."""
+    p50_high: float | None = None
+    p99_low: float | None = None
+    p99_high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +213,7 @@ class Result:
     version: str
     verdict: Verdict
     throughput_pps: float | None
-    """R+: mean of the saturating trials that count; a lower bound if tester-limited; None if none counts."""
+    """R+: geometric mean over the starts of the switch; a lower bound if tester-limited; None if no trial counts."""
     throughput_stddev_pps: float | None
     throughput_trials_pps: tuple[float, ...]
     loss_ratio: float | None
@@ -230,6 +239,16 @@ class Result:
     """Routes per second changed by the control of a VNF: the median of these trials, None without one."""
     switch: Mapping[str, float | None] = field(default_factory=dict)
     """The figures reported by the switch in these trials, by the names of ``planebench.model.switch_figures``."""
+    throughput_low_pps: float | None = None
+    """The 95 % interval of the throughput, from the noise between starts; None if that is not known."""
+    throughput_high_pps: float | None = None
+    """None for a lower bound, too."""
+    cycles_low: float | None = None
+    cycles_high: float | None = None
+    with_disturbed_pps: float | None = None
+    """The throughput as it were if disturbed trials were accepted; None where there are none."""
+    starts: int = 0
+    """Starts of the switch that the throughput rests on."""
 
     @property
     def switch_cycles_per_packet(self) -> float | None:
@@ -252,10 +271,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """b against a at one point: ``ratio`` = b / a with an interval of 95 %; 1.0 inside it means nothing can be told.
+    """b against a at one point: ``ratio`` = b / a with its interval, and the answer that follows from the interval.
 
-    ``point`` is the point without its switch. ``low`` and ``high``: None with too few trials.
-    ``note`` says what a reader must know: lower bounds, two bands, few trials.
+    ``point`` is the point without its switch. ``low`` and ``high``: None where an end is open or nothing was tested.
+    ``note`` says what a reader must know: lower bounds, two bands, few starts.
     """
 
     a: str
@@ -265,10 +284,22 @@ class Comparison:
     ratio: float
     low: float | None
     high: float | None
-    distinguishable: bool
+    answer: AnswerKind
     trials_a: int
     trials_b: int
     load: str = ""
     """Load label of a latency metric."""
     band: str | None = None
     note: str = ""
+    confidence: float = 0.95
+    """Of the interval; above 95 % where the run has many comparisons of which few differ."""
+    more_starts: int | None = None
+    """How many more starts of each side would probably decide an open comparison; None if too many, or unknown."""
+    more_minutes: float | None = None
+    starts_a: int = 0
+    starts_b: int = 0
+
+    @property
+    def distinguishable(self) -> bool:
+        """Return whether the two differ significantly."""
+        return self.answer == "different"

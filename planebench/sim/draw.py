@@ -36,13 +36,14 @@ def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int) -> Draw:
     before: Band = "far" if far < spec.far_share else "near"
     changes = change < spec.band_change_share
     after: Band = "far" if changes else before
-    capacity = spec.capacity * max(CAPACITY_FLOOR, 1 + spec.noise * noise)
-    capacity *= _mode_ratio(spec, seed, point, start)
+    mode, luck = _of_start(spec, seed, point, start)
+    capacity = spec.capacity * max(CAPACITY_FLOOR, (1 + spec.noise * noise) * luck)
+    capacity *= spec.modes if mode else 1.0
     ratios = [spec.far_ratio if band == "far" else 1.0 for band in ("near" if changes else before, after)]
     return Draw(
         capacity_pps=capacity * sum(ratios) / 2,
         stalls=stall < spec.stall_share,
-        disturbed=disturbed < spec.disturbed_share,
+        disturbed=disturbed < max(spec.disturbed_share, spec.mode_disturbed if mode else 0.0),
         dies=dies < spec.dies_share,
         before="near" if changes else before,
         after=after,
@@ -50,7 +51,10 @@ def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int) -> Draw:
     )
 
 
-def _mode_ratio(spec: SimSpec, seed: int, point: Point, start: int) -> float:
-    """Return the capacity ratio of the hidden mode, which is drawn at each start: memory placement, address hashing."""
-    rng = random.Random(f"{seed}/{point.switch}/{start}/mode")
-    return spec.modes if rng.random() < spec.mode_share else 1.0
+def _of_start(spec: SimSpec, seed: int, point: Point, start: int) -> tuple[bool, float]:
+    """Return what a start decides, like memory placement or address hashing: second mode or not, and a capacity ratio.
+
+    All points of a topology share a start.
+    """
+    rng = random.Random(f"{seed}/{point.switch}/{point.scenario_label}/{start}/mode")
+    return rng.random() < spec.mode_share, max(CAPACITY_FLOOR, 1 + spec.start_noise * rng.gauss(0.0, 1.0))

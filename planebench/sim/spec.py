@@ -30,6 +30,8 @@ class SimSpec:
     noise: float = _key(0.0, "share", "standard deviation of the capacity between trials, as a share of the capacity")
     modes: float = _key(1.0, "ratio", "capacity ratio of a second, hidden mode, drawn at each start of the switch")
     mode_share: float = _key(0.5, "share", "share of starts in the second mode")
+    mode_disturbed: float = _key(0.0, "share", "share of trials in the second mode in which a poller is preempted")
+    start_noise: float = _key(0.0, "share", "standard deviation of the capacity between starts of the switch")
     stall_share: float = _key(0.0, "share", "share of trials in which the switch stalls and loses stall_packets")
     stall_packets: int = _key(3, "whole", "number of frames lost in a stall")
     loss: float = _key(0.0, "share", "share of frames lost at any load")

@@ -21,7 +21,7 @@ STARTS_MAX = 200
 
 
 class Kind(StrEnum):
-    """What a comparison ends in."""
+    """The three ends of a comparison."""
 
     DIFFERENT = "different"
     SAME = "same"

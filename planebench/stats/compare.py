@@ -242,7 +242,7 @@ def _comparison(
         ratio=effect.ratio,
         low=effect.low,
         high=effect.high,
-        distinguishable=effect.distinguishable,
+        answer=effect.answer,
         trials_a=trials[0],
         trials_b=trials[1],
         load=load,

@@ -10,6 +10,7 @@ from math import comb
 
 import numpy as np
 
+from planebench.model.results import AnswerKind
 from planebench.stats.histogram import Counts, merge_counts, percentile_ns, resampled_percentiles_ns
 from planebench.stats.intervals import Interval, median_ratio_interval, percentile_interval
 
@@ -36,6 +37,13 @@ class Effect:
     low: float | None
     high: float | None
     distinguishable: bool
+
+    @property
+    def answer(self) -> AnswerKind:
+        """Return what the comparison ends in."""
+        if self.distinguishable:
+            return "different"
+        return "untested" if self.low is None and self.high is None else "open"
 
 
 def undecided_words(low: float | None, high: float | None, tested: bool) -> str:

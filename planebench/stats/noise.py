@@ -13,6 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 from scipy import special, stats
@@ -22,6 +23,12 @@ RESOLUTION = 0.001
 CELLS_MIN = 3
 """With fewer samples nothing is known of how their variances differ, and none is pulled towards the others."""
 CORRELATION_MAX = 0.8
+
+
+@cache
+def _quantile(share: float, degrees: float) -> float:
+    """Return the quantile of Student's t; all cells of a run ask for the same few."""
+    return float(stats.t.ppf(share, degrees))
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +42,7 @@ class Estimate:
 
     def half_width(self, alpha: float = 0.05) -> float:
         """Return half of the width of the two-sided interval with confidence 1 - ``alpha``."""
-        return float(stats.t.ppf(1 - alpha / 2, self.degrees)) * self.error
+        return _quantile(1 - alpha / 2, self.degrees) * self.error
 
     def p_value(self, null: float = 0.0) -> float:
         """Return the two-sided p-value of the hypothesis that the mean is ``null``; it agrees with the interval."""
@@ -48,7 +55,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """What the samples of a run have in common.
+    """The noise that the samples of a run have in common.
 
     ``variance``: of one start, of the logarithm. ``degrees``: how many degrees of freedom it is worth beside a
     cell's own; 0: nothing in common, infinite: all cells alike. ``degrees_max``: of independent starts in the run, no

@@ -76,7 +76,7 @@ def _compared(a: OutageReport, b: OutageReport, suffixes: tuple[str, str]) -> It
         ratio=effect.ratio,
         low=effect.low,
         high=effect.high,
-        distinguishable=effect.distinguishable,
+        answer=effect.answer,
         trials_a=len(of_a),
         trials_b=len(of_b),
         load=f"{a.rate_pps:.12g}pps",

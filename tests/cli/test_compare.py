@@ -81,11 +81,11 @@ def test_json_has_every_field_and_nothing_else_on_standard_output(stored, capsys
     assert list(document) == ["comparisons", "conditions"]
     (record,) = document["comparisons"]
     assert set(record) == NAMES
-    assert (record["a"], record["b"], record["metric"], record["distinguishable"]) == (
+    assert (record["a"], record["b"], record["metric"], record["answer"]) == (
         "planed",
         "testpmd",
         "throughput",
-        True,
+        "different",
     )
     assert record["ratio"] == pytest.approx(0.9, abs=1e-3)
 
@@ -277,4 +277,7 @@ def test_bad_metrics_are_refused(stored) -> None:
 def test_verdicts_in_words(
     metric: Metric, ratio: float, low: float | None, high: float | None, told: bool, words: str
 ) -> None:
-    assert verdict_words(Comparison("a", "b", "p2p", metric, ratio, low, high, told, 3, 3)) == words
+    assert (
+        verdict_words(Comparison("a", "b", "p2p", metric, ratio, low, high, "different" if told else "open", 3, 3))
+        == words
+    )

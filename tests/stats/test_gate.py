@@ -14,7 +14,7 @@ LIMIT = 0.95
 
 
 def _compared(metric: str, ratio: float, low: float | None, high: float | None, told: bool = False) -> Comparison:
-    return Comparison("a", "b", CELL, metric, ratio, low, high, told, 3, 3)  # type: ignore[arg-type]
+    return Comparison("a", "b", CELL, metric, ratio, low, high, "different" if told else "open", 3, 3)  # type: ignore[arg-type]
 
 
 def _judge(*comparisons: Comparison, **options: Any) -> list[tuple[str, str]]:

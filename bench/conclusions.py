@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Do the intervals of planebench cover what they claim? Seeded simulation, no data plane; fails where a bar is missed.
 
-    python bench/statistics.py [--seeds 1000] [--only SHAPE ...]
+    python bench/conclusions.py [--seeds 1000] [--runs 100] [--only SHAPE ...]
 
 Each shape draws capacities for two equal switches over the cells of a suite, in the order in which a campaign measures
 them: one start of each switch per topology and block. The printed table is that of docs/methodology.md.
@@ -10,6 +10,9 @@ them: one start of each switch per topology and block. The printed table is that
     false      share of comparisons of a switch with itself that end "different", looks after each round
     1.05, 1.2  share of comparisons with this true ratio that end "different", looks after each round
     starts     mean number of starts of each switch until the comparison of equal switches ends
+
+Then whole runs of simulated switches (bench/conclusions_runs.py): what quick decides, what the gate passes and stops,
+false differences among many equal switches, and the bias of figures where disturbances go with slow starts.
 """
 
 from __future__ import annotations
@@ -17,10 +20,11 @@ from __future__ import annotations
 import argparse
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from conclusions_runs import gate, many_equal, power, selection
 from numpy.typing import NDArray
 
 from planebench.stats.answers import Kind, answer, look_alpha
@@ -199,25 +203,42 @@ def measure(shape: Shape, seeds: int) -> Figures:
     return Figures(float(np.mean(covered)), *(float(different[t]) for t in (1.0, 1.05, 1.2)), float(mean_starts))
 
 
-def main() -> int:
-    """Print the table; 1 where a bar is missed."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seeds", type=int, default=1000)
-    parser.add_argument("--only", nargs="+", choices=SHAPES, default=list(SHAPES))
-    given = parser.parse_args()
+def show_shapes(names: Sequence[str], seeds: int) -> bool:
+    """Print the table of the shapes; return whether all bars are met."""
     print(f"{'noise':24} {'coverage':>9} {'false':>7} {'1.05':>7} {'1.2':>7} {'starts':>7}")
-    missed = False
-    for name in given.only:
-        f = measure(SHAPES[name], given.seeds)
+    good = True
+    for name in names:
+        f = measure(SHAPES[name], seeds)
         bars = (("COVERAGE", 0.93 <= f.coverage <= 0.97), ("FALSE", f.false <= 0.05))
         bad = [word for word, met in bars if not met]
-        missed = missed or bool(bad)
+        good = good and not bad
         print(
             f"{name:24} {f.coverage:9.3f} {f.false:7.3f} {f.power_1_05:7.2f} {f.power_1_2:7.3f} {f.starts:7.1f}"
             f"  {' '.join(bad)}".rstrip(),
             flush=True,
         )
-    return 1 if missed else 0
+    return good
+
+
+def show_runs(runs: int) -> bool:
+    """Print the figures of whole runs; return whether all bars are met."""
+    good = True
+    for part in (power, gate, many_equal, selection):
+        for bar in part(min(runs, 20) if part is many_equal else runs):
+            good = good and bar.met
+            print(f"{bar.name:70} {bar.value:8.3f}  {'' if bar.met else 'MISSED'}".rstrip(), flush=True)
+    return good
+
+
+def main() -> int:
+    """Print the tables; return 1 where a bar is missed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", type=int, default=1000, help="of each shape; 0: none")
+    parser.add_argument("--runs", type=int, default=100, help="whole runs of each kind; at most 20 of conext19")
+    parser.add_argument("--only", nargs="+", choices=SHAPES, default=list(SHAPES))
+    given = parser.parse_args()
+    good = show_shapes(given.only, given.seeds) if given.seeds else True
+    return 0 if (show_runs(given.runs) if given.runs else True) and good else 1
 
 
 if __name__ == "__main__":

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whole runs of simulated switches: what the conclusions of planebench come to, with plan, campaign, store, comparison.
+
+Used by bench/conclusions.py. Each function returns figures over ``runs`` seeded runs.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import tempfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import planebench
+from planebench.stats.compare import switches_compared
+from planebench.stats.derived import Derived
+from planebench.stats.gate import judge
+from planebench.store import read_run
+
+START_NOISE = "noise=0.3%:start_noise=2%"
+GATE_LIMIT = 0.97
+SLOW, SLOW_SHARE = 0.9, 0.5
+"""Capacity of a slow start, and how many starts are slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A figure and the bar that it has to meet."""
+
+    name: str
+    value: float
+    low: float = -math.inf
+    high: float = math.inf
+
+    @property
+    def met(self) -> bool:
+        """Return whether the figure meets its bar."""
+        return self.low <= self.value <= self.high
+
+
+def simulate(plan: str, seed: int, switches: str, **options: Any) -> Derived:
+    """Return a run of the plan on simulated switches, with everything derived from it."""
+    with tempfile.TemporaryDirectory() as folder:
+        planebench.run(plan, runs_dir=folder, switch=switches, seed=seed, calibrate=False, **options)
+        return Derived(read_run(next(Path(folder).iterdir())))
+
+
+def each_seed(work: Callable[[int], Any], runs: int) -> list[Any]:
+    """Return what ``work`` returns for each seed, on all CPUs."""
+    with ProcessPoolExecutor() as pool:
+        return list(pool.map(work, range(1, runs + 1)))
+
+
+def power(runs: int) -> list[Bar]:
+    """Return how often quick decides a true ratio of 1.05 and 1.2, with a start noise of 2 %."""
+    found: dict[float, list[bool]] = {1.05: [], 1.2: []}
+    for decided in each_seed(_decided, runs):
+        for true, cells in decided.items():
+            found[true] += cells
+    return [
+        Bar("quick: ratio 1.05 decided", statistics.fmean(found[1.05]), low=0.80),
+        Bar("quick: ratio 1.2 decided", statistics.fmean(found[1.2]), low=0.99),
+    ]
+
+
+def _decided(seed: int) -> dict[float, list[bool]]:
+    rates = {"a": 1.0, "b": 1.05, "c": 1.2}
+    derived = simulate("quick", seed, _switches(rates), loads="none")
+    outcome = switches_compared(derived)
+    throughput = [c for c in outcome.comparisons if c.metric == "throughput" and c.a == "a"]
+    return {rates[b]: [c.distinguishable and c.ratio > 1 for c in throughput if c.b == b] for b in ("b", "c")}
+
+
+def _switches(ratios: Mapping[str, float]) -> str:
+    """Return simulated switches with these names and capacities, which differ from start to start."""
+    return ",".join(f"sim:name={name}:capacity={10e6 * ratio:.0f}:{START_NOISE}" for name, ratio in ratios.items())
+
+
+def gate(runs: int) -> list[Bar]:
+    """Return how often the gate passes an unchanged switch, and stops one that is 5 % slower; regression suite."""
+    same, slower = (each_seed(partial(_gate, new_ratio=ratio), runs) for ratio in (1.0, 0.95))
+    return [
+        Bar("gate: an unchanged switch passes, all cells", statistics.fmean(k == {"passes"} for k in same), low=0.95),
+        Bar("gate: 5 % slower is stopped", statistics.fmean("fails" in kinds for kinds in slower), low=0.80),
+    ]
+
+
+def _gate(seed: int, new_ratio: float) -> set[str]:
+    derived = simulate("regression", seed, _switches({"old": 1.0, "new": new_ratio}), loads="none")
+    judgements = judge(switches_compared(derived), GATE_LIMIT, baseline="old", metric="throughput")
+    return {judgement.kind for judgement in judgements}
+
+
+def many_equal(runs: int) -> list[Bar]:
+    """Return the false differences of conext19 with nine equal switches."""
+    found = each_seed(_false_differences, runs)
+    return [Bar(f"conext19, nine equal switches: false differences in {runs} runs", sum(found), high=max(1, runs / 20))]
+
+
+def _false_differences(seed: int) -> int:
+    equal = {f"s{number}": 1.0 for number in range(9)}
+    derived = simulate("conext19", seed, _switches(equal), loads="none")
+    return sum(c.distinguishable for c in switches_compared(derived).comparisons)
+
+
+def selection(runs: int) -> list[Bar]:
+    """Return the bias of R+ where trials of slow starts are disturbed more often than others; as a share of 1."""
+    true = SLOW_SHARE * SLOW + 1 - SLOW_SHARE
+    bars = []
+    for share in (30, 70):
+        rates = each_seed(partial(_selected, disturbed_percent=share), runs)
+        bias = statistics.fmean(rates) / (true * 10e6) - 1
+        bars.append(Bar(f"R+ where {share} % of the trials of slow starts are disturbed: bias", bias, -0.01, 0.01))
+    return bars
+
+
+def _selected(seed: int, disturbed_percent: int) -> float:
+    switch = f"sim:noise=0.3%:modes={SLOW}:mode_share={SLOW_SHARE}:mode_disturbed={disturbed_percent}%"
+    derived = simulate("regression", seed, switch, loads="none")
+    return statistics.fmean(r.throughput_pps for r in derived.results if r.throughput_pps is not None)
