@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Literal
 
 from planebench.model.chain_name import vnf_name
@@ -28,7 +29,7 @@ from planebench.model.words import (
     printable,
     throughput,
 )
-from planebench.report.comparison import open_words, versus
+from planebench.report.comparison import Pairs, by_pair, open_words, versus
 from planebench.report.conditions import conditions_remark, switch_cores
 from planebench.stats.answers import MARGIN
 from planebench.stats.counting import latency_compares
@@ -112,23 +113,45 @@ def is_limited(result: Result) -> bool:
     return result.verdict.kind is VerdictKind.TESTER_LIMITED
 
 
-def standings(derived: Derived, metric: Metric) -> tuple[Standing, ...]:
-    """Return one standing per test point, in the order of the results. A latency is that at :func:`middle_load`."""
+class Standings:
+    """The standings of a run, one per test point in the order of the results; each metric is derived once."""
+
+    def __init__(self, derived: Derived) -> None:
+        self.derived = derived
+
+    @cached_property
+    def throughput(self) -> tuple[Standing, ...]:
+        """Return the standings by throughput."""
+        return _standings(self.derived, "throughput")
+
+    @cached_property
+    def cost(self) -> dict[Point, Standing]:
+        """Return the standings by cycles per packet, by test point."""
+        return {it.point: it for it in _standings(self.derived, "cycles_per_packet")}
+
+    @cached_property
+    def latency(self) -> tuple[Standing, ...]:
+        """Return the standings by p99 latency, each at :func:`middle_load`."""
+        return _standings(self.derived, "latency_p99")
+
+
+def _standings(derived: Derived, metric: Metric) -> tuple[Standing, ...]:
     ranked = {r.point: r.results for r in derived.rankings}
+    pairs = by_pair(c for c in derived.comparisons if c.metric == metric)
     cells = same_cell(derived.results)
-    return tuple(_standing(derived, metric, cell, m, ranked.get(cell, ())) for cell, m in cells.items())
+    return tuple(_standing(pairs, metric, cell, m, ranked.get(cell, ())) for cell, m in cells.items())
 
 
 def _standing(
-    derived: Derived, metric: Metric, cell: Point, members: Sequence[Result], ranked: Sequence[Result]
+    pairs: Pairs, metric: Metric, cell: Point, members: Sequence[Result], ranked: Sequence[Result]
 ) -> Standing:
     load = middle_load(members) if metric == "latency_p99" else ""
     figures = {r.point: _figure(r, metric, load) for r in members if metric == "latency_p99" or r in ranked}
     known = [r for r in members if figures.get(r.point) is not None]
     ordered = sorted(known, key=lambda r: figures[r.point] or 0.0, reverse=metric == "throughput")
-    pairs = tuple(_advantage(derived, cell, metric, load, ordered[0], other) for other in ordered[1:])
+    compared = tuple(_advantage(pairs, cell, metric, load, ordered[0], other) for other in ordered[1:])
     missing = tuple(f"{printable(r.point.switch)} ({_why_missing(r, metric)})" for r in members if r not in known)
-    return Standing(cell, metric, load, tuple(ordered), pairs, missing)
+    return Standing(cell, metric, load, tuple(ordered), compared, missing)
 
 
 def _figure(result: Result, metric: Metric, load: str) -> float | None:
@@ -140,12 +163,10 @@ def _figure(result: Result, metric: Metric, load: str) -> float | None:
     return None if found is None else found.p99
 
 
-def _advantage(
-    derived: Derived, cell: Point, metric: Metric, load: str, first: Result, other: Result
-) -> Comparison | None:
+def _advantage(pairs: Pairs, cell: Point, metric: Metric, load: str, first: Result, other: Result) -> Comparison | None:
     names = first.point.switch, other.point.switch
     one, two = names if metric == "throughput" else reversed(names)
-    return versus(derived.comparisons, cell, metric, one, two, load)
+    return versus(pairs, cell, metric, one, two, load)
 
 
 def _why_missing(result: Result, metric: Metric) -> str:
@@ -210,18 +231,17 @@ class PathAnswer:
     lines: tuple[Line, ...]
 
 
-def path_answers(derived: Derived) -> tuple[PathAnswer, ...]:
+def path_answers(standings: Standings) -> tuple[PathAnswer, ...]:
     """Return the answers of a run by path, in the order of the results."""
-    costs = {it.point: it for it in standings(derived, "cycles_per_packet")}
     paths: dict[Point, list[Standing]] = {}
-    for it in standings(derived, "throughput"):
+    for it in standings.throughput:
         paths.setdefault(replace(it.point, frame_size_bytes=0, traffic=""), []).append(it)
     return tuple(
         PathAnswer(
             path.scenario,
             f"{path_words(path)}, {directions_words(path.direction)}",
             f"{printable(path.scenario_label)} {ARROWS[path.direction]}",
-            tuple(_line(it, costs[it.point]) for it in members),
+            tuple(_line(it, standings.cost[it.point]) for it in members),
         )
         for path, members in paths.items()
     )
@@ -261,7 +281,7 @@ def _next(standing: Standing) -> tuple[str, str]:
 
 
 def times(pair: Comparison) -> str:
-    """Return the advantage of the first: ``1.80 ×``; ``at least 1.75 ×`` where its upper end is open."""
+    """Return the advantage of the first as a factor, or the least that it is where its upper end is open."""
     if pair.high is None and pair.low is not None:
         return f"at least {pair.low:.2f} ×"
     return f"{pair.ratio:.2f} ×"
@@ -324,16 +344,13 @@ class Need:
     why: str
 
 
-_NEEDS: tuple[tuple[str, Metric], ...] = (
-    ("the highest throughput", "throughput"),
-    ("the lowest CPU cost", "cycles_per_packet"),
-    ("the lowest p99 latency", "latency_p99"),
-)
-
-
-def needs(derived: Derived) -> tuple[Need, ...]:
+def needs(standings: Standings) -> tuple[Need, ...]:
     """Return what to take for the highest throughput, the lowest CPU cost and the lowest p99 latency."""
-    return tuple(_need(title, standings(derived, metric)) for title, metric in _NEEDS)
+    return (
+        _need("the highest throughput", standings.throughput),
+        _need("the lowest CPU cost", tuple(standings.cost.values())),
+        _need("the lowest p99 latency", standings.latency),
+    )
 
 
 def _need(title: str, found: Sequence[Standing]) -> Need:
@@ -369,10 +386,12 @@ def _points(number: int) -> str:
 
 
 def _range(won: Sequence[Standing]) -> str:
-    """Return by how much the first is ahead of the next: ``1.8 to 3.1 × the next``."""
+    """Return by how much the first is ahead of the next, from the smallest to the largest factor."""
     ratios = sorted(pair.ratio for it in won if (pair := it.pairs[0]) is not None)
     ends = [f"{ratio:.2g}" if ratio >= 1.95 else f"{ratio:.2f}" for ratio in (ratios[0], ratios[-1])]
-    words = f"{ends[0]} × better than the next" if len(set(ends)) == 1 else f"{ends[0]} to {ends[1]} × better than the next"
+    words = (
+        f"{ends[0]} × better than the next" if len(set(ends)) == 1 else f"{ends[0]} to {ends[1]} × better than the next"
+    )
     load = {it.load for it in won}
     return words + (f", at {load_words(next(iter(load)))}" if len(load) == 1 and any(load) else "")
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
@@ -60,7 +60,7 @@ def open_words(comparison: Comparison) -> str:
     starts = comparison.more_starts
     if starts is None:
         limited = comparison.low is None or comparison.high is None
-        return "tester-limited" if limited else "the noise is too large to decide it with more starts"
+        return "tester-limited" if limited else "more starts may not decide it"
     minutes = comparison.more_minutes
     time = "" if minutes is None else f", about {max(1, round(minutes))} min,"
     return f"{starts} more start{'s' * (starts > 1)} of each{time} would decide it"
@@ -95,18 +95,22 @@ def ratio_words(comparison: Comparison) -> str:
     return f"{comparison.ratio:.2f} × [{low}, {high}]"
 
 
-def versus(
-    comparisons: Sequence[Comparison], cell: Point, metric: Metric, one: str, other: str, load: str = ""
-) -> Comparison | None:
+Pairs = Mapping[tuple[str, Metric, str, frozenset[str]], Comparison]
+"""Comparisons by point, metric, load and the two switches."""
+
+
+def by_pair(comparisons: Iterable[Comparison]) -> Pairs:
+    """Return comparisons by what they compare."""
+    return {(c.point, c.metric, c.load, frozenset((c.a, c.b))): c for c in comparisons}
+
+
+def versus(pairs: Pairs, cell: Point, metric: Metric, one: str, other: str, load: str = "") -> Comparison | None:
     """Return the comparison with the ratio ``one`` / ``other`` at a test point, whatever the order it was made in.
 
     The switch of ``cell`` is ignored. None if they were not compared, or if the ratio is not defined.
     """
-    at = cell_id(cell)
-    for c in comparisons:
-        if c.point == at and (c.metric, c.load) == (metric, load) and {c.a, c.b} == {one, other}:
-            return c if c.b == one else _reversed(c)
-    return None
+    found = pairs.get((cell_id(cell), metric, load, frozenset((one, other))))
+    return found if found is None or found.b == one else _reversed(found)
 
 
 def _reversed(c: Comparison) -> Comparison | None:

@@ -128,9 +128,9 @@ FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
         "tradeoff",
         "Throughput against mean latency",
-        "As conext19, Fig. 1, for readers of the paper: each switch is at a share of its own R+, so at another load than "
-        "the others, and axes differ between charts. Error bars: throughput, 95 % confidence interval; latency, minimum "
-        "and maximum trial. Hollow: rejected.",
+        "As conext19, Fig. 1. Each switch is at a share of its own R+, so at another load than the others, and axes "
+        "differ between charts. Error bars: throughput, 95 % confidence interval; latency, minimum and maximum "
+        "trial. Hollow: rejected.",
         lambda s: tradeoff_figures(s.results, s.colors, s.spreads),
         last=1,
     ),

@@ -13,7 +13,17 @@ from planebench.model.header import Calibration
 from planebench.model.records import Point, Trial
 from planebench.model.results import JitterSummary, LatencySummary, LoadFinding, Result
 from planebench.model.scenario import scenario_named
-from planebench.model.words import ARROWS, frame_size, frames, load_words, mpps, percentiles, printable, result_words, us
+from planebench.model.words import (
+    ARROWS,
+    frame_size,
+    frames,
+    load_words,
+    mpps,
+    percentiles,
+    printable,
+    result_words,
+    us,
+)
 from planebench.report.charts.figure import (
     SMALLEST_US,
     TIP_MARK,
@@ -28,7 +38,6 @@ from planebench.report.charts.figure import (
 from planebench.report.throughput import throughput_row
 from planebench.search.of_header import Settings
 from planebench.stats.ceiling import latency_floor
-from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts, latency_compares, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import exceedance, merge, summarise
@@ -108,9 +117,8 @@ def _named(result: Result, latency: LatencySummary) -> ChartRow:
 
 def deviation_row(result: Result, latency: LatencySummary) -> ChartRow:
     """Return mean latency (x) and its standard deviation (y) of a switch, over all probes."""
-    named, mean = _named(result, latency), max(latency.mean, SMALLEST_US)
-    tip = f"{TIP_MARK}{named['switch']} at {load_words(latency.load)}: mean {us(latency.mean)}, sd {us(latency.stddev)} µs"
-    sd = latency.stddev
+    named, mean, sd = _named(result, latency), max(latency.mean, SMALLEST_US), latency.stddev
+    tip = f"{TIP_MARK}{named['switch']} at {load_words(latency.load)}: mean {us(latency.mean)}, sd {us(sd)} µs"
     return {**named, "x": mean, "x_low": mean, "x_high": mean, **_y(sd, sd, sd), "tip": tip}
 
 

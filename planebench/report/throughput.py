@@ -8,7 +8,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from planebench.model.results import Result
-from planebench.model.words import ARROWS, NOTHING, cycles, estimate, frames, interval, mark, mpps, percent, printable, throughput
+from planebench.model.words import (
+    ARROWS,
+    NOTHING,
+    cycles,
+    estimate,
+    frames,
+    interval,
+    mark,
+    mpps,
+    percent,
+    printable,
+    throughput,
+)
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_title, frames_key
 from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts

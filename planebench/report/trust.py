@@ -10,7 +10,7 @@ from typing import Literal
 
 from planebench.model.results import Comparison
 from planebench.model.words import percent, reasons
-from planebench.report.answers import DECIDED, Standing, standings
+from planebench.report.answers import DECIDED, Standing, Standings
 from planebench.report.evidence import causes
 from planebench.stats.derived import Derived
 
@@ -37,14 +37,14 @@ class Trust:
         return f"{self.level.capitalize()} confidence"
 
 
-def trust(derived: Derived) -> Trust:
+def trust(standings: Standings) -> Trust:
     """Return how far a run can be trusted."""
+    derived = standings.derived
     total = sum(t.role != "warmup" for t in derived.run.trials)
     rejected = len(derived.rejected)
-    found = [it for it in standings(derived, "throughput") if len(it.results) + len(it.missing) > 1]
-    costs = {it.point: it for it in standings(derived, "cycles_per_packet")}
+    found = [it for it in standings.throughput if len(it.results) + len(it.missing) > 1]
     by_rate = [it for it in found if it.state in DECIDED]
-    by_cost = [it for it in found if it.state == "tester-limited" and costs[it.point].state in DECIDED]
+    by_cost = [it for it in found if it.state == "tester-limited" and standings.cost[it.point].state in DECIDED]
     decided = len(by_rate) + len(by_cost)
     share, rest = rejected / total if total else 1.0, [it for it in found if it not in by_rate and it not in by_cost]
     return Trust(

@@ -10,14 +10,14 @@ import altair as alt
 
 from planebench.report.anatomy import KINDS
 from planebench.report.chains import WHOLE
-from planebench.report.charts.base import BAR_STEP, by_row, color, log_axis, log_scale, named_axis, plain, table
+from planebench.report.charts.base import BAR_STEP, by_row, color, log_axis, log_scale, named_axis, table
 from planebench.report.charts.figure import GRID, INK, MUTED, PART_COLORS, PARTS, ChartRow, Colors
 
 
 def throughput_bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.TopLevelMixin:
-    """Draw horizontal bars by frame size and switch, whiskers for intervals; a lower bound is pale and ends in an arrow.
+    """Draw horizontal bars by frame size and switch, with whiskers for intervals.
 
-    ``top`` is the end of the Mpps axis, equal for all charts of a scenario.
+    A lower bound is pale and ends in an arrow. ``top`` is the end of the Mpps axis, equal for all charts of a scenario.
     """
     return by_row(_bars(rows, colors, top).properties(width=235, height=alt.Step(BAR_STEP)), "size", rows)
 

@@ -17,7 +17,7 @@ from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import NOTHING, VERDICT_WORDS
 from planebench.report.anatomy import anatomy_table
-from planebench.report.answers import STATES, limits_words, needs, path_answers
+from planebench.report.answers import STATES, Standings, limits_words, needs, path_answers
 from planebench.report.calibration import calibration_tables, calibration_words
 from planebench.report.chains import chain_tables
 from planebench.report.charts.figure import Figure
@@ -99,13 +99,13 @@ LINKS = ("conditions", "warnings", "trials", "papers", "setup")
 
 
 def _answers(page: Page) -> dict[str, Any]:
-    derived = page.derived
+    derived, found = page.derived, Standings(page.derived)
     return {
-        "trust": trust(derived),
-        "answers": path_answers(derived),
+        "trust": trust(found),
+        "answers": path_answers(found),
         "states": STATES,
         "groups": groups(page.figures, "answers"),
-        "needs": needs(derived),
+        "needs": needs(found),
         "limits": limits_words(derived),
         "bands": band_words(derived.results).capitalize(),
         "marks": _marks(derived.results),

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planebench.model.words import printable
-from planebench.report.answers import STATES, Line, PathAnswer, limits_words, needs, path_answers
+from planebench.report.answers import STATES, Line, PathAnswer, Standings, limits_words, needs, path_answers
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import bare_table
 from planebench.report.trust import trust
@@ -25,23 +25,24 @@ _STATE_STYLES = {"different": "green", "same": "green", "open": "yellow", "untes
 
 def answer_lines(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
     """Yield the confidence, the table of answers, its remarks, and what to take for which need."""
-    found = trust(derived)
+    standings = Standings(derived)
+    found = trust(standings)
     yield Text("\n" + glyphs.text("Answers"), style="bold")
     yield Text(glyphs.text(f"{found.title}. "), style=_STYLES[found.level]).append(
         glyphs.text(" ".join(found.facts)), style="not bold default"
     )
     if found.advice:
         yield Text(glyphs.text(f"What to do: {' '.join(found.advice)}"))
-    lines = [(_point(answer, line, glyphs), line) for answer in path_answers(derived) for line in answer.lines]
+    lines = [(_point(answer, line, glyphs), line) for answer in path_answers(standings) for line in answer.lines]
     if width >= TABLE_WIDTH:
         yield _table(lines, glyphs)
     for point, line in lines:
         words = line.evidence if width >= TABLE_WIDTH else ", ".join(filter(None, (*_cells(line), line.evidence)))
         if words:
             yield Padding(Text(glyphs.text(f"{point}: {words}")), (0, 0, 0, 2))
-    for need in needs(derived):
-        words = Text(glyphs.text(f"If you need {need.title}: "))
-        yield words.append(glyphs.text(need.pick), style="bold").append(glyphs.text(f": {need.why}"))
+    for need in needs(standings):
+        text = Text(glyphs.text(f"If you need {need.title}: "))
+        yield text.append(glyphs.text(need.pick), style="bold").append(glyphs.text(f": {need.why}"))
     yield Text(glyphs.text(limits_words(derived)), style="dim")
 
 

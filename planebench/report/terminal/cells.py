@@ -15,7 +15,7 @@ from planebench.metrics.results import RESULT, OfResult
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import LatencySummary, Result
 from planebench.model.words import NOTHING, UNKNOWN, estimate, load_words, mpps, percentiles, reasons, throughput
-from planebench.report.answers import standings
+from planebench.report.answers import Standings
 from planebench.report.evidence import cause, shared_text
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import (
@@ -176,7 +176,7 @@ def limit_tables(derived: Derived, results: Sequence[Result], glyphs: Glyphs, wi
     """
     columns = {column_of(r) for r in results if r.verdict.kind is VerdictKind.TESTER_LIMITED and _known(r)}
     members = [r for r in results if column_of(r) in columns and counts(r)]
-    leaders = {it.results[0].point for it in standings(derived, "cycles_per_packet") if it.state == "different"}
+    leaders = {it.results[0].point for it in Standings(derived).cost.values() if it.state == "different"}
     figures = in_terminal(RESULT, (OfResult(derived.run, r) for r in members))
 
     def cell(result: Result) -> Text:
