@@ -131,8 +131,9 @@ def printable(text: str, keep: str = "") -> str:
 
 def load_words(label: str) -> str:
     """Return a load in words: ``0.50`` -> ``50 % of R+``; ``1Mpps`` with a space before the unit."""
+    share, _, of = label.partition(" ")
     try:
-        return f"{float(label) * 100:g} % of R+"
+        return f"{float(share) * 100:g} % of {'the carried load' if of == 'carried' else printable(of) or 'R+'}"
     except ValueError:
         return re.sub(r"(?<=\d)([kM]?pps)$", r" \1", printable(label))
 

@@ -127,8 +127,9 @@ def _y(value: float, low: float, high: float) -> ChartRow:
 
 
 def _share(load: str) -> float | None:
+    """Return the share in a load label: 0.5 of ``0.50`` or ``0.50 carried``; None for a rate."""
     try:
-        return float(load)
+        return float(load.partition(" ")[0])
     except ValueError:
         return None
 
