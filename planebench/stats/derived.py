@@ -34,7 +34,7 @@ class Derived:
     @cached_property
     def rankings(self) -> tuple[Ranking, ...]:
         """Return the switches of each test point, best first."""
-        return rank(self.results)
+        return rank(self.results, self.comparisons)
 
     @cached_property
     def compared(self) -> Outcome:
