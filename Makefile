@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-statistics bench-fib smoke test lowest unit-tests docs-check fuzz sanitize lint format wheel image clean FORCE
+.PHONY: help setup packages bench bench-statistics bench-fib smoke test lowest unit-tests docs-check fuzz soak crash sanitize lint format wheel image clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -63,8 +63,14 @@ unit-tests:
 docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these
 	$(BIN)/python scripts/docs_check.py $(PAGES)
 
-fuzz: ## malicious drivers, documents and clients under libFuzzer: SECONDS=60 of each; installs clang
-	@scripts/fuzz.sh $(or $(SECONDS),60)
+fuzz: setup ## malicious drivers, documents and clients under libFuzzer and hypothesis: SECONDS=60 of each; installs clang
+	@PYTHON=$(BIN)/python scripts/fuzz.sh $(or $(SECONDS),60)
+
+soak: setup ## planed as a switch under everything at once: HOURS=1; a table of what was lost, leaked or grew
+	$(BIN)/python bench/soak.py --hours $(or $(HOURS),1)
+
+crash: setup ## kill -9 of each part of a run at N=100 moments: readable, resumed, nothing left
+	$(BIN)/python bench/crash.py -n $(or $(N),100)
 
 sanitize: setup ## the tests of planed, C and Python, with a planed built with AddressSanitizer and UBSan; the FIB's with ThreadSanitizer
 	@PYTHON=$(BIN)/python scripts/sanitize.sh

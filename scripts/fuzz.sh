@@ -4,6 +4,9 @@
 #
 #     scripts/fuzz.sh [--keep] [SECONDS [HARNESS...]]      60 seconds each of all
 #
+# vhost_machine is no libFuzzer's: drivers of tests/planed/test_vhost_machine.py on a real planed, by hypothesis. PYTHON: which has
+# planebench's packages; by default .venv's.
+#
 # One line a harness. What it found out stays in build-fuzz/corpus and is where the next run goes on; what ended the
 # program is in build-fuzz/findings. --keep puts a minimal set of what it found out into tests/fuzz, unless it ended.
 set -euo pipefail
@@ -13,7 +16,7 @@ keep=false
 if [ "${1:-}" = --keep ]; then keep=true && shift; fi
 seconds=${1:-60}
 harnesses=("${@:2}")
-[ ${#harnesses[@]} -gt 0 ] || harnesses=(vring config rpc packet nf rule_file route_file frame capture fib_message)
+[ ${#harnesses[@]} -gt 0 ] || harnesses=(vring vhost_door config rpc packet nf rule_file route_file frame capture fib_message vhost_machine)
 build=build-fuzz
 
 scripts/setup.sh clang
@@ -23,8 +26,11 @@ if ! [ -f $build/build.ninja ]; then
 	CC=clang meson setup $build --buildtype=debugoptimized -Db_sanitize=address,undefined -Db_lundef=false \
 		-Dfuzz=true -Dwerror=true >/dev/null
 fi
-targets=("${harnesses[@]/#/dataplane/}")
-ninja -C $build -j"${JOBS:-2}" --quiet "${targets[@]/%/_fuzz}"
+targets=()
+for name in "${harnesses[@]}"; do
+	[ "$name" = vhost_machine ] || targets+=("dataplane/${name}_fuzz")
+done
+[ ${#targets[@]} -eq 0 ] || ninja -C $build -j"${JOBS:-2}" --quiet "${targets[@]}"
 
 # Leaks are looked for at the end, not after each input: DPDK keeps what it made at start.
 export ASAN_OPTIONS=abort_on_error=0:symbolize=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
@@ -45,6 +51,18 @@ fuzz() { # HARNESS: one line, non-zero if it found something
 		echo "fuzz: $name: FOUND after ${runs:-?} inputs: $(ls -t "$findings" | head -1 | sed "s|^|$findings/|"), log $log"
 	fi
 	return $rc
+}
+
+# A planed as it is installed, or PLANEBENCH_PLANED: another set of steps until the time is over.
+fuzz_machine() { # one line, non-zero if it found something
+	local log=$build/vhost_machine.log end=$((SECONDS + seconds)) runs=0
+	mkdir -p $build && : >"$log"
+	while [ $SECONDS -lt $end ]; do
+		HYPOTHESIS_PROFILE=fuzz "${PYTHON:-.venv/bin/python}" -m pytest -q -p no:cacheprovider --hypothesis-seed=$RANDOM \
+			tests/planed/test_vhost_machine.py >>"$log" 2>&1 || { echo "fuzz: vhost_machine: FOUND, log $log" && return 1; }
+		runs=$((runs + 1))
+	done
+	echo "fuzz: vhost_machine: $seconds s or more, $runs times twenty examples of sixty steps, nothing found"
 }
 
 # Beside the named inputs one for each branch that these do not reach: small, and replayed by every `meson test`.
@@ -69,7 +87,9 @@ keep_minimal() { # HARNESS
 
 code=0
 for name in "${harnesses[@]}"; do
-	if ! fuzz "$name"; then
+	if [ "$name" = vhost_machine ]; then
+		fuzz_machine || code=1
+	elif ! fuzz "$name"; then
 		code=1
 	elif $keep; then
 		keep_minimal "$name" || code=1

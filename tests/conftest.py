@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,9 @@ from planebench.host.cache_folder import default_folder
 
 # CI machines stall; a slow example is not a failure. The examples are the same in every run.
 settings.register_profile("planebench", deadline=None, derandomize=True)
-settings.load_profile("planebench")
+# Other examples each time, and more of them: for make fuzz.
+settings.register_profile("fuzz", deadline=None, max_examples=1000, print_blob=True)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "planebench"))
 
 
 class MachineScheduling(LoadScopeScheduling):

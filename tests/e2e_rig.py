@@ -19,6 +19,7 @@ from typing import Any
 
 from planebench.host.deadlines import stretched
 from planebench.host.leftovers import Leftovers, command_line, processes_with
+from planebench.host.process import ROOT_PREFIX
 
 PLANEBENCH = Path(sys.executable).parent / "planebench"
 PATIENCE_S = 120.0
@@ -26,6 +27,7 @@ PATIENCE_S = 120.0
 SWITCHES = ("planed", "ovs-dpdk", "testpmd")
 
 Record = dict[str, Any]
+Run = subprocess.Popen[str]
 
 PLAN = """# SPDX-License-Identifier: BSD-3-Clause
 # Short trials, none of them repeated: it is their counts that matter here.
@@ -75,6 +77,7 @@ class Bench:
         self.plan = self.base / "plan.yaml"
         self.plan.write_text(PLAN)
         self.before = Leftovers.take()
+        self.groups_before = _control_groups()
 
     def start(self, *arguments: object) -> subprocess.Popen[str]:
         """In a session of its own: a signal to its group is what Ctrl-C in a terminal is."""
@@ -141,6 +144,7 @@ class Bench:
             *(f"process {pid}: {command_line(pid)}" for pid in self.processes()),
             *(str(path) for path in self.base.iterdir() if path != self.plan),
             *(path for path in sorted(Leftovers.take().paths.keys() - self.before.paths.keys()) if _is_for_all(path)),
+            *sorted(_control_groups() - self.groups_before),
         ]
 
     def close(self) -> None:
@@ -188,6 +192,17 @@ def assert_exact(trial: Record) -> None:
     else:
         wanted = int(pps * trial["intended_duration_ns"] / 1e9)
         assert all(abs(way["intended_packets"] - wanted) <= 1 for way in counts(trial))
+
+
+def _control_groups() -> set[str]:
+    """Return the control groups of hosted VNFs, but for those whose harness has its folder in /tmp still."""
+    found = {path for path in Path("/sys/fs/cgroup").glob(f"**/{ROOT_PREFIX}*") if path.is_dir()}
+    owners = {path: "-".join(path.name.split("-")[:2]) for path in found}
+    return {str(path) for path, owner in owners.items() if not _is_a_folder(owner)}
+
+
+def _is_a_folder(name: str) -> bool:
+    return Path("/tmp", name).exists() or any(Path("/tmp").glob(f"*/{name}"))
 
 
 def _is_for_all(path: str) -> bool:

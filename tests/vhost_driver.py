@@ -33,22 +33,29 @@ class VhostDriver:
     """A guest of one memory region with pairs of a receive and a transmit ring, all empty. Two pairs at most.
 
     ``multiqueue``: whether it says that it has several pairs (VIRTIO_NET_F_MQ); unsaid, it sets them up all the same.
+    ``set_up``: whether it sends the messages of a start at all; if not, it only connects.
     """
 
-    def __init__(self, path: Path, pairs: int = 1, *, multiqueue: bool = True) -> None:
+    def __init__(self, path: Path, pairs: int = 1, *, multiqueue: bool = True, set_up: bool = True) -> None:
         self._fds: list[int] = []
+        self.calls: list[int] = []
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._socket.settimeout(10)
         self._socket.connect(str(path))
         self.memory_file = self._keep(os.memfd_create("guest"))
         os.ftruncate(self.memory_file, MEMORY_BYTES)
         self.memory = mmap.mmap(self.memory_file, MEMORY_BYTES)
+        if set_up:
+            self.begin(pairs, multiqueue=multiqueue)
+
+    def begin(self, pairs: int, *, multiqueue: bool = True) -> None:
+        """Send the messages of a start."""
         self._send(SET_OWNER)
         self.features = self._ask(GET_FEATURES)
         self._send(SET_FEATURES, struct.pack("<Q", VERSION_1 | (MQ if pairs > 1 and multiqueue else 0)))
         self.share_memory(MEMORY_BYTES)
         for queue in range(2 * pairs):
-            self._set_up(queue)
+            self.set_up_ring(queue)
 
     def __enter__(self) -> VhostDriver:
         return self
@@ -143,16 +150,22 @@ class VhostDriver:
         except ConnectionResetError:
             return True
 
+    def be_impatient(self) -> None:
+        """Wait for the device a quarter of a second at most, from here on."""
+        self._socket.settimeout(0.25)
+
     def settle(self) -> None:
         """Wait until the device has handled every message that was sent."""
         self._ask(GET_FEATURES)
 
-    def _set_up(self, queue: int) -> None:
+    def set_up_ring(self, queue: int) -> None:
+        """Send what a ring of RING_SIZE needs to be used."""
         base = queue * RING_BYTES
         self._send(SET_VRING_NUM, struct.pack("<II", queue, RING_SIZE))
         self._send(SET_VRING_BASE, struct.pack("<II", queue, 0))
         self._send(SET_VRING_ADDR, struct.pack("<IIQQQQ", queue, 0, base, base + USED, base + AVAIL, 0))
-        self._send(SET_VRING_CALL, struct.pack("<Q", queue), self._keep(os.eventfd(0)))
+        self.calls.append(self._keep(os.eventfd(0)))
+        self._send(SET_VRING_CALL, struct.pack("<Q", queue), self.calls[-1])
         self._send(SET_VRING_KICK, struct.pack("<Q", queue), self._keep(os.eventfd(0)))
 
     def _keep(self, fd: int) -> int:

@@ -10,6 +10,7 @@
 
 #include "lib/limits.h"
 #include "ring/frames.h"
+#include "ring/vhost_message.h"
 
 enum { CONFIG_PORTS_MAX = 128, CONFIG_DEVICE_MAX = 256 };
 
@@ -34,6 +35,8 @@ struct config_port {
 struct port_counters {
 	uint64_t rx_packets, tx_packets, rx_missed, rx_errors, tx_errors, rx_nombuf;
 	uint64_t broken_rings; // stopped, because the other end broke a rule
+	uint64_t refused_messages
+	        [VHOST_REFUSALS]; // of drivers, by enum vhost_refusal: each has ended a connection
 	struct port_queue_counters {
 		uint64_t rx_packets, tx_packets;
 		uint64_t tx_full; // frames offered to the queue that it did not take; 0 where nobody knows
@@ -78,6 +81,7 @@ struct port_ops {
 	bool has_device;     // needs the key "device", not "path"
 	bool takes_mac;      // may have the key "mac"
 	bool listens;        // on its path: no two ports have the same
+	bool refuses;        // messages of drivers, and counts them
 	bool view_writable;  // in rings: a task may change the frames where they lie; else rx copies them
 
 	int (*open)(struct port *port); // port has its config and pool; on failure close() is not called

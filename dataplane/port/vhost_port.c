@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A vhost-user port whose data path is our own: we are the device and listen on a unix socket; a virtio
-// driver (DPDK's virtio-user, QEMU for its guest) connects. rte_vhost speaks the protocol and maps the
-// memory, in its own thread; our workers move the frames.
+// driver (DPDK's virtio-user, QEMU for its guest) connects. The door's thread (ring/vhost_door.h) speaks the
+// protocol and maps the memory; our workers move the frames.
 //
 // Up to CONFIG_QUEUES_MAX queue pairs, as many as its driver enables of them; what is sent to a pair that it
 // has not is not taken. A port lives through any number of connections, one after the other; if a second
@@ -25,8 +25,7 @@ static inline void note_fault(struct ring_queue *queue)
 		fault_note(&queue->fault, queue->ring.fault);
 }
 
-// rte_vhost_vring_call() takes a lock that the library holds while a message waits for us to leave, so the
-// descriptor is written here. Behind the gate: after a commit, in a queue that may not be polled again soon.
+// Behind the gate: after a commit, in a queue that may not be polled again soon.
 static inline void call(const struct ring_queue *queue)
 {
 	if (queue->call_fd >= 0 && ring_wants_call(&queue->ring))
@@ -34,7 +33,7 @@ static inline void call(const struct ring_queue *queue)
 }
 
 // At the end of each poll, behind the gate; moved: it has committed something. What is owed when the gate is
-// shut is paid by queue_attach_call(), which always calls.
+// shut is paid when the ring is given back (port/vhost_session.c), which always calls.
 static inline void call_by_poll(struct ring_queue *queue, bool moved)
 {
 	if (queue->call_fd >= 0 && ring_poll_wants_call(&queue->ring, moved))
@@ -233,7 +232,6 @@ static int open_port(struct port *port)
 
 	if (own == NULL)
 		return -errno;
-	own->vid = -1;
 	rc = stale_socket_remove(own->base.path);
 	if (rc == 0)
 		rc = vhost_session_begin(own);
@@ -254,6 +252,20 @@ static void close_port(struct port *port)
 	port->own = NULL;
 }
 
-const struct port_ops vhost_port_ops = {
-        .kind = "vhost-user", .listens = true, .rx = receive, .hop = hop_over, VRING_PORT_OPS};
+static void count(const struct port *port, struct port_counters *out)
+{
+	const struct vhost_port *own = port->own;
+
+	vring_port_counters(port, out);
+	for (unsigned i = 0; i < VHOST_REFUSALS; i++)
+		out->refused_messages[i] = vhost_door_refused(own->door, (enum vhost_refusal)i);
+}
+
+const struct port_ops vhost_port_ops = {.kind = "vhost-user",
+                                        .listens = true,
+                                        .refuses = true,
+                                        .rx = receive,
+                                        .hop = hop_over,
+                                        .counters = count,
+                                        VRING_PORT_OPS};
 PORT_KIND(vhost_port_ops)

@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A vhost-user port's control side: listening, connections, and giving the workers the rings and taking them
-// away, as DPDK's rte_vhost calls for it. For vhost_port.c only.
+// A vhost-user port's control side: what a driver has set up over a connection becomes rings of the workers, and is
+// taken from them again. For vhost_port.c only.
 #pragma once
 
+#include "lib/bucket.h"
 #include "port/vring_port.h"
 #include "ring/vhost_door.h"
 
 struct vhost_port {
 	struct vring_port base; // first
-	struct guest_memory memory;
-	struct vhost_door *door; // who listens on the path
-	struct vhost_door_inner inner;
-	int vid;                 // the connection that has the rings, or -1; library's thread
-	struct vhost_port *next; // in ports
+	struct vhost_door *door;
+	struct vhost_device *device; // of the connection that has the rings, or NULL; door's thread
+	struct bucket lines;         // of the log; door's thread
 };
 
-// Listen on port->path; from here on the library's thread uses the port. Returns 0 or -errno.
+// Listen on port->path; from here on the door's thread uses the port. Returns 0 or -errno.
 int vhost_session_begin(struct vhost_port *port);
 
 // Stop listening and end all connections. No worker may use the port.

@@ -449,5 +449,6 @@ const struct port_ops virtio_port_ops = {.kind = "virtio-user",
                                          .reserve = reserve,
                                          .publish = publish,
                                          .flush = flush,
+                                         .counters = vring_port_counters,
                                          VRING_PORT_OPS};
 PORT_KIND(virtio_port_ops)

@@ -29,7 +29,7 @@ static int add_page(struct memory_table *table, uint64_t address, uint64_t bytes
 		last->bytes += bytes;
 		return 0;
 	}
-	if (table->count == MEMORY_TABLE_MAX)
+	if (table->count == VHOST_REGIONS_MAX)
 		return -E2BIG;
 	table->regions[table->count++] = (struct memory_region){address, bytes, offset, fd};
 	return 0;

@@ -73,7 +73,6 @@ bool vring_port_negotiated(const struct port *port, struct negotiated *out);
 #define VRING_PORT_OPS                                                                                       \
 	.backend = "vring", .is_default = true, .takes_mac = true, .open = open_port, .close = close_port,   \
 	.peek = peek, .release = release, .deliver = deliver_frames, .pass = pass, .warm = warm,             \
-	.flush_all = flush_all, .link_up = vring_port_link_up, .counters = vring_port_counters,              \
-	.negotiated = vring_port_negotiated
+	.flush_all = flush_all, .link_up = vring_port_link_up, .negotiated = vring_port_negotiated
 
 extern const struct port_ops vhost_port_ops, virtio_port_ops; // for tests that make their own port

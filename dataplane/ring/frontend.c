@@ -15,59 +15,26 @@
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
 
-#include "ring/vhost_message.h"
-
 // --- Messages --------------------------------------------------------------------------------------------
 
-enum {
-	F_PROTOCOL_FEATURES = 30, // VHOST_USER_F_, a feature
-	PROTOCOL_F_MQ = 0,        // VHOST_USER_PROTOCOL_F_
-	PROTOCOL_F_REPLY_ACK = 3,
-};
-#define BIT(n) (UINT64_C(1) << (n))
-
-struct __attribute__((packed)) message {
-	uint32_t request, flags, size;
-	union __attribute__((packed)) {
-		uint64_t number;
-		struct {
-			uint32_t index, number;
-		} ring;
-		struct __attribute__((packed)) {
-			uint32_t index, flags;
-			uint64_t desc, used, avail, log;
-		} address;
-		struct __attribute__((packed)) {
-			uint32_t count, padding;
-			struct {
-				uint64_t guest_address, bytes, user_address, offset;
-			} regions[MEMORY_TABLE_MAX];
-		} memory;
-	};
-};
-enum { HEADER_BYTES = offsetof(struct message, number) };
-
-#define NAME(name, number) [number] = #name,
-
-static const char *const names[] = {VHOST_USER_REQUESTS(NAME)};
-
 // Put a sentence into f->error. Returns rc.
-static int frontend_fail(struct frontend *f, int rc, enum vhost_user_request request, const char *what,
+static int frontend_fail(struct frontend *f, int rc, enum vhost_request request, const char *what,
                          uint64_t value)
 {
-	snprintf(f->error, sizeof(f->error), "%s: %s: %s (0x%llx)", f->path, names[request], what,
-	         (unsigned long long)value);
+	snprintf(f->error, sizeof(f->error), "%s: %s: %s (0x%llx)", f->path, vhost_request_text(request),
+	         what, (unsigned long long)value);
 	return rc;
 }
 
 // Send a message. Returns 0 or -errno.
-static int frontend_send(struct frontend *f, const struct message *message, const int *fds, unsigned fd_count)
+static int frontend_send(struct frontend *f, const struct vhost_message *message, const int *fds,
+                         unsigned fd_count)
 {
 	union {
-		char bytes[CMSG_SPACE(MEMORY_TABLE_MAX * sizeof(int))];
+		char bytes[CMSG_SPACE(VHOST_REGIONS_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control = {0};
-	struct iovec data = {(void *)(uintptr_t)message, HEADER_BYTES + message->size};
+	struct iovec data = {(void *)(uintptr_t)message, VHOST_MESSAGE_HEADER + message->size};
 	struct msghdr header = {.msg_iov = &data, .msg_iovlen = 1};
 	ssize_t sent;
 
@@ -98,7 +65,7 @@ static int64_t now_ms(void)
 }
 
 // Exactly bytes, before the deadline.
-static int receive(struct frontend *f, enum vhost_user_request request, void *to, size_t bytes)
+static int receive(struct frontend *f, enum vhost_request request, void *to, size_t bytes)
 {
 	size_t done = 0;
 
@@ -123,22 +90,22 @@ static int receive(struct frontend *f, enum vhost_user_request request, void *to
 }
 
 // Receive the answer to a message: exactly size bytes into its payload. Returns 0 or -errno.
-static int frontend_answer(struct frontend *f, enum vhost_user_request request, struct message *answer,
+static int frontend_answer(struct frontend *f, enum vhost_request request, struct vhost_message *answer,
                            uint32_t size)
 {
-	int rc = receive(f, request, answer, HEADER_BYTES);
+	int rc = receive(f, request, answer, VHOST_MESSAGE_HEADER);
 
 	if (rc)
 		return rc;
 	if (answer->request != request)
 		return frontend_fail(f, -EPROTO, request, "the answer is to another message",
 		                     answer->request);
-	if ((answer->flags & (VHOST_MESSAGE_VERSION | 2 | VHOST_MESSAGE_REPLY)) !=
-	    (VHOST_MESSAGE_VERSION | VHOST_MESSAGE_REPLY))
+	if ((answer->flags & (VHOST_FLAG_VERSION_MASK | VHOST_FLAG_REPLY)) !=
+	    (VHOST_FLAG_VERSION | VHOST_FLAG_REPLY))
 		return frontend_fail(f, -EPROTO, request, "the answer's flags are wrong", answer->flags);
 	if (answer->size != size)
 		return frontend_fail(f, -EPROTO, request, "the answer's size is wrong", answer->size);
-	return receive(f, request, &answer->number, size);
+	return receive(f, request, &answer->value, size);
 }
 
 // What the peer does from here on it must have done in time, however it spreads its answers.
@@ -153,57 +120,56 @@ static bool frontend_negotiated(const struct frontend *f, unsigned protocol_feat
 }
 
 // Send a message that has no answer of its own; where the device offers REPLY_ACK, it says whether it did it.
-static int frontend_tell(struct frontend *f, struct message *message, const int *fds, unsigned fd_count)
+static int frontend_tell(struct frontend *f, struct vhost_message *message, const int *fds, unsigned fd_count)
 {
-	struct message answer;
+	struct vhost_message answer;
 	int rc;
 
-	message->flags = VHOST_MESSAGE_VERSION;
-	if (frontend_negotiated(f, PROTOCOL_F_REPLY_ACK))
-		message->flags |= VHOST_MESSAGE_NEED_REPLY;
+	message->flags = VHOST_FLAG_VERSION;
+	if (frontend_negotiated(f, VHOST_PROTOCOL_F_REPLY_ACK))
+		message->flags |= VHOST_FLAG_NEED_REPLY;
 	rc = frontend_send(f, message, fds, fd_count);
-	if (rc || !frontend_negotiated(f, PROTOCOL_F_REPLY_ACK))
+	if (rc || !frontend_negotiated(f, VHOST_PROTOCOL_F_REPLY_ACK))
 		return rc;
-	rc = frontend_answer(f, message->request, &answer, sizeof(answer.number));
-	if (rc == 0 && answer.number)
-		rc = frontend_fail(f, -EPROTO, message->request, "the device refused it", answer.number);
+	rc = frontend_answer(f, message->request, &answer, sizeof(answer.value));
+	if (rc == 0 && answer.value)
+		rc = frontend_fail(f, -EPROTO, message->request, "the device refused it", answer.value);
 	return rc;
 }
 
-static int frontend_tell_number(struct frontend *f, enum vhost_user_request request, uint64_t number,
+static int frontend_tell_number(struct frontend *f, enum vhost_request request, uint64_t number,
                                 uint32_t size)
 {
-	struct message message = {.request = request, .size = size, .number = number};
+	struct vhost_message message = {.request = request, .size = size, .value = number};
 
 	return frontend_tell(f, &message, NULL, 0);
 }
 
-static int frontend_tell_ring(struct frontend *f, enum vhost_user_request request, unsigned index,
-                              uint32_t number)
+static int frontend_tell_ring(struct frontend *f, enum vhost_request request, unsigned index, uint32_t number)
 {
-	struct message message = {.request = request, .size = sizeof(message.ring)};
+	struct vhost_message message = {.request = request, .size = sizeof(message.ring)};
 
 	message.ring.index = index;
 	message.ring.number = number;
 	return frontend_tell(f, &message, NULL, 0);
 }
 
-static int frontend_tell_fd(struct frontend *f, enum vhost_user_request request, unsigned index, int fd)
+static int frontend_tell_fd(struct frontend *f, enum vhost_request request, unsigned index, int fd)
 {
-	struct message message = {.request = request, .size = sizeof(message.number), .number = index};
+	struct vhost_message message = {.request = request, .size = sizeof(message.value), .value = index};
 
 	return frontend_tell(f, &message, &fd, 1);
 }
 
 // Send a message whose answer is a number.
-static int frontend_ask(struct frontend *f, enum vhost_user_request request, uint64_t *number)
+static int frontend_ask(struct frontend *f, enum vhost_request request, uint64_t *number)
 {
-	struct message message = {.request = request, .flags = VHOST_MESSAGE_VERSION};
+	struct vhost_message message = {.request = request, .flags = VHOST_FLAG_VERSION};
 	int rc = frontend_send(f, &message, NULL, 0);
 
 	if (rc == 0)
-		rc = frontend_answer(f, request, &message, sizeof(message.number));
-	*number = message.number;
+		rc = frontend_answer(f, request, &message, sizeof(message.value));
+	*number = message.value;
 	return rc;
 }
 
@@ -231,13 +197,15 @@ static int negotiate_protocol(struct frontend *f, unsigned pairs)
 	int rc = frontend_ask(f, VHOST_USER_GET_PROTOCOL_FEATURES, &offered);
 
 	if (rc == 0)
-		rc = frontend_tell_number(f, VHOST_USER_SET_PROTOCOL_FEATURES,
-		                          offered & (BIT(PROTOCOL_F_MQ) | BIT(PROTOCOL_F_REPLY_ACK)),
-		                          sizeof(uint64_t));
+		rc = frontend_tell_number(
+		        f, VHOST_USER_SET_PROTOCOL_FEATURES,
+		        offered & (VHOST_BIT(VHOST_PROTOCOL_F_MQ) | VHOST_BIT(VHOST_PROTOCOL_F_REPLY_ACK)),
+		        sizeof(uint64_t));
 	if (rc)
 		return rc;
-	f->protocol_features = offered & (BIT(PROTOCOL_F_MQ) | BIT(PROTOCOL_F_REPLY_ACK));
-	if (frontend_negotiated(f, PROTOCOL_F_MQ))
+	f->protocol_features =
+	        offered & (VHOST_BIT(VHOST_PROTOCOL_F_MQ) | VHOST_BIT(VHOST_PROTOCOL_F_REPLY_ACK));
+	if (frontend_negotiated(f, VHOST_PROTOCOL_F_MQ))
 		rc = frontend_ask(f, VHOST_USER_GET_QUEUE_NUM, &queues);
 	if (rc == 0 && queues < pairs)
 		rc = frontend_fail(f, -ENOTSUP, VHOST_USER_GET_QUEUE_NUM,
@@ -247,25 +215,26 @@ static int negotiate_protocol(struct frontend *f, unsigned pairs)
 
 static int negotiate(struct frontend *f, unsigned pairs)
 {
-	uint64_t offered, wanted = BIT(VIRTIO_F_VERSION_1) | BIT(VIRTIO_F_IN_ORDER);
+	uint64_t offered, wanted = VHOST_BIT(VIRTIO_F_VERSION_1) | VHOST_BIT(VIRTIO_F_IN_ORDER);
 	int rc = frontend_tell_number(f, VHOST_USER_SET_OWNER, 0, 0);
 
 	if (rc == 0)
 		rc = frontend_ask(f, VHOST_USER_GET_FEATURES, &offered);
 	if (rc)
 		return rc;
-	if (!(offered & BIT(VIRTIO_F_VERSION_1)))
+	if (!(offered & VHOST_BIT(VIRTIO_F_VERSION_1)))
 		return frontend_fail(f, -ENOTSUP, VHOST_USER_GET_FEATURES,
 		                     "the device does not offer VIRTIO_F_VERSION_1", offered);
 	if (pairs > 1) {
-		wanted |= BIT(VIRTIO_NET_F_MQ);
-		if (!(offered & BIT(VIRTIO_NET_F_MQ)) || !(offered & BIT(F_PROTOCOL_FEATURES)))
+		wanted |= VHOST_BIT(VIRTIO_NET_F_MQ);
+		if (!(offered & VHOST_BIT(VIRTIO_NET_F_MQ)) ||
+		    !(offered & VHOST_BIT(VHOST_F_PROTOCOL_FEATURES)))
 			return frontend_fail(f, -ENOTSUP, VHOST_USER_GET_FEATURES,
 			                     "the device has one queue pair only", offered);
 	}
-	if (offered & BIT(F_PROTOCOL_FEATURES))
+	if (offered & VHOST_BIT(VHOST_F_PROTOCOL_FEATURES))
 		rc = negotiate_protocol(f, pairs);
-	f->features = offered & (wanted | BIT(F_PROTOCOL_FEATURES));
+	f->features = offered & (wanted | VHOST_BIT(VHOST_F_PROTOCOL_FEATURES));
 	f->in_order = f->features >> VIRTIO_F_IN_ORDER & 1;
 	return rc ? rc : frontend_tell_number(f, VHOST_USER_SET_FEATURES, f->features, sizeof(uint64_t));
 }
@@ -315,12 +284,12 @@ bool frontend_left(int fd)
 
 int frontend_share(struct frontend *f, const struct memory_table *table)
 {
-	struct message message = {.request = VHOST_USER_SET_MEM_TABLE};
-	int fds[MEMORY_TABLE_MAX], rc;
+	struct vhost_message message = {.request = VHOST_USER_SET_MEM_TABLE};
+	int fds[VHOST_REGIONS_MAX], rc;
 	uint64_t ignored;
 
 	frontend_begin(f);
-	message.size = offsetof(struct message, memory.regions) - HEADER_BYTES +
+	message.size = offsetof(struct vhost_message, memory.regions) - VHOST_MESSAGE_HEADER +
 	               table->count * sizeof(message.memory.regions[0]);
 	message.memory.count = table->count;
 	for (unsigned i = 0; i < table->count; i++) {
@@ -335,7 +304,7 @@ int frontend_share(struct frontend *f, const struct memory_table *table)
 	rc = frontend_tell(f, &message, fds, table->count);
 	// Without acknowledgements: messages are handled in order, so an answer to the next says it of this
 	// one too.
-	return rc || frontend_negotiated(f, PROTOCOL_F_REPLY_ACK)
+	return rc || frontend_negotiated(f, VHOST_PROTOCOL_F_REPLY_ACK)
 	               ? rc
 	               : frontend_ask(f, VHOST_USER_GET_FEATURES, &ignored);
 }
@@ -344,7 +313,8 @@ int frontend_share(struct frontend *f, const struct memory_table *table)
 
 static int set_address(struct frontend *f, unsigned index, const struct frontend_ring *ring)
 {
-	struct message message = {.request = VHOST_USER_SET_VRING_ADDR, .size = sizeof(message.address)};
+	struct vhost_message message = {.request = VHOST_USER_SET_VRING_ADDR,
+	                                .size = sizeof(message.address)};
 
 	message.address.index = index;
 	message.address.desc = (uintptr_t)ring->desc;
@@ -377,7 +347,7 @@ static int enable(struct frontend *f, unsigned count, bool on)
 {
 	int rc = 0;
 
-	if (!(f->features & BIT(F_PROTOCOL_FEATURES)))
+	if (!(f->features & VHOST_BIT(VHOST_F_PROTOCOL_FEATURES)))
 		return 0;
 	for (unsigned i = 0; i < count && rc == 0; i++)
 		rc = frontend_tell_ring(f, VHOST_USER_SET_VRING_ENABLE, i, on);
@@ -401,9 +371,9 @@ int frontend_stop(struct frontend *f, unsigned count)
 	frontend_begin(f);
 	rc = enable(f, count, false);
 	for (unsigned i = 0; i < count && rc == 0; i++) {
-		struct message message = {.request = VHOST_USER_GET_VRING_BASE,
-		                          .flags = VHOST_MESSAGE_VERSION,
-		                          .size = sizeof(message.ring)};
+		struct vhost_message message = {.request = VHOST_USER_GET_VRING_BASE,
+		                                .flags = VHOST_FLAG_VERSION,
+		                                .size = sizeof(message.ring)};
 
 		message.ring.index = i;
 		rc = frontend_send(f, &message, NULL, 0);

@@ -10,10 +10,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ring/vhost_message.h"
+
 // DPDK's memory as a device is told of it: regions of address space, each with the file that is mapped there. Our
 // virtual addresses serve as the guest physical ones.
-enum { MEMORY_TABLE_MAX = 8 }; // VHOST_MEMORY_BASELINE_NREGIONS of most devices
-
 struct memory_region {
 	uint64_t address, bytes;
 	uint64_t offset; // in the file
@@ -22,7 +22,7 @@ struct memory_region {
 
 struct memory_table {
 	unsigned count;
-	struct memory_region regions[MEMORY_TABLE_MAX];
+	struct memory_region regions[VHOST_REGIONS_MAX];
 };
 
 enum { FRONTEND_PATIENCE_MS = 5000, FRONTEND_ERROR_MAX = 256, FRONTEND_PATH_MAX = 108 };

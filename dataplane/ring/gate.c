@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+enum { TRIES = 20 };
+
 int gate_prepare(void)
 {
 	return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) ? -errno : 0;
@@ -17,12 +19,23 @@ void gate_open(struct gate *gate)
 	atomic_store_explicit(&gate->open, true, memory_order_release);
 }
 
-void gate_shut(struct gate *gate)
+bool gate_try_shut(struct gate *gate)
 {
 	const struct timespec pause = {.tv_nsec = 20000}; // the worker may have lost its CPU to us
+	unsigned tries = 0;
 
 	atomic_store_explicit(&gate->open, false, memory_order_relaxed);
 	syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
-	while (atomic_load_explicit(&gate->inside, memory_order_acquire))
+	while (atomic_load_explicit(&gate->inside, memory_order_acquire)) {
+		if (tries++ == TRIES)
+			return false;
 		nanosleep(&pause, NULL);
+	}
+	return true;
+}
+
+void gate_shut(struct gate *gate)
+{
+	while (!gate_try_shut(gate))
+		;
 }

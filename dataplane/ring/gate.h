@@ -22,6 +22,9 @@ int gate_prepare(void);
 void gate_open(struct gate *gate);
 void gate_shut(struct gate *gate); // waits while the worker is inside; may be shut already
 
+// The same, but waits no longer than a millisecond or so. Returns whether the worker is outside; if not, call again.
+bool gate_try_shut(struct gate *gate);
+
 // True: the worker is inside until gate_leave(), and sees all that was written before gate_open(). False: it
 // is outside.
 static inline bool gate_enter(struct gate *gate)

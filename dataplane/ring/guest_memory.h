@@ -2,8 +2,8 @@
 // The memory that a guest shares with us: a few regions of its physical addresses, and where each is mapped
 // here. Filled by the control thread while no worker looks; read by workers.
 //
-// Mapping and unmapping are the library's (rte_vhost). Not covered: a process that truncates the file behind
-// its memory kills us by SIGBUS, as it does every vhost-user back end.
+// Mapping and unmapping: ring/vhost_memory.h. Not covered: a process that truncates the file behind its memory kills
+// us by SIGBUS, as it does every vhost-user back end.
 #pragma once
 
 #include <stdbool.h>
@@ -12,7 +12,7 @@
 
 #include <rte_branch_prediction.h>
 
-enum { GUEST_REGIONS_MAX = 8 }; // VHOST_MEMORY_MAX_NREGIONS of rte_vhost
+enum { GUEST_REGIONS_MAX = 8 }; // of a vhost-user memory table
 
 struct guest_region {
 	uint64_t address; // guest physical

@@ -4,7 +4,7 @@
 // or both in turn in one thread (--single): instructions on warm caches, no line ever travels. Cases take
 // turns within each round; printed are medians over rounds. bench/ab.py compares two builds.
 //
-// A frame's 4 bytes of FCS are never in memory: "64" copies 60 bytes. Not covered: ports, gates, rte_vhost;
+// A frame's 4 bytes of FCS are never in memory: "64" copies 60 bytes. Not covered: ports, gates, messages;
 // but the look at whether the guests want to be called is in it, as a hop of vhost ports has it.
 #include <getopt.h>
 #include <pthread.h>

@@ -2,361 +2,449 @@
 #include "ring/vhost_door.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <pthread.h>
-#include <stdalign.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/bucket.h"
 #include "lib/limits.h"
 #include "lib/log.h"
-#include "ring/vhost_message.h"
+#include "ring/vhost_link.h"
 
 enum {
 	LINKS_MAX = 4,     // connections of a port: one that runs, one that takes over, and two to spare
 	BACKLOG = 16,      // of those that wait
 	REST_MS = 100,     // without a descriptor for who wants to connect
-	MESSAGE_MS = 5000, // for all bytes of a message, and for the library to take one
-	REPLY_MAX = 4096,
-	REFUSALS_SAID = 8, // log lines of a port; what comes after these is only refused
-	RINGS_MAX = 2 * CONFIG_QUEUES_MAX,
+	MESSAGE_MS = 5000, // for all bytes of a message
+	CLOSE_S = 2,       // for what the other end may make slow
+	CHECK_MS = 100,    // of descriptors that must not block
+	BARRED_MS = 60000, // a port whose driver has made one of them block
+	EVENTS_MAX = 64,
+
+	CONNECTIONS_BURST = 64, // of a port
+	CONNECTIONS_PER_MINUTE = 50 * 60,
+	// Of a port; a ring that a worker has to let go counts as one more: it interrupts all workers for a moment.
+	MESSAGES_BURST = 4096,
+	MESSAGES_PER_MINUTE = 2000 * 60,
+	LINES_BURST = 8, // log lines of a port
+	LINES_PER_MINUTE = 1,
 };
 
-// A driver's connection, and ours to the library. driver is -1: a free entry.
+// What epoll tells of. door NULL: wake_fd; link NULL: the door's listener.
+struct source {
+	struct vhost_door *door;
+	struct link *link;
+	int fd;
+	bool watched;
+};
+
+// What is closed by the port's own thread.
+struct waste {
+	unsigned fd_count, memory_count;
+	int fds[1 + VHOST_FILES_MAX];
+	struct vhost_memory memory[2]; // of the connection, and a table that was replaced
+};
+
 struct link {
-	int driver, library;
-	unsigned have;        // bytes of message
+	struct source source;
+	bool open;
+	bool full;            // waste is to be fetched
+	bool closed;          // no waste of it is being closed, either
 	uint64_t deadline_ms; // of a message that has begun
-	struct vhost_message message;
+	struct vhost_link in;
+	struct vhost_device device;
+	struct waste waste;
 };
 
 struct vhost_door {
-	const char *name;
+	struct vhost_door_config config;
 	char path[CONFIG_PATH_MAX];
-	unsigned pairs, refusals;
-	int listener, wake, library; // library: the file of its socket (O_PATH)
-	uint64_t rest_until_ms;
-	pthread_t thread;
+	struct source listener;
+	uint64_t rest_until_ms, check_ms;
+	struct bucket connections, messages, lines;
+	unsigned unsaid; // lines, since the last one
+	_Atomic(uint64_t) refused[VHOST_REFUSALS];
 	struct link links[LINKS_MAX];
+	pthread_t closer;
+	pthread_cond_t work, done;
+	bool ending, ended, abandoned; // of the closer
+	struct vhost_door *next;
 };
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
+// lock: everything here, and all doors. changed: that a source which epoll told of may be gone.
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t turn = PTHREAD_COND_INITIALIZER;
+static _Atomic(unsigned) callers;
+static struct vhost_door *doors;
+static pthread_t thread;
+static int epoll_fd = -1;
+static struct source wake = {.fd = -1};
+static bool ending, changed;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+// Anybody but the thread, which takes the lock again and again and would keep it to itself.
+static void enter(void)
+{
+	atomic_fetch_add(&callers, 1);
+	pthread_mutex_lock(&lock);
+	atomic_fetch_sub(&callers, 1);
+	pthread_cond_signal(&turn); // whether the lock is left, or given up to wait for something
 }
 
-// --- One connection --------------------------------------------------------------------------------------
-
-static void forget_message(struct link *link)
+static void leave(void)
 {
-	for (unsigned i = 0; i < link->message.fd_count; i++)
-		close(link->message.fds[i]);
-	link->message.fd_count = 0;
-	link->have = 0;
+	pthread_mutex_unlock(&lock);
 }
 
-static void link_end(struct link *link)
+static void thread_enter(void)
 {
-	forget_message(link);
-	close(link->driver);
-	close(link->library);
-	link->driver = link->library = -1;
+	pthread_mutex_lock(&lock);
+	while (atomic_load(&callers))
+		pthread_cond_wait(&turn, &lock);
 }
 
-static void refuse(struct vhost_door *door, struct link *link, const char *why)
+static void watch(struct source *source, bool on)
 {
-	if (door->refusals++ < REFUSALS_SAID)
-		LOG_WARN("port %s: its driver's message %u was refused, %s; the connection is ended",
-		         door->name, link->message.request, why);
-	link_end(link);
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = source};
+
+	if (source->watched != on &&
+	    epoll_ctl(epoll_fd, on ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, source->fd, &event) == 0)
+		source->watched = on;
 }
 
-// The descriptors of a control message: kept, or closed if there are too many. Returns whether all are kept.
-static bool keep_descriptors(struct vhost_message *message, struct msghdr *header)
+// --- Closing what came from the other end: the port's thread ---------------------------------------------
+
+static void waste_close(struct waste *waste)
 {
-	bool kept = (header->msg_flags & MSG_CTRUNC) == 0;
-
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(header); c; c = CMSG_NXTHDR(header, c)) {
-		size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
-			continue;
-		for (size_t i = 0; i < count; i++) {
-			int fd;
-
-			memcpy(&fd, CMSG_DATA(c) + i * sizeof(int), sizeof(fd));
-			if (message->fd_count < VHOST_MESSAGE_FDS) {
-				message->fds[message->fd_count++] = fd;
-			} else {
-				close(fd);
-				kept = false;
-			}
-		}
-	}
-	return kept;
+	for (unsigned i = 0; i < waste->fd_count; i++)
+		close(waste->fds[i]);
+	for (unsigned i = 0; i < waste->memory_count; i++)
+		vhost_memory_close(&waste->memory[i]);
 }
 
-// Read what is there of the message, up to the given bytes of it. Returns 1 if all are here, 0 if not yet, or
-// -errno: the connection is over.
-static int read_bytes(struct link *link, unsigned bytes)
+static void waste_fd(struct link *link, int fd)
 {
-	alignas(struct cmsghdr) char control[CMSG_SPACE(VHOST_MESSAGE_FDS * sizeof(int))];
-	struct iovec at = {(char *)&link->message + link->have, bytes - link->have};
-	struct msghdr header = {
-	        .msg_iov = &at, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control)};
-	ssize_t got;
-
-	if (at.iov_len == 0)
-		return 1;
-	got = recvmsg(link->driver, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-	if (got < 0)
-		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	if (!keep_descriptors(&link->message, &header))
-		return -EPROTO;
-	if (got == 0)
-		return -ECONNRESET;
-	link->have += (unsigned)got;
-	return link->have == bytes;
+	link->waste.fds[link->waste.fd_count++] = fd;
 }
 
-static bool send_whole(int fd, const void *data, size_t bytes, int flags)
+static void waste_memory(struct link *link, struct vhost_memory *memory)
 {
-	return send(fd, data, bytes, flags | MSG_NOSIGNAL) == (ssize_t)bytes;
+	if (memory->guest.count)
+		link->waste.memory[link->waste.memory_count++] = *memory;
+	*memory = (struct vhost_memory){0};
 }
 
-// The library would say 128, whatever the port has.
-static bool answer_queue_num(const struct vhost_door *door, const struct link *link)
+static void waste_leave(struct link *link)
 {
-	const uint64_t pairs = door->pairs;
-	char reply[VHOST_MESSAGE_HEADER + sizeof(pairs)];
-	const uint32_t header[] = {VHOST_USER_GET_QUEUE_NUM, VHOST_MESSAGE_VERSION | VHOST_MESSAGE_REPLY,
-	                           sizeof(pairs)};
-
-	memcpy(reply, header, sizeof(header));
-	memcpy(reply + sizeof(header), &pairs, sizeof(pairs));
-	return send_whole(link->driver, reply, sizeof(reply), MSG_DONTWAIT);
-}
-
-static bool pass_on(const struct link *link)
-{
-	const struct vhost_message *message = &link->message;
-	alignas(struct cmsghdr) char control[CMSG_SPACE(VHOST_MESSAGE_FDS * sizeof(int))] = {0};
-	struct iovec at = {(void *)(uintptr_t)message, link->have};
-	struct msghdr header = {.msg_iov = &at, .msg_iovlen = 1};
-
-	if (message->fd_count) {
-		struct cmsghdr *c = (struct cmsghdr *)control;
-
-		header.msg_control = control;
-		header.msg_controllen = CMSG_SPACE(message->fd_count * sizeof(int));
-		c->cmsg_level = SOL_SOCKET;
-		c->cmsg_type = SCM_RIGHTS;
-		c->cmsg_len = CMSG_LEN(message->fd_count * sizeof(int));
-		memcpy(CMSG_DATA(c), message->fds, message->fd_count * sizeof(int));
-	}
-	return sendmsg(link->library, &header, MSG_NOSIGNAL) == (ssize_t)link->have;
-}
-
-// A whole message is here.
-static void handle(struct vhost_door *door, struct link *link)
-{
-	const char *why = vhost_message_refused(&link->message, RINGS_MAX);
-	bool done;
-
-	if (why) {
-		refuse(door, link, why);
+	if (link->waste.fd_count == 0 && link->waste.memory_count == 0)
 		return;
-	}
-	done = link->message.request == VHOST_USER_GET_QUEUE_NUM ? answer_queue_num(door, link)
-	                                                         : pass_on(link);
-	if (done)
-		forget_message(link);
-	else
-		link_end(link);
+	link->full = true;
+	link->closed = false;
+	pthread_cond_signal(&link->source.door->work);
 }
 
-static void read_driver(struct vhost_door *door, struct link *link)
-{
-	int rc = 1;
-
-	if (link->have == 0)
-		link->deadline_ms = now_ms() + MESSAGE_MS;
-	if (link->have < VHOST_MESSAGE_HEADER) {
-		const char *why;
-
-		rc = read_bytes(link, VHOST_MESSAGE_HEADER);
-		if (rc == 1) {
-			why = vhost_message_bad_header(&link->message);
-			if (why) {
-				refuse(door, link, why);
-				return;
-			}
-		}
-	}
-	if (rc == 1)
-		rc = read_bytes(link, VHOST_MESSAGE_HEADER + link->message.size);
-	if (rc < 0)
-		link_end(link);
-	else if (rc == 1)
-		handle(door, link);
-}
-
-// Answers go back as they come: who does not read them is no longer served.
-static void read_library(struct link *link)
-{
-	char reply[REPLY_MAX];
-	ssize_t got = recv(link->library, reply, sizeof(reply), MSG_DONTWAIT);
-
-	if (got < 0 && (errno == EAGAIN || errno == EINTR))
-		return;
-	if (got <= 0 || !send_whole(link->driver, reply, (size_t)got, MSG_DONTWAIT))
-		link_end(link);
-}
-
-// --- The door --------------------------------------------------------------------------------------------
-
-static struct link *free_link(struct vhost_door *door)
+static struct link *next_full(struct vhost_door *door)
 {
 	for (unsigned i = 0; i < LINKS_MAX; i++)
-		if (door->links[i].driver < 0)
+		if (door->links[i].full)
 			return &door->links[i];
 	return NULL;
 }
 
-static int connect_library(const struct vhost_door *door)
+static void door_free(struct vhost_door *door)
 {
-	const struct timeval limit = {.tv_sec = MESSAGE_MS / 1000};
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -1;
-	snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d", door->library);
-	if (setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)) ||
-	    connect(fd, (const struct sockaddr *)&address, sizeof(address))) {
-		close(fd);
-		return -1;
-	}
-	return fd;
+	pthread_cond_destroy(&door->work);
+	pthread_cond_destroy(&door->done);
+	free(door);
 }
 
-// Without a descriptor for it a caller waits, and so do we: poll() would return at once, again and again.
-static void accept_driver(struct vhost_door *door, struct link *link)
+static void *closer_main(void *argument)
 {
-	int fd = accept4(door->listener, NULL, NULL, SOCK_CLOEXEC);
+	struct vhost_door *door = argument;
+	bool abandoned;
 
-	if (fd < 0) {
-		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			door->rest_until_ms = now_ms() + REST_MS;
+	enter();
+	for (;;) {
+		struct link *link = next_full(door);
+		struct waste waste;
+
+		if (link) {
+			waste = link->waste;
+			link->waste.fd_count = link->waste.memory_count = 0;
+			link->full = false;
+			leave();
+			waste_close(&waste);
+			enter();
+			link->closed = !link->full;
+			if (!door->ending)
+				eventfd_write(wake.fd, 1);
+		} else if (door->ending) {
+			break;
+		} else {
+			pthread_cond_wait(&door->work, &lock);
+		}
+	}
+	door->ended = true;
+	abandoned = door->abandoned;
+	pthread_cond_signal(&door->done);
+	leave();
+	if (abandoned)
+		door_free(door);
+	return NULL;
+}
+
+// --- One connection --------------------------------------------------------------------------------------
+
+static void link_end(struct link *link)
+{
+	vhost_device_end(&link->device);
+	watch(&link->source, false);
+	shutdown(link->in.fd, SHUT_RDWR); // the other end sees it now, whatever closing takes
+	waste_fd(link, link->in.fd);
+	for (unsigned i = 0; i < link->in.files.count; i++)
+		waste_fd(link, link->in.files.fds[i]);
+	waste_memory(link, &link->device.memory);
+	link->open = false;
+	waste_leave(link);
+}
+
+// One line, and how many were left out before it.
+static void say_refused(struct vhost_door *door, const struct vhost_link *in, enum vhost_refusal why)
+{
+	uint32_t request = in->have >= sizeof(request) ? in->message.request : 0;
+	char more[64] = "";
+
+	if (!bucket_take(&door->lines, bucket_now_ms())) {
+		door->unsaid++;
 		return;
 	}
-	*link = (struct link){.driver = fd, .library = connect_library(door)};
-	if (link->library < 0) {
-		close(fd);
-		link->driver = -1;
-		door->rest_until_ms = now_ms() + REST_MS;
+	if (door->unsaid)
+		snprintf(more, sizeof(more), " (%u such lines were left out)", door->unsaid);
+	door->unsaid = 0;
+	LOG_WARN("port %s: its driver's message %u (%s) was refused, %s; the connection is ended%s",
+	         door->config.name, request, vhost_request_text(request), vhost_refusal_text(why), more);
+}
+
+static void refuse(struct link *link, enum vhost_refusal why)
+{
+	struct vhost_door *door = link->source.door;
+
+	atomic_fetch_add(&door->refused[why], 1);
+	say_refused(door, &link->in, why);
+	link_end(link);
+}
+
+// The driver has stopped a worker, or tried to: it must not pay to try again.
+static void bar(struct link *link)
+{
+	link->source.door->rest_until_ms = bucket_now_ms() + BARRED_MS;
+	refuse(link, VHOST_REFUSED_BLOCKING);
+}
+
+static void handle(struct link *link)
+{
+	struct vhost_device *device = &link->device;
+	unsigned taken = device->taken;
+	struct vhost_message reply;
+	enum vhost_refusal why = vhost_device_handle(device, &link->in.message, &link->in.files, &reply);
+
+	bucket_charge(&link->source.door->messages, 1 + device->taken - taken);
+	waste_memory(link, &device->replaced);
+	if (why == VHOST_ACCEPTED && reply.flags && !vhost_link_reply(&link->in, &reply))
+		why = VHOST_REFUSED_UNREAD;
+	if (device->blocked) {
+		bar(link);
+		return;
+	}
+	if (why) {
+		refuse(link, why);
+		return;
+	}
+	vhost_link_next(&link->in);
+	waste_leave(link);
+}
+
+static void read_driver(struct link *link)
+{
+	enum vhost_refusal why;
+
+	if (link->in.have == 0)
+		link->deadline_ms = bucket_now_ms() + MESSAGE_MS;
+	switch (vhost_link_read(&link->in, link->device.protocol_features, &why)) {
+	case VHOST_READ_PART:
+		break;
+	case VHOST_READ_WHOLE:
+		handle(link);
+		break;
+	case VHOST_READ_GONE:
+		link_end(link);
+		break;
+	case VHOST_READ_REFUSED:
+		refuse(link, why);
 	}
 }
 
-// A descriptor of -1 is one that poll() skips.
-static int describe(struct vhost_door *door, struct pollfd fds[static 2 + 2 * LINKS_MAX])
-{
-	uint64_t now = now_ms(), due = UINT64_MAX;
-	bool rests = now < door->rest_until_ms;
+// --- The thread ------------------------------------------------------------------------------------------
 
-	if (rests)
-		due = door->rest_until_ms;
-	fds[0] = (struct pollfd){.fd = door->wake, .events = POLLIN};
-	fds[1] = (struct pollfd){.fd = rests || !free_link(door) ? -1 : door->listener, .events = POLLIN};
+static struct link *free_link(struct vhost_door *door)
+{
+	for (unsigned i = 0; i < LINKS_MAX; i++)
+		if (!door->links[i].open && door->links[i].closed)
+			return &door->links[i];
+	return NULL;
+}
+
+// Without a descriptor for it a caller waits, and so do we: it would be told of at once, again and again.
+static void accept_driver(struct vhost_door *door)
+{
+	struct link *link = free_link(door);
+	int fd;
+
+	if (link == NULL)
+		return;
+	fd = accept4(door->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			door->rest_until_ms = bucket_now_ms() + REST_MS;
+		return;
+	}
+	bucket_charge(&door->connections, 1);
+	link->source = (struct source){door, link, fd, false};
+	link->in = (struct vhost_link){.fd = fd};
+	link->open = true;
+	vhost_device_begin(&link->device, door->config.ops, door->config.owner, door->config.pairs,
+	                   door->config.features);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+// Deadlines, and who may be heard. Returns when to look again, in milliseconds from now.
+static uint64_t look_after_link(struct link *link, uint64_t now_ms, uint64_t wait_ms)
+{
+	if (!link->open)
+		return UINT64_MAX;
+	if (link->in.have && now_ms >= link->deadline_ms) {
+		refuse(link, VHOST_REFUSED_LATE);
+		return UINT64_MAX;
+	}
+	watch(&link->source, wait_ms == 0 && link->closed);
+	return earlier(wait_ms ? wait_ms : UINT64_MAX,
+	               link->in.have ? link->deadline_ms - now_ms : UINT64_MAX);
+}
+
+// A worker may stand in what its driver has made to block, and all that it serves stands with it.
+static bool check_blocking(struct vhost_door *door)
+{
+	bool open = false;
+
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
 		struct link *link = &door->links[i];
 
-		if (link->driver >= 0 && link->have && link->deadline_ms < due)
-			due = link->deadline_ms;
-		fds[2 + 2 * i] = (struct pollfd){.fd = link->driver, .events = POLLIN};
-		fds[3 + 2 * i] = (struct pollfd){.fd = link->library, .events = POLLIN};
+		if (!link->open)
+			continue;
+		vhost_device_unblock(&link->device);
+		if (link->device.blocked)
+			bar(link);
+		open |= link->open;
 	}
-	return due == UINT64_MAX ? -1 : due > now ? (int)(due - now) : 0;
+	return open;
 }
 
-static void look_after(struct vhost_door *door, struct link *link, const struct pollfd fds[static 2])
+static uint64_t look_after(struct vhost_door *door, uint64_t now_ms)
 {
-	if (link->driver >= 0 && fds[1].revents)
-		read_library(link); // first: an answer belongs to what was asked before
-	if (link->driver >= 0 && fds[0].revents)
-		read_driver(door, link);
-	if (link->driver >= 0 && link->have && now_ms() >= link->deadline_ms)
-		refuse(door, link, "its end has not come within 5 s");
+	uint64_t messages_ms = bucket_wait_ms(&door->messages, now_ms);
+	uint64_t rest_ms = bucket_wait_ms(&door->connections, now_ms), due_ms = UINT64_MAX;
+
+	if (now_ms >= door->check_ms)
+		door->check_ms = check_blocking(door) ? now_ms + CHECK_MS : 0;
+	if (now_ms < door->rest_until_ms && rest_ms < door->rest_until_ms - now_ms)
+		rest_ms = door->rest_until_ms - now_ms;
+	if (door->check_ms)
+		due_ms = door->check_ms - now_ms;
+	for (unsigned i = 0; i < LINKS_MAX; i++)
+		due_ms = earlier(due_ms, look_after_link(&door->links[i], now_ms, messages_ms));
+	watch(&door->listener, rest_ms == 0 && free_link(door));
+	return earlier(due_ms, rest_ms ? rest_ms : UINT64_MAX);
+}
+
+// A source that has said something. It may be another connection's by now, or nobody's: then nothing is there.
+static void hear(const struct source *source)
+{
+	eventfd_t ignored;
+
+	if (source->door == NULL)
+		eventfd_read(source->fd, &ignored);
+	else if (!source->watched)
+		return;
+	else if (source->link)
+		read_driver(source->link);
+	else
+		accept_driver(source->door);
 }
 
 static void *thread_main(void *argument)
 {
-	struct vhost_door *door = argument;
-	struct pollfd fds[2 + 2 * LINKS_MAX];
+	struct epoll_event events[EVENTS_MAX];
 
-	for (;;) {
-		int timeout_ms = describe(door, fds);
+	thread_enter();
+	while (!ending) {
+		uint64_t now_ms = bucket_now_ms(), due_ms = UINT64_MAX;
+		int count;
 
-		if (poll(fds, sizeof(fds) / sizeof(fds[0]), timeout_ms) < 0 && errno != EINTR)
-			break;
-		if (fds[0].revents)
-			break;
-		for (unsigned i = 0; i < LINKS_MAX; i++)
-			if (fds[2 + 2 * i].fd >= 0)
-				look_after(door, &door->links[i], &fds[2 + 2 * i]);
-		if (fds[1].revents)
-			accept_driver(door, free_link(door));
+		for (struct vhost_door *door = doors; door; door = door->next)
+			due_ms = earlier(due_ms, look_after(door, now_ms));
+		changed = false;
+		pthread_mutex_unlock(&lock);
+		count = epoll_wait(epoll_fd, events, EVENTS_MAX, due_ms > INT32_MAX ? -1 : (int)due_ms);
+		thread_enter();
+		for (int i = 0; i < count && !changed; i++)
+			hear(events[i].data.ptr);
 	}
+	pthread_mutex_unlock(&lock);
 	return NULL;
 }
 
-// --- Beginning and ending: the control thread ------------------------------------------------------------
-
-int vhost_door_inner_open(struct vhost_door_inner *inner, const char *path)
+// Blocked signals and scheduling are those of the control thread.
+static int thread_start(void)
 {
-	static unsigned number;
-	const char *slash = strrchr(path, '/');
-	int length = slash ? (int)(slash - path) + 1 : 0, rc;
+	int rc = -ENOMEM;
 
-	snprintf(inner->folder, sizeof(inner->folder), "%.*s.planed-XXXXXX", length, path);
-	if (mkdtemp(inner->folder) == NULL)
-		return -errno;
-	inner->folder_fd = open(inner->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (inner->folder_fd < 0) {
+	epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	wake = (struct source){.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+	ending = false;
+	if (epoll_fd >= 0 && wake.fd >= 0) {
+		watch(&wake, true);
+		rc = -pthread_create(&thread, NULL, thread_main, NULL);
+	} else {
 		rc = -errno;
-		rmdir(inner->folder);
-		return rc;
 	}
-	// Of any length: an address has 108 bytes, and the path of the port may have used them.
-	snprintf(inner->path, sizeof(inner->path), "/proc/self/fd/%d/%u", inner->folder_fd, number++);
-	return 0;
+	if (rc) {
+		close(wake.fd);
+		close(epoll_fd);
+	}
+	return rc;
 }
 
-void vhost_door_inner_hide(struct vhost_door_inner *inner)
+static void thread_stop(void)
 {
-	if (inner->folder[0] == '\0')
-		return;
-	unlink(inner->path);
-	rmdir(inner->folder);
-	inner->folder[0] = '\0';
+	enter();
+	ending = true;
+	eventfd_write(wake.fd, 1);
+	leave();
+	pthread_join(thread, NULL);
+	close(wake.fd);
+	close(epoll_fd);
 }
 
-void vhost_door_inner_close(struct vhost_door_inner *inner)
-{
-	vhost_door_inner_hide(inner);
-	close(inner->folder_fd);
-}
+// --- Beginning and ending: the control thread ------------------------------------------------------------
 
 static int listen_on(const char *path)
 {
@@ -376,62 +464,124 @@ static int listen_on(const char *path)
 	return rc;
 }
 
-static int start(struct vhost_door *door, const struct vhost_door_inner *inner)
-{
-	door->library = open(inner->path, O_PATH | O_CLOEXEC);
-	door->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (door->library < 0 || door->wake < 0)
-		return -errno;
-	door->listener = listen_on(door->path);
-	if (door->listener < 0)
-		return door->listener;
-	return -pthread_create(&door->thread, NULL, thread_main, door);
-}
-
-static void door_free(struct vhost_door *door)
-{
-	if (door->listener >= 0) {
-		close(door->listener);
-		unlink(door->path);
-	}
-	if (door->wake >= 0)
-		close(door->wake);
-	if (door->library >= 0)
-		close(door->library);
-	free(door);
-}
-
-int vhost_door_open(const char *name, const char *path, const struct vhost_door_inner *inner, unsigned pairs,
-                    struct vhost_door **out)
+static struct vhost_door *door_create(const struct vhost_door_config *config)
 {
 	struct vhost_door *door = calloc(1, sizeof(*door));
-	int rc;
+	uint64_t now_ms = bucket_now_ms();
 
 	if (door == NULL)
-		return -ENOMEM;
-	door->name = name;
-	door->pairs = pairs;
-	door->listener = door->wake = door->library = -1;
-	for (unsigned i = 0; i < LINKS_MAX; i++)
-		door->links[i].driver = door->links[i].library = -1;
-	snprintf(door->path, sizeof(door->path), "%s", path);
-	rc = start(door, inner);
-	if (rc) {
-		door_free(door);
-		return rc;
+		return NULL;
+	door->config = *config;
+	door->connections = bucket_full(CONNECTIONS_BURST, CONNECTIONS_PER_MINUTE, now_ms);
+	door->messages = bucket_full(MESSAGES_BURST, MESSAGES_PER_MINUTE, now_ms);
+	door->lines = bucket_full(LINES_BURST, LINES_PER_MINUTE, now_ms);
+	for (unsigned i = 0; i < LINKS_MAX; i++) {
+		door->links[i].source.door = door;
+		door->links[i].closed = true;
 	}
+	pthread_cond_init(&door->work, NULL);
+	pthread_cond_init(&door->done, NULL);
+	snprintf(door->path, sizeof(door->path), "%s", config->path);
+	return door;
+}
+
+int vhost_door_open(const struct vhost_door_config *config, struct vhost_door **out)
+{
+	struct vhost_door *door = door_create(config);
+	bool first = doors == NULL; // only this thread changes it
+	int rc = -ENOMEM;
+
+	if (door == NULL)
+		return rc;
+	rc = first ? thread_start() : 0;
+	if (rc)
+		goto err_free;
+	rc = -pthread_create(&door->closer, NULL, closer_main, door);
+	if (rc)
+		goto err_thread;
+	rc = listen_on(door->path);
+	if (rc < 0)
+		goto err_closer;
+	door->listener = (struct source){.door = door, .fd = rc};
+	enter();
+	door->next = doors;
+	doors = door;
+	eventfd_write(wake.fd, 1);
+	leave();
 	*out = door;
 	return 0;
+
+err_closer:
+	enter();
+	door->ending = true;
+	pthread_cond_signal(&door->work);
+	leave();
+	pthread_join(door->closer, NULL);
+err_thread:
+	if (first)
+		thread_stop();
+err_free:
+	door_free(door);
+	return rc;
+}
+
+// With the lock.
+static void remove_from_doors(struct vhost_door *door)
+{
+	for (struct vhost_door **at = &doors; *at; at = &(*at)->next)
+		if (*at == door) {
+			*at = door->next;
+			break;
+		}
+	changed = true;
+}
+
+// With the lock. Returns whether it has ended in time; if not, it ends when it can, and frees the door.
+static bool closer_end(struct vhost_door *door)
+{
+	struct timespec until;
+	int rc = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += CLOSE_S;
+	door->ending = true;
+	pthread_cond_signal(&door->work);
+	while (!door->ended && rc == 0)
+		rc = pthread_cond_timedwait(&door->done, &lock, &until);
+	door->abandoned = !door->ended;
+	return door->ended;
 }
 
 void vhost_door_close(struct vhost_door *door)
 {
+	bool ended;
+
 	if (door == NULL)
 		return;
-	eventfd_write(door->wake, 1);
-	pthread_join(door->thread, NULL);
+	enter();
+	remove_from_doors(door);
+	watch(&door->listener, false);
 	for (unsigned i = 0; i < LINKS_MAX; i++)
-		if (door->links[i].driver >= 0)
+		if (door->links[i].open)
 			link_end(&door->links[i]);
-	door_free(door);
+	close(door->listener.fd);
+	unlink(door->path);
+	ended = closer_end(door);
+	if (!ended)
+		LOG_WARN("port %s: descriptors of its driver cannot be closed; it is left behind",
+		         door->config.name);
+	leave();
+	if (ended) {
+		pthread_join(door->closer, NULL);
+		door_free(door);
+	} else {
+		pthread_detach(door->closer);
+	}
+	if (doors == NULL)
+		thread_stop();
+}
+
+uint64_t vhost_door_refused(const struct vhost_door *door, enum vhost_refusal refusal)
+{
+	return atomic_load(&door->refused[refusal]);
 }

@@ -1,34 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The unix socket of a vhost-user port. Drivers connect here; what they send is read whole, checked against the
-// vhost-user protocol and what this port offers, and only then passed on to DPDK's vhost library, which listens
-// where nobody else can connect. A message that is not allowed ends its connection, and its descriptors are
-// closed: the library never sees it.
+// The unix sockets of all vhost-user ports, and the one thread that serves them: it accepts connections, reads messages
+// and hands them to the state machine of each connection (vhost_device.h). It waits for no other end: sockets do not
+// block, a message has a deadline, and connections and messages have a rate. What the other end may make slow, closing
+// its descriptors and unmapping its memory, is done by a thread of each port.
 //
-// Each door has a thread of its own: a driver that stalls holds up no other port. Open and close on the control
-// thread.
+// Open and close on the control thread. The operations of the devices are called on the door's thread, or by
+// vhost_door_close(), never by two threads at a time.
 #pragma once
 
-enum { VHOST_DOOR_INNER_MAX = 64 };
+#include "ring/vhost_device.h"
 
 struct vhost_door;
 
-// What the library listens on behind the door: a socket in a folder that is removed as soon as the door has it.
-// path: for the library, valid until vhost_door_inner_close().
-struct vhost_door_inner {
-	char path[VHOST_DOOR_INNER_MAX];
-	char folder[128]; // beside the port's own path; empty once it is removed
-	int folder_fd;
+struct vhost_door_config {
+	const char *name, *path; // name: for the log; must outlive the door
+	unsigned pairs;          // queue pairs of the port
+	uint64_t features;       // offered
+	const struct vhost_device_ops *ops;
+	void *owner; // of the devices
 };
 
-// Make a folder beside path. Returns 0 or -errno.
-int vhost_door_inner_open(struct vhost_door_inner *inner, const char *path);
+// Listen. Returns 0 and *out, or -errno.
+int vhost_door_open(const struct vhost_door_config *config, struct vhost_door **out);
 
-// Remove socket and folder from the file system: the door still reaches the library, nobody else does.
-void vhost_door_inner_hide(struct vhost_door_inner *inner);
-void vhost_door_inner_close(struct vhost_door_inner *inner);
+// End all connections and stop listening; NULL does nothing. Returns within two seconds: what the other end keeps from
+// being closed is left to the port's thread.
+void vhost_door_close(struct vhost_door *door);
 
-// Listen on path and pass on to the library, which listens on inner->path already. name is for the log and must
-// outlive the door; pairs: the queue pairs of the port. Returns 0 and *out, or -errno.
-int vhost_door_open(const char *name, const char *path, const struct vhost_door_inner *inner, unsigned pairs,
-                    struct vhost_door **out);
-void vhost_door_close(struct vhost_door *door); // ends all connections; NULL does nothing
+// How many connections were ended for this reason. Any thread.
+uint64_t vhost_door_refused(const struct vhost_door *door, enum vhost_refusal refusal);

@@ -2,42 +2,67 @@
 #include "ring/vhost_message.h"
 
 #include <stddef.h>
-#include <string.h>
-#include <sys/stat.h>
 
-_Static_assert(offsetof(struct vhost_message, payload) == VHOST_MESSAGE_HEADER, "as on the wire");
+_Static_assert(offsetof(struct vhost_message, value) == VHOST_MESSAGE_HEADER, "as on the wire");
+_Static_assert(sizeof(struct vhost_message) == VHOST_MESSAGE_HEADER + 8 + 32 * VHOST_REGIONS_MAX,
+               "without gaps");
 
-// Fields of a memory table: u32 regions, u32 padding, then of each region four u64.
-enum { TABLE_HEADER = 8, REGION_BYTES = 32 };
+enum { TABLE_HEADER = 8 };
 
-// What the number of a request's ring is in, if any: its first four bytes, or the lowest byte of eight.
-enum shape { NO_RING, RING_INDEX, RING_FILE };
+// Where the number of a request's ring is, if it has one.
+enum shape { NO_RING, RING_INDEX, RING_FILE, MEMORY_TABLE };
 
-// Payload size, and how many descriptors come along; both are of the memory table: by its regions.
+// What a device takes. needs: a protocol feature, plus one; 0: none.
 static const struct rule {
-	uint16_t size;
-	uint8_t shape;
 	bool allowed;
+	uint8_t size; // of the payload
+	uint8_t shape;
+	uint8_t needs;
 } rules[] = {
-        [VHOST_USER_GET_FEATURES] = {0, NO_RING, true},
-        [VHOST_USER_SET_FEATURES] = {8, NO_RING, true},
-        [VHOST_USER_SET_OWNER] = {0, NO_RING, true},
-        [VHOST_USER_RESET_OWNER] = {0, NO_RING, true},
-        [VHOST_USER_SET_MEM_TABLE] = {0, NO_RING, true},
-        [VHOST_USER_SET_VRING_NUM] = {8, RING_INDEX, true},
-        [VHOST_USER_SET_VRING_ADDR] = {40, RING_INDEX, true},
-        [VHOST_USER_SET_VRING_BASE] = {8, RING_INDEX, true},
-        [VHOST_USER_GET_VRING_BASE] = {8, RING_INDEX, true},
-        [VHOST_USER_SET_VRING_KICK] = {8, RING_FILE, true},
-        [VHOST_USER_SET_VRING_CALL] = {8, RING_FILE, true},
-        [VHOST_USER_SET_VRING_ERR] = {8, RING_FILE, true},
-        [VHOST_USER_GET_PROTOCOL_FEATURES] = {0, NO_RING, true},
-        [VHOST_USER_SET_PROTOCOL_FEATURES] = {8, NO_RING, true},
-        [VHOST_USER_GET_QUEUE_NUM] = {0, NO_RING, true},
-        [VHOST_USER_SET_VRING_ENABLE] = {8, RING_INDEX, true},
-        [VHOST_USER_SET_STATUS] = {8, NO_RING, true},
-        [VHOST_USER_GET_STATUS] = {0, NO_RING, true},
+        [VHOST_USER_GET_FEATURES] = {true, 0, NO_RING, 0},
+        [VHOST_USER_SET_FEATURES] = {true, 8, NO_RING, 0},
+        [VHOST_USER_SET_OWNER] = {true, 0, NO_RING, 0},
+        [VHOST_USER_RESET_OWNER] = {true, 0, NO_RING, 0},
+        [VHOST_USER_SET_MEM_TABLE] = {true, 0, MEMORY_TABLE, 0},
+        [VHOST_USER_SET_VRING_NUM] = {true, 8, RING_INDEX, 0},
+        [VHOST_USER_SET_VRING_ADDR] = {true, 40, RING_INDEX, 0},
+        [VHOST_USER_SET_VRING_BASE] = {true, 8, RING_INDEX, 0},
+        [VHOST_USER_GET_VRING_BASE] = {true, 8, RING_INDEX, 0},
+        [VHOST_USER_SET_VRING_KICK] = {true, 8, RING_FILE, 0},
+        [VHOST_USER_SET_VRING_CALL] = {true, 8, RING_FILE, 0},
+        [VHOST_USER_SET_VRING_ERR] = {true, 8, RING_FILE, 0},
+        [VHOST_USER_GET_PROTOCOL_FEATURES] = {true, 0, NO_RING, 0},
+        [VHOST_USER_SET_PROTOCOL_FEATURES] = {true, 8, NO_RING, 0},
+        [VHOST_USER_GET_QUEUE_NUM] = {true, 0, NO_RING, 0},
+        [VHOST_USER_SET_VRING_ENABLE] = {true, 8, RING_INDEX, 0},
+        [VHOST_USER_SET_STATUS] = {true, 8, NO_RING, VHOST_PROTOCOL_F_STATUS + 1},
+        [VHOST_USER_GET_STATUS] = {true, 0, NO_RING, VHOST_PROTOCOL_F_STATUS + 1},
 };
+
+#define REQUEST_TEXT(name, number)    [number] = #name,
+#define REFUSAL_KEY(name, key, text)  [VHOST_REFUSED_##name] = key,
+#define REFUSAL_TEXT(name, key, text) [VHOST_REFUSED_##name] = text,
+
+const char *vhost_request_text(uint32_t request)
+{
+	static const char *const texts[] = {FOR_EACH_VHOST_REQUEST(REQUEST_TEXT)};
+
+	return request < sizeof(texts) / sizeof(texts[0]) && texts[request] ? texts[request] : "?";
+}
+
+const char *vhost_refusal_key(enum vhost_refusal refusal)
+{
+	static const char *const keys[VHOST_REFUSALS] = {FOR_EACH_VHOST_REFUSAL(REFUSAL_KEY)};
+
+	return keys[refusal];
+}
+
+const char *vhost_refusal_text(enum vhost_refusal refusal)
+{
+	static const char *const texts[VHOST_REFUSALS] = {FOR_EACH_VHOST_REFUSAL(REFUSAL_TEXT)};
+
+	return texts[refusal];
+}
 
 static const struct rule *rule_of(const struct vhost_message *message)
 {
@@ -46,75 +71,59 @@ static const struct rule *rule_of(const struct vhost_message *message)
 	return &rules[message->request];
 }
 
-const char *vhost_message_bad_header(const struct vhost_message *message)
+static unsigned most_files(const struct rule *rule)
+{
+	return rule->shape == MEMORY_TABLE ? VHOST_REGIONS_MAX : rule->shape == RING_FILE;
+}
+
+static bool table_fits(uint32_t size)
+{
+	return size >= TABLE_HEADER && (size - TABLE_HEADER) % sizeof(struct vhost_region) == 0 &&
+	       size <= TABLE_HEADER + VHOST_REGIONS_MAX * sizeof(struct vhost_region);
+}
+
+enum vhost_refusal vhost_message_check_header(const struct vhost_message *message, unsigned files,
+                                              uint64_t protocol_features)
 {
 	const struct rule *rule = rule_of(message);
 
 	if (rule == NULL)
-		return "the request is not offered";
-	if ((message->flags & ~(uint32_t)VHOST_MESSAGE_NEED_REPLY) != VHOST_MESSAGE_VERSION)
-		return "it is of another version of the protocol";
-	if (message->request == VHOST_USER_SET_MEM_TABLE) {
-		if (message->size < TABLE_HEADER || message->size > sizeof(message->payload))
-			return "its memory table has more than 8 regions, or is cut short";
-	} else if (message->size != rule->size) {
-		return "its size is not that of the request";
-	}
-	return NULL;
+		return VHOST_REFUSED_NOT_OFFERED;
+	if (rule->needs && !(protocol_features & VHOST_BIT(rule->needs - 1)))
+		return VHOST_REFUSED_NOT_NEGOTIATED;
+	if ((message->flags & ~(uint32_t)VHOST_FLAG_NEED_REPLY) != VHOST_FLAG_VERSION)
+		return VHOST_REFUSED_VERSION;
+	if (rule->shape == MEMORY_TABLE ? !table_fits(message->size) : message->size != rule->size)
+		return VHOST_REFUSED_SIZE;
+	return files > most_files(rule) ? VHOST_REFUSED_FILES : VHOST_ACCEPTED;
 }
 
-// A region is a regular file, and ends within it: the end of a mapping that is not cannot be read.
-static const char *bad_region(const uint8_t *at, int fd)
+static enum vhost_refusal check_table(const struct vhost_message *message, unsigned files)
 {
-	uint64_t region[4]; // guest address, size, driver's address, offset in the file
-	struct stat file;
-
-	memcpy(region, at, sizeof(region));
-	if (fstat(fd, &file) || !S_ISREG(file.st_mode))
-		return "a region of its memory is no file";
-	if (region[1] == 0 || region[3] > (uint64_t)file.st_size ||
-	    region[1] > (uint64_t)file.st_size - region[3])
-		return "a region of its memory is empty or longer than its file";
-	return NULL;
+	if (message->memory.count > VHOST_REGIONS_MAX ||
+	    message->size != TABLE_HEADER + message->memory.count * sizeof(struct vhost_region))
+		return VHOST_REFUSED_SIZE;
+	return files == message->memory.count ? VHOST_ACCEPTED : VHOST_REFUSED_FILES;
 }
 
-static const char *bad_memory(const struct vhost_message *message)
+enum vhost_refusal vhost_message_check(const struct vhost_message *message, unsigned files, unsigned rings)
 {
-	const char *why = NULL;
+	unsigned ring = 0, wanted = 0;
 
-	if (message->index > VHOST_MESSAGE_FDS || message->index != message->fd_count ||
-	    message->size != TABLE_HEADER + message->index * REGION_BYTES)
-		return "its memory table and the files that came with it do not match";
-	for (unsigned i = 0; i < message->index && why == NULL; i++)
-		why = bad_region(message->payload + TABLE_HEADER + (size_t)i * REGION_BYTES, message->fds[i]);
-	return why;
-}
-
-const char *vhost_message_refused(const struct vhost_message *message, unsigned rings)
-{
-	const char *why = vhost_message_bad_header(message);
-	unsigned files = 0, ring = 0;
-
-	if (why)
-		return why;
-	if (message->request == VHOST_USER_SET_MEM_TABLE)
-		return bad_memory(message);
 	switch (rules[message->request].shape) {
+	case MEMORY_TABLE:
+		return check_table(message, files);
 	case RING_INDEX:
-		ring = message->index;
+		ring = message->ring.index;
 		break;
-	case RING_FILE: // bit 8: there is none
-		ring = message->value & 0xff;
-		files = (message->value & 0x100) == 0;
+	case RING_FILE:
+		if (message->value & ~(uint64_t)(VHOST_NO_FILE | 0xff))
+			return VHOST_REFUSED_VALUE;
+		ring = vhost_message_file_ring(message);
+		wanted = (message->value & VHOST_NO_FILE) == 0;
 		break;
 	}
 	if (ring >= rings)
-		return "it names a ring that no port can have";
-	if (message->fd_count != files)
-		return files ? "the descriptor of a ring is missing"
-		             : "descriptors came that nobody asked for";
-	if (message->request == VHOST_USER_SET_PROTOCOL_FEATURES &&
-	    message->value & ~(uint64_t)VHOST_PROTOCOL_FEATURES)
-		return "it sets protocol features that are not offered";
-	return NULL;
+		return VHOST_REFUSED_RING;
+	return files == wanted ? VHOST_ACCEPTED : VHOST_REFUSED_FILES;
 }

@@ -135,6 +135,20 @@ static const struct counter refused_counters[] = {
         {0},
 };
 
+// By why; only what there was.
+static json_t *refused_messages(const struct port *port, const struct port_counters *now)
+{
+	json_t *object = json_object();
+
+	for (unsigned i = VHOST_ACCEPTED + 1; i < VHOST_REFUSALS; i++) {
+		uint64_t refused = now->refused_messages[i] - port->baseline.refused_messages[i];
+
+		if (refused)
+			json_object_set_new(object, vhost_refusal_key((enum vhost_refusal)i), count(refused));
+	}
+	return object;
+}
+
 static json_t *counters_of_port(const struct port *port)
 {
 	json_t *object = json_pack("{s:s, s:b}", "name", port->config.name, "link_up", port_link_up(port));
@@ -155,6 +169,8 @@ static json_t *counters_of_port(const struct port *port)
 	if (port->config.queues > 1)
 		json_object_set(object, "queues", queues);
 	json_decref(queues);
+	if (port->ops->refuses)
+		json_object_set_new(object, "refused_messages", refused_messages(port, &now));
 	return object;
 }
 

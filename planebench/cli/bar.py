@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Self
 
@@ -23,6 +24,7 @@ from rich.text import Text
 from planebench.measure.ahead import Pace
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Trial, VerdictKind
+from planebench.model.status import Stage
 from planebench.model.words import frames
 from planebench.search import short_name
 
@@ -90,6 +92,12 @@ class Bar:
             self._bar.advance(self._task, steps)
             self._bar.refresh()
 
+    def lengthen(self, steps: int) -> None:
+        """Add steps to come."""
+        self.steps += steps
+        if self._bar:
+            self._bar.update(self._task, total=self.steps)
+
     def tell(self, text: str, style: str = "") -> None:
         """Print a line above the bar, also if ``quiet``."""
         self._console.print(text, markup=False, highlight=False, style=style, soft_wrap=True)
@@ -131,6 +139,10 @@ class RunBar(Bar):
             f"[{self.done + 1}/{self.steps}] {point.switch} {point.scenario_label} {point.direction} "
             f"{frames(point)} {trial.load.label}: {rate}{kind.value}"
         )
+
+    def extend(self, stages: Sequence[Stage]) -> None:
+        """Lengthen the bar by a further pass."""
+        self.lengthen(sum(stage.steps for stage in stages))
 
     def trouble(self, text: str) -> None:
         """Show a failure; the run continues."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from planebench.measure.campaign import planned_trials
 from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.model.spec import USUAL_COST, SwitchCost
+from planebench.model.spec import USUAL_COST
 from planebench.model.status import Stage
-from planebench.plans.estimate import estimate, expected_trials
-from planebench.plans.order import Group, group_points
+from planebench.plans.costs import Costs
+from planebench.plans.estimate import expected_trials, visit_s
+from planebench.plans.passes import Visit, latency_of, methods_of, passes
 from planebench.search import METHODS
 
 LATENCY = "latency"
@@ -22,29 +22,33 @@ TRUSTED_S = 10.0
 """Seconds of a session after which its own pace has the same weight as the estimate of the plan."""
 
 
-def stages(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] | None = None) -> tuple[Stage, ...]:
-    """Return the stages of a plan in the order of a campaign: by topology, R+ first, then each search, then latency.
+def stages(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> tuple[Stage, ...]:
+    """Return the stages of a plan in the order of a campaign: pass by pass, in each topology R+ first, latency last.
 
     Their steps are those of ``planned_trials`` for ``points``, their seconds those of ``estimate``.
     """
-    return tuple(stage for group in group_points(points) for stage in _of_group(plan, group, costs))
+    every = passes(plan, points, costs or {})
+    return tuple(stage for visits in every for visit in visits for stage in stages_of(plan, visit, costs or {}))
 
 
-def _of_group(plan: Plan, group: Group, costs: Mapping[str, SwitchCost] | None) -> Iterator[Stage]:
-    """Yield the stages of a topology, and share its estimated seconds out by the sending time of their trials."""
-    steps = {m: expected_trials(plan, m) * len(group.points) for m in ("r_plus", *plan.search.methods)}
-    steps[LATENCY] = planned_trials(plan, group.points) - sum(steps.values())
+def stages_of(plan: Plan, visit: Visit, costs: Costs) -> Iterator[Stage]:
+    """Yield the stages of a visit, and share its estimated seconds out by the sending time of their trials."""
+    points = len(visit.group.points)
+    steps = {"r_plus": points * len(visit.repetitions)}
+    steps |= {method: points * expected_trials(plan, method) for method in methods_of(plan, visit)}
+    steps[LATENCY] = len(latency_of(plan, visit))
     weights = {m: n * (_sending_s(plan, m) + USUAL_COST.trial_overhead_s) for m, n in steps.items()}
-    a_weight_s = estimate(plan, group.points, costs) / sum(weights.values())
+    a_weight_s = visit_s(plan, visit, costs) / sum(weights.values())
     for method, n in steps.items():
         if n:
-            yield Stage(group.points[0].scenario_label, method, len(group.points), n, weights[method] * a_weight_s)
+            yield Stage(visit.group.points[0].scenario_label, method, points, n, weights[method] * a_weight_s)
 
 
 def _sending_s(plan: Plan, method: str) -> float:
-    if method == "r_plus":
-        return plan.throughput.warmup_s + plan.throughput.duration_s
-    return plan.latency.duration_s if method == LATENCY else plan.search.duration_s or METHODS[method].standard_s
+    durations_s = {"r_plus": plan.throughput.duration_s, LATENCY: plan.latency.duration_s}
+    return plan.throughput.warmup_s + (
+        durations_s[method] if method in durations_s else plan.search.duration_s or METHODS[method].standard_s
+    )
 
 
 class Pace:
@@ -63,6 +67,11 @@ class Pace:
     def steps(self) -> int:
         """Return the number of all steps."""
         return sum(stage.steps for stage in self._stages)
+
+    def extend(self, more: Sequence[Stage]) -> None:
+        """Add stages at the end: a further pass begins."""
+        self._stages += tuple(more)
+        self.advance(0)
 
     def trial_begins(self) -> None:
         """Note the first trial of a session; earlier steps were measured by an earlier session."""

@@ -1,46 +1,51 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A whole plan: topologies one after the other; on each, the trials of all switches are interleaved."""
+"""A whole plan: pass after pass over all topologies; in each visit the trials of all switches are interleaved."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import time
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import inf, isclose
 from typing import Protocol
 
 from planebench.host.process import Supervisor
-from planebench.measure.live import LiveSettings, LiveTopology
-from planebench.measure.runner import LiveRunner, Runner, SelfMeasured
-from planebench.measure.trial import TrialRequest, unmeasured
-from planebench.model.errors import PlanebenchError
-from planebench.model.header import Skipped
+from planebench.measure.ahead import stages_of
+from planebench.measure.bench import Bench
+from planebench.measure.live import LiveSettings
+from planebench.measure.trial import TrialRequest
 from planebench.model.plan import Plan
-from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import Load, Point, Trial, Verdict, VerdictKind
+from planebench.model.quantity import seconds_since_epoch
+from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.results import SearchResult
+from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
-from planebench.placement import Cpus, place
-from planebench.plans.estimate import estimate, expected_trials
-from planebench.plans.latency_steps import LatencyStep, latency_steps
-from planebench.plans.order import Group, Rounds, group_points
+from planebench.model.status import Stage
+from planebench.placement import Cpus
+from planebench.plans.estimate import estimate, expected_trials, planned_trials, visit_s
+from planebench.plans.latency_steps import LatencyStep
+from planebench.plans.order import Group, GroupKey, Rounds, group_points
+from planebench.plans.passes import Visit, further_pass, latency_of, methods_of, passes
 from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
 from planebench.search import Ask, search_settings, step
-from planebench.stats.choose import choose, choose_saturating, run_band
+from planebench.stats.choose import choose, choose_saturating, is_usable, run_band
+from planebench.stats.derived import Derived
+from planebench.stats.looks import Open, still_open
 from planebench.store import RunWriter
 from planebench.traffic.rates import SATURATING, fixed_loads, latency_loads, rate_label
-from planebench.vnfs.topology import build_chain
 from planebench.wiring.adapter import Adapter
 
-DEATHS_MAX = 2
-"""How often a switch that died is started again on one topology."""
 BAND_WAIT_S = 2.0
 BAND_LOOK_S = 0.1
-"""A search takes trials of one band: how long it waits for that band before it sends."""
+"""Trials of one band are compared: how long a campaign waits for that band before it sends."""
+PAUSE_MAX_S = 60.0
+"""More time than this between two trials was between two sessions of a run, and is not of its time budget."""
+RATE_TOLERANCE = 1e-6
 
 
 class Listener(Protocol):
@@ -58,6 +63,9 @@ class Listener(Protocol):
     def advance(self, steps: int) -> None:
         """Report that the given number of planned trials is done, measured or not."""
 
+    def extend(self, stages: Sequence[Stage]) -> None:
+        """Report that a further pass begins, with what it adds to the plan."""
+
     def trouble(self, text: str) -> None:
         """Report a failure; the run continues."""
 
@@ -67,7 +75,9 @@ class Campaign:
     """Runs points of a plan and appends every trial to the writer. Nothing outlives :meth:`run`.
 
     ``points`` are those that their switches do not refuse (planebench.running.survey).
-    ``trials`` may hold those of an earlier session of the same run: what they answer is not measured again.
+    ``trials`` may hold those of earlier sessions of the same run. The campaign goes through its plan from the
+    beginning in any case, and takes each trial that is stored instead of measuring it: so every decision, as of the
+    next load or the next pass, rests on the trials that it rested on at first.
     """
 
     plan: Plan
@@ -79,127 +89,157 @@ class Campaign:
     listener: Listener
     supervisor: Supervisor
     trials: list[Trial] = field(default_factory=list)
+    """All that are on disk."""
+    decide: Callable[[Run], tuple[Open, ...]] = lambda run: still_open(Derived(run))
+    """Returns the open comparisons, for which there are further passes."""
     done: int = 0
     """Planned trials dealt with."""
     begun_s: float = field(default_factory=time.monotonic)
 
+    def __post_init__(self) -> None:
+        self._stored = deque(self.trials)
+        self._seen: list[Trial] = []
+        """The trials that the campaign has come to so far: stored ones, then those that it measures."""
+        self._benches: dict[tuple[GroupKey, str], Bench] = {}
+        self._rounds: dict[tuple[GroupKey, str], Rounds] = {}
+        self._waiting: defaultdict[GroupKey, list[LatencyStep]] = defaultdict(list)
+        """Latency trials without a load, as no saturating trial of their point counts yet."""
+        self._groups = {group.key: group for group in group_points(self.points)}
+        self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
+
     def run(self) -> None:
         """Measure everything. KeyboardInterrupt passes through; what was measured is on disk."""
-        for group in group_points(self.points):
-            if not self._finished(group):
-                self._run_group(group)
+        for visits in passes(self.plan, self.points, self._costs):
+            for visit in visits:
+                self._visit(visit)
+        for visits in self._further_passes():
+            self.listener.extend([stage for visit in visits for stage in stages_of(self.plan, visit, self._costs)])
+            for visit in visits:
+                self._visit(visit)
 
-    def _run_group(self, group: Group) -> None:
+    def _further_passes(self) -> Iterator[tuple[Visit, ...]]:
+        """Yield passes over the points of comparisons that are open, until none is, or the time is used up."""
+        first, *others = self.plan.throughput.looks
+        wanted: tuple[Open, ...] | None = None
+        for number in range(first, max([first, *others])):
+            if number == first or number in others:
+                found = self.decide(Run(self.writer.header, tuple(self._seen)))
+                asked = None if wanted is None else {(it.point, it.labels) for it in wanted}
+                wanted = tuple(it for it in found if asked is None or (it.point, it.labels) in asked)
+            if visits := self._fitting(wanted or (), number):
+                yield visits
+
+    def _fitting(self, wanted: Sequence[Open], number: int) -> tuple[Visit, ...]:
+        """Return a pass over the points of as many open comparisons as there is time for, the cheapest ones first."""
+        left_s = inf if self.plan.time_budget_s is None else self.plan.time_budget_s - spent_s(self._seen)
+        ranked = sorted(wanted, key=lambda it: inf if it.more_starts is None else it.more_starts)
+        while ranked:
+            members = {dataclasses.replace(it.point, switch=label) for it in ranked for label in it.labels}
+            visits = further_pass(self.plan, [p for p in self.points if p in members], self._costs, number)
+            if sum(visit_s(self.plan, visit, self._costs) for visit in visits) <= left_s:
+                return visits
+            ranked.pop()
+        return ()
+
+    def _visit(self, visit: Visit) -> None:
+        """Do everything that a visit of a topology is for. Its switches start when there is something to measure."""
+        benches = {label: self._bench(visit.group, label) for label in visit.group.switches}
         with contextlib.ExitStack() as stack:
-            benches = {label: Bench(self, label, group) for label in group.switches}
             for bench in benches.values():
                 stack.callback(bench.stop)
-                self.listener.working_on(f"starting {bench.label} for {bench.what}")
-                bench.start()
-            for method in ("r_plus", *self.plan.search.methods):
-                self._search(group, benches, method)
-            for latency_step in latency_steps(self.plan, group):
-                self._measure_latency(benches[latency_step.step.point.switch], latency_step)
+            for repetition in visit.repetitions:
+                for turn in self._rounds_of(visit.group, "r_plus").next(visit.group.points):
+                    self._measure(benches, self._saturating(turn.point, repetition))
+                    self._advance(1)
+            for method in methods_of(self.plan, visit):
+                self._search(visit.group, benches, method)
+            self._measure_latencies(visit, benches)
 
-    def _finished(self, group: Group) -> bool:
-        """Return whether an earlier session of this run has measured everything in the group."""
-        methods = ("r_plus", *self.plan.search.methods)
-        band = self._band("ndr")
-        searched = all(isinstance(self._next(m, p, band), SearchResult) for m in methods for p in group.points)
-        latency = latency_steps(self.plan, group)
-        if not (self.trials and searched and all(self._has(wanted) for wanted in latency)):
-            return False
-        steps = sum(expected_trials(self.plan, m) for m in methods) * len(group.points)
-        self._advance(steps + len(latency))
-        return True
+    def _bench(self, group: Group, label: str) -> Bench:
+        if (group.key, label) not in self._benches:
+            self._benches[group.key, label] = Bench(self, label, self._groups[group.key])
+        return self._benches[group.key, label]
+
+    def _rounds_of(self, group: Group, method: str) -> Rounds:
+        if (group.key, method) not in self._rounds:
+            self._rounds[group.key, method] = Rounds(self._groups[group.key], self.plan.seed, (method,))
+        return self._rounds[group.key, method]
+
+    def _saturating(self, point: Point, repetition: int) -> TrialRequest:
+        plan, rate = self.plan.throughput, self.plan.throughput.max_rate_pps
+        return TrialRequest(
+            point,
+            "r_plus",
+            SATURATING if rate is None else Load(SATURATING.label, rate),
+            plan.duration_s,
+            warmup_s=plan.warmup_s,
+            repetition=repetition,
+            profile=self.plan.profile(point.traffic),
+        )
 
     def _search(self, group: Group, benches: dict[str, Bench], method: str) -> None:
         """Run one search on every point of the group, a trial of each in turn, until all have ended."""
-        band = self._band(method)
-        rounds = Rounds(group, self.plan.seed, (method,))
+        band, rounds = self._search_band(), self._rounds_of(group, method)
         left = dict.fromkeys(group.points, expected_trials(self.plan, method))
         while left:
             for turn in rounds.next(tuple(left)):
                 ask = self._next(method, turn.point, band)
-                if isinstance(ask, Ask) and self._answer(ask, method, benches[turn.point.switch], turn.point, band):
+                if isinstance(ask, Ask) and self._measure(benches, self._asked(ask, method, turn.point), band):
                     if left[turn.point] > 1:
                         left[turn.point] -= 1
                         self._advance(1)
                 else:
                     self._advance(left.pop(turn.point))
 
-    def _band(self, method: str) -> str | None:
-        """Return the band whose trials a search uses. R+ uses every trial and leaves the choice to the statistics."""
-        if method == "r_plus":
-            return None
-        common = Counter(t.band for t in self.trials if t.band is not None).most_common(1)
-        return self.plan.band or run_band(self.trials) or (common[0][0] if common else None)
+    def _band(self) -> str | None:
+        """Return the band in which all switches are compared, as far as it is known."""
+        return self.plan.band or run_band(self._seen)
+
+    def _search_band(self) -> str | None:
+        """Return the band whose trials a search uses."""
+        common = Counter(t.band for t in self._seen if t.band is not None).most_common(1)
+        return self._band() or (common[0][0] if common else None)
 
     def _next(self, method: str, point: Point, band: str | None) -> Ask | SearchResult:
-        mine = [t for t in self.trials if t.point == point]
+        mine = [t for t in self._seen if t.point == point]
         return step(method, search_settings(self.plan, _senders(point)), point, mine, band)
 
-    def _answer(self, ask: Ask, method: str, bench: Bench, point: Point, band: str | None) -> bool:
-        """Measure the trial that a search wants; return False when no switch is left to measure."""
-        if ask.restart:
-            bench.restart_before(ask.repetition)
-        if band is not None and bench.runner is not None:
-            self._await_band(bench, band)
-        plan, r_plus = self.plan.throughput, method == "r_plus"
-        self._measure(
-            bench,
-            lambda start: TrialRequest(
-                point,
-                "r_plus" if r_plus else "search",
-                _load(ask, point, plan.max_rate_pps),
-                ask.duration_s,
-                warmup_s=plan.warmup_s if ask.load_pps is None else 0.0,
-                repetition=ask.repetition,
-                start=start,
-                search="" if r_plus else method,
-                profile=self.plan.profile(point.traffic),
-            ),
+    def _asked(self, ask: Ask, method: str, point: Point) -> TrialRequest:
+        """Return the trial that a search wants."""
+        return dataclasses.replace(
+            self._saturating(point, ask.repetition),
+            role="search",
+            load=_load(ask, point, self.plan.throughput.max_rate_pps),
+            duration_s=ask.duration_s,
+            search=method,
         )
-        return r_plus or bench.runner is not None
 
-    def _await_band(self, bench: Bench, band: str) -> None:
-        """Wait at most BAND_WAIT_S until the CPUs are back in the band whose trials the search accepts."""
-        deadline = time.monotonic() + BAND_WAIT_S
-        while bench.runner is not None and bench.runner.band() not in (band, None) and time.monotonic() < deadline:
-            time.sleep(BAND_LOOK_S)
+    def _measure_latencies(self, visit: Visit, benches: dict[str, Bench]) -> None:
+        """Take the latencies of a visit, and those that had no load before."""
+        planned, waiting = latency_of(self.plan, visit), self._waiting.pop(visit.group.key, [])
+        for wanted in (*waiting, *planned):
+            load = self._latency_load(wanted) if wanted.step.point.switch in benches else None
+            if load is None:
+                self._waiting[visit.group.key].append(wanted)
+            else:
+                self._measure_latency(benches, wanted, load)
+        self._advance(len(planned))
 
-    def _measure_latency(self, bench: Bench, wanted: LatencyStep) -> None:
-        step, how, point = wanted.step, wanted.how, wanted.step.point
-        load = self._latency_load(wanted)
-        if load is not None and not self._has(wanted):
-            self._measure(
-                bench,
-                lambda start: TrialRequest(
-                    point,
-                    "latency",
-                    load,
-                    how.duration_s,
-                    probe_rate_pps=how.probe_rate_pps,
-                    repetition=step.repetition,
-                    echo=scenario_named(point.scenario).latency_by_echo,
-                    start=start,
-                    profile=self.plan.profile(point.traffic),
-                    anatomy=how.anatomy,
-                ),
-            )
-        self._advance(1)
-
-    def _has(self, wanted: LatencyStep) -> bool:
-        """Return whether an earlier session has measured a latency step, or tried as often as the plan allows.
-
-        An invalid trial is no measurement, for its switch may run again by now.
-        """
-        step = wanted.step
-        same = (step.point, "latency", step.load, step.repetition)
-        kinds = [t.verdict.kind for t in self.trials if (t.point, t.role, t.load.label, t.repetition) == same]
-        disturbed = kinds.count(VerdictKind.DISTURBED)
-        measured = len(kinds) - disturbed - kinds.count(VerdictKind.INVALID)
-        return measured > 0 or disturbed > self.plan.throughput.retries
+    def _measure_latency(self, benches: dict[str, Bench], wanted: LatencyStep, load: Load) -> None:
+        how, point = wanted.how, wanted.step.point
+        request = TrialRequest(
+            point,
+            "latency",
+            load,
+            how.duration_s,
+            warmup_s=self.plan.throughput.warmup_s,
+            probe_rate_pps=how.probe_rate_pps,
+            repetition=wanted.step.repetition,
+            echo=scenario_named(point.scenario).latency_by_echo,
+            profile=self.plan.profile(point.traffic),
+            anatomy=how.anatomy,
+        )
+        self._measure(benches, request)
 
     def _latency_load(self, wanted: LatencyStep) -> Load | None:
         """Return the load of a latency step in pps; None where the point has no R+ to take a share of."""
@@ -207,8 +247,8 @@ class Campaign:
         fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
         if step.load in fixed and not scenario_named(point.scenario).latency_by_echo:
             return fixed[step.load]
-        band = self.plan.band or run_band(self.trials)
-        saturating = [t for t in self.trials if t.point == point and t.role == "r_plus"]
+        band = self._band()
+        saturating = [t for t in self._seen if t.point == point and t.role == "r_plus"]
         chosen = (
             choose_saturating(saturating, band).trials or choose(saturating, band, (VerdictKind.FUNCTIONAL,)).trials
         )
@@ -218,34 +258,84 @@ class Campaign:
         loads = latency_loads(point.scenario, how.loads, r_plus, len(chosen[0].directions), how.v2v_pps, how.rates_pps)
         return next(load for load in loads if load.label == step.load)
 
-    def _measure(self, bench: Bench, make_request: Callable[[int], TrialRequest]) -> None:
-        """Measure one planned trial; repeat it as often as the plan allows while it is disturbed."""
+    def _measure(self, benches: dict[str, Bench], request: TrialRequest, band: str | None = None) -> bool:
+        """Measure one planned trial, unless it is stored; repeat it as often as the plan allows while it has to be.
+
+        ``band``: that to wait for. Return False when no switch is left to measure.
+        """
+        bench = benches[request.point.switch]
         for _attempt in range(1 + self.plan.throughput.retries):
-            request = make_request(max(bench.start_number, 0))
-            self.listener.trial_begins(request)
-            trial = bench.run(request)
-            self._record(trial)
+            stored = self._take(request)
+            if stored is not None:
+                if not self._to_repeat(stored) or (self._stored and not _answers(self._stored[0], request)):
+                    return True
+                continue
+            trial = self._live(benches, request, band)
             if bench.runner is None:
-                return
+                return request.role == "r_plus"
             if not bench.runner.alive():
                 reason = "; ".join(trial.verdict.texts)
                 self.listener.trouble(f"{bench.label}: {reason}")
                 bench.revive(reason)
-                return
-            if trial.verdict.kind is not VerdictKind.DISTURBED or bench.runner.shared or self._out_of_time():
-                return
+                return True
+            if bench.runner.shared or not self._to_repeat(trial) or self._out_of_time():
+                return True
+            band = band or self._band()
+        return True
+
+    def _take(self, request: TrialRequest) -> Trial | None:
+        """Return the stored trial that answers a request, if there is one: the next one, or one out of order.
+
+        An invalid latency trial is no measurement, for its switch may run again by now.
+        """
+        for trial in [stored for stored in self._stored if _answers(stored, request)]:
+            self._stored.remove(trial)
+            self._seen.append(trial)
+            if trial.verdict.kind is not VerdictKind.INVALID or request.role != "latency":
+                return trial
+        return None
+
+    def _live(self, benches: dict[str, Bench], request: TrialRequest, band: str | None) -> Trial:
+        """Measure a trial now. The switches of the visit are started if they are not up."""
+        for each in benches.values():
+            each.ensure()
+        bench = benches[request.point.switch]
+        if band is not None and bench.runner is not None:
+            self._await_band(bench, band)
+        request = dataclasses.replace(request, start=max(bench.start_number, 0))
+        self.listener.trial_begins(request)
+        trial = dataclasses.replace(bench.run(request), index=len(self.trials))
+        self.writer.append(trial)
+        self.trials.append(trial)
+        self._seen.append(trial)
+        self.listener.trial_done(trial)
+        return trial
+
+    def _await_band(self, bench: Bench, band: str) -> None:
+        """Wait at most BAND_WAIT_S until the CPUs are back in the band whose trials the search accepts."""
+        deadline = time.monotonic() + BAND_WAIT_S
+        while bench.runner is not None and bench.runner.band() not in (band, None) and time.monotonic() < deadline:
+            time.sleep(BAND_LOOK_S)
+
+    def _to_repeat(self, trial: Trial) -> bool:
+        """Return whether a trial was disturbed, or is of another band than those that are compared."""
+        if trial.verdict.kind is VerdictKind.DISTURBED:
+            return True
+        band = self._band()
+        other = band is not None and trial.band is not None and trial.band != band
+        return other and trial.role != "search" and is_usable(trial)
 
     def _out_of_time(self) -> bool:
         """Return whether the rest of the plan needs all that is left of the time budget; then nothing is repeated."""
         if self.plan.time_budget_s is None:
             return False
-        share_left = 1 - self.done / max(self._planned, 1)
+        share_left = max(1 - self.done / max(self._planned, 1), 0)
         rest_s = self._estimate_s * share_left
         return time.monotonic() - self.begun_s + rest_s > self.plan.time_budget_s
 
     @cached_property
     def _estimate_s(self) -> float:
-        return estimate(self.plan, self.points, {label: adapter.cost for label, adapter in self.adapters.items()})
+        return estimate(self.plan, self.points, self._costs)
 
     @cached_property
     def _planned(self) -> int:
@@ -255,115 +345,24 @@ class Campaign:
         self.done += steps
         self.listener.advance(steps)
 
-    def _record(self, trial: Trial) -> None:
-        trial = dataclasses.replace(trial, index=len(self.trials))
-        self.writer.append(trial)
-        self.trials.append(trial)
-        self.listener.trial_done(trial)
+
+def spent_s(trials: Sequence[Trial]) -> float:
+    """Return the seconds from the first trial to the last one, without the time between sessions of a run."""
+    begun = [seconds_since_epoch(trial.started_at) for trial in trials]
+    most = [trial.intended_duration_ns / 1e9 + PAUSE_MAX_S for trial in trials]
+    return sum(min(max(b - a, 0.0), m) for a, b, m in zip(begun, begun[1:], most, strict=False))
 
 
-@dataclass
-class Bench:
-    """One switch on the current topology. ``runner`` is None when it is not up; ``reason`` then says why."""
-
-    campaign: Campaign
-    label: str
-    group: Group
-    runner: Runner | None = None
-    reason: str = ""
-    start_number: int = -1
-    """How often it was started again on this topology, over all sessions of a run; -1 before the first start."""
-    deaths: int = 0
-    restarted_for: set[int] = field(default_factory=set)
-    """Repetitions of R+ before which it was started again."""
-    fresh: bool = False
-    """Nothing was measured since its last start: starting it again would change nothing."""
-
-    @property
-    def what(self) -> str:
-        """Return the name of the topology, e.g. ``loopback-3``."""
-        return self.group.points[0].scenario_label
-
-    def start(self) -> None:
-        """Start the switch. A failure is reported and kept in ``reason``; nothing is raised."""
-        campaign, group = self.campaign, self.group
-        mine = [t for t in campaign.trials if t.point.switch == self.label and t.point in group.points]
-        self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
-        try:
-            self.runner = self._runner(mine)
-            self.fresh = True
-            if (found := self.runner.conditions) is not None:
-                campaign.writer.observe(dataclasses.replace(found, switch=self.label, start=self.start_number))
-        except PlanebenchError as error:
-            self._give_up(str(error))
-
-    def _runner(self, past: Sequence[Trial]) -> Runner:
-        """Start the switch and its tester. Raises StartError; then no process is left running."""
-        campaign, group = self.campaign, self.group
-        adapter = campaign.adapters[self.label]
-        if isinstance(adapter, SelfMeasured):
-            return adapter.runner(self.label, campaign.plan.seed, past)
-        topology = build_chain(group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting)
-        live = LiveTopology.start(
-            self.label,
-            adapter,
-            topology,
-            place(campaign.cpus, len(topology.vnfs), hosted=topology.hosted_numbers),
-            campaign.settings,
-            campaign.supervisor,
-            directions=tuple(dict.fromkeys(point.direction for point in group.points)),
-            profiles=[campaign.plan.profile(name) for name in dict.fromkeys(p.traffic for p in group.points)],
-        )
-        return LiveRunner(live, campaign.settings)
-
-    def restart(self) -> None:
-        """Stop the switch and start it again."""
-        self.stop()
-        self.start()
-
-    def restart_before(self, repetition: int) -> None:
-        """Restart the switch once before a repetition of R+, however many points the repetition has."""
-        if repetition not in self.restarted_for:
-            self.restarted_for.add(repetition)
-            if not self.fresh:
-                self.restart()
-
-    def run(self, request: TrialRequest) -> Trial:
-        """Run one trial; if the switch is not up, return an invalid trial with the reason."""
-        if self.runner is None:
-            return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, self.reason),)))
-        self.fresh = False
-        return self.runner.run(request)
-
-    def revive(self, reason: str) -> None:
-        """Start a switch that died again, a limited number of times."""
-        self.stop()
-        self.deaths += 1
-        if self.deaths > DEATHS_MAX:
-            self._give_up(f"died {self.deaths} times; the last time: {reason}")
-        else:
-            self.start()
-
-    def stop(self) -> None:
-        """Stop the switch. Never raises; safe to call twice."""
-        if self.runner is not None:
-            self.runner.stop()
-            self.runner = None
-
-    def _give_up(self, reason: str) -> None:
-        self.runner, self.reason = None, reason
-        what = f"{self.label} {self.what}"
-        self.campaign.writer.skip(Skipped(what, reason))
-        self.campaign.listener.trouble(f"{what}: {reason}")
-
-
-def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
-    """Return the number of steps of a run without repetitions of disturbed trials: the length of the progress bar.
-
-    A search takes as many trials as it takes; what it is expected to take is counted.
-    """
-    per_point = sum(expected_trials(plan, method) for method in ("r_plus", *plan.search.methods))
-    return per_point * len(points) + sum(len(latency_steps(plan, group)) for group in group_points(points))
+def _answers(trial: Trial, request: TrialRequest) -> bool:
+    """Return whether a stored trial is one that was made for a request."""
+    wanted = (request.point, request.role, request.search, request.repetition)
+    if (trial.point, trial.role, trial.search, trial.repetition) != wanted:
+        return False
+    if request.role == "search":
+        rate, pps = trial.load.pps_per_direction, request.load.pps_per_direction
+        same = rate is not None and pps is not None and isclose(rate, pps, rel_tol=RATE_TOLERANCE)
+        return (same or rate is pps) and isclose(trial.intended_duration_ns / 1e9, request.duration_s, rel_tol=0.01)
+    return trial.load.label == request.load.label
 
 
 def _senders(point: Point) -> int:

@@ -8,6 +8,7 @@ A plan file, the options of the command line and plan.json are all validated by 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
@@ -27,6 +28,9 @@ PartOfOne = Annotated[float, Gt(0), Lt(1)]
 Rate = Annotated[int, Ge(1), Le(1_000_000_000)]
 RatePerDirection = Annotated[float, Gt(0), Le(1e10)]
 
+LOOK_GROWTH = 1.6
+"""From one look at the comparisons to the next: each look costs some of the confidence of all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
@@ -42,12 +46,24 @@ class ThroughputPlan:
 
     duration_s: Seconds
     repetitions: Count
+    """Passes over all test points: each point has one saturating trial in each."""
     warmup_s: Annotated[float, Ge(0), Le(60)] = 0.0
     retries: Annotated[int, Ge(0), Le(100)] = 2
-    restarts: Annotated[int, Ge(0), Le(999)] = 0
-    """How often every switch is started anew between repetitions: what a start decides (memory, placement) averages."""
+    restarts: Annotated[int, Ge(0), Le(999)] | None = None
+    """How often every switch is started anew between repetitions: what a start decides (memory, placement) averages.
+    None: before each, but for switches and VNFs that take long to start (planebench.plans.passes)."""
+    repetitions_max: Count | None = None
+    """Where comparisons are open after ``repetitions``, further passes over their points, up to this many in all."""
     max_rate_pps: RatePerDirection | None = None
     """Saturating trials send at this rate in each direction instead of the maximum: a line rate for a wire without."""
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        """Return the numbers of repetitions after which comparisons are looked at: 3, 5, 8; the last is the end."""
+        found, end = [self.repetitions], self.repetitions_max or self.repetitions
+        while found[-1] < end:
+            found.append(min(ceil(found[-1] * LOOK_GROWTH), end))
+        return tuple(found)
 
 
 @dataclass(frozen=True, slots=True)

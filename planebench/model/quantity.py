@@ -39,3 +39,8 @@ def utc_text(moment: datetime, timespec: str = "seconds") -> str:
 def utc_now(timespec: str = "milliseconds") -> str:
     """Return the present moment as :func:`utc_text`."""
     return utc_text(datetime.now(UTC), timespec)
+
+
+def seconds_since_epoch(text: str) -> float:
+    """Return the moment in an RFC 3339 text, as of :func:`utc_text`, in seconds."""
+    return datetime.fromisoformat(text).timestamp()

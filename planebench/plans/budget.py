@@ -71,9 +71,12 @@ def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str
 def describe(plan: Plan) -> str:
     """Return the lengths of the trials of a plan, in one line."""
     throughput = plan.throughput
+    most, restarts = throughput.repetitions_max, throughput.restarts
     parts = [
-        f"{throughput.repetitions} saturating trials of {throughput.duration_s:g} s "
-        f"after {throughput.warmup_s:g} s of warm-up, over {_count(1 + throughput.restarts, 'start')} of the switch"
+        f"{throughput.repetitions}{f' to {most}' if most else ''} saturating trials of {throughput.duration_s:g} s "
+        f"after {throughput.warmup_s:g} s of warm-up, "
+        + ("each after a start" if restarts is None else f"over {_count(1 + restarts, 'start')}")
+        + " of the switch"
     ]
     if plan.search.methods:
         length = f"{plan.search.duration_s:g} s" if plan.search.duration_s else "the duration of their standard"
@@ -101,15 +104,22 @@ def _fewer(plan: Plan) -> Iterator[Plan]:
     """Yield the plan, then with fewer repetitions, then with fewer restarts, down to the floors."""
     yield plan
     for count in range(plan.throughput.repetitions - 1, REPETITIONS_FLOOR - 1, -1):
-        plan = _with_throughput(plan, repetitions=count, restarts=min(plan.throughput.restarts, count - 1))
+        restarts = plan.throughput.restarts
+        fewer = None if restarts is None else min(restarts, count - 1)
+        plan = _with_throughput(plan, repetitions=count, restarts=fewer)
         yield plan
-    for restarts in range(plan.throughput.restarts - 1, -1, -1):
+    most, least = plan.throughput.restarts, 0
+    if most is None:  # each comparison needs two starts
+        most, least = plan.throughput.repetitions - 1, 1
+    for restarts in range(most - 1, least - 1, -1):
         plan = _with_throughput(plan, restarts=restarts)
         yield plan
 
 
 def _more(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
-    """Add saturating trials while there is time for them."""
+    """Add saturating trials while there is time for them; further passes of a plan that has such need no room."""
+    if plan.throughput.repetitions_max is not None:
+        return plan
     for count in range(plan.throughput.repetitions + 1, REPETITIONS_MAX + 1):
         more = _with_throughput(plan, repetitions=count)
         if takes_s(more) > room_s:

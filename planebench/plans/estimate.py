@@ -3,82 +3,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.model.spec import USUAL_COST, SwitchCost
-from planebench.plans.expand import switch_labels
-from planebench.plans.latency_steps import latency_steps
+from planebench.plans.costs import Costs, overhead_s, saturating_s, start_s
+from planebench.plans.latency_steps import LatencyStep, latency_steps
 from planebench.plans.order import Group, group_points
+from planebench.plans.passes import Visit, latency_of, methods_of, restarts_of
 from planebench.search import METHODS, search_settings
-from planebench.traffic.routes import synthetic_routes_of
-
-VNF_START_S = 0.1
-"""Start time per VNF process: all start at the same time, on one core."""
-
-HOSTING_START_S = {"separate": 0.1, "container": 0.2, "exec": 1.0, "vm": 4.0, "image": 30.0}
-"""Start time per VNF of a chain by hosting: a VM as it boots under emulation, one of the user's own as guessed."""
-
-VNF_TRIAL_S = 0.035
-"""Time per VNF process and trial: counters are read before and after, late frames waited for."""
-
-ROUTES_PER_S = 5_000_000
-"""How fast FIBs are filled: those of all VNFs one after the other where the switch has them."""
 
 
 def expected_trials(plan: Plan, method: str) -> int:
-    """Return how many trials a method takes on a point: exact for R+, a guess for a search."""
+    """Return how many trials a search takes on a point: a guess."""
     return METHODS[method].expected_trials(search_settings(plan, senders=1))
 
 
-def estimate(plan: Plan, points: Sequence[Point], costs: Mapping[str, SwitchCost] | None = None) -> float:
+def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
+    """Return the number of steps of a run without repetitions of disturbed trials and without further passes.
+
+    A search takes as many trials as it takes; what it is expected to take is counted.
+    """
+    searching = sum(expected_trials(plan, method) for method in plan.search.methods)
+    latency = sum(len(latency_steps(plan, group)) for group in group_points(points))
+    return (plan.throughput.repetitions + searching) * len(points) + latency
+
+
+def estimate(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> float:
     """Return the seconds that measuring ``points`` takes if no trial has to be repeated. Searches are guessed.
 
-    ``costs`` are those of the switches, by label; one that is not there costs the usual.
+    Passes beyond those that every point gets are not in it: whether there are any, the comparisons tell.
     """
-    switches = {label.label: USUAL_COST for label in switch_labels(plan.switches)} | dict(costs or {})
-    groups = group_points(points)
-    starts_s = sum(_start_s(switches[switch], group) for group in groups for switch in group.switches)
+    return sum(
+        _time_s(plan, group, costs or {}, 1 + restarts_of(plan, group, costs or {}), plan.throughput.repetitions)
+        + _searches_s(plan, group, costs or {}, plan.search.methods)
+        + _latency_s(plan, costs or {}, latency_steps(plan, group))
+        for group in group_points(points)
+    )
+
+
+def visit_s(plan: Plan, visit: Visit, costs: Costs) -> float:
+    """Return the seconds of one visit, with the starts of its switches."""
     return (
-        starts_s * (1 + plan.throughput.restarts)
-        + sum(_rates_s(plan, point, switches[point.switch]) for point in points)
-        + sum(
-            wanted.how.duration_s + _overhead_s(switches[wanted.step.point.switch], wanted.step.point)
-            for group in groups
-            for wanted in latency_steps(plan, group)
-        )
+        _time_s(plan, visit.group, costs, 1, len(visit.repetitions))
+        + _searches_s(plan, visit.group, costs, methods_of(plan, visit))
+        + _latency_s(plan, costs, latency_of(plan, visit))
     )
 
 
-def _start_s(switch: SwitchCost, group: Group) -> float:
-    """Return the start time of tester, switch, and VNFs that are processes, with their FIBs."""
-    hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in group.points[0].hostings)
-    if not group.points[0].side_by_side:
-        return switch.start_s + hosted_s
-    routes_s = group.chain_length * synthetic_routes_of(group.chain) / ROUTES_PER_S
-    each_s = hosted_s or VNF_START_S
-    return switch.start_s + routes_s + each_s * _processes(switch, group.points[0])
+def _time_s(plan: Plan, group: Group, costs: Costs, starts: int, repetitions: int) -> float:
+    """Return the time for starts and saturating trials."""
+    starts_s = sum(start_s(costs, label, group) for label in group.switches)
+    return starts * starts_s + repetitions * sum(saturating_s(plan, costs, point) for point in group.points)
 
 
-def _processes(switch: SwitchCost, point: Point) -> int:
-    """Return the number of VNFs that are processes or more."""
-    if point.side_by_side:
-        return 0 if switch.offloads else point.chain_length
-    return len(point.hosted)
-
-
-def _rates_s(plan: Plan, point: Point, switch: SwitchCost) -> float:
-    """Return the time for R+ and the searches of a point."""
-    overhead_s = _overhead_s(switch, point)
-    throughput = plan.throughput
-    saturating_s = throughput.repetitions * (throughput.warmup_s + throughput.duration_s + overhead_s)
-    searches_s = sum(
-        expected_trials(plan, method) * ((plan.search.duration_s or METHODS[method].standard_s) + overhead_s)
-        for method in plan.search.methods
+def _searches_s(plan: Plan, group: Group, costs: Costs, methods: Sequence[str]) -> float:
+    return sum(
+        expected_trials(plan, method)
+        * ((plan.search.duration_s or METHODS[method].standard_s) + overhead_s(plan, costs, point))
+        for method in methods
+        for point in group.points
     )
-    return saturating_s + searches_s
 
 
-def _overhead_s(switch: SwitchCost, point: Point) -> float:
-    return switch.trial_overhead_s + VNF_TRIAL_S * _processes(switch, point)
+def _latency_s(plan: Plan, costs: Costs, steps: Sequence[LatencyStep]) -> float:
+    return sum(wanted.how.duration_s + overhead_s(plan, costs, wanted.step.point) for wanted in steps)

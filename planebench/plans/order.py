@@ -27,6 +27,11 @@ class Group:
     hosting: Hosting = "process"
 
     @property
+    def key(self) -> GroupKey:
+        """Return what makes it a topology of its own."""
+        return self.scenario, self.chain_length, self.wire, self.chain, self.hosting
+
+    @property
     def switches(self) -> tuple[str, ...]:
         """Return the labels of the switches in the group, in plan order."""
         return tuple(dict.fromkeys(point.switch for point in self.points))
@@ -45,7 +50,7 @@ def group_points(points: Sequence[Point]) -> tuple[Group, ...]:
     """Return the points by topology, in the order in which the topologies first appear."""
     groups: dict[GroupKey, list[Point]] = {}
     for point in points:
-        key = (point.scenario, point.chain_length, point.wire, point.chain, point.hosting)
+        key: GroupKey = (point.scenario, point.chain_length, point.wire, point.chain, point.hosting)
         groups.setdefault(key, []).append(point)
     return tuple(
         Group(scenario, length, wire, tuple(members), chain, hosting)

@@ -194,9 +194,11 @@ def _with_vnfs(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
 
 
 def _with_repeat(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
-    """Return the plan with other repetitions. Fewer have fewer gaps to restart in; who wants more has to say so."""
-    fewer = max(0, min(plan.throughput.restarts, given[option] - 1))
-    return _put_one(replace(plan, throughput=replace(plan.throughput, restarts=fewer)), option, given)
+    """Return the plan with so many repetitions, no more. Fewer have fewer gaps to restart in."""
+    throughput = replace(plan.throughput, repetitions_max=None)
+    if throughput.restarts is not None:
+        throughput = replace(throughput, restarts=max(0, min(throughput.restarts, given[option] - 1)))
+    return _put_one(replace(plan, throughput=throughput), option, given)
 
 
 _PUT: Mapping[str, Callable[[Plan, str, Mapping[str, Any]], Plan]] = {

@@ -152,7 +152,7 @@ def validated(values: Mapping[str, Any]) -> Plan:
     except ValidationError as error:
         raise _usage_error(error) from None
     check_name(plan.name)
-    check_restarts(plan.throughput.restarts, plan.throughput.repetitions)
+    check_repetitions(plan.throughput)
     return plan
 
 
@@ -173,12 +173,15 @@ def check_name(name: str) -> None:
         raise UsageError(f'name "{name}" is not valid. Valid: letters, digits, ".", "_" and "-", 64 at most')
 
 
-def check_restarts(restarts: int, repetitions: int) -> None:
-    """Raise UsageError for more restarts than there are gaps between repetitions."""
-    if restarts >= repetitions:
+def check_repetitions(throughput: ThroughputPlan) -> None:
+    """Raise UsageError for more restarts than gaps between repetitions, or for a maximum below the minimum."""
+    repetitions, restarts, most = throughput.repetitions, throughput.restarts, throughput.repetitions_max
+    if restarts is not None and restarts >= repetitions:
         raise UsageError(
             f'restarts "{restarts}" is not valid for {repetitions} repetitions. Valid: 0..{repetitions - 1}'
         )
+    if most is not None and most < repetitions:
+        raise UsageError(f'repetitions_max "{most}" is not valid for {repetitions} repetitions. Valid: {repetitions}..')
 
 
 def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:

@@ -7,6 +7,7 @@ import contextlib
 import dataclasses
 import os
 from collections import deque
+from collections.abc import Sequence
 from pathlib import Path
 
 from planebench.host.procfs import start_ticks
@@ -17,7 +18,7 @@ from planebench.model.errors import StoreError
 from planebench.model.plan import Plan
 from planebench.model.quantity import utc_now
 from planebench.model.records import Trial
-from planebench.model.status import CurrentTrial, Status
+from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.plans.expand import points_of
 from planebench.store.status import write_status
 
@@ -64,6 +65,9 @@ class StatusListener:
     def advance(self, steps: int) -> None:
         """Note the given number of planned trials, written with what comes next."""
 
+    def extend(self, stages: Sequence[Stage]) -> None:
+        """Note further stages, written with what comes next."""
+
     def trouble(self, text: str) -> None:
         """Write a failure; the run continues."""
         self._troubles.append(text)
@@ -75,6 +79,7 @@ class StatusListener:
             self._status,
             written_at=utc_now(),
             done=self._pace.done,
+            steps=self._pace.steps,
             left_s=round(self._pace.left_s(), 1),
             doing=doing,
             trial=trial,
@@ -113,6 +118,12 @@ class Listeners:
         self._pace.advance(steps)
         for listener in self._listeners:
             listener.advance(steps)
+
+    def extend(self, stages: Sequence[Stage]) -> None:
+        """Report a further pass."""
+        self._pace.extend(stages)
+        for listener in self._listeners:
+            listener.extend(stages)
 
     def trouble(self, text: str) -> None:
         """Report a failure; the run continues."""

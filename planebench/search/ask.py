@@ -56,7 +56,7 @@ def search_settings(plan: Plan, senders: int) -> SearchSettings:
     return SearchSettings(
         **{field.name: getattr(plan.search, field.name) for field in fields(SearchPlan)},
         repetitions=throughput.repetitions,
-        restarts=throughput.restarts,
+        restarts=throughput.restarts or 0,
         r_plus_duration_s=throughput.duration_s,
         max_load_pps=None if rate is None else rate * senders,
     )

@@ -6,17 +6,14 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Callable
 
 import pytest
-from e2e_rig import PATIENCE_S, Bench, Record, assert_exact, one_line, state, texts_of, urgent
+from e2e_rig import PATIENCE_S, Bench, Record, Run, assert_exact, one_line, state, texts_of, urgent
 
 from planebench.cli.output import report
 from planebench.model.errors import UsageError
-
-Run = subprocess.Popen[str]
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the named inputs of tests/fuzz/{vring,nf,frame,capture,fib_message}: what no fuzzer should have to find out.
+"""Writes the named inputs of tests/fuzz/{vring,vhost_door,nf,frame,capture,fib_message}: what a fuzzer would be long
+to find out.
 
     python tests/fuzz/make_seeds.py
 
-The bytes are those that dataplane/test/hostile.c, dataplane/tasks/vnf/nf_fuzz.c, dataplane/tasks/tester/frame_fuzz.c,
-capture_fuzz.c and dataplane/fib/fib_message_fuzz.c read. Files named by a hash are libFuzzer's (scripts/fuzz.sh
---keep).
+The bytes are those that dataplane/test/hostile.c, dataplane/ring/vhost_door_fuzz.c, dataplane/tasks/vnf/nf_fuzz.c,
+dataplane/tasks/tester/frame_fuzz.c, capture_fuzz.c and dataplane/fib/fib_message_fuzz.c read. Files named by a hash are
+libFuzzer's (scripts/fuzz.sh --keep).
 """
 
 from __future__ import annotations
@@ -247,9 +248,56 @@ def fib_seeds() -> dict[str, bytes]:
     }
 
 
+DOOR_ANY, DOOR_RAW, DOOR_STATE, DOOR_FILE, DOOR_ADDRESS, DOOR_WRITE, DOOR_RING, DOOR_TABLE = 0, 1, 3, 4, 5, 6, 7, 8
+DOOR_FEATURES, DOOR_ALL_FEATURES, DOOR_PROTOCOL, DOOR_STATUS = 2, 152, 12, 22
+DOOR_NUM, DOOR_BASE, DOOR_GET_BASE, DOOR_ENABLE = 3, 13, 23, 33
+DOOR_MEMORY, DOOR_SMALL, DOOR_EVENT, DOOR_PIPE = 0, 2, 4, 5
+
+
+def door_number(value: int, how: int = 0) -> tuple[int, ...]:
+    return how, *word(value)
+
+
+def door_any(request: int, size: int, *files: int) -> bytes:
+    return bytes([DOOR_ANY, request, size, len(files), *bytes(size), *files])
+
+
+def door_table(count: int, odd: int = 0, *more: int) -> bytes:
+    return bytes([DOOR_TABLE, count - 1, odd, *more])
+
+
+def door_state(what: int, ring: int, value: int) -> bytes:
+    return bytes([what, ring, *word(value)])
+
+
+def door_seeds() -> dict[str, bytes]:
+    """By name: sessions as drivers have them, and one for each kind of message that is refused."""
+    split = bytes([DOOR_FEATURES, *door_number(0)])
+    packed = bytes([DOOR_ALL_FEATURES, *door_number(0)])
+    rings = b"".join(bytes([DOOR_RING, ring]) for ring in range(4))
+    session = split + door_table(1) + rings
+    stops = b"".join(door_state(DOOR_GET_BASE, ring, 0) for ring in range(4))
+    found = {
+        "split": session + stops + rings,
+        "packed": packed + door_table(2) + rings + stops + rings,
+        "tables": session + door_table(4) + door_table(1) + session,
+        "acknowledged": bytes([DOOR_PROTOCOL, *door_number(8)]) + session,
+        "small_file": session + door_table(2, 1, DOOR_SMALL),
+        "behind_its_file": session + door_table(1, 4, *door_number(0xFFFF, 1)),
+        "overlap": session + door_table(2, 8 | 16, *door_number(0, 3)),
+        "pipe_to_call": session + bytes([DOOR_FILE + 130 + 10, 0, DOOR_PIPE]),
+        "far_ring": session + bytes([DOOR_ADDRESS, 1, *door_number(0xFFF0, 2) * 3, 1]),
+        "sizes": session + b"".join(door_state(DOOR_NUM, 0, size) for size in (1, 3, 32768, 0)),
+        "beyond": session + door_state(DOOR_ENABLE, 31, 1) + door_state(DOOR_ENABLE, 32, 1),
+        "many_files": session + door_any(5, 8, *[DOOR_MEMORY] * 16),
+        "raw_header": session + bytes([DOOR_RAW, 11, 0, 0, 0, *struct.pack("<III", 5, 1, 2**31)]),
+    }
+    return found | {f"request_{request}": session + door_any(request, 8, DOOR_EVENT) for request in range(42)}
+
+
 if __name__ == "__main__":
     made = {"vring": seeds(), "nf": nf_seeds(), "frame": frame_seeds(), "capture": capture_seeds()}
-    made["fib_message"] = fib_seeds()
+    made |= {"fib_message": fib_seeds(), "vhost_door": door_seeds()}
     for folder, named in made.items():
         for name, data in named.items():
             (Path(__file__).parent / folder / name).write_bytes(data)

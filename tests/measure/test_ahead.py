@@ -6,9 +6,8 @@ from __future__ import annotations
 import pytest
 
 from planebench.measure.ahead import TRUSTED_S, Pace, stages
-from planebench.measure.campaign import planned_trials
 from planebench.model.status import Stage
-from planebench.plans.estimate import estimate
+from planebench.plans.estimate import estimate, planned_trials
 from planebench.plans.expand import expand
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
@@ -39,10 +38,15 @@ def test_stages_are_all_of_a_plan(options: dict[str, object]) -> None:
     assert sum(stage.steps for stage in found) == planned_trials(plan, points)
     assert sum(stage.seconds for stage in found) == pytest.approx(estimate(plan, points))
     methods = ["r_plus", *plan.search.methods, *(["latency"] if plan.latency.loads else [])]
-    topologies = list(dict.fromkeys(point.scenario_label for point in points))
-    expected = [(topology, method) for topology in topologies for method in methods]
-    without = [pair for pair in expected if pair in {(s.topology, s.method) for s in found}]
-    assert [(s.topology, s.method) for s in found] == without
+    seen: dict[str, list[str]] = {}
+    for stage in found:
+        seen.setdefault(stage.topology, []).append(stage.method)
+    assert set(seen) == {point.scenario_label for point in points}
+    for order in seen.values():
+        assert [m for m in dict.fromkeys(order) if m in methods] == [m for m in methods if m in order], (
+            "searches after R+"
+        )
+        assert all(order.count(method) == 1 for method in plan.search.methods)
     assert {s.method for s in found} == set(methods)
 
 
@@ -53,6 +57,14 @@ def test_what_is_ahead_shrinks_from_the_front(clock: Clock) -> None:
     assert pace.ahead() == (Stage("p2p", "latency", 2, 2, 20.0), STAGES[2])
     pace.advance(7)
     assert pace.ahead() == () and pace.left_s() == 0.0
+
+
+def test_a_further_pass_comes_at_the_end(clock: Clock) -> None:
+    pace = Pace(STAGES, clock)
+    pace.advance(19)
+    assert pace.left_s() == 0.0
+    pace.extend((Stage("v2v", "r_plus", 2, 4, 8.0),))
+    assert (pace.steps, pace.left_s()) == (23, 8.0)
 
 
 def test_the_time_left_goes_by_seconds_not_by_steps(clock: Clock) -> None:

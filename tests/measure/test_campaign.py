@@ -5,26 +5,32 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import make_header
+from builders import make_header, make_point, make_trial
 
-from planebench.measure.campaign import Campaign, planned_trials
+from planebench.measure.campaign import PAUSE_MAX_S, Campaign, spent_s
 from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
 from planebench.model.plan import Plan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.model.run import Run
+from planebench.model.status import Stage
 from planebench.placement import Cpus
+from planebench.plans.estimate import estimate, planned_trials
 from planebench.plans.expand import expand, switch_labels
 from planebench.plans.latency_steps import latency_steps
 from planebench.plans.load import load_plan
 from planebench.plans.order import group_points
 from planebench.plans.override import override
 from planebench.search import TRIES_MAX
+from planebench.stats.looks import Open
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter
 
@@ -35,7 +41,7 @@ class Watcher:
     """Counts what it is told; interrupts after so many trials."""
 
     def __init__(self, stop_after: int | None = None) -> None:
-        self.steps = self.trials = 0
+        self.steps = self.trials = self.further = 0
         self.troubles: list[str] = []
         self.stop_after = stop_after
 
@@ -53,13 +59,20 @@ class Watcher:
     def advance(self, steps: int) -> None:
         self.steps += steps
 
+    def extend(self, stages: Sequence[Stage]) -> None:
+        self.further += sum(stage.steps for stage in stages)
+
     def trouble(self, text: str) -> None:
         self.troubles.append(text)
 
 
 def plan_of(switch: str, **options: Any) -> Plan:
     chosen = {"scenario": "p2p", "frame_size": "64", "direction": "unidirectional", "loads": "none", **options}
-    return override(load_plan("quick"), switch=switch, **chosen)
+    return with_repetitions_max(override(load_plan("quick"), switch=switch, **chosen), None)
+
+
+def with_repetitions_max(plan: Plan, most: int | None) -> Plan:
+    return replace(plan, throughput=replace(plan.throughput, repetitions_max=most))
 
 
 def campaign(plan: Plan, writer: RunWriter, watcher: Watcher, trials: tuple[Trial, ...] = ()) -> Campaign:
@@ -113,29 +126,154 @@ def test_r_plus_is_taken_over_several_starts(tmp_path: Path, repeat: int, restar
     for size in (64, 1024):
         mine = [t for t in trials if t.point.frame_size_bytes == size]
         assert [t.start for t in mine if t.role == "r_plus"] == starts, "one start serves all points of a topology"
-        assert {t.start for t in mine if t.role == "latency"} == {restarts}
+        assert {t.start for t in mine if t.role == "latency"} == {0}, "its only repetition is in the first visit"
 
 
-@pytest.mark.parametrize("stop_after", [1, 3, 4, 9, 30])
-def test_an_interrupted_run_ends_as_one_that_was_not(tmp_path: Path, stop_after: int) -> None:
-    plan = plan_of("sim,sim:capacity=9M", search="ndr,curve", loads="0.1,0.5")  # no noise: it differs by start
-    whole = run(plan, tmp_path / "whole")
+def test_passes_go_over_all_topologies_and_every_trial_has_its_own_start(tmp_path: Path) -> None:
+    plan = plan_of("sim,sim", scenario="p2p,v2v,loopback", loads="0.5", search="curve")
+    trials = run(plan, tmp_path)
+    saturating = [t for t in trials if t.role == "r_plus"]
+    visits = [(t.repetition, t.point.scenario) for t in saturating]
+    assert [repetition for repetition, _ in dict.fromkeys(visits)] == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert (
+        len({(a.point.scenario, b.point.scenario) for a, b in pairwise(saturating) if a.repetition < b.repetition}) > 0
+    )
+    assert all(a.point.scenario != b.point.scenario for a, b in pairwise(saturating) if a.repetition < b.repetition)
+    assert all(t.start == t.repetition for t in saturating)
+    assert {t.repetition for t in trials if t.role != "r_plus"} == {0}
+    assert {t.start for t in trials if t.role == "search"} == {0}, "all trials of a search are of one start"
+
+
+def test_latency_is_taken_in_the_pass_of_its_repetition(tmp_path: Path) -> None:
+    plan = plan_of("sim", loads="0.5")
+    trials = run(dataclasses.replace(plan, latency=dataclasses.replace(plan.latency, repetitions=5)), tmp_path)
+    latency = [(t.repetition, t.start) for t in trials if t.role == "latency"]
+    assert latency == [(0, 0), (1, 1), (2, 2), (3, 2), (4, 2)], "those beyond the passes are in the last one"
+
+
+def test_latency_without_a_load_waits_for_the_next_pass(tmp_path: Path) -> None:
+    plan = plan_of("sim", loads="0.5", repeat=2)
+    begun = run(plan, tmp_path / "one")[:1]
+    bad = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.TEXT, "died"),))
+    with RunWriter.create(tmp_path / "two", make_header()) as writer:
+        watcher = Watcher()
+        campaign(plan, writer, watcher, (dataclasses.replace(begun[0], verdict=bad),)).run()
+    assert [(t.role, t.repetition) for t in read_run(writer.path).trials] == [("r_plus", 1), ("latency", 0)]
+    assert watcher.steps == planned_trials(plan, expand(plan))
+
+
+def openly(*pairs: tuple[str, str], until: int, seen: list[int] | None = None) -> Callable[[Run], tuple[Open, ...]]:
+    """Return a rule by which these pairs are open in p2p with 64 B until they have so many repetitions."""
+
+    def decide(run: Run) -> tuple[Open, ...]:
+        done = max(t.repetition for t in run.trials if t.role == "r_plus") + 1
+        if seen is not None:
+            seen.append(done)
+        return tuple(Open(make_point(""), pair, 2) for pair in pairs if done < until)
+
+    return decide
+
+
+def sequential(switch: str, most: int = 8, **options: Any) -> Plan:
+    return with_repetitions_max(plan_of(switch, **options), most)
+
+
+def test_further_passes_have_only_what_is_open(tmp_path: Path) -> None:
+    plan, looked = sequential("sim,sim,sim", scenario="p2p,v2v", frame_size="64,1024", loads="0.5"), list[int]()
+    with RunWriter.create(tmp_path, make_header()) as writer:
+        watcher = Watcher()
+        at = campaign(plan, writer, watcher)
+        at.decide = openly(("sim", "sim#3"), until=5, seen=looked)
+        at.run()
+    trials = read_run(writer.path).trials
+    further = [t for t in trials if t.repetition >= 3]
+    assert {(t.point.scenario, t.point.frame_size_bytes, t.role) for t in further} == {("p2p", 64, "r_plus")}
+    assert Counter((t.point.switch, t.repetition, t.start) for t in further) == Counter(
+        {("sim", 3, 3): 1, ("sim#3", 3, 3): 1, ("sim", 4, 4): 1, ("sim#3", 4, 4): 1}
+    )
+    assert looked == [3, 5], "looks are after 3, 5 and 8 passes; nothing was open at the second"
+    assert watcher.further == len(further)
+    assert watcher.steps == planned_trials(plan, expand(plan)) + watcher.further
+
+
+def test_what_is_decided_once_stays_decided(tmp_path: Path) -> None:
+    plan, answers = sequential("sim,sim,sim"), [(("sim", "sim#2"),), (("sim", "sim#2"), ("sim", "sim#3"))]
+    with RunWriter.create(tmp_path, make_header()) as writer:
+        at = campaign(plan, writer, Watcher())
+        at.decide = lambda run: tuple(Open(make_point(""), pair, None) for pair in answers.pop(0))
+        at.run()
+    counts = Counter(t.point.switch for t in read_run(writer.path).trials)
+    assert counts == {"sim": 8, "sim#2": 8, "sim#3": 3}
+
+
+def test_without_time_the_cheapest_comparisons_are_decided_or_none(tmp_path: Path) -> None:
+    plan = sequential("sim,sim", scenario="p2p,v2v")
+    points = [replace(point, switch="") for point in expand(plan) if point.switch == "sim"]
+    each_s = estimate(sequential("sim,sim", scenario="p2p"), expand(plan)[:1]) * 2 / 3
+    for budget_s, topologies in ((1.5 * each_s, {"v2v"}), (2.5 * each_s, {"p2p", "v2v"}), (0.5 * each_s, set())):
+        with RunWriter.create(tmp_path, make_header()) as writer:
+            at = campaign(replace(plan, time_budget_s=budget_s), writer, Watcher())
+            at.decide = lambda run: (Open(points[0], ("sim", "sim#2"), 9), Open(points[1], ("sim", "sim#2"), 1))
+            at.run()
+        assert {t.point.scenario for t in read_run(writer.path).trials if t.repetition == 3} == topologies
+
+
+def test_a_real_difference_ends_a_run_early_and_an_open_one_does_not(tmp_path: Path) -> None:
+    """The rule of the statistics: with start noise of 2 %, a factor of 1.2 is decided; 1.03 takes more passes."""
+    plan = sequential("sim:start_noise=2%,sim:name=fast:capacity=12M:start_noise=2%", frame_size="64,128,256,512,1024")
+    assert {t.repetition for t in run(plan, tmp_path / "far")} == {0, 1, 2}
+    near = sequential(
+        "sim:start_noise=2%,sim:name=near:capacity=10.3M:start_noise=2%", frame_size="64,128,256,512,1024"
+    )
+    assert max(t.repetition for t in run(near, tmp_path / "near")) > 2
+
+
+def test_a_trial_of_the_other_band_is_repeated(tmp_path: Path) -> None:
+    plan = plan_of("sim:far_share=50%:far_ratio=50%", band="near", repeat=8, loads="0.5")
+    trials = run(plan, tmp_path)
+    near = {t.repetition for t in trials if t.role == "r_plus" and t.band == "near"}
+    assert near == set(range(8))
+    assert any(t.band == "far" for t in trials), "they are kept"
+
+
+@pytest.mark.parametrize("stop_after", [1, 3, 4, 9, 30, -2, -1])
+def test_an_interrupted_run_goes_on_exactly(tmp_path: Path, stop_after: int) -> None:
+    """No noise: it differs by start. Further passes, searches and latency come in the order that they would have."""
+    plan = sequential("sim,sim:capacity=9M", 5, search="ndr,curve", loads="0.1,0.5", scenario="p2p,v2v")
+    decide = openly(("sim", "sim#2"), until=5)
+    with RunWriter.create(tmp_path / "whole", make_header()) as writer:
+        at = campaign(plan, writer, Watcher())
+        at.decide = decide
+        at.run()
+    whole = read_run(writer.path).trials
+    assert len(whole) > 70 and max(t.repetition for t in whole) == 4
+    stop_after = stop_after if stop_after > 0 else len(whole) + stop_after
     writer = RunWriter.create(tmp_path / "cut", make_header())
     with pytest.raises(KeyboardInterrupt):
-        campaign(plan, writer, Watcher(stop_after)).run()
+        at = campaign(plan, writer, Watcher(stop_after))
+        at.decide = decide
+        at.run()
     writer.close()
     begun = read_run(writer.path).trials
     assert len(begun) == stop_after
     with RunWriter.reopen(writer.path) as again:
         watcher = Watcher()
-        campaign(plan, again, watcher, begun).run()
+        at = campaign(plan, again, watcher, begun)
+        at.decide = decide
+        at.run()
     trials = read_run(writer.path).trials
     assert untimed(trials[:stop_after]) == untimed(begun)
-    for point in expand(plan):
-        mine, theirs = ([t for t in ts if t.point == point] for ts in (trials, whole))
-        assert [(t.load, t.role, t.repetition, t.forwarded_packets) for t in mine] == [
-            (t.load, t.role, t.repetition, t.forwarded_packets) for t in theirs
-        ]
+    assert watcher.trials == len(whole) - stop_after
+    assert [(t.index, t.point, t.load, t.role, t.repetition, t.forwarded_packets) for t in trials] == [
+        (t.index, t.point, t.load, t.role, t.repetition, t.forwarded_packets) for t in whole
+    ]
+    assert watcher.steps == planned_trials(plan, expand(plan)) + watcher.further
+
+
+def test_the_time_between_two_sessions_is_not_spent() -> None:
+    times = ("10:00:00.000", "10:00:01.500", "12:00:00.000", "12:00:02.000")
+    trials = [replace(make_trial(), started_at=f"2026-11-22T{time}Z", intended_duration_ns=10**9) for time in times]
+    assert spent_s(trials) == 1.5 + 1 + PAUSE_MAX_S + 2
 
 
 def test_a_complete_run_has_nothing_left_to_measure(tmp_path: Path) -> None:

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import os
 import random
 import resource
+import signal
 import socket
 import struct
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -25,6 +28,8 @@ from vhost_driver import (
     VhostDriver,
 )
 from vring_rig import FLOOD_S, PACED, device, handles, join, ports
+
+from planebench.host.process import Supervisor
 
 pytestmark = pytest.mark.dataplane
 
@@ -295,6 +300,10 @@ def test_what_is_not_offered_is_refused(planed: Planed) -> None:
             assert guest.hung_up(), name
             until(lambda: handles(planed) == before, f"{name}: nothing is left of it")
     assert planed.process.log_tail().count("was refused") == 8, "a port says so eight times"
+    counted = ports(planed)["a"]["refused_messages"]
+    assert sum(counted.values()) == len(REFUSED)
+    assert counted["not_offered"] == 13 and counted["memory_end"] == 4
+    assert ports(planed)["b"]["refused_messages"] == {}
 
 
 def test_a_port_has_four_connections(planed: Planed) -> None:
@@ -336,3 +345,58 @@ def test_a_port_waits_for_descriptors(planed: Planed) -> None:
         resource.prlimit(planed.process.pid, resource.RLIMIT_NOFILE, limits)
         caller.settimeout(10)
         assert len(caller.recv(20, socket.MSG_WAITALL)) == 20
+
+
+def _slow_to_close() -> tuple[socket.socket, socket.socket]:
+    """A connection that lingers: who closes its last descriptor waits for a reader that does not read."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        slow = socket.create_connection(listener.getsockname())
+        reader, _ = listener.accept()
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60))
+    slow.setblocking(False)
+    with suppress(BlockingIOError):
+        while True:
+            slow.send(bytes(1 << 16))
+    return slow, reader
+
+
+@pytest.mark.parametrize("end", ["apply", "sigterm"])
+def test_no_driver_holds_up_the_end(supervisor: Supervisor, end: str) -> None:
+    """Half messages, replies that nobody reads, and a descriptor that takes a minute to close."""
+    planed = Planed(supervisor, f"ends_by_{end}")
+    wires = [device(name, planed.workdir / f"{name}.sock") for name in "ab"]
+    planed.apply(wires, [task("sw", "patch", "a", "b")], cpu=CPU)
+    slow, reader = _slow_to_close()
+    with ExitStack() as stack:
+        half, silent, last = (stack.enter_context(VhostDriver(Path(wires[0]["path"]))) for _ in range(3))
+        half.send_bytes(b"\x05\0\0\0\x01\0")
+        silent.send_bytes(struct.pack("<III", 1, 1, 0) * 50)
+        last.send_message(13, struct.pack("<Q", 0), slow.fileno())
+        slow.close()
+        assert last.hung_up()
+        before = time.monotonic()
+        if end == "sigterm":
+            os.kill(planed.process.pid, signal.SIGTERM)
+            assert planed.process.wait(10) == 0
+        else:
+            planed.apply()
+            assert planed.process.log_tail().count("it is left behind") == 1
+        assert time.monotonic() - before < 10
+        assert half.hung_up()
+    reader.close()
+
+
+def test_a_driver_that_stops_a_worker(planed: Planed, other: Planed) -> None:
+    """It makes its eventfd block again, fills it, and has itself called: it is ended, its neighbours lose no frame."""
+    path, _ = four_ports(planed, other)
+    with traffic_beside(planed, other, 1), VhostDriver(path) as liar:
+        until(lambda: link_up(planed, "a"), "the liar is connected")
+        for event in liar.calls:
+            with suppress(BlockingIOError):
+                os.eventfd_read(event)
+            os.eventfd_write(event, 2**64 - 2)
+            os.set_blocking(event, True)
+        liar.offer(TRANSMITQ, 0, HERE, 72)
+        assert liar.hung_up()
+        until(lambda: not link_up(planed, "a"), "its port is down")
+        assert ports(planed)["a"]["refused_messages"] == {"blocking_eventfd": 1}

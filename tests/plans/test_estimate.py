@@ -22,15 +22,15 @@ def test_one_point(document: dict[str, Any], scenario: str, loads: str, latency_
     plan = override(plan, switch="planed", scenario=scenario, frame_size="64", loads=loads)
     (point,) = expand(plan)
     trials_s = 2 * (1.0 + TRIAL_OVERHEAD_S) + latency_trials * (0.5 + TRIAL_OVERHEAD_S)
-    assert estimate(plan, [point]) == pytest.approx(START_S + trials_s)
+    assert estimate(plan, [point]) == pytest.approx(2 * START_S + trials_s)
 
 
-def test_a_topology_is_started_once_for_each_switch(document: dict[str, Any]) -> None:
+def test_a_topology_is_started_once_for_each_switch_and_repetition(document: dict[str, Any]) -> None:
     plan = plan_from_document(document, "x")
     points = expand(plan)
-    per_point = estimate(plan, points[:1]) - START_S
+    per_point = estimate(plan, points[:1]) - 2 * START_S
     assert len(points) == 12
-    assert estimate(plan, points) == pytest.approx(2 * 3 * START_S + 12 * per_point)
+    assert estimate(plan, points) == pytest.approx(2 * 2 * 3 * START_S + 12 * per_point)
 
 
 def test_nothing_takes_no_time(document: dict[str, Any]) -> None:
@@ -41,16 +41,15 @@ def test_a_search_takes_time_and_a_restart_another_start(document: dict[str, Any
     plan = override(plan_from_document(document, "x"), switch="planed", scenario="p2p", frame_size="64", loads="none")
     points = expand(plan)
     base = estimate(plan, points)
-    assert estimate(override(plan, restarts=1), points) == pytest.approx(base + START_S)
+    assert estimate(override(plan, restarts=0), points) == pytest.approx(base - START_S)
     searched = override(plan, search="rfc2544,bswlv", search_duration=2.0, max_r=3)
     trials = expected_trials(searched, "rfc2544") + expected_trials(searched, "bswlv")
     assert estimate(searched, points) == pytest.approx(base + trials * (2.0 + TRIAL_OVERHEAD_S))
     assert expected_trials(searched, "bswlv") % 3 == 0
-    assert expected_trials(searched, "r_plus") == 2
 
 
 def test_a_switch_that_starts_slowly_makes_the_run_longer(document: dict[str, Any]) -> None:
     plan = override(plan_from_document(document, "x"), switch="planed,other", scenario="p2p", frame_size="64")
     points = expand(plan)
     slow = estimate(plan, points, {"other": SwitchCost(start_s=START_S + 20)})
-    assert slow == pytest.approx(estimate(plan, points) + 20)
+    assert slow == pytest.approx(estimate(plan, points) + 2 * 20), "two repetitions, two starts"

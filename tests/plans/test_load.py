@@ -73,6 +73,7 @@ def test_values_named_twice_count_once_but_switches_do_not(document: dict[str, A
         ("wire", "pigeon", ["wire", '"pigeon"', "virtio, memif, veth"]),
         ("switches", [], ["switches", "at least 1"]),
         ("throughput.repetitions", 0, ["throughput.repetitions", '"0"']),
+        ("throughput.repetitions_max", 1, ['repetitions_max "1"', "2.."]),
         ("throughput.duration_s", float("nan"), ["throughput.duration_s", "nan"]),
         ("latency.loads", [1.5], ["latency.loads.0", '"1.5"']),
         ("version", 2, ["version", '"2"']),

@@ -108,7 +108,7 @@ def test_searches() -> None:
     assert (plan.search.duration_s, plan.search.max_r) == (0.2, 4)
     settings = search_settings(plan, senders=2)
     assert (settings.duration_s, settings.max_r, settings.max_load_pps) == (0.2, 4, None)
-    assert (settings.repetitions, settings.r_plus_duration_s) == (3, 0.5)
+    assert (settings.repetitions, settings.r_plus_duration_s) == (3, 0.3)
 
 
 def test_a_line_rate_is_per_direction() -> None:
@@ -149,8 +149,10 @@ def test_an_option_that_does_not_exist_is_a_mistake_of_ours() -> None:
         override(QUICK, frame_sizes="64")
 
 
-def test_fewer_repetitions_take_fewer_restarts_with_them() -> None:
-    assert QUICK.throughput.restarts == 1
-    assert override(QUICK, repeat=1).throughput.restarts == 0
+def test_repetitions_by_option_are_all_and_fewer_take_fewer_restarts_with_them() -> None:
+    assert QUICK.throughput.repetitions_max == 8
+    repeated = override(QUICK, repeat=4).throughput
+    assert (repeated.repetitions_max, repeated.looks, repeated.restarts) == (None, (4,), None)
+    assert override(override(QUICK, restarts=2), repeat=2).throughput.restarts == 1
     with pytest.raises(UsageError, match="restarts"):
         override(QUICK, repeat=1, restarts=1)

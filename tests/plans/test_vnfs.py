@@ -9,7 +9,8 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.model.spec import USUAL_COST, SwitchCost
-from planebench.plans.estimate import VNF_START_S, estimate
+from planebench.plans.costs import VNF_START_S
+from planebench.plans.estimate import estimate
 from planebench.plans.expand import expand
 from planebench.plans.fit_memory import fit_memory
 from planebench.plans.load import load_plan

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ring/vhost_memory.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
+{
+	return a - b < b_bytes ||
+	       b - a < a_bytes; // none runs past the end: the difference wraps if it is before
+}
+
+// By itself, and with those before it.
+static enum vhost_refusal check_addresses(const struct vhost_region regions[static VHOST_REGIONS_MAX],
+                                          unsigned n)
+{
+	const struct vhost_region *region = &regions[n];
+
+	if (region->bytes == 0)
+		return VHOST_REFUSED_MEMORY_END;
+	if (region->guest_address > UINT64_MAX - region->bytes ||
+	    region->user_address > UINT64_MAX - region->bytes)
+		return VHOST_REFUSED_MEMORY_OVERLAP;
+	for (unsigned i = 0; i < n; i++)
+		if (overlap(region->guest_address, region->bytes, regions[i].guest_address,
+		            regions[i].bytes) ||
+		    overlap(region->user_address, region->bytes, regions[i].user_address, regions[i].bytes))
+			return VHOST_REFUSED_MEMORY_OVERLAP;
+	return VHOST_ACCEPTED;
+}
+
+static enum vhost_refusal check_file(const struct vhost_region *region, int fd, struct stat *file,
+                                     bool *shrinkable)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals < 0 || fstat(fd, file) || !S_ISREG(file->st_mode))
+		return VHOST_REFUSED_MEMORY_FILE;
+	*shrinkable |= !(seals & F_SEAL_SHRINK);
+	if (region->offset > (uint64_t)file->st_size ||
+	    region->bytes > (uint64_t)file->st_size - region->offset)
+		return VHOST_REFUSED_MEMORY_END;
+	return VHOST_ACCEPTED;
+}
+
+// Whole pages of the file's own size (st_blksize: hugepages cannot be mapped otherwise). The region lies in the file,
+// so nothing here overflows.
+static enum vhost_refusal map(struct vhost_memory *memory, const struct vhost_region *region, int fd,
+                              uint64_t page)
+{
+	uint64_t before = region->offset % page, bytes = (before + region->bytes + page - 1) / page * page;
+	unsigned n = memory->guest.count;
+	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+	                (off_t)(region->offset - before));
+
+	if (at == MAP_FAILED)
+		return VHOST_REFUSED_MEMORY_MAP;
+	madvise(at, bytes, MADV_DONTDUMP);
+	if (guest_memory_add(&memory->guest, region->guest_address, region->bytes, (uint8_t *)at + before)) {
+		munmap(at, bytes);
+		return VHOST_REFUSED_MEMORY_OVERLAP;
+	}
+	memory->maps[n].at = at;
+	memory->maps[n].bytes = bytes;
+	memory->maps[n].user_address = region->user_address;
+	return VHOST_ACCEPTED;
+}
+
+enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct vhost_message *table,
+                                     struct vhost_files *files)
+{
+	struct vhost_region regions[VHOST_REGIONS_MAX]; // aligned, which those of the message are not
+	struct stat file[VHOST_REGIONS_MAX];
+	enum vhost_refusal why = VHOST_ACCEPTED;
+	uint64_t left = VHOST_MEMORY_MAX;
+
+	*memory = (struct vhost_memory){0};
+	for (unsigned i = 0; i < files->count && why == VHOST_ACCEPTED; i++) {
+		regions[i] = table->memory.regions[i];
+		why = check_addresses(regions, i);
+		if (why == VHOST_ACCEPTED)
+			why = check_file(&regions[i], files->fds[i], &file[i], &memory->shrinkable);
+		if (why == VHOST_ACCEPTED && regions[i].bytes > left)
+			why = VHOST_REFUSED_MEMORY_LIMIT;
+		left -= regions[i].bytes;
+	}
+	for (unsigned i = 0; i < files->count && why == VHOST_ACCEPTED; i++)
+		why = map(memory, &regions[i], files->fds[i], (uint64_t)file[i].st_blksize);
+	if (why) {
+		vhost_memory_close(memory);
+		return why;
+	}
+	for (unsigned i = 0; i < files->count; i++)
+		close(files->fds[i]);
+	files->count = 0;
+	return VHOST_ACCEPTED;
+}
+
+void vhost_memory_close(struct vhost_memory *memory)
+{
+	for (unsigned i = 0; i < memory->guest.count; i++)
+		munmap(memory->maps[i].at, memory->maps[i].bytes);
+	*memory = (struct vhost_memory){0};
+}
+
+void *vhost_memory_at(const struct vhost_memory *memory, uint64_t user_address)
+{
+	for (unsigned i = 0; i < memory->guest.count; i++) {
+		const struct guest_region *region = &memory->guest.regions[i];
+		uint64_t offset = user_address - memory->maps[i].user_address;
+
+		if (offset < region->size)
+			return region->host + offset;
+	}
+	return NULL;
+}

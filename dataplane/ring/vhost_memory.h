@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The memory that a driver shares over vhost-user: its table checked against the files that came with it, and mapped.
+//
+// Only memfds and files of tmpfs and hugetlbfs: the kernel tells them by their seals, without asking anybody. A file
+// of any other kind may answer a question, a page fault or its closing when it likes (FUSE), in a thread of ours.
+//
+// A file that is not sealed against it may still be made shorter behind its mapping: reading there is SIGBUS.
+#pragma once
+
+#include <stddef.h>
+
+#include "ring/guest_memory.h"
+#include "ring/vhost_message.h"
+
+_Static_assert((int)GUEST_REGIONS_MAX == (int)VHOST_REGIONS_MAX, "a table fits");
+
+// Of all regions of a driver: a few sparse files could else use up all addresses.
+#define VHOST_MEMORY_MAX (UINT64_C(256) << 30)
+
+struct vhost_memory {
+	struct guest_memory guest; // what workers read while they have a ring
+	bool shrinkable;           // a file of it can be truncated
+	struct {
+		void *at; // of the mapping, which begins with a page of the file
+		size_t bytes;
+		uint64_t user_address; // of the region in the driver's address space
+	} maps[GUEST_REGIONS_MAX];
+};
+
+// Map the regions of a table whose message was checked. Returns VHOST_ACCEPTED, files closed; or why not, with nothing
+// mapped and the files as they were.
+enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct vhost_message *table,
+                                     struct vhost_files *files);
+
+// Unmap all. May take long: the last who unmaps frees the memory.
+void vhost_memory_close(struct vhost_memory *memory);
+
+// Where an address of the driver's own is here, or NULL.
+void *vhost_memory_at(const struct vhost_memory *memory, uint64_t user_address);

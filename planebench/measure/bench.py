@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One switch on one topology: starts it, runs its trials, starts it again when it dies, and gives up in the end."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from planebench.measure.live import LiveTopology
+from planebench.measure.runner import LiveRunner, Runner, SelfMeasured
+from planebench.measure.trial import TrialRequest, unmeasured
+from planebench.model.errors import PlanebenchError
+from planebench.model.header import Skipped
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.placement import place
+from planebench.plans.order import Group
+from planebench.vnfs.topology import build_chain
+
+if TYPE_CHECKING:
+    from planebench.measure.campaign import Campaign
+
+DEATHS_MAX = 2
+"""How often a switch that died is started again on one topology."""
+
+
+@dataclass
+class Bench:
+    """One switch on one topology, over all visits. ``runner`` is None when it is not up; ``reason``: given up, why."""
+
+    campaign: Campaign
+    label: str
+    group: Group
+    runner: Runner | None = None
+    reason: str = ""
+    start_number: int = -1
+    """How often it was started again on this topology, over all sessions of a run; -1 before the first start."""
+    deaths: int = 0
+
+    @property
+    def what(self) -> str:
+        """Return the name of the topology, e.g. ``loopback-3``."""
+        return self.group.points[0].scenario_label
+
+    def ensure(self) -> None:
+        """Start the switch if it is not up, unless it was given up."""
+        if self.runner is None and not self.reason:
+            self.campaign.listener.working_on(f"starting {self.label} for {self.what}")
+            self.start()
+
+    def start(self) -> None:
+        """Start the switch. A failure is reported and kept in ``reason``; nothing is raised."""
+        campaign, group = self.campaign, self.group
+        mine = [t for t in campaign.trials if t.point.switch == self.label and t.point in group.points]
+        self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
+        try:
+            self.runner = self._runner(mine)
+            if (found := self.runner.conditions) is not None:
+                campaign.writer.observe(dataclasses.replace(found, switch=self.label, start=self.start_number))
+        except PlanebenchError as error:
+            self._give_up(str(error))
+
+    def _runner(self, past: Sequence[Trial]) -> Runner:
+        """Start the switch and its tester. Raises StartError; then no process is left running."""
+        campaign, group = self.campaign, self.group
+        adapter = campaign.adapters[self.label]
+        if isinstance(adapter, SelfMeasured):
+            return adapter.runner(self.label, campaign.plan.seed, past)
+        topology = build_chain(group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting)
+        live = LiveTopology.start(
+            self.label,
+            adapter,
+            topology,
+            place(campaign.cpus, len(topology.vnfs), hosted=topology.hosted_numbers),
+            campaign.settings,
+            campaign.supervisor,
+            directions=tuple(dict.fromkeys(point.direction for point in group.points)),
+            profiles=[campaign.plan.profile(name) for name in dict.fromkeys(p.traffic for p in group.points)],
+        )
+        return LiveRunner(live, campaign.settings)
+
+    def run(self, request: TrialRequest) -> Trial:
+        """Run one trial; if the switch is not up, return an invalid trial with the reason."""
+        if self.runner is None:
+            return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, self.reason),)))
+        return self.runner.run(request)
+
+    def revive(self, reason: str) -> None:
+        """Start a switch that died again, a limited number of times."""
+        self.stop()
+        self.deaths += 1
+        if self.deaths > DEATHS_MAX:
+            self._give_up(f"died {self.deaths} times; the last time: {reason}")
+        else:
+            self.start()
+
+    def stop(self) -> None:
+        """Stop the switch. Never raises; safe to call twice."""
+        if self.runner is not None:
+            self.runner.stop()
+            self.runner = None
+
+    def _give_up(self, reason: str) -> None:
+        self.runner, self.reason = None, reason
+        what = f"{self.label} {self.what}"
+        self.campaign.writer.skip(Skipped(what, reason))
+        self.campaign.listener.trouble(f"{what}: {reason}")

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which topology is visited when, and what is measured in a visit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from planebench.model.plan import Plan, ThroughputPlan
+from planebench.model.spec import SwitchCost
+from planebench.plans.expand import expand
+from planebench.plans.load import load_plan
+from planebench.plans.override import override
+from planebench.plans.passes import further_pass, latency_of, passes
+
+QUICK = load_plan("quick")
+SLOW = {"planed": SwitchCost(start_s=23.0)}
+
+
+def held(plan: Plan, costs: dict[str, SwitchCost]) -> list[list[list[int]]]:
+    """Return the repetitions of each visit of each pass."""
+    return [[list(visit.repetitions) for visit in visits] for visits in passes(plan, expand(plan), costs)]
+
+
+def plan_of(**throughput: Any) -> Plan:
+    plan = override(QUICK, switch="planed", scenario="p2p", loads="none")
+    return replace(plan, throughput=replace(plan.throughput, **throughput))
+
+
+def test_every_pass_has_all_topologies_in_its_own_order() -> None:
+    points = expand(QUICK)
+    orders = [tuple(visit.group.scenario for visit in visits) for visits in passes(QUICK, points, {})]
+    assert len(orders) == 3 and all(sorted(order) == sorted(orders[0]) for order in orders)
+    assert len(set(orders)) > 1 and all(a[-1] != b[0] for a, b in pairwise(orders))
+    assert [tuple(v.group.scenario for v in visits) for visits in passes(QUICK, points, {})] == orders
+    other = replace(QUICK, seed=2)
+    assert [tuple(v.group.scenario for v in visits) for visits in passes(other, points, {})] != orders
+
+
+def test_a_cheap_switch_is_started_before_each_repetition_and_a_slow_one_is_kept() -> None:
+    assert held(plan_of(), {}) == [[[0]], [[1]], [[2]]]
+    assert held(plan_of(), SLOW) == [[[0, 1]], [[2]]], "never one start alone: it says nothing of the noise"
+    assert held(plan_of(repetitions=9, repetitions_max=None), SLOW) == [[[0, 1, 2, 3]], [[4, 5, 6, 7, 8]]]
+    assert held(plan_of(restarts=0), {}) == [[[0, 1, 2]]], "as the plan says"
+
+
+def test_further_passes_keep_a_slow_switch_as_long() -> None:
+    plan = plan_of(repetitions_max=8)
+    points = expand(plan)
+    found = [[list(visit.repetitions) for visit in further_pass(plan, points, SLOW, n)] for n in range(3, 8)]
+    assert found == [[[3, 4]], [], [[5, 6]], [], [[7]]]
+    assert [list(visit.repetitions) for visit in further_pass(plan, points, {}, 4)] == [[4]]
+    assert not any(latency_of(plan, visit) for visit in further_pass(QUICK, expand(QUICK), {}, 3))
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "looks"), [(3, 8, (3, 5, 8)), (3, None, (3,)), (3, 3, (3,)), (3, 4, (3, 4)), (1, 3, (1, 2, 3))]
+)
+def test_looks(least: int, most: int | None, looks: tuple[int, ...]) -> None:
+    assert ThroughputPlan(1.0, least, repetitions_max=most).looks == looks
