@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from planebench.stats.noise import Estimate
+from planebench.stats.noise import Estimate, figure_of
 
 ALPHA = 0.05
 MARGIN = 0.05
@@ -77,7 +77,7 @@ def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN, bou
     priced = kind is Kind.OPEN and not bounds.hide(estimate)
     starts = starts_missing(estimate, alpha, margin) if priced else None
     low, high = (None if end is None else math.exp(end) for end in (low, high))
-    return Answer(kind, float(f"{math.exp(estimate.mean):.12g}"), low, high, starts)
+    return Answer(kind, figure_of(estimate.mean), low, high, starts)
 
 
 def selected(p_values: Sequence[float], alpha: float = ALPHA) -> int:

@@ -86,7 +86,7 @@ class Chains:
     throughput: tuple[ChainThroughput, ...] = ()
 
 
-Claim = TypeVar("Claim", ChainLatency, ChainThroughput)
+Claim = TypeVar("Claim", bound=ChainLatency | ChainThroughput)
 
 
 def derive_chains(run: Run, results: Sequence[Result]) -> Chains:

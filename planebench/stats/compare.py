@@ -17,7 +17,7 @@ from planebench.stats.counting import search_ended
 from planebench.stats.latency import mean_intended_pps, percentile_blocks
 from planebench.stats.looks import each_look_alpha, minutes_per_start
 from planebench.stats.must_match import MUST_MATCH, differing_facts
-from planebench.stats.noise import Estimate
+from planebench.stats.noise import Estimate, figure_of
 from planebench.stats.outages import compare_outages
 from planebench.stats.ranking import cell_id
 from planebench.stats.starts import (
@@ -25,7 +25,6 @@ from planebench.stats.starts import (
     Blocks,
     by_start,
     cycles_blocks,
-    figure_of,
     noise_of_pairs,
     noise_of_sides,
     paired,

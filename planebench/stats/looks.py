@@ -48,7 +48,7 @@ def still_open(derived: Derived) -> tuple[Open, ...]:
 
 def each_look_alpha(header: RunHeader) -> float:
     """Return the level of each look at the comparisons of a run, of which the plan has one or more."""
-    return look_alpha(1 if header.plan is None else len(getattr(header.plan.throughput, "looks", (1,))))
+    return look_alpha(1 if header.plan is None else len(header.plan.throughput.looks))
 
 
 def minutes_per_start(runs: Sequence[Run]) -> float | None:

@@ -97,6 +97,11 @@ class Noise:
         return (self.degrees * self.variance + own * mine) / (self.degrees + own)
 
 
+def figure_of(log: float) -> float:
+    """Return the figure of a logarithm, to the twelve digits that are left of it."""
+    return float(f"{math.exp(log):.12g}")
+
+
 def fit_noise(samples: Sequence[Sequence[float]], degrees_max: float) -> Noise:
     """Return what the variances of the samples have in common.
 

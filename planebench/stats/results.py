@@ -25,7 +25,7 @@ from planebench.stats.two_bands import two_bands
 
 __all__ = ["derive_results", "latency_groups", "run_band"]
 
-MAX_DEVIATION = 0.06
+MAX_DEVIATION = 0.05
 """Maximum standard deviation of the logarithms of the accepted trials; above it the result is unstable."""
 
 DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from planebench.model.records import Point, Trial
-from planebench.stats.noise import Noise, fit_noise
+from planebench.stats.noise import Noise, figure_of, fit_noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,6 @@ def by_start(blocks: Blocks) -> list[float]:
 def geometric_mean(blocks: Blocks) -> float | None:
     """Return the geometric mean of the starts: the one figure of tables, rankings and comparisons."""
     return figure_of(statistics.fmean(by_start(blocks))) if blocks else None
-
-
-def figure_of(log: float) -> float:
-    """Return the figure of a logarithm, to the twelve digits that are left of it."""
-    return float(f"{math.exp(log):.12g}")
 
 
 def paired(a: Blocks, b: Blocks) -> list[float]:
