@@ -2,8 +2,7 @@
 // The memory that a guest shares with us: a few regions of its physical addresses, and where each is mapped
 // here. Filled by the control thread while no worker looks; read by workers.
 //
-// Mapping and unmapping: ring/vhost_memory.h. Not covered: a process that truncates the file behind its memory kills
-// us by SIGBUS, as it does every vhost-user back end.
+// Mapping and unmapping: ring/vhost_memory.h. A process that truncates the file behind its memory: ring/guest_fault.h.
 #pragma once
 
 #include <stdbool.h>

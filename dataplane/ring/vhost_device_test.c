@@ -639,26 +639,6 @@ static void a_region_in_hugepages(void **state)
 	close(memory);
 }
 
-// Whether its owner may make the file shorter behind us is known.
-static void seals_are_seen(void **state)
-{
-	const struct vhost_region region = {PEER_GUEST, PEER_MEMORY, PEER_USER, 0};
-
-	for (unsigned sealed = 0; sealed <= 1; sealed++) {
-		int memory = peer_memory(MFD_ALLOW_SEALING, PEER_MEMORY);
-		struct rig r;
-
-		if (sealed)
-			assert_int_equal(fcntl(memory, F_ADD_SEALS, F_SEAL_SHRINK), 0);
-		rig_open(&r);
-		peer_send_table(r.peer, &region, 1, &memory, 1);
-		assert_int_equal(hear(&r), VHOST_ACCEPTED);
-		assert_int_equal(r.device.memory.shrinkable, !sealed);
-		rig_close(&r);
-		close(memory);
-	}
-}
-
 // A ring outside of the memory, or misaligned, is not given to a worker.
 static void rings_that_cannot_be(void **state)
 {
@@ -706,7 +686,6 @@ int main(void)
 	        cmocka_unit_test(too_much_memory),
 	        cmocka_unit_test(a_region_inside_of_its_file),
 	        cmocka_unit_test(a_region_in_hugepages),
-	        cmocka_unit_test(seals_are_seen),
 	        cmocka_unit_test(rings_that_cannot_be),
 	};
 

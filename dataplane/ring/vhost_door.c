@@ -15,6 +15,7 @@
 #include "lib/bucket.h"
 #include "lib/limits.h"
 #include "lib/log.h"
+#include "ring/guest_fault.h"
 #include "ring/vhost_link.h"
 
 enum {
@@ -217,7 +218,7 @@ static void link_end(struct link *link)
 static void say_refused(struct vhost_door *door, const struct vhost_link *in, enum vhost_refusal why)
 {
 	uint32_t request = in->have >= sizeof(request) ? in->message.request : 0;
-	char more[64] = "";
+	char about[64] = "", more[64] = "";
 
 	if (!bucket_take(&door->lines, bucket_now_ms())) {
 		door->unsaid++;
@@ -226,8 +227,11 @@ static void say_refused(struct vhost_door *door, const struct vhost_link *in, en
 	if (door->unsaid)
 		snprintf(more, sizeof(more), " (%u such lines were left out)", door->unsaid);
 	door->unsaid = 0;
-	LOG_WARN("port %s: its driver's message %u (%s) was refused, %s; the connection is ended%s",
-	         door->config.name, request, vhost_request_text(request), vhost_refusal_text(why), more);
+	if (in->have)
+		snprintf(about, sizeof(about), "its driver's message %u (%s) was refused, ", request,
+		         vhost_request_text(request));
+	LOG_WARN("port %s: %s%s; the connection is ended%s", door->config.name, about,
+	         vhost_refusal_text(why), more);
 }
 
 static void refuse(struct link *link, enum vhost_refusal why)
@@ -335,6 +339,10 @@ static uint64_t look_after_link(struct link *link, uint64_t now_ms, uint64_t wai
 		refuse(link, VHOST_REFUSED_LATE);
 		return UINT64_MAX;
 	}
+	if (vhost_memory_gone(&link->device.memory)) {
+		refuse(link, VHOST_REFUSED_MEMORY_GONE);
+		return UINT64_MAX;
+	}
 	watch(&link->source, wait_ms == 0 && link->closed);
 	return earlier(wait_ms ? wait_ms : UINT64_MAX,
 	               link->in.have ? link->deadline_ms - now_ms : UINT64_MAX);
@@ -422,6 +430,7 @@ static int thread_start(void)
 	ending = false;
 	if (epoll_fd >= 0 && wake.fd >= 0) {
 		watch(&wake, true);
+		guest_fault_catch(wake.fd);
 		rc = -pthread_create(&thread, NULL, thread_main, NULL);
 	} else {
 		rc = -errno;
@@ -440,6 +449,7 @@ static void thread_stop(void)
 	eventfd_write(wake.fd, 1);
 	leave();
 	pthread_join(thread, NULL);
+	guest_fault_catch(-1);
 	close(wake.fd);
 	close(epoll_fd);
 }

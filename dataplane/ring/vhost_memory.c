@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "ring/guest_fault.h"
+
 static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 {
 	return a - b < b_bytes ||
@@ -31,14 +33,10 @@ static enum vhost_refusal check_addresses(const struct vhost_region regions[stat
 	return VHOST_ACCEPTED;
 }
 
-static enum vhost_refusal check_file(const struct vhost_region *region, int fd, struct stat *file,
-                                     bool *shrinkable)
+static enum vhost_refusal check_file(const struct vhost_region *region, int fd, struct stat *file)
 {
-	int seals = fcntl(fd, F_GET_SEALS);
-
-	if (seals < 0 || fstat(fd, file) || !S_ISREG(file->st_mode))
+	if (fcntl(fd, F_GET_SEALS) < 0 || fstat(fd, file) || !S_ISREG(file->st_mode))
 		return VHOST_REFUSED_MEMORY_FILE;
-	*shrinkable |= !(seals & F_SEAL_SHRINK);
 	if (region->offset > (uint64_t)file->st_size ||
 	    region->bytes > (uint64_t)file->st_size - region->offset)
 		return VHOST_REFUSED_MEMORY_END;
@@ -58,7 +56,13 @@ static enum vhost_refusal map(struct vhost_memory *memory, const struct vhost_re
 	if (at == MAP_FAILED)
 		return VHOST_REFUSED_MEMORY_MAP;
 	madvise(at, bytes, MADV_DONTDUMP);
+	memory->maps[n].watched = guest_fault_watch(at, bytes, page);
+	if (memory->maps[n].watched < 0) {
+		munmap(at, bytes);
+		return VHOST_REFUSED_MEMORY_LIMIT;
+	}
 	if (guest_memory_add(&memory->guest, region->guest_address, region->bytes, (uint8_t *)at + before)) {
+		guest_fault_forget(memory->maps[n].watched);
 		munmap(at, bytes);
 		return VHOST_REFUSED_MEMORY_OVERLAP;
 	}
@@ -81,7 +85,7 @@ enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct v
 		regions[i] = table->memory.regions[i];
 		why = check_addresses(regions, i);
 		if (why == VHOST_ACCEPTED)
-			why = check_file(&regions[i], files->fds[i], &file[i], &memory->shrinkable);
+			why = check_file(&regions[i], files->fds[i], &file[i]);
 		if (why == VHOST_ACCEPTED && regions[i].bytes > left)
 			why = VHOST_REFUSED_MEMORY_LIMIT;
 		left -= regions[i].bytes;
@@ -100,9 +104,19 @@ enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct v
 
 void vhost_memory_close(struct vhost_memory *memory)
 {
-	for (unsigned i = 0; i < memory->guest.count; i++)
+	for (unsigned i = 0; i < memory->guest.count; i++) {
+		guest_fault_forget(memory->maps[i].watched);
 		munmap(memory->maps[i].at, memory->maps[i].bytes);
+	}
 	*memory = (struct vhost_memory){0};
+}
+
+bool vhost_memory_gone(const struct vhost_memory *memory)
+{
+	for (unsigned i = 0; i < memory->guest.count; i++)
+		if (guest_fault_seen(memory->maps[i].watched))
+			return true;
+	return false;
 }
 
 void *vhost_memory_at(const struct vhost_memory *memory, uint64_t user_address)

@@ -4,7 +4,8 @@
 // Only memfds and files of tmpfs and hugetlbfs: the kernel tells them by their seals, without asking anybody. A file
 // of any other kind may answer a question, a page fault or its closing when it likes (FUSE), in a thread of ours.
 //
-// A file that is not sealed against it may still be made shorter behind its mapping: reading there is SIGBUS.
+// A file that is not sealed against it may still be made shorter behind its mapping: reading there is SIGBUS, which
+// guest_fault.h catches.
 #pragma once
 
 #include <stddef.h>
@@ -19,10 +20,10 @@ _Static_assert((int)GUEST_REGIONS_MAX == (int)VHOST_REGIONS_MAX, "a table fits")
 
 struct vhost_memory {
 	struct guest_memory guest; // what workers read while they have a ring
-	bool shrinkable;           // a file of it can be truncated
 	struct {
 		void *at; // of the mapping, which begins with a page of the file
 		size_t bytes;
+		int watched;           // by guest_fault.h
 		uint64_t user_address; // of the region in the driver's address space
 	} maps[GUEST_REGIONS_MAX];
 };
@@ -34,6 +35,9 @@ enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct v
 
 // Unmap all. May take long: the last who unmaps frees the memory.
 void vhost_memory_close(struct vhost_memory *memory);
+
+// Whether pages of it were not there when they were used.
+bool vhost_memory_gone(const struct vhost_memory *memory);
 
 // Where an address of the driver's own is here, or NULL.
 void *vhost_memory_at(const struct vhost_memory *memory, uint64_t user_address);

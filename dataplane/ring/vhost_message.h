@@ -101,7 +101,8 @@ struct vhost_files {
 	DO(MEMORY_MAP, "memory_map", "a region cannot be mapped")                                            \
 	DO(LATE, "late", "its end has not come within 5 s")                                                  \
 	DO(UNREAD, "unread", "the driver does not read its replies")                                         \
-	DO(BLOCKING, "blocking_eventfd", "the driver has made its eventfd block again")
+	DO(BLOCKING, "blocking_eventfd", "the driver has made its eventfd block again")                      \
+	DO(MEMORY_GONE, "memory_gone", "a file of its memory was truncated, or has no page left")
 #define VHOST_REFUSAL_NAME(name, key, text) VHOST_REFUSED_##name,
 
 enum vhost_refusal { VHOST_ACCEPTED, FOR_EACH_VHOST_REFUSAL(VHOST_REFUSAL_NAME) VHOST_REFUSALS };

@@ -40,6 +40,7 @@ LEGEND = {
 STATE_STYLES = {"running": "bold green", "complete": "bold green", "interrupted": "bold yellow", "killed": "bold red"}
 VERDICT_STYLES = {
     VerdictKind.VALID: "green",
+    VerdictKind.OVERLOAD: "yellow",
     VerdictKind.TESTER_LIMITED: "cyan",
     VerdictKind.DISTURBED: "yellow",
     VerdictKind.UNSTABLE: "yellow",

@@ -39,11 +39,14 @@ SWITCH_BUSY_SHARE = 0.95
 """A switch with a lower utilization at maximum offered load was not saturated."""
 RING_FULL_SHARE = 0.01
 LOSS_SHARE = 0.001
-"""Signs of a saturated switch where it does not tell its busy share: it refused frames, or lost them."""
+"""Signs of a saturated switch beside its busy share: it refused frames, or lost them. A poller of batches may be busy
+all the time at half of its capacity."""
 FULL_BURSTS_SHARE = 0.5
 """A monitor that finds more of its bursts full than this is behind: what is lost then is lost by the tester."""
+OVERLOAD_SHARE = 0.001
+"""A latency trial that loses more of its frames than this measures full queues."""
 NOT_CARRIED_SHARE = 0.02
-"""A paced trial that misses more of its intended frames measures full queues: said beside its latency."""
+"""A paced trial that misses more of its intended frames has a remark."""
 STRETCH_SHARE = 0.01
 STRETCH_NS = 1_000_000
 """A generator that exceeds the intended duration by more than this sends slower than it reports (trex-core #442)."""
@@ -90,6 +93,7 @@ def judge(
         (VerdictKind.FUNCTIONAL, tuple(functional)),
         (VerdictKind.DISTURBED, tuple(_disturbed(duration_ns, evidence, limit))),
         (VerdictKind.TESTER_LIMITED, tuple(limited)),
+        (VerdictKind.OVERLOAD, tuple(_overload(directions) if role == "latency" and not flat_out else ())),
     ):
         if reasons:
             return Verdict(kind, reasons)
@@ -226,10 +230,9 @@ def _tester_limited(
 
 
 def _not_saturated(directions: Sequence[DirectionCounts], switch: SwitchCycles) -> Iterator[Reason]:
-    if switch.busy_share is not None:
-        if switch.busy_share < SWITCH_BUSY_SHARE:
-            text = f"the switch was busy only {switch.busy_share:.0%} of the time"
-            yield Reason(ReasonCode.NOT_SATURATED, text, {"busy_share": switch.busy_share})
+    if switch.busy_share is not None and switch.busy_share < SWITCH_BUSY_SHARE:
+        text = f"the switch was busy only {switch.busy_share:.0%} of the time"
+        yield Reason(ReasonCode.NOT_SATURATED, text, {"busy_share": switch.busy_share})
     elif not any(d.ring_full_share > RING_FULL_SHARE or d.loss_ratio > LOSS_SHARE for d in directions):
         yield Reason(ReasonCode.NOT_SATURATED, "the switch accepted every frame and lost none: it was not saturated")
 
@@ -253,6 +256,15 @@ def _at_ceiling(directions: Sequence[DirectionCounts], duration_ns: int, ceiling
         )
 
 
+def _overload(directions: Sequence[DirectionCounts]) -> Iterator[Reason]:
+    """Yield the directions whose load the switch did not carry: it lost frames, or its ring took none."""
+    for d in directions:
+        missing = d.lost_packets + d.unsent_ring_full_packets
+        if missing > OVERLOAD_SHARE * d.intended_packets:
+            text = f"overload: {d.name}: the switch lost {_percent(missing, d.intended_packets, 2)} of the frames"
+            yield Reason(ReasonCode.OVERLOAD, text, {"loss_ratio": missing / d.intended_packets})
+
+
 def _remarks(flat_out: bool, directions: Sequence[DirectionCounts]) -> Iterator[Reason]:
     """Yield remarks on the switch for a valid trial."""
     for d in directions:
@@ -272,5 +284,5 @@ def _counted(code: ReasonCode, text: str, packets: int, least: int) -> Reason:
     return Reason(code, text, {"packets": packets, "of_packets": least})
 
 
-def _percent(part: int, whole: int) -> str:
-    return f"{part / whole:.1%}" if whole else "all"
+def _percent(part: int, whole: int, digits: int = 1) -> str:
+    return f"{part / whole:.{digits}%}" if whole else "all"

@@ -48,6 +48,7 @@ class ThroughputPlan:
     repetitions: Count
     """Passes over all test points: each point has one saturating trial in each."""
     warmup_s: Annotated[float, Ge(0), Le(60)] = 0.0
+    """How long the load of every trial, those of searches and of latency too, is sent before it counts."""
     retries: Annotated[int, Ge(0), Le(100)] = 2
     restarts: Annotated[int, Ge(0), Le(999)] | None = None
     """How often every switch is started anew between repetitions: what a start decides (memory, placement) averages.

@@ -49,6 +49,9 @@ class ReasonCode(StrEnum):
     STRETCHED = "stretched"
     TESTER_CEILING = "tester-ceiling"
 
+    # of a latency trial that is overload
+    OVERLOAD = "overload"
+
     # remarks on a trial that counts
     NOT_CARRIED = "not-carried"
     DUPLICATED = "duplicated"

@@ -36,6 +36,8 @@ class VerdictKind(StrEnum):
     """The verdict of a trial or a result (DESIGN section 6)."""
 
     VALID = "valid"
+    OVERLOAD = "overload"
+    """A latency trial whose load the switch did not carry: its latency is that of full queues."""
     TESTER_LIMITED = "tester-limited"
     DISTURBED = "disturbed"
     UNSTABLE = "unstable"

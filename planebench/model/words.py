@@ -37,6 +37,7 @@ METRICS: dict[Metric, str] = {
 
 VERDICT_WORDS: dict[VerdictKind, str] = {
     VerdictKind.VALID: "accepted: the switch was saturated and nothing interfered with tester or cores",
+    VerdictKind.OVERLOAD: "latency of full queues: the switch lost more than 0.1 % of the frames at this load",
     VerdictKind.TESTER_LIMITED: "the tester, not the switch, was the bottleneck: throughput is a lower "
     "bound; latency was measured below the "
     "requested load",

@@ -17,8 +17,8 @@ class Ask:
     """A trial that a search wants. ``load_pps`` is the aggregate of all directions; None is flat out.
 
     ``restart``: the switch is to be started anew before it. ``repetition`` tells repetitions of R+ apart, from 0.
-    ``goal``: the loss ratio that the search forgives; a trial that loses more, by no more than gaps of the pollers
-    explain, is passed over for it. None: every trial is taken as it is.
+    ``goal``: the loss ratio that the search forgives; trials in which the pollers stood still for longer than that
+    share are passed over, whatever they lost. None: every trial is taken as it is.
     """
 
     load_pps: float | None

@@ -10,6 +10,9 @@ STRETCH_TOLERANCE = 0.001
 STRETCH_FLOOR_NS = 50_000
 """Less than this is no stretch however short the trial: a burst of 20 us is timed no better."""
 
+GAPS_MIN_NS = 50_000
+"""Shorter gaps of the pollers cannot be separated from reading the counters, and a ring bridges them."""
+
 FLAT_OUT_LABEL = "saturating"
 """Label of the maximum offered load, also if a run limits it to the rate of a line."""
 
@@ -44,6 +47,14 @@ def gap_ns(trial: Trial) -> int:
     switch = 0 if shared else sum(thread.wait_ns for thread in evidence.threads if thread.owner == "switch")
     tester = sum(thread.wait_ns for thread in evidence.threads if thread.owner == "tester")
     return switch + max(tester, evidence.poll_gap_sum_ns)
+
+
+def has_gaps(trial: Trial, loss_ratio: float) -> bool:
+    """Return whether pollers stood still for longer than this share of the trial, and GAPS_MIN_NS.
+
+    It does not depend on what was lost: a trial is set aside for its gaps alone, or good trials would be chosen.
+    """
+    return gap_ns(trial) > max(loss_ratio * trial.intended_duration_ns, GAPS_MIN_NS)
 
 
 def intended_packets(trial: Trial) -> int:

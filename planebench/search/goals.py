@@ -34,7 +34,7 @@ EXCEED_MARGIN = 1e-6
 class Goal:
     """A condition on a load: at most ``exceed_ratio`` of ``sum_s`` seconds may lose more than ``loss_ratio``.
 
-    ``forgives``: a trial whose losses gaps of the pollers explain is passed over. Where one loss decides, none is.
+    ``forgives``: trials with gaps of the pollers are passed over. Where one loss decides, none is.
     """
 
     loss_ratio: float

@@ -102,8 +102,8 @@ def _passed_over(found: Finding, log: TrialLog) -> tuple[tuple[Reason, ...], boo
         return (), False
     over, accepted = sum(map(at_bound, log.passed_over)), sum(map(at_bound, log.used))
     text = (
-        f"{count} {what[0] if count == 1 else what[1]} lost no more frames than gaps of the pollers explain, and "
-        f"{'was' if count == 1 else 'were'} passed over"
+        f"{count} {what[0] if count == 1 else what[1]} had gaps of the pollers, and "
+        f"{'was' if count == 1 else 'were'} passed over, lossy or not"
     )
     if over > accepted:
         text += f": {over} at the bound, where {accepted} were accepted"

@@ -9,14 +9,15 @@ from collections.abc import Sequence
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.search.ask import Ask
-from planebench.search.facts import aggregate_pps, explained_by_gaps, is_flat_out, is_stretched
+from planebench.search.facts import aggregate_pps, has_gaps, is_flat_out, is_stretched
 
 TRIES_MAX = 8
 """Maximum number of successive rejected trials of a load; then the search ends."""
 
 PASSED_OVER_MAX = 5
-"""So many trials of a load that miss the goal by no more than gaps of the pollers explain are passed over, because the
-next may be free of gaps; further ones are accepted, and the result names what bounds it."""
+PASSED_OVER_SHARE = 0.25
+"""So many trials of a search with gaps of the pollers, and this share of those used, are passed over, because the next
+may be free of gaps. Further ones are accepted: on a host that always has gaps there are no better trials."""
 
 RATE_TOLERANCE = 1e-6
 DURATION_TOLERANCE = 0.01
@@ -41,8 +42,7 @@ class GaveUp(Exception):
 class TrialLog:
     """The trials of one point in the order in which they were measured, and which of them one search has used.
 
-    ``used`` are in the order of use; ``passed_over`` would have been accepted, but gaps of the
-    pollers explain their losses.
+    ``used`` are in the order of use; ``passed_over`` would have been accepted, but the pollers stood still.
     """
 
     def __init__(self, trials: Sequence[Trial], band: str | None) -> None:
@@ -59,7 +59,7 @@ class TrialLog:
 
     @property
     def passed_over(self) -> list[Trial]:
-        """Return the trials whose losses are explained by gaps: another trial replaced them, or was requested."""
+        """Return the trials with gaps, lossy or not: another trial replaced them, or was requested."""
         return [self._trials[i] for i in sorted(self._passed_over)]
 
     def measure(self, ask: Ask) -> Trial:
@@ -68,24 +68,26 @@ class TrialLog:
         Raises Unanswered where there is none, GaveUp after TRIES_MAX in a row that do not count.
         """
         tries: list[Trial] = []
-        passed_over = 0
         for i, trial in enumerate(self._trials):
-            if not _fits(trial, ask):
+            if i in self._passed_over or not _fits(trial, ask):
                 continue
             if i in self._used:
                 tries.clear()
-            elif self._counts(trial, ask):
-                if passed_over == PASSED_OVER_MAX or not _explained(trial, ask):
-                    return self._use(i)
-                passed_over += 1
+            elif not self._counts(trial, ask):
+                tries.append(trial)
+            elif self._passes_over(trial, ask):
                 self._passed_over.add(i)
             else:
-                tries.append(trial)
+                return self._use(i)
         if any(trial.verdict.kind is VerdictKind.FUNCTIONAL for trial in tries):
             raise GaveUp(tries[-1].verdict)  # the next would be, too
         if len(tries) >= TRIES_MAX:
             raise GaveUp(_gave_up(ask, tries))
         raise Unanswered(ask)
+
+    def _passes_over(self, trial: Trial, ask: Ask) -> bool:
+        most = PASSED_OVER_MAX + PASSED_OVER_SHARE * len(self.used)
+        return ask.goal is not None and has_gaps(trial, ask.goal) and len(self._passed_over) < most
 
     def repetition(self, ask: Ask) -> Trial:
         """Return the last trial of this repetition of R+, whatever its verdict. Raises Unanswered."""
@@ -105,10 +107,6 @@ class TrialLog:
         if ask.load_pps is None:
             return trial.verdict.kind in (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)
         return trial.verdict.kind is VerdictKind.VALID and not is_stretched(trial)
-
-
-def _explained(trial: Trial, ask: Ask) -> bool:
-    return ask.goal is not None and trial.loss_ratio > ask.goal and explained_by_gaps(trial)
 
 
 def _fits(trial: Trial, ask: Ask) -> bool:

@@ -106,7 +106,14 @@ def nothing_counts(trials: Sequence[Trial]) -> Verdict:
     """Return the verdict of a point without accepted trials: the mildest kind among them, with every reason."""
     if not trials:
         return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.NO_TRIAL, "no trial was run"),))
-    order = (LIMITED, VerdictKind.UNSTABLE, VerdictKind.FUNCTIONAL, VerdictKind.DISTURBED, VerdictKind.INVALID)
+    order = (
+        LIMITED,
+        VerdictKind.OVERLOAD,
+        VerdictKind.UNSTABLE,
+        VerdictKind.FUNCTIONAL,
+        VerdictKind.DISTURBED,
+        VerdictKind.INVALID,
+    )
     kinds = [t.verdict.kind for t in trials]
     worst = next((k for k in order if k in kinds), VerdictKind.INVALID)
     none = Reason(ReasonCode.NONE_COUNTS, f"none of {len(trials)} trials counts")

@@ -17,13 +17,13 @@ def counts(result: Result) -> bool:
 
 
 def latency_counts(summary: LatencySummary) -> bool:
-    """Return whether a latency may stand without a mark."""
-    return summary.verdict.kind is VerdictKind.VALID
+    """Return whether a latency may be shown as one; that of an overload has a remark."""
+    return summary.verdict.kind in (VerdictKind.VALID, VerdictKind.OVERLOAD)
 
 
 def latency_compares(summary: LatencySummary) -> bool:
-    """Return whether a latency may be compared with others: accepted, with probes, and in the band of the run."""
-    return latency_counts(summary) and summary.samples > 0 and not of_other_band(summary.verdict)
+    """Return whether a latency may be compared: its load was carried, with probes, in the band of the run."""
+    return summary.verdict.kind is VerdictKind.VALID and summary.samples > 0 and not of_other_band(summary.verdict)
 
 
 def search_ended(search: SearchResult) -> bool:

@@ -20,7 +20,15 @@ from planebench.stats.starts import Blocks, blocks_of
 MAX_PROBES_MISSING = 0.01
 """Limit of missing probes as a share of those sent: more missing probes, the slow ones, move the percentiles."""
 
-_ANY_KIND = (VALID, LIMITED, VerdictKind.UNSTABLE, VerdictKind.FUNCTIONAL, VerdictKind.DISTURBED, VerdictKind.INVALID)
+_CARRIED_OR_NOT = (VALID, VerdictKind.OVERLOAD)
+_ANY_KIND = (
+    *_CARRIED_OR_NOT,
+    LIMITED,
+    VerdictKind.UNSTABLE,
+    VerdictKind.FUNCTIONAL,
+    VerdictKind.DISTURBED,
+    VerdictKind.INVALID,
+)
 
 
 def latency_groups(trials: Sequence[Trial], band: str | None) -> dict[str, Choice]:
@@ -115,8 +123,18 @@ def mean_intended_pps(trials: Sequence[Trial]) -> float:
 
 
 def _choose(trials: Sequence[Trial], band: str | None) -> Choice:
-    choice = choose(trials, band, (VALID,))
-    return choice if choice.trials else choose(trials, band, _ANY_KIND)
+    for kinds in (_by_number(trials), _ANY_KIND):
+        choice = choose(trials, band, kinds)
+        if choice.trials:
+            break
+    return choice
+
+
+def _by_number(trials: Sequence[Trial]) -> tuple[VerdictKind, ...]:
+    """Return VALID and OVERLOAD, first that of more trials: carried and overloaded ones are not merged."""
+    kinds = [t.verdict.kind for t in trials]
+    carried = kinds.count(VALID) > kinds.count(VerdictKind.OVERLOAD)
+    return _CARRIED_OR_NOT if carried else _CARRIED_OR_NOT[::-1]
 
 
 def _missing_probes(records: Sequence[LatencyRecord]) -> tuple[Reason, ...]:

@@ -59,7 +59,12 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
     latency = tuple(summarise_latency(label, group) for label, group in groups.items())
     searches = run_searches(run.header, point, trials, band)
     counting = {t.index for t in choice.trials}.union(*(search.trials for search in searches))
-    counting |= {t.index for group in groups.values() if group.verdict.kind is VALID for t in group.trials}
+    counting |= {
+        t.index
+        for group in groups.values()
+        if group.verdict.kind in (VALID, VerdictKind.OVERLOAD)
+        for t in group.trials
+    }
     rates = tuple(t.throughput_pps for t in choice.trials)
     verdict = _throughput_verdict(choice, rates, latency)
     throughput, cycles = throughput_blocks(choice.trials), cycles_blocks(choice.trials)

@@ -96,6 +96,20 @@ def run(plan: Plan, folder: Path, watcher: Watcher | None = None) -> tuple[Trial
     return read_run(writer.path).trials
 
 
+def test_every_trial_is_warmed_up(tmp_path: Path) -> None:
+    """The other switches of a topology had the core before it: R+, searches and latency are of a warm switch alike."""
+    plan = plan_of("sim", search="bswlv", loads="0.5", max_r=1)
+    warmups = set[tuple[str, float]]()
+
+    class Asked(Watcher):
+        def trial_begins(self, request: TrialRequest) -> None:
+            warmups.add((request.role, request.warmup_s))
+
+    run(plan, tmp_path, Asked())
+    assert plan.throughput.warmup_s > 0
+    assert warmups == {(role, plan.throughput.warmup_s) for role in ("r_plus", "search", "latency")}
+
+
 def untimed(trials: tuple[Trial, ...]) -> list[Trial]:
     return [dataclasses.replace(t, started_at="") for t in trials]
 

@@ -193,14 +193,20 @@ def test_a_switch_that_was_not_saturated_is_tester_limited(
     [
         (counts(refused_packets=12), UNKNOWN),
         (counts(refused_packets=0, forwarded_packets=998), UNKNOWN),
-        (counts(refused_packets=0), BUSY),
+        (counts(), BUSY),
         (counts(monitor_full_bursts=50, forwarded_packets=998), BUSY),
         (counts(monitor_full_bursts=51, forwarded_packets=999), BUSY),
     ],
     ids=["refusals", "loss", "busy", "monitor-keeps-up", "monitor-lost-next-to-nothing"],
 )
-def test_one_sign_of_saturation_is_enough(direction: DirectionCounts, switch: SwitchCycles) -> None:
+def test_one_sign_of_saturation_beside_a_busy_core_is_enough(direction: DirectionCounts, switch: SwitchCycles) -> None:
     assert verdict(direction, switch=switch).kind is VerdictKind.VALID
+
+
+def test_a_core_that_is_busy_is_not_saturated_by_that_alone() -> None:
+    """A poller of batches may be busy all the time at half of its capacity."""
+    given = verdict(counts(refused_packets=0), switch=BUSY)
+    assert (given.kind, given.codes) == (VerdictKind.TESTER_LIMITED, ("not-saturated",))
 
 
 def test_one_saturated_direction_saturates_a_switch_that_tells_nothing() -> None:
@@ -256,12 +262,28 @@ def test_a_trial_of_no_length_divides_nothing_by_zero() -> None:
 
 def test_a_paced_trial_that_was_not_carried_says_so() -> None:
     carried, full = counts(forwarded_packets=980), counts(forwarded_packets=979)
-    assert verdict(carried, role="latency", flat_out=False).texts == ()
-    given = verdict(full, role="latency", flat_out=False)
+    assert verdict(carried, role="search", flat_out=False).texts == ()
+    given = verdict(full, role="search", flat_out=False)
     assert (given.kind, given.texts) == (
         VerdictKind.VALID,
         ("n0->n1: the switch dropped packets at this load (queues full)",),
     )
+
+
+@pytest.mark.parametrize(
+    ("missing", "kind"),
+    [
+        ({"forwarded_packets": 999}, "valid"),
+        ({"forwarded_packets": 998}, "overload"),
+        ({"intended_packets": 1002, "unsent_ring_full_packets": 2}, "overload"),
+        ({"intended_packets": 1002, "unsent_late_packets": 2}, "valid"),
+    ],
+)
+def test_a_latency_trial_that_lost_over_a_thousandth_is_overload(missing: dict[str, int], kind: str) -> None:
+    given = verdict(counts(**missing), role="latency", flat_out=False)
+    assert given.kind.value == kind
+    assert given.codes == (() if kind == "valid" else ("overload",))
+    assert kind == "valid" or given.texts == ("overload: n0->n1: the switch lost 0.20% of the frames",)
 
 
 def test_saturating_at_a_line_rate_has_to_saturate_too() -> None:

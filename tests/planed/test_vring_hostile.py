@@ -400,3 +400,44 @@ def test_a_driver_that_stops_a_worker(planed: Planed, other: Planed) -> None:
         assert liar.hung_up()
         until(lambda: not link_up(planed, "a"), "its port is down")
         assert ports(planed)["a"]["refused_messages"] == {"blocking_eventfd": 1}
+
+
+def _truncate(guest: VhostDriver, size_bytes: int) -> None:
+    os.ftruncate(guest.memory_file, size_bytes)
+
+
+def _send_what_is_gone(guest: VhostDriver) -> None:
+    _truncate(guest, BUFFERS)
+    guest.offer(TRANSMITQ, 0, HERE, 72)
+
+
+def _receive_into_what_is_gone(guest: VhostDriver) -> None:
+    guest.fill_receiveq()
+    _truncate(guest, BUFFERS)
+
+
+GONE: dict[str, Lie] = {
+    "all of its memory": lambda it: _truncate(it, 0),
+    "what it sends": _send_what_is_gone,
+    "what it receives into": _receive_into_what_is_gone,
+}
+
+
+def test_memory_that_is_taken_away(planed: Planed, other: Planed) -> None:
+    """A guest truncates the file behind its memory: its connection ends, nobody else notices, the next is served."""
+    a, b = four_ports(planed, other)
+    with VhostDriver(b) as mate:
+        mate.fill_receiveq()
+        for epoch, (name, take_away) in enumerate(GONE.items(), start=1):
+            with traffic_beside(planed, other, epoch):
+                with VhostDriver(a) as guest:
+                    until(lambda: link_up(planed, "a"), f"{name}: the guest is connected")
+                    take_away(guest)
+                    mate.offer(TRANSMITQ, 0, HERE, 72)
+                    assert guest.hung_up(), name
+                assert ports(planed)["a"]["refused_messages"] == {"memory_gone": 1}, name
+                with VhostDriver(a) as guest:
+                    until(lambda: link_up(planed, "a"), f"{name}: the next one is connected")
+                    guest.offer(TRANSMITQ, 0, HERE, 72)
+                    taken(guest, 1)
+                until(lambda: not link_up(planed, "a"), "the switch sees it go")

@@ -12,6 +12,7 @@ from planebench.model.records import DirectionCounts, SwitchCycles, Trial, Verdi
 from planebench.model.results import BandFigure, Ledger, Loss, Result
 from planebench.model.run import Run
 from planebench.stats import derive_results, run_band
+from planebench.stats.counting import latency_compares, latency_counts
 
 
 def _run(trials: Sequence[Trial]) -> Run:
@@ -171,6 +172,18 @@ def test_latency_of_both_directions_is_intended_in_sum() -> None:
 def test_latency_loads_come_in_rising_order() -> None:
     trials = [make_latency_trial(load=label, pps=p) for label, p in (("0.99", 9.9e6), ("0.10", 1e6), ("0.50", 5e6))]
     assert [s.load for s in _only(*trials).latency] == ["0.10", "0.50", "0.99"]
+
+
+@pytest.mark.parametrize(("overloads", "p50", "kind"), [(1, 1.0, "valid"), (2, 9.0, "overload")])
+def test_carried_and_overloaded_latency_trials_are_not_merged(overloads: int, p50: float, kind: str) -> None:
+    carried = [make_latency_trial(samples_ns=[(1000, 90)]) for _ in range(3 - overloads)]
+    full = [make_latency_trial(samples_ns=[(9000, 90)], verdict="overload") for _ in range(overloads)]
+    result = _only(make_trial(), *carried, *full)
+    (summary,) = result.latency
+    assert (summary.verdict.kind.value, summary.p50) == (kind, pytest.approx(p50, rel=1e-3))
+    assert summary.samples == 180
+    assert latency_counts(summary)
+    assert latency_compares(summary) is (kind == "valid")
 
 
 def test_latency_trials_that_do_not_count_are_left_out() -> None:
