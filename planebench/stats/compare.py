@@ -455,8 +455,3 @@ def _left_out(a: _Side, b: _Side, metrics: tuple[Metric, ...], why: str, load: s
 
 def _band(band: str | None) -> str:
     return "cores of unknown distance" if band is None else f"{band} cores"
-
-
-def undecided(comparison: Comparison) -> str:
-    """Return why the two sides of a comparison do not differ significantly."""
-    return "not tested" if comparison.answer == "untested" else "no significant difference"

@@ -11,8 +11,6 @@ from planebench.model.results import AnswerKind
 from planebench.stats.answers import ALPHA, EXACT, Bounds, answer
 from planebench.stats.noise import Estimate, fit_noise
 
-MIN_TRIALS = 3
-
 
 @dataclass(frozen=True, slots=True)
 class Effect:
