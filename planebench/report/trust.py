@@ -72,8 +72,8 @@ def _rejected_words(derived: Derived, total: int, share: float) -> Iterator[str]
     yield f"{rejected} of {total} trials were rejected ({percent(share)})."
     for it in derived.disturbed_switches:
         yield (
-            f"Trials of {printable(it.switch)} were disturbed more often ({percent(it.share)}) than those of the others "
-            f"({percent(it.share_of_others)}): this goes with the switch, and its figures leave such trials out."
+            f"Trials of {printable(it.switch)} were disturbed more often than those of the others "
+            f"({percent(it.share)} and {percent(it.share_of_others)}): this goes with the switch, not the machine."
         )
     if groups := causes(derived.rejected):
         cause = reasons((groups[0].text,), CAUSE_LENGTH)

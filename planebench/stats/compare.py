@@ -63,7 +63,6 @@ LOADS_DIFFER = 0.01
 
 _STARTS_OF_A_RUN = 1_000_000
 """More than a run has: starts of several runs are numbered in one row."""
-_UNKNOWN_BAND = "core-to-core latency unknown"
 _OTHER_BANDS = ("near", "far", "same", None)
 
 
@@ -276,7 +275,7 @@ def _answered(family: Sequence[_Draft], unit: Unit, alpha: float, minutes: float
             trials_b=draft.trials[1],
             load=draft.load,
             band=draft.band,
-            note="; ".join(filter(None, (*draft.notes, _UNKNOWN_BAND if draft.band is None else ""))),
+            note="; ".join(filter(None, (*draft.notes, *_more_notes(draft, estimate)))),
             confidence=1 - ALPHA * share,
             more_starts=more,
             more_minutes=None if more is None or minutes is None else 2 * more * minutes,
@@ -295,11 +294,11 @@ def _estimates(family: Sequence[_Draft], unit: Unit) -> list[Estimate | None]:
     found: list[Estimate | None] = []
     for draft in family:
         differences = paired(*draft.blocks) if unit == "block" else []
-        if differences:
-            found.append(pairs.estimate(differences))
-        else:
+        estimate = pairs.estimate(differences)
+        if estimate is None:
             a, b = (sides.estimate(by_start(blocks)) for blocks in draft.blocks)
-            found.append(None if a is None or b is None else b.minus(a))
+            estimate = None if a is None or b is None else b.minus(a)
+        found.append(estimate)
     return found
 
 
@@ -325,13 +324,13 @@ def _flat_out(a: _Side, b: _Side) -> Found:
             return
     bounds = Bounds(*(choice.verdict.kind is LIMITED for choice in chosen))
     names, n = _called(a, b), (len(chosen[0].trials), len(chosen[1].trials))
-    notes = (*_bound_notes(names, bounds), *map(_two_bands, names, chosen), _few(*rates))
+    notes = (*_bound_notes(names, bounds), *map(_two_bands, names, chosen))
     yield _Draft("throughput", a, b, rates, n, band, notes, bounds)
     cycles = cycles_blocks(chosen[0].trials), cycles_blocks(chosen[1].trials)
     if all(cycles):
         limited = [name for name, c in zip(names, chosen, strict=True) if c.verdict.kind is LIMITED]
         note = f"{_were(limited)} not fully loaded (cycles per packet measured below saturation)" if limited else ""
-        yield _Draft("cycles_per_packet", a, b, cycles, n, band, (note, _few(*cycles)))
+        yield _Draft("cycles_per_packet", a, b, cycles, n, band, (note,))
 
 
 def _two_bands(name: str, chosen: Choice) -> str:
@@ -361,8 +360,7 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
     bounds = Bounds(*(any(s.verdict.kind is LIMITED for s in some) for some in in_band))
     lower = _lower_bounds(in_band[0]), _lower_bounds(in_band[1])
     n = sum(len(s.trials) for s in in_band[0]), sum(len(s.trials) for s in in_band[1])
-    notes = (*_bound_notes(_called(a, b), bounds), _few(*lower))
-    yield _Draft(method, a, b, lower, n, band, notes, bounds)
+    yield _Draft(method, a, b, lower, n, band, tuple(_bound_notes(_called(a, b), bounds)), bounds)
 
 
 def _lower_bounds(found: Sequence[SearchResult]) -> Blocks:
@@ -398,7 +396,7 @@ def _latency_at(load: str, a: _Side, b: _Side) -> Found:
     note = _loads_note(*(mean_intended_pps(choice.trials) for choice in chosen))
     for metric, share in PERCENTILES.items():
         blocks_a, blocks_b = (percentile_blocks(choice.trials, share) for choice in chosen)
-        yield _Draft(metric, a, b, (blocks_a, blocks_b), n, band, (note, _few(blocks_a, blocks_b)), load=load)
+        yield _Draft(metric, a, b, (blocks_a, blocks_b), n, band, (note,), load=load)
 
 
 def _latency_trials(side: _Side, load: str) -> list[Trial]:
@@ -434,10 +432,13 @@ def _bound_notes(names: tuple[str, str], bounds: Bounds) -> list[str]:
     return [f"{limited[0]} is tester-limited (lower bound)"] if limited else []
 
 
-def _few(a: Blocks, b: Blocks) -> str:
-    """Return a note where a side has one observation only, which tells nothing of how others would differ."""
-    n_a, n_b = len(by_start(a)), len(by_start(b))
-    return f"{n_a} and {n_b} starts: how starts differ is not known" if min(n_a, n_b) < 2 else ""
+def _more_notes(draft: _Draft, estimate: Estimate | None) -> Iterator[str]:
+    """Yield the notes that every comparison may need."""
+    if estimate is None:
+        n_a, n_b = (len(by_start(blocks)) for blocks in draft.blocks)
+        yield f"{n_a} and {n_b} starts: how starts differ is not known"
+    if draft.band is None:
+        yield "core-to-core latency unknown"
 
 
 def _why_no_band(a: _Side, b: _Side, bands_a: Collection[str | None], bands_b: Collection[str | None]) -> str:

@@ -54,7 +54,7 @@ def each_look_alpha(header: RunHeader) -> float:
 def minutes_per_start(runs: Sequence[Run]) -> float | None:
     """Return the time of one more start with its saturating trial: the mean from one such trial to the next.
 
-    None where the runs have fewer than two in a row.
+    None where the runs do not say it.
     """
     gaps = [
         (datetime.fromisoformat(after.started_at) - datetime.fromisoformat(before.started_at)).total_seconds()
@@ -62,4 +62,4 @@ def minutes_per_start(runs: Sequence[Run]) -> float | None:
         for before, after in pairwise(run.trials)
         if before.role == after.role == "r_plus"
     ]
-    return statistics.fmean(gaps) / 60 if gaps else None
+    return statistics.fmean(gaps) / 60 if any(gaps) else None

@@ -58,7 +58,7 @@ def test_one_run_is_compared_switch_against_switch(stored, capsys) -> None:
     assert _compare() == 0
     out = capsys.readouterr().out
     assert "b is 10.0 % faster" in out
-    assert "more starts may not" in out
+    assert "the same within 5 %" in out
     assert [line.split()[1:3] for line in out.splitlines() if line.startswith("p2p")] == [
         ["planed", "testpmd"],
         ["planed", "bess"],
@@ -109,7 +109,7 @@ def test_force_compares_them_and_says_what_differs(stored, capsys) -> None:
     assert _compare(A, B, force=True) == 0
     said = capsys.readouterr()
     assert "ring size: 256 against 1024" in said.err
-    assert "more starts may not" in said.out
+    assert "the same within 5 %" in said.out
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_the_verdict_has_whole_words_in_a_narrow_terminal(stored, capsys, monkey
     stored(A, {"planed": STEADY, "ovs-dpdk": (9.0, 10.0, 11.0)})
     assert _compare() == 0
     out = capsys.readouterr().out
-    assert all(word in out for word in ("more starts", "decide it", "throughput"))
+    assert all(word in out for word in ("more", "starts", "decide", "throughput"))
     assert all(len(line.rstrip()) <= int(columns) for line in out.splitlines())
 
 
