@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.plans.costs import Costs, overhead_s, saturating_s, start_s
-from planebench.plans.latency_steps import LatencyStep, latency_steps
+from planebench.plans.latency_steps import LatencyStep
 from planebench.plans.order import Group, group_points
-from planebench.plans.passes import Visit, latency_of, methods_of, restarts_of
+from planebench.plans.passes import Visit, latency_of, methods_of, visits_of
 from planebench.search import METHODS, search_settings
 
 
@@ -19,14 +19,19 @@ def expected_trials(plan: Plan, method: str) -> int:
     return METHODS[method].expected_trials(search_settings(plan, senders=1))
 
 
-def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
+def planned_trials(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> int:
     """Return the number of steps of a run without repetitions of disturbed trials and without further passes.
 
     A search takes as many trials as it takes; what it is expected to take is counted.
     """
-    searching = sum(expected_trials(plan, method) for method in plan.search.methods)
-    latency = sum(len(latency_steps(plan, group)) for group in group_points(points))
-    return (plan.throughput.repetitions + searching) * len(points) + latency
+    visits = [visit for group in group_points(points) for visit in visits_of(plan, group, costs or {})]
+    searching = sum(
+        expected_trials(plan, method) * len(visit.group.points)
+        for visit in visits
+        for method in methods_of(plan, visit)
+    )
+    latency = sum(len(latency_of(plan, visit)) for visit in visits)
+    return plan.throughput.repetitions * len(points) + searching + latency
 
 
 def estimate(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> float:
@@ -34,27 +39,18 @@ def estimate(plan: Plan, points: Sequence[Point], costs: Costs | None = None) ->
 
     Passes beyond those that every point gets are not in it: whether there are any, the comparisons tell.
     """
-    return sum(
-        _time_s(plan, group, costs or {}, 1 + restarts_of(plan, group, costs or {}), plan.throughput.repetitions)
-        + _searches_s(plan, group, costs or {}, plan.search.methods)
-        + _latency_s(plan, costs or {}, latency_steps(plan, group))
-        for group in group_points(points)
-    )
+    costs = costs or {}
+    return sum(visit_s(plan, visit, costs) for group in group_points(points) for visit in visits_of(plan, group, costs))
 
 
 def visit_s(plan: Plan, visit: Visit, costs: Costs) -> float:
     """Return the seconds of one visit, with the starts of its switches."""
     return (
-        _time_s(plan, visit.group, costs, 1, len(visit.repetitions))
+        sum(start_s(costs, label, visit.group) for label in visit.group.switches)
+        + len(visit.repetitions) * sum(saturating_s(plan, costs, point) for point in visit.group.points)
         + _searches_s(plan, visit.group, costs, methods_of(plan, visit))
         + _latency_s(plan, costs, latency_of(plan, visit))
     )
-
-
-def _time_s(plan: Plan, group: Group, costs: Costs, starts: int, repetitions: int) -> float:
-    """Return the time for starts and saturating trials."""
-    starts_s = sum(start_s(costs, label, group) for label in group.switches)
-    return starts * starts_s + repetitions * sum(saturating_s(plan, costs, point) for point in group.points)
 
 
 def _searches_s(plan: Plan, group: Group, costs: Costs, methods: Sequence[str]) -> float:

@@ -39,17 +39,21 @@ class Visit:
 
 def passes(plan: Plan, points: Sequence[Point], costs: Costs) -> Iterator[tuple[Visit, ...]]:
     """Yield the passes that every point gets, each in its seeded order; none begins where the last one ended."""
-    count, groups = plan.throughput.repetitions, group_points(points)
+    every = [visit for group in group_points(points) for visit in visits_of(plan, group, costs)]
     last: Group | None = None
-    for number in range(count):
-        visits = []
-        for group in groups:
-            bounds = sorted({0, count, *restarts_before(count, restarts_of(plan, group, costs))})
-            visits += [Visit(group, range(a, b)) for a, b in pairwise(bounds) if a == number]
+    for number in range(plan.throughput.repetitions):
+        visits = [visit for visit in every if visit.repetitions.start == number]
         if visits:
             found = _shuffled(visits, plan.seed, number, last)
             last = found[-1].group
             yield found
+
+
+def visits_of(plan: Plan, group: Group, costs: Costs) -> tuple[Visit, ...]:
+    """Return the visits of a topology in the passes that every point gets."""
+    count = plan.throughput.repetitions
+    bounds = sorted({0, count, *restarts_before(count, restarts_of(plan, group, costs))})
+    return tuple(Visit(group, range(a, b)) for a, b in pairwise(bounds))
 
 
 def further_pass(plan: Plan, points: Sequence[Point], costs: Costs, number: int) -> tuple[Visit, ...]:
@@ -64,8 +68,8 @@ def further_pass(plan: Plan, points: Sequence[Point], costs: Costs, number: int)
 
 
 def methods_of(plan: Plan, visit: Visit) -> tuple[str, ...]:
-    """Return the searches of a visit: all in the first one of a topology, for loads of latency may rest on them."""
-    return plan.search.methods if 0 in visit.repetitions else ()
+    """Return the searches of a visit: all in the first ones of a topology, for loads of latency may rest on them."""
+    return plan.search.methods if visit.repetitions.start < plan.search.starts else ()
 
 
 def latency_of(plan: Plan, visit: Visit) -> tuple[LatencyStep, ...]:

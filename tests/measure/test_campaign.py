@@ -126,6 +126,19 @@ def test_searches_follow_r_plus_and_the_switches_take_turns(tmp_path: Path) -> N
     assert [t.index for t in trials] == list(range(len(trials)))
 
 
+def test_searches_are_repeated_in_starts_of_their_own(tmp_path: Path) -> None:
+    plan, watcher = plan_of("sim:noise=1%", search="bswlv", max_r=1, repeat=3, search_starts=2), Watcher()
+    trials = run(plan, tmp_path, watcher)
+    searching = [t for t in trials if t.role == "search"]
+    assert {(t.repetition, t.start) for t in searching} == {(0, 0), (1, 1)}
+    second = [t.role for t in trials if t.start == 1]
+    assert second == sorted(second, key=("search", "r_plus").index), "before the saturating trials overload the switch"
+    assert watcher.steps == planned_trials(plan, expand(plan)) + watcher.further
+    (result,) = derive_results(read_run(next(tmp_path.iterdir())))
+    assert [s.repetition for s in result.searches] == [0, 1]
+    assert all(s.complete for s in result.searches)
+
+
 def test_the_progress_bar_ends_where_it_should(tmp_path: Path) -> None:
     plan = plan_of("sim,sim:stall_share=40%", search="bswlv,curve", loads="0.5", max_r=3)
     watcher = Watcher()
