@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.plans.costs import Costs, overhead_s, saturating_s, start_s
 from planebench.plans.latency_steps import LatencyStep
-from planebench.plans.order import Group, group_points
-from planebench.plans.passes import Visit, latency_of, methods_of, visits_of
+from planebench.plans.order import group_points
+from planebench.plans.passes import Visit, latency_of, searches_of, visits_of
 from planebench.search import METHODS, search_settings
 
 
@@ -25,13 +25,10 @@ def planned_trials(plan: Plan, points: Sequence[Point], costs: Costs | None = No
     A search takes as many trials as it takes; what it is expected to take is counted.
     """
     visits = [visit for group in group_points(points) for visit in visits_of(plan, group, costs or {})]
-    searching = sum(
-        expected_trials(plan, method) * len(visit.group.points)
-        for visit in visits
-        for method in methods_of(plan, visit)
-    )
-    latency = sum(len(latency_of(plan, visit)) for visit in visits)
-    return plan.throughput.repetitions * len(points) + searching + latency
+    more = sum(len(latency_of(plan, visit)) for visit in visits)
+    for visit in visits:
+        more += sum(expected_trials(plan, m) * len(members) for m, members in searches_of(plan, visit).items())
+    return plan.throughput.repetitions * len(points) + more
 
 
 def estimate(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> float:
@@ -48,17 +45,17 @@ def visit_s(plan: Plan, visit: Visit, costs: Costs) -> float:
     return (
         sum(start_s(costs, label, visit.group) for label in visit.group.switches)
         + len(visit.repetitions) * sum(saturating_s(plan, costs, point) for point in visit.group.points)
-        + _searches_s(plan, visit.group, costs, methods_of(plan, visit))
+        + _searches_s(plan, costs, searches_of(plan, visit))
         + _latency_s(plan, costs, latency_of(plan, visit))
     )
 
 
-def _searches_s(plan: Plan, group: Group, costs: Costs, methods: Sequence[str]) -> float:
+def _searches_s(plan: Plan, costs: Costs, searches: Mapping[str, Sequence[Point]]) -> float:
     return sum(
         expected_trials(plan, method)
         * ((plan.search.duration_s or METHODS[method].standard_s) + overhead_s(plan, costs, point))
-        for method in methods
-        for point in group.points
+        for method, points in searches.items()
+        for point in points
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from planebench.model.plan import R_PLUS
 from planebench.search.ask import Measure, SearchSettings
 from planebench.search.task import MAX_LOAD_FACTOR, Finding, Task
 
@@ -83,9 +84,16 @@ def short_name(name: str) -> str:
     return METHODS[name].short_name if name in METHODS else name
 
 
+def load_name(of: str) -> str:
+    """Return what a load is a share of, as its label has it: empty for R+, the short name of a search otherwise."""
+    return "" if of == R_PLUS else short_name(of)
+
+
 def parameters() -> tuple[Parameter, ...]:
     """Return the parameters of all searches, each once."""
-    return tuple(dict.fromkeys((TRIAL_DURATION, SEARCH_STARTS, *(p for method in METHODS.values() for p in method.parameters))))
+    return tuple(
+        dict.fromkeys((TRIAL_DURATION, SEARCH_STARTS, *(p for method in METHODS.values() for p in method.parameters)))
+    )
 
 
 def short_trials(settings: SearchSettings, standard_s: float) -> Iterator[str]:

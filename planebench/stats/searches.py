@@ -10,7 +10,7 @@ from dataclasses import replace
 from planebench.model.header import RunHeader
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import SearchResult
-from planebench.search import SearchSettings, repetitions, search_settings, so_far
+from planebench.search import METHODS, SearchSettings, repetitions, search_settings, so_far
 from planebench.search.of_header import methods_of_header, settings_of_header
 from planebench.stats.ceiling import near_ceiling, tester_ceiling_pps
 from planebench.stats.choose import other_band_reason
@@ -29,11 +29,13 @@ def run_searches(
         methods, how = header.plan.search.methods, search_settings(header.plan, senders)
     else:
         methods, how = methods_of_header(header.settings), settings_of_header(header.settings, senders)
+    asked = dict.fromkeys(trial.search for trial in trials if trial.search in METHODS) if header.plan else ()
+    others = [method for method in asked if method not in methods]  # loads of latency rest on them
     ceiling_pps = tester_ceiling_pps(header.calibration, point)
     found = (
         _in_best_band(method, how, point, trials, band, repetition)
-        for method in methods
-        for repetition in repetitions(trials)
+        for method in (*methods, *others)
+        for repetition in (repetitions(trials) if method in methods else (0,))
     )
     return tuple(_below_ceiling(search, ceiling_pps) for search in found)
 
