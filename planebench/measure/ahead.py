@@ -13,7 +13,7 @@ from planebench.model.spec import USUAL_COST
 from planebench.model.status import Stage
 from planebench.plans.costs import Costs
 from planebench.plans.estimate import expected_trials, visit_s
-from planebench.plans.passes import Visit, latency_of, methods_of, passes
+from planebench.plans.passes import Visit, latency_of, passes, searches_of
 from planebench.search import METHODS
 
 LATENCY = "latency"
@@ -35,7 +35,7 @@ def stages_of(plan: Plan, visit: Visit, costs: Costs) -> Iterator[Stage]:
     """Yield the stages of a visit, and share its estimated seconds out by the sending time of their trials."""
     points = len(visit.group.points)
     steps = {"r_plus": points * len(visit.repetitions)}
-    steps |= {method: points * expected_trials(plan, method) for method in methods_of(plan, visit)}
+    steps |= {method: len(of) * expected_trials(plan, method) for method, of in searches_of(plan, visit).items()}
     steps[LATENCY] = len(latency_of(plan, visit))
     weights = {m: n * (_sending_s(plan, m) + USUAL_COST.trial_overhead_s) for m, n in steps.items()}
     a_weight_s = visit_s(plan, visit, costs) / sum(weights.values())

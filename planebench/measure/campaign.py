@@ -18,7 +18,7 @@ from planebench.measure.ahead import stages_of
 from planebench.measure.bench import Bench
 from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
-from planebench.model.plan import Plan
+from planebench.model.plan import R_PLUS, Plan
 from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.results import SearchResult
@@ -29,10 +29,10 @@ from planebench.placement import Cpus
 from planebench.plans.estimate import estimate, expected_trials, planned_trials, visit_s
 from planebench.plans.latency_steps import LatencyStep
 from planebench.plans.order import Group, GroupKey, Rounds, group_points
-from planebench.plans.passes import Visit, further_pass, latency_of, methods_of, passes
+from planebench.plans.passes import Visit, further_pass, latency_of, passes, searches_of
 from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
-from planebench.search import Ask, search_settings, step
+from planebench.search import Ask, load_name, search_settings, step
 from planebench.stats.choose import choose, choose_saturating, is_usable, run_band
 from planebench.stats.derived import Derived
 from planebench.stats.looks import Open, still_open
@@ -151,8 +151,8 @@ class Campaign:
                 for turn in self._rounds_of(visit.group, "r_plus").next(visit.group.points):
                     self._measure(benches, self._saturating(turn.point, repetition))
                     self._advance(1)
-            for method in methods_of(self.plan, visit):
-                self._search(visit.group, benches, method)
+            for method, points in searches_of(self.plan, visit).items():
+                self._search(visit.group, points, benches, method)
             self._measure_latencies(visit, benches)
 
     def _bench(self, group: Group, label: str) -> Bench:
@@ -177,10 +177,10 @@ class Campaign:
             profile=self.plan.profile(point.traffic),
         )
 
-    def _search(self, group: Group, benches: dict[str, Bench], method: str) -> None:
-        """Run one search on every point of the group, a trial of each in turn, until all have ended."""
+    def _search(self, group: Group, points: Sequence[Point], benches: dict[str, Bench], method: str) -> None:
+        """Run one search on points of the group, a trial of each in turn, until all have ended."""
         band, rounds = self._search_band(), self._rounds_of(group, method)
-        left = dict.fromkeys(group.points, expected_trials(self.plan, method))
+        left = dict.fromkeys(points, expected_trials(self.plan, method))
         while left:
             for turn in rounds.next(tuple(left)):
                 ask = self._next(method, turn.point, band)
@@ -242,21 +242,35 @@ class Campaign:
         self._measure(benches, request)
 
     def _latency_load(self, wanted: LatencyStep) -> Load | None:
-        """Return the load of a latency step in pps; None where the point has no R+ to take a share of."""
+        """Return the load of a latency step in pps; None where the load that it is a share of is not known."""
         step, how, point = wanted.step, wanted.how, wanted.step.point
         fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
         if step.load in fixed and not scenario_named(point.scenario).latency_by_echo:
             return fixed[step.load]
+        whole_pps = self._r_plus(point) if how.of == R_PLUS else self._found_pps(how.of, point)
+        if whole_pps is None:
+            return None
+        loads = latency_loads(
+            point.scenario, how.loads, whole_pps, _senders(point), how.v2v_pps, how.rates_pps, load_name(how.of)
+        )
+        return next(load for load in loads if load.label == step.load)
+
+    def _r_plus(self, point: Point) -> float | None:
+        """Return the mean rate of the saturating trials so far that count; None without one."""
         band = self._band()
-        saturating = [t for t in self._seen if t.point == point and t.role == "r_plus"]
+        saturating = [t for t in self._seen if t.point == point and t.role == R_PLUS]
         chosen = (
             choose_saturating(saturating, band).trials or choose(saturating, band, (VerdictKind.FUNCTIONAL,)).trials
         )
-        if not chosen:
-            return None
-        r_plus = sum(t.throughput_pps for t in chosen) / len(chosen)
-        loads = latency_loads(point.scenario, how.loads, r_plus, len(chosen[0].directions), how.v2v_pps, how.rates_pps)
-        return next(load for load in loads if load.label == step.load)
+        return sum(t.throughput_pps for t in chosen) / len(chosen) if chosen else None
+
+    def _found_pps(self, method: str, point: Point) -> float | None:
+        """Return the load that a search has found, of the band in which it ended; None if it found none."""
+        for band in (self._search_band(), "near", "far", None):
+            found = self._next(method, point, band)
+            if isinstance(found, SearchResult):
+                return found.lower_pps
+        return None
 
     def _measure(self, benches: dict[str, Bench], request: TrialRequest, band: str | None = None) -> bool:
         """Measure one planned trial, unless it is stored; repeat it as often as the plan allows while it has to be.

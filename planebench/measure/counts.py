@@ -10,7 +10,7 @@ from typing import Literal
 
 from planebench.measure.sent import traffic_sent
 from planebench.measure.updates import fib_updates
-from planebench.model.records import DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
+from planebench.model.records import TENTHS, DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
 from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, Statistics, Stream, TaskStatistics
 from planebench.scenarios.flows import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
@@ -155,7 +155,14 @@ def _direction(flow: Flow, tasks: Tasks) -> DirectionCounts:
         monitor_full_bursts=_sum(monitors, "full_bursts"),
         offered_bytes=_bytes(sent, "offered_bytes"),
         forwarded_bytes=_bytes(came, "forwarded_bytes"),
+        forwarded_by_tenth=_by_tenth(came),
     )
+
+
+def _by_tenth(streams: Sequence[Stream]) -> tuple[int, ...]:
+    """Return the sum over the queues; empty where one of them did not count the whole sending."""
+    tenths = [stream.get("forwarded_by_tenth", ()) for stream in streams]
+    return tuple(map(sum, zip(*tenths, strict=True))) if all(len(each) == TENTHS for each in tenths) else ()
 
 
 def _bytes(parts: Sequence[Mapping[str, object]], key: str) -> int | None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from planebench.host.evidence import Sample, ThreadSampler, steal_ns
@@ -38,6 +38,11 @@ from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.shapes import build
 from planebench.stats.ledger import describe, ledger, policy_packets, policy_words
 from planebench.vnfs.registry import VNFS
+
+DRAINED_SHARE = 0.001
+"""Rings that give back more than this share of the frames after the sending are remarked."""
+UNSTEADY_SHARE = 0.05
+"""So much of the rate may change from the first half of a saturating trial to the second."""
 
 Distance = Callable[[], CoreDistance | None]
 
@@ -245,6 +250,7 @@ def with_verdict(
     if dropped := policy_words(trial):
         text = f"dropped by network functions, not by the switch: {dropped}"
         remarks.append(Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text))
+    remarks += _course(trial)
     account = ledger(trial)
     if account.unexplained_packets and account.counted:
         values = {"packets": account.unexplained_packets}
@@ -252,6 +258,21 @@ def with_verdict(
     remarks += [reason for sent in trial.sent for reason in not_as_intended(profile, sent)]
     remarks += not_applied(trial.updates)
     return dataclasses.replace(trial, verdict=Verdict(verdict.kind, (*verdict.reasons, *remarks)))
+
+
+def _course(trial: Trial) -> Iterator[Reason]:
+    """Yield remarks on the course of a saturating trial: rings that were drained after it, and a rate that changed."""
+    tenths = trial.by_tenth
+    if trial.role != "r_plus" or not sum(tenths):
+        return
+    share = trial.drained_packets / trial.forwarded_packets
+    if share > DRAINED_SHARE:
+        text = f"{share:.1%} of the forwarded frames came out of rings after the sending: not in the rate"
+        yield Reason(ReasonCode.DRAINED, text, {"share": share})
+    first, second = sum(tenths[2:6]), sum(tenths[6:])
+    if abs(second - first) > UNSTEADY_SHARE * max(first, second):
+        text = f"the rate changed within the trial: {first} frames in one half, {second} in the next"
+        yield Reason(ReasonCode.UNSTEADY, text, {"first": first, "second": second})
 
 
 def unmeasured(request: TrialRequest, verdict: Verdict, started_at: str = "") -> Trial:

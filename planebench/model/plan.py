@@ -28,6 +28,7 @@ PartOfOne = Annotated[float, Gt(0), Lt(1)]
 Rate = Annotated[int, Ge(1), Le(1_000_000_000)]
 RatePerDirection = Annotated[float, Gt(0), Le(1e10)]
 
+R_PLUS = "r_plus"
 LOOK_GROWTH = 1.6
 """From one look at the comparisons to the next: each look costs some of the confidence of all."""
 
@@ -90,7 +91,7 @@ class SearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class LatencyPlan:
-    """Latency trials at shares of R+ (``loads``, empty for none); in v2v at the fixed ``v2v_pps`` instead.
+    """Latency trials at shares of R+ or ``of`` (``loads``, empty for none); in v2v at the fixed ``v2v_pps`` instead.
 
     ``rates_pps`` are fixed loads of each sending end beside these: the same for every point, so that their latencies
     may be set against each other, as of a chain and of its parts.
@@ -103,6 +104,8 @@ class LatencyPlan:
     probe_rate_pps: Rate = 1000
     v2v_pps: Rate = 1_000_000
     rates_pps: tuple[RatePerDirection, ...] = ()
+    of: str = R_PLUS
+    """What the loads are shares of: ``r_plus``, or the load that this search finds, as ``carried`` or ``pdr``."""
     anatomy: bool = False
     """Probes are stamped at every task of their path, so that latency splits into parts."""
 

@@ -57,6 +57,8 @@ class ReasonCode(StrEnum):
     DUPLICATED = "duplicated"
     REORDERED = "reordered"
     DAMAGED = "damaged"
+    DRAINED = "drained"
+    UNSTEADY = "unsteady"
     DROPPED_BY_FUNCTIONS = "dropped-by-functions"
     UNEXPLAINED_LOSS = "unexplained-loss"
     TRAFFIC_DIFFERS = "traffic-differs"

@@ -28,6 +28,9 @@ L1_OVERHEAD_BYTES = 20
 """Preamble, start delimiter and inter-frame gap: 20 bytes a frame (METHODOLOGY section 1)."""
 
 
+TENTHS = 10
+"""Parts of the sending time that frames are counted by."""
+
 SCHEDSTAT_MIN_NS = 10_000_000
 """In a shorter trial the run-queue waits of threads are those of starting and reading it: they tell nothing of it."""
 
@@ -213,6 +216,9 @@ class DirectionCounts:
     refused_packets: int = 0
     monitor_bursts: int = 0
     monitor_full_bursts: int = 0
+    forwarded_by_tenth: tuple[int, ...] = ()
+    """What came within each tenth of the sending; empty where it was not counted. What rings gave back later is in
+    ``forwarded_packets`` only."""
     offered_bytes: int | None = None
     """With FCS; None in runs before schema 3, whose frames all have the size of their point."""
     forwarded_bytes: int | None = None
@@ -430,9 +436,27 @@ class Trial:
         return sum(d.forwarded_packets for d in self.directions)
 
     @property
+    def by_tenth(self) -> tuple[int, ...]:
+        """Return what came within each tenth of the sending, all directions; empty where it was not counted."""
+        tenths = [d.forwarded_by_tenth for d in self.directions]
+        return tuple(map(sum, zip(*tenths, strict=True))) if all(tenths) else ()
+
+    @property
+    def drained_packets(self) -> int:
+        """Return the frames that rings gave back after the sending; 0 where that was not counted."""
+        return self.forwarded_packets - sum(self.by_tenth) if self.by_tenth else 0
+
+    @property
     def throughput_pps(self) -> float:
-        """Return the aggregate forwarding rate over the send duration."""
-        return self.forwarded_packets * 1e9 / self.offered_duration_ns if self.offered_duration_ns else 0.0
+        """Return the aggregate forwarding rate.
+
+        At maximum offered load it is that of the last nine tenths of the sending, where they were counted: in the
+        first one the rings fill, and what they give back later was not forwarded in the time.
+        """
+        packets, duration_ns = self.forwarded_packets, self.offered_duration_ns
+        if self.by_tenth and self.load.pps_per_direction is None:
+            packets, duration_ns = sum(self.by_tenth[1:]), duration_ns * (TENTHS - 1) // TENTHS
+        return packets * 1e9 / duration_ns if duration_ns else 0.0
 
     @property
     def offered_pps(self) -> float:

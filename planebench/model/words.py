@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from planebench.model.records import Direction, Point, VerdictKind
-from planebench.model.results import Metric, Result
+from planebench.model.results import LatencySummary, Metric, Result
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
@@ -74,6 +74,18 @@ def us(value: float) -> str:
     return count(round(value))
 
 
+def percentiles(summary: LatencySummary) -> str:
+    """Return p50 / p99 / p99.9 in microseconds."""
+    return f"{us(summary.p50)} / {us(summary.p99)} / {us(summary.p99_9)}"
+
+
+def interval(low: float | None, high: float | None, write: Callable[[float], str]) -> str:
+    """Return an interval as ``[41.80, 42.40]``; empty where nothing is known."""
+    if low is None and high is None:
+        return ""
+    return f"[{', '.join('unbounded' if end is None else write(end) for end in (low, high))}]"
+
+
 def percent(share: float | None) -> str:
     """Return a share of 1 in percent: ``12 %``, one decimal below ten, ``< 0.1 %`` for a tiny share above 0."""
     if share is None:
@@ -119,8 +131,9 @@ def printable(text: str, keep: str = "") -> str:
 
 def load_words(label: str) -> str:
     """Return a load in words: ``0.50`` -> ``50 % of R+``; ``1Mpps`` with a space before the unit."""
+    share, _, of = label.partition(" ")
     try:
-        return f"{float(label) * 100:g} % of R+"
+        return f"{float(share) * 100:g} % of {'the carried load' if of == 'carried' else printable(of) or 'R+'}"
     except ValueError:
         return re.sub(r"(?<=\d)([kM]?pps)$", r" \1", printable(label))
 

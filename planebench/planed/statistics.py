@@ -26,6 +26,7 @@ class Stream(TypedDict):
     stream: int
     forwarded_packets: int
     forwarded_bytes: NotRequired[int]
+    forwarded_by_tenth: NotRequired[Sequence[int]]
     duplicate_packets: int
     reordered_packets: int
     corrupt_packets: int

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What starts and trials cost in time, before anything runs."""
+"""Estimate what starts and trials cost in time, before anything runs."""
 
 from __future__ import annotations
 

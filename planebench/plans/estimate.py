@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.plans.costs import Costs, overhead_s, saturating_s, start_s
 from planebench.plans.latency_steps import LatencyStep, latency_steps
 from planebench.plans.order import Group, group_points
-from planebench.plans.passes import Visit, latency_of, methods_of, restarts_of
+from planebench.plans.passes import Visit, latency_of, restarts_of, searched, searches_of
 from planebench.search import METHODS, search_settings
 
 
@@ -24,9 +24,11 @@ def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
 
     A search takes as many trials as it takes; what it is expected to take is counted.
     """
-    searching = sum(expected_trials(plan, method) for method in plan.search.methods)
-    latency = sum(len(latency_steps(plan, group)) for group in group_points(points))
-    return (plan.throughput.repetitions + searching) * len(points) + latency
+    more = 0
+    for group in group_points(points):
+        more += sum(expected_trials(plan, m) * len(members) for m, members in searched(plan, group).items())
+        more += len(latency_steps(plan, group))
+    return plan.throughput.repetitions * len(points) + more
 
 
 def estimate(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> float:
@@ -36,7 +38,7 @@ def estimate(plan: Plan, points: Sequence[Point], costs: Costs | None = None) ->
     """
     return sum(
         _time_s(plan, group, costs or {}, 1 + restarts_of(plan, group, costs or {}), plan.throughput.repetitions)
-        + _searches_s(plan, group, costs or {}, plan.search.methods)
+        + _searches_s(plan, costs or {}, searched(plan, group))
         + _latency_s(plan, costs or {}, latency_steps(plan, group))
         for group in group_points(points)
     )
@@ -46,7 +48,7 @@ def visit_s(plan: Plan, visit: Visit, costs: Costs) -> float:
     """Return the seconds of one visit, with the starts of its switches."""
     return (
         _time_s(plan, visit.group, costs, 1, len(visit.repetitions))
-        + _searches_s(plan, visit.group, costs, methods_of(plan, visit))
+        + _searches_s(plan, costs, searches_of(plan, visit))
         + _latency_s(plan, costs, latency_of(plan, visit))
     )
 
@@ -57,12 +59,12 @@ def _time_s(plan: Plan, group: Group, costs: Costs, starts: int, repetitions: in
     return starts * starts_s + repetitions * sum(saturating_s(plan, costs, point) for point in group.points)
 
 
-def _searches_s(plan: Plan, group: Group, costs: Costs, methods: Sequence[str]) -> float:
+def _searches_s(plan: Plan, costs: Costs, searches: Mapping[str, Sequence[Point]]) -> float:
     return sum(
         expected_trials(plan, method)
         * ((plan.search.duration_s or METHODS[method].standard_s) + overhead_s(plan, costs, point))
-        for method in methods
-        for point in group.points
+        for method, points in searches.items()
+        for point in points
     )
 
 

@@ -11,6 +11,7 @@ from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.records import Point
 from planebench.plans.expand import points_of
 from planebench.plans.order import Group, Step, interleave
+from planebench.search import load_name
 from planebench.traffic.rates import latency_labels
 
 
@@ -61,7 +62,8 @@ def _loads(section: Plan) -> Iterator[tuple[Point, str]]:
 
 def _labels(section: Plan, point: Point) -> tuple[str, ...]:
     latency = section.latency
-    return latency_labels(point.scenario, latency.loads, latency.v2v_pps, latency.rates_pps)
+    of = load_name(latency.of)
+    return latency_labels(point.scenario, latency.loads, latency.v2v_pps, latency.rates_pps, of)
 
 
 def _how(section: Plan) -> tuple[float, int, bool]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.model.errors import UsageError
-from planebench.model.plan import Plan
+from planebench.model.plan import R_PLUS, Plan
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.plans.choose import CHOICES, choose
 from planebench.plans.items import items
@@ -34,7 +34,8 @@ class _Option:
 
 
 def _loads(flag: str, text: str) -> tuple[float, ...]:
-    """Return the shares of R+ in a text, or a set of them by its name."""
+    """Return the shares in a text, or a set of them by its name."""
+    text = text.rpartition(":")[2]
     named = LOAD_SETS.get(text.strip())
     return named if named is not None else tuple(_share(item) for item in items(flag, text))
 
@@ -46,7 +47,8 @@ def _share(text: str) -> float:
         share = 0.0
     if not 0 < share <= 1:
         raise UsageError(
-            f'load "{text}" is not valid. Valid: shares of R+ above 0, at most 1, e.g. 0.10,0.50; curve; or none'
+            f'load "{text}" is not valid. Valid: shares of R+ above 0, at most 1, e.g. 0.10,0.50; curve; or none. '
+            "carried:0.10,0.50 are shares of the carried load"
         )
     return share
 
@@ -201,6 +203,12 @@ def _with_repeat(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
     return _put_one(replace(plan, throughput=throughput), option, given)
 
 
+def _with_loads(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
+    """Return the plan with other loads of latency: ``0.10,0.50`` are shares of R+, ``carried:0.10`` of that load."""
+    of = given[option].rpartition(":")[0] or R_PLUS
+    return _checked(_put_one(plan, option, given), {option: given[option]}, {"latency.of": of})
+
+
 _PUT: Mapping[str, Callable[[Plan, str, Mapping[str, Any]], Plan]] = {
     "switch": _with_switches,
     "switch_option": _with_switch_options,
@@ -208,6 +216,7 @@ _PUT: Mapping[str, Callable[[Plan, str, Mapping[str, Any]], Plan]] = {
     "chain_length": _with_length,
     "vnfs": _with_vnfs,
     "repeat": _with_repeat,
+    "loads": _with_loads,
 }
 """The options that do more than set their keys."""
 

@@ -13,11 +13,14 @@ from itertools import pairwise
 from math import ceil
 from random import Random
 
-from planebench.model.plan import Plan
+from planebench.model.plan import R_PLUS, Plan
 from planebench.model.records import Point
+from planebench.model.scenario import scenario_named
 from planebench.plans.costs import Costs, saturating_s, start_s
+from planebench.plans.expand import points_of
 from planebench.plans.latency_steps import LatencyStep, latency_steps
 from planebench.plans.order import Group, group_points
+from planebench.plans.parts import union
 from planebench.search import restarts_before
 
 CHEAP_START_S = 5.0
@@ -63,9 +66,20 @@ def further_pass(plan: Plan, points: Sequence[Point], costs: Costs, number: int)
     return _shuffled(visits, plan.seed, number, None)
 
 
-def methods_of(plan: Plan, visit: Visit) -> tuple[str, ...]:
-    """Return the searches of a visit: all in the first one of a topology, for loads of latency may rest on them."""
-    return plan.search.methods if 0 in visit.repetitions else ()
+def searches_of(plan: Plan, visit: Visit) -> dict[str, tuple[Point, ...]]:
+    """Return the points of each search of a visit: all in the first one of a topology, as latency may rest on them."""
+    return searched(plan, visit.group) if 0 in visit.repetitions else {}
+
+
+def searched(plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:
+    """Return the points of each search on a topology: first those that loads of latency are shares of."""
+    found: dict[str, tuple[Point, ...]] = {}
+    for section in () if scenario_named(group.scenario).latency_by_echo else plan.sections:
+        of, wanted = section.latency.of, frozenset(points_of(section))
+        mine = tuple(point for point in group.points if point in wanted)
+        if of != R_PLUS and section.latency.loads and mine:
+            found[of] = union((found.get(of, ()), mine))
+    return found | dict.fromkeys(plan.search.methods, group.points)
 
 
 def latency_of(plan: Plan, visit: Visit) -> tuple[LatencyStep, ...]:

@@ -22,7 +22,7 @@ from planebench.model.choices import unknown
 from planebench.model.closed import adapter
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
-from planebench.model.plan import Band, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
+from planebench.model.plan import R_PLUS, Band, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
 from planebench.model.records import WireName
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.traffic import PLAIN_NAME
@@ -201,6 +201,7 @@ def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:
 parse_wire: Callable[[Any], WireName] = _named("wire", get_args(WireName))
 parse_hosting: Callable[[Any], Hosting] = _named("hosting", WHOLE)
 check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
+_parse_load: Callable[[Any], str] = _named("latency.of", [m.name for m in METHODS.values() if m.figure == "rate"])
 _parse_search: Callable[[Any], str] = _named("search", METHODS)
 
 
@@ -241,6 +242,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "switch_cores": _named("switch_cores", get_args(SwitchCores)),
     "band": _named("band", get_args(Band)),
     "throughput.max_rate_pps": lambda value: parse_rate(value) if isinstance(value, str) else value,
+    "latency.of": lambda value: value if value == R_PLUS else _parse_load(value),
     "latency.loads": _each(lambda value: value),
     "latency.rates_pps": _each(lambda value: parse_rate(str(value))),
     # R+ is always measured, and not listed.

@@ -150,6 +150,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         "restarts": throughput.restarts,
         "max_rate_pps": throughput.max_rate_pps,
         "latency_loads": ",".join(f"{load:g}" for load in latency.loads),
+        "latency_of": _joined_over_parts(plan, lambda how: how.of),
         "latency_rates_pps": ",".join(f"{rate:.12g}" for rate in latency.rates_pps),
         "latency_duration_s": _joined_over_parts(plan, lambda how: how.duration_s),
         "latency_repetitions": _joined_over_parts(plan, lambda how: how.repetitions),
@@ -174,11 +175,11 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
     }
 
 
-def _joined_over_parts(plan: Plan, value: Callable[[LatencyPlan], float | int]) -> float | int | str:
+def _joined_over_parts(plan: Plan, value: Callable[[LatencyPlan], float | int | str]) -> float | int | str:
     """Return the values of the parts of a plan that measure latency, separated by commas."""
     parts = [part.latency for part in plan.sections if part.latency.wanted] or [plan.latency]
     first, *others = dict.fromkeys(value(how) for how in parts)
-    return ",".join(f"{number:g}" for number in (first, *others)) if others else first
+    return ",".join(it if isinstance(it, str) else f"{it:g}" for it in (first, *others)) if others else first
 
 
 def _chain_settings(plan: Plan) -> Settings:

@@ -5,7 +5,7 @@ from planebench.search import methods as _methods  # registers those that come w
 from planebench.search.ask import Ask, Measure, SearchSettings, restarts_before, search_settings
 from planebench.search.facts import explained_by_gaps
 from planebench.search.log import TRIES_MAX
-from planebench.search.method import METHODS, Method, Parameter, parameters, register, short_name
+from planebench.search.method import METHODS, Method, Parameter, load_name, parameters, register, short_name
 from planebench.search.replay import so_far, step
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "Parameter",
     "SearchSettings",
     "explained_by_gaps",
+    "load_name",
     "parameters",
     "register",
     "restarts_before",

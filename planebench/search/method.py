@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from planebench.model.plan import R_PLUS
 from planebench.search.ask import Measure, SearchSettings
 from planebench.search.task import MAX_LOAD_FACTOR, Finding, Task
 
@@ -78,6 +79,11 @@ def register(method: Method) -> Method:
 def short_name(name: str) -> str:
     """Return the short name of a search; ``name`` itself for a search of another planebench."""
     return METHODS[name].short_name if name in METHODS else name
+
+
+def load_name(of: str) -> str:
+    """Return what a load is a share of, as its label has it: empty for R+, the short name of a search otherwise."""
+    return "" if of == R_PLUS else short_name(of)
 
 
 def parameters() -> tuple[Parameter, ...]:

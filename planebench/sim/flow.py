@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planebench.model.records import DirectionCounts
+from planebench.model.records import TENTHS, DirectionCounts
 from planebench.scenarios.flows import Flow
 from planebench.sim.draw import Draw
 from planebench.sim.spec import SimSpec
@@ -56,6 +56,7 @@ def account(spec: SimSpec, luck: Draw, flows: tuple[Flow, ...], pps: float | Non
                 intended_packets=intended,
                 offered_packets=offered,
                 forwarded_packets=left,
+                forwarded_by_tenth=_by_tenth(min(left, _capacity(luck, len(flows), duration))),
                 unsent_late_packets=intended - offered,
                 attempted_packets=offered,
             )
@@ -75,5 +76,13 @@ def _sent(spec: SimSpec, luck: Draw, flows: int, pps: float | None, duration_s: 
 
 def _over(spec: SimSpec, luck: Draw, flows: int, offered: int, duration_s: float) -> int:
     """Return the frames of one flow beyond what the switch forwards in time and the ring holds."""
-    capacity = luck.capacity_pps / flows * (1 - DISTURBED_SHARE if luck.disturbed else 1.0)
-    return max(0, offered - int(capacity * duration_s + spec.ring // flows + 1e-6))
+    return max(0, offered - _capacity(luck, flows, duration_s) - spec.ring // flows)
+
+
+def _capacity(luck: Draw, flows: int, duration_s: float) -> int:
+    """Return the frames of one flow that the switch forwards in time."""
+    return int(luck.capacity_pps / flows * (1 - DISTURBED_SHARE if luck.disturbed else 1.0) * duration_s + 1e-6)
+
+
+def _by_tenth(packets: int) -> tuple[int, ...]:
+    return tuple(packets * (i + 1) // TENTHS - packets * i // TENTHS for i in range(TENTHS))

@@ -10,7 +10,7 @@ from dataclasses import replace
 from planebench.model.header import RunHeader
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import SearchResult
-from planebench.search import SearchSettings, search_settings, so_far
+from planebench.search import METHODS, SearchSettings, search_settings, so_far
 from planebench.search.of_header import methods_of_header, settings_of_header
 from planebench.stats.ceiling import near_ceiling, tester_ceiling_pps
 from planebench.stats.choose import other_band_reason
@@ -26,7 +26,8 @@ def run_searches(
     """
     senders = 2 if point.direction == "bidirectional" else 1
     if header.plan is not None:
-        methods, how = header.plan.search.methods, search_settings(header.plan, senders)
+        asked = (trial.search for trial in trials if trial.search in METHODS)  # loads of latency rest on others
+        methods, how = (*dict.fromkeys((*header.plan.search.methods, *asked)),), search_settings(header.plan, senders)
     else:
         methods, how = methods_of_header(header.settings), settings_of_header(header.settings, senders)
     ceiling_pps = tester_ceiling_pps(header.calibration, point)

@@ -27,10 +27,13 @@ def line_rate_pps(frame_size_bytes: float, line_rate_bps: int = 10_000_000_000) 
     return line_rate_bps / ((frame_size_bytes + L1_OVERHEAD_BYTES) * 8)
 
 
-def share_label(share: float) -> str:
-    """Return e.g. ``0.10``, ``0.995``: at least two decimals, never rounded to another share."""
+def share_label(share: float, of: str = "") -> str:
+    """Return e.g. ``0.10``, ``0.995``, ``0.50 PDR``: at least two decimals, never rounded to another share.
+
+    ``of``: what it is a share of, empty for R+.
+    """
     two = f"{share:.2f}"
-    return two if float(two) == share else repr(share)
+    return f"{two if float(two) == share else repr(share)} {of}".strip()
 
 
 def rate_label(pps: float) -> str:
@@ -63,19 +66,21 @@ def fixed_loads(
 def latency_loads(
     scenario: ScenarioName,
     shares: Sequence[float],
-    r_plus_pps: float,
+    whole_pps: float,
     senders: int,
     v2v_pps: float = V2V_LATENCY_PPS,
     rates_pps: Sequence[float] = (),
+    of: str = "",
 ) -> tuple[Load, ...]:
-    """Return the loads of latency trials: shares of R+, split evenly over the sending ends, and :func:`fixed_loads`.
+    """Return the loads of latency trials: shares, split evenly over the sending ends, and :func:`fixed_loads`.
 
-    ``r_plus_pps`` is the aggregate over all directions. Without shares and rates the result is empty, for v2v too.
+    ``whole_pps`` is what they are shares of, aggregate over all directions; ``of`` is its name, empty for R+. Without
+    shares and rates the result is empty, for v2v too.
     """
     fixed = fixed_loads(scenario, shares, v2v_pps, rates_pps)
     if scenario_named(scenario).latency_by_echo:
         return fixed
-    return (*(Load(share_label(share), share * r_plus_pps / senders) for share in shares), *fixed)
+    return (*(Load(share_label(share, of), share * whole_pps / senders) for share in shares), *fixed)
 
 
 def latency_labels(
@@ -83,6 +88,7 @@ def latency_labels(
     shares: Sequence[float],
     v2v_pps: float = V2V_LATENCY_PPS,
     rates_pps: Sequence[float] = (),
+    of: str = "",
 ) -> tuple[str, ...]:
-    """Return the labels of :func:`latency_loads`, which do not depend on R+."""
-    return tuple(load.label for load in latency_loads(scenario, shares, 0.0, 1, v2v_pps, rates_pps))
+    """Return the labels of :func:`latency_loads`, which do not depend on the rates."""
+    return tuple(load.label for load in latency_loads(scenario, shares, 0.0, 1, v2v_pps, rates_pps, of))

@@ -37,7 +37,8 @@ def test_stages_are_all_of_a_plan(options: dict[str, object]) -> None:
     found = stages(plan, points)
     assert sum(stage.steps for stage in found) == planned_trials(plan, points)
     assert sum(stage.seconds for stage in found) == pytest.approx(estimate(plan, points))
-    methods = ["r_plus", *plan.search.methods, *(["latency"] if plan.latency.loads else [])]
+    of = [plan.latency.of] if plan.latency.loads and plan.latency.of != "r_plus" else []
+    methods = ["r_plus", *of, *plan.search.methods, *(["latency"] if plan.latency.loads else [])]
     seen: dict[str, list[str]] = {}
     for stage in found:
         seen.setdefault(stage.topology, []).append(stage.method)

@@ -17,6 +17,7 @@ from builders import make_header, make_point, make_trial
 from planebench.measure.campaign import PAUSE_MAX_S, Campaign, spent_s
 from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
+from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
@@ -174,6 +175,34 @@ def test_latency_without_a_load_waits_for_the_next_pass(tmp_path: Path) -> None:
         campaign(plan, writer, watcher, (dataclasses.replace(begun[0], verdict=bad),)).run()
     assert [(t.role, t.repetition) for t in read_run(writer.path).trials] == [("r_plus", 1), ("latency", 0)]
     assert watcher.steps == planned_trials(plan, expand(plan))
+
+
+def test_loads_of_latency_are_shares_of_what_is_carried_and_not_of_r_plus(tmp_path: Path) -> None:
+    """A switch that loses two of a thousand frames at any load carries none, so it has no latency below that."""
+    plan = plan_of("sim:loss=0.2%,sim:name=clean", scenario="p2p,v2v", loads="carried:0.10,0.90")
+    with RunWriter.create(tmp_path, make_header()) as writer:
+        watcher = Watcher()
+        campaign(plan, writer, watcher).run()
+    trials = read_run(writer.path).trials
+    lossless = [t for t in trials if t.point.switch == "clean" and t.point.scenario == "p2p"]
+    (found,) = [t for t in lossless if t.role == "search"]
+    latency = {t.load.label: t.load.pps_per_direction for t in lossless if t.role == "latency"}
+    pps = found.load.pps_per_direction
+    assert pps == pytest.approx(0.95 * 10e6, rel=1e-6)
+    assert latency == {"0.10 carried": pytest.approx(0.1 * pps), "0.90 carried": pytest.approx(0.9 * pps)}
+    lossy = [t for t in trials if t.point.switch == "sim" and t.point.scenario == "p2p"]
+    assert sum(t.role == "search" for t in lossy) == 11 and not any(t.role == "latency" for t in lossy)
+    assert not any(t.role == "search" for t in trials if t.point.scenario == "v2v"), "its load is fixed"
+    assert watcher.steps == planned_trials(plan, expand(plan))
+
+
+def test_of_what_loads_are_shares_is_chosen_by_plan_and_by_option() -> None:
+    quick = load_plan("quick")
+    assert (quick.latency.of, quick.search.methods) == ("carried", ())
+    assert override(quick, loads="0.5").latency.of == "r_plus"
+    assert override(quick, loads="pdr:curve").latency.of == "pdr"
+    with pytest.raises(UsageError, match='"b2b"'):
+        override(quick, loads="b2b:0.5")
 
 
 def openly(*pairs: tuple[str, str], until: int, seen: list[int] | None = None) -> Callable[[Run], tuple[Open, ...]]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planebench.measure.counts import arrived, received_total, tester_counts, vnf_drops
+from planebench.measure.counts import _by_tenth, arrived, received_total, tester_counts, vnf_drops
 from planebench.model.records import Direction
 from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
@@ -124,6 +124,13 @@ def test_frames_have_come_when_every_queue_has_seen_some() -> None:
     one = stats(monitor("n1", received_packets=5), monitor("n1-q1"))
     both = stats(monitor("n1", received_packets=5), monitor("n1-q1", received_packets=1))
     assert not arrived(one, flow) and arrived(both, flow)
+
+
+def test_frames_of_each_tenth_are_added_up_over_the_queues_if_all_have_them() -> None:
+    seen = [{"forwarded_by_tenth": [n] * 10} for n in (3, 4)]
+    assert _by_tenth(seen) == (7,) * 10  # type: ignore[arg-type]
+    assert _by_tenth([*seen, {}]) == ()  # type: ignore[arg-type]
+    assert _by_tenth([{"forwarded_by_tenth": [1] * 9}]) == ()  # type: ignore[arg-type]
 
 
 def test_both_directions_are_kept_apart() -> None:

@@ -194,6 +194,17 @@ def test_drops_name_the_port_whose_ring_was_full(planed: Planed, other: Planed, 
     assert there["drops"]["tx_full"] == dropped
 
 
+def test_what_a_ring_gives_back_after_the_sending_is_counted_apart(planed: Planed) -> None:
+    """A monitor that is slower than the generator has a full ring before it, of 1023 frames, when the sending ends."""
+    planed.apply([ring("r0")], [task("mon", "monitor", "r0", burst=4), task("gen", "generator", "r0", burst=32)])
+    tasks = planed.send(load("gen", **FLAT_OUT), duration_s=0.1)
+    came = stream(tasks["mon"])
+    tenths = came["forwarded_by_tenth"]
+    assert len(tenths) == 10
+    assert came["forwarded_packets"] == tasks["gen"]["generator"]["offered_packets"]
+    assert 1000 <= came["forwarded_packets"] - sum(tenths) <= 1023
+
+
 def samples(histogram: Mapping[str, Any]) -> int:
     return sum(count for _, count in histogram["counts"]) + int(histogram["overflow"])
 

@@ -58,3 +58,9 @@ def test_fixed_rates_of_v2v_come_behind_its_own() -> None:
     assert latency_labels("v2v", (0.1,), 1e6, (1e5, 1e6)) == ("1Mpps", "100kpps")
     assert latency_labels("v2v", (), 1e6, (1e5,)) == ("100kpps",)
     assert fixed_loads("p2p", (0.1,), 1e6) == ()
+
+
+def test_shares_of_another_load_than_r_plus_say_so() -> None:
+    assert latency_labels("p2p", (0.1, 0.995), of="carried") == ("0.10 carried", "0.995 carried")
+    assert latency_loads("p2p", (0.5,), 8e6, senders=2, of="PDR") == (Load("0.50 PDR", 2e6),)
+    assert latency_labels("v2v", (0.1,), of="carried") == ("1Mpps",)

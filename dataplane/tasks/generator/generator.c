@@ -349,7 +349,8 @@ int generator_start(struct task *task, const struct generator_load *load)
 		return -ENOMEM;
 	g->next_sequence = 0;
 	g->probe_interval_tsc = interval_tsc(load->probe_rate_pps);
-	g->probe_due_tsc = load->start_tsc;
+	g->probe_slot_tsc = load->start_tsc;
+	probe_schedule(g);
 	g->duration_ns = load->duration_ns;
 	g->last_poll_tsc = load->start_tsc;
 	atomic_store_explicit(&g->state, STATE_RUNNING, memory_order_release);

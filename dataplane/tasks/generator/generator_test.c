@@ -133,12 +133,18 @@ static void probes_keep_their_own_schedule(void **state)
 {
 	struct wire *w = *state;
 	struct task *task = create(w, 32);
-	unsigned probes = 0, sent = 0;
+	unsigned probes = 0, sent = 0, phases = 0;
 
-	start(task, 1e6, 1000, 1e5); // every 10 us
-	for (unsigned us = 0; us <= 400; us++, sent += collect(w, sent, &probes))
+	start(task, 1e6, 1000, 1e5); // one in 10 us, at any of them
+	for (unsigned us = 0; us <= 400; us++) {
+		unsigned before = probes;
+
 		task->ops->poll(task, after_us(us + 0.5));
+		sent += collect(w, sent, &probes);
+		phases |= (unsigned)(probes > before) << us % 10;
+	}
 	assert_in_range(probes, 40, 41);
+	assert_true(__builtin_popcount(phases) >= 8);
 	task->ops->poll(task, after_us(440.5)); // four due at once: one is sent
 	task->ops->poll(task, after_us(441.5));
 	sent += collect(w, sent, &probes);
@@ -158,7 +164,7 @@ static void probes_rotate_through_the_burst(void **state)
 
 	start(task, 0, 1000, 1e6);
 	for (unsigned i = 0; i < 8; i++)
-		task->ops->poll(task, after_us(2 * i));
+		task->ops->poll(task, after_us(2 * i + 2)); // one is due each time
 	for (unsigned i = 0; i < 32; i++) {
 		assert_true(collect_one(w, i, &fields));
 		assert_int_equal(fields.flags, i % 4 == i / 4 % 4);

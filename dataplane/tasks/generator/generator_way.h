@@ -13,6 +13,7 @@
 #include "ring/frames.h"
 #include "tasks/generator/generator.h"
 #include "tasks/tester/pacer.h"
+#include "lib/random.h"
 #include "lib/stamps.h"
 #include "tasks/task.h"
 #include "tasks/tester/frame.h"
@@ -56,8 +57,9 @@ struct generator {
 	void (*write)(const struct frame_template *t, uint8_t *const *data, unsigned n, uint32_t sequence);
 	struct pacer pacer;
 	uint64_t probe_interval_tsc; // 0 = no probes
-	uint64_t probe_due_tsc;
-	uint64_t probe_tsc; // in the one that was stamped last
+	uint64_t probe_slot_tsc;     // where the interval of the next probe begins
+	uint64_t probe_due_tsc;      // of the next probe, anywhere in its interval
+	uint64_t probe_tsc;          // in the one that was stamped last
 	uint64_t offered, attempted, refused, ring_full, no_mbuf, probes;
 	struct frame_template template;
 	struct profile *profile; // of this load, or NULL
@@ -71,6 +73,16 @@ struct generator {
 	struct generator_load load; // the next one
 };
 
+// A probe in each interval, at a random time of it: what the switch or its machine does periodically must not always
+// meet a probe, or never (RFC 3432 section 4.1).
+static inline void probe_schedule(struct generator *g)
+{
+	uint64_t hash = draw_hash(g->flow.stream, g->probe_slot_tsc);
+
+	g->probe_due_tsc =
+	        g->probe_slot_tsc + (uint64_t)((unsigned __int128)hash * g->probe_interval_tsc >> 64);
+}
+
 // Choose which of the n frames that are next becomes a probe, if one is due: its place in the burst rotates,
 // since the first frame of every burst would not be a fair sample. Due times that went by unused are not
 // caught up.
@@ -78,9 +90,10 @@ static inline void probe_choose(struct generator *g, uint16_t n, uint64_t now_ts
 {
 	if (g->probe_interval_tsc == 0 || now_tsc < g->probe_due_tsc)
 		return;
-	g->probe_due_tsc += g->probe_interval_tsc;
-	if (g->probe_due_tsc <= now_tsc)
-		g->probe_due_tsc = now_tsc + g->probe_interval_tsc;
+	g->probe_slot_tsc += g->probe_interval_tsc;
+	if (g->probe_slot_tsc + g->probe_interval_tsc <= now_tsc)
+		g->probe_slot_tsc = now_tsc;
+	probe_schedule(g);
 	if (g->probe_index == PROBE_NONE)
 		g->probe_index = (int16_t)(g->probes % n);
 }

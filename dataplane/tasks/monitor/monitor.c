@@ -17,7 +17,10 @@
 #include "tasks/tester/frame.h"
 #include "tasks/tester/frame_run.h"
 
-enum { MONITOR_NS_SHIFT = 32 };
+enum {
+	MONITOR_NS_SHIFT = 32,
+	TENTHS = 10,
+};
 
 // Between two bursts with frames of a stream, by the times at which the monitor was polled for them.
 struct silence {
@@ -29,6 +32,7 @@ struct stream {
 	struct histogram *latency;
 	uint32_t looks; // learned, or tried to
 	uint64_t corrupt, probes;
+	uint64_t tenths[TENTHS]; // forwarded when each tenth of the sending time was over
 	struct silence silence;
 	// From here to the first counts of sequence: what every burst touches.
 	uint64_t last_tsc;        // of the last burst; 0: none yet
@@ -44,6 +48,8 @@ struct monitor {
 	uint16_t burst;
 	uint16_t epoch;
 	uint64_t ns_per_tick; // times 2^32: one multiplication for a latency, no division
+	unsigned tenth;       // of the sending time: how many are over
+	uint64_t tenth_end_tsc;
 	uint64_t received, foreign, stale, corrupt, bursts, full_bursts;
 	uint64_t burst_tsc;     // when this burst was there; known with stamps only
 	uint32_t probed;        // bit n: this burst holds a probe of stream n
@@ -53,7 +59,7 @@ struct monitor {
 	                uint32_t sequence);
 	unsigned (*receive)(struct monitor *m); // mbufs, or frames in place
 	struct frame_look looks[FRAME_STREAMS]; // of this epoch, and with the stream's number
-	uint64_t start_tsc;                     // of the trial
+	uint64_t start_tsc, sending_tsc;        // of the trial; how long it sends
 };
 
 static inline uint64_t monitor_ns(const struct monitor *m, uint64_t ticks)
@@ -133,6 +139,17 @@ static const struct counter sequence_counters[] = {
         {0},
 };
 
+// Frames of each tenth of the sending time, as far as it is over. Those of a drained ring come after the last.
+static json_t *tenths_report(const struct monitor *m, const struct stream *s)
+{
+	json_t *tenths = json_array();
+
+	for (unsigned i = 0; i < m->tenth; i++)
+		json_array_append_new(tenths,
+		                      json_integer((json_int_t)(s->tenths[i] - (i ? s->tenths[i - 1] : 0))));
+	return tenths;
+}
+
 static json_t *stream_report(const struct stream *s, unsigned index)
 {
 	json_t *object =
@@ -157,6 +174,7 @@ static void monitor_report(const struct task *task, json_t *object, uint64_t now
 			json_t *stream = stream_report(s, i);
 
 			silence_report(m, s, stream);
+			json_object_set_new(stream, "forwarded_by_tenth", tenths_report(m, s));
 			json_array_append_new(streams, stream);
 		}
 	}
@@ -407,11 +425,30 @@ static unsigned receive(struct monitor *m)
 	return n;
 }
 
+static void tenth_next(struct monitor *m)
+{
+	m->tenth_end_tsc =
+	        m->tenth < TENTHS ? m->start_tsc + m->sending_tsc * (m->tenth + 1) / TENTHS : UINT64_MAX;
+}
+
+static __attribute__((noinline, cold)) void tenths_end(struct monitor *m, uint64_t now_tsc)
+{
+	while (now_tsc > m->tenth_end_tsc) {
+		for (unsigned i = 0; i < FRAME_STREAMS; i++)
+			m->streams[i].tenths[m->tenth] = m->streams[i].sequence.unique;
+		m->tenth++;
+		tenth_next(m);
+	}
+}
+
 static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
 {
 	struct monitor *m = (struct monitor *)task;
-	unsigned n = receive(m);
+	unsigned n;
 
+	if (unlikely(now_tsc > m->tenth_end_tsc))
+		tenths_end(m, now_tsc);
+	n = receive(m);
 	if (n == 0)
 		return 0;
 	note_silences(m, now_tsc);
@@ -479,6 +516,8 @@ void monitor_start(struct task *task, uint16_t epoch, uint64_t start_tsc)
 	task_clear(task);
 	m->epoch = epoch;
 	m->start_tsc = start_tsc;
+	m->tenth = TENTHS;
+	tenth_next(m); // of a sending of unknown length nothing is kept apart
 	memset(m->looks, 0, sizeof(m->looks));
 	for (unsigned i = 0; i < FRAME_STREAMS; i++)
 		m->streams[i].looks = 0;
@@ -486,7 +525,12 @@ void monitor_start(struct task *task, uint16_t epoch, uint64_t start_tsc)
 
 static int monitor_begin(struct task *task, const struct trial *trial)
 {
+	struct monitor *m = (struct monitor *)task;
+
 	monitor_start(task, trial->epoch, trial->start_tsc);
+	m->sending_tsc = (uint64_t)((unsigned __int128)trial->duration_ns * rte_get_tsc_hz() / 1000000000);
+	m->tenth = 0;
+	tenth_next(m);
 	return 0;
 }
 

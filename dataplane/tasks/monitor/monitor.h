@@ -7,6 +7,9 @@
 // forwarded. forwarded_bytes counts frame sizes, with FCS. A stream's corrupt frames are those whose stream
 // field can be believed.
 //
+// forwarded_by_tenth: frames counted within each tenth of the sending time that is over, by the polls that began in it. What
+// rings give back after the sending is in none.
+//
 // The longest silence of a stream: between two bursts that had frames of it, by the times at which the
 // monitor was polled for them, so a turn of its worker is how fine that is. No reading of a clock is spent on
 // it, and no work for a frame.

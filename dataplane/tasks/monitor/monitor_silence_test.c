@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The longest silence of each stream, at times that the test chooses.
+// The longest silence of each stream and what came in each tenth of the sending time, at times that the test chooses.
 #include "tasks/monitor/monitor_rig.h"
 
 // Ticks are not whole nanoseconds.
@@ -43,10 +43,36 @@ static void the_longest_silence_is_told_of_each_stream(void **state)
 	close_bench(&b);
 }
 
+// 10 ms of sending: a tenth is 1 ms. What comes later is forwarded, too, but in no tenth.
+static void frames_are_counted_by_tenths_of_the_sending(void **state)
+{
+	static const unsigned us[] = {100, 900, 1100, 5500, 9999, 10001, 12000};
+	const uint64_t ticks = rte_get_tsc_hz() / 1000000;
+	const struct trial trial = {
+	        .epoch = EPOCH, .start_tsc = 7 * rte_get_tsc_hz(), .duration_ns = 10000000};
+	static const unsigned expected[] = {2, 1, 0, 0, 0, 1, 0, 0, 0, 1};
+	struct bench b = open_bench(state, 0);
+	char path[64];
+
+	assert_int_equal(b.task->ops->begin(b.task, &trial), 0);
+	for (unsigned i = 0; i < RTE_DIM(us); i++) {
+		put(&b, make(STREAM, EPOCH, i, 0));
+		assert_int_equal(b.task->ops->poll(b.task, trial.start_tsc + us[i] * ticks), 1);
+	}
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), RTE_DIM(us));
+	for (unsigned i = 0; i < RTE_DIM(expected); i++) {
+		snprintf(path, sizeof(path), "monitor.streams.0.forwarded_by_tenth.%u", i);
+		assert_int_equal(number(&b, path), expected[i]);
+	}
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_by_tenth.10"), -1);
+	close_bench(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        WIRE_TEST(the_longest_silence_is_told_of_each_stream),
+	        WIRE_TEST(frames_are_counted_by_tenths_of_the_sending),
 	};
 
 	if (fixture_eal_init("monitor_silence") != 0)
