@@ -6,7 +6,7 @@
 
 #include "test/unit.h"
 
-enum { REPLY_BYTES = 4000000, AT_ONCE_MS = 2000, DROPPED_MS = LINE_MS + 5000 };
+enum { REPLY_BYTES = 1000000, AT_ONCE_MS = 4000, DROPPED_MS = LINE_MS + 5000 };
 
 // In the place of methods.c.
 json_t *methods_call(struct planed *planed, const char *method, const json_t *params, int *code,
