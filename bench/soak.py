@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import os
 import random
 import statistics
 import struct
@@ -63,7 +64,7 @@ GROWTH_MAX_KB = 512
 def lie(driver: VhostDriver, chosen: random.Random) -> None:
     """Do one thing that no honest driver does."""
     here = GUEST_ADDRESS + BUFFERS
-    match chosen.randrange(9):
+    match chosen.randrange(10):
         case 0:
             driver.send_bytes(chosen.randbytes(chosen.randrange(1, 60)))
         case 1:
@@ -84,8 +85,19 @@ def lie(driver: VhostDriver, chosen: random.Random) -> None:
                 driver.offer(RECEIVEQ, slot, here, chosen.choice((0, 1, 12, 2048)), WRITABLE)
         case 7:
             driver.share_memory(chosen.choice((4096, MEMORY_BYTES // 2, MEMORY_BYTES, MEMORY_BYTES + 4096)))
+        case 8:
+            truncate(driver, chosen)
         case _:
             flood_for(driver, 0.05)
+
+
+def truncate(driver: VhostDriver, chosen: random.Random) -> None:
+    """Take away memory that planed is about to read. Raises ConnectionError: nobody may write there any more."""
+    for slot in range(RING_SIZE):
+        driver.offer(TRANSMITQ, slot, GUEST_ADDRESS + BUFFERS, 72)
+    os.ftruncate(driver.memory_file, chosen.choice((0, 4096, BUFFERS)))
+    time.sleep(0.02)
+    raise ConnectionAbortedError
 
 
 def flood_for(driver: VhostDriver, seconds: float) -> None:
@@ -374,11 +386,12 @@ class Outcome:
 
     @property
     def growth_kb(self) -> float:
-        """Between the second and the last quarter."""
-        quarter = max(1, len(self.resident_kb) // 4)
-        return statistics.median(self.resident_kb[-quarter:]) - statistics.median(
-            self.resident_kb[quarter : 2 * quarter]
-        )
+        """Return the growth between the second and the last quarter; 0 for too few samples to tell."""
+        quarter = len(self.resident_kb) // 4
+        if not quarter:
+            return 0.0
+        early, late = self.resident_kb[quarter : 2 * quarter], self.resident_kb[-quarter:]
+        return statistics.median(late) - statistics.median(early)
 
     def rows(self) -> list[tuple[str, object, bool]]:
         """Return what is checked: its name, its value, and whether it is right."""

@@ -20,6 +20,7 @@ from planebench.model.errors import UsageError
 from planebench.model.results import Comparison, Metric
 from planebench.model.words import METRICS as TITLES
 from planebench.model.words import load_words, printable
+from planebench.report.comparison import undecided_words
 from planebench.report.conditions import conditions_remark
 from planebench.stats.compare import (
     METRICS,
@@ -28,7 +29,6 @@ from planebench.stats.compare import (
     Outcome,
     differing_facts,
     runs_compared,
-    undecided,
 )
 from planebench.stats.derived import Derived
 from planebench.stats.fairness import Condition, between, differing
@@ -98,7 +98,7 @@ def compare(
 def verdict_words(comparison: Comparison) -> str:
     """Return ``b is 8.1 % faster``, ``b takes 12 % fewer cycles``, ``no significant difference``."""
     if not comparison.distinguishable:
-        return undecided(comparison)
+        return undecided_words(comparison)
     change = comparison.ratio - 1
     more, less = _WORDS.get(comparison.metric, ("is {} faster", "is {} slower"))
     # An open side: the ratio is only known to be at least, or at most, what it is.

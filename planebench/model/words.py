@@ -6,10 +6,10 @@ from __future__ import annotations
 import math
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from planebench.model.records import Direction, Point, VerdictKind
-from planebench.model.results import Metric, Result
+from planebench.model.results import LatencySummary, Metric, Result
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
@@ -72,6 +72,18 @@ def us(value: float) -> str:
     if value < 100:
         return f"{value:.1f}"
     return count(round(value))
+
+
+def percentiles(summary: LatencySummary) -> str:
+    """Return p50 / p99 / p99.9 in microseconds."""
+    return f"{us(summary.p50)} / {us(summary.p99)} / {us(summary.p99_9)}"
+
+
+def interval(low: float | None, high: float | None, write: Callable[[float], str]) -> str:
+    """Return an interval as ``[41.80, 42.40]``; empty where nothing is known."""
+    if low is None and high is None:
+        return ""
+    return f"[{', '.join('unbounded' if end is None else write(end) for end in (low, high))}]"
 
 
 def percent(share: float | None) -> str:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
@@ -11,7 +11,7 @@ from planebench.model.records import Point
 from planebench.model.results import Comparison, Metric
 from planebench.model.words import METRICS, NOTHING, load_words, point_words
 from planebench.report.page.table import PageColumn, PageTable, page_table
-from planebench.stats.compare import undecided
+from planebench.stats.answers import MARGIN
 from planebench.stats.derived import Derived
 from planebench.stats.ranking import cell_id
 
@@ -37,11 +37,43 @@ def brief_comparison_table(derived: Derived) -> PageTable:
 
 
 def result_words(comparison: Comparison) -> str:
-    """Return which switch is better; else that no significant difference was found, or that none was tested."""
-    if not comparison.distinguishable:
-        return undecided(comparison)
+    """Return the answer of a comparison: which switch is better, the same, open at a price, or not tested."""
+    if comparison.answer != "different":
+        return undecided_words(comparison)
     b_is_better = (comparison.ratio < 1) == (comparison.metric in _LESS_IS_BETTER)
     return f"{comparison.b if b_is_better else comparison.a} better"
+
+
+def undecided_words(comparison: Comparison) -> str:
+    """Return the answer of a comparison that found no difference: ``the same within 5 %``, open, or not tested."""
+    if comparison.answer == "same":
+        return f"the same within {MARGIN * 100:.0f} %"
+    if comparison.answer == "untested":
+        return f"not tested: {_few_words(comparison)}"
+    return f"open: {open_words(comparison)}"
+
+
+def open_words(comparison: Comparison) -> str:
+    """Return what would decide a comparison: ``4 more starts of each, about 2 min, would decide it``."""
+    if comparison.answer == "untested":
+        return f"not tested, {_few_words(comparison)}"
+    starts = comparison.more_starts
+    if starts is None:
+        limited = comparison.low is None or comparison.high is None
+        return "tester-limited" if limited else "more starts may not decide it"
+    minutes = comparison.more_minutes
+    time = "" if minutes is None else f", about {max(1, round(minutes))} min,"
+    return f"{starts} more start{'s' * (starts > 1)} of each{time} would decide it"
+
+
+def _few_words(comparison: Comparison) -> str:
+    """Return why nothing could be tested: with one start a side, the noise between starts is not known."""
+    starts = comparison.starts_a, comparison.starts_b
+    if max(starts) == 1:
+        return "one start each"
+    if min(starts) == 1:
+        return f"only one start of {comparison.a if starts[0] == 1 else comparison.b}"
+    return comparison.note or "the noise is not known"
 
 
 def interval_words(comparison: Comparison) -> str:
@@ -63,18 +95,22 @@ def ratio_words(comparison: Comparison) -> str:
     return f"{comparison.ratio:.2f} × [{low}, {high}]"
 
 
-def versus(
-    comparisons: Sequence[Comparison], cell: Point, metric: Metric, one: str, other: str, load: str = ""
-) -> Comparison | None:
+Pairs = Mapping[tuple[str, Metric, str, frozenset[str]], Comparison]
+"""Comparisons by point, metric, load and the two switches."""
+
+
+def by_pair(comparisons: Iterable[Comparison]) -> Pairs:
+    """Return comparisons by what they compare."""
+    return {(c.point, c.metric, c.load, frozenset((c.a, c.b))): c for c in comparisons}
+
+
+def versus(pairs: Pairs, cell: Point, metric: Metric, one: str, other: str, load: str = "") -> Comparison | None:
     """Return the comparison with the ratio ``one`` / ``other`` at a test point, whatever the order it was made in.
 
     The switch of ``cell`` is ignored. None if they were not compared, or if the ratio is not defined.
     """
-    at = cell_id(cell)
-    for c in comparisons:
-        if c.point == at and (c.metric, c.load) == (metric, load) and {c.a, c.b} == {one, other}:
-            return c if c.b == one else _reversed(c)
-    return None
+    found = pairs.get((cell_id(cell), metric, load, frozenset((one, other))))
+    return found if found is None or found.b == one else _reversed(found)
 
 
 def _reversed(c: Comparison) -> Comparison | None:

@@ -4,17 +4,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
-from planebench.model.records import VerdictKind
+from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.model.words import NOTHING, UNKNOWN, cycles, mark, mpps, percent
+from planebench.model.words import NOTHING, UNKNOWN, cycles, directions_words, frames, mark, mpps, percent
+from planebench.report.answers import path_words
 from planebench.report.conditions import switch_cores
 from planebench.report.page.table import PageColumn, PageTable, number, page_table
 from planebench.report.papers import OTHER_BAND, rate_words
-from planebench.report.recommend import main_cells, use_words
 from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
 from planebench.stats.ranking import same_cell
@@ -31,12 +32,16 @@ NOTE = (
 )
 
 
+PREFERRED = ("bidirectional", "unidirectional", "reversed")
+"""The direction that is shown, if it was run."""
+
+
 def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
-    """Return a row per switch at the test point that each path is judged by (recommend.py)."""
+    """Return a row per switch and path, at the smallest frames, bidirectional if that was run."""
     cells = same_cell(results)
     items = [
         (result, use_words(cell), switch_cores(run, result.point.switch))
-        for cell in main_cells(cells)
+        for cell in _main_cells(cells)
         for result in cells[cell]
     ]
 
@@ -62,6 +67,22 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
         NOTE + foreign,
         out=lambda it: not counts(it[0]) or of_other_band(it[0].verdict),
     )
+
+
+def use_words(cell: Point) -> str:
+    """Return a test point in words: ``between NICs (p2p), 64 B, bidirectional``."""
+    return f"{path_words(cell)}, {frames(cell)}, {directions_words(cell.direction)}"
+
+
+def _main_cells(cells: Iterable[Point]) -> list[Point]:
+    paths: dict[Point, list[Point]] = {}
+    for cell in cells:
+        paths.setdefault(replace(cell, direction="unidirectional", frame_size_bytes=0, traffic=""), []).append(cell)
+    return [min(members, key=_order) for members in paths.values()]
+
+
+def _order(cell: Point) -> tuple[int, str, int]:
+    return cell.frame_size_bytes, cell.traffic, PREFERRED.index(cell.direction)
 
 
 def _per_core(result: Result, cores: int) -> str:

@@ -32,7 +32,6 @@ from planebench.report.searches import loss_figures
 from planebench.report.throughput import chain_length_figures, throughput_figures, throughput_row, top_mpps
 from planebench.report.vnfs import over_vnfs
 from planebench.stats.derived import Derived
-from planebench.stats.ranking import same_cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +71,14 @@ class FigureKind:
 
 
 _WHISKERS = "Error bars: minimum and maximum trial."
-_RATE = f"Forwarding rate at maximum offered load (R+). {_WHISKERS}"
+_RATE = (
+    "Forwarding rate at maximum offered load (R+) in Mpps. Error bars: 95 % confidence interval; none where it is not "
+    "known. Arrow: the tester was the limit, the switch may be faster."
+)
 _JITTER = "Mean jitter, using the definition named in the title."
 
 FIGURES: tuple[FigureKind, ...] = (
-    FigureKind("overview", "Overview", "", lambda s: _overview(s), section="files", of_run=True),
+    FigureKind("overview", "Throughput by path", _RATE, lambda s: _overview(s), section="answers", of_run=True),
     FigureKind("throughput", "Throughput", _RATE, lambda s: throughput_figures(s.results, s.colors)),
     FigureKind(
         "chain",
@@ -99,7 +101,7 @@ FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
         "latency",
         "Latency",
-        "Dot: median. Thick line: to p99. Thin line: to p99.9. Numbers: median / p99 in µs.",
+        "Dot: median. Thick line: to p99. Thin line: to p99.9. Numbers: p50 / p99 / p99.9 in µs.",
         lambda s: latency_figures(s.results, s.colors, s.calibration),
     ),
     FigureKind(
@@ -126,15 +128,18 @@ FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
         "tradeoff",
         "Throughput against mean latency",
-        "As conext19, Fig. 1. Lower right is better. Error bars on both axes: minimum and maximum trial. "
-        "Each switch is measured at its own load.",
+        "As conext19, Fig. 1. Each switch is at a share of its own R+, so at another load than the others, and axes "
+        "differ between charts. Error bars: throughput, 95 % confidence interval; latency, minimum and maximum "
+        "trial. Hollow: rejected.",
         lambda s: tradeoff_figures(s.results, s.colors, s.spreads),
+        last=1,
     ),
     FigureKind(
         "deviation",
         "Mean latency against its standard deviation",
-        "As conext19, Fig. 1. Lower left is better. Computed over all probes, so no error bars.",
+        "As conext19, Fig. 1. Lower left is better. Computed over all probes, so no error bars. Hollow: rejected.",
         lambda s: deviation_figures(s.results, s.colors),
+        last=1,
     ),
     FigureKind(
         "anatomy",
@@ -170,7 +175,7 @@ FIGURES: tuple[FigureKind, ...] = (
         of_run=True,
     ),
 )
-"""Every kind of figure, in the order of the page. The overview is in no section: it is only written to files."""
+"""Every kind of figure, in the order of the page."""
 
 
 def make_figures(derived: Derived, kinds: Sequence[FigureKind] = FIGURES) -> tuple[Figure, ...]:
@@ -183,12 +188,12 @@ def make_figures(derived: Derived, kinds: Sequence[FigureKind] = FIGURES) -> tup
 
 
 def _overview(source: Source) -> Iterator[Figure]:
-    """Yield the throughput of all scenarios as one figure: smallest frames, shortest chain.
+    """Yield the throughput of all paths as one figure with one axis: smallest frames.
 
     It shows both directions together if they were measured so.
     """
     run = source.derived.run
-    results = [r for r in source.results if r.point.chain_length in (0, _shortest_chain(run))]
+    results = source.results
     if not results:
         return
     from planebench.report.charts.bars import overview_bars
@@ -197,17 +202,12 @@ def _overview(source: Source) -> Iterator[Figure]:
     members = [r for r in results if (r.point.frame_size_bytes, r.point.traffic) == (size, traffic)]
     directions = [r.point.direction for r in members]
     direction = "bidirectional" if "bidirectional" in directions else directions[0]
-    cells = [m for c, m in same_cell(members).items() if c.direction == direction]
-    panels = {printable(m[0].point.scenario_label): [throughput_row(r) for r in m] for m in cells}
-    title = f"{printable(run.header.name)}: throughput in Mpps, {direction}, {frames_words(traffic, size)} frames"
-    top = max(top_mpps(m) for m in cells)
-    chart = partial(overview_bars, panels, source.colors, top)
+    shown = [r for r in members if r.point.direction == direction]
+    rows = [{**throughput_row(r), "path": printable(r.point.scenario_label)} for r in shown]
+    title = f"{printable(run.header.name)}: {direction}, {frames_words(traffic, size)}"
+    chart = partial(overview_bars, rows, source.colors, top_mpps(shown))
     yield Figure("overview", "overview", results[0].point.scenario, title, chart)
 
 
 def _colors(run: Run) -> Colors:
     return {printable(label): color for label, color in switch_colors(run.switch_labels).items()}
-
-
-def _shortest_chain(run: Run) -> int:
-    return min((t.point.chain_length for t in run.trials if t.point.chain_length), default=0)

@@ -10,8 +10,9 @@ import jinja2
 from markupsafe import Markup
 
 from planebench.model.words import NOTHING, printable
+from planebench.report.answers import title_facts
 from planebench.report.charts.figure import GRID, INK, MUTED, switch_colors
-from planebench.report.figures import FIGURES, make_figures
+from planebench.report.figures import make_figures
 from planebench.report.page.panels import draw
 from planebench.report.page.sections import SECTIONS, Built, Entry, Page, build
 from planebench.stats.derived import Derived
@@ -26,7 +27,7 @@ def to_html(derived: Derived, sections: Sequence[Entry] = SECTIONS, max_bytes: i
 
     Charts are drawn as long as the page is smaller than ``max_bytes``; the page says how many are omitted.
     """
-    figures = make_figures(derived, [kind for kind in FIGURES if kind.section != "files"])
+    figures = make_figures(derived)
     built = build(Page(derived, figures), sections)
     bare = _page(derived, built, {})
     return _page(derived, built, draw(figures, max_bytes - len(bare)))
@@ -40,6 +41,7 @@ def _page(derived: Derived, built: Sequence[Built], drawn: Mapping[str, Markup])
         "colors": switch_colors(run.switch_labels),
         "palette": {"ink": INK, "muted": MUTED, "grid": GRID},
         "measured": bool(derived.results),
+        "facts": title_facts(derived),
         "sections": built,
         "drawn": drawn,
     }

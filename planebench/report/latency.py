@@ -13,7 +13,17 @@ from planebench.model.header import Calibration
 from planebench.model.records import Point, Trial
 from planebench.model.results import JitterSummary, LatencySummary, LoadFinding, Result
 from planebench.model.scenario import scenario_named
-from planebench.model.words import ARROWS, frame_size, frames, load_words, mpps, printable, result_words, us
+from planebench.model.words import (
+    ARROWS,
+    frame_size,
+    frames,
+    load_words,
+    mpps,
+    percentiles,
+    printable,
+    result_words,
+    us,
+)
 from planebench.report.charts.figure import (
     SMALLEST_US,
     TIP_MARK,
@@ -28,7 +38,6 @@ from planebench.report.charts.figure import (
 from planebench.report.throughput import throughput_row
 from planebench.search.of_header import Settings
 from planebench.stats.ceiling import latency_floor
-from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts, latency_compares, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import exceedance, merge, summarise
@@ -41,7 +50,7 @@ SMALLEST_SHARE = 1e-5
 def latency_row(result: Result, summary: LatencySummary) -> ChartRow:
     """Return the percentiles of one switch at one load, in us."""
     counting = latency_counts(summary)
-    figures = f"{us(summary.p50)} / {us(summary.p99)}"
+    figures = percentiles(summary)
     return {
         "switch": printable(result.point.switch),
         "load": load_words(summary.load),
@@ -75,14 +84,17 @@ def percentile_rows(derived: Derived, results: Sequence[Result], load: str) -> l
 
 
 def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySummary]]:
-    """Return the accepted latencies at the highest share of R+ that two or more switches have (conext19, Fig. 1)."""
+    """Return every latency at the highest share of R+ that most switches were measured at (conext19, Fig. 1).
+
+    A rejected latency is in it, too: a chart without it would hide its switch.
+    """
     shares: dict[float, list[tuple[Result, LatencySummary]]] = {}
     for result in results:
         for latency in result.latency:
-            share = _share(latency.load)
-            if share is not None and latency_compares(latency) and counts(result) and not of_other_band(result.verdict):
+            if (share := _share(latency.load)) is not None and latency.samples and result.throughput_pps is not None:
                 shares.setdefault(share, []).append((result, latency))
-    return next((shares[share] for share in sorted(shares, reverse=True) if len(shares[share]) > 1), [])
+    found = max(shares.items(), key=lambda it: (len({r.point.switch for r, _ in it[1]}), it[0]), default=(0.0, []))[1]
+    return found if len({r.point.switch for r, _ in found}) > 1 else []
 
 
 def tradeoff_row(result: Result, latency: LatencySummary, ends: tuple[float, float] | None) -> ChartRow:
@@ -90,19 +102,24 @@ def tradeoff_row(result: Result, latency: LatencySummary, ends: tuple[float, flo
     bar, (low, high) = throughput_row(result), ends or (latency.mean, latency.mean)
     x = {"x": bar["mpps"], "x_low": bar["low"], "x_high": bar["high"]}
     return {
-        "switch": bar["switch"],
+        **_named(result, latency),
         **x,
         **_y(latency.mean, low, high),
         "tip": f"{bar['tip']}; mean {us(latency.mean)} µs",
     }
 
 
+def _named(result: Result, latency: LatencySummary) -> ChartRow:
+    """Return the switch of a point and its label, which says if the point is rejected."""
+    switch, shown = printable(result.point.switch), latency_compares(latency) and counts(result)
+    return {"switch": switch, "label": switch if shown else f"{switch} (rejected)", "counts": shown}
+
+
 def deviation_row(result: Result, latency: LatencySummary) -> ChartRow:
     """Return mean latency (x) and its standard deviation (y) of a switch, over all probes."""
-    switch, mean = printable(result.point.switch), max(latency.mean, SMALLEST_US)
-    tip = f"{TIP_MARK}{switch} at {load_words(latency.load)}: mean {us(latency.mean)}, sd {us(latency.stddev)} µs"
-    sd = latency.stddev
-    return {"switch": switch, "x": mean, "x_low": mean, "x_high": mean, **_y(sd, sd, sd), "tip": tip}
+    named, mean, sd = _named(result, latency), max(latency.mean, SMALLEST_US), latency.stddev
+    tip = f"{TIP_MARK}{named['switch']} at {load_words(latency.load)}: mean {us(latency.mean)}, sd {us(sd)} µs"
+    return {**named, "x": mean, "x_low": mean, "x_high": mean, **_y(sd, sd, sd), "tip": tip}
 
 
 def _y(value: float, low: float, high: float) -> ChartRow:
@@ -274,9 +291,10 @@ def deviation_figures(results: Sequence[Result], colors: Colors) -> Iterator[Fig
 
 def _scattered(results: Sequence[Result]) -> Iterator[tuple[Point, str, list[tuple[Result, LatencySummary]]]]:
     """Yield the test points that a scatter plot can show, each with the end of its title and its latencies."""
-    for cell, members in same_cell(results).items():
-        if found := scatter_latencies(members):
-            yield cell, f", at {load_words(found[0][1].load)}", found
+    found = scatter_latencies(results)  # one load for all test points, so that their charts can be compared
+    for cell, members in same_cell(r for r, _ in found).items():
+        if len(members) > 1:
+            yield cell, f", at {load_words(found[0][1].load)}", [(r, s) for r, s in found if r in members]
 
 
 def jitter_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
@@ -366,7 +384,7 @@ def _latency_domain(rows: Sequence[ChartRow]) -> tuple[float, float]:
     """Return one axis for all loads and chain lengths of a scenario, with room for labels on the right."""
     low = min((min(row["p50"], row["floor"] or row["p50"]) for row in rows), default=1.0) / 1.3
     high = max((row["p99_9"] for row in rows), default=10.0)
-    return low, high * (high / low) ** 0.38 if math.isfinite(high) else low * 100
+    return low, high * (high / low) ** 0.5 if math.isfinite(high) else low * 100
 
 
 _SHARE = " of R+"

@@ -8,7 +8,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from planebench.model.results import Result
-from planebench.model.words import ARROWS, NOTHING, cycles, estimate, frames, mark, mpps, percent, printable, throughput
+from planebench.model.words import (
+    ARROWS,
+    NOTHING,
+    cycles,
+    estimate,
+    frames,
+    interval,
+    mark,
+    mpps,
+    percent,
+    printable,
+    throughput,
+)
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_title, frames_key
 from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
@@ -16,21 +28,23 @@ from planebench.stats.ranking import same_cell
 
 
 def throughput_row(result: Result) -> ChartRow:
-    """Return one bar: mean, lowest and highest trial in Mpps, and how it may be read."""
-    shown = result.throughput_pps is not None
-    rates = [r / 1e6 for r in result.throughput_trials_pps] or [0.0]
-    kind = result.verdict.kind.value
+    """Return one bar: the rate and its 95 % confidence interval in Mpps, and how it may be read."""
+    shown, rate = result.throughput_pps is not None, (result.throughput_pps or 0.0) / 1e6
+    low, high = (rate if end is None else end / 1e6 for end in (result.throughput_low_pps, result.throughput_high_pps))
+    limited = mark(result.verdict.kind) == "≥"
     return {
         "switch": printable(result.point.switch),
         "size": frames(result.point),
         "size_bytes": result.point.frame_size_bytes,
         "chain": result.point.chain_length,
         "chain_label": printable(result.point.chain_label),
-        "mpps": (result.throughput_pps or 0.0) / 1e6,
-        "low": min(rates),
-        "high": max(rates),
-        "label": throughput(result) + _band_words(result) if shown else f"{NOTHING} {kind}",
-        "limited": mark(result.verdict.kind) == "≥",
+        "mpps": rate,
+        "low": low,
+        "high": high,
+        "label": throughput(result) + " tester limit" * limited + _band_words(result)
+        if shown
+        else f"{NOTHING} {result.verdict.kind.value}",
+        "limited": limited,
         "counts": counts(result),
         "tip": f"{TIP_MARK}{printable(result.point.switch)}, {printable(result.point.scenario_label)} "
         f"{result.point.direction} {frames(result.point)}: {_throughput_words(result)}",
@@ -49,8 +63,10 @@ def _throughput_words(result: Result) -> str:
     unstable = ", unstable" if mark(result.verdict.kind) == "~" else ""
     trials = len(result.throughput_trials_pps)
     plural = "" if trials == 1 else "s"
+    known = interval(result.throughput_low_pps, result.throughput_high_pps, mpps)
     return (
-        f"{at_least}{mpps(result.throughput_pps)} Mpps, {result.throughput_l1_gbps or 0:.1f} Gb/s layer 1, "
+        f"{at_least}{mpps(result.throughput_pps)} Mpps{f' {known}' if known else ''}, "
+        f"{result.throughput_l1_gbps or 0:.1f} Gb/s layer 1, "
         f"mean of {trials} trial{plural}{unstable}{_band_words(result)}{_limit_words(result)}"
     )
 
@@ -112,8 +128,9 @@ def _named_chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]
 
 def top_mpps(results: Sequence[Result]) -> float:
     """Return the end of the Mpps axis, with room for the label behind the longest bar."""
-    highest = max((rate for r in results for rate in r.throughput_trials_pps), default=1e6)
-    return max(highest, 1.0) / 1e6 * 1.22
+    rates = [rate for r in results for rate in (r.throughput_pps, r.throughput_high_pps) if rate]
+    limited = any(mark(r.verdict.kind) == "≥" for r in results)
+    return max(rates, default=1e6) / 1e6 * (1.6 if limited else 1.22)
 
 
 def band_words(results: Iterable[Result]) -> str:

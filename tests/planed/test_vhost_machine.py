@@ -11,11 +11,13 @@ A short, reproducible set by default. ``HYPOTHESIS_PROFILE=fuzz`` (``make fuzz``
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import random
 import socket
 import struct
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import ClassVar
@@ -55,6 +57,8 @@ FILES_MAX = 300
 """Descriptors that planed may have for all of them: those of memory are closed once mapped, 32 of rings stay."""
 LIARS, HONEST = "ab", "cd"
 REQUESTS_MAX = 48
+PUNCH_HOLE_KEEP_SIZE = 3
+_libc = ctypes.CDLL(None)
 HERE = GUEST_ADDRESS + BUFFERS
 
 
@@ -306,6 +310,24 @@ class HostileDrivers(RuleBasedStateMachine):
     )
     def offer_a_lie(self, which: int, address: int, length: int, flags: int, following: int) -> None:
         self._of(which).offer(TRANSMITQ, 0, address, length & 0xFFFFFFFF, flags, following & 0xFFFF)
+
+    @precondition(lambda self: self.drivers)
+    @rule(which=whom, bytes_=st.sampled_from([0, 4096, BUFFERS]), again=st.booleans())
+    def truncate_memory(self, which: int, bytes_: int, again: bool) -> None:
+        """Take memory away; give zeros back, or hang up: we would end by SIGBUS if we wrote there."""
+        driver = self._of(which)
+        os.ftruncate(driver.memory_file, bytes_)
+        time.sleep(0.002)
+        if again:
+            os.ftruncate(driver.memory_file, MEMORY_BYTES)
+        else:
+            self.hang_up(which)
+
+    @precondition(lambda self: self.drivers)
+    @rule(which=whom, page=st.integers(0, MEMORY_BYTES // 4096 - 1))
+    def punch_a_hole(self, which: int, page: int) -> None:
+        fd = self._of(which).memory_file
+        _libc.fallocate(fd, PUNCH_HOLE_KEEP_SIZE, ctypes.c_long(page * 4096), ctypes.c_long(4096))
 
     @rule(gone=st.sampled_from(["", "a", "b", "ab"]))
     def apply(self, gone: str) -> None:

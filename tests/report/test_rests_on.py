@@ -18,7 +18,6 @@ from planebench.report.html import to_html
 from planebench.report.latency import load_sentences
 from planebench.report.ledger import unexplained_sentences
 from planebench.report.page.scenario import band_table, jitter_table, latency_table, ledger_table, throughput_table
-from planebench.report.recommend import headline
 from planebench.report.terminal.table import table_text
 from planebench.report.trials import MAX_TRIALS, trial_table
 from planebench.stats import derive_results
@@ -49,7 +48,6 @@ def test_where_the_tester_limits_busy_cycles_and_estimate_stand_beside(everythin
         "84",
         "est. 32",
     )
-    assert "lowest cycles per packet: 84" in page
 
 
 def test_the_page_has_every_section(page: str) -> None:
@@ -158,18 +156,6 @@ def test_inversion_and_knee_are_sentences() -> None:
     assert said(LoadFinding()) == said(None) == []
 
 
-def test_the_headline_claims_no_winner_that_the_comparison_cannot_tell() -> None:
-    trials = (make_trial(0, make_point("planed"), 12.0), make_trial(1, make_point("testpmd"), 10.0))
-    results = derive_results(Run(make_header(), trials))
-    assert headline(results).endswith("planed in 1.")
-    assert headline(results, (_comparison(distinguishable=True),)).endswith("planed in 1.")
-    assert headline(results, (_comparison(distinguishable=False),)).endswith("no significant difference in 1.")
-    few = dataclasses.replace(_comparison(distinguishable=False), trials_b=2)
-    assert headline(results, (few,)).endswith("insufficient data in 1.")
-    other_metric = dataclasses.replace(_comparison(distinguishable=False), metric="latency_p50")
-    assert headline(results, (other_metric,)).endswith("planed in 1.")
-
-
 @pytest.mark.parametrize(
     ("metric", "ratio", "words"),
     [
@@ -181,7 +167,7 @@ def test_the_headline_claims_no_winner_that_the_comparison_cannot_tell() -> None
 def test_less_is_better_of_latency(metric: str, ratio: float, words: str) -> None:
     found = dataclasses.replace(_comparison(distinguishable=True), metric=metric, ratio=ratio)  # type: ignore[arg-type]
     assert result_words(found) == words
-    assert result_words(dataclasses.replace(found, answer="open")) == "no significant difference"
+    assert result_words(dataclasses.replace(found, answer="same")) == "the same within 5 %"
 
 
 def test_a_comparison_names_point_ratio_and_interval(everything: Derived) -> None:
@@ -192,7 +178,7 @@ def test_a_comparison_names_point_ratio_and_interval(everything: Derived) -> Non
     row, closed = (dict(zip(_names(it), cells, strict=True)) for it in tables for cells in _cells(it))
     assert (row["test point"], row["b / a"]) == ("p2p → 64 B", "0.833")
     assert (row["95 % CI"], row["result"]) == ("no upper limit; lower limit 0.800", "planed better")
-    assert (closed["95 % CI"], closed["result"]) == ("0.800 to 0.870", "no significant difference")
+    assert (closed["95 % CI"], closed["result"]) == ("0.800 to 0.870", "open: more starts may not decide it")
 
 
 def test_all_trials_are_listed_up_to_a_limit() -> None:

@@ -146,7 +146,7 @@ def test_a_valid_latency_with_a_remark_has_a_footnote() -> None:
     assert trial.latency is not None
     lossy = dataclasses.replace(trial, latency=dataclasses.replace(trial.latency, probes_sent=1100))
     text = table_text(Derived(Run(make_header(), (make_trial(0), lossy))))
-    assert "4.00 / 9.01¹" in text
+    assert "4.00 / 9.01 / 9.01¹" in text
     assert "1) valid: 100 of 1100 probes did not return" in text
 
 

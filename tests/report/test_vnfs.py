@@ -7,9 +7,9 @@ from builders import make_header, make_latency_trial, make_point, make_trial
 
 from planebench.model.records import Point, Trial
 from planebench.model.run import Finished, Run
+from planebench.report.cores import use_words
 from planebench.report.figures import make_figures
 from planebench.report.page.table import point_columns
-from planebench.report.recommend import use_words
 from planebench.report.terminal.grid import chain_words
 from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results

@@ -3,31 +3,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
 
 from planebench.report.anatomy import KINDS
 from planebench.report.chains import WHOLE
-from planebench.report.charts.base import BAR_STEP, by_row, color, log_axis, log_scale, named_axis, plain, table
+from planebench.report.charts.base import BAR_STEP, by_row, color, log_axis, log_scale, named_axis, table
 from planebench.report.charts.figure import GRID, INK, MUTED, PART_COLORS, PARTS, ChartRow, Colors
 
 
 def throughput_bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.TopLevelMixin:
-    """Draw horizontal bars by frame size and switch: whiskers from lowest to highest trial, pale for a lower bound.
+    """Draw horizontal bars by frame size and switch, with whiskers for intervals.
 
-    ``top`` is the end of the Mpps axis, equal for all charts of a scenario.
+    A lower bound is pale and ends in an arrow. ``top`` is the end of the Mpps axis, equal for all charts of a scenario.
     """
     return by_row(_bars(rows, colors, top).properties(width=235, height=alt.Step(BAR_STEP)), "size", rows)
 
 
-def overview_bars(panels: Mapping[str, Sequence[ChartRow]], colors: Colors, top: float) -> alt.TopLevelMixin:
-    """Draw the bars of several scenarios, given as ``{title: rows}``, two in a row."""
-    size = {"width": 330, "height": alt.Step(24)}
-    titled = [_bars(rows, colors, top).properties(title=title, **size) for title, rows in panels.items()]
-    columns = 2 if len(titled) > 1 else 1
-    return plain(alt.concat(*titled, columns=columns, spacing={"row": 18, "column": 28}))
+def overview_bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.TopLevelMixin:
+    """Draw the bars of several paths, each row with its ``path``, one below the other on one axis."""
+    return by_row(_bars(rows, colors, top).properties(width=330, height=alt.Step(BAR_STEP)), "path", rows)
 
 
 def _bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> Any:
@@ -46,10 +43,15 @@ def _bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> Any:
         .mark_rule(color=INK, strokeWidth=1.2)
         .encode(x="low:Q", x2="high:Q")
     )
-    labels = base.mark_text(align="left", dx=5, fontSize=11).encode(
+    arrows = (
+        base.transform_filter("datum.limited")
+        .mark_point(shape="triangle-right", size=70, filled=True, opacity=1, xOffset=5)
+        .encode(x="mpps:Q", color=color(colors))
+    )
+    labels = base.mark_text(align="left", dx=12, fontSize=11).encode(
         x="high:Q", text="label:N", color=_when("counts", INK, MUTED)
     )
-    return alt.layer(bars, whiskers, labels)
+    return alt.layer(bars, whiskers, arrows, labels)
 
 
 def latency_ranges(rows: Sequence[ChartRow], colors: Colors, domain: tuple[float, float]) -> alt.TopLevelMixin:
@@ -67,7 +69,7 @@ def latency_ranges(rows: Sequence[ChartRow], colors: Colors, domain: tuple[float
         x=x, description="tip:N"
     )
     labels = base.mark_text(align="left", dx=5, fontSize=11).encode(
-        x=alt.X("p99_9:Q", scale=scale), text="label:N", color=_when("counts", INK, MUTED)
+        x=alt.X("p99_9:Q", scale=scale), text="label:N", color=_when("counts", INK, MUTED), opacity=alt.value(1)
     )
     floor = (
         alt.Chart(data)

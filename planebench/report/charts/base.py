@@ -17,6 +17,8 @@ from planebench.report.charts.figure import GRID, INK, MUTED, SHAPES, ChartRow, 
 
 FONT = "Helvetica, Arial, sans-serif"
 
+TICKS_MAX = 6
+"""Labels of powers of ten on an axis, so that they do not collide."""
 BAR_STEP = 19
 """Height of a switch's row in px."""
 
@@ -48,8 +50,9 @@ def log_scale(domain: tuple[float, float]) -> alt.Scale:
 
 
 def log_axis(domain: tuple[float, float], **options: Any) -> alt.Axis:
-    """Return an axis for :func:`log_scale`, with a few round ticks."""
-    return alt.Axis(format="~g", values=log_ticks(*domain), **options)
+    """Return an axis for :func:`log_scale`, with a few round ticks; thousands as ``1k``, so that labels stay apart."""
+    words = "format(datum.value, datum.value < 1000 ? '.3~g' : '~s')"
+    return alt.Axis(labelExpr=words, values=log_ticks(*domain), **options)
 
 
 def by_row(chart: Any, field: str, rows: Sequence[ChartRow], own_y: bool = False) -> alt.TopLevelMixin:
@@ -72,10 +75,10 @@ def line_labels(rows: Sequence[ChartRow], x: alt.X, y: str | alt.Y, colors: Colo
 
 
 def log_ticks(low: float, high: float) -> list[float]:
-    """Return ticks in 1, 2, 5 steps within less than two decades, and powers of ten beyond."""
+    """Return ticks in 1, 2, 5 steps within less than two decades, beyond that powers of ten, at most TICKS_MAX."""
     steps = (1, 2, 5) if high / low < 200 else (1,)
-    ticks = [s * 10.0**e for e in range(-3, 8) for s in steps]
-    return [t for t in ticks if low <= t <= high]
+    ticks = [t for t in (s * 10.0**e for e in range(-3, 8) for s in steps) if low <= t <= high]
+    return ticks[:: math.ceil(len(ticks) / TICKS_MAX)] if len(steps) == 1 and ticks else ticks
 
 
 def log_gap(domain: tuple[float, float]) -> float:

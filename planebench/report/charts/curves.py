@@ -24,10 +24,11 @@ from planebench.report.charts.figure import MUTED, ChartRow, Colors
 
 
 def chain_curves(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.TopLevelMixin:
-    """Draw throughput over chain length, a labeled line per switch; hollow points are lower bounds."""
+    """Draw throughput over chain length (linear), a labeled line per switch; hollow points are lower bounds."""
     chains = sorted({row["chain"] for row in rows})
     shown = [row for row in rows if row["counts"]]
-    x = alt.X("chain:O", title="VNFs in the chain", scale=alt.Scale(domain=chains), axis=alt.Axis(labelAngle=0))
+    scale = alt.Scale(domain=[chains[0], chains[-1]], nice=False)
+    x = alt.X("chain:Q", title="VNFs in the chain", scale=scale, axis=alt.Axis(values=chains, format="d"))
     y = alt.Y("mpps:Q", title="Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
     base = alt.Chart(table(shown)).encode(x=x, y=y, color=color(colors))
     lines = base.mark_line(strokeWidth=2)
@@ -129,19 +130,28 @@ def curves_over_vnfs(rows: Sequence[ChartRow], colors: Colors, y_title: str) -> 
 
 
 def scatter(rows: Sequence[ChartRow], colors: Colors, x_title: str, y_title: str, log_x: bool) -> alt.TopLevelMixin:
-    """Draw a named point per switch, with whiskers to ``x_low``, ``x_high``, ``y_low`` and ``y_high``; log y axis."""
+    """Draw a named point per switch, with whiskers to ``x_low``, ``x_high``, ``y_low`` and ``y_high``; log y axis.
+
+    A rejected point is hollow.
+    """
     domain = min(row["y_low"] for row in rows) / 1.6, max(row["y_high"] for row in rows) * 1.6
     x_scale, gap = _x_scale(rows, log_x)
-    x = alt.X("x:Q", title=x_title, scale=x_scale, axis=alt.Axis(format="~g", tickCount=5))
+    x = alt.X("x:Q", title=x_title, scale=x_scale, axis=alt.Axis(format=".3~g", tickCount=5))
     y = _log_y("y", y_title, domain)
     ink = color(colors)
     base = alt.Chart(table(rows)).encode(color=ink)
-    points = base.mark_point(size=75, filled=True, opacity=1).encode(x=x, y=y, shape=shape(colors), description="tip:N")
+    points = base.mark_point(size=75, strokeWidth=1.8, opacity=1).encode(
+        x=x,
+        y=y,
+        fill=alt.condition("datum.counts", ink, alt.value("transparent")),
+        shape=shape(colors),
+        description="tip:N",
+    )
     across = base.mark_rule(strokeWidth=1.2).encode(x=alt.X("x_low:Q", scale=x_scale), x2="x_high:Q", y=y)
     along = base.mark_rule(strokeWidth=1.2).encode(x=x, y=alt.Y("y_low:Q", scale=log_scale(domain)), y2="y_high:Q")
     placed = apart(rows, "x", "y", dx=gap, dy=log_gap(domain))
     labels = alt.Chart(table(placed)).mark_text(align="left", dx=8, fontSize=11)
-    labels = labels.encode(x=x, y=alt.Y("label_y:Q", scale=log_scale(domain)), text="switch:N", color=ink)
+    labels = labels.encode(x=x, y=alt.Y("label_y:Q", scale=log_scale(domain)), text="label:N", color=ink)
     return plain(alt.layer(across, along, points, labels).properties(width=_WIDTH, height=_HEIGHT))
 
 

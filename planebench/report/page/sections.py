@@ -15,11 +15,12 @@ from typing import Any
 from planebench.model.records import VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
-from planebench.model.words import ARROW_WORDS, ARROWS, NOTHING, VERDICT_WORDS
+from planebench.model.words import NOTHING, VERDICT_WORDS
 from planebench.report.anatomy import anatomy_table
+from planebench.report.answers import STATES, Standings, limits_words, needs, path_answers
 from planebench.report.calibration import calibration_tables, calibration_words
 from planebench.report.chains import chain_tables
-from planebench.report.charts.figure import Figure, switch_colors
+from planebench.report.charts.figure import Figure
 from planebench.report.comparison import comparison_tables
 from planebench.report.conditions import conditions_page, cores_sentence
 from planebench.report.cores import cores_table
@@ -32,12 +33,12 @@ from planebench.report.page import scenario
 from planebench.report.page.panels import Group, groups
 from planebench.report.page.table import PageTable, some
 from planebench.report.papers import paper_tables, papers_page
-from planebench.report.recommend import headline, recommendations, summary
 from planebench.report.reproduce import commands, remedies
 from planebench.report.searches import burst_table, deviations, search_table
 from planebench.report.throughput import band_words
 from planebench.report.traffic import traffic_table
 from planebench.report.trials import cause_table, rejected_table, trial_table, verdict_counts
+from planebench.report.trust import trust
 from planebench.stats.derived import Derived
 
 TABLES = "tables.html.j2"
@@ -62,7 +63,7 @@ class Section:
     """A section of the page: its anchor, its title and what it draws.
 
     ``build`` returns the values that ``template`` (a file of this folder) knows as ``content``; a section whose
-    content is empty is neither drawn nor listed in the contents.
+    content is empty is neither drawn nor listed in the contents. ``closed``: the reader opens it.
     """
 
     id: str
@@ -71,6 +72,7 @@ class Section:
     template: str = TABLES
     subtitle: str = ""
     is_there: Callable[[Any], bool] = bool
+    closed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,16 +94,22 @@ def build(page: Page, entries: Sequence[Entry]) -> list[Built]:
     return [each for each in built if each.section.is_there(each.content)]
 
 
-def _summary(page: Page) -> dict[str, Any]:
-    run, results, comparisons = page.derived.run, page.derived.results, page.derived.comparisons
+LINKS = ("conditions", "warnings", "trials", "papers", "setup")
+"""The sections that the first screen links to."""
+
+
+def _answers(page: Page) -> dict[str, Any]:
+    derived, found = page.derived, Standings(page.derived)
     return {
-        "cards": summary(results, switch_colors(run.switch_labels), comparisons),
-        "headline": headline(results, comparisons),
-        "recommendations": recommendations(page.derived),
-        "notices": _notices(page),
-        "bands": band_words(results).capitalize(),
-        "marks": _marks(results),
-        "arrows": {ARROWS[d]: ARROW_WORDS[d] for d in dict.fromkeys(r.point.direction for r in results)},
+        "trust": trust(found),
+        "answers": path_answers(found),
+        "states": STATES,
+        "groups": groups(page.figures, "answers"),
+        "needs": needs(found),
+        "limits": limits_words(derived),
+        "bands": band_words(derived.results).capitalize(),
+        "marks": _marks(derived.results),
+        "links": LINKS,
     }
 
 
@@ -193,18 +201,11 @@ def _setup(page: Page) -> dict[str, Any]:
 
 
 SECTIONS: tuple[Entry, ...] = (
-    Section("summary", "Summary and recommendation", _summary, "summary.html.j2"),
-    Section("cores", "Per-core performance", _cores, subtitle="and estimated core count"),
-    Section("papers", "Reproduction of published results", _papers, "papers.html.j2", "claim by claim"),
-    Section(
-        "tables",
-        "Results in the format of the papers",
-        lambda page: paper_tables(page.derived.results),
-        "matrices.html.j2",
-    ),
+    Section("answers", "Answers", _answers, "answers.html.j2"),
     _scenarios,
+    Section("cores", "Per-core performance", _cores, subtitle="and estimated core count", closed=True),
     Section("chains", "Service chains", _chains, subtitle="chain compared with each function measured alone"),
-    Section("against", "Pairwise comparison", _against, "against.html.j2"),
+    Section("against", "Pairwise comparison", _against, "against.html.j2", closed=True),
     Section(
         "outages",
         OUTAGES,
@@ -224,12 +225,21 @@ SECTIONS: tuple[Entry, ...] = (
         lambda page: conditions_page(page.derived),
         "conditions.html.j2",
         "what is equal and what differs between switches",
+        closed=True,
     ),
     Section("warnings", "Warnings", _warnings, "warnings.html.j2", "limits on how these results may be used"),
-    Section("trials", "Accepted and rejected trials", _trials, "trials.html.j2"),
-    Section("calibration", "Tester calibration", _calibration, subtitle="no switch in the path"),
+    Section("trials", "Accepted and rejected trials", _trials, "trials.html.j2", closed=True),
+    Section("papers", "Reproduction of published results", _papers, "papers.html.j2", "claim by claim", closed=True),
+    Section(
+        "tables",
+        "Results in the format of the papers",
+        lambda page: paper_tables(page.derived.results),
+        "matrices.html.j2",
+        closed=True,
+    ),
+    Section("calibration", "Tester calibration", _calibration, subtitle="no switch in the path", closed=True),
     Section("method", "Method in brief", lambda page: {"cores": cores_sentence(page.derived.run)}, "method.html.j2"),
-    Section("setup", "Reproduce this run", _setup, "reproduce.html.j2"),
+    Section("setup", "Reproduce this run", _setup, "reproduce.html.j2", closed=True),
 )
 """Every section, in the order of the page."""
 

@@ -14,7 +14,8 @@ from planebench.metrics.column import in_terminal
 from planebench.metrics.results import RESULT, OfResult
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import LatencySummary, Result
-from planebench.model.words import NOTHING, UNKNOWN, estimate, load_words, mpps, reasons, throughput, us
+from planebench.model.words import NOTHING, UNKNOWN, estimate, load_words, mpps, percentiles, reasons, throughput
+from planebench.report.answers import Standings
 from planebench.report.evidence import cause, shared_text
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import (
@@ -30,13 +31,13 @@ from planebench.report.terminal.grid import (
 )
 from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
-from planebench.stats.ranking import level_with_first, rank
+from planebench.stats.ranking import rank
 
 BEST = "bold green"
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 _FIGURE_WIDTH = 8
 _MAX_BAR = 14
-_LATENCY_WIDTH = 18
+_LATENCY_WIDTH = 26
 
 
 @dataclass(slots=True)
@@ -149,7 +150,7 @@ def _latency_cell(result: Result, load: str, results: Sequence[Result], notes: N
     summary = next((s for s in result.latency if s.load == load), None)
     if summary is None:
         return Text("")
-    figure = notes.glyphs.text(f"{us(summary.p50)} / {us(summary.p99)}")
+    figure = notes.glyphs.text(percentiles(summary))
     if not latency_counts(summary):
         notes.struck = notes.struck or math.isfinite(summary.p50)
         shown = f"({figure})" if math.isfinite(summary.p50) else notes.glyphs.text(NOTHING)
@@ -175,8 +176,7 @@ def limit_tables(derived: Derived, results: Sequence[Result], glyphs: Glyphs, wi
     """
     columns = {column_of(r) for r in results if r.verdict.kind is VerdictKind.TESTER_LIMITED and _known(r)}
     members = [r for r in results if column_of(r) in columns and counts(r)]
-    cycles_decide = [r for r in rank(results) if r.by == "cycles"]
-    leaders = {r.first.point for r in cycles_decide if not level_with_first(r, derived.comparisons)}
+    leaders = {it.results[0].point for it in Standings(derived).cost.values() if it.state == "different"}
     figures = in_terminal(RESULT, (OfResult(derived.run, r) for r in members))
 
     def cell(result: Result) -> Text:

@@ -30,8 +30,8 @@ from planebench.report.latency import floor_sentence, load_sentences, v2v_senten
 from planebench.report.ledger import policy_sentences, unexplained_sentences
 from planebench.report.outages import TITLE as OUTAGES
 from planebench.report.outages import outage_lines
-from planebench.report.recommend import headline
 from planebench.report.searches import deviations, search_tables
+from planebench.report.terminal.answers import answer_lines
 from planebench.report.terminal.cells import Notes, band_tables, latency_tables, limit_tables, throughput_tables
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import small_table
@@ -73,7 +73,7 @@ def table_text(derived: Derived, width: int = 100, unicode: bool = True) -> str:
 
 
 def render(derived: Derived, width: int, glyphs: Glyphs) -> RenderableType:
-    """Return everything as one rich renderable: heading, a block per scenario, ranking, legend, notes."""
+    """Return everything as one rich renderable: heading, a block per scenario, comparisons, notes, the answers last."""
     run, results = derived.run, derived.results
     notes = Notes(glyphs)
     parts: list[RenderableType] = [_heading(run, glyphs)]
@@ -86,10 +86,12 @@ def render(derived: Derived, width: int, glyphs: Glyphs) -> RenderableType:
     parts += _block(OUTAGES, outages, glyphs)
     if not (results or outages):
         parts.append(Text("\nNo trial has been measured.", style="yellow"))
-    parts += _who_leads(derived, glyphs, width)
+    parts += against_table(derived, glyphs, width)
     if results:
         parts.append(Text("\n" + glyphs.text(" · ".join(legend(derived, notes))), style="dim"))
     parts += _footer(derived, notes)
+    if results:
+        parts += answer_lines(derived, glyphs, width)
     return Group(*parts)
 
 
@@ -116,13 +118,6 @@ def _block(title: str, lines: Sequence[str], glyphs: Glyphs) -> Iterator[Rendera
     if lines:
         yield Text("\n" + glyphs.text(title), style="bold")
         yield from (Padding(Text(glyphs.text(line)), (0, 0, 0, 2)) for line in cut(lines, MAX_LINES))
-
-
-def _who_leads(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
-    sentence = headline(derived.results, derived.comparisons)
-    if sentence:
-        yield Text("\n" + glyphs.text(sentence), style="bold")
-    yield from against_table(derived, glyphs, width)
 
 
 def _heading(run: Run, glyphs: Glyphs) -> Text:
@@ -186,7 +181,7 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
     yield from (f"{glyphs.arrow(d)} {ARROW_WORDS[d]}" for d in DIRECTION_ORDER if d in directions)
     yield band_words(results)
     if any(s.samples and math.isfinite(s.p50) for r in results for s in r.latency):
-        yield "latency: p50 / p99 in µs"
+        yield "latency: p50 / p99 / p99.9 in µs"
     if any(r.verdict.kind is VerdictKind.TESTER_LIMITED and r.throughput_pps is not None for r in results):
         yield "≥ tester-limited (lower bound)"
         figures = in_terminal(RESULT, (OfResult(derived.run, r) for r in results))

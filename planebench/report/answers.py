@@ -1,0 +1,438 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The answers of a run: which switch is best at each test point, by how much, and how sure that is.
+
+Page and terminal draw the same answers. No lead is claimed here that a comparison has not shown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+from planebench.model.chain_name import vnf_name
+from planebench.model.records import Point, ScenarioName, VerdictKind
+from planebench.model.results import Comparison, LatencySummary, Metric, Result
+from planebench.model.scenario import scenario_named
+from planebench.model.words import (
+    ARROWS,
+    NOTHING,
+    cycles,
+    directions_words,
+    frames,
+    interval,
+    listed,
+    load_words,
+    mpps,
+    percentiles,
+    printable,
+    throughput,
+)
+from planebench.report.comparison import Pairs, by_pair, open_words, versus
+from planebench.report.conditions import conditions_remark, switch_cores
+from planebench.stats.answers import MARGIN
+from planebench.stats.counting import latency_compares
+from planebench.stats.derived import Derived
+from planebench.stats.ranking import same_cell
+
+State = Literal["different", "same", "open", "untested", "tester-limited", "alone", "none"]
+"""What is known of the first of a standing: it differs from all others; some are the same; more starts would decide it;
+some were not tested; the tester hides which is first; it is the only one; there is none."""
+
+STATES: Mapping[State, str] = {
+    "different": "different",
+    "same": "the same",
+    "open": "open",
+    "untested": "not tested",
+    "tester-limited": "tester-limited",
+    "alone": "only one switch",
+    "none": "no result",
+}
+"""The states in words, as the page and the terminal print them."""
+
+DECIDED: tuple[State, ...] = ("different", "same")
+
+MAX_NAMES = 3
+"""Switches that are named; of more, the number is given."""
+
+MIDDLE = 0.5
+"""The load, as a share, that the latency of the first screen is nearest to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """The switches of one test point by one metric, best first.
+
+    ``pairs``: the comparison of the first with each other, None where there is none. Their ratio is the advantage of
+    the first: above 1 it has the higher throughput, or the lower cost or latency. ``missing``: switches without a
+    figure, with the reason.
+    """
+
+    point: Point
+    metric: Metric
+    load: str
+    results: tuple[Result, ...]
+    pairs: tuple[Comparison | None, ...]
+    missing: tuple[str, ...] = ()
+
+    @property
+    def level(self) -> tuple[tuple[Result, Comparison | None], ...]:
+        """Return the others that are not shown to be behind the first, each with its comparison."""
+        others = zip(self.results[1:], self.pairs, strict=True)
+        return tuple((r, c) for r, c in others if c is None or c.answer != "different" or c.ratio <= 1)
+
+    @property
+    def hidden(self) -> tuple[Result, ...]:
+        """Return the others whose throughput is a lower bound, so that they may be faster than the first."""
+        if self.metric != "throughput":
+            return ()
+        return tuple(r for r, c in self.level if is_limited(r) and (c is None or c.answer != "same"))
+
+    @property
+    def state(self) -> State:
+        """Return what is known of the first; of several level switches, what is known least."""
+        if len(self.results) < 2:
+            return "alone" if self.results else "none"
+        undecided = [(r, c) for r, c in self.level if c is None or c.answer != "same"]
+        if not undecided:
+            return "same" if self.level else "different"
+        if self.hidden:
+            return "tester-limited"
+        return "untested" if any(c is None or c.answer == "untested" for _, c in undecided) else "open"
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the labels of the first and of those that a test has not shown to be behind it."""
+        level = (r for r, c in self.level if r in self.hidden or (c is not None and c.answer in ("same", "open")))
+        return tuple(r.point.switch for r in (*self.results[:1], *level))
+
+
+def is_limited(result: Result) -> bool:
+    """Return whether the throughput of a result is a lower bound."""
+    return result.verdict.kind is VerdictKind.TESTER_LIMITED
+
+
+class Standings:
+    """The standings of a run, one per test point in the order of the results; each metric is derived once."""
+
+    def __init__(self, derived: Derived) -> None:
+        self.derived = derived
+
+    @cached_property
+    def throughput(self) -> tuple[Standing, ...]:
+        """Return the standings by throughput."""
+        return _standings(self.derived, "throughput")
+
+    @cached_property
+    def cost(self) -> dict[Point, Standing]:
+        """Return the standings by cycles per packet, by test point."""
+        return {it.point: it for it in _standings(self.derived, "cycles_per_packet")}
+
+    @cached_property
+    def latency(self) -> tuple[Standing, ...]:
+        """Return the standings by p99 latency, each at :func:`middle_load`."""
+        return _standings(self.derived, "latency_p99")
+
+
+def _standings(derived: Derived, metric: Metric) -> tuple[Standing, ...]:
+    ranked = {r.point: r.results for r in derived.rankings}
+    pairs = by_pair(c for c in derived.comparisons if c.metric == metric)
+    cells = same_cell(derived.results)
+    return tuple(_standing(pairs, metric, cell, m, ranked.get(cell, ())) for cell, m in cells.items())
+
+
+def _standing(
+    pairs: Pairs, metric: Metric, cell: Point, members: Sequence[Result], ranked: Sequence[Result]
+) -> Standing:
+    load = middle_load(members) if metric == "latency_p99" else ""
+    figures = {r.point: _figure(r, metric, load) for r in members if metric == "latency_p99" or r in ranked}
+    known = [r for r in members if figures.get(r.point) is not None]
+    ordered = sorted(known, key=lambda r: figures[r.point] or 0.0, reverse=metric == "throughput")
+    compared = tuple(_advantage(pairs, cell, metric, load, ordered[0], other) for other in ordered[1:])
+    missing = tuple(f"{printable(r.point.switch)} ({_why_missing(r, metric)})" for r in members if r not in known)
+    return Standing(cell, metric, load, tuple(ordered), compared, missing)
+
+
+def _figure(result: Result, metric: Metric, load: str) -> float | None:
+    if metric == "throughput":
+        return result.throughput_pps
+    if metric == "cycles_per_packet":
+        return result.switch_cycles_per_packet
+    found = latency_at(result, load)
+    return None if found is None else found.p99
+
+
+def _advantage(pairs: Pairs, cell: Point, metric: Metric, load: str, first: Result, other: Result) -> Comparison | None:
+    names = first.point.switch, other.point.switch
+    one, two = names if metric == "throughput" else reversed(names)
+    return versus(pairs, cell, metric, one, two, load)
+
+
+def _why_missing(result: Result, metric: Metric) -> str:
+    if metric == "latency_p99":
+        return "no accepted latency"
+    if result.throughput_pps is None:
+        return f"all trials rejected: {result.verdict.kind.value}"
+    if metric == "cycles_per_packet" and result.switch_cycles_per_packet is None:
+        return "no cycle counter"
+    return f"measured with {result.band or 'unknown'} cores, not comparable"
+
+
+def middle_load(members: Iterable[Result]) -> str:
+    """Return the load at which most switches have an accepted latency; of several, the one nearest to MIDDLE."""
+    found: dict[str, int] = {}
+    for summary in (s for r in members for s in r.latency):
+        found[summary.load] = found.get(summary.load, 0) + latency_compares(summary)
+    return max(found, key=lambda load: (found[load], -abs(_share(load) - MIDDLE)), default="")
+
+
+def _share(load: str) -> float:
+    """Return the number that a load label begins with, as a share; a fixed rate is far from any share."""
+    number = load.split()[0] if load else ""
+    try:
+        return float(number)
+    except ValueError:
+        return 10.0
+
+
+def latency_at(result: Result, load: str) -> LatencySummary | None:
+    """Return the accepted latency of a result at a load."""
+    return next((s for s in result.latency if s.load == load and latency_compares(s)), None)
+
+
+# What the first screen says
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The answer at one frame size of a path, as it is printed. ``best`` are labels, ``state`` is a key of STATES."""
+
+    frames: str
+    best: tuple[str, ...]
+    rate: str
+    rate_interval: str
+    ratio: str
+    ratio_interval: str
+    confidence: str
+    latency: str
+    latency_note: str
+    state: State
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class PathAnswer:
+    """The answers of one path: a scenario, a chain and a direction, with one line per frame size."""
+
+    scenario: ScenarioName
+    path: str
+    short: str
+    lines: tuple[Line, ...]
+
+
+def path_answers(standings: Standings) -> tuple[PathAnswer, ...]:
+    """Return the answers of a run by path, in the order of the results."""
+    paths: dict[Point, list[Standing]] = {}
+    for it in standings.throughput:
+        paths.setdefault(replace(it.point, frame_size_bytes=0, traffic=""), []).append(it)
+    return tuple(
+        PathAnswer(
+            path.scenario,
+            f"{path_words(path)}, {directions_words(path.direction)}",
+            f"{printable(path.scenario_label)} {ARROWS[path.direction]}",
+            tuple(_line(it, standings.cost[it.point]) for it in members),
+        )
+        for path, members in paths.items()
+    )
+
+
+def _line(standing: Standing, cost: Standing) -> Line:
+    first = standing.results[0] if standing.results else None
+    load = middle_load([first]) if first else ""
+    latency = latency_at(first, load) if first else None
+    ratio, ratio_interval = _next(standing)
+    pair = next(iter(standing.pairs), None)
+    return Line(
+        frames(standing.point),
+        standing.names,
+        throughput(first) if first else NOTHING,
+        interval(first.throughput_low_pps, first.throughput_high_pps, mpps) if first else "",
+        ratio,
+        ratio_interval,
+        f"{pair.confidence * 100:.3g} % confidence" if pair and pair.low is not None else "no interval" if pair else "",
+        percentiles(latency) if latency else NOTHING,
+        f"at {load_words(load)}" if latency else "all rejected" if load else "",
+        standing.state,
+        " ".join(filter(None, (evidence(standing), _cost_words(standing, cost)))),
+    )
+
+
+def _next(standing: Standing) -> tuple[str, str]:
+    """Return the advantage of the first over the next, and its interval."""
+    if len(standing.results) < 2:
+        return NOTHING, ""
+    second, pair = standing.results[1], standing.pairs[0]
+    name = f"{printable(second.point.switch)} ({throughput(second)})"
+    if pair is None:
+        return NOTHING, ""
+    # A lower bound has no upper end, and its ratio already says "at least" the lower one.
+    return f"{times(pair)} {name}", "" if pair.high is None else interval(pair.low, pair.high, "{:.2f}".format)
+
+
+def times(pair: Comparison) -> str:
+    """Return the advantage of the first as a factor, or the least that it is where its upper end is open."""
+    if pair.high is None and pair.low is not None:
+        return f"at least {pair.low:.2f} ×"
+    return f"{pair.ratio:.2f} ×"
+
+
+def evidence(standing: Standing) -> str:
+    """Return in a sentence or two how sure the first place of a standing is, and who is missing."""
+    missing = f"Not in this ranking: {', '.join(standing.missing)}." if standing.missing else ""
+    return " ".join(filter(None, (_found(standing), missing)))
+
+
+_BETTER: Mapping[Metric, str] = {
+    "throughput": "faster",
+    "cycles_per_packet": "cheaper in CPU cycles",
+    "latency_p99": "lower in p99 latency",
+}
+
+
+def _found(standing: Standing) -> str:
+    if standing.state in ("alone", "none"):
+        return ""
+    first = printable(standing.results[0].point.switch)
+    level, hidden = standing.level, [r.point.switch for r in standing.hidden]
+    behind = [r.point.switch for r in standing.results[1:] if r not in [other for other, _ in level]]
+    tested = [(r.point.switch, c) for r, c in level if r.point.switch not in hidden]
+    same = [label for label, c in tested if c is not None and c.answer == "same"]
+    parts = [
+        f"{first} is {_BETTER[standing.metric]} than {some_names(behind)}" if behind else "",
+        f"{some_names(hidden)} reached the limit of the tester and may be faster than {first}" if hidden else "",
+        f"{first} and {some_names(same)} are the same within {MARGIN * 100:.0f} %" if same else "",
+        *(
+            f"{first} or {printable(label)}: {open_words(c) if c else 'not compared'}"
+            for label, c in tested[:MAX_NAMES]
+            if label not in same
+        ),
+    ]
+    return f"{'; '.join(filter(None, parts))}."
+
+
+def _cost_words(standing: Standing, cost: Standing) -> str:
+    """Return who needs the fewest cycles, where the tester hides who is fastest."""
+    if standing.state != "tester-limited" or not cost.results:
+        return ""
+    figure = f"{printable(cost.results[0].point.switch)} {cycles(cost.results[0].switch_cycles_per_packet)}"
+    return f"By CPU cost, in cycles per packet: {figure}. {evidence(cost)}"
+
+
+def some_names(labels: Sequence[str], most: int = MAX_NAMES) -> str:
+    """Return the first ``most`` labels, and how many more there are."""
+    shown, more = [printable(label) for label in labels[:most]], len(labels) - most
+    return listed([*shown, f"{more} more"] if more > 0 else shown)
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What to take for one need. ``pick`` is a switch, ``depends`` or ``cannot say``."""
+
+    title: str
+    pick: str
+    why: str
+
+
+def needs(standings: Standings) -> tuple[Need, ...]:
+    """Return what to take for the highest throughput, the lowest CPU cost and the lowest p99 latency."""
+    return (
+        _need("the highest throughput", standings.throughput),
+        _need("the lowest CPU cost", tuple(standings.cost.values())),
+        _need("the lowest p99 latency", standings.latency),
+    )
+
+
+def _need(title: str, found: Sequence[Standing]) -> Need:
+    first: dict[str, list[Standing]] = {}
+    for it in found:
+        if it.state == "different":
+            first.setdefault(it.results[0].point.switch, []).append(it)
+    rest = [it for it in found if it.state != "different"]
+    undecided = listed([f"{STATES[state]} at {n}" for state, n in _counted(rest)])
+    if not first:
+        return Need(title, "cannot say", f"{undecided or 'nothing was measured'}.")
+    parts = [
+        f"{printable(label)} at {len(won)} of {_points(len(found))} ({_range(won)})" for label, won in first.items()
+    ]
+    if len(first) == 1:
+        label = printable(next(iter(first)))
+        parts = [parts[0].removeprefix(f"{label} ")]
+    missing = sorted({name for it in found for name in it.missing if "no cycle counter" in name})
+    unknown = f" Not compared: {', '.join(missing)}." if missing else ""
+    pick = "depends"
+    if len(first) == 1:
+        pick = printable(next(iter(first))) + (", where it is known" if len(rest) >= len(found) / 2 else "")
+    return Need(title, pick, f"{listed(parts)}{f'; {undecided}' if rest else ''}.{unknown}")
+
+
+def _counted(found: Iterable[Standing]) -> Iterator[tuple[State, int]]:
+    states = [it.state for it in found]
+    return ((state, states.count(state)) for state in STATES if state in states)
+
+
+def _points(number: int) -> str:
+    return f"{number} test point{'s' * (number != 1)}"
+
+
+def _range(won: Sequence[Standing]) -> str:
+    """Return by how much the first is ahead of the next, from the smallest to the largest factor."""
+    ratios = sorted(pair.ratio for it in won if (pair := it.pairs[0]) is not None)
+    ends = [f"{ratio:.2g}" if ratio >= 1.95 else f"{ratio:.2f}" for ratio in (ratios[0], ratios[-1])]
+    words = (
+        f"{ends[0]} × better than the next" if len(set(ends)) == 1 else f"{ends[0]} to {ends[1]} × better than the next"
+    )
+    load = {it.load for it in won}
+    return words + (f", at {load_words(next(iter(load)))}" if len(load) == 1 and any(load) else "")
+
+
+def title_facts(derived: Derived) -> tuple[str, ...]:
+    """Return what was measured, when and on what, for the title line."""
+    header = derived.run.header
+    host, labels = header.host, derived.run.switch_labels
+    cores = dict.fromkeys(switch_cores(derived.run, label) for label in labels)
+    facts = (
+        f"{len(labels)} switch{'es' * (len(labels) != 1)}",
+        header.started_at.partition("T")[0],
+        str(host.get("cpu_model") or host.get("hostname") or "unknown host"),
+        f"{host['cores_allowed']} CPUs" if host.get("cores_allowed") else "",
+        str(header.settings.get("wire") or ""),
+        f"{listed([str(n) for n in cores])} core{'s' * (list(cores) != [1])} per switch" if cores else "",
+        f"{sum(t.role != 'warmup' for t in derived.run.trials)} trials",
+        header.run_id,
+    )
+    return tuple(filter(None, facts))
+
+
+def limits_words(derived: Derived) -> str:
+    """Return in one line what the answers hold for."""
+    wire = derived.run.header.settings.get("wire")
+    ports = f" {str(wire).capitalize() if wire != 'virtio' else 'virtio'} ports replace NICs." if wire else ""
+    remark = conditions_remark(derived)
+    return (
+        f"The answers hold for this host and for these versions and settings only.{ports}"
+        + (f" {remark}." if remark else "")
+        + ' "Against the next": the rate of the best, divided by that of the second, whose rate is in parentheses.'
+    )
+
+
+def path_words(cell: Point) -> str:
+    """Return the path in words: ``between NICs (p2p)``, ``chains of 2 VNFs``, ``one of 63 independent VNFs``."""
+    if cell.side_by_side:
+        kind = f", each {printable(vnf_name(cell.chain, 0))}"
+        return f"one VNF{kind}" if cell.chain_length == 1 else f"one of {cell.chain_length} independent VNFs{kind}"
+    if cell.named:
+        return f"the chain {printable(cell.chain_label)}"
+    if cell.chained:
+        return "a chain of 1 VNF" if cell.chain_length == 1 else f"chains of {cell.chain_length} VNFs"
+    return f"{scenario_named(cell.scenario).use} ({cell.scenario})"

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How far a run can be trusted: the share of rejected trials, the test points that it decides, and what would help."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from planebench.model.results import Comparison
+from planebench.model.words import percent, reasons
+from planebench.report.answers import DECIDED, Standing, Standings
+from planebench.report.evidence import causes
+from planebench.stats.derived import Derived
+
+Level = Literal["high", "medium", "low"]
+
+REJECTED_MANY, REJECTED_SOME = 0.5, 0.25
+"""Shares of rejected trials: above them confidence is low, or medium at best."""
+DECIDED_FEW, DECIDED_MOST = 0.5, 0.9
+"""Shares of decided test points: below them confidence is low, or medium at best."""
+CAUSE_LENGTH = 110
+
+
+@dataclass(frozen=True, slots=True)
+class Trust:
+    """The confidence bar: a level, what it rests on, and what to do, in sentences."""
+
+    level: Level
+    facts: tuple[str, ...]
+    advice: tuple[str, ...]
+
+    @property
+    def title(self) -> str:
+        """Return the level in words, which stand beside its color."""
+        return f"{self.level.capitalize()} confidence"
+
+
+def trust(standings: Standings) -> Trust:
+    """Return how far a run can be trusted."""
+    derived = standings.derived
+    total = sum(t.role != "warmup" for t in derived.run.trials)
+    rejected = len(derived.rejected)
+    found = [it for it in standings.throughput if len(it.results) + len(it.missing) > 1]
+    by_rate = [it for it in found if it.state in DECIDED]
+    by_cost = [it for it in found if it.state == "tester-limited" and standings.cost[it.point].state in DECIDED]
+    decided = len(by_rate) + len(by_cost)
+    share, rest = rejected / total if total else 1.0, [it for it in found if it not in by_rate and it not in by_cost]
+    return Trust(
+        _level(share, decided / len(found) if found else 1.0),
+        (_decided_words(len(found), decided, len(by_cost)), *_rejected_words(derived, total, share)),
+        tuple(_advice(rest, share)),
+    )
+
+
+def _level(rejected: float, decided: float) -> Level:
+    if rejected > REJECTED_MANY or decided < DECIDED_FEW:
+        return "low"
+    return "medium" if rejected > REJECTED_SOME or decided < DECIDED_MOST else "high"
+
+
+def _decided_words(found: int, decided: int, by_cost: int) -> str:
+    if not found:
+        return "Nothing to compare: the run has one switch."
+    words = f"{decided} of {found} test points {'is' if decided == 1 else 'are'} decided"
+    return words + (f", {by_cost} of them by CPU cost because the tester was the limit." if by_cost else ".")
+
+
+def _rejected_words(derived: Derived, total: int, share: float) -> Iterator[str]:
+    rejected = len(derived.rejected)
+    yield f"{rejected} of {total} trials were rejected ({percent(share)})."
+    if groups := causes(derived.rejected):
+        cause = reasons((groups[0].text,), CAUSE_LENGTH)
+        yield f"Most frequent cause ({groups[0].trials} trials): {cause}."
+
+
+def _advice(rest: list[Standing], rejected: float) -> Iterator[str]:
+    pairs = [c for it in rest for _, c in it.level if c is not None]
+    needed = [c for c in pairs if c.answer == "open" and c.more_starts]
+    if needed:
+        yield _more(needed)
+    if any(c.answer == "untested" for c in pairs):
+        yield "Run again with three starts or more of each switch: with fewer the noise is not known."
+    if any(it.state == "tester-limited" for it in rest):
+        yield "Give the tester more cores, or compare the CPU cost: here the tester was slower than the switches."
+    if rejected > REJECTED_SOME:
+        yield "Run planebench doctor, which names what disturbs this host and how to stop it."
+
+
+def _more(needed: list[Comparison]) -> str:
+    points = len({c.point for c in needed})
+    minutes = sum(c.more_minutes or 0.0 for c in needed)
+    time = f", about {math.ceil(minutes)} min in all" if minutes else ""
+    starts = max(c.more_starts or 0 for c in needed)
+    return f"Up to {starts} more starts{time} would decide {points} open test point{'s' * (points > 1)}."

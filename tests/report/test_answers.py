@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The answers claim what the comparisons have shown, in words: a case for each thing that they may not claim."""
+
+import dataclasses
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+from builders import make_header, make_latency_trial, make_point, make_trial
+
+from planebench.model.records import SwitchCycles, Trial
+from planebench.model.results import Comparison
+from planebench.model.run import Run
+from planebench.report.answers import Line, Standings, needs, path_answers
+from planebench.report.comparison import by_pair, result_words, versus
+from planebench.report.html import to_html
+from planebench.report.terminal.table import table_text
+from planebench.report.trust import trust
+from planebench.stats.compare import Outcome
+from planebench.stats.derived import Derived
+from planebench.stats.ranking import cell_id
+
+RATES = {"planed": 18.0, "testpmd": 10.0, "vpp": 9.0}
+
+
+def _derived(*comparisons: Comparison, rates: dict[str, float] = RATES, **verdicts: str) -> Derived:
+    """Return a run with one point and switches of these rates, which compare as given."""
+    trials = [
+        make_trial(i, make_point(switch), rate, verdicts.get(switch, "valid"), switch=_cycles(switch))
+        for i, (switch, rate) in enumerate(rates.items())
+    ]
+    return _of(trials, *comparisons, switches=tuple(rates))
+
+
+def _of(trials: list[Trial], *comparisons: Comparison, switches: tuple[str, ...]) -> Derived:
+    indexed = tuple(dataclasses.replace(trial, index=i) for i, trial in enumerate(trials))
+    derived = Derived(Run(make_header(switches), indexed))
+    derived.compared = Outcome(comparisons, ())
+    return derived
+
+
+def _cycles(switch: str) -> SwitchCycles:
+    return SwitchCycles() if switch == "vpp" else SwitchCycles(900_000_000, 1000, 9_000_000, {})
+
+
+def _pair(a: str, b: str, ratio: float, answer: str, **changes: Any) -> Comparison:
+    made = Comparison(
+        a,
+        b,
+        cell_id(make_point()),
+        "throughput",
+        ratio,
+        ratio * 0.95,
+        ratio * 1.05,
+        answer,
+        3,
+        3,  # type: ignore[arg-type]
+    )
+    return dataclasses.replace(made, **{"starts_a": 3, "starts_b": 3, **changes})
+
+
+def _line(derived: Derived) -> Line:
+    (path,) = path_answers(Standings(derived))
+    (line,) = path.lines
+    return line
+
+
+def test_a_lead_over_all_has_ratio_interval_and_confidence() -> None:
+    line = _line(_derived(_pair("testpmd", "planed", 1.8, "different"), _pair("planed", "vpp", 0.5, "different")))
+    assert (line.best, line.state, line.rate) == (("planed",), "different", "18.00")
+    assert (line.ratio, line.ratio_interval) == ("1.80 × testpmd (10.00)", "[1.71, 1.89]")
+    assert line.confidence == "95 % confidence"
+    assert line.evidence == "planed is faster than testpmd and vpp."
+
+
+def test_the_order_of_the_header_does_not_matter() -> None:
+    one, other = _pair("testpmd", "planed", 1.8, "different"), _pair("planed", "testpmd", 1 / 1.8, "different")
+    cell = make_point("")
+    found = [versus(by_pair((c,)), cell, "throughput", "planed", "testpmd") for c in (one, other)]
+    assert [c and round(c.ratio, 6) for c in found] == [1.8, 1.8]
+    assert versus(by_pair((one,)), cell, "ndr", "planed", "testpmd") is None
+
+
+@pytest.mark.parametrize(
+    ("pair", "state", "best", "evidence"),
+    [
+        ({"answer": "same"}, "same", ("planed", "testpmd"), "planed and testpmd are the same within 5 %."),
+        (
+            {"answer": "open", "more_starts": 4, "more_minutes": 1.8},
+            "open",
+            ("planed", "testpmd"),
+            "planed or testpmd: 4 more starts of each, about 2 min, would decide it.",
+        ),
+        (
+            {"answer": "open"},
+            "open",
+            ("planed", "testpmd"),
+            "planed or testpmd: more starts may not decide it.",
+        ),
+        (
+            {"answer": "untested", "starts_a": 1, "starts_b": 1, "low": None, "high": None},
+            "untested",
+            ("planed",),
+            "planed or testpmd: not tested, one start each.",
+        ),
+    ],
+)
+def test_no_lead_without_a_test(pair: dict[str, Any], state: str, best: tuple[str, ...], evidence: str) -> None:
+    found = dataclasses.replace(_pair("testpmd", "planed", 1.8, "open"), **pair)
+    line = _line(_derived(found, rates={"planed": 18.0, "testpmd": 10.0}))
+    assert (line.state, line.best, line.evidence) == (state, best, evidence)
+
+
+def test_an_overlap_of_trials_decides_nothing() -> None:
+    """D1: rates that do not overlap are no lead where no comparison was made."""
+    line = _line(_derived())
+    assert line.state == "untested"
+    assert line.evidence == "planed or testpmd: not compared; planed or vpp: not compared."
+
+
+def test_a_lead_over_some_is_not_a_lead_over_all() -> None:
+    line = _line(_derived(_pair("testpmd", "planed", 1.8, "same"), _pair("vpp", "planed", 2.0, "different")))
+    assert (line.state, line.best) == ("same", ("planed", "testpmd"))
+    assert line.evidence == "planed is faster than vpp; planed and testpmd are the same within 5 %."
+
+
+def test_a_lower_bound_behind_may_be_faster_and_cost_is_told_beside() -> None:
+    cost = dataclasses.replace(_pair("planed", "testpmd", 2.0, "different"), metric="cycles_per_packet")
+    rates = {"planed": 18.0, "testpmd": 10.0, "vpp": 9.0}
+    derived = _derived(
+        _pair("testpmd", "planed", 1.8, "open", low=None), cost, rates=rates, testpmd="tester-limited", planed="valid"
+    )
+    line = _line(derived)
+    assert (line.state, line.best) == ("tester-limited", ("planed", "testpmd"))
+    assert "testpmd reached the limit of the tester and may be faster than planed" in line.evidence
+    assert "Not in this ranking: vpp (no cycle counter)." in line.evidence
+    assert "By CPU cost, in cycles per packet: " in line.evidence
+
+
+def test_a_lower_bound_in_front_leads_by_at_least() -> None:
+    pair = _pair("testpmd", "planed", 1.8, "different", high=None)
+    line = _line(_derived(pair, rates={"planed": 18.0, "testpmd": 10.0}, planed="tester-limited"))
+    assert (line.state, line.rate, line.ratio) == ("different", "≥18.00", "at least 1.71 × testpmd (10.00)")
+
+
+def test_one_switch_and_none_are_said() -> None:
+    line = _line(_derived(rates={"planed": 18.0, "testpmd": 10.0}, testpmd="disturbed"))
+    assert (line.state, line.evidence) == (
+        "alone",
+        "Not in this ranking: testpmd (all trials rejected: disturbed).",
+    )
+    none = _line(_derived(rates={"planed": 18.0}, planed="invalid"))
+    assert (none.state, none.best, none.rate) == ("none", (), "–")
+
+
+def test_switches_without_cycles_are_not_in_a_ranking_by_cycles() -> None:
+    """D8: they are named as not compared, never as level or behind."""
+    (standing,) = Standings(_derived()).cost.values()
+    assert {r.point.switch for r in standing.results} == {"planed", "testpmd"}
+    assert standing.missing == ("vpp (no cycle counter)",)
+
+
+def test_what_to_take_names_a_switch_only_where_it_was_shown() -> None:
+    clear = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "different"))
+    throughput, cost, latency = needs(Standings(clear))
+    assert (throughput.pick, throughput.why) == ("planed", "at 1 of 1 test point (1.80 × better than the next).")
+    assert (cost.pick, cost.why) == ("cannot say", "not tested at 1.")
+    assert (latency.pick, latency.why) == ("cannot say", "no result at 1.")
+
+
+def test_a_latency_has_p50_p99_and_p99_9_and_never_the_mean() -> None:
+    samples = ((1000, 900), (2000, 99), (900_000, 2))
+    trials = [make_trial(0), make_latency_trial(0, make_point(), "0.50", 9e6, samples)]
+    derived = _of(trials, switches=("planed",))
+    line = _line(derived)
+    assert line.latency.count(" / ") == 2 and line.latency_note == "at 50 % of R+"
+    assert line.latency in table_text(derived)
+    assert line.latency in to_html(derived).decode()
+
+
+def test_confidence_is_low_where_most_trials_were_rejected_or_little_is_decided() -> None:
+    good = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "different"))
+    assert (trust(Standings(good)).level, trust(Standings(good)).advice) == ("high", ())
+    open_ = _pair("testpmd", "planed", 1.8, "open", more_starts=4, more_minutes=1.2)
+    found = trust(Standings(_derived(open_, _pair("vpp", "planed", 2.0, "different"))))
+    assert found.level == "low" and found.facts[0] == "0 of 1 test points are decided."
+    assert found.advice == ("Up to 4 more starts, about 2 min in all would decide 1 open test point.",)
+    rejected = [make_trial(i, make_point(), verdict="disturbed", reasons=("steal 31 ms",)) for i in range(3)]
+    found = trust(Standings(_of([*rejected, make_trial(3)], switches=("planed",))))
+    assert found.level == "low"
+    assert "3 of 4 trials were rejected (75 %)." in found.facts
+
+
+def test_untested_and_same_are_never_one_phrase() -> None:
+    """D2: a reader must not take what was not tested for equal."""
+    untested = _pair("a", "b", 5.8, "untested", low=None, high=None, starts_a=1, starts_b=5)
+    assert result_words(untested) == "not tested: only one start of a"
+    assert result_words(_pair("a", "b", 1.0, "same")) == "the same within 5 %"
+    assert result_words(_pair("a", "b", 1.1, "open", more_starts=1)) == "open: 1 more start of each would decide it"
+
+
+class _Screen(HTMLParser):
+    """Collects the text of the section of answers, its labels, and the order of its parts."""
+
+    def __init__(self, page: bytes) -> None:
+        super().__init__()
+        self.inside, self.words, self.parts = False, "", ""
+        self.labels: set[str] = set()
+        self.feed(page.decode())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        values = dict(attrs)
+        if tag == "section":
+            self.inside = values.get("id") == "answers"
+        if self.inside:
+            self.parts += f" {values.get('class') or tag}"
+            self.labels |= {values["data-label"] or ""} if "data-label" in values else set()
+
+    def handle_data(self, data: str) -> None:
+        self.words += data if self.inside else ""
+
+
+def test_page_and_terminal_say_the_same_and_trust_comes_first() -> None:
+    derived = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "different"))
+    screen, text = _Screen(to_html(derived)), " ".join(table_text(derived, 140).split())
+    for part in ("trust high", "answers", "needs", "caption", "links"):
+        assert part in screen.parts
+    assert screen.parts.index("trust high") < screen.parts.index("answers") < screen.parts.index("needs")
+    said = (
+        *trust(Standings(derived)).facts,
+        _line(derived).ratio,
+        _line(derived).evidence,
+        *(n.why for n in needs(Standings(derived))),
+    )
+    for words in said:
+        assert words in screen.words and words in text, words
+    assert screen.labels == {
+        "frames",
+        "best measured",
+        "rate, Mpps",
+        "against the next",
+        "p50 / p99 / p99.9, µs",
+        "evidence",
+    }
