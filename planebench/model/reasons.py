@@ -57,6 +57,8 @@ class ReasonCode(StrEnum):
     DUPLICATED = "duplicated"
     REORDERED = "reordered"
     DAMAGED = "damaged"
+    FOREIGN = "foreign"
+    """Frames arrived that the tester had not sent; they count nowhere."""
     DRAINED = "drained"
     UNSTEADY = "unsteady"
     DROPPED_BY_FUNCTIONS = "dropped-by-functions"
