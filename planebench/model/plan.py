@@ -54,6 +54,9 @@ class ThroughputPlan:
     restarts: Annotated[int, Ge(0), Le(999)] | None = None
     """How often every switch is started anew between repetitions: what a start decides (memory, placement) averages.
     None: before each, but for switches and VNFs that take long to start (planebench.plans.passes)."""
+    duration_min_s: Seconds | None = None
+    """Where the host interrupts the tester, trials are shortened, but not below this: many short trials beat few long
+    ones of which each is disturbed. None: they are not."""
     repetitions_max: Count | None = None
     """Where comparisons are open after ``repetitions``, further passes over their points, up to this many in all."""
     max_rate_pps: RatePerDirection | None = None
