@@ -31,6 +31,7 @@ from planebench.plans.load import load_plan
 from planebench.plans.order import group_points
 from planebench.plans.override import override
 from planebench.search import TRIES_MAX
+from planebench.stats import derive_results
 from planebench.stats.looks import Open
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter
@@ -125,6 +126,20 @@ def test_searches_follow_r_plus_and_the_switches_take_turns(tmp_path: Path) -> N
     for first, second in zip(searching[: 2 * both : 2], searching[1 : 2 * both : 2], strict=True):
         assert {first.point.switch, second.point.switch} == {"sim", "sim#2"}
     assert [t.index for t in trials] == list(range(len(trials)))
+
+
+def test_searches_are_repeated_in_starts_of_their_own(tmp_path: Path) -> None:
+    plan, watcher = plan_of("sim:noise=1%", search="bswlv", max_r=1, repeat=3, search_starts=2), Watcher()
+    trials = run(plan, tmp_path, watcher)
+    searching = [t for t in trials if t.role == "search"]
+    assert {(t.repetition, t.start) for t in searching} == {(0, 0), (1, 1)}
+    second = [t.role for t in trials if t.start == 1]
+    assert second == sorted(second, key=("search", "r_plus").index), "before the saturating trials overload the switch"
+    assert watcher.steps == planned_trials(plan, expand(plan)) + watcher.further
+    header = dataclasses.replace(make_header(), plan=plan)
+    (result,) = derive_results(Run(header, trials))
+    assert [s.repetition for s in result.searches] == [0, 1]
+    assert all(s.complete for s in result.searches)
 
 
 def test_the_progress_bar_ends_where_it_should(tmp_path: Path) -> None:
