@@ -110,12 +110,17 @@ class Planed:
     def apply(self, ports: Sequence[Document] = (), tasks: Sequence[Document] = (), **more: Any) -> Document:
         return self.call("config.apply", document(self.name, ports, tasks, **more))
 
-    def start_traffic(self, *generators: Document, epoch: int = 1, duration_s: float = 0.02) -> None:
-        params = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "generators": list(generators)}
+    def start_traffic(self, *generators: Document, epoch: int = 1, duration_s: float = 0.02, **more: int) -> None:
+        params = {"epoch": epoch, "duration_ns": int(duration_s * 1e9), "generators": list(generators), **more}
         self.call("traffic.start", params)
 
     def send(
-        self, *generators: Document, epoch: int = 1, duration_s: float = 0.02, clear: Planed | None = None
+        self,
+        *generators: Document,
+        epoch: int = 1,
+        duration_s: float = 0.02,
+        clear: Planed | None = None,
+        **more: int,
     ) -> Document:
         """Send, wait for the end and for what is still under way; the tasks of ``stats.get`` by name.
 
@@ -125,7 +130,7 @@ class Planed:
         for _ in range(TRIES):
             if clear:
                 clear.call("stats.clear")
-            self.start_traffic(*generators, epoch=epoch, duration_s=duration_s)
+            self.start_traffic(*generators, epoch=epoch, duration_s=duration_s, **more)
             until(lambda: not self.call("traffic.get")["running"], "the generators end")
             tasks = self.settled()
             if all(tasks[generator["task"]]["tx_packets"] for generator in generators):

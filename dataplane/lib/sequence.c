@@ -8,7 +8,7 @@
 void sequence_reset(struct sequence *s, uint32_t first)
 {
 	memset(s, 0, sizeof(*s));
-	s->next = (UINT64_C(1) << 32) + first;
+	s->next = SEQUENCE_FIRST + first;
 }
 
 static inline bool test_and_set(struct sequence *s, uint64_t number)

@@ -20,11 +20,14 @@ enum {
 	SEQUENCE_WORDS = SEQUENCE_WINDOW / 64,
 };
 
+#define SEQUENCE_FIRST (UINT64_C(1) << 32) // number 0, extended
+
 enum sequence_verdict { SEQUENCE_IN_ORDER, SEQUENCE_REORDERED, SEQUENCE_DUPLICATE };
 
 struct sequence {
-	uint64_t next; // next expected number, extended, plus 2^32 so that a number before the first one is
-	               // not negative
+	uint64_t
+	        next; // next expected number, extended, plus SEQUENCE_FIRST: a number before the first one is
+	              // not negative
 	uint64_t unique;
 	uint64_t duplicate;
 	uint64_t reordered;            // of unique

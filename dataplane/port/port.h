@@ -84,7 +84,8 @@ struct port_ops {
 	bool refuses;        // messages of drivers, and counts them
 	bool view_writable;  // in rings: a task may change the frames where they lie; else rx copies them
 
-	int (*open)(struct port *port); // port has its config and pool; on failure close() is not called
+	int (*open)(struct port *port);  // port has its config and pool; on failure close() is not called
+	void (*stop)(struct port *port); // or NULL: see port_stop()
 	void (*close)(struct port *port);
 
 	// Up to n packets, which are the caller's; those that were sent are the port's.
@@ -277,6 +278,10 @@ static inline struct port_hop port_hop_of(const struct port *from, const struct 
 
 // Create, configure and start the device. Returns 0, or -errno after logging one line.
 int port_open(struct port *port, const struct config_port *config, struct rte_mempool *rx_pool);
+
+// Begin to close a port, and end that. Who closes several stops all of them first: what one waits for, all wait for at a
+// time. No worker uses it.
+void port_stop(struct port *port);
 void port_close(struct port *port);
 
 // The workers that polled this port have ended: pay what they owe its other end, as port_flush() does of one queue,

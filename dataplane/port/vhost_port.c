@@ -245,6 +245,11 @@ static int open_port(struct port *port)
 	return 0;
 }
 
+static void stop_port(struct port *port)
+{
+	vhost_session_stop(port->own);
+}
+
 static void close_port(struct port *port)
 {
 	vhost_session_end(port->own);
@@ -264,6 +269,7 @@ static void count(const struct port *port, struct port_counters *out)
 const struct port_ops vhost_port_ops = {.kind = "vhost-user",
                                         .listens = true,
                                         .refuses = true,
+                                        .stop = stop_port,
                                         .rx = receive,
                                         .hop = hop_over,
                                         .counters = count,

@@ -185,6 +185,11 @@ int vhost_session_begin(struct vhost_port *port)
 	return vhost_door_open(&config, &port->door);
 }
 
+void vhost_session_stop(struct vhost_port *port)
+{
+	vhost_door_stop(port->door);
+}
+
 void vhost_session_end(struct vhost_port *port)
 {
 	vhost_door_close(port->door);

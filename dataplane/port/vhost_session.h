@@ -17,5 +17,6 @@ struct vhost_port {
 // Listen on port->path; from here on the door's thread uses the port. Returns 0 or -errno.
 int vhost_session_begin(struct vhost_port *port);
 
-// Stop listening and end all connections. No worker may use the port.
+// Stop listening and end all connections, without and with waiting for what is closed. No worker may use the port.
+void vhost_session_stop(struct vhost_port *port);
 void vhost_session_end(struct vhost_port *port);

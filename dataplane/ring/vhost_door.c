@@ -75,6 +75,7 @@ struct vhost_door {
 	pthread_t closer;
 	pthread_cond_t work, done;
 	bool ending, ended, abandoned; // of the closer
+	struct timespec until;         // ending: when it is left behind
 	struct vhost_door *next;
 };
 
@@ -86,7 +87,7 @@ static struct vhost_door *doors;
 static pthread_t thread;
 static int epoll_fd = -1;
 static struct source wake = {.fd = -1};
-static bool ending, changed;
+static bool running, ending, changed;
 
 // Anybody but the thread, which takes the lock again and again and would keep it to itself.
 static void enter(void)
@@ -435,6 +436,7 @@ static int thread_start(void)
 	} else {
 		rc = -errno;
 	}
+	running = rc == 0;
 	if (rc) {
 		close(wake.fd);
 		close(epoll_fd);
@@ -452,6 +454,7 @@ static void thread_stop(void)
 	guest_fault_catch(-1);
 	close(wake.fd);
 	close(epoll_fd);
+	running = false;
 }
 
 // --- Beginning and ending: the control thread ------------------------------------------------------------
@@ -498,7 +501,7 @@ static struct vhost_door *door_create(const struct vhost_door_config *config)
 int vhost_door_open(const struct vhost_door_config *config, struct vhost_door **out)
 {
 	struct vhost_door *door = door_create(config);
-	bool first = doors == NULL; // only this thread changes it
+	bool first = !running; // only this thread changes it
 	int rc = -ENOMEM;
 
 	if (door == NULL)
@@ -546,18 +549,30 @@ static void remove_from_doors(struct vhost_door *door)
 	changed = true;
 }
 
+void vhost_door_stop(struct vhost_door *door)
+{
+	enter();
+	remove_from_doors(door);
+	watch(&door->listener, false);
+	for (unsigned i = 0; i < LINKS_MAX; i++)
+		if (door->links[i].open)
+			link_end(&door->links[i]);
+	close(door->listener.fd);
+	unlink(door->path);
+	clock_gettime(CLOCK_REALTIME, &door->until);
+	door->until.tv_sec += CLOSE_S;
+	door->ending = true;
+	pthread_cond_signal(&door->work);
+	leave();
+}
+
 // With the lock. Returns whether it has ended in time; if not, it ends when it can, and frees the door.
 static bool closer_end(struct vhost_door *door)
 {
-	struct timespec until;
 	int rc = 0;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += CLOSE_S;
-	door->ending = true;
-	pthread_cond_signal(&door->work);
 	while (!door->ended && rc == 0)
-		rc = pthread_cond_timedwait(&door->done, &lock, &until);
+		rc = pthread_cond_timedwait(&door->done, &lock, &door->until);
 	door->abandoned = !door->ended;
 	return door->ended;
 }
@@ -568,14 +583,9 @@ void vhost_door_close(struct vhost_door *door)
 
 	if (door == NULL)
 		return;
+	if (!door->ending)
+		vhost_door_stop(door);
 	enter();
-	remove_from_doors(door);
-	watch(&door->listener, false);
-	for (unsigned i = 0; i < LINKS_MAX; i++)
-		if (door->links[i].open)
-			link_end(&door->links[i]);
-	close(door->listener.fd);
-	unlink(door->path);
 	ended = closer_end(door);
 	if (!ended)
 		LOG_WARN("port %s: descriptors of its driver cannot be closed; it is left behind",
@@ -587,7 +597,7 @@ void vhost_door_close(struct vhost_door *door)
 	} else {
 		pthread_detach(door->closer);
 	}
-	if (doors == NULL)
+	if (doors == NULL && running)
 		thread_stop();
 }
 

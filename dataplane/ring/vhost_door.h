@@ -23,8 +23,11 @@ struct vhost_door_config {
 // Listen. Returns 0 and *out, or -errno.
 int vhost_door_open(const struct vhost_door_config *config, struct vhost_door **out);
 
-// End all connections and stop listening; NULL does nothing. Returns within two seconds: what the other end keeps from
-// being closed is left to the port's thread.
+// End all connections and stop listening. Waits for nobody: who closes several doors stops all of them first.
+void vhost_door_stop(struct vhost_door *door);
+
+// The same if it was not stopped, and free the door; NULL does nothing. Returns within two seconds of the stop: what the
+// other end keeps from being closed is left to the port's thread.
 void vhost_door_close(struct vhost_door *door);
 
 // How many connections were ended for this reason. Any thread.

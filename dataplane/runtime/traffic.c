@@ -2,6 +2,7 @@
 #include "runtime/traffic.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,13 +20,14 @@ enum { START_DELAY_US = 500 };
 
 struct request {
 	uint16_t epoch;
-	uint64_t duration_ns;
+	uint64_t duration_ns, nonce;
 	bool stamps;
 };
 
 static const struct field request_fields[] = {
         {UINT_FIELD("epoch", struct request, epoch, 0, UINT16_MAX), .required = true},
         {UINT_FIELD("duration_ns", struct request, duration_ns, 1e3, 86400e9), .required = true},
+        {UINT_FIELD("nonce", struct request, nonce, 1, INT64_MAX)},
         {.key = "stamps", FIELD(FIELD_BOOL, struct request, stamps)},
         {.key = "generators", .type = FIELD_ANY, .required = true},
         {0},
@@ -107,6 +109,16 @@ static int begin(struct planed *planed, struct task *task, const struct trial *t
 	return rc;
 }
 
+// Without a nonce anybody's frames are counted, and so of generators elsewhere.
+static struct trial_offered *offered_begin(uint64_t nonce)
+{
+	static struct trial_offered offered[TRIAL_STREAMS];
+
+	for (unsigned i = 0; i < TRIAL_STREAMS; i++)
+		atomic_store_explicit(&offered[i].packets, TRIAL_OFFERED_UNKNOWN, memory_order_relaxed);
+	return nonce ? offered : NULL;
+}
+
 static int start_all(struct planed *planed, const struct trial *trial, struct task *const *loaded,
                      unsigned count, char *error)
 {
@@ -125,7 +137,10 @@ static int start_all(struct planed *planed, const struct trial *trial, struct ta
 static int start_parked(struct planed *planed, const struct request *request, struct task *const *loaded,
                         unsigned count, uint64_t *start_tsc, char *error)
 {
-	struct trial trial = {.epoch = request->epoch, .duration_ns = request->duration_ns};
+	struct trial trial = {.epoch = request->epoch,
+	                      .duration_ns = request->duration_ns,
+	                      .nonce = request->nonce,
+	                      .offered = offered_begin(request->nonce)};
 	uint64_t duration_tsc =
 	        (uint64_t)((unsigned __int128)request->duration_ns * rte_get_tsc_hz() / NS_PER_S);
 

@@ -61,9 +61,21 @@ static inline void task_received(struct task_counters *counters, unsigned n, uns
 	counters->rx_packets += n;
 }
 
+// What a generator has offered of a stream: frames 0 .. packets - 1. It says so before it sends them, so that who
+// receives one always finds it counted. TRIAL_OFFERED_UNKNOWN: the stream has no generator in this process.
+enum { TRIAL_STREAMS = 8 };
+#define TRIAL_OFFERED_UNKNOWN UINT64_MAX
+
+struct trial_offered {
+	_Alignas(64) _Atomic(uint64_t) packets;
+};
+
 struct trial {
 	uint16_t epoch;
 	uint64_t start_tsc, duration_ns;
+	uint64_t nonce; // of its frames (frame_stamp()), or 0
+	struct trial_offered
+	        *offered; // of TRIAL_STREAMS streams, for as long as the process runs; NULL without nonce
 };
 
 // A method of the control socket, KIND.NAME. call() is given its params as fields decode them (beside "task", which each

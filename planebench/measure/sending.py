@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ SLICE_S = 0.008
 START_DELAY_S = 0.002
 """planed starts sending a moment after it is told to; nothing of ours may run on its core before the end."""
 LOOK_S = 1.0
+NONCE_MAX = 2**63 - 1
 READY_FRAME_BYTES = 64
 READY_RATE_PPS = 20_000
 READY_DURATION_S = 0.01
@@ -66,13 +68,14 @@ class Sender:
     """Sends through one planed, or several that answer as one, and numbers its sendings.
 
     ``check`` raises if a process has died. ``epoch`` is the number of the last sending, 1 to 65535 in a cycle; 0 marks
-    no sending.
+    no sending. ``nonce`` is the secret in all its frames: a frame without it is foreign, whoever made it.
     """
 
     def __init__(
         self, call: Call, *, queues: int = 1, epoch: int = 0, check: Callable[[], None] = lambda: None
     ) -> None:
         self.call, self.queues, self.epoch = call, queues, epoch
+        self.nonce = 1 + secrets.randbelow(NONCE_MAX)
         self._check = check
 
     @property
@@ -96,7 +99,14 @@ class Sender:
     def start(self, sending: Sending) -> None:
         """Clear the counters and begin to send."""
         self.epoch = self.next_epoch
-        start_traffic(self.call, self.epoch, sending.duration_s, sending.loads(self.queues), stamps=sending.stamps)
+        start_traffic(
+            self.call,
+            self.epoch,
+            sending.duration_s,
+            sending.loads(self.queues),
+            stamps=sending.stamps,
+            nonce=self.nonce,
+        )
 
     def end(self, pollers_on_core: int = 1) -> Statistics:
         """Return the counters once nothing is sent and no late frame arrives any more.

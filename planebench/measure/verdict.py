@@ -47,6 +47,8 @@ OVERLOAD_SHARE = 0.001
 """A latency trial that loses more of its frames than this measures full queues."""
 NOT_CARRIED_SHARE = 0.02
 """A paced trial that misses more of its intended frames has a remark."""
+FOREIGN_SHARE = 0.001
+"""Frames that the tester had not sent, of those forwarded, that are worth a remark: a kernel sends a few of its own."""
 STRETCH_SHARE = 0.01
 STRETCH_NS = 1_000_000
 """A generator that exceeds the intended duration by more than this sends slower than it reports (trex-core #442)."""
@@ -97,7 +99,7 @@ def judge(
     ):
         if reasons:
             return Verdict(kind, reasons)
-    return Verdict(VerdictKind.VALID, tuple(_remarks(flat_out, directions)))
+    return Verdict(VerdictKind.VALID, tuple(_remarks(flat_out, directions, evidence.foreign_packets)))
 
 
 def _less_policy(direction: DirectionCounts, all_of: Sequence[DirectionCounts], policy: int) -> DirectionCounts:
@@ -265,8 +267,11 @@ def _overload(directions: Sequence[DirectionCounts]) -> Iterator[Reason]:
             yield Reason(ReasonCode.OVERLOAD, text, {"loss_ratio": missing / d.intended_packets})
 
 
-def _remarks(flat_out: bool, directions: Sequence[DirectionCounts]) -> Iterator[Reason]:
+def _remarks(flat_out: bool, directions: Sequence[DirectionCounts], foreign_packets: int) -> Iterator[Reason]:
     """Yield remarks on the switch for a valid trial."""
+    if foreign_packets > FOREIGN_SHARE * sum(d.forwarded_packets for d in directions):
+        text = f"{foreign_packets} frames were received that the tester had not sent"
+        yield Reason(ReasonCode.FOREIGN, text, {"packets": foreign_packets})
     for d in directions:
         if not flat_out and d.loss_ratio > NOT_CARRIED_SHARE:
             text = f"{d.name}: the switch dropped packets at this load (queues full)"

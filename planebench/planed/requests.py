@@ -72,12 +72,15 @@ class Load:
 
 
 def start_traffic(
-    call: Call, epoch: int, duration_s: float, loads: Sequence[Load] = (), *, stamps: bool = False
+    call: Call, epoch: int, duration_s: float, loads: Sequence[Load] = (), *, stamps: bool = False, nonce: int = 0
 ) -> None:
-    """Clear every counter and begin to send for ``duration_s``. Without loads only counters and ``stamps`` begin."""
+    """Clear every counter and begin to send for ``duration_s``. Without loads only counters and ``stamps`` begin.
+
+    ``nonce``: a secret number in every frame, by which monitors recognize frames of these loads; 0 for none.
+    """
     begin: Json = {
         "epoch": epoch,
         "duration_ns": int(duration_s * 1e9),
         "generators": [load.to_json() for load in loads],
     }
-    call("traffic.start", begin | ({"stamps": True} if stamps else {}))
+    call("traffic.start", begin | ({"stamps": True} if stamps else {}) | ({"nonce": nonce} if nonce else {}))

@@ -93,7 +93,10 @@ def _parts(trial: Trial) -> Iterator[str]:
     yield f"core-to-core latency {_distance(evidence.distance_before)} → {_distance(evidence.distance_after)}"
     if evidence.shared_cpu:
         yield "switch and tester on one CPU"
-    for packets, words in ((evidence.foreign_packets, "at a wrong port"), (evidence.stale_packets, "of another trial")):
+    for packets, words in (
+        (evidence.foreign_packets, "that the tester had not sent"),
+        (evidence.stale_packets, "of another trial"),
+    ):
         if packets:
             yield f"{count(packets)} frames {words}"
     yield f"start {trial.start}"

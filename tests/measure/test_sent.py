@@ -120,4 +120,5 @@ def test_planed_is_told_size_and_rate_where_the_profile_has_none(profile: Any, p
     Sender(call).send(Sending(flows(build("p2p"), "unidirectional"), 64, 1e-6, pps, profile=profile, stamps=True))
     begin = asked["traffic.start"]
     assert begin["stamps"] is True
+    assert 0 < begin["nonce"] < 2**63
     assert begin["generators"] == [{"task": "gen-n0", "probe_rate_pps": 0.0, **keys}]

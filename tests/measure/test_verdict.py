@@ -256,6 +256,15 @@ def test_what_a_switch_does_to_frames_is_a_remark(key: str, word: str) -> None:
     )
 
 
+def test_frames_that_nobody_offered_are_a_remark() -> None:
+    assert verdict(evidence=Evidence(foreign_packets=1)).texts == ()
+    given = verdict(evidence=Evidence(foreign_packets=2))
+    assert (given.kind, given.texts) == (
+        VerdictKind.VALID,
+        ("2 frames were received that the tester had not sent",),
+    )
+
+
 def test_a_trial_of_no_length_divides_nothing_by_zero() -> None:
     assert verdict(duration_ns=0, evidence=Evidence(poll_gap_sum_ns=50_001)).kind is VerdictKind.DISTURBED
 

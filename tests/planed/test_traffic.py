@@ -264,6 +264,27 @@ def test_frames_of_an_earlier_epoch_are_stale(wired: tuple[Planed, Planed]) -> N
     assert stream(tasks["mon"])["forwarded_packets"] == sent
 
 
+def test_frames_of_another_nonce_are_foreign(wired: tuple[Planed, Planed]) -> None:
+    """A generator that is right in all but the nonce, as a function that forges frames of the trial."""
+    device, driver = wired
+    tasks_on(driver, task("mon", "monitor", "v0"))
+    tasks_on(device, task("gen", "generator", "n0"))
+    driver.start_traffic(epoch=3, nonce=2**63 - 1)
+    sent = device.send(load("gen", **PACED) | {"probe_rate_pps": 5_000}, epoch=3)["gen"]["tx_packets"]
+    seen = driver.settled()["mon"]["monitor"]
+    assert (seen["foreign_packets"], seen["received_packets"], seen["streams"]) == (sent, sent, [])
+
+
+def test_a_trial_with_a_nonce_counts_its_own_frames(planed: Planed) -> None:
+    planed.apply([ring("r0")], [task("gen", "generator", "r0"), task("mon", "monitor", "r0")])
+    paced = {**load("gen", 128, **PACED), "probe_rate_pps": 5_000}
+    for epoch, profile in enumerate(({}, {"profile": {"flows": {"count": 100}, "transport": "tcp", "ip": 6}})):
+        tasks = planed.send(paced | profile, epoch=epoch, nonce=2**62 + epoch)
+        assert_accounted_for(tasks["gen"], tasks["mon"])
+        assert tasks["mon"]["monitor"]["foreign_packets"] == 0
+        assert stream(tasks["mon"])["probes_received"] == tasks["gen"]["generator"]["probes_sent"]
+
+
 def test_frames_that_are_not_ours_are_foreign(planed: Planed) -> None:
     planed.apply([ethdev("e0", "net_null0,size=64,copy=1")], [task("mon", "monitor", "e0")])
     until(lambda: planed.tasks()["mon"]["rx_packets"] > 1000, "null frames come")

@@ -40,7 +40,10 @@ def test_evidence_that_is_not_there_is_not_made_up() -> None:
     trial = make_trial(directions=(), evidence=Evidence(), offered_duration_ns=0, intended_duration_ns=0)
     assert evidence_text(trial) == "unsent –; steal 0; core-to-core latency unknown → unknown; start 0"
     worse = dataclasses.replace(trial, evidence=Evidence(foreign_packets=3, stale_packets=1, shared_cpu=True))
-    assert "switch and tester on one CPU; 3 frames at a wrong port; 1 frames of another trial" in evidence_text(worse)
+    assert (
+        "switch and tester on one CPU; 3 frames that the tester had not sent; 1 frames of another trial"
+        in evidence_text(worse)
+    )
 
 
 @pytest.mark.parametrize(

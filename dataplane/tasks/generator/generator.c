@@ -155,11 +155,14 @@ static void profile_sent(struct generator *g, uint16_t sent, uint64_t now_tsc)
 
 static inline uint16_t slots_send(struct generator *g, uint16_t slots, uint64_t now_tsc)
 {
-	uint16_t sent = g->send(g, slots, now_tsc);
+	uint16_t sent;
 
+	atomic_store_explicit(&g->told->packets, g->offered + slots, memory_order_release);
+	sent = g->send(g, slots, now_tsc);
 	if (unlikely(g->profile))
 		profile_sent(g, sent, now_tsc);
 	g->offered += sent;
+	atomic_store_explicit(&g->told->packets, g->offered, memory_order_relaxed);
 	g->ring_full += slots - sent; // no mbuf, too: then all of them are in the port's ring
 	g->task.counters.tx_packets += sent;
 	return sent;
@@ -298,6 +301,7 @@ static void frames_set(struct generator *g, const struct generator_load *load)
 	g->next = NULL;
 	g->send = g->profile ? g->way->send_profile : g->way->send;
 	g->flow.epoch = load->epoch;
+	g->flow.nonce = load->nonce;
 	g->flow.frame_size_bytes =
 	        g->profile ? (uint16_t)lround(g->profile->mean_frame_bytes) : load->frame_size_bytes;
 	frame_template_init(&g->template, &g->flow);
@@ -334,6 +338,18 @@ int generator_prepare(struct task *task, const json_t *profile, const struct gen
 	return -EINVAL;
 }
 
+// Say to the monitors what is offered, from 0 on. Two generators of one stream cannot both.
+static int tell(struct generator *g, struct trial_offered *offered)
+{
+	struct trial_offered *told = offered ? &offered[g->flow.stream] : &g->nobody;
+
+	if (offered && atomic_load_explicit(&told->packets, memory_order_relaxed) != TRIAL_OFFERED_UNKNOWN)
+		return refuse(&g->task, "another generator sends its stream; give another, or no nonce");
+	atomic_store_explicit(&told->packets, 0, memory_order_relaxed);
+	g->told = told;
+	return 0;
+}
+
 int generator_start(struct task *task, const struct generator_load *load)
 {
 	struct generator *g = (struct generator *)task;
@@ -344,6 +360,8 @@ int generator_start(struct task *task, const struct generator_load *load)
 	frames_set(g, load);
 	counters_reset(g);
 	if (pace(g, load) != 0)
+		return -EINVAL;
+	if (tell(g, load->offered) != 0)
 		return -EINVAL;
 	if (g->way->begin(g) != 0)
 		return -ENOMEM;
@@ -420,6 +438,8 @@ static int generator_begin(struct task *task, const struct trial *trial)
 	g->load.epoch = trial->epoch;
 	g->load.start_tsc = trial->start_tsc;
 	g->load.duration_ns = trial->duration_ns;
+	g->load.nonce = trial->nonce;
+	g->load.offered = trial->offered;
 	return generator_start(task, &g->load);
 }
 

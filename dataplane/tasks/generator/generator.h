@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct task;
+struct trial_offered;
 
 struct generator_load {
 	uint16_t epoch;
@@ -26,7 +27,9 @@ struct generator_load {
 	                           // recorded times
 	double line_share;         // of the port's line rate, counted on layer 1, of frames of the mean size
 	bool flat_out;
-	double probe_rate_pps; // 0 = no probes
+	double probe_rate_pps;         // 0 = no probes
+	uint64_t nonce;                // of the frames, or 0
+	struct trial_offered *offered; // of each stream; or NULL
 };
 
 // Make ready the profile of the next generator_start(), or none: NULL. One that is the same as the last, with

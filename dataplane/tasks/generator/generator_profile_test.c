@@ -66,7 +66,7 @@ static bool next_is(struct wire *w, struct profile *p, uint64_t k)
 	profile_draw(p, k, 1);
 	assert_int_equal(frame_classify(data, length, &fields), FRAME_INTACT);
 	if (fields.flags)
-		profile_write_probe(p, at, k, fields.tsc);
+		profile_write_probe(p, at, k, fields.stamp);
 	else
 		profile_write(p, &at, k, 1);
 	assert_int_equal(length, profile_drawn(p, k)->length);

@@ -84,7 +84,7 @@ static inline bool collect_one(struct wire *w, uint32_t sequence, struct frame_f
 	assert_int_equal(fields->sequence, sequence);
 	assert_int_equal(fields->stream, 2);
 	assert_int_equal(fields->epoch, EPOCH);
-	assert_true((fields->flags == 0) == (fields->tsc == 0));
+	assert_true((fields->flags == 0) == (fields->stamp == 0));
 	return true;
 }
 

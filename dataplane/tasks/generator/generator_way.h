@@ -60,6 +60,7 @@ struct generator {
 	uint64_t probe_slot_tsc;     // where the interval of the next probe begins
 	uint64_t probe_due_tsc;      // of the next probe, anywhere in its interval
 	uint64_t probe_tsc;          // in the one that was stamped last
+	struct trial_offered *told;  // where the monitors read what is offered, or nobody
 	uint64_t offered, attempted, refused, ring_full, no_mbuf, probes;
 	struct frame_template template;
 	struct profile *profile; // of this load, or NULL
@@ -71,6 +72,7 @@ struct generator {
 	uint64_t duration_ns;
 	uint64_t last_poll_tsc;
 	struct generator_load load; // the next one
+	struct trial_offered nobody;
 };
 
 // A probe in each interval, at a random time of it: what the switch or its machine does periodically must not always

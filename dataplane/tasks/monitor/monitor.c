@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <rte_cycles.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,8 @@ struct silence {
 	uint64_t begin_tsc, end_tsc; // of the longest
 };
 
+_Static_assert((int)TRIAL_STREAMS == (int)FRAME_STREAMS, "one bound each");
+
 struct stream {
 	struct histogram *latency;
 	uint32_t looks; // learned, or tried to
@@ -39,6 +42,7 @@ struct stream {
 	uint64_t longest_silence; // ticks
 	uint64_t *sizes; // frames counted as forwarded, by length in memory: FRAME_TAGGED_MAX + 1 of them
 	uint64_t forwarded_bytes;
+	uint64_t bound; // numbers from here on, extended as in sequence, were not offered when we last looked
 	struct sequence sequence;
 	struct jitter jitter; // last: not of every frame
 };
@@ -59,6 +63,8 @@ struct monitor {
 	                uint32_t sequence);
 	unsigned (*receive)(struct monitor *m); // mbufs, or frames in place
 	struct frame_look looks[FRAME_STREAMS]; // of this epoch, and with the stream's number
+	uint64_t nonce;                         // of its frames, or 0
+	const struct trial_offered *offered;    // or NULL
 	uint64_t start_tsc, sending_tsc;        // of the trial; how long it sends
 };
 
@@ -225,7 +231,7 @@ static __attribute__((noinline)) void probe_record(struct monitor *m, const stru
                                                    uint64_t now_tsc)
 {
 	struct stream *s = &m->streams[fields->stream];
-	uint64_t latency_ns = monitor_ns(m, now_tsc - fields->tsc);
+	uint64_t latency_ns = monitor_ns(m, now_tsc - frame_stamp(m->nonce, fields->stamp));
 
 	if (unlikely(m->task.stamps))
 		probe_note(m, fields, now_tsc);
@@ -275,11 +281,36 @@ static __attribute__((noinline, cold)) void count_corrupt(struct monitor *m, uin
 		m->streams[stream].corrupt++;
 }
 
+// Look again what is offered. Returns how many numbers, from the next expected one on, may come.
+static __attribute__((noinline)) uint64_t numbers_offered(const struct monitor *m, struct stream *s)
+{
+	uint64_t packets = TRIAL_OFFERED_UNKNOWN;
+
+	if (m->offered)
+		packets = atomic_load_explicit(&m->offered[s - m->streams].packets, memory_order_relaxed);
+	s->bound = packets == TRIAL_OFFERED_UNKNOWN ? packets : SEQUENCE_FIRST + packets;
+	return s->bound > s->sequence.next ? s->bound - s->sequence.next : 0;
+}
+
+// Whether the generator has sent this number already: a forged one beyond those would make all that follow look late.
+static inline bool is_offered(const struct monitor *m, struct stream *s, uint32_t number)
+{
+	int32_t distance = (int32_t)(number - (uint32_t)s->sequence.next);
+
+	if (distance < 0 || likely(s->sequence.next + (uint32_t)distance < s->bound))
+		return true;
+	return (uint32_t)distance < numbers_offered(m, s);
+}
+
 // A unique frame or another one of its stream.
 static inline bool count_number(struct monitor *m, unsigned stream, uint32_t number, uint32_t length)
 {
 	struct stream *s = &m->streams[stream];
 
+	if (unlikely(!is_offered(m, s, number))) {
+		m->foreign++;
+		return false;
+	}
 	if (unlikely(sequence_track(&s->sequence, number) == SEQUENCE_DUPLICATE))
 		return false;
 	m->heard |= UINT32_C(1) << stream;
@@ -293,14 +324,39 @@ static inline bool count_number(struct monitor *m, unsigned stream, uint32_t num
 static void learn(struct monitor *m, const struct vnf_frame *frame, uint8_t stream)
 {
 	struct frame_look *look = &m->looks[stream];
+	struct frame_fields fields;
 
 	if (m->streams[stream].looks == LOOKS_MAX)
 		return;
 	m->streams[stream].looks++;
 	if (!frame_look_learn(look, frame->data, frame->length))
 		return;
-	if (look->image[FRAME_OFFSET_STREAM] != stream || m->streams[stream].looks == LOOKS_MAX)
+	frame_fields_read(look->image + FRAME_OFFSET_MAGIC, &fields);
+	if (fields.stream != stream || (m->nonce && fields.stamp != m->nonce) ||
+	    m->streams[stream].looks == LOOKS_MAX)
 		look->length = 0; // changed under our eyes; or mixed
+}
+
+// A stamp that differs from now by more is nobody's: of a frame with another nonce all but 24 bits of it are wrong.
+enum { STAMP_BITS = 40 };
+
+// Whether it has the trial's nonce. now_tsc: any, if it is no probe.
+static inline bool has_nonce(const struct monitor *m, const struct frame_fields *fields, uint64_t now_tsc)
+{
+	uint64_t tsc = frame_stamp(m->nonce, fields->stamp);
+
+	if (m->nonce == 0)
+		return true;
+	if (!(fields->flags & FRAME_FLAG_PROBE))
+		return tsc == 0;
+	return (now_tsc - tsc + (UINT64_C(1) << (STAMP_BITS - 1))) >> STAMP_BITS == 0;
+}
+
+// A plain frame with another nonce that is no damaged one of ours: more is wrong than a byte. It is not summed up: a
+// frame that nobody offered costs no more than one that somebody did.
+static inline bool is_forged(const struct monitor *m, const struct frame_fields *fields)
+{
+	return m->nonce && __builtin_popcountll(frame_stamp(m->nonce, fields->stamp)) > 8;
 }
 
 // Count a frame that is intact.
@@ -309,6 +365,10 @@ static void count_intact(struct monitor *m, const struct vnf_frame *frame, const
 {
 	bool probe = fields->flags & FRAME_FLAG_PROBE;
 
+	if (unlikely(!has_nonce(m, fields, now_tsc))) {
+		m->foreign++;
+		return;
+	}
 	if (unlikely(fields->epoch != m->epoch)) {
 		m->stale++;
 		return;
@@ -324,9 +384,16 @@ static void count_intact(struct monitor *m, const struct vnf_frame *frame, const
 static void count_any(struct monitor *m, const struct vnf_frame *frame)
 {
 	struct frame_fields fields;
-	uint64_t now_tsc = frame_is_probe(frame->data, frame->length, &fields) ? rte_rdtsc() : 0;
-	enum frame_class class = frame_classify(frame->data, frame->length, &fields);
+	bool found = frame_find(frame->data, frame->length, &fields);
+	bool probe = found && (fields.flags & FRAME_FLAG_PROBE);
+	uint64_t now_tsc = probe ? rte_rdtsc() : 0;
+	enum frame_class class;
 
+	if (found && !probe && is_forged(m, &fields)) {
+		m->foreign++;
+		return;
+	}
+	class = (found ? frame_classify : frame_classify_any)(frame->data, frame->length, &fields);
 	if (class == FRAME_CORRUPT)
 		count_corrupt(m, fields.stream);
 	else if (class == FRAME_FOREIGN || fields.stream >= FRAME_STREAMS)
@@ -361,6 +428,15 @@ static inline unsigned count_some(struct monitor *m, const struct vnf_frame *fra
 		s = &m->streams[stream];
 		count = m->run(&m->looks[stream], frames, n, (uint32_t)s->sequence.next);
 		if (likely(count)) {
+			if (unlikely(s->sequence.next + count > s->bound)) {
+				uint64_t room = numbers_offered(m, s);
+
+				if (room == 0) {
+					m->foreign += count;
+					return count;
+				}
+				count = (unsigned)RTE_MIN(room, count);
+			}
 			sequence_track_run(&s->sequence, count);
 			*heard |= UINT32_C(1) << stream;
 			s->forwarded_bytes += (uint64_t)count * (frames->length + FRAME_FCS_BYTES);
@@ -516,11 +592,15 @@ void monitor_start(struct task *task, uint16_t epoch, uint64_t start_tsc)
 	task_clear(task);
 	m->epoch = epoch;
 	m->start_tsc = start_tsc;
+	m->nonce = 0;
+	m->offered = NULL;
 	m->tenth = TENTHS;
 	tenth_next(m); // of a sending of unknown length nothing is kept apart
 	memset(m->looks, 0, sizeof(m->looks));
-	for (unsigned i = 0; i < FRAME_STREAMS; i++)
+	for (unsigned i = 0; i < FRAME_STREAMS; i++) {
 		m->streams[i].looks = 0;
+		m->streams[i].bound = 0;
+	}
 }
 
 static int monitor_begin(struct task *task, const struct trial *trial)
@@ -528,6 +608,8 @@ static int monitor_begin(struct task *task, const struct trial *trial)
 	struct monitor *m = (struct monitor *)task;
 
 	monitor_start(task, trial->epoch, trial->start_tsc);
+	m->nonce = trial->nonce;
+	m->offered = trial->offered;
 	m->sending_tsc = (uint64_t)((unsigned __int128)trial->duration_ns * rte_get_tsc_hz() / 1000000000);
 	m->tenth = 0;
 	tenth_next(m);

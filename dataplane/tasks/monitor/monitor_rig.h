@@ -35,11 +35,17 @@ static inline struct bench open_bench(void **state, uint32_t burst)
 	return b;
 }
 
+static uint64_t nonce; // of the frames that are made
+
 // A frame of ours; tsc 0: no probe.
 static inline struct sample make(uint8_t stream, uint16_t epoch, uint32_t sequence, uint64_t tsc)
 {
-	struct frame_flow flow = {
-	        .src_ip = 1, .dst_ip = 2, .stream = stream, .epoch = epoch, .frame_size_bytes = FRAME_SIZE};
+	struct frame_flow flow = {.src_ip = 1,
+	                          .dst_ip = 2,
+	                          .stream = stream,
+	                          .epoch = epoch,
+	                          .frame_size_bytes = FRAME_SIZE,
+	                          .nonce = nonce};
 	struct frame_template t;
 	struct sample s = {.length = FRAME_SIZE - FRAME_FCS_BYTES};
 

@@ -256,6 +256,106 @@ static void longer_than_any_is_corrupt(void **state)
 	close_bench(&b);
 }
 
+// --- Frames that nobody offered ---------------------------------------------------------------------------
+
+enum { NONCE = 0x5eed };
+
+static struct trial_offered offered[TRIAL_STREAMS];
+
+// A trial with a nonce, in which so many frames of STREAM have been offered; nobody here knows of the others.
+static struct bench open_secret(void **state, uint64_t packets)
+{
+	struct bench b = open_bench(state, 0);
+	struct trial trial = {.epoch = EPOCH, .nonce = NONCE, .offered = offered};
+
+	for (unsigned i = 0; i < TRIAL_STREAMS; i++)
+		offered[i].packets = TRIAL_OFFERED_UNKNOWN;
+	offered[STREAM].packets = packets;
+	assert_int_equal(b.task->ops->begin(b.task, &trial), 0);
+	nonce = NONCE;
+	return b;
+}
+
+static void close_secret(struct bench *b)
+{
+	nonce = 0;
+	close_bench(b);
+}
+
+// As the bursts of a guest that never saw a frame: right but for the nonce, plain or as probes, in order or not.
+static void frames_without_the_nonce_are_foreign(void **state)
+{
+	struct bench b = open_secret(state, 1000);
+	uint64_t now = rte_rdtsc();
+
+	for (unsigned i = 0; i < 10; i++)
+		put(&b, make(STREAM, EPOCH, i, i % 2 ? 0 : now));
+	for (unsigned guess = 0; guess < 4; guess++) {
+		nonce = (uint64_t[]){0, NONCE ^ 1, NONCE ^ UINT64_C(1) << 63, UINT64_MAX}[guess];
+		for (unsigned i = 10; i < 20; i++)
+			put(&b, make(STREAM, EPOCH, i, 0));
+		put(&b, make(STREAM, EPOCH - 1, 20, 0));
+	}
+	nonce = NONCE ^ UINT64_C(1) << 63;
+	put(&b, make(STREAM, EPOCH, 10, now));
+	nonce = NONCE;
+	put(&b, make(STREAM, EPOCH, 10, 0));
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.foreign_packets"), 4 * 11 + 1);
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), 11);
+	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 5);
+	assert_int_equal(number(&b, "monitor.streams.0.latency.overflow"), 0);
+	assert_int_equal(number(&b, "monitor.stale_packets"), 0);
+	close_secret(&b);
+}
+
+// Who has seen the nonce can number frames as he likes: what was not offered does not count, nor make others late.
+static void numbers_that_were_not_offered_are_foreign(void **state)
+{
+	struct bench b = open_secret(state, 100);
+
+	for (unsigned i = 0; i < 90; i++)
+		put(&b, make(STREAM, EPOCH, i, 0));
+	for (uint64_t jump = 100; jump < UINT64_C(1) << 31; jump *= 3)
+		put(&b, make(STREAM, EPOCH, (uint32_t)jump, jump % 8 == 4 ? rte_rdtsc() : 0));
+	for (unsigned i = 90; i < 164; i++) // runs past the last one that was
+		put(&b, make(STREAM, EPOCH, i, 0));
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), 100);
+	assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), 0);
+	assert_int_equal(number(&b, "monitor.foreign_packets"), 16 + 64);
+	offered[STREAM].packets = 102;
+	for (unsigned i = 100; i < 103; i++)
+		put(&b, make(STREAM, EPOCH, i, 0));
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), 102);
+	for (unsigned i = 0; i < 102; i++) // again
+		put(&b, make(STREAM, EPOCH, i, 0));
+	put(&b, make(STREAM + 1, EPOCH, 7, 0)); // of a generator elsewhere
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), 102);
+	assert_int_equal(number(&b, "monitor.streams.0.duplicate_packets"), 102);
+	assert_int_equal(number(&b, "monitor.streams.1.forwarded_packets"), 1);
+	close_secret(&b);
+}
+
+static void truncated_frames_are_never_forwarded(void **state)
+{
+	struct bench b = open_secret(state, 1000);
+	struct sample whole = make(STREAM, EPOCH, 0, 0);
+
+	for (unsigned length = 1; length < whole.length; length++) {
+		struct sample cut = whole;
+
+		cut.length = length;
+		put(&b, cut);
+		poll_all(&b);
+	}
+	assert_int_equal(number(&b, "monitor.received_packets"), whole.length - 1);
+	assert_true(number(&b, "monitor.streams.0.forwarded_packets") <= 0);
+	close_secret(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -269,6 +369,9 @@ int main(void)
 	        WIRE_TEST(many_rounds_lose_nothing),
 	        WIRE_TEST(pieces_are_put_together),
 	        WIRE_TEST(longer_than_any_is_corrupt),
+	        WIRE_TEST(frames_without_the_nonce_are_foreign),
+	        WIRE_TEST(numbers_that_were_not_offered_are_foreign),
+	        WIRE_TEST(truncated_frames_are_never_forwarded),
 	};
 
 	if (fixture_eal_init("monitor") != 0)

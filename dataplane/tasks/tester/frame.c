@@ -100,6 +100,7 @@ int frame_template_init(struct frame_template *t, const struct frame_flow *flow)
 {
 	uint8_t image[FRAME_SIZE_MAX];
 	uint16_t epoch_be = rte_cpu_to_be_16(flow->epoch), magic_be = MAGIC_BE;
+	uint64_t nonce_be = rte_cpu_to_be_64(flow->nonce);
 
 	if (flow->frame_size_bytes < FRAME_SIZE_MIN || flow->frame_size_bytes > FRAME_SIZE_MAX)
 		return -EINVAL;
@@ -110,6 +111,7 @@ int frame_template_init(struct frame_template *t, const struct frame_flow *flow)
 	memcpy(image + FRAME_OFFSET_MAGIC, &magic_be, sizeof(magic_be));
 	image[FRAME_OFFSET_STREAM] = flow->stream;
 	memcpy(image + FRAME_OFFSET_EPOCH, &epoch_be, sizeof(epoch_be));
+	memcpy(image + FRAME_OFFSET_TSC, &nonce_be, sizeof(nonce_be));
 	t->udp_sum = checksum_fold(udp_sum(image, t->length));
 	memcpy(t->words, image, sizeof(t->words));
 	return 0;
@@ -151,10 +153,13 @@ enum frame_class frame_classify(const uint8_t *data, uint32_t length, struct fra
 {
 	if (unlikely(length < FRAME_HEADER_BYTES || length > FRAME_SIZE_MAX - FRAME_FCS_BYTES))
 		return frame_classify_any(data, length, fields);
-	if (header_mismatch(data, length) |
-	    (checksum_fold(checksum_add_ipv4(data + FRAME_OFFSET_IP)) ^ 0xffff) |
-	    (checksum_fold(udp_sum(data, length)) ^ 0xffff))
+	if (header_mismatch(data, length)) // a stranger's frame is not summed up
 		return frame_classify_any(data, length, fields);
+	if ((checksum_fold(checksum_add_ipv4(data + FRAME_OFFSET_IP)) ^ 0xffff) |
+	    (checksum_fold(udp_sum(data, length)) ^ 0xffff)) {
+		fields->stream = data[FRAME_OFFSET_STREAM];
+		return FRAME_CORRUPT;
+	}
 	frame_fields_read(data + FRAME_OFFSET_MAGIC, fields);
 	return FRAME_INTACT;
 }
@@ -164,7 +169,7 @@ static uint32_t look_strip(uint8_t *image, uint32_t length)
 {
 	memset(image + FRAME_OFFSET_UDP_CHECKSUM, 0, sizeof(uint16_t));
 	image[FRAME_OFFSET_FLAGS] = 0;
-	memset(image + FRAME_OFFSET_SEQUENCE, 0, FRAME_HEADER_BYTES - FRAME_OFFSET_SEQUENCE);
+	memset(image + FRAME_OFFSET_SEQUENCE, 0, sizeof(uint32_t));
 	return checksum_fold(checksum_fold(udp_sum(image, FRAME_HEADER_BYTES)) +
 	                     checksum_add(pattern + FRAME_HEADER_BYTES, length - FRAME_HEADER_BYTES));
 }
@@ -211,7 +216,7 @@ void frame_fields_read(const uint8_t *own, struct frame_fields *fields)
 	fields->flags = own[FRAME_OWN_FLAGS];
 	fields->epoch = get_be16(own + FRAME_OWN_EPOCH);
 	fields->sequence = rte_be_to_cpu_32(load32(own + FRAME_OWN_SEQUENCE));
-	fields->tsc = rte_be_to_cpu_64(load64(own + FRAME_OWN_TSC));
+	fields->stamp = rte_be_to_cpu_64(load64(own + FRAME_OWN_TSC));
 }
 
 static bool locate_ipv4(const uint8_t *ip, uint32_t length, struct frame_layout *at)
@@ -298,17 +303,14 @@ static bool port_before(const uint8_t *data, uint32_t own)
 // alone are found in foreign frames.
 static uint32_t own_guess(const uint8_t *data, uint32_t length)
 {
-	static const uint8_t headers[] = {28, 40, 48, 60}; // IPv4 or IPv6, UDP or TCP
+	// Behind Ethernet, IPv4 or IPv6, UDP or TCP: 42, 54, 62 or 74, and up to two tags.
+	static const uint8_t places[] = {42, 46, 50, 54, 58, 62, 66, 70, 74, 78, 82};
 
 	if (length >= FRAME_OFFSET_STREAM && load16(data + FRAME_OFFSET_MAGIC) == MAGIC_BE)
 		return FRAME_OFFSET_MAGIC;
-	for (unsigned i = 0; i < 4 * (FRAME_TAGS_MAX + 1); i++) {
-		uint32_t own = RTE_ETHER_HDR_LEN + headers[i % 4] + i / 4 * FRAME_TAG_BYTES;
-
-		if (length >= own + FRAME_OWN_STREAM && load16(data + own) == MAGIC_BE &&
-		    port_before(data, own))
-			return own;
-	}
+	for (unsigned i = 0; i < sizeof(places) && length >= places[i] + (uint32_t)FRAME_OWN_STREAM; i++)
+		if (load16(data + places[i]) == MAGIC_BE && port_before(data, places[i]))
+			return places[i];
 	return 0;
 }
 
@@ -342,13 +344,18 @@ enum frame_class frame_classify_any(const uint8_t *data, uint32_t length, struct
 	return FRAME_INTACT;
 }
 
-bool frame_is_probe(const uint8_t *data, uint32_t length, struct frame_fields *fields)
+bool frame_find(const uint8_t *data, uint32_t length, struct frame_fields *fields)
 {
 	struct frame_layout at;
 
 	if (!frame_locate(data, length, &at) || length < (uint32_t)at.own + FRAME_OWN_BYTES ||
-	    load16(data + at.own) != MAGIC_BE || !(data[at.own + FRAME_OWN_FLAGS] & FRAME_FLAG_PROBE))
+	    load16(data + at.own) != MAGIC_BE)
 		return false;
 	frame_fields_read(data + at.own, fields);
 	return true;
+}
+
+bool frame_is_probe(const uint8_t *data, uint32_t length, struct frame_fields *fields)
+{
+	return frame_find(data, length, fields) && (fields->flags & FRAME_FLAG_PROBE);
 }

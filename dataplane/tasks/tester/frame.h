@@ -68,10 +68,11 @@ struct frame_flow {
 	uint8_t stream;
 	uint16_t epoch;
 	uint16_t frame_size_bytes; // with FCS
+	uint64_t nonce;            // see frame_stamp()
 };
 
 struct frame_template {
-	alignas(64) uint64_t words[FRAME_STORE_BYTES / 8]; // sequence, TSC, probe flag and UDP checksum are 0
+	alignas(64) uint64_t words[FRAME_STORE_BYTES / 8]; // sequence, probe flag and UDP checksum are 0
 	uint32_t udp_sum;                                  // sum of all that the UDP checksum covers, folded
 	uint16_t length;                                   // bytes in memory
 };
@@ -82,7 +83,7 @@ struct frame_fields {
 	uint16_t epoch;
 	uint8_t stream;
 	uint8_t flags;
-	uint64_t tsc;
+	uint64_t stamp; // frame_stamp() of it
 };
 
 // What the frames of one stream have in common, all but sequence number and UDP checksum, when they are no
@@ -132,6 +133,9 @@ bool frame_locate(const uint8_t *data, uint32_t length, struct frame_layout *at)
 // Read the fields from the magic on.
 void frame_fields_read(const uint8_t *own, struct frame_fields *fields);
 
+// Read the fields of a frame that has our magic where its headers say. Nothing else is checked. False: it has not.
+bool frame_find(const uint8_t *data, uint32_t length, struct frame_fields *fields);
+
 // Whether this is a probe, by its magic and flags, and its fields. Nothing is checked: for who only looks on.
 bool frame_is_probe(const uint8_t *data, uint32_t length, struct frame_fields *fields);
 
@@ -139,13 +143,26 @@ bool frame_is_probe(const uint8_t *data, uint32_t length, struct frame_fields *f
 // pattern in it, and *look is unknown. Checks by itself what it copies: the sender may write meanwhile.
 bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t length);
 
-// Store the first 64 bytes of a frame. flags and tsc come as they lie in memory, their sum is added to
-// udp_sum.
+// What a frame has in its field of the TSC. nonce: of all frames of a run, a secret of who sends and who receives them;
+// so nobody who has not seen one of them can make one. 0: none. tsc: 0 in frames that are no probes.
+static inline uint64_t frame_stamp(uint64_t nonce, uint64_t tsc)
+{
+	return nonce ^ tsc;
+}
+
+// The sum of the four 16-bit words of a value.
+static inline uint32_t frame_words(uint64_t value)
+{
+	return (uint32_t)((value & 0xffff) + (value >> 16 & 0xffff) + (value >> 32 & 0xffff) + (value >> 48));
+}
+
+// Store the first 64 bytes of a frame. flags and tsc come as they lie in memory, and what they add to udp_sum is in
+// sum.
 static inline void frame_store(const struct frame_template *t, uint8_t *data, uint32_t sequence_be,
                                uint64_t tsc_be, uint64_t flag_bits, uint32_t sum)
 {
 	uint64_t fifth = t->words[5] | flag_bits | checksum_of(sum, true);
-	uint64_t sixth = tsc_be << 32 | sequence_be, seventh = t->words[7] | tsc_be >> 32;
+	uint64_t sixth = t->words[6] ^ (tsc_be << 32 | sequence_be), seventh = t->words[7] ^ tsc_be >> 32;
 #ifdef ISA_X86
 	const __m128i *from = (const __m128i *)t->words;
 	__m128i *to = (__m128i *)data;
@@ -175,9 +192,10 @@ static inline void frame_write_probe(const struct frame_template *t, uint8_t *da
                                      uint64_t tsc)
 {
 	uint32_t be = rte_cpu_to_be_32(sequence);
-	uint64_t tsc_be = rte_cpu_to_be_64(tsc);
+	uint64_t tsc_be = rte_cpu_to_be_64(tsc), nonce_be = t->words[6] >> 32 | t->words[7] << 32;
 	uint32_t sum = t->udp_sum + (be & 0xffff) + (be >> 16) + (FRAME_FLAG_PROBE << 8);
 
-	sum += (tsc_be & 0xffff) + (tsc_be >> 16 & 0xffff) + (tsc_be >> 32 & 0xffff) + (tsc_be >> 48);
+	sum += frame_words(nonce_be ^ tsc_be) +
+	       frame_words(~nonce_be); // in the nonce's place (RFC 1624 eqn. 3)
 	frame_store(t, data, be, tsc_be, (uint64_t)FRAME_FLAG_PROBE << 40, sum);
 }

@@ -103,7 +103,8 @@ static enum frame_class check_class(const struct sample *s)
 	if (class != FRAME_INTACT)
 		return class;
 	must(quick.sequence == general.sequence && quick.stream == general.stream &&
-	             quick.epoch == general.epoch && quick.flags == general.flags && quick.tsc == general.tsc,
+	             quick.epoch == general.epoch && quick.flags == general.flags &&
+	             quick.stamp == general.stamp,
 	     "both ways read the same");
 	must(is_probe == (quick.flags & FRAME_FLAG_PROBE), "an intact probe is found to be one");
 	must(frame_locate(s->data, s->length, &at) && (uint32_t)at.own + FRAME_OWN_BYTES <= s->length,

@@ -209,7 +209,8 @@ static inline void vary_two(struct varying *to, __m128i numbers, __m128i sums, _
 static inline void vary(const struct frame_template *t, struct varying *to, unsigned n, uint32_t sequence)
 {
 	const __m128i swap = _mm_set_epi32(0x0c0d0e0f, 0x08090a0b, 0x04050607, 0x00010203);
-	const __m128i words = _mm_set_epi64x((int64_t)t->words[5], 0), zero = _mm_setzero_si128();
+	const __m128i words = _mm_set_epi64x((int64_t)t->words[5], (int64_t)t->words[6]),
+	              zero = _mm_setzero_si128();
 	const __m128i udp_sum = _mm_set1_epi32((int)t->udp_sum), four = _mm_set1_epi32(4);
 	__m128i numbers = _mm_add_epi32(_mm_set1_epi32((int)sequence), _mm_set_epi32(3, 2, 1, 0));
 
@@ -252,7 +253,7 @@ static inline void vary(const struct frame_template *t, struct varying *to, unsi
 		uint32_t be = rte_cpu_to_be_32(sequence + i);
 		uint16_t checksum = checksum_of(t->udp_sum + (be & 0xffff) + (be >> 16), true);
 
-		to[i] = (struct varying){.number = be, .checksum = t->words[5] | checksum};
+		to[i] = (struct varying){.number = t->words[6] | be, .checksum = t->words[5] | checksum};
 	}
 }
 

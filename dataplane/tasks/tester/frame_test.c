@@ -106,7 +106,7 @@ static void layout_is_the_documents(void **state)
 	assert_int_equal(fields.flags, FRAME_FLAG_PROBE);
 	assert_int_equal(fields.epoch, 0xabcd);
 	assert_int_equal(fields.sequence, 0x01020304);
-	assert_int_equal(fields.tsc, UINT64_C(0x1122334455667788));
+	assert_int_equal(fields.stamp, UINT64_C(0x1122334455667788));
 }
 
 static void pattern_depends_on_the_offset_only(void **state)

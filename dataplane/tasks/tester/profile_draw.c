@@ -266,21 +266,23 @@ void profile_write(const struct profile *p, uint8_t *const *data, uint64_t k, un
 		write_other(p, data, k, n);
 }
 
-// The words that are not 0 any more go into the checksum as it is (RFC 1624 eqn. 3).
+// The words that change go into the checksum as it is (RFC 1624 eqn. 3).
 void profile_write_probe(const struct profile *p, uint8_t *data, uint64_t k, uint64_t tsc)
 {
 	const struct capture_frame *f = p->capture ? &p->capture->frames[profile_drawn(p, k)->place] : NULL;
 	bool udp = f ? f->udp : p->protocol == IPPROTO_UDP;
 	uint8_t *own = data + (f ? f->own : p->own);
 	uint8_t *checksum = data + (f ? f->checksum : p->l4 + (udp ? UDP_CHECKSUM : TCP_CHECKSUM));
-	uint64_t tsc_be = rte_cpu_to_be_64(tsc);
+	uint64_t nonce_be, stamp_be;
 	uint32_t sum;
 
 	profile_write(p, &data, k, 1);
+	nonce_be = load64(own + FRAME_OWN_TSC);
+	stamp_be = nonce_be ^ rte_cpu_to_be_64(tsc);
 	sum = (uint16_t)~load16(checksum) + (FRAME_FLAG_PROBE << 8);
-	sum += words((uint32_t)tsc_be) + words((uint32_t)(tsc_be >> 32));
+	sum += frame_words(stamp_be) + frame_words(~nonce_be);
 	own[FRAME_OWN_FLAGS] = FRAME_FLAG_PROBE;
-	memcpy(own + FRAME_OWN_TSC, &tsc_be, sizeof(tsc_be));
+	memcpy(own + FRAME_OWN_TSC, &stamp_be, sizeof(stamp_be));
 	store16(checksum, checksum_of(sum, udp));
 }
 
@@ -288,10 +290,13 @@ void profile_write_probe(const struct profile *p, uint8_t *data, uint64_t k, uin
 
 static void own_write(uint8_t *own, const struct frame_flow *flow)
 {
+	uint64_t nonce_be = rte_cpu_to_be_64(flow->nonce);
+
 	memset(own, 0, FRAME_OWN_BYTES);
 	put_be16(own, FRAME_MAGIC);
 	own[FRAME_OWN_STREAM] = flow->stream;
 	put_be16(own + FRAME_OWN_EPOCH, flow->epoch);
+	memcpy(own + FRAME_OWN_TSC, &nonce_be, sizeof(nonce_be));
 }
 
 // Of the headers what is the same in all frames: the rest of the image is 0.

@@ -40,7 +40,7 @@ static void assert_ours(uint8_t *data, uint32_t length, uint64_t k, uint64_t tsc
 	assert_int_equal(fields.stream, STREAM);
 	assert_int_equal(fields.epoch, EPOCH);
 	assert_int_equal(fields.sequence, (uint32_t)k);
-	assert_int_equal(fields.tsc, tsc);
+	assert_int_equal(fields.stamp, tsc);
 	assert_int_equal(fields.flags, tsc ? FRAME_FLAG_PROBE : 0);
 	assert_int_equal(frame_is_probe(data, length, &fields), tsc != 0);
 	assert_true(frame_locate(data, length, &at));
