@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planebench.cli.show import print_json
+from planebench.metrics.column import plain
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.results import Comparison, Metric
@@ -79,7 +80,7 @@ def compare(
     shown = [c for c in outcome.comparisons if metric in (None, c.metric)]
     conditions = _conditions(first, second)
     if json:
-        document = {"comparisons": [dataclasses.asdict(c) for c in shown], "conditions": conditions}
+        document = {"comparisons": [plain(c) for c in shown], "conditions": conditions}
         print_json(document)
     elif shown and not quiet:
         _print_table(shown, two_runs=run_b is not None)

@@ -88,6 +88,8 @@ class SearchPlan:
     pdr_loss_ratio: PartOfOne = 0.005
     max_r: Annotated[int, Ge(1), Le(100)] = 2
     """BSwLV (ETSI GS NFV-TST 009): a load fails only when this many trials at it lost frames."""
+    starts: Count = 1
+    """Every search is done in so many starts of the switch, one in each pass: their spread is the error of a rate."""
     burst_repetitions: Count = 3
     """Repetitions of the search for the longest burst, b2b (RFC 2544 asks for 50)."""
 

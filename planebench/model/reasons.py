@@ -84,6 +84,8 @@ class ReasonCode(StrEnum):
     PASSED_OVER = "passed-over"
     GAPS_AT_BOUND = "gaps-at-bound"
     TESTER_AT_BOUND = "tester-at-bound"
+    LOSS_AT_BOUND = "loss-at-bound"
+    HYSTERESIS = "hysteresis"
     NO_LOAD_MET = "no-load-met"
     NOT_APPLICABLE = "not-applicable"
     NO_BURST = "no-burst"

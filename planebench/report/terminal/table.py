@@ -35,7 +35,7 @@ from planebench.report.terminal.answers import answer_lines
 from planebench.report.terminal.cells import Notes, band_tables, latency_tables, limit_tables, throughput_tables
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import small_table
-from planebench.report.throughput import band_words
+from planebench.report.throughput import band_words, disturbed_sentences
 from planebench.report.traffic import traffic_sentences
 from planebench.stats.derived import Derived
 from planebench.stats.results import DIRECTION_ORDER
@@ -103,7 +103,7 @@ def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: 
     yield from band_tables(results, glyphs, width)
     yield from search_tables(results, notes, width)
     yield from latency_tables(results, notes, width)
-    for sentence in cut(policy_sentences(results), MAX_SENTENCES):
+    for sentence in cut([*policy_sentences(results), *disturbed_sentences(results)], MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
     yield from _block("Latency breakdown", anatomy_sentences(results), glyphs)
     yield from _block("Offered traffic", traffic_sentences(results), glyphs)
