@@ -13,6 +13,7 @@ from planebench.model.results import BandFigure, LatencySummary, Ledger, Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.switch_figures import figures_of, median
+from planebench.stats.capacity import capacity_estimate_pps
 from planebench.stats.choose import LIMITED, VALID, Choice, choose_saturating, run_band
 from planebench.stats.intervals import relative_spread
 from planebench.stats.latency import finding, latency_groups, summarise_latency
@@ -61,11 +62,11 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         if group.verdict.kind in (VALID, VerdictKind.OVERLOAD)
         for t in group.trials
     }
+    in_band = [t for t in trials if t.band == choice.band]
     rates = tuple(t.throughput_pps for t in choice.trials)
     verdict = _throughput_verdict(choice, rates, latency)
     throughput_pps = statistics.fmean(rates) if rates else None
     switch = figures_of(t.switch for t in choice.trials)
-    busy_share = switch["busy_share"]
     return Result(
         point=point,
         version=run.version_of(point.switch),
@@ -80,9 +81,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         rejected=sum(t.role not in ("warmup", "outage") and t.index not in counting for t in trials),
         throughput_median_pps=statistics.median(rates) if rates else None,
         other_bands=_other_bands(saturating, choice.band),
-        capacity_estimate_pps=throughput_pps / busy_share
-        if throughput_pps is not None and busy_share and verdict.kind is LIMITED
-        else None,
+        capacity_estimate_pps=capacity_estimate_pps(in_band) if verdict.kind is LIMITED else None,
         searches=searches,
         load_finding=finding(groups, latency),
         ledger=_ledger(choice.trials),
