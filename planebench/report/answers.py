@@ -337,7 +337,7 @@ def some_names(labels: Sequence[str], most: int = MAX_NAMES) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What to take for one need. ``pick`` is a switch, ``depends`` or ``cannot say``."""
+    """A need, and the switch that meets it. ``pick`` is a switch, ``depends`` or ``cannot say``."""
 
     title: str
     pick: str

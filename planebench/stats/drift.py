@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether the rates of a run drifted with time. Interleaved comparisons cancel a drift; single figures do not."""
+"""A drift of the rates of a run with time. Interleaved comparisons cancel it; single figures do not."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def drift(trials: Iterable[Trial]) -> Reason | None:
     score = sum((change > 0) - (change < 0) for _, change in pairs)
     if not variance or math.erfc(max(abs(score) - 1, 0) / math.sqrt(2 * variance)) >= DRIFT_ALPHA:
         return None
-    slope = statistics.median(change / seconds for seconds, change in pairs if seconds)
+    slope = statistics.median([change / seconds for seconds, change in pairs if seconds] or [0.0])
     times = [seconds for series in found for seconds, _ in series]
     if abs(slope) * (max(times) - min(times)) < DRIFT_MIN:
         return None

@@ -80,7 +80,7 @@ def test_json_has_every_field_and_nothing_else_on_standard_output(stored, capsys
     document = json.loads(capsys.readouterr().out)
     assert list(document) == ["comparisons", "conditions"]
     (record,) = document["comparisons"]
-    assert set(record) == NAMES
+    assert set(record) == NAMES | {"distinguishable"}
     assert (record["a"], record["b"], record["metric"], record["answer"]) == (
         "planed",
         "testpmd",

@@ -36,14 +36,14 @@ def answer(monitor: socket.socket) -> None:
     time.sleep(0.2)
     monitor.listen()
     connection, _ = monitor.accept()
-    with connection, connection.makefile("rw") as lines:
-        print(json.dumps(GREETING), file=lines, flush=True)
-        for line in lines:
-            asked = json.loads(line)
+    with connection:
+        connection.sendall(json.dumps(GREETING).encode() + b"\n")
+        while data := connection.recv(65536):  # one request each: the client waits for every answer
+            asked = json.loads(data)
             cpus = [{"cpu-index": 0, "thread-id": threading.get_native_id()}]
             result = cpus if asked["execute"] == "query-cpus-fast" else {}
             numbered = {"id": asked["id"]} if "id" in asked else {}  # not while capabilities are negotiated
-            print(json.dumps({"return": result, **numbered}), file=lines, flush=True)
+            connection.sendall(json.dumps({"return": result, **numbered}).encode() + b"\n")
 
 
 def test_a_monitor_that_is_bound_and_does_not_listen_yet_is_waited_for(
