@@ -75,6 +75,7 @@ class ReasonCode(StrEnum):
     TWO_BANDS = "two-bands"
     SPREAD = "spread"
     DRIFT = "drift"
+    DISTURBED_STARTS = "disturbed-starts"
     NO_PROBE = "no-probe"
     PROBES_MISSING = "probes-missing"
 
