@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <rte_version.h>
 
@@ -168,7 +169,8 @@ static int run(const struct options *options)
 	block_signals();
 	if (eal_start(config) == 0) {
 		code = serve(&planed, config, document, options->rpc);
-		planed_close(&planed);
+		if (planed_close(&planed))
+			_exit(EXIT_FAILURE); // a thread of ours still uses everything
 		eal_stop();
 	} else {
 		config_free(config);

@@ -99,6 +99,12 @@ int port_open(struct port *port, const struct config_port *config, struct rte_me
 	return port->ops->open(port);
 }
 
+void port_stop(struct port *port)
+{
+	if (port->ops->stop)
+		port->ops->stop(port);
+}
+
 void port_close(struct port *port)
 {
 	port->ops->close(port);

@@ -17,6 +17,13 @@ enum { CONFIG_PORTS_MAX = 128, CONFIG_DEVICE_MAX = 256 };
 struct port;
 struct port_ops;
 
+// What the drivers of a vhost-user port may do. 0, and no group: the default of the port.
+struct config_drivers {
+	char group[CONFIG_NAME_MAX]; // of users who may connect, besides the owner
+	uint32_t max_connections, connections_per_s;
+	uint32_t max_memory_mb; // of a connection
+};
+
 // A port of the configuration document.
 struct config_port {
 	char name[CONFIG_NAME_MAX];
@@ -28,6 +35,7 @@ struct config_port {
 	uint32_t queues; // queue pairs
 	uint64_t line_rate_bps;
 	uint8_t mac[6]; // of rings of our own: its address; all zero: one is made up
+	struct config_drivers drivers;
 };
 
 // Counters of a port since it was opened. rx_errors: buffers of the other end without a frame in them, or with too
@@ -81,10 +89,11 @@ struct port_ops {
 	bool has_device;     // needs the key "device", not "path"
 	bool takes_mac;      // may have the key "mac"
 	bool listens;        // on its path: no two ports have the same
-	bool refuses;        // messages of drivers, and counts them
+	bool refuses;        // messages of drivers, and counts them; has the keys of config_drivers
 	bool view_writable;  // in rings: a task may change the frames where they lie; else rx copies them
 
-	int (*open)(struct port *port); // port has its config and pool; on failure close() is not called
+	int (*open)(struct port *port);  // port has its config and pool; on failure close() is not called
+	void (*stop)(struct port *port); // or NULL: see port_stop()
 	void (*close)(struct port *port);
 
 	// Up to n packets, which are the caller's; those that were sent are the port's.
@@ -277,6 +286,10 @@ static inline struct port_hop port_hop_of(const struct port *from, const struct 
 
 // Create, configure and start the device. Returns 0, or -errno after logging one line.
 int port_open(struct port *port, const struct config_port *config, struct rte_mempool *rx_pool);
+
+// Begin to close a port, and end that. Who closes several stops all of them first: what one waits for, all wait for at a
+// time. No worker uses it.
+void port_stop(struct port *port);
 void port_close(struct port *port);
 
 // The workers that polled this port have ended: pay what they owe its other end, as port_flush() does of one queue,

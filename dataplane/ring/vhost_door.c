@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@
 #include "ring/vhost_link.h"
 
 enum {
-	LINKS_MAX = 4,     // connections of a port: one that runs, one that takes over, and two to spare
+	LINKS_MAX = CONFIG_CONNECTIONS_MAX,
 	BACKLOG = 16,      // of those that wait
 	REST_MS = 100,     // without a descriptor for who wants to connect
 	MESSAGE_MS = 5000, // for all bytes of a message
@@ -29,7 +30,6 @@ enum {
 	EVENTS_MAX = 64,
 
 	CONNECTIONS_BURST = 64, // of a port
-	CONNECTIONS_PER_MINUTE = 50 * 60,
 	// Of a port; a ring that a worker has to let go counts as one more: it interrupts all workers for a moment.
 	MESSAGES_BURST = 4096,
 	MESSAGES_PER_MINUTE = 2000 * 60,
@@ -75,6 +75,7 @@ struct vhost_door {
 	pthread_t closer;
 	pthread_cond_t work, done;
 	bool ending, ended, abandoned; // of the closer
+	struct timespec until;         // ending: when it is left behind
 	struct vhost_door *next;
 };
 
@@ -86,7 +87,7 @@ static struct vhost_door *doors;
 static pthread_t thread;
 static int epoll_fd = -1;
 static struct source wake = {.fd = -1};
-static bool ending, changed;
+static bool running, ending, changed;
 
 // Anybody but the thread, which takes the lock again and again and would keep it to itself.
 static void enter(void)
@@ -297,7 +298,7 @@ static void read_driver(struct link *link)
 
 static struct link *free_link(struct vhost_door *door)
 {
-	for (unsigned i = 0; i < LINKS_MAX; i++)
+	for (unsigned i = 0; i < door->config.connections; i++)
 		if (!door->links[i].open && door->links[i].closed)
 			return &door->links[i];
 	return NULL;
@@ -323,6 +324,7 @@ static void accept_driver(struct vhost_door *door)
 	link->open = true;
 	vhost_device_begin(&link->device, door->config.ops, door->config.owner, door->config.pairs,
 	                   door->config.features);
+	link->device.memory_max = door->config.memory_max;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -435,6 +437,7 @@ static int thread_start(void)
 	} else {
 		rc = -errno;
 	}
+	running = rc == 0;
 	if (rc) {
 		close(wake.fd);
 		close(epoll_fd);
@@ -452,26 +455,38 @@ static void thread_stop(void)
 	guest_fault_catch(-1);
 	close(wake.fd);
 	close(epoll_fd);
+	running = false;
 }
 
 // --- Beginning and ending: the control thread ------------------------------------------------------------
 
-static int listen_on(const char *path)
+// Who may connect, before anybody can.
+static int let_in(const char *path, gid_t group)
+{
+	if (group == (gid_t)-1)
+		return 0;
+	return lchown(path, (uid_t)-1, group) || chmod(path, 0660) ? -1 : 0;
+}
+
+static int listen_on(const char *path, gid_t group)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc, error;
+	mode_t mask;
 
 	if (fd < 0)
 		return -errno;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
-		if (listen(fd, BACKLOG) == 0)
-			return fd;
+	mask = umask(0177); // mode 0600 from the first moment
+	rc = bind(fd, (const struct sockaddr *)&address, sizeof(address));
+	umask(mask);
+	if (rc == 0 && let_in(path, group) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	error = errno;
+	if (rc == 0)
 		unlink(path);
-	}
-	rc = -errno;
 	close(fd);
-	return rc;
+	return -error;
 }
 
 static struct vhost_door *door_create(const struct vhost_door_config *config)
@@ -482,7 +497,7 @@ static struct vhost_door *door_create(const struct vhost_door_config *config)
 	if (door == NULL)
 		return NULL;
 	door->config = *config;
-	door->connections = bucket_full(CONNECTIONS_BURST, CONNECTIONS_PER_MINUTE, now_ms);
+	door->connections = bucket_full(CONNECTIONS_BURST, config->connections_per_s * 60, now_ms);
 	door->messages = bucket_full(MESSAGES_BURST, MESSAGES_PER_MINUTE, now_ms);
 	door->lines = bucket_full(LINES_BURST, LINES_PER_MINUTE, now_ms);
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
@@ -498,7 +513,7 @@ static struct vhost_door *door_create(const struct vhost_door_config *config)
 int vhost_door_open(const struct vhost_door_config *config, struct vhost_door **out)
 {
 	struct vhost_door *door = door_create(config);
-	bool first = doors == NULL; // only this thread changes it
+	bool first = !running; // only this thread changes it
 	int rc = -ENOMEM;
 
 	if (door == NULL)
@@ -509,7 +524,7 @@ int vhost_door_open(const struct vhost_door_config *config, struct vhost_door **
 	rc = -pthread_create(&door->closer, NULL, closer_main, door);
 	if (rc)
 		goto err_thread;
-	rc = listen_on(door->path);
+	rc = listen_on(door->path, config->group);
 	if (rc < 0)
 		goto err_closer;
 	door->listener = (struct source){.door = door, .fd = rc};
@@ -546,18 +561,30 @@ static void remove_from_doors(struct vhost_door *door)
 	changed = true;
 }
 
+void vhost_door_stop(struct vhost_door *door)
+{
+	enter();
+	remove_from_doors(door);
+	watch(&door->listener, false);
+	for (unsigned i = 0; i < LINKS_MAX; i++)
+		if (door->links[i].open)
+			link_end(&door->links[i]);
+	close(door->listener.fd);
+	unlink(door->path);
+	clock_gettime(CLOCK_REALTIME, &door->until);
+	door->until.tv_sec += CLOSE_S;
+	door->ending = true;
+	pthread_cond_signal(&door->work);
+	leave();
+}
+
 // With the lock. Returns whether it has ended in time; if not, it ends when it can, and frees the door.
 static bool closer_end(struct vhost_door *door)
 {
-	struct timespec until;
 	int rc = 0;
 
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += CLOSE_S;
-	door->ending = true;
-	pthread_cond_signal(&door->work);
 	while (!door->ended && rc == 0)
-		rc = pthread_cond_timedwait(&door->done, &lock, &until);
+		rc = pthread_cond_timedwait(&door->done, &lock, &door->until);
 	door->abandoned = !door->ended;
 	return door->ended;
 }
@@ -568,14 +595,9 @@ void vhost_door_close(struct vhost_door *door)
 
 	if (door == NULL)
 		return;
+	if (!door->ending)
+		vhost_door_stop(door);
 	enter();
-	remove_from_doors(door);
-	watch(&door->listener, false);
-	for (unsigned i = 0; i < LINKS_MAX; i++)
-		if (door->links[i].open)
-			link_end(&door->links[i]);
-	close(door->listener.fd);
-	unlink(door->path);
 	ended = closer_end(door);
 	if (!ended)
 		LOG_WARN("port %s: descriptors of its driver cannot be closed; it is left behind",
@@ -587,7 +609,7 @@ void vhost_door_close(struct vhost_door *door)
 	} else {
 		pthread_detach(door->closer);
 	}
-	if (doors == NULL)
+	if (doors == NULL && running)
 		thread_stop();
 }
 

@@ -43,7 +43,8 @@ static bool same_port(const struct config_port *a, const struct config_port *b)
 {
 	return a->ops == b->ops && strcmp(a->path, b->path) == 0 && strcmp(a->device, b->device) == 0 &&
 	       a->ring_size == b->ring_size && a->queues == b->queues &&
-	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0;
+	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 &&
+	       memcmp(&a->drivers, &b->drivers, sizeof(a->drivers)) == 0;
 }
 
 static int check_fixed(const struct config *old, const struct config *new, char *error)
@@ -86,10 +87,12 @@ static int build_port(const struct planed *old, struct next *next, unsigned i, c
 	int rc;
 
 	if (port && !same_port(&port->config, config)) {
-		snprintf(error, CONFIG_ERROR_MAX,
-		         "port %s exists with another kind, backend, path, device, ring_size, queues or mac; "
-		         "apply a document without it first",
-		         config->name);
+		snprintf(
+		        error, CONFIG_ERROR_MAX,
+		        "port %s exists with another kind, backend, path, device, ring_size, queues, mac or limit "
+		        "of its drivers; "
+		        "apply a document without it first",
+		        config->name);
 		return -EEXIST;
 	}
 	if (port == NULL) {
@@ -212,6 +215,9 @@ static void discard(struct next *next)
 	end_tasks(&next->set);
 	for (unsigned i = 0; i < next->set.port_count; i++)
 		if (next->opened[i])
+			port_stop(next->set.ports[i]);
+	for (unsigned i = 0; i < next->set.port_count; i++)
+		if (next->opened[i])
 			close_port(next->set.ports[i]);
 }
 
@@ -224,6 +230,9 @@ static void note(json_t *names, const char *kind, const char *name)
 // Close the ports that the new set has not, and note the difference.
 static void close_gone_ports(struct planed *old, const struct planed *new, json_t *removed)
 {
+	for (unsigned i = 0; i < old->port_count; i++)
+		if (find_port(new, old->ports[i]->config.name) == NULL)
+			port_stop(old->ports[i]);
 	for (unsigned i = 0; i < old->port_count; i++)
 		if (find_port(new, old->ports[i]->config.name) == NULL) {
 			note(removed, "port", old->ports[i]->config.name);
@@ -242,8 +251,10 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
                  json_t *removed, char error[static CONFIG_ERROR_MAX])
 {
 	struct next next = {.set = {.config = config, .rx_pool = planed->rx_pool}};
-	int rc = build(planed, &next, error);
+	int rc = planed_wait_turn(planed, error); // the threads of ports may wait for one that stands
 
+	if (rc == 0)
+		rc = build(planed, &next, error);
 	if (rc == 0)
 		rc = planed_park(planed, error); // one that does not stop would not end either
 	if (rc) {
@@ -273,10 +284,18 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 	return 0;
 }
 
-void planed_close(struct planed *planed)
+int planed_close(struct planed *planed)
 {
+	char error[CONFIG_ERROR_MAX];
+
+	if (planed_park(planed, error)) {
+		LOG_ERROR("%s", error);
+		return -ETIMEDOUT;
+	}
 	end_workers(planed);
 	end_tasks(planed);
+	for (unsigned i = 0; i < planed->port_count; i++)
+		port_stop(planed->ports[i]);
 	for (unsigned i = 0; i < planed->port_count; i++)
 		close_port(planed->ports[i]);
 	planed->port_count = 0;
@@ -284,6 +303,19 @@ void planed_close(struct planed *planed)
 	planed->config = NULL;
 	json_decref(planed->document);
 	planed->document = NULL;
+	return 0;
+}
+
+// Returns -ETIMEDOUT.
+static int name_standing(const struct worker *worker, const char *verb, char *error)
+{
+	const struct task *task = worker_standing_in(worker);
+
+	config_error(error,
+	             "worker %s %s within %d ms: it stands in task %s; is its CPU %u free for it? Ask again, "
+	             "or restart planed",
+	             worker->name, verb, WORKER_PARK_MS, task ? task->name : "-", worker->cpu);
+	return -ETIMEDOUT;
 }
 
 static int park(const struct planed *planed, const char *name, char *error)
@@ -299,14 +331,30 @@ static int park(const struct planed *planed, const char *name, char *error)
 		if ((name && strcmp(worker->name, name) != 0) || worker_wait_parked(worker, &deadline) == 0)
 			continue;
 		planed_run(planed);
-		config_error(
-		        error,
-		        "worker %s did not stop polling within %d ms; is its CPU %u free for it? Ask again, or "
-		        "restart planed",
-		        worker->name, WORKER_PARK_MS, worker->cpu);
-		return -ETIMEDOUT;
+		return name_standing(worker, "did not stop polling", error);
 	}
 	return 0;
+}
+
+int planed_wait_turn(const struct planed *planed, char *error)
+{
+	struct timespec deadline = worker_park_deadline();
+
+	for (unsigned i = 0; i < planed->worker_count; i++)
+		if (!worker_wait_turn(planed->workers[i], &deadline))
+			return name_standing(planed->workers[i], "did not poll all of its tasks", error);
+	return 0;
+}
+
+int planed_look_after_workers(const struct planed *planed)
+{
+	bool drivers = false;
+
+	for (unsigned i = 0; i < planed->port_count; i++)
+		drivers |= planed->ports[i]->ops->refuses;
+	for (unsigned i = 0; drivers && i < planed->worker_count; i++)
+		worker_look_after(planed->workers[i]);
+	return drivers ? WORKER_LOOK_MS : -1;
 }
 
 int planed_park(const struct planed *planed, char *error)

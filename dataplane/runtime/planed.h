@@ -31,14 +31,23 @@ struct planed {
 int planed_apply(struct planed *planed, struct config *config, json_t *document, json_t *added,
                  json_t *removed, char error[static CONFIG_ERROR_MAX]);
 
-// Stop and free everything.
-void planed_close(struct planed *planed);
+// Stop and free everything. Returns 0; or -ETIMEDOUT after logging one line if a worker does not stop: nothing is freed,
+// and the process can only exit.
+int planed_close(struct planed *planed);
 
 // Have all workers parked, or the one that polls a task; and have them poll again. One deadline for all: where one does
 // not park in time, -ETIMEDOUT with a sentence in error (CONFIG_ERROR_MAX), and all poll on.
 int planed_park(const struct planed *planed, char *error);
 int planed_park_task(const struct planed *planed, const struct task *task, char *error);
 void planed_run(const struct planed *planed);
+
+// Wait until each worker has polled all of its tasks once since the call. Returns 0, or -ETIMEDOUT with a sentence in
+// error (CONFIG_ERROR_MAX) that names one that has not, and the task that it stands in.
+int planed_wait_turn(const struct planed *planed, char *error);
+
+// Log which workers stand, and which go on, if drivers that are not ours can make them. Returns after how many
+// milliseconds to call it again; -1: never, so that nobody's CPU is taken for it in vain.
+int planed_look_after_workers(const struct planed *planed);
 
 // The task of this name, or NULL.
 struct task *planed_find_task(const struct planed *planed, const char *name);

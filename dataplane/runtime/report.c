@@ -219,11 +219,10 @@ static json_t *task_stats(const struct planed *planed, const struct task *task, 
 json_t *report_stats(const struct planed *planed, char *error)
 {
 	json_t *ports = json_array(), *workers = json_array(), *tasks = json_array();
-	struct timespec deadline = worker_park_deadline();
 	uint64_t now_tsc = rte_rdtsc();
 
-	for (unsigned i = 0; i < planed->worker_count; i++)
-		worker_wait_turn(planed->workers[i], &deadline); // what was there before the call is counted
+	if (planed_wait_turn(planed, error)) // what was there before the call is counted
+		goto err;
 	for (unsigned i = 0; i < planed->port_count; i++)
 		json_array_append_new(ports, counters_of_port(planed->ports[i]));
 	for (unsigned i = 0; i < planed->worker_count; i++)
@@ -231,18 +230,20 @@ json_t *report_stats(const struct planed *planed, char *error)
 	for (unsigned i = 0; i < planed->task_count; i++) {
 		json_t *task = task_stats(planed, planed->tasks[i], now_tsc, error);
 
-		if (task == NULL) {
-			json_decref(ports);
-			json_decref(workers);
-			json_decref(tasks);
-			return NULL;
-		}
+		if (task == NULL)
+			goto err;
 		json_array_append_new(tasks, task);
 	}
 	return json_pack("{s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o}", "tsc_hz", count(rte_get_tsc_hz()),
 	                 "now_tsc", count(rte_rdtsc()), "mbufs", "count", count(planed->rx_pool->size),
 	                 "in_use", count(rte_mempool_in_use_count(planed->rx_pool)), "ports", ports,
 	                 "workers", workers, "tasks", tasks);
+
+err:
+	json_decref(ports);
+	json_decref(workers);
+	json_decref(tasks);
+	return NULL;
 }
 
 void report_clear_ports(const struct planed *planed)

@@ -8,7 +8,7 @@ struct planed;
 
 json_t *report_ports(const struct planed *planed); // {"ports": [...]}
 
-// NULL with a sentence in error (CONFIG_ERROR_MAX) if a worker does not park.
+// NULL with a sentence in error (CONFIG_ERROR_MAX) if a worker stands or does not park.
 json_t *report_stats(const struct planed *planed, char *error);
 
 // Remember the ports' counters as the new zero; ethdev counters are never reset, their drivers differ in how.

@@ -20,12 +20,22 @@
 #include "runtime/rpc_device.h"
 #include "lib/stale_socket.h"
 
-enum { CLIENTS_MAX = 16, LINE_MAX_BYTES = 1 << 20, SEND_TIMEOUT_MS = 5000, AGAIN_MS = 100 };
+enum {
+	CLIENTS_MAX = 16,
+	LINE_MAX_BYTES = 1 << 20,
+	REPLY_MS = 5000, // for a client to take a whole reply
+	LINE_MS =
+	        10000, // to send a whole line, from its first byte; not at a device, where a person may type
+	AGAIN_MS = 100,
+};
 
 struct client {
 	int fd;     // does not block
 	char *line; // what has come of the current line
 	size_t used;
+	char *reply; // that it has not taken yet, or NULL
+	size_t reply_bytes, sent;
+	int64_t deadline_ms; // of its reply, or of a line that it has begun; 0: none
 };
 
 // At a socket; or at a device, which is one client that stays. Its fd is -1 while it cannot be opened.
@@ -164,76 +174,102 @@ static int64_t now_ms(void)
 	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
 }
 
-static bool wait_writable(int fd, int64_t deadline_ms)
+// Send what is left of the reply, as much as the client takes now. Returns non-zero if it takes nothing any more. SIGPIPE
+// is ignored by the whole program.
+static int send_reply(struct client *client)
 {
-	struct pollfd room = {.fd = fd, .events = POLLOUT};
-	int64_t left_ms = deadline_ms - now_ms();
+	while (client->sent < client->reply_bytes) {
+		ssize_t sent =
+		        write(client->fd, client->reply + client->sent, client->reply_bytes - client->sent);
 
-	return left_ms > 0 && poll(&room, 1, (int)left_ms) == 1 && room.revents == POLLOUT;
-}
-
-// SIGPIPE is ignored by the whole program. The deadline holds for the whole reply: no other client is served, and no
-// signal handled, while it is sent.
-static int send_all(int fd, const char *text, size_t length)
-{
-	int64_t deadline_ms = now_ms() + SEND_TIMEOUT_MS;
-
-	while (length > 0) {
-		ssize_t sent = write(fd, text, length);
-
-		if (sent < 0 && errno == EAGAIN && wait_writable(fd, deadline_ms))
-			continue;
 		if (sent < 0 && errno == EINTR)
 			continue;
+		if (sent < 0 && errno == EAGAIN)
+			return 0;
 		if (sent <= 0)
 			return -EPIPE;
-		text += sent;
-		length -= (size_t)sent;
+		client->sent += (size_t)sent;
 	}
+	free(client->reply);
+	client->reply = NULL;
+	client->deadline_ms = 0;
 	return 0;
 }
 
 static int serve_line(struct planed *planed, struct client *client, size_t length)
 {
 	json_t *reply = answer(planed, client->line, length);
-	size_t size;
-	char *text;
-	int rc;
 
 	if (reply == NULL)
 		return 0;
-	text = json_dumps(reply, JSON_COMPACT);
-	size = text ? strlen(text) : 0;
-	if (text)
-		text[size] = '\n'; // in the place of the zero byte
-	rc = text ? send_all(client->fd, text, size + 1) : -ENOMEM;
-	free(text);
+	client->reply = json_dumps(reply, JSON_COMPACT);
 	json_decref(reply);
-	return rc;
+	if (client->reply == NULL)
+		return -ENOMEM;
+	client->reply_bytes = strlen(client->reply) + 1;
+	client->reply[client->reply_bytes - 1] = '\n'; // in the place of the zero byte
+	client->sent = 0;
+	client->deadline_ms = now_ms() + REPLY_MS;
+	return send_reply(client);
 }
 
-// Read what is there and serve every whole line. Non-zero: the client is to go.
-static int serve_client(struct planed *planed, struct client *client)
+static char *end_of_line(const struct client *client)
+{
+	return client->reply ? NULL : memchr(client->line, '\n', client->used);
+}
+
+// The first whole line, if there is one: the others are served when all other clients had their turn.
+static int serve_first_line(struct planed *planed, struct client *client)
+{
+	char *newline = end_of_line(client);
+	size_t length;
+
+	if (newline == NULL)
+		return 0;
+	length = (size_t)(newline - client->line);
+	if (serve_line(planed, client, length))
+		return -EPIPE;
+	client->used -= length + 1;
+	memmove(client->line, newline + 1, client->used);
+	return 0;
+}
+
+static int read_lines(struct client *client)
 {
 	ssize_t got = read(client->fd, client->line + client->used, LINE_MAX_BYTES - client->used);
-	char *newline;
 
 	if (got <= 0)
 		return got < 0 && (errno == EAGAIN || errno == EINTR) ? 0 : -ECONNRESET;
 	client->used += (size_t)got;
-	while ((newline = memchr(client->line, '\n', client->used)) != NULL) {
-		size_t length = (size_t)(newline - client->line);
-
-		if (serve_line(planed, client, length))
-			return -EPIPE;
-		client->used -= length + 1;
-		memmove(client->line, newline + 1, client->used);
-	}
-	if (client->used == LINE_MAX_BYTES) {
+	if (client->used == LINE_MAX_BYTES && end_of_line(client) == NULL) {
 		LOG_WARN("rpc: a client sent a line of over %d bytes; it is cut off", LINE_MAX_BYTES);
 		return -EMSGSIZE;
 	}
 	return 0;
+}
+
+// Go on with a client, ready: its socket is. Non-zero: the client is to go.
+static int serve_client(struct planed *planed, struct client *client, bool ready)
+{
+	int rc = 0;
+
+	if (client->reply)
+		rc = send_reply(client);
+	else if (ready && end_of_line(client) == NULL)
+		rc = read_lines(client);
+	return rc ? rc : serve_first_line(planed, client);
+}
+
+// Whether a client has had its time. One that has begun a line has some, too.
+static bool is_late(const struct rpc *rpc, struct client *client)
+{
+	bool begun = client->reply == NULL && client->used && end_of_line(client) == NULL;
+
+	if (client->reply == NULL && (!begun || rpc->listener < 0))
+		client->deadline_ms = 0;
+	else if (client->deadline_ms == 0)
+		client->deadline_ms = now_ms() + LINE_MS;
+	return client->deadline_ms && now_ms() >= client->deadline_ms;
 }
 
 static void accept_client(struct rpc *rpc)
@@ -251,6 +287,7 @@ static void drop_client(struct rpc *rpc, unsigned i)
 	if (rpc->clients[i].fd >= 0)
 		close(rpc->clients[i].fd);
 	free(rpc->clients[i].line);
+	free(rpc->clients[i].reply);
 	rpc->clients[i] = rpc->clients[--rpc->client_count];
 }
 
@@ -261,7 +298,8 @@ static void lose_client(struct rpc *rpc, unsigned i)
 		drop_client(rpc, i);
 		return;
 	}
-	rpc->clients[i].used = 0;
+	free(rpc->clients[i].reply);
+	rpc->clients[i] = (struct client){.fd = rpc->clients[i].fd, .line = rpc->clients[i].line};
 	rpc->hung_up = true;
 }
 
@@ -285,7 +323,8 @@ static void serve_ready(struct rpc *rpc, struct planed *planed, const struct pol
 {
 	// From the last to the first: drop_client() moves the last one down.
 	for (unsigned i = rpc->client_count; i-- > 0;)
-		if (fds[2 + i].revents && serve_client(planed, &rpc->clients[i]))
+		if (serve_client(planed, &rpc->clients[i], fds[2 + i].revents) ||
+		    is_late(rpc, &rpc->clients[i]))
 			lose_client(rpc, i);
 	if (fds[1].revents)
 		accept_client(rpc);
@@ -298,9 +337,24 @@ static nfds_t wait_for(const struct rpc *rpc, struct pollfd *fds)
 
 	fds[count++] = (struct pollfd){.fd = rpc->listener, .events = POLLIN};
 	for (unsigned i = 0; i < rpc->client_count; i++)
-		fds[count++] =
-		        (struct pollfd){.fd = rpc->hung_up ? -1 : rpc->clients[i].fd, .events = POLLIN};
+		fds[count++] = (struct pollfd){.fd = rpc->hung_up ? -1 : rpc->clients[i].fd,
+		                               .events = rpc->clients[i].reply ? POLLOUT : POLLIN};
 	return count;
+}
+
+// How long nothing may be to do but at the descriptors; else there is in ms, or never (-1).
+static int idle_ms(const struct rpc *rpc, int ms)
+{
+	if (rpc && rpc->hung_up)
+		ms = AGAIN_MS;
+
+	for (unsigned i = 0; rpc && i < rpc->client_count; i++) {
+		if (end_of_line(&rpc->clients[i]))
+			return 0;
+		if (rpc->clients[i].deadline_ms)
+			ms = AGAIN_MS;
+	}
+	return ms;
 }
 
 void rpc_serve(struct rpc *rpc, struct planed *planed)
@@ -315,7 +369,7 @@ void rpc_serve(struct rpc *rpc, struct planed *planed)
 	while (!planed->ending) {
 		nfds_t count = 1 + (rpc ? wait_for(rpc, fds + 1) : 0);
 
-		if (poll(fds, count, rpc && rpc->hung_up ? AGAIN_MS : -1) < 0)
+		if (poll(fds, count, idle_ms(rpc, planed_look_after_workers(planed))) < 0)
 			continue;
 		if (fds[0].revents)
 			break;

@@ -1,63 +1,165 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// A client that reads its reply slowly, but never stops: its time is limited as a whole.
+// Clients that send half a request, or do not read their reply: the others are served at once, and they are dropped.
 #include "runtime/rpc.c"
 
-#include <fcntl.h>
-#include <sys/wait.h>
+#include <pthread.h>
 
 #include "test/unit.h"
 
-enum { REPLY_BYTES = 900000, READ_BYTES = 1 << 15, READ_EVERY_MS = 400 };
+enum { REPLY_BYTES = 1000000, AT_ONCE_MS = 4000, DROPPED_MS = LINE_MS + 5000 };
 
 // In the place of methods.c.
 json_t *methods_call(struct planed *planed, const char *method, const json_t *params, int *code,
                      char error[static CONFIG_ERROR_MAX])
 {
-	char *text = malloc(REPLY_BYTES);
+	size_t bytes = strcmp(method, "long") == 0 ? REPLY_BYTES : 1;
+	char *text = malloc(bytes);
 	json_t *result;
 
-	memset(text, 'a', REPLY_BYTES);
-	result = json_stringn(text, REPLY_BYTES);
+	planed->ending = strcmp(method, "end") == 0;
+	memset(text, 'a', bytes);
+	result = json_stringn(text, bytes);
 	free(text);
 	return result;
 }
 
-// Child: read some of the reply again and again, until the other end hangs up.
-static void read_slowly(int fd)
-{
-	static char bytes[READ_BYTES];
+struct rig {
+	struct planed planed;
+	struct rpc *rpc;
+	char path[64];
+	pthread_t thread;
+};
 
-	while (read(fd, bytes, sizeof(bytes)) > 0)
-		usleep(READ_EVERY_MS * 1000);
-	_exit(0);
+static void *serve(void *argument)
+{
+	struct rig *r = argument;
+
+	rpc_serve(r->rpc, &r->planed);
+	return NULL;
 }
 
-static void a_slow_reader(void **state)
+static int join(const struct rig *r)
 {
-	static char request[LINE_MAX_BYTES] = "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"m\"}\n";
-	struct client client = {.line = request};
-	int ends[2];
-	pid_t child;
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
-	child = fork();
-	if (child == 0) {
-		close(ends[0]);
-		read_slowly(ends[1]);
+	snprintf(address.sun_path, sizeof(address.sun_path), "%s", r->path);
+	assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	return fd;
+}
+
+static void ask(int fd, const char *method)
+{
+	char line[128];
+	int length = snprintf(line, sizeof(line), "{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"%s\"}\n",
+	                      method);
+
+	assert_int_equal(send(fd, line, (size_t)length, MSG_NOSIGNAL), length);
+}
+
+// Return the bytes that come within so many milliseconds, all of them if last is in them; -1: the other end has hung up.
+static ssize_t hear(int fd, int ms, char last)
+{
+	static char bytes[1 << 16];
+	struct pollfd ready = {.fd = fd, .events = POLLIN};
+	ssize_t heard = 0, got;
+
+	while (poll(&ready, 1, ms) == 1) {
+		got = recv(fd, bytes, sizeof(bytes), 0);
+		if (got <= 0)
+			return -1;
+		heard += got;
+		if (bytes[got - 1] == last)
+			break;
 	}
-	close(ends[1]);
-	client.fd = ends[0];
-	fcntl(client.fd, F_SETFL, O_NONBLOCK);
+	return heard;
+}
+
+static int rig_open(void **state)
+{
+	struct rig *r = calloc(1, sizeof(*r));
+
 	signal(SIGPIPE, SIG_IGN);
-	assert_int_equal(serve_line(NULL, &client, strlen(request) - 1), -EPIPE);
-	close(client.fd);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	snprintf(r->path, sizeof(r->path), "/tmp/rpc_test.%d", (int)getpid());
+	assert_int_equal(rpc_open(r->path, &r->rpc), 0);
+	assert_int_equal(pthread_create(&r->thread, NULL, serve, r), 0);
+	*state = r;
+	return 0;
+}
+
+static int rig_close(void **state)
+{
+	struct rig *r = *state;
+	int fd = join(r);
+
+	ask(fd, "end");
+	pthread_join(r->thread, NULL);
+	close(fd);
+	rpc_close(r->rpc);
+	free(r);
+	return 0;
+}
+
+static void others_are_served(const struct rig *r)
+{
+	int fd = join(r);
+
+	ask(fd, "short");
+	assert_true(hear(fd, AT_ONCE_MS, '\n') > 0);
+	close(fd);
+}
+
+static void who_does_not_read(void **state)
+{
+	const struct rig *r = *state;
+	int fds[8];
+	char byte;
+
+	for (unsigned i = 0; i < 8; i++) {
+		fds[i] = join(r);
+		ask(fds[i], "long");
+		ask(fds[i], "long");
+	}
+	others_are_served(r);
+	usleep((REPLY_MS + 1000) * 1000);
+	for (unsigned i = 0; i < 8; i++) {
+		assert_int_equal(hear(fds[i], DROPPED_MS, 0),
+		                 -1); // what was sent is still there, and no more
+		assert_int_equal(recv(fds[i], &byte, 1, 0), 0);
+		close(fds[i]);
+	}
+}
+
+static void who_reads_gets_all(void **state)
+{
+	const struct rig *r = *state;
+	int fd = join(r);
+
+	ask(fd, "long");
+	ask(fd, "short");
+	assert_true(hear(fd, AT_ONCE_MS, '\n') > REPLY_BYTES);
+	others_are_served(r);
+	close(fd);
+}
+
+static void half_a_request(void **state)
+{
+	const struct rig *r = *state;
+	int fd = join(r);
+
+	assert_int_equal(send(fd, "{\"json", 6, 0), 6);
+	others_are_served(r);
+	assert_int_equal(hear(fd, DROPPED_MS, 0), -1);
+	close(fd);
 }
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {cmocka_unit_test(a_slow_reader)};
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test_setup_teardown(who_reads_gets_all, rig_open, rig_close),
+	        cmocka_unit_test_setup_teardown(who_does_not_read, rig_open, rig_close),
+	        cmocka_unit_test_setup_teardown(half_a_request, rig_open, rig_close),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "runtime/worker.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
@@ -251,13 +252,57 @@ static bool is_past(const struct timespec *deadline)
 	       (now.tv_sec == deadline->tv_sec && now.tv_nsec >= deadline->tv_nsec);
 }
 
-void worker_wait_turn(const struct worker *worker, const struct timespec *deadline)
+static uint64_t loops_of(const struct worker *worker)
 {
-	const uint64_t *loops = &worker->counters.loops, begin = __atomic_load_n(loops, __ATOMIC_RELAXED);
+	return __atomic_load_n(&worker->counters.loops, __ATOMIC_ACQUIRE);
+}
+
+bool worker_wait_turn(const struct worker *worker, const struct timespec *deadline)
+{
+	const uint64_t begin = loops_of(worker);
 
 	// The turn that is going on began before the call: the one after it counts.
-	while (__atomic_load_n(loops, __ATOMIC_ACQUIRE) - begin < 2 && !is_past(deadline))
+	while (loops_of(worker) - begin < 2) {
+		if (is_past(deadline))
+			return false;
 		sched_yield();
+	}
+	return true;
+}
+
+// A turn counts the polls of its tasks one after the other, and they are cleared together: the first that has fewer than
+// the one before it is the one that goes on.
+const struct task *worker_standing_in(const struct worker *worker)
+{
+	for (unsigned i = 1; i < worker->task_count; i++)
+		if (__atomic_load_n(&worker->tasks[i]->counters.polls, __ATOMIC_RELAXED) !=
+		    __atomic_load_n(&worker->tasks[i - 1]->counters.polls, __ATOMIC_RELAXED))
+			return worker->tasks[i];
+	return worker->task_count ? worker->tasks[0] : NULL;
+}
+
+void worker_look_after(struct worker *worker)
+{
+	const struct task *task = worker_standing_in(worker);
+	uint64_t loops = loops_of(worker);
+	struct timespec now;
+	int64_t now_ms, ms;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ms = now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
+	ms = now_ms - worker->seen_ms;
+	if (worker->seen_ms && loops == worker->loops_seen && atomic_load(&worker->order) == WORKER_RUN) {
+		if (ms >= WORKER_STANDS_MS && !worker->stands)
+			LOG_WARN("worker %s stands in task %s since %" PRId64 " ms, and all that it polls",
+			         worker->name, task ? task->name : "-", ms);
+		worker->stands |= ms >= WORKER_STANDS_MS;
+		return;
+	}
+	if (worker->stands)
+		LOG_INFO("worker %s goes on after %" PRId64 " ms", worker->name, ms);
+	worker->stands = false;
+	worker->loops_seen = loops;
+	worker->seen_ms = now_ms;
 }
 
 void worker_run(struct worker *worker)

@@ -21,7 +21,9 @@ enum {
 	WORKER_GAP_THRESHOLD_NS = 100000,
 	WORKER_IDLE_TURNS = 64,
 	WORKER_SLEEP_NS = 1000,
-	WORKER_PARK_MS = 5000
+	WORKER_PARK_MS = 5000,
+	WORKER_STANDS_MS = 2000, // without a turn: it is named
+	WORKER_LOOK_MS = 1000,
 };
 
 enum worker_order { WORKER_PARK, WORKER_RUN, WORKER_END };
@@ -47,7 +49,10 @@ struct worker {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	int start_error;
-	bool parked; // under lock
+	bool parked;         // under lock
+	uint64_t loops_seen; // by worker_look_after()
+	int64_t seen_ms;
+	bool stands;
 	_Atomic(enum worker_order) order;
 
 	struct worker_counters counters __attribute__((aligned(64)));
@@ -66,8 +71,15 @@ struct timespec worker_park_deadline(void); // WORKER_PARK_MS from now
 int worker_wait_parked(struct worker *worker, const struct timespec *deadline);
 void worker_run(struct worker *worker);
 
-// Return when the worker has polled all its tasks once since the call, or at the deadline. It goes on meanwhile.
-void worker_wait_turn(const struct worker *worker, const struct timespec *deadline);
+// Wait until the worker has polled all its tasks once since the call, or for the deadline. It goes on meanwhile. Returns
+// whether it has.
+bool worker_wait_turn(const struct worker *worker, const struct timespec *deadline);
+
+// Log one line if the worker has not finished a turn for WORKER_STANDS_MS, and one when it goes on.
+void worker_look_after(struct worker *worker);
+
+// The task that a worker is in that does not finish its turn; NULL if it has none.
+const struct task *worker_standing_in(const struct worker *worker);
 
 // Counters to zero; gaps count from from_tsc to until_tsc. Parked workers only.
 void worker_clear(struct worker *worker, uint64_t from_tsc, uint64_t until_tsc);

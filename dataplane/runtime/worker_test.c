@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "runtime/planed.h"
 #include "runtime/worker.h"
@@ -82,12 +83,19 @@ static unsigned stuck_poll(struct task *task, uint64_t now_tsc)
 	return 0;
 }
 
+static unsigned other_poll(struct task *task, uint64_t now_tsc)
+{
+	return 0;
+}
+
 static void who_does_not_park_is_named_and_polls_on(void **state)
 {
-	const struct task_ops ops = {.poll = stuck_poll};
-	struct stuck stuck = {.task = {.ops = &ops}};
-	const struct config_worker config = {.name = "w7", .cpu = some_cpu(), .task_count = 1};
-	struct task *tasks[] = {&stuck.task};
+	const struct task_ops ops = {.poll = stuck_poll}, other_ops = {.poll = other_poll};
+	struct stuck stuck = {.task = {.ops = &ops, .name = "stuck"}};
+	struct task before = {.ops = &other_ops, .name = "before"},
+	            after = {.ops = &other_ops, .name = "after"};
+	const struct config_worker config = {.name = "w7", .cpu = some_cpu(), .task_count = 3};
+	struct task *tasks[] = {&before, &stuck.task, &after};
 	struct planed *planed = calloc(1, sizeof(*planed));
 	char error[CONFIG_ERROR_MAX] = "";
 	unsigned polls;
@@ -98,11 +106,23 @@ static void who_does_not_park_is_named_and_polls_on(void **state)
 	while (stuck.polls == 0)
 		sched_yield();
 	assert_int_equal(planed_park(planed, error), -ETIMEDOUT); // takes WORKER_PARK_MS
-	assert_non_null(strstr(error, "worker w7 did not stop polling within 5000 ms"));
+	assert_non_null(
+	        strstr(error, "worker w7 did not stop polling within 5000 ms: it stands in task stuck;"));
+	assert_int_equal(planed_wait_turn(planed, error), -ETIMEDOUT);
+	assert_non_null(strstr(
+	        error, "worker w7 did not poll all of its tasks within 5000 ms: it stands in task stuck;"));
+	worker_look_after(planed->workers[0]);
+	assert_false(planed->workers[0]->stands);
+	usleep((WORKER_STANDS_MS + 100) * 1000);
+	worker_look_after(planed->workers[0]);
+	assert_true(planed->workers[0]->stands);
 	polls = stuck.polls;
 	stuck.released = true;
 	while (stuck.polls < polls + 10)
 		sched_yield();
+	worker_look_after(planed->workers[0]);
+	assert_false(planed->workers[0]->stands);
+	assert_int_equal(planed_wait_turn(planed, error), 0);
 	assert_int_equal(planed_park(planed, error), 0);
 	worker_destroy(planed->workers[0]);
 	free(planed);

@@ -147,13 +147,22 @@ class Campaign:
         with contextlib.ExitStack() as stack:
             for bench in benches.values():
                 stack.callback(bench.stop)
+            again = visit.repetitions.start > 0
+            if again:
+                self._search_all(visit, benches)
             for repetition in visit.repetitions:
                 for turn in self._rounds_of(visit.group, "r_plus").next(visit.group.points):
                     self._measure(benches, self._saturating(turn.point, repetition))
                     self._advance(1)
-            for method, points in searches_of(self.plan, visit).items():
-                self._search(visit.group, points, benches, method)
+            if not again:
+                self._search_all(visit, benches)
             self._measure_latencies(visit, benches)
+
+    def _search_all(self, visit: Visit, benches: dict[str, Bench]) -> None:
+        """Run the searches of a visit: after the saturating trials that their loads rest on; repeated, before others
+        overload the switch."""
+        for method, points in searches_of(self.plan, visit).items():
+            self._search(visit.group, points, benches, method, visit.repetitions.start)
 
     def _bench(self, group: Group, label: str) -> Bench:
         if (group.key, label) not in self._benches:
@@ -177,13 +186,15 @@ class Campaign:
             profile=self.plan.profile(point.traffic),
         )
 
-    def _search(self, group: Group, points: Sequence[Point], benches: dict[str, Bench], method: str) -> None:
+    def _search(
+        self, group: Group, points: Sequence[Point], benches: dict[str, Bench], method: str, repetition: int
+    ) -> None:
         """Run one search on points of the group, a trial of each in turn, until all have ended."""
         band, rounds = self._search_band(), self._rounds_of(group, method)
         left = dict.fromkeys(points, expected_trials(self.plan, method))
         while left:
             for turn in rounds.next(tuple(left)):
-                ask = self._next(method, turn.point, band)
+                ask = self._next(method, turn.point, band, repetition)
                 if isinstance(ask, Ask) and self._measure(benches, self._asked(ask, method, turn.point), band):
                     if left[turn.point] > 1:
                         left[turn.point] -= 1
@@ -200,9 +211,9 @@ class Campaign:
         common = Counter(t.band for t in self._seen if t.band is not None).most_common(1)
         return self._band() or (common[0][0] if common else None)
 
-    def _next(self, method: str, point: Point, band: str | None) -> Ask | SearchResult:
+    def _next(self, method: str, point: Point, band: str | None, repetition: int = 0) -> Ask | SearchResult:
         mine = [t for t in self._seen if t.point == point]
-        return step(method, search_settings(self.plan, _senders(point)), point, mine, band)
+        return step(method, search_settings(self.plan, _senders(point)), point, mine, band, repetition)
 
     def _asked(self, ask: Ask, method: str, point: Point) -> TrialRequest:
         """Return the trial that a search wants."""
@@ -245,9 +256,10 @@ class Campaign:
         """Return the load of a latency step in pps; None where the load that it is a share of is not known."""
         step, how, point = wanted.step, wanted.how, wanted.step.point
         fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
-        if step.load in fixed and not scenario_named(point.scenario).latency_by_echo:
+        echoed = scenario_named(point.scenario).latency_by_echo
+        if step.load in fixed and not echoed:
             return fixed[step.load]
-        whole_pps = self._r_plus(point) if how.of == R_PLUS else self._found_pps(how.of, point)
+        whole_pps = self._r_plus(point) if echoed or how.of == R_PLUS else self._found_pps(how.of, point)
         if whole_pps is None:
             return None
         loads = latency_loads(

@@ -46,6 +46,7 @@ ADDED: Mapping[type, tuple[str, ...]] = {
     Ledger: ("unexplained_packets",),
     TrafficSent: ("mean_frame_bytes",),
     AnatomySummary: ("mean",),
+    Comparison: ("distinguishable",),
 }
 """The properties of a record that the JSON export has beside its fields."""
 LEFT_OUT: Mapping[type, tuple[str, ...]] = {SearchResult: ("point",)}

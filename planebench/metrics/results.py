@@ -41,7 +41,20 @@ from planebench.model.results import (
     SearchResult,
 )
 from planebench.model.run import Run
-from planebench.model.words import NOTHING, batch, count, cycles, estimate, load_words, mpps, percent, throughput, us
+from planebench.model.words import (
+    NOTHING,
+    UNKNOWN,
+    batch,
+    count,
+    cycles,
+    estimate,
+    interval,
+    load_words,
+    mpps,
+    percent,
+    throughput,
+    us,
+)
 from planebench.search import METHODS
 from planebench.stats.ceiling import latency_floor
 from planebench.stats.choose import of_other_band
@@ -80,6 +93,9 @@ class OfLatency(OfResult):
         return latency_floor(self.run.header.calibration, self.result.point)
 
 
+OF_STARTS = "End of the 95 % interval, from the noise between starts; null where that is not known."
+
+
 def _microseconds(ns: float | None) -> float | None:
     return None if ns is None else ns / 1e3
 
@@ -94,6 +110,18 @@ def _jitter_words(jitter: JitterSummary) -> str:
 
 def _latency(name: str, title: str, order: int) -> Column:
     return Column(name, Number, f"summary.{name}", unit="us", page=OnPage(title, order, _us_words))
+
+
+def _percentile(name: str, title: str, order: int) -> tuple[Column, ...]:
+    """Return the columns of a percentile and of the two ends of its 95 % interval, which the page has in one cell."""
+
+    def cell(it: OfLatency) -> tuple[str, str]:
+        low, high = (getattr(it.summary, f"{name}_{end}") for end in ("low", "high"))
+        return us(getattr(it.summary, name)), interval(low, high, us)
+
+    page = OnPage(title, order, kind="two", cell=cell)
+    ends = (Column(f"{name}_{it}", Number, f"summary.{name}_{it}", OF_STARTS, unit="us") for it in ("low", "high"))
+    return Column(name, Number, f"summary.{name}", unit="us", page=page), *ends
 
 
 def _jitter(name: str, doc: str, title: str, order: int) -> tuple[Column, ...]:
@@ -117,9 +145,9 @@ LATENCY: tuple[Column, ...] = (
     ),
     _latency("mean", "mean", 4),
     _latency("stddev", "sd", 5),
-    _latency("p50", "p50", 6),
+    *_percentile("p50", "p50", 6),
     _latency("p90", "p90", 7),
-    _latency("p99", "p99", 8),
+    *_percentile("p99", "p99", 8),
     _latency("p99_9", "p99.9", 9),
     _latency("max", "max", 10),
     Column("samples", int, "summary.samples", page=OnPage("received", 22, count)),
@@ -225,6 +253,16 @@ def _reported(
     return Column(f"switch_{name}", type_, _switch(name), doc, outputs, page=page, brief=brief, by_switch=True)
 
 
+def _rate_cell(it: OfResult) -> tuple[str, str]:
+    return throughput(it.result), interval(it.result.throughput_low_pps, it.result.throughput_high_pps, mpps)
+
+
+def _cycles_cell(it: OfResult) -> tuple[str, str]:
+    known, result = it.result.switch_cycles_per_packet, it.result
+    figure = cycles(known) if known is not None or result.throughput_pps is None else UNKNOWN
+    return figure, interval(result.cycles_low, result.cycles_high, cycles)
+
+
 def _counted_by_switch(name: str, title: str, order: int) -> Column:
     return _reported(name, OnPage(title, order, count, section=DROPS), type_=int | None)
 
@@ -251,7 +289,7 @@ RESULT: tuple[Column, ...] = (
         Number,
         "result.throughput_pps",
         "A lower bound where the verdict is tester-limited; null without an accepted trial.",
-        page=OnPage("Mpps", 1, kind="strong", cell=lambda it: throughput(it.result)),
+        page=OnPage("Mpps", 1, kind="two", cell=_rate_cell),
     ),
     Column(
         "throughput_l1_gbps",
@@ -268,7 +306,7 @@ RESULT: tuple[Column, ...] = (
         "By load: ``0.50`` is a share of R+, ``1Mpps`` a fixed load.",
         JSON,
     ),
-    _reported("cycles_per_packet", OnPage("cycles / packet", 10, cycles), Brief(2, "c", 5)),
+    _reported("cycles_per_packet", OnPage("cycles / packet", 10, cycles, "two", cell=_cycles_cell), Brief(2, "c", 5)),
     Column("verdict_reasons", Texts, "result.verdict.texts"),
     Column("verdict_codes", Texts, "result.verdict.codes"),
     Column(
@@ -317,7 +355,7 @@ RESULT: tuple[Column, ...] = (
         "capacity_estimate_pps",
         Number,
         "result.capacity_estimate_pps",
-        "Throughput / core utilization where tester-limited: extrapolated.",
+        "Where tester-limited: from cycles per packet fitted over batch sizes; null where that does not fit.",
         NOT_CSV,
         page=OnPage("estimate", 70, cell=lambda it: estimate(it.result.capacity_estimate_pps)),
     ),
@@ -352,6 +390,18 @@ RESULT: tuple[Column, ...] = (
         Brief(4, "full", 9, "full: share of full batches", optional=True),
         "Polls of the switch that found as many frames as they may take / polls that found any: near 1, frames wait.",
     ),
+    Column("throughput_low_pps", Number, "result.throughput_low_pps", OF_STARTS),
+    Column("throughput_high_pps", Number, "result.throughput_high_pps", f"{OF_STARTS} Null for a lower bound, too."),
+    Column("cycles_low", Number, "result.cycles_low", OF_STARTS),
+    Column("cycles_high", Number, "result.cycles_high", OF_STARTS),
+    Column(
+        "with_disturbed_pps",
+        Number,
+        "result.with_disturbed_pps",
+        "The throughput if disturbed trials were accepted; null where there are none.",
+        page=OnPage("with the disturbed trials", 4, mpps, optional=True),
+    ),
+    Column("starts", Int32, "result.starts", "Starts of the switch that the throughput rests on."),
 )
 """One result: what a point came to. What is not known is null."""
 

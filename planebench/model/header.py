@@ -111,6 +111,8 @@ class Calibration:
     ceilings: tuple[Ceiling, ...]
     set_points: tuple[SetPoint, ...]
     floors: tuple[LatencyFloor, ...]
+    interruptions_per_s: float | None = None
+    """How often the pollers of the tester stood still so long that it would have disturbed a send; None: not known."""
 
     def ceiling_pps(self, frame_size_bytes: int, sender: End, receiver: End) -> float | None:
         """Return the tester's highest rate between these ends; None where it was not measured at this frame size."""

@@ -54,6 +54,9 @@ class ThroughputPlan:
     restarts: Annotated[int, Ge(0), Le(999)] | None = None
     """How often every switch is started anew between repetitions: what a start decides (memory, placement) averages.
     None: before each, but for switches and VNFs that take long to start (planebench.plans.passes)."""
+    duration_min_s: Seconds | None = None
+    """Where the host interrupts the tester, trials are shortened, but not below this: many short trials beat few long
+    ones of which each is disturbed. None: they are not."""
     repetitions_max: Count | None = None
     """Where comparisons are open after ``repetitions``, further passes over their points, up to this many in all."""
     max_rate_pps: RatePerDirection | None = None
@@ -85,6 +88,8 @@ class SearchPlan:
     pdr_loss_ratio: PartOfOne = 0.005
     max_r: Annotated[int, Ge(1), Le(100)] = 2
     """BSwLV (ETSI GS NFV-TST 009): a load fails only when this many trials at it lost frames."""
+    starts: Count = 1
+    """Every search is done in so many starts of the switch, one in each pass: their spread is the error of a rate."""
     burst_repetitions: Count = 3
     """Repetitions of the search for the longest burst, b2b (RFC 2544 asks for 50)."""
 

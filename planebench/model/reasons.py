@@ -74,6 +74,8 @@ class ReasonCode(StrEnum):
     OTHER_BAND = "other-band"
     TWO_BANDS = "two-bands"
     SPREAD = "spread"
+    DRIFT = "drift"
+    DISTURBED_STARTS = "disturbed-starts"
     NO_PROBE = "no-probe"
     PROBES_MISSING = "probes-missing"
 
@@ -84,6 +86,8 @@ class ReasonCode(StrEnum):
     PASSED_OVER = "passed-over"
     GAPS_AT_BOUND = "gaps-at-bound"
     TESTER_AT_BOUND = "tester-at-bound"
+    LOSS_AT_BOUND = "loss-at-bound"
+    HYSTERESIS = "hysteresis"
     NO_LOAD_MET = "no-load-met"
     NOT_APPLICABLE = "not-applicable"
     NO_BURST = "no-burst"

@@ -100,10 +100,16 @@ class SearchResult:
     band: str | None
     verdict: Verdict
     complete: bool
+    repetition: int = 0
+    """Each repetition is in a start of its own."""
     lower_pps: float | None = None
     upper_pps: float | None = None
     conditional_pps: float | None = None
     """Forwarding rate at the lower bound."""
+    lossy_share: float | None = None
+    """Share of the trials at the lower bound that lost frames: NDR allows up to half of them to."""
+    worst_loss: float | None = None
+    """The highest loss ratio of these trials."""
     trials: tuple[int, ...] = ()
     deviations: tuple[str, ...] = ()
     """In what the search departs from its standard, one sentence each."""
@@ -118,6 +124,8 @@ class BandFigure:
     band: str
     throughput_pps: float
     trials: int
+    is_bound: bool = False
+    """True for a lower bound: most trials were tester-limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,6 +306,9 @@ class Comparison:
     more_minutes: float | None = None
     starts_a: int = 0
     starts_b: int = 0
+    log_error: float | None = None
+    """Standard error of the logarithm of ``ratio``, and its degrees of freedom; None where nothing was tested."""
+    degrees: float | None = None
 
     @property
     def distinguishable(self) -> bool:

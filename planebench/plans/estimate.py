@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.plans.costs import Costs, overhead_s, saturating_s, start_s
-from planebench.plans.latency_steps import LatencyStep, latency_steps
-from planebench.plans.order import Group, group_points
-from planebench.plans.passes import Visit, latency_of, restarts_of, searched, searches_of
+from planebench.plans.latency_steps import LatencyStep
+from planebench.plans.order import group_points
+from planebench.plans.passes import Visit, latency_of, searches_of, visits_of
 from planebench.search import METHODS, search_settings
 
 
@@ -19,15 +19,15 @@ def expected_trials(plan: Plan, method: str) -> int:
     return METHODS[method].expected_trials(search_settings(plan, senders=1))
 
 
-def planned_trials(plan: Plan, points: Sequence[Point]) -> int:
+def planned_trials(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> int:
     """Return the number of steps of a run without repetitions of disturbed trials and without further passes.
 
     A search takes as many trials as it takes; what it is expected to take is counted.
     """
-    more = 0
-    for group in group_points(points):
-        more += sum(expected_trials(plan, m) * len(members) for m, members in searched(plan, group).items())
-        more += len(latency_steps(plan, group))
+    visits = [visit for group in group_points(points) for visit in visits_of(plan, group, costs or {})]
+    more = sum(len(latency_of(plan, visit)) for visit in visits)
+    for visit in visits:
+        more += sum(expected_trials(plan, m) * len(members) for m, members in searches_of(plan, visit).items())
     return plan.throughput.repetitions * len(points) + more
 
 
@@ -36,27 +36,18 @@ def estimate(plan: Plan, points: Sequence[Point], costs: Costs | None = None) ->
 
     Passes beyond those that every point gets are not in it: whether there are any, the comparisons tell.
     """
-    return sum(
-        _time_s(plan, group, costs or {}, 1 + restarts_of(plan, group, costs or {}), plan.throughput.repetitions)
-        + _searches_s(plan, costs or {}, searched(plan, group))
-        + _latency_s(plan, costs or {}, latency_steps(plan, group))
-        for group in group_points(points)
-    )
+    costs = costs or {}
+    return sum(visit_s(plan, visit, costs) for group in group_points(points) for visit in visits_of(plan, group, costs))
 
 
 def visit_s(plan: Plan, visit: Visit, costs: Costs) -> float:
     """Return the seconds of one visit, with the starts of its switches."""
     return (
-        _time_s(plan, visit.group, costs, 1, len(visit.repetitions))
+        sum(start_s(costs, label, visit.group) for label in visit.group.switches)
+        + len(visit.repetitions) * sum(saturating_s(plan, costs, point) for point in visit.group.points)
         + _searches_s(plan, costs, searches_of(plan, visit))
         + _latency_s(plan, costs, latency_of(plan, visit))
     )
-
-
-def _time_s(plan: Plan, group: Group, costs: Costs, starts: int, repetitions: int) -> float:
-    """Return the time for starts and saturating trials."""
-    starts_s = sum(start_s(costs, label, group) for label in group.switches)
-    return starts * starts_s + repetitions * sum(saturating_s(plan, costs, point) for point in group.points)
 
 
 def _searches_s(plan: Plan, costs: Costs, searches: Mapping[str, Sequence[Point]]) -> float:

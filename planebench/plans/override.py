@@ -203,6 +203,11 @@ def _with_repeat(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
     return _put_one(replace(plan, throughput=throughput), option, given)
 
 
+def _with_duration(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
+    """Return the plan with trials of exactly this length."""
+    return _put_one(replace(plan, throughput=replace(plan.throughput, duration_min_s=None)), option, given)
+
+
 def _with_loads(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
     """Return the plan with other loads of latency: ``0.10,0.50`` are shares of R+, ``carried:0.10`` of that load."""
     of = given[option].rpartition(":")[0] or R_PLUS
@@ -217,6 +222,7 @@ _PUT: Mapping[str, Callable[[Plan, str, Mapping[str, Any]], Plan]] = {
     "vnfs": _with_vnfs,
     "repeat": _with_repeat,
     "loads": _with_loads,
+    "duration": _with_duration,
 }
 """The options that do more than set their keys."""
 

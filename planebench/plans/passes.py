@@ -42,17 +42,21 @@ class Visit:
 
 def passes(plan: Plan, points: Sequence[Point], costs: Costs) -> Iterator[tuple[Visit, ...]]:
     """Yield the passes that every point gets, each in its seeded order; none begins where the last one ended."""
-    count, groups = plan.throughput.repetitions, group_points(points)
+    every = [visit for group in group_points(points) for visit in visits_of(plan, group, costs)]
     last: Group | None = None
-    for number in range(count):
-        visits = []
-        for group in groups:
-            bounds = sorted({0, count, *restarts_before(count, restarts_of(plan, group, costs))})
-            visits += [Visit(group, range(a, b)) for a, b in pairwise(bounds) if a == number]
+    for number in range(plan.throughput.repetitions):
+        visits = [visit for visit in every if visit.repetitions.start == number]
         if visits:
             found = _shuffled(visits, plan.seed, number, last)
             last = found[-1].group
             yield found
+
+
+def visits_of(plan: Plan, group: Group, costs: Costs) -> tuple[Visit, ...]:
+    """Return the visits of a topology in the passes that every point gets."""
+    count = plan.throughput.repetitions
+    bounds = sorted({0, count, *restarts_before(count, restarts_of(plan, group, costs))})
+    return tuple(Visit(group, range(a, b)) for a, b in pairwise(bounds))
 
 
 def further_pass(plan: Plan, points: Sequence[Point], costs: Costs, number: int) -> tuple[Visit, ...]:
@@ -67,8 +71,14 @@ def further_pass(plan: Plan, points: Sequence[Point], costs: Costs, number: int)
 
 
 def searches_of(plan: Plan, visit: Visit) -> dict[str, tuple[Point, ...]]:
-    """Return the points of each search of a visit: all in the first one of a topology, as latency may rest on them."""
-    return searched(plan, visit.group) if 0 in visit.repetitions else {}
+    """Return the points of each search of a visit: all in the first one of a topology, as latency may rest on them.
+
+    Those of the plan are repeated in as many visits as it has starts for them.
+    """
+    if 0 in visit.repetitions:
+        return searched(plan, visit.group)
+    again = visit.repetitions.start < plan.search.starts
+    return dict.fromkeys(plan.search.methods, visit.group.points) if again else {}
 
 
 def searched(plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:

@@ -257,7 +257,7 @@ def _line(standing: Standing, cost: Standing) -> Line:
         frames(standing.point),
         standing.names,
         throughput(first) if first else NOTHING,
-        interval(first.throughput_low_pps, first.throughput_high_pps, mpps) if first else "",
+        interval(first.throughput_low_pps, first.throughput_high_pps, mpps) if first and not is_limited(first) else "",
         ratio,
         ratio_interval,
         f"{pair.confidence * 100:.3g} % confidence" if pair and pair.low is not None else "no interval" if pair else "",
@@ -337,7 +337,7 @@ def some_names(labels: Sequence[str], most: int = MAX_NAMES) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What to take for one need. ``pick`` is a switch, ``depends`` or ``cannot say``."""
+    """A need, and the switch that meets it. ``pick`` is a switch, ``depends`` or ``cannot say``."""
 
     title: str
     pick: str

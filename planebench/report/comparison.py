@@ -24,7 +24,16 @@ _LESS_IS_BETTER = ("cycles_per_packet", "latency_p50", "latency_p99")
 def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
     """Return the table of the ranking metrics (throughput or cycles per packet, NDR, PDR), and that of the others."""
     point, note = PageColumn("test point", _named_points(derived)), PageColumn("note", attrgetter("note"), "text")
-    columns = (point, _METRIC, *_SIDES, replace(_RATIO, title="b / a", kind="strong"), _INTERVAL, _RESULT, note)
+    columns = (
+        point,
+        _METRIC,
+        *_SIDES,
+        replace(_RATIO, title="b / a", kind="strong"),
+        _INTERVAL,
+        _CONFIDENCE,
+        _RESULT,
+        note,
+    )
     first, rest = _deciding(derived)
     return _table("Ranking metrics", columns, first, MAX_ROWS), _table("Other metrics", columns, rest, MAX_ROWS)
 
@@ -127,7 +136,8 @@ def _named_points(derived: Derived) -> Callable[[Comparison], str]:
 _METRIC = PageColumn("metric", lambda it: METRICS[it.metric] + (f" at {load_words(it.load)}" if it.load else ""))
 _SIDES = (PageColumn("a", attrgetter("a"), "switch"), PageColumn("b", attrgetter("b"), "switch"))
 _RATIO = PageColumn("", lambda it: f"{it.ratio:#.3g}", "number")
-_INTERVAL = PageColumn("95 % CI", interval_words, "number")
+_INTERVAL = PageColumn("interval", interval_words, "number")
+_CONFIDENCE = PageColumn("confidence", lambda it: f"{it.confidence * 100:.3g} %", "number")
 _RESULT = PageColumn("result", result_words)
 
 
@@ -135,7 +145,8 @@ def _table(
     title: str, columns: Sequence[PageColumn], comparisons: Sequence[Comparison], max_rows: int | None = None
 ) -> PageTable:
     significant = sum(it.distinguishable for it in comparisons)
-    caption = f"{title}: {significant} of {len(comparisons)} pairs differ significantly"
+    same = sum(it.answer == "same" for it in comparisons)
+    caption = f"{title}: of {len(comparisons)} pairs {significant} differ and {same} are the same"
     return page_table(caption, columns, comparisons, out=lambda it: not it.distinguishable, max_rows=max_rows)
 
 

@@ -33,10 +33,15 @@ def search_table(results: Sequence[Result]) -> PageTable:
         "Rates by search, Mpps",
         columns,
         members,
-        "Relevant lower and upper bound of the search goal; below, the forwarding rate at the lower bound. "
+        f"{definitions(members)} Lower and upper bound; below, the forwarding rate at the lower bound. "
         "First loss: from the frame loss rate test. Back-to-back: mean longest burst without loss, in frames. "
         "In parentheses: did not converge, rejected, or of another core-to-core latency group than the run.",
     )
+
+
+def definitions(results: Sequence[Result]) -> str:
+    """Return what each search that was run finds, a sentence each."""
+    return " ".join(f"{METHODS[m].short_name}: {METHODS[m].help}." for m in methods_of(results) if m in METHODS)
 
 
 def burst_table(results: Sequence[Result]) -> PageTable:
@@ -103,7 +108,7 @@ def _table(title: str, heads: Sequence[str], rows: Sequence[_Row], part: Sequenc
 
 
 def _rates(result: Result, methods: Sequence[str], notes: Notes) -> list[Text]:
-    found = {s.method: s for s in result.searches}
+    found = {s.method: s for s in reversed(result.searches)}
     return [_rate(found[m], notes) if m in found else Text("") for m in methods]
 
 

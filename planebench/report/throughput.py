@@ -19,6 +19,7 @@ from planebench.model.words import (
     mpps,
     percent,
     printable,
+    result_words,
     throughput,
 )
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_title, frames_key
@@ -124,6 +125,22 @@ def _named_chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]
         rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]
         key = f"chain-{cell.direction}-{frames_key(cell)}"
         yield Figure(key, "chain", cell.scenario, cell_title(cell), partial(throughput_bars, rows, colors, top))
+
+
+MIN_CHANGE = 0.01
+"""Change of a throughput by disturbed trials that is worth a sentence; the table has every one."""
+
+
+def disturbed_sentences(results: Iterable[Result]) -> list[str]:
+    """Return a sentence for each throughput that would be another if disturbed trials were accepted."""
+    pairs = [(r, r.with_disturbed_pps, r.throughput_pps) for r in results]
+    changes = [(r, disturbed / alone - 1) for r, disturbed, alone in pairs if disturbed and alone]
+    return [
+        f"{result_words(r)}: with the disturbed trials {mpps(r.with_disturbed_pps)} Mpps instead of {throughput(r)} "
+        f"({change * 100:+.1f} %)"
+        for r, change in changes
+        if abs(change) >= MIN_CHANGE
+    ]
 
 
 def top_mpps(results: Sequence[Result]) -> float:

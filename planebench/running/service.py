@@ -20,6 +20,7 @@ from planebench.model.records import Trial
 from planebench.model.run import RunStatus
 from planebench.placement import place
 from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
+from planebench.plans.length import with_trial_length
 from planebench.running.header import make_header
 from planebench.running.machine import Machine
 from planebench.running.status import Listeners, StatusListener
@@ -117,9 +118,12 @@ def open_session(
     make_runs_dir(folder)
     if calibrated:
         settings = replace(settings, calibration=_calibration(survey, machine, settings, tell))
-    writer = RunWriter.create(folder, make_header(survey, machine, settings))
+    fitted = _fitted(survey, settings.calibration)
+    if fitted.plan != survey.plan:
+        tell(f"the host interrupts the tester: trials of {fitted.plan.throughput.duration_s:g} s")
+    writer = RunWriter.create(folder, make_header(fitted, machine, settings))
     write_plan(writer.path, survey.plan)
-    return Session(survey, machine, settings, writer, [])
+    return Session(fitted, machine, settings, writer, [])
 
 
 def live_settings(survey: Survey) -> LiveSettings:
@@ -141,6 +145,7 @@ def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir:
             "out --resume"
         )
     settings = replace(settings, calibration=info.header.calibration)
+    survey = _fitted(survey, info.header.calibration)
     differing = changes(info.header, make_header(survey, machine, settings))
     if differing:
         raise UsageError(
@@ -149,6 +154,12 @@ def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir:
         )
     writer = RunWriter.reopen(info.path)
     return Session(survey, machine, settings, writer, list(read_run(info.path).trials))
+
+
+def _fitted(survey: Survey, calibration: Calibration | None) -> Survey:
+    """Return the survey with trials of the length that the calibration of this run asks for."""
+    rate = calibration.interruptions_per_s if calibration is not None else None
+    return replace(survey, plan=with_trial_length(survey.plan, rate))
 
 
 def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:

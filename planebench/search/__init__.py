@@ -6,7 +6,7 @@ from planebench.search.ask import Ask, Measure, SearchSettings, restarts_before,
 from planebench.search.facts import explained_by_gaps
 from planebench.search.log import TRIES_MAX
 from planebench.search.method import METHODS, Method, Parameter, load_name, parameters, register, short_name
-from planebench.search.replay import so_far, step
+from planebench.search.replay import repetitions, so_far, step
 
 __all__ = [
     "METHODS",
@@ -20,6 +20,7 @@ __all__ = [
     "load_name",
     "parameters",
     "register",
+    "repetitions",
     "restarts_before",
     "search_settings",
     "short_name",

@@ -21,6 +21,9 @@ from planebench.search.facts import (
 from planebench.search.log import TrialLog
 from planebench.search.task import Finding, Task
 
+HYSTERESIS_SHARE = 0.05
+"""A repetition first tries a load that is higher than the upper bound of the first one by this share."""
+
 
 def decided(task: Task, found: Finding, used: Sequence[Trial]) -> Verdict:
     """Return the verdict on a search that ended by itself."""
@@ -67,6 +70,39 @@ def started_again(used: Sequence[Trial]) -> tuple[str, ...]:
     if len(starts) < 2:
         return ()
     return (f"the switch was started again during the search (starts {min(starts)} to {max(starts)})",)
+
+
+def trials_at_bound(found: Finding, log: TrialLog) -> list[Trial]:
+    """Return the accepted trials at the lower bound."""
+    return [t for t in log.used if not is_flat_out(t) and aggregate_pps(t) == found.lower_pps]
+
+
+def loss_at_bound(found: Finding, log: TrialLog) -> tuple[Reason, ...]:
+    """Return how many trials at the lower bound lost more than the goal allows, where any did."""
+    trials = trials_at_bound(found, log)
+    lossy = [t.loss_ratio for t in trials if t.loss_ratio > found.loss_ratio]
+    if not lossy:
+        return ()
+    text = f"{len(lossy)} of {len(trials)} trials at the lower bound lost more than the goal, at worst {max(lossy):.2%}"
+    values = {"lossy": len(lossy), "trials_at_bound": len(trials), "worst": max(lossy)}
+    return (Reason(ReasonCode.LOSS_AT_BOUND, text, values),)
+
+
+def hysteresis(found: Finding, unloaded: Trial | None) -> tuple[Reason, ...]:
+    """Return a reason where the switch met the goal before it was overloaded at a load that it did not carry later.
+
+    ``unloaded``: the first trial after a start.
+    """
+    load_pps = None if unloaded is None else aggregate_pps(unloaded)
+    if unloaded is None or load_pps is None or found.upper_pps is None or unloaded.loss_ratio > found.loss_ratio:
+        return ()
+    if found.upper_pps >= (1 - HYSTERESIS_SHARE / 2) * load_pps:
+        return ()
+    text = (
+        f"before it was overloaded, the switch met the goal at {load_pps / 1e6:.6g} Mpps; afterwards not at "
+        f"{found.upper_pps / 1e6:.6g} Mpps: an overload slows it"
+    )
+    return (Reason(ReasonCode.HYSTERESIS, text, {"before_pps": load_pps, "after_pps": found.upper_pps}),)
 
 
 def _met_at_max(load_pps: float, task: Task) -> Verdict:

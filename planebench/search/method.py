@@ -62,7 +62,10 @@ TRIAL_DURATION = Parameter(
     float,
     "Duration of each search trial in seconds (default: per the standard).",
 )
-"""The parameter that all searches have."""
+SEARCH_STARTS = Parameter(
+    "starts", "search_starts", int, "Starts of the switch in which every search is done: comparisons need 2 or more."
+)
+"""The parameters that all searches have."""
 
 METHODS: dict[str, Method] = {}
 """Every search by name, in the order in which they are run: an earlier one leaves trials that a later one can use."""
@@ -88,7 +91,9 @@ def load_name(of: str) -> str:
 
 def parameters() -> tuple[Parameter, ...]:
     """Return the parameters of all searches, each once."""
-    return tuple(dict.fromkeys((TRIAL_DURATION, *(p for method in METHODS.values() for p in method.parameters))))
+    return tuple(
+        dict.fromkeys((TRIAL_DURATION, SEARCH_STARTS, *(p for method in METHODS.values() for p in method.parameters)))
+    )
 
 
 def short_trials(settings: SearchSettings, standard_s: float) -> Iterator[str]:

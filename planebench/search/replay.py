@@ -7,34 +7,60 @@ So switches are interleaved, searches share trials, runs resume, and stored tria
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planebench.model.choices import unknown
-from planebench.model.records import Point, Trial
+from planebench.model.records import Point, Trial, Verdict
 from planebench.model.results import SearchResult
 from planebench.search.ask import Ask, SearchSettings
-from planebench.search.judge import decided, interrupted, started_again, with_doubts
+from planebench.search.judge import (
+    HYSTERESIS_SHARE,
+    decided,
+    hysteresis,
+    interrupted,
+    loss_at_bound,
+    started_again,
+    trials_at_bound,
+    with_doubts,
+)
 from planebench.search.log import GaveUp, TrialLog, Unanswered
 from planebench.search.method import METHODS, Method
 from planebench.search.task import Finding, Task, tester_cap_pps
 
 
 def step(
-    method: str, settings: SearchSettings, point: Point, trials: Sequence[Trial], band: str | None
+    method: str,
+    settings: SearchSettings,
+    point: Point,
+    trials: Sequence[Trial],
+    band: str | None,
+    repetition: int = 0,
 ) -> Ask | SearchResult:
     """Return the next trial that the search wants, or its result. ``trials``: all of the point, in order.
 
-    ``band``: only trials of this core-distance band count; None: all do. UsageError for an unknown method.
+    ``band``: only trials of this core-distance band count; None: all do. ``repetition``: each has paced trials of its
+    own. UsageError for an unknown method.
     """
-    return _replay(_method(method), settings, point, trials, band)
+    return _replay(_method(method), settings, point, trials, band, repetition)
 
 
 def so_far(
-    method: str, settings: SearchSettings, point: Point, trials: Sequence[Trial], band: str | None
+    method: str,
+    settings: SearchSettings,
+    point: Point,
+    trials: Sequence[Trial],
+    band: str | None,
+    repetition: int = 0,
 ) -> SearchResult:
     """Return the result; where the log ends before the search does, its bounds so far, with complete = False."""
-    answer = _replay(_method(method), settings, point, trials, band, stop_at_end=True)
+    answer = _replay(_method(method), settings, point, trials, band, repetition, stop_at_end=True)
     assert isinstance(answer, SearchResult)
     return answer
+
+
+def repetitions(trials: Sequence[Trial]) -> range:
+    """Return the repetitions of searches that the trials of a point are of; the first one in any case."""
+    return range(1 + max((t.repetition for t in trials if t.role == "search"), default=0))
 
 
 def _method(name: str) -> Method:
@@ -49,32 +75,42 @@ def _replay(
     point: Point,
     trials: Sequence[Trial],
     band: str | None,
+    repetition: int,
     stop_at_end: bool = False,
 ) -> Ask | SearchResult:
-    log, found, task = TrialLog(trials, band), Finding(), Task(settings, point)
+    mine = [t for t in trials if t.role != "search" or t.repetition == repetition]
+    log, found, task = TrialLog(mine, band), Finding(), Task(settings, point)
+    unloaded: Trial | None = None
     complete = False
     try:
         if method.every_trial:
             method.search(log.repetition, task, found)
         else:
-            task = Task(settings, point, tester_cap_pps(trials, band))
+            task = Task(settings, point, tester_cap_pps(mine, band))
+            if (above_pps := _above(method, settings, point, trials, band, repetition)) is not None:
+                unloaded = log.measure(task.ask(above_pps, settings.duration_s or method.standard_s))
             method.search(log.measure, task, found)
         complete, verdict = True, decided(task, found, log.used)
     except GaveUp as end:
         verdict = end.verdict
     except Unanswered as end:
         if not stop_at_end:
-            return end.ask
+            return end.ask if method.every_trial else replace(end.ask, repetition=repetition)
         verdict = interrupted(found, log.trials)
     deviations = method.deviations(settings)
     if not method.every_trial:  # its trials are of several starts on purpose
         verdict, deviations = with_doubts(verdict, found, log), (*deviations, *started_again(log.used))
+        verdict = Verdict(verdict.kind, (*verdict.reasons, *loss_at_bound(found, log), *hysteresis(found, unloaded)))
+    at_bound = trials_at_bound(found, log)
     return SearchResult(
         point=point,
         method=method.name,
         band=band,
         verdict=verdict,
         complete=complete,
+        repetition=repetition,
+        lossy_share=sum(t.loss_ratio > 0 for t in at_bound) / len(at_bound) if at_bound else None,
+        worst_loss=max((t.loss_ratio for t in at_bound), default=None),
         lower_pps=found.lower_pps,
         upper_pps=found.upper_pps,
         conditional_pps=found.conditional_pps,
@@ -83,3 +119,13 @@ def _replay(
         curve=found.curve,
         burst=found.burst,
     )
+
+
+def _above(
+    method: Method, settings: SearchSettings, point: Point, trials: Sequence[Trial], band: str | None, repetition: int
+) -> float | None:
+    """Return a load above the upper bound of the first repetition, which others try before they overload the switch."""
+    if repetition == 0 or method.figure != "rate":
+        return None
+    upper_pps = so_far(method.name, settings, point, trials, band).upper_pps
+    return None if upper_pps is None else (1 + HYSTERESIS_SHARE) * upper_pps

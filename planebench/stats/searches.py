@@ -10,7 +10,7 @@ from dataclasses import replace
 from planebench.model.header import RunHeader
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import SearchResult
-from planebench.search import METHODS, SearchSettings, search_settings, so_far
+from planebench.search import METHODS, SearchSettings, repetitions, search_settings, so_far
 from planebench.search.of_header import methods_of_header, settings_of_header
 from planebench.stats.ceiling import near_ceiling, tester_ceiling_pps
 from planebench.stats.choose import other_band_reason
@@ -19,19 +19,24 @@ from planebench.stats.choose import other_band_reason
 def run_searches(
     header: RunHeader, point: Point, trials: Sequence[Trial], band: str | None
 ) -> tuple[SearchResult, ...]:
-    """Return the results so far of each search on a point. ``band`` is the one in which the run is compared.
+    """Return the results so far of each search on a point, its repetitions in their order.
 
-    A bound near the ceiling of the tester's calibration is tester-limited. Raises StoreError for settings of the header
-    that make no sense.
+    ``band`` is the one in which the run is compared. A bound near the ceiling of the tester's calibration is
+    tester-limited. Raises StoreError for settings of the header that make no sense.
     """
     senders = 2 if point.direction == "bidirectional" else 1
     if header.plan is not None:
-        asked = (trial.search for trial in trials if trial.search in METHODS)  # loads of latency rest on others
-        methods, how = (*dict.fromkeys((*header.plan.search.methods, *asked)),), search_settings(header.plan, senders)
+        methods, how = header.plan.search.methods, search_settings(header.plan, senders)
     else:
         methods, how = methods_of_header(header.settings), settings_of_header(header.settings, senders)
+    asked = dict.fromkeys(trial.search for trial in trials if trial.search in METHODS) if header.plan else ()
+    others = [method for method in asked if method not in methods]  # loads of latency rest on them
     ceiling_pps = tester_ceiling_pps(header.calibration, point)
-    found = (_in_best_band(method, how, point, trials, band) for method in methods)
+    found = (
+        _in_best_band(method, how, point, trials, band, repetition)
+        for method in (*methods, *others)
+        for repetition in (repetitions(trials) if method in methods else (0,))
+    )
     return tuple(_below_ceiling(search, ceiling_pps) for search in found)
 
 
@@ -45,14 +50,14 @@ def _below_ceiling(search: SearchResult, ceiling_pps: float | None) -> SearchRes
 
 
 def _in_best_band(
-    method: str, how: SearchSettings, point: Point, trials: Sequence[Trial], band: str | None
+    method: str, how: SearchSettings, point: Point, trials: Sequence[Trial], band: str | None, repetition: int
 ) -> SearchResult:
     """Return the search in the band of the run, or, if it did not end there, in a band in which it did."""
     others = Counter(t.band for t in trials if t.role == "search" and t.band not in (band, None))
-    wanted = so_far(method, how, point, trials, band)
+    wanted = so_far(method, how, point, trials, band, repetition)
     if wanted.complete:
         return wanted
-    found = (so_far(method, how, point, trials, other) for other, _ in others.most_common())
+    found = (so_far(method, how, point, trials, other, repetition) for other, _ in others.most_common())
     elsewhere = next((result for result in found if result.complete), None)
     if elsewhere is None:
         return wanted

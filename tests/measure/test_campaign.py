@@ -31,6 +31,7 @@ from planebench.plans.load import load_plan
 from planebench.plans.order import group_points
 from planebench.plans.override import override
 from planebench.search import TRIES_MAX
+from planebench.stats import derive_results
 from planebench.stats.looks import Open
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter
@@ -127,6 +128,20 @@ def test_searches_follow_r_plus_and_the_switches_take_turns(tmp_path: Path) -> N
     assert [t.index for t in trials] == list(range(len(trials)))
 
 
+def test_searches_are_repeated_in_starts_of_their_own(tmp_path: Path) -> None:
+    plan, watcher = plan_of("sim:noise=1%", search="bswlv", max_r=1, repeat=3, search_starts=2), Watcher()
+    trials = run(plan, tmp_path, watcher)
+    searching = [t for t in trials if t.role == "search"]
+    assert {(t.repetition, t.start) for t in searching} == {(0, 0), (1, 1)}
+    second = [t.role for t in trials if t.start == 1]
+    assert second == sorted(second, key=("search", "r_plus").index), "before the saturating trials overload the switch"
+    assert watcher.steps == planned_trials(plan, expand(plan)) + watcher.further
+    header = dataclasses.replace(make_header(), plan=plan)
+    (result,) = derive_results(Run(header, trials))
+    assert [s.repetition for s in result.searches] == [0, 1]
+    assert all(s.complete for s in result.searches)
+
+
 def test_the_progress_bar_ends_where_it_should(tmp_path: Path) -> None:
     plan = plan_of("sim,sim:stall_share=40%", search="bswlv,curve", loads="0.5", max_r=3)
     watcher = Watcher()
@@ -192,7 +207,8 @@ def test_loads_of_latency_are_shares_of_what_is_carried_and_not_of_r_plus(tmp_pa
     assert latency == {"0.10 carried": pytest.approx(0.1 * pps), "0.90 carried": pytest.approx(0.9 * pps)}
     lossy = [t for t in trials if t.point.switch == "sim" and t.point.scenario == "p2p"]
     assert sum(t.role == "search" for t in lossy) == 11 and not any(t.role == "latency" for t in lossy)
-    assert not any(t.role == "search" for t in trials if t.point.scenario == "v2v"), "its load is fixed"
+    echoed = [t for t in trials if t.point.scenario == "v2v"]
+    assert {(t.role, t.load.label) for t in echoed} == {("r_plus", "saturating"), ("latency", "1Mpps")}
     assert watcher.steps == planned_trials(plan, expand(plan))
 
 

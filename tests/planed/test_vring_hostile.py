@@ -8,6 +8,7 @@ import random
 import resource
 import signal
 import socket
+import stat
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ from vhost_driver import (
 from vring_rig import FLOOD_S, PACED, device, handles, join, ports
 
 from planebench.host.process import Supervisor
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 
@@ -362,28 +364,39 @@ def _slow_to_close() -> tuple[socket.socket, socket.socket]:
 
 @pytest.mark.parametrize("end", ["apply", "sigterm"])
 def test_no_driver_holds_up_the_end(supervisor: Supervisor, end: str) -> None:
-    """Half messages, replies that nobody reads, and a descriptor that takes a minute to close."""
+    """Sixteen ports with half messages, replies that nobody reads, and a descriptor that takes a minute to close."""
     planed = Planed(supervisor, f"ends_by_{end}")
-    wires = [device(name, planed.workdir / f"{name}.sock") for name in "ab"]
-    planed.apply(wires, [task("sw", "patch", "a", "b")], cpu=CPU)
-    slow, reader = _slow_to_close()
+    wires = [device(f"p{number}", planed.workdir / f"{number}.sock") for number in range(16)]
+    tasks = [task(f"sw{number}", "patch", f"p{number}", f"p{number + 1}") for number in range(0, 16, 2)]
+    planed.apply(wires, tasks, cpu=CPU)
     with ExitStack() as stack:
-        half, silent, last = (stack.enter_context(VhostDriver(Path(wires[0]["path"]))) for _ in range(3))
-        half.send_bytes(b"\x05\0\0\0\x01\0")
-        silent.send_bytes(struct.pack("<III", 1, 1, 0) * 50)
-        last.send_message(13, struct.pack("<Q", 0), slow.fileno())
-        slow.close()
-        assert last.hung_up()
+        halves = [_three_that_stall(stack, Path(wire["path"])) for wire in wires]
         before = time.monotonic()
         if end == "sigterm":
             os.kill(planed.process.pid, signal.SIGTERM)
             assert planed.process.wait(10) == 0
         else:
             planed.apply()
-            assert planed.process.log_tail().count("it is left behind") == 1
-        assert time.monotonic() - before < 10
-        assert half.hung_up()
-    reader.close()
+        assert time.monotonic() - before < END_S
+        assert planed.process.log_tail(100).count("it is left behind") == len(wires)
+        assert all(half.hung_up() for half in halves)
+
+
+END_S = 5.0
+"""A port waits two seconds for its drivers; all of them together wait no longer."""
+
+
+def _three_that_stall(stack: ExitStack, path: Path) -> VhostDriver:
+    """Connect drivers that stall in three ways; return the one that is to be told of the end."""
+    half, silent, last = (stack.enter_context(VhostDriver(path)) for _ in range(3))
+    half.send_bytes(b"\x05\0\0\0\x01\0")
+    silent.send_bytes(struct.pack("<III", 1, 1, 0) * 50)
+    slow, reader = _slow_to_close()
+    stack.enter_context(reader)
+    last.send_message(13, struct.pack("<Q", 0), slow.fileno())
+    slow.close()
+    assert last.hung_up()
+    return half
 
 
 def test_a_driver_that_stops_a_worker(planed: Planed, other: Planed) -> None:
@@ -441,3 +454,55 @@ def test_memory_that_is_taken_away(planed: Planed, other: Planed) -> None:
                     guest.offer(TRANSMITQ, 0, HERE, 72)
                     taken(guest, 1)
                 until(lambda: not link_up(planed, "a"), "the switch sees it go")
+
+
+def _limited_port(planed: Planed, **limits: object) -> Path:
+    wire = {**device("a", planed.workdir / "a.sock"), **limits}
+    planed.apply([wire], [task("sw", "patch", "a", "a")], cpu=CPU)
+    return Path(str(wire["path"]))
+
+
+def test_who_may_connect(planed: Planed) -> None:
+    """The owner, and a group that the document names."""
+    assert stat.S_IMODE(_limited_port(planed).stat().st_mode) == 0o600
+    planed.apply()
+    group = next((number for number in os.getgroups() if number != os.getegid()), os.getegid())
+    path = _limited_port(planed, group=str(group))
+    assert (stat.S_IMODE(path.stat().st_mode), path.stat().st_gid) == (0o660, group)
+    planed.apply()
+    with pytest.raises(RpcError, match="port a cannot be opened"):
+        _limited_port(planed, group="nobody-has-this-name")
+    assert "there is no group of that name" in planed.process.log_tail()
+
+
+def test_limits_of_a_port(planed: Planed) -> None:
+    """Fewer connections and less memory than the defaults; a limit cannot change while the port exists."""
+    path = _limited_port(planed, max_connections=1, max_memory_mb=1)
+    with pytest.raises(RpcError, match="or limit of its drivers"):
+        _limited_port(planed, max_connections=2, max_memory_mb=1)
+    with VhostDriver(path) as guest, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as second:
+        guest.settle()
+        second.connect(str(path))
+        second.sendall(struct.pack("<III", 1, 1, 0))
+        second.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            second.recv(1)
+        os.ftruncate(guest.memory_file, 2 * MEMORY_BYTES)
+        guest.share_memory(MEMORY_BYTES + 4096)
+        assert guest.hung_up()
+        second.settimeout(10)
+        assert len(second.recv(20, socket.MSG_WAITALL)) == 20
+    assert ports(planed)["a"]["refused_messages"] == {"memory_limit": 1}
+
+
+def test_the_rate_of_new_connections(planed: Planed) -> None:
+    """64 at once, then as many as the document says."""
+    path = _limited_port(planed, connections_per_s=2)
+    begin = time.monotonic()
+    for _ in range(64 + 5):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+            caller.settimeout(20)
+            caller.connect(str(path))
+            caller.sendall(struct.pack("<III", 1, 1, 0))
+            assert len(caller.recv(20, socket.MSG_WAITALL)) == 20
+    assert time.monotonic() - begin > 1

@@ -36,8 +36,8 @@ class Rig:
     def __post_init__(self) -> None:
         self.runner = SimRunner(SimSpec.parse(self.spec), self.seed, self.trials, now=lambda: "")
 
-    def next(self, method: str) -> Ask | SearchResult:
-        return step(method, self.settings, self.point, self.trials, self.band)
+    def next(self, method: str, repetition: int = 0) -> Ask | SearchResult:
+        return step(method, self.settings, self.point, self.trials, self.band, repetition)
 
     def answer(self, method: str, ask: Ask) -> None:
         senders = 2 if self.point.direction == "bidirectional" else 1
@@ -56,8 +56,8 @@ class Rig:
         trial = self.change(self.runner.run(request))
         self.trials.append(dataclasses.replace(trial, index=len(self.trials)))
 
-    def finish(self, method: str) -> SearchResult:
-        while isinstance(answer := self.next(method), Ask):
+    def finish(self, method: str, repetition: int = 0) -> SearchResult:
+        while isinstance(answer := self.next(method, repetition), Ask):
             assert len(self.trials) < TRIALS_MAX, f"{method} on {self.spec}: no end in sight"
             self.answer(method, answer)
         return answer

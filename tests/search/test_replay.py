@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planebench.model.errors import UsageError
-from planebench.model.records import DirectionCounts, Load, VerdictKind
+from planebench.model.records import DirectionCounts, Load, Trial, VerdictKind
 from planebench.model.results import SearchResult
-from planebench.search import METHODS, TRIES_MAX, Ask, SearchSettings, so_far, step
+from planebench.search import METHODS, TRIES_MAX, Ask, SearchSettings, repetitions, so_far, step
 
 from .conftest import Rig
 
@@ -312,3 +312,51 @@ def test_a_functional_trial_ends_a_search_at_once(method: str):
     assert isinstance(found, SearchResult)
     assert (found.verdict.kind, found.verdict.texts) == (VerdictKind.FUNCTIONAL, ("vnf0 is emulated",))
     assert (found.complete, found.lower_pps, found.upper_pps) == (False, None, None)
+
+
+def test_each_repetition_of_a_search_has_paced_trials_of_its_own(rig):
+    tried = rig("sim:noise=1%", max_r=1)
+    first = tried.finish("bswlv")
+    count = len(tried.trials)
+    second = tried.finish("bswlv", repetition=1)
+    assert (first.repetition, second.repetition) == (0, 1)
+    assert {t.repetition for t in tried.trials[count:] if t.role == "search"} == {1}
+    assert not {t.index for t in tried.used(second) if t.role == "search"} & set(first.trials)
+    assert tried.finish("bswlv") == first, "trials of the second are none of the first"
+    assert list(repetitions(tried.trials)) == [0, 1]
+
+
+def test_a_repetition_tries_more_than_the_upper_bound_before_it_overloads_the_switch(rig) -> None:
+    """A switch that an overload slows by a tenth until it is started again: the search begins with one."""
+    tried, overloaded = rig("sim:capacity=10M", max_r=1), [False]
+
+    def change(trial: Trial) -> Trial:
+        load = trial.load.pps_per_direction
+        first = trial.directions[0]
+        most = int(9e6 * trial.offered_duration_ns / 1e9) if overloaded[0] else first.forwarded_packets
+        overloaded[0] = overloaded[0] or load is None or load > 10e6
+        less = dataclasses.replace(first, forwarded_packets=min(first.forwarded_packets, most))
+        return dataclasses.replace(trial, directions=(less,))
+
+    tried.change = change
+    before = tried.finish("bswlv")
+    assert before.upper_pps == pytest.approx(9e6, rel=0.01)
+    assert "hysteresis" not in before.verdict.codes
+    overloaded[0] = False
+    after = tried.finish("bswlv", repetition=1)
+    assert "hysteresis" in after.verdict.codes
+    steady = rig("sim:capacity=10M", max_r=1)
+    steady.finish("bswlv")
+    assert "hysteresis" not in steady.finish("bswlv", repetition=1).verdict.codes
+
+
+def test_loss_at_the_lower_bound_is_told(rig) -> None:
+    tried = rig("sim:capacity=10M:stall_share=30%:stall_packets=20000")
+    result = tried.finish("ndr")
+    at_bound = [t for t in tried.used(result) if t.load.pps_per_direction == result.lower_pps]
+    lossy = [t.loss_ratio for t in at_bound if t.loss_ratio > 0]
+    assert 0 < len(lossy) < len(at_bound) / 2 + 1
+    assert result.lossy_share == len(lossy) / len(at_bound)
+    assert result.worst_loss == max(lossy)
+    (told,) = [reason for reason in result.verdict.reasons if reason.code.value == "loss-at-bound"]
+    assert told.text.startswith(f"{len(lossy)} of {len(at_bound)} trials at the lower bound lost")

@@ -35,7 +35,7 @@ from planebench.report.page.table import PageTable, some
 from planebench.report.papers import paper_tables, papers_page
 from planebench.report.reproduce import commands, remedies
 from planebench.report.searches import burst_table, deviations, search_table
-from planebench.report.throughput import band_words
+from planebench.report.throughput import band_words, disturbed_sentences
 from planebench.report.traffic import traffic_table
 from planebench.report.trials import cause_table, rejected_table, trial_table, verdict_counts
 from planebench.report.trust import trust
@@ -147,6 +147,7 @@ def _scenario(name: str, page: Page) -> dict[str, Any]:
         "groups": groups(page.figures, name),
         "sentences": [
             *policy_sentences(members),
+            *disturbed_sentences(members),
             *load_sentences(members),
             *filter(None, [v2v_sentence(run.header.settings, members)]),
         ],
@@ -253,7 +254,9 @@ def _marks(results: Sequence[Result]) -> dict[str, str]:
             "tester-limited (lower bound): the tester, not the switch, was the bottleneck (pale bar, hollow point)"
         )
     if any(r.capacity_estimate_pps is not None for r in results):
-        marks["est."] = "extrapolated capacity in Mpps: throughput / core utilization (assumes idle cycles can be used)"
+        marks["est."] = (
+            "estimated capacity in Mpps, at full batches: cycles per packet fitted over the batch sizes of all trials"
+        )
     if VerdictKind.UNSTABLE in kinds:
         marks["~"] = "unstable: the trials differ by more than 10 %"
     if any(r.throughput_pps is None for r in results):

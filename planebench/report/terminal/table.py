@@ -35,7 +35,7 @@ from planebench.report.terminal.answers import answer_lines
 from planebench.report.terminal.cells import Notes, band_tables, latency_tables, limit_tables, throughput_tables
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import small_table
-from planebench.report.throughput import band_words
+from planebench.report.throughput import band_words, disturbed_sentences
 from planebench.report.traffic import traffic_sentences
 from planebench.stats.derived import Derived
 from planebench.stats.results import DIRECTION_ORDER
@@ -103,7 +103,7 @@ def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: 
     yield from band_tables(results, glyphs, width)
     yield from search_tables(results, notes, width)
     yield from latency_tables(results, notes, width)
-    for sentence in cut(policy_sentences(results), MAX_SENTENCES):
+    for sentence in cut([*policy_sentences(results), *disturbed_sentences(results)], MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
     yield from _block("Latency breakdown", anatomy_sentences(results), glyphs)
     yield from _block("Offered traffic", traffic_sentences(results), glyphs)
@@ -187,7 +187,7 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
         figures = in_terminal(RESULT, (OfResult(derived.run, r) for r in results))
         yield from (brief.legend for _, brief in figures if brief.legend)
     if any(r.capacity_estimate_pps is not None for r in results):
-        yield "est.: extrapolated capacity = throughput / utilization (assumes idle cycles can be used)"
+        yield "est.: capacity at full batches, from cycles per packet fitted over batch sizes"
     if any(r.verdict.kind is VerdictKind.UNSTABLE for r in results):
         yield "~ unstable"
     if any(r.throughput_pps is None for r in results):
