@@ -105,7 +105,7 @@ def _us_words(value: float | None) -> str:
 
 
 def _jitter_words(jitter: JitterSummary) -> str:
-    return f"{us(jitter.mean)} / {us(jitter.p99)} / {us(jitter.max)}"
+    return f"{us(jitter.p50)} / {us(jitter.p99)} / {us(jitter.max)}"
 
 
 def _latency(name: str, title: str, order: int) -> Column:
