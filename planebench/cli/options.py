@@ -119,11 +119,15 @@ PLAN_OPTIONS: dict[str, Any] = {
     ),
     "duration": _number(float, "--duration", "Duration of each saturating and latency trial in seconds."),
     "repeat": _number(int, "--repeat", "Number of saturating trials per test point; R+ is their mean."),
-    "restarts": _number(int, "--restarts", "Number of times each switch is restarted between those trials."),
+    "restarts": _number(int, "--restarts", "Number of restarts between those trials (default: before each)."),
     "max_rate": _text("--max-rate", "RATE", "Maximum offered load per direction, e.g. 14.88M (default: unlimited)."),
     "search": _text("--search", "A,B", f"Searches to run: {', '.join(METHODS)}.", listed("search:METHODS")),
     **{p.option: _number(p.kind, f"--{p.option.replace('_', '-')}", p.help) for p in search.parameters()},
-    "loads": _text("--loads", "A,B", "Latency loads as shares of R+, e.g. 0.10,0.50; curve; or none."),
+    "loads": _text(
+        "--loads",
+        "A,B",
+        "Latency loads as shares of R+, e.g. 0.10,0.50; of the carried load: carried:0.50; curve; or none.",
+    ),
     "rates": _text("--rates", "A,B", "Fixed latency loads per direction, e.g. 100k,1M; or none."),
     "band": _text(
         "--band",

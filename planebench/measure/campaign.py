@@ -256,9 +256,10 @@ class Campaign:
         """Return the load of a latency step in pps; None where the load that it is a share of is not known."""
         step, how, point = wanted.step, wanted.how, wanted.step.point
         fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
-        if step.load in fixed and not scenario_named(point.scenario).latency_by_echo:
+        echoed = scenario_named(point.scenario).latency_by_echo
+        if step.load in fixed and not echoed:
             return fixed[step.load]
-        whole_pps = self._r_plus(point) if how.of == R_PLUS else self._found_pps(how.of, point)
+        whole_pps = self._r_plus(point) if echoed or how.of == R_PLUS else self._found_pps(how.of, point)
         if whole_pps is None:
             return None
         loads = latency_loads(

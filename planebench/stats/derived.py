@@ -11,6 +11,7 @@ from planebench.model.run import Run
 from planebench.stats.chains import Chains, derive_chains
 from planebench.stats.choose import Choice
 from planebench.stats.compare import Outcome, switches_compared
+from planebench.stats.disturbed import DisturbedSwitch, disturbed_switches
 from planebench.stats.fairness import Condition, contradictions, fairness
 from planebench.stats.latency import latency_groups, latency_records
 from planebench.stats.ranking import Ranking, rank
@@ -20,7 +21,7 @@ from planebench.stats.results import derive_results, run_band
 class Derived:
     """A run and everything derived from it. Each part is derived once, when it is first requested.
 
-    Deriving everything takes seconds for a run of a thousand trials, because comparisons are resampled.
+    Deriving everything takes seconds for a run of a thousand trials.
     """
 
     def __init__(self, run: Run) -> None:
@@ -60,6 +61,11 @@ class Derived:
             and trial.role != "warmup"
             and trial.verdict.kind is not VerdictKind.FUNCTIONAL
         )
+
+    @cached_property
+    def disturbed_switches(self) -> tuple[DisturbedSwitch, ...]:
+        """Return the switches whose trials are disturbed more often than those of the others."""
+        return disturbed_switches(self.run)
 
     @cached_property
     def chains(self) -> Chains:
