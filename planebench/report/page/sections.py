@@ -256,7 +256,7 @@ def _marks(results: Sequence[Result]) -> dict[str, str]:
     if any(r.capacity_estimate_pps is not None for r in results):
         marks["est."] = "extrapolated capacity in Mpps: throughput / core utilization (assumes idle cycles can be used)"
     if VerdictKind.UNSTABLE in kinds:
-        marks["~"] = "unstable: the trials differ by more than 10 %"
+        marks["~"] = "unstable: the standard deviation of the trials is above 5 %"
     if any(r.throughput_pps is None for r in results):
         marks[NOTHING] = "no accepted trial; see Accepted and rejected trials"
     if any(s.verdict.kind is not VerdictKind.VALID for r in results for s in r.latency):

@@ -24,6 +24,7 @@ from planebench.model.words import (
     reasons,
     throughput,
 )
+from planebench.report.answers import Standing, Standings
 from planebench.report.evidence import cause, shared_text
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import (
