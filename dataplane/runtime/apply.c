@@ -346,10 +346,15 @@ int planed_wait_turn(const struct planed *planed, char *error)
 	return 0;
 }
 
-void planed_look_after_workers(const struct planed *planed)
+int planed_look_after_workers(const struct planed *planed)
 {
-	for (unsigned i = 0; i < planed->worker_count; i++)
+	bool drivers = false;
+
+	for (unsigned i = 0; i < planed->port_count; i++)
+		drivers |= planed->ports[i]->ops->refuses;
+	for (unsigned i = 0; drivers && i < planed->worker_count; i++)
 		worker_look_after(planed->workers[i]);
+	return drivers ? WORKER_LOOK_MS : -1;
 }
 
 int planed_park(const struct planed *planed, char *error)
