@@ -359,10 +359,10 @@ def _need(title: str, found: Sequence[Standing]) -> Need:
         if it.state == "different":
             first.setdefault(it.results[0].point.switch, []).append(it)
     rest = [it for it in found if it.state != "different"]
-    undecided = listed([f"{STATES[state]} at {n} of {_points(len(found))}" for state, n in _counted(rest)])
+    undecided = listed([f"{STATES[state]} at {n}" for state, n in _counted(rest)])
     if not first:
         pick = "any of the best" if rest and all(it.state == "same" for it in rest) else "cannot say"
-        return Need(title, pick, f"{undecided or 'nothing was measured'}.")
+        return Need(title, pick, f"{undecided} of {_points(len(found))}." if rest else "nothing was measured.")
     parts = [
         f"{printable(label)} at {len(won)} of {_points(len(found))} ({_range(won)})" for label, won in first.items()
     ]
