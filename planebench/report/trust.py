@@ -49,7 +49,11 @@ def trust(standings: Standings) -> Trust:
     share, rest = rejected / total if total else 1.0, [it for it in found if it not in by_rate and it not in by_cost]
     return Trust(
         _level(share, decided / len(found) if found else 1.0),
-        (_decided_words(len(found), decided, len(by_cost)), *_rejected_words(derived, total, share)),
+        (
+            _decided_words(len(found), decided, len(by_cost)),
+            *_rejected_words(derived, total, share),
+            *([f"{derived.drift}; comparisons are paired and not affected.".capitalize()] if derived.drift else ()),
+        ),
         tuple(_advice(rest, share)),
     )
 

@@ -14,6 +14,7 @@ from planebench.model.results import BandFigure, LatencySummary, Ledger, Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.switch_figures import figures_of, median
+from planebench.stats.capacity import capacity_estimate_pps
 from planebench.stats.choose import LIMITED, VALID, Choice, choose_saturating, is_usable, run_band, with_disturbed
 from planebench.stats.figure_intervals import Sampled, with_intervals
 from planebench.stats.latency import finding, latency_groups, percentile_blocks, summarise_latency
@@ -65,12 +66,12 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
         if group.verdict.kind in (VALID, VerdictKind.OVERLOAD)
         for t in group.trials
     }
+    in_band = [t for t in trials if t.band == choice.band]
     rates = tuple(t.throughput_pps for t in choice.trials)
     verdict = _throughput_verdict(choice, rates, latency)
     throughput, cycles = throughput_blocks(choice.trials), cycles_blocks(choice.trials)
     throughput_pps = geometric_mean(throughput) if throughput else statistics.fmean(rates) if rates else None
     switch = {**figures_of(t.switch for t in choice.trials), "cycles_per_packet": geometric_mean(cycles)}
-    busy_share = switch["busy_share"]
     result = Result(
         point=point,
         version=run.version_of(point.switch),
@@ -85,9 +86,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
         rejected=sum(t.role not in ("warmup", "outage") and t.index not in counting for t in trials),
         throughput_median_pps=statistics.median(rates) if rates else None,
         other_bands=_other_bands(saturating, choice.band),
-        capacity_estimate_pps=throughput_pps / busy_share
-        if throughput_pps is not None and busy_share and verdict.kind is LIMITED
-        else None,
+        capacity_estimate_pps=capacity_estimate_pps(in_band) if verdict.kind is LIMITED else None,
         searches=searches,
         load_finding=finding(groups, latency),
         ledger=_ledger(choice.trials),

@@ -268,14 +268,6 @@ def test_other_bands_have_the_same_figure_and_keep_their_mark() -> None:
     assert _only(*near).other_bands == ()
 
 
-def test_capacity_is_estimated_only_where_the_tester_limits() -> None:
-    half = {"switch": SwitchCycles(busy_cycles=50, idle_cycles=50, packets=1)}
-    assert _only(make_trial(mpps=10, verdict="tester-limited", **half)).capacity_estimate_pps == 20e6
-    assert _only(make_trial(mpps=10, **half)).capacity_estimate_pps is None
-    mute = make_trial(mpps=10, verdict="tester-limited", switch=SwitchCycles())
-    assert _only(mute).capacity_estimate_pps is None
-
-
 def test_the_ledger_is_of_the_saturating_trials_that_count() -> None:
     def trial(ring_full: int, verdict: str = "valid") -> Trial:
         switch = SwitchCycles(packets=100, drops={"n1:tx_full": ring_full})
