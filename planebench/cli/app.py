@@ -247,7 +247,7 @@ def figures(
 
 
 @app.command(
-    epilog=examples("planebench compare latest", "planebench compare baseline latest --fail-below 0.97 --quiet")
+    epilog=examples("planebench compare latest", "planebench compare a1,a2,a3 b1,b2,b3 --fail-below 0.97 --quiet")
 )
 def compare(
     run_a: Annotated[

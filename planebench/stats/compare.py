@@ -113,6 +113,10 @@ class _Side:
     trials: tuple[Trial, ...]
     searches: tuple[SearchResult, ...]
 
+    def with_more(self, other: _Side) -> _Side:
+        """Return a side that has the trials and searches of a further run, too."""
+        return replace(self, trials=(*self.trials, *other.trials), searches=(*self.searches, *other.searches))
+
     @property
     def cell(self) -> str:
         return cell_id(self.result.point)
@@ -148,6 +152,8 @@ class _Draft:
     notes: tuple[str, ...] = ()
     bounds: Bounds = EXACT
     load: str = ""
+    like: tuple[Blocks, Blocks] = ((), ())
+    """Figures of both sides whose noise is that of ``blocks``, where these have one start only: searches are long."""
 
     @property
     def ratio(self) -> float:
@@ -222,22 +228,18 @@ def _sides(runs: Sequence[Derived], run_ids: str = "", by_run: bool = False) -> 
     suffix = f"@{run_ids}" if run_ids else ""
     found: dict[Point, _Side] = {}
     for number, derived in enumerate(runs):
+        first = 0 if by_run else number * _STARTS_OF_A_RUN
         for result in derived.results:
-            trials = tuple(_in_run(t, number, by_run) for t in derived.trials[result.point])
-            before = found.get(result.point)
-            found[result.point] = (
-                _Side(result.point.switch + suffix, result, trials, result.searches)
-                if before is None
-                else replace(before, trials=(*before.trials, *trials), searches=(*before.searches, *result.searches))
+            trials = derived.trials[result.point]
+            mine = _Side(
+                result.point.switch + suffix,
+                result,
+                tuple(replace(t, start=number if by_run else first + t.start) if run_ids else t for t in trials),
+                tuple(replace(s, repetition=number if by_run else first + s.repetition) for s in result.searches),
             )
+            before = found.get(result.point)
+            found[result.point] = mine if before is None else before.with_more(mine)
     return found
-
-
-def _in_run(trial: Trial, number: int, by_run: bool) -> Trial:
-    """Return a trial whose start is told apart from those of other runs; with ``by_run`` the run is the start."""
-    if by_run:
-        return replace(trial, start=number, repetition=number)
-    return replace(trial, start=trial.start + number * _STARTS_OF_A_RUN) if number else trial
 
 
 def _concluded(
@@ -291,15 +293,27 @@ def _estimates(family: Sequence[_Draft], unit: Unit) -> list[Estimate | None]:
     ends = [[(side.result.point, of) for side, of in zip((d.a, d.b), d.blocks, strict=True)] for d in family]
     pairs = noise_of_pairs((*a, *b) for a, b in ends)
     sides = noise_of_sides((end for both in ends for end in both), unit == "run")
+    like = noise_of_sides(
+        ((side.result.point, of) for d in family for side, of in zip((d.a, d.b), d.like, strict=True)), unit == "run"
+    )
     found: list[Estimate | None] = []
     for draft in family:
-        differences = paired(*draft.blocks) if unit == "block" else []
-        estimate = pairs.estimate(differences)
+        estimate = pairs.estimate(paired(*draft.blocks) if unit == "block" else [])
         if estimate is None:
-            a, b = (sides.estimate(by_start(blocks)) for blocks in draft.blocks)
+            a, b = (
+                sides.estimate(by_start(blocks)) or _one_start(blocks, like.estimate(by_start(others)))
+                for blocks, others in zip(draft.blocks, draft.like, strict=True)
+            )
             estimate = None if a is None or b is None else b.minus(a)
         found.append(estimate)
     return found
+
+
+def _one_start(blocks: Blocks, like: Estimate | None) -> Estimate | None:
+    """Return the estimate of figures of one start, whose noise is that of another estimate."""
+    if like is None:
+        return None
+    return Estimate(by_start(blocks)[0], like.error * math.sqrt(like.n), like.degrees, 1)
 
 
 def _compare(a: _Side, b: _Side) -> Found:
@@ -360,11 +374,13 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
     bounds = Bounds(*(any(s.verdict.kind is LIMITED for s in some) for some in in_band))
     lower = _lower_bounds(in_band[0]), _lower_bounds(in_band[1])
     n = sum(len(s.trials) for s in in_band[0]), sum(len(s.trials) for s in in_band[1])
-    yield _Draft(method, a, b, lower, n, band, tuple(_bound_notes(_called(a, b), bounds)), bounds)
+    rates = [throughput_blocks(choose_saturating(side.saturating, band).trials) for side in (a, b)]
+    notes = tuple(_bound_notes(_called(a, b), bounds))
+    yield _Draft(method, a, b, lower, n, band, notes, bounds, like=(rates[0], rates[1]))
 
 
 def _lower_bounds(found: Sequence[SearchResult]) -> Blocks:
-    return tuple(Block(number, number, math.log(s.lower_pps)) for number, s in enumerate(found) if s.lower_pps)
+    return tuple(Block(s.repetition, s.repetition, math.log(s.lower_pps)) for s in found if s.lower_pps)
 
 
 def _came_to_a_rate(search: SearchResult) -> bool:

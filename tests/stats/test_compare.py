@@ -223,10 +223,42 @@ def test_latency_of_another_band_is_not_compared() -> None:
     assert outcome.skipped[-1].reason.startswith("not comparable")
 
 
-def test_one_search_each_tests_nothing() -> None:
-    found = _only(compared(searched_run({"a": 10.0, "b": 8.0})), "ndr")
-    assert found.ratio == pytest.approx(0.8, rel=0.01)
-    assert (found.answer, found.low, found.note) == ("untested", None, "1 and 1 starts: how starts differ is not known")
+def _with_rates(run: Run, switch: str, *mpps: float) -> Run:
+    """The saturating trials of a switch as if they had forwarded so much; the first, which NDR used, stays."""
+    own = [t for t in run.trials if t.role == "r_plus" and t.point.switch == switch]
+    new = {
+        t.index: make_trial(t.index, t.point, m, start=t.start, repetition=t.repetition)
+        for t, m in zip(own[1:], mpps, strict=True)
+    }
+    return dataclasses.replace(run, trials=tuple(new.get(t.index, t) for t in run.trials))
+
+
+def test_one_search_each_has_the_noise_of_the_starts() -> None:
+    run = searched_run({"a": 10.0, "b": 9.6})
+    quiet = _only(compared(run), "ndr")
+    noisy = _only(compared(_with_rates(run, "a", 9.6, 10.5)), "ndr")
+    assert (quiet.answer, noisy.answer) == ("different", "open")
+    assert quiet.ratio == noisy.ratio == pytest.approx(0.96, rel=0.01)
+    one_start = [t for t in run.trials if t.role != "r_plus" or t.repetition == 0]
+    untested = _only(compared(Run(run.header, tuple(one_start))), "ndr")
+    assert (untested.answer, untested.note) == ("untested", "1 and 1 starts: how starts differ is not known")
+
+
+def test_repeated_searches_are_compared_by_their_own_noise() -> None:
+    derived = Derived(searched_run({"a": 10.0, "b": 9.6}))
+    derived.results = tuple(
+        dataclasses.replace(
+            result,
+            searches=tuple(
+                dataclasses.replace(s, repetition=i, lower_pps=(s.lower_pps or 0) * factor)
+                for s in result.searches
+                for i, factor in enumerate((0.99, 1.01, 1.0))
+            ),
+        )
+        for result in derived.results
+    )
+    found = _only(derived.compared, "ndr")
+    assert (found.answer, found.starts_a, found.starts_b) == ("different", 3, 3), "blocks go up and down alike"
 
 
 def test_a_search_that_only_the_first_has_is_named() -> None:
