@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import os
 import random
 import shutil
@@ -107,13 +108,12 @@ def cases(count: int, seed: int, root: bool) -> Iterator[Case]:
     ways = tuple(WAYS) if root else ("container",)
     named = [(victim, moment) for moment in MOMENTS for victim in VICTIMS if _possible(victim, moment)]
     chosen.shuffle(named)
+    turns = itertools.cycle(named)
     for number in range(count):
-        victim, moment = named[number % len(named)]
+        random_moment = number % 3 == 2
+        victim, moment = (chosen.choice(VICTIMS), RANDOM) if random_moment else next(turns)
         way = "container" if victim == "vnf" or "VNF" in moment else chosen.choice(ways)
-        if number % 3 == 2:
-            yield Case(way, victim, RANDOM, chosen.uniform(0.0, ENOUGH_S))
-        else:
-            yield Case(way, victim, moment)
+        yield Case(way, victim, moment, chosen.uniform(0.0, ENOUGH_S) if random_moment else 0.0)
 
 
 def _possible(victim: str, moment: str) -> bool:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the named inputs of tests/fuzz/{vring,vhost_door,nf,frame,capture,fib_message}: what a fuzzer would be long
-to find out.
+"""Writes the named inputs of tests/fuzz/{vring,vhost_door,frontend,nf,frame,capture,fib_message}: what a fuzzer would
+be long to find out.
 
     python tests/fuzz/make_seeds.py
 
@@ -295,9 +295,36 @@ def door_seeds() -> dict[str, bytes]:
     return found | {f"request_{request}": session + door_any(request, 8, DOOR_EVENT) for request in range(42)}
 
 
+DEVICE_FEATURES = 1 << 35 | 1 << 32 | 1 << 30 | 1 << 22
+SET_UP, ENABLE, BASE = (8, 10, 9, 13, 12), 18, 11
+
+
+def device_answer(request: int, number: int = 0, odd: int = 0, *more: int) -> bytes:
+    return bytes([odd, request, *struct.pack("<Q", number)[:5], *more])
+
+
+def frontend_seeds() -> dict[str, bytes]:
+    """By name: devices that answer as they should, with and without acknowledgements, and one answer that is odd."""
+    begin = device_answer(1, DEVICE_FEATURES)
+    acknowledged = begin + device_answer(15, 9) + device_answer(17, 2)
+    acknowledged += b"".join(map(device_answer, (2, 5, *SET_UP * 4, *[ENABLE] * 8, *[BASE] * 4)))
+    silent = begin + device_answer(15, 1) + device_answer(17, 2) + begin + device_answer(BASE) * 4
+    return {
+        "acknowledged": acknowledged,
+        "silent": silent,
+        "few_queues": begin + device_answer(15, 1) + device_answer(17, 1),
+        "old": device_answer(1, 1 << 30),
+        "flags": begin + device_answer(15, 1, 1, 1),
+        "huge": begin + device_answer(15, 1, 0xC2, 0xFF, 0xFF),
+        "cut": begin + device_answer(15, 1, 4, 13),
+        "files": device_answer(1, DEVICE_FEATURES, 0x20) + device_answer(15, 9, 0x20),
+        "refused": begin + device_answer(15, 9) + device_answer(17, 2) + device_answer(2, 1),
+    }
+
+
 if __name__ == "__main__":
     made = {"vring": seeds(), "nf": nf_seeds(), "frame": frame_seeds(), "capture": capture_seeds()}
-    made |= {"fib_message": fib_seeds(), "vhost_door": door_seeds()}
+    made |= {"fib_message": fib_seeds(), "vhost_door": door_seeds(), "frontend": frontend_seeds()}
     for folder, named in made.items():
         for name, data in named.items():
             (Path(__file__).parent / folder / name).write_bytes(data)
