@@ -20,7 +20,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from planebench.measure.distance import measure_distance
-from planebench.stats.effect import median_effect
+from planebench.stats.effect import ratio_effect
 
 Case = tuple[str, int, int, int]
 """Kind of ring, directions, frame size in bytes, burst."""
@@ -86,11 +86,11 @@ def run(program: Path, bench_arguments: list[str]) -> dict[Case, float]:
 
 
 def print_band(name: str, pairs: list[Pair]) -> None:
-    """Medians of both, and B / A with its interval."""
+    """Medians of both, and B / A, the ratio of the geometric means, with its interval."""
     print(f"{name} band, {len(pairs)} pairs: TSC cycles a packet of busy polls")
     for case in pairs[0]:
         a, b = ([pair[case][side] for pair in pairs] for side in (0, 1))
-        effect = median_effect(a, b)
+        effect = ratio_effect(a, b)
         interval = "no interval" if effect.low is None else f"{effect.low:.3f} to {effect.high:.3f}"
         verdict = "" if effect.distinguishable else "  not distinguishable"
         kind, directions, size, burst = case

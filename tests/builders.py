@@ -207,7 +207,9 @@ def _saturating(index: int, point: Point, repetition: int, rng: random.Random, p
     busy = {"busy_cycles": int(2.5e9 * (0.69 if verdict == "tester-limited" else 0.98)), "idle_cycles": int(0.1e9)}
     cycles = SwitchCycles(packets=int(mpps * 1e6), **busy) if point.switch != "testpmd" else SwitchCycles()
     evidence = make_evidence(band, "far" if reasons and "core distance" in reasons[0] else None)
-    return make_trial(index, point, mpps, verdict, reasons, repetition=repetition, switch=cycles, evidence=evidence)
+    return make_trial(
+        index, point, mpps, verdict, reasons, repetition=repetition, start=repetition, switch=cycles, evidence=evidence
+    )
 
 
 def _latency_series(start: int, point: Point, rng: random.Random, loads: Sequence[float]) -> list[Trial]:

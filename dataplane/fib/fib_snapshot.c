@@ -136,7 +136,8 @@ static int write_file(const struct fib *fib, const struct fib_snapshot *s, const
 		FAIL(error, "the path is too long");
 		return -ENAMETOOLONG;
 	}
-	fd = open(beside, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	unlink(beside); // of a process that was killed; opening what somebody else has put there could block
+	fd = open(beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	if (fd < 0) {
 		FAIL(error, "cannot write '%.180s': %s", beside, strerror(errno));
 		return -errno;

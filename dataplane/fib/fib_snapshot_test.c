@@ -248,6 +248,23 @@ static void a_fifo(void **state)
 	fib_destroy(fib);
 }
 
+// So would opening one to write to.
+static void a_fifo_beside(void **state)
+{
+	struct fib *fib = fib_of(1000, 1000);
+	char error[256] = "", beside[sizeof(path) + 8];
+
+	snprintf(beside, sizeof(beside), "%s.new", path);
+	assert_int_equal(mkfifo(beside, 0600), 0);
+	alarm(5);
+	assert_int_equal(fib_save(fib, path, error), 0);
+	assert_int_equal(fib_load(fib, path, error), 0);
+	alarm(0);
+	assert_int_not_equal(access(beside, F_OK), 0);
+	unlink(path);
+	fib_destroy(fib);
+}
+
 static void of_another_kind(void **state)
 {
 	struct fib *fib = filled(), *narrow = fib_of(1000, 0);
@@ -268,7 +285,7 @@ int main(void)
 	        cmocka_unit_test(comes_back),      cmocka_unit_test(goes_on),
 	        cmocka_unit_test(damaged),         cmocka_unit_test(forged),
 	        cmocka_unit_test(of_another_kind), cmocka_unit_test(no_stray_bytes),
-	        cmocka_unit_test(a_fifo),
+	        cmocka_unit_test(a_fifo),          cmocka_unit_test(a_fifo_beside),
 	};
 
 	return cmocka_run_group_tests(tests, path_make, path_remove);

@@ -17,6 +17,13 @@ enum { CONFIG_PORTS_MAX = 128, CONFIG_DEVICE_MAX = 256 };
 struct port;
 struct port_ops;
 
+// What the drivers of a vhost-user port may do. 0, and no group: the default of the port.
+struct config_drivers {
+	char group[CONFIG_NAME_MAX]; // of users who may connect, besides the owner
+	uint32_t max_connections, connections_per_s;
+	uint32_t max_memory_mb; // of a connection
+};
+
 // A port of the configuration document.
 struct config_port {
 	char name[CONFIG_NAME_MAX];
@@ -28,6 +35,7 @@ struct config_port {
 	uint32_t queues; // queue pairs
 	uint64_t line_rate_bps;
 	uint8_t mac[6]; // of rings of our own: its address; all zero: one is made up
+	struct config_drivers drivers;
 };
 
 // Counters of a port since it was opened. rx_errors: buffers of the other end without a frame in them, or with too
@@ -81,7 +89,7 @@ struct port_ops {
 	bool has_device;     // needs the key "device", not "path"
 	bool takes_mac;      // may have the key "mac"
 	bool listens;        // on its path: no two ports have the same
-	bool refuses;        // messages of drivers, and counts them
+	bool refuses;        // messages of drivers, and counts them; has the keys of config_drivers
 	bool view_writable;  // in rings: a task may change the frames where they lie; else rx copies them
 
 	int (*open)(struct port *port);  // port has its config and pool; on failure close() is not called

@@ -221,6 +221,8 @@ static const char *listen_error(int rc)
 {
 	if (rc == -EADDRINUSE)
 		return "another process listens there; give another path";
+	if (rc == -ESRCH)
+		return "there is no group of that name; give one that there is, or its number";
 	return rc == -EEXIST ? "there is a file that is no socket; remove it or give another path"
 	                     : strerror(-rc);
 }
@@ -234,7 +236,7 @@ static int open_port(struct port *port)
 		return -errno;
 	rc = stale_socket_remove(own->base.path);
 	if (rc == 0)
-		rc = vhost_session_begin(own);
+		rc = vhost_session_begin(own, &port->config.drivers);
 	if (rc) {
 		LOG_ERROR("port %s: cannot listen on %s: %s", own->base.name, own->base.path,
 		          listen_error(rc));

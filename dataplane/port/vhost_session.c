@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "port/vhost_session.h"
 
+#include <errno.h>
+#include <grp.h>
+#include <stdio.h>
 #include <sys/eventfd.h>
 
 #include <linux/virtio_config.h>
@@ -10,7 +13,7 @@
 
 _Static_assert((int)VRING_PORT_RINGS_MAX <= (int)VHOST_RINGS_MAX, "a driver can set up all rings of a port");
 
-enum { LINES_BURST = 64, LINES_PER_MINUTE = 60 };
+enum { LINES_BURST = 64, LINES_PER_MINUTE = 60, CONNECTIONS_PER_S = 50 };
 
 // Without offloads a frame is its bytes. Without EVENT_IDX a flag says who wants to be notified. Dirty pages are not
 // logged: live migration is refused, not broken. The control virtqueue ends at the front end, which offers it only if
@@ -170,16 +173,43 @@ static const struct vhost_device_ops device_ops = {
 
 // --- Beginning and ending --------------------------------------------------------------------------------
 
-int vhost_session_begin(struct vhost_port *port)
+// By its name or number.
+static int find_group(const char *text, gid_t *group)
 {
-	const struct vhost_door_config config = {
+	const struct group *found = getgrnam(text);
+	unsigned number;
+	char tail;
+
+	*group = (gid_t)-1;
+	if (*text == '\0')
+		return 0;
+	if (found)
+		*group = found->gr_gid;
+	else if (sscanf(text, "%u%c", &number, &tail) == 1)
+		*group = number;
+	return *group == (gid_t)-1 ? -ESRCH : 0;
+}
+
+int vhost_session_begin(struct vhost_port *port, const struct config_drivers *drivers)
+{
+	struct vhost_door_config config = {
 	        .name = port->base.name,
 	        .path = port->base.path,
 	        .pairs = port->base.pairs,
 	        .features = FEATURES | (port->base.pairs > 1 ? VHOST_BIT(VIRTIO_NET_F_MQ) : 0),
+	        .connections = drivers->max_connections ? drivers->max_connections : CONFIG_CONNECTIONS_MAX,
+	        .connections_per_s =
+	                drivers->connections_per_s ? drivers->connections_per_s : CONNECTIONS_PER_S,
+	        .memory_max = (uint64_t)(drivers->max_memory_mb ? drivers->max_memory_mb
+	                                                        : CONFIG_DRIVER_MEMORY_MB_MAX)
+	                      << 20,
 	        .ops = &device_ops,
 	        .owner = port,
 	};
+	int rc = find_group(drivers->group, &config.group);
+
+	if (rc)
+		return rc;
 
 	port->lines = bucket_full(LINES_BURST, LINES_PER_MINUTE, bucket_now_ms());
 	return vhost_door_open(&config, &port->door);

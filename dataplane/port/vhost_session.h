@@ -14,8 +14,9 @@ struct vhost_port {
 	struct bucket lines;         // of the log; door's thread
 };
 
-// Listen on port->path; from here on the door's thread uses the port. Returns 0 or -errno.
-int vhost_session_begin(struct vhost_port *port);
+// Listen on port->path; from here on the door's thread uses the port. Returns 0 or -errno; -ESRCH: there is no such
+// group.
+int vhost_session_begin(struct vhost_port *port, const struct config_drivers *drivers);
 
 // Stop listening and end all connections, without and with waiting for what is closed. No worker may use the port.
 void vhost_session_stop(struct vhost_port *port);

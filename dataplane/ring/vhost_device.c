@@ -9,6 +9,8 @@
 
 #include <linux/virtio_config.h>
 
+#include "lib/limits.h"
+
 static unsigned port_rings(const struct vhost_device *device)
 {
 	return 2 * device->pairs;
@@ -171,7 +173,7 @@ static enum vhost_refusal set_memory(struct vhost_device *device, const struct v
                                      struct vhost_files *files)
 {
 	struct vhost_memory next;
-	enum vhost_refusal why = vhost_memory_open(&next, message, files);
+	enum vhost_refusal why = vhost_memory_open(&next, message, files, device->memory_max);
 
 	if (why)
 		return why;
@@ -349,6 +351,7 @@ void vhost_device_begin(struct vhost_device *device, const struct vhost_device_o
 	        .ops = ops,
 	        .owner = owner,
 	        .pairs = pairs,
+	        .memory_max = (uint64_t)CONFIG_DRIVER_MEMORY_MB_MAX << 20,
 	        .offered = features,
 	        .offered_protocol =
 	                VHOST_BIT(VHOST_PROTOCOL_F_REPLY_ACK) | VHOST_BIT(VHOST_PROTOCOL_F_STATUS),

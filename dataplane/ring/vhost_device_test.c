@@ -6,6 +6,7 @@
 #include <linux/virtio_net.h>
 #include <stdio.h>
 
+#include "lib/limits.h"
 #include "ring/vhost_device.h"
 #include "ring/vhost_link.h"
 #include "test/unit.h"
@@ -587,7 +588,7 @@ static void regions_that_overlap(void **state)
 // A few sparse files could use up all addresses.
 static void too_much_memory(void **state)
 {
-	const uint64_t half = VHOST_MEMORY_MAX / 2;
+	const uint64_t half = ((uint64_t)CONFIG_DRIVER_MEMORY_MB_MAX << 20) / 2;
 	struct vhost_region regions[] = {
 	        {0, half, 0, 0}, {half, half, half, 0}, {2 * half, 4096, 2 * half, 0}};
 	int huge = peer_memory(0, (off_t)half);

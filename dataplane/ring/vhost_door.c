@@ -9,6 +9,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -19,7 +20,7 @@
 #include "ring/vhost_link.h"
 
 enum {
-	LINKS_MAX = 4,     // connections of a port: one that runs, one that takes over, and two to spare
+	LINKS_MAX = CONFIG_CONNECTIONS_MAX,
 	BACKLOG = 16,      // of those that wait
 	REST_MS = 100,     // without a descriptor for who wants to connect
 	MESSAGE_MS = 5000, // for all bytes of a message
@@ -29,7 +30,6 @@ enum {
 	EVENTS_MAX = 64,
 
 	CONNECTIONS_BURST = 64, // of a port
-	CONNECTIONS_PER_MINUTE = 50 * 60,
 	// Of a port; a ring that a worker has to let go counts as one more: it interrupts all workers for a moment.
 	MESSAGES_BURST = 4096,
 	MESSAGES_PER_MINUTE = 2000 * 60,
@@ -298,7 +298,7 @@ static void read_driver(struct link *link)
 
 static struct link *free_link(struct vhost_door *door)
 {
-	for (unsigned i = 0; i < LINKS_MAX; i++)
+	for (unsigned i = 0; i < door->config.connections; i++)
 		if (!door->links[i].open && door->links[i].closed)
 			return &door->links[i];
 	return NULL;
@@ -324,6 +324,7 @@ static void accept_driver(struct vhost_door *door)
 	link->open = true;
 	vhost_device_begin(&link->device, door->config.ops, door->config.owner, door->config.pairs,
 	                   door->config.features);
+	link->device.memory_max = door->config.memory_max;
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b)
@@ -459,22 +460,33 @@ static void thread_stop(void)
 
 // --- Beginning and ending: the control thread ------------------------------------------------------------
 
-static int listen_on(const char *path)
+// Who may connect, before anybody can.
+static int let_in(const char *path, gid_t group)
+{
+	if (group == (gid_t)-1)
+		return 0;
+	return lchown(path, (uid_t)-1, group) || chmod(path, 0660) ? -1 : 0;
+}
+
+static int listen_on(const char *path, gid_t group)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc, error;
+	mode_t mask;
 
 	if (fd < 0)
 		return -errno;
 	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0) {
-		if (listen(fd, BACKLOG) == 0)
-			return fd;
+	mask = umask(0177); // mode 0600 from the first moment
+	rc = bind(fd, (const struct sockaddr *)&address, sizeof(address));
+	umask(mask);
+	if (rc == 0 && let_in(path, group) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	error = errno;
+	if (rc == 0)
 		unlink(path);
-	}
-	rc = -errno;
 	close(fd);
-	return rc;
+	return -error;
 }
 
 static struct vhost_door *door_create(const struct vhost_door_config *config)
@@ -485,7 +497,7 @@ static struct vhost_door *door_create(const struct vhost_door_config *config)
 	if (door == NULL)
 		return NULL;
 	door->config = *config;
-	door->connections = bucket_full(CONNECTIONS_BURST, CONNECTIONS_PER_MINUTE, now_ms);
+	door->connections = bucket_full(CONNECTIONS_BURST, config->connections_per_s * 60, now_ms);
 	door->messages = bucket_full(MESSAGES_BURST, MESSAGES_PER_MINUTE, now_ms);
 	door->lines = bucket_full(LINES_BURST, LINES_PER_MINUTE, now_ms);
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
@@ -512,7 +524,7 @@ int vhost_door_open(const struct vhost_door_config *config, struct vhost_door **
 	rc = -pthread_create(&door->closer, NULL, closer_main, door);
 	if (rc)
 		goto err_thread;
-	rc = listen_on(door->path);
+	rc = listen_on(door->path, config->group);
 	if (rc < 0)
 		goto err_closer;
 	door->listener = (struct source){.door = door, .fd = rc};

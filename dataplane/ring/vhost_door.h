@@ -8,6 +8,8 @@
 // vhost_door_close(), never by two threads at a time.
 #pragma once
 
+#include <sys/types.h>
+
 #include "ring/vhost_device.h"
 
 struct vhost_door;
@@ -16,6 +18,9 @@ struct vhost_door_config {
 	const char *name, *path; // name: for the log; must outlive the door
 	unsigned pairs;          // queue pairs of the port
 	uint64_t features;       // offered
+	unsigned connections, connections_per_s;
+	uint64_t memory_max; // bytes of a connection
+	gid_t group;         // of the socket, which then has mode 0660; (gid_t)-1: none, and 0600
 	const struct vhost_device_ops *ops;
 	void *owner; // of the devices
 };

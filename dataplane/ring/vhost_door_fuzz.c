@@ -125,7 +125,7 @@ static void check(const struct rig *r)
 	must((device->protocol_features & ~device->offered_protocol) == 0, "the same of the protocol");
 	for (unsigned i = 0; i < device->memory.guest.count; i++)
 		bytes += device->memory.guest.regions[i].size;
-	must(bytes <= VHOST_MEMORY_MAX, "memory has a limit");
+	must(bytes <= device->memory_max, "memory has a limit");
 	for (unsigned i = RINGS; i < VHOST_RINGS_MAX; i++)
 		must(device->rings[i].call_fd < 0, "rings that the port has not hold nothing");
 }

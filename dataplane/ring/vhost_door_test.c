@@ -44,8 +44,15 @@ static int rig_open(void **state)
 
 	r->files = open_files();
 	for (unsigned i = 0; i < 2; i++) {
-		struct vhost_door_config config = {
-		        .name = "p", .path = r->paths[i], .pairs = 1, .features = FEATURES, .ops = &ops};
+		struct vhost_door_config config = {.name = "p",
+		                                   .path = r->paths[i],
+		                                   .pairs = 1,
+		                                   .features = FEATURES,
+		                                   .connections = LINKS,
+		                                   .connections_per_s = 50,
+		                                   .memory_max = 1 << 30,
+		                                   .group = (gid_t)-1,
+		                                   .ops = &ops};
 
 		snprintf(r->paths[i], sizeof(r->paths[i]), "/tmp/vhost_door_test.%d.%u", (int)getpid(), i);
 		assert_int_equal(vhost_door_open(&config, &r->doors[i]), 0);

@@ -73,12 +73,12 @@ static enum vhost_refusal map(struct vhost_memory *memory, const struct vhost_re
 }
 
 enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct vhost_message *table,
-                                     struct vhost_files *files)
+                                     struct vhost_files *files, uint64_t most)
 {
 	struct vhost_region regions[VHOST_REGIONS_MAX]; // aligned, which those of the message are not
 	struct stat file[VHOST_REGIONS_MAX];
 	enum vhost_refusal why = VHOST_ACCEPTED;
-	uint64_t left = VHOST_MEMORY_MAX;
+	uint64_t left = most;
 
 	*memory = (struct vhost_memory){0};
 	for (unsigned i = 0; i < files->count && why == VHOST_ACCEPTED; i++) {

@@ -15,9 +15,6 @@
 
 _Static_assert((int)GUEST_REGIONS_MAX == (int)VHOST_REGIONS_MAX, "a table fits");
 
-// Of all regions of a driver: a few sparse files could else use up all addresses.
-#define VHOST_MEMORY_MAX (UINT64_C(256) << 30)
-
 struct vhost_memory {
 	struct guest_memory guest; // what workers read while they have a ring
 	struct {
@@ -28,10 +25,10 @@ struct vhost_memory {
 	} maps[GUEST_REGIONS_MAX];
 };
 
-// Map the regions of a table whose message was checked. Returns VHOST_ACCEPTED, files closed; or why not, with nothing
+// Map the regions of a table whose message was checked, at most so many bytes. Returns VHOST_ACCEPTED, files closed; or why not, with nothing
 // mapped and the files as they were.
 enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct vhost_message *table,
-                                     struct vhost_files *files);
+                                     struct vhost_files *files, uint64_t most);
 
 // Unmap all. May take long: the last who unmaps frees the memory.
 void vhost_memory_close(struct vhost_memory *memory);

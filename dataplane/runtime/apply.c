@@ -43,7 +43,8 @@ static bool same_port(const struct config_port *a, const struct config_port *b)
 {
 	return a->ops == b->ops && strcmp(a->path, b->path) == 0 && strcmp(a->device, b->device) == 0 &&
 	       a->ring_size == b->ring_size && a->queues == b->queues &&
-	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0;
+	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 &&
+	       memcmp(&a->drivers, &b->drivers, sizeof(a->drivers)) == 0;
 }
 
 static int check_fixed(const struct config *old, const struct config *new, char *error)
@@ -86,10 +87,12 @@ static int build_port(const struct planed *old, struct next *next, unsigned i, c
 	int rc;
 
 	if (port && !same_port(&port->config, config)) {
-		snprintf(error, CONFIG_ERROR_MAX,
-		         "port %s exists with another kind, backend, path, device, ring_size, queues or mac; "
-		         "apply a document without it first",
-		         config->name);
+		snprintf(
+		        error, CONFIG_ERROR_MAX,
+		        "port %s exists with another kind, backend, path, device, ring_size, queues, mac or limit "
+		        "of its drivers; "
+		        "apply a document without it first",
+		        config->name);
 		return -EEXIST;
 	}
 	if (port == NULL) {
@@ -343,10 +346,15 @@ int planed_wait_turn(const struct planed *planed, char *error)
 	return 0;
 }
 
-void planed_look_after_workers(const struct planed *planed)
+int planed_look_after_workers(const struct planed *planed)
 {
-	for (unsigned i = 0; i < planed->worker_count; i++)
+	bool drivers = false;
+
+	for (unsigned i = 0; i < planed->port_count; i++)
+		drivers |= planed->ports[i]->ops->refuses;
+	for (unsigned i = 0; drivers && i < planed->worker_count; i++)
 		worker_look_after(planed->workers[i]);
+	return drivers ? WORKER_LOOK_MS : -1;
 }
 
 int planed_park(const struct planed *planed, char *error)

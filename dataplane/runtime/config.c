@@ -36,6 +36,11 @@ static int check_port(const struct config_port *port, char *error)
 		        "port %s: a device of DPDK has a \"mac\" of its own; leave it out, or use kind "
 		        "vhost-user or virtio-user with backend vring",
 		        port->name);
+	if (memcmp(&port->drivers, &(struct config_drivers){0}, sizeof(port->drivers)) != 0 && !ops->refuses)
+		return config_error(error,
+		                    "port %s: only kind vhost-user with backend vring has \"group\", "
+		                    "\"max_connections\", \"connections_per_s\" and \"max_memory_mb\"",
+		                    port->name);
 	if (port->mac[0] & 1)
 		return config_error(error, "port %s: mac is a group address; give one of a station",
 		                    port->name);
@@ -198,6 +203,12 @@ static const struct field port_fields[] = {
         {UINT_FIELD("queues", struct config_port, queues, 1, CONFIG_QUEUES_MAX)},
         {UINT_FIELD("line_rate_bps", struct config_port, line_rate_bps, 1e6, 1e12)},
         {.key = "mac", FIELD(FIELD_MAC, struct config_port, mac)},
+        {.key = "group", FIELD(FIELD_STRING, struct config_port, drivers.group)},
+        {UINT_FIELD("max_connections", struct config_port, drivers.max_connections, 1,
+                    CONFIG_CONNECTIONS_MAX)},
+        {UINT_FIELD("connections_per_s", struct config_port, drivers.connections_per_s, 1, 1000)},
+        {UINT_FIELD("max_memory_mb", struct config_port, drivers.max_memory_mb, 1,
+                    CONFIG_DRIVER_MEMORY_MB_MAX)},
         {0},
 };
 

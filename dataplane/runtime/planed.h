@@ -45,8 +45,9 @@ void planed_run(const struct planed *planed);
 // error (CONFIG_ERROR_MAX) that names one that has not, and the task that it stands in.
 int planed_wait_turn(const struct planed *planed, char *error);
 
-// Log which workers stand, and which go on. To be called about once a second.
-void planed_look_after_workers(const struct planed *planed);
+// Log which workers stand, and which go on, if drivers that are not ours can make them. Returns after how many
+// milliseconds to call it again; -1: never, so that nobody's CPU is taken for it in vain.
+int planed_look_after_workers(const struct planed *planed);
 
 // The task of this name, or NULL.
 struct task *planed_find_task(const struct planed *planed, const char *name);

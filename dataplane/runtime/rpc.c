@@ -27,7 +27,6 @@ enum {
 	LINE_MS =
 	        10000, // to send a whole line, from its first byte; not at a device, where a person may type
 	AGAIN_MS = 100,
-	LOOK_MS = 1000, // at the workers
 };
 
 struct client {
@@ -343,10 +342,11 @@ static nfds_t wait_for(const struct rpc *rpc, struct pollfd *fds)
 	return count;
 }
 
-// How long nothing may be to do but at the descriptors.
-static int idle_ms(const struct rpc *rpc)
+// How long nothing may be to do but at the descriptors; else there is in ms, or never (-1).
+static int idle_ms(const struct rpc *rpc, int ms)
 {
-	int ms = rpc && rpc->hung_up ? AGAIN_MS : LOOK_MS;
+	if (rpc && rpc->hung_up)
+		ms = AGAIN_MS;
 
 	for (unsigned i = 0; rpc && i < rpc->client_count; i++) {
 		if (end_of_line(&rpc->clients[i]))
@@ -369,11 +369,10 @@ void rpc_serve(struct rpc *rpc, struct planed *planed)
 	while (!planed->ending) {
 		nfds_t count = 1 + (rpc ? wait_for(rpc, fds + 1) : 0);
 
-		if (poll(fds, count, idle_ms(rpc)) < 0)
+		if (poll(fds, count, idle_ms(rpc, planed_look_after_workers(planed))) < 0)
 			continue;
 		if (fds[0].revents)
 			break;
-		planed_look_after_workers(planed);
 		if (rpc && rpc->hung_up)
 			look_again(rpc);
 		else if (rpc)

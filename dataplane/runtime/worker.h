@@ -23,6 +23,7 @@ enum {
 	WORKER_SLEEP_NS = 1000,
 	WORKER_PARK_MS = 5000,
 	WORKER_STANDS_MS = 2000, // without a turn: it is named
+	WORKER_LOOK_MS = 1000,
 };
 
 enum worker_order { WORKER_PARK, WORKER_RUN, WORKER_END };

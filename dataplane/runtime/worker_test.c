@@ -111,16 +111,16 @@ static void who_does_not_park_is_named_and_polls_on(void **state)
 	assert_int_equal(planed_wait_turn(planed, error), -ETIMEDOUT);
 	assert_non_null(strstr(
 	        error, "worker w7 did not poll all of its tasks within 5000 ms: it stands in task stuck;"));
-	planed_look_after_workers(planed);
+	worker_look_after(planed->workers[0]);
 	assert_false(planed->workers[0]->stands);
 	usleep((WORKER_STANDS_MS + 100) * 1000);
-	planed_look_after_workers(planed);
+	worker_look_after(planed->workers[0]);
 	assert_true(planed->workers[0]->stands);
 	polls = stuck.polls;
 	stuck.released = true;
 	while (stuck.polls < polls + 10)
 		sched_yield();
-	planed_look_after_workers(planed);
+	worker_look_after(planed->workers[0]);
 	assert_false(planed->workers[0]->stands);
 	assert_int_equal(planed_wait_turn(planed, error), 0);
 	assert_int_equal(planed_park(planed, error), 0);

@@ -247,19 +247,19 @@ def figures(
 
 
 @app.command(
-    epilog=examples("planebench compare latest", "planebench compare baseline latest --fail-below 0.97 --quiet")
+    epilog=examples("planebench compare latest", "planebench compare a1,a2,a3 b1,b2,b3 --fail-below 0.97 --quiet")
 )
 def compare(
     run_a: Annotated[
-        str, argument("RUN", "Run whose switches are compared, or the baseline run.", complete.runs)
+        str, argument("RUN", "Run whose switches are compared, or baseline runs (a,b,c).", complete.runs)
     ] = "latest",
     run_b: Annotated[
         str | None,
-        argument("RUN", "Run to compare with the baseline (default: compare the switches of one run).", complete.runs),
+        argument("RUN", "Runs to compare with the baseline (default: compare the switches of one).", complete.runs),
     ] = None,
     fail_below: Annotated[
         float | None,
-        option("--fail-below", "Exit 1 if the new/old throughput ratio is below this value or inconclusive."),
+        option("--fail-below", "Exit 1 if the new/old throughput ratio is below this value, 6 if inconclusive."),
     ] = None,
     metric: Annotated[
         str | None,

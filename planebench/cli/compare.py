@@ -38,6 +38,9 @@ from planebench.store import find_run, read_run
 
 MAX_FAIL_BELOW = 2.0
 
+INCONCLUSIVE = 6
+"""Exit code of a gate that neither passes nor fails: more starts or runs are needed."""
+
 MAX_SKIPPED = 12
 """Lines about what was not compared."""
 
@@ -67,16 +70,19 @@ def compare(
     fail_below: float | None,
     metric: str | None,
 ) -> int:
-    """Print how b does against a: two runs, or the switches of one. The exit code: 0, or 1 for a gate not passed.
+    """Print how b does against a: two runs, several runs and others (``a1,a2,a3``), or the switches of one run.
 
-    ``quiet``: only what the gate finds wrong is said.
-    1 also where there was nothing to compare, or where the gate could not judge: then it has not passed. UsageError for
-    bad input, and for two runs that differ in what must match, unless ``force``.
+    Return the exit code: 0; 1 for a gate that fails, or where there was nothing to compare; INCONCLUSIVE for a gate
+    that neither passes nor fails. ``quiet``: only what the gate finds wrong is said. UsageError for bad input, and for
+    runs that differ in what must match, unless ``force``.
     """
     _check(fail_below, metric)
-    first = Derived(read_run(find_run(runs_dir, run_a)))
-    second = None if run_b is None else Derived(read_run(find_run(runs_dir, run_b)))
-    outcome = first.compared if second is None else _two_runs(first, second, force)
+    firsts = _runs(runs_dir, run_a)
+    first, seconds = firsts[0], [] if run_b is None else _runs(runs_dir, run_b)
+    second = seconds[0] if seconds else None
+    if second is None and len(firsts) > 1:
+        raise UsageError(f"{run_a}: several runs are compared with other runs: name these, too")
+    outcome = first.compared if second is None else _other_runs(firsts, seconds, force)
     shown = [c for c in outcome.comparisons if metric in (None, c.metric)]
     conditions = _conditions(first, second)
     if json:
@@ -85,6 +91,8 @@ def compare(
     elif shown and not quiet:
         _print_table(shown, two_runs=run_b is not None)
     if not quiet:
+        if outcome.not_in_intervals:
+            _say(outcome.not_in_intervals)
         _say_conditions(first, second, conditions)
         _say_skipped([s for s in outcome.skipped if metric is None or metric in s.metrics])
     if not shown:
@@ -122,16 +130,22 @@ def _check(fail_below: float | None, metric: str | None) -> None:
         )
 
 
-def _two_runs(a: Derived, b: Derived, force: bool) -> Outcome:
-    header_a, header_b = a.run.header, b.run.header
-    differing = differing_facts(header_a, header_b)
-    if differing and not force:
-        raise UsageError(
-            f"{header_a.run_id} and {header_b.run_id} are not comparable: {'; '.join(differing)}. "
-            "Repeat with identical settings, or override with --force"
-        )
-    for fact in differing:
-        _say(f"compared because of --force, although they differ: {fact}")
+def _runs(runs_dir: Path | None, names: str) -> list[Derived]:
+    """Return the runs of a list of names with commas between them."""
+    return [Derived(read_run(find_run(runs_dir, name))) for name in names.split(",")]
+
+
+def _other_runs(a: Sequence[Derived], b: Sequence[Derived], force: bool) -> Outcome:
+    first, *others = (it.run.header for it in (*a, *b))
+    for other in others:
+        differing = differing_facts(first, other)
+        if differing and not force:
+            raise UsageError(
+                f"{first.run_id} and {other.run_id} are not comparable: {'; '.join(differing)}. "
+                "Repeat with identical settings, or override with --force"
+            )
+        for fact in differing:
+            _say(f"compared because of --force, although they differ: {fact}")
     return runs_compared(a, b)
 
 
@@ -213,20 +227,21 @@ def _interval(comparison: Comparison) -> str:
 
 
 def _gate(judgements: Sequence[Judgement], fail_below: float) -> int:
-    """Return 1 if a rate is significantly below the limit, if one is inconclusive, or if there is none."""
+    """Return 1 if a rate is shown to be below the limit; INCONCLUSIVE if not all are shown to be above it."""
     if not judgements:
         _say(f"--fail-below {fail_below:g}: no rate was compared, so the gate is not passed")
-        return 1
+        return INCONCLUSIVE
     for judgement in judgements:
         if judgement.kind != "passes":
             _say(_judgement_words(judgement))
-    return int(any(j.kind in ("fails", "inconclusive") for j in judgements))
+    kinds = {judgement.kind for judgement in judgements}
+    return 1 if "fails" in kinds else INCONCLUSIVE if "inconclusive" in kinds else 0
 
 
 def _judgement_words(judgement: Judgement) -> str:
     j, title = judgement, TITLES[judgement.metric]
     why = f": {j.why}" if j.why else ""
-    if j.kind == "inconclusive" or j.ratio is None:
+    if j.ratio is None:
         return f"{j.kind}: {title} of {f'{j.b} and ' if j.b else ''}{j.a} at {j.point}{why}"
     limit = f"limit {j.limit:g}"
     if j.metric not in RATES:

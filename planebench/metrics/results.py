@@ -355,7 +355,7 @@ RESULT: tuple[Column, ...] = (
         "capacity_estimate_pps",
         Number,
         "result.capacity_estimate_pps",
-        "Throughput / core utilization where tester-limited: extrapolated.",
+        "Where tester-limited: from cycles per packet fitted over batch sizes; null where that does not fit.",
         NOT_CSV,
         page=OnPage("estimate", 70, cell=lambda it: estimate(it.result.capacity_estimate_pps)),
     ),

@@ -47,11 +47,12 @@ CLOSED_PIPE = 141
 
 EXIT_CODES: dict[int, str] = {
     0: "success; for a check, yes",
-    1: "the answer is no: gate not passed, nothing to compare, a check failed, host unfit, a run cut short",
+    1: "the answer is no: gate failed, nothing to compare, a check failed, host unfit, a run cut short",
     2: "bad input: unknown command, option, switch, run, key or value",
     3: "not installed: a switch asked for by name, or planed",
     4: "a switch or the tester did not start, died, or stopped answering",
     5: "a file or folder that cannot be written, or read back",
+    6: "a gate is inconclusive: neither passed nor failed; more starts or runs are needed",
     INTERRUPTED: "interrupted; what was measured is kept",
     CLOSED_PIPE: "the reader of the output has closed it; never 0, for a gate is not passed then",
 }

@@ -74,6 +74,8 @@ class ReasonCode(StrEnum):
     OTHER_BAND = "other-band"
     TWO_BANDS = "two-bands"
     SPREAD = "spread"
+    DRIFT = "drift"
+    DISTURBED_STARTS = "disturbed-starts"
     NO_PROBE = "no-probe"
     PROBES_MISSING = "probes-missing"
 

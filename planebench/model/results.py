@@ -124,6 +124,8 @@ class BandFigure:
     band: str
     throughput_pps: float
     trials: int
+    is_bound: bool = False
+    """True for a lower bound: most trials were tester-limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +306,9 @@ class Comparison:
     more_minutes: float | None = None
     starts_a: int = 0
     starts_b: int = 0
+    log_error: float | None = None
+    """Standard error of the logarithm of ``ratio``, and its degrees of freedom; None where nothing was tested."""
+    degrees: float | None = None
 
     @property
     def distinguishable(self) -> bool:

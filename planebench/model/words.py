@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from planebench.model.records import Direction, Point, VerdictKind
-from planebench.model.results import LatencySummary, Metric, Result
+from planebench.model.results import BandFigure, LatencySummary, Metric, Result
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
@@ -173,6 +173,11 @@ def throughput(result: Result) -> str:
     if result.throughput_pps is None:
         return NOTHING
     return mark(result.verdict.kind) + mpps(result.throughput_pps)
+
+
+def band_figure(figure: BandFigure) -> str:
+    """Return the throughput in another core group with its mark, in Mpps."""
+    return mark(VerdictKind.TESTER_LIMITED if figure.is_bound else VerdictKind.VALID) + mpps(figure.throughput_pps)
 
 
 def reasons(texts: tuple[str, ...], limit: int = 160) -> str:

@@ -13,7 +13,7 @@ from planebench.papers.claims import Claim, all_claims
 from planebench.papers.comparing import Found, all_words
 from planebench.papers.measured import Measured
 from planebench.papers.ordering import order_holds, rank_order, too_few
-from planebench.papers.told import Compared, Judgement, Outcome, Why
+from planebench.papers.told import Compared, Judgement, Outcome, Why, corrected
 
 MAX_EVIDENCE = 3
 """Comparisons in the line of evidence; the rest is counted."""
@@ -66,12 +66,13 @@ def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
 
 def _judgement(claim: Claim, measured: Measured, found: Found, beside: Sequence[Compared]) -> Judgement:
     missing = tuple(dict.fromkeys(found.missing))
-    if not found.compared:
+    compared = corrected(found.compared)
+    if not compared:
         return _untestable(claim, "not covered by this run", _missing_words(claim, measured, missing), beside, missing)
-    outcome = _somewhere(found.compared) if claim.share is not None else _everywhere(found.compared)
+    outcome = _somewhere(compared) if claim.share is not None else _everywhere(compared)
     why: Why = "insufficient data" if outcome is Outcome.CANNOT_BE_TESTED else ""
-    evidence = _evidence(found.compared, beside)
-    return Judgement(claim, outcome, why, evidence, tuple(found.compared), tuple(beside), missing)
+    evidence = _evidence(compared, beside)
+    return Judgement(claim, outcome, why, evidence, tuple(compared), tuple(beside), missing)
 
 
 def _everywhere(compared: Sequence[Compared]) -> Outcome:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,9 +15,12 @@ from planebench.model.scenario import scenario_named
 from planebench.model.words import mpps, throughput, us
 from planebench.papers.claims import ANY_CHAIN, Cell, Each, Metric
 from planebench.papers.told import Sample
+from planebench.stats.choose import choose_saturating
 from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import decode, summarise
+from planebench.stats.noise import Noise
+from planebench.stats.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
 
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""
@@ -80,12 +84,39 @@ class Measured:
             return self._latency(result, load or "", jitter=metric == "jitter")
         if not counts(result):
             return Sample((), result.verdict.kind, result.band, throughput(result))
-        rates = result.throughput_trials_pps
+        blocks = throughput_blocks(self.saturating(result))
+        estimate = self._rates_noise.estimate(by_start(blocks))
+        kind, rates = result.verdict.kind, tuple(map(math.exp, by_start(blocks)))
         if metric == "throughput":
-            return Sample(rates, result.verdict.kind, result.band, throughput(result))
+            return Sample(rates, kind, result.band, throughput(result), estimate)
         size = result.mean_frame_bytes or point.frame_size_bytes
-        bits = tuple(rate * (size + L1_OVERHEAD_BYTES) * 8 / 1e9 for rate in rates)
-        return Sample(bits, result.verdict.kind, result.band, _gbps(result))
+        gbits = (size + L1_OVERHEAD_BYTES) * 8 / 1e9
+        estimate = estimate and replace(estimate, mean=estimate.mean + math.log(gbits))
+        return Sample(tuple(rate * gbits for rate in rates), kind, result.band, _gbps(result), estimate)
+
+    def saturating(self, result: Result) -> tuple[Trial, ...]:
+        """Return the trials that the throughput of a result rests on."""
+        trials = [t for t in self.derived.trials[result.point] if t.role == "r_plus"]
+        return choose_saturating(trials, result.band).trials
+
+    @cached_property
+    def _rates_noise(self) -> Noise:
+        """Return what the noise of the throughputs of the run has in common."""
+        accepted = [result for result in self.derived.results if counts(result)]
+        return noise_of_sides((result.point, throughput_blocks(self.saturating(result))) for result in accepted)
+
+    @cached_property
+    def _latency_noise(self) -> Mapping[bool, Noise]:
+        """Return what the noise of mean latencies has in common; under True, of burst jitter."""
+        chosen = [
+            (result.point, choice.trials)
+            for result in self.derived.results
+            for choice in self.derived.latency_trials(result).values()
+        ]
+        return {
+            jitter: noise_of_sides((point, _mean_blocks(trials, jitter)) for point, trials in chosen)
+            for jitter in (False, True)
+        }
 
     def _latency(self, result: Result, load: str, jitter: bool) -> Sample | None:
         summary = next((s for s in result.latency if s.load == load), None)
@@ -95,8 +126,9 @@ class Measured:
         choice = self.derived.latency_trials(result)[load]
         if not latency_counts(summary):
             return Sample((), summary.verdict.kind, choice.band, f"({shown})")
-        means = tuple(mean for trial in choice.trials if (mean := _mean_us(trial, jitter)) is not None)
-        return Sample(means, VerdictKind.VALID, choice.band, shown)
+        means = by_start(_mean_blocks(choice.trials, jitter))
+        estimate = self._latency_noise[jitter].estimate(means)
+        return Sample(tuple(map(math.exp, means)), VerdictKind.VALID, choice.band, shown, estimate)
 
     def latency_trials(self, point: Point, load: str) -> tuple[Trial, ...]:
         """Return the trials of an accepted latency; empty for a rejected one."""
@@ -141,6 +173,10 @@ def expanded(each: Each, *cells: Cell) -> Iterator[tuple[Cell, ...]]:
     used = {name: values for name, values in axes.items() if values}
     for values in product(*used.values()):
         yield tuple(cell.model_copy(update=dict(zip(used, values, strict=True))) for cell in cells)
+
+
+def _mean_blocks(trials: Iterable[Trial], jitter: bool) -> Blocks:
+    return blocks_of(trials, lambda trial: _mean_us(trial, jitter))
 
 
 def _mean_us(trial: Trial, jitter: bool) -> float | None:

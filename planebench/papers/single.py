@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from planebench.model.records import Point, VerdictKind
+from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.words import mpps, percent, printable, us
 from planebench.papers.claims import Claim, LineRate, Share, TrafficRate
 from planebench.papers.comparing import Found, Spot, cell_words, spot_words
@@ -14,6 +15,8 @@ from planebench.papers.measured import Measured
 from planebench.papers.told import Compared, Sample, Told, reached
 from planebench.stats.chains import ChainLatency
 from planebench.stats.counting import counts
+from planebench.stats.effect import estimate_alone
+from planebench.stats.starts import blocks_of, by_start
 from planebench.traffic.rates import line_rate_pps
 
 FULL = 0.98
@@ -83,19 +86,21 @@ def share(claim: Claim, shape: Share, measured: Measured) -> Found:
 
 
 def _add_shares(found: Found, shape: Share, measured: Measured, point: Point, load: str) -> None:
-    trials = measured.latency_trials(point, load)
-    whole = [[anatomy for anatomy in trial.anatomy if not anatomy.problem and anatomy.sum_ns] for trial in trials]
     kinds = (shape.part, "hosting") if shape.part == "switch" else (shape.part,)  # the papers' switch serves VMs
-    shares = tuple(
-        sum(part.mean_ns for a in anatomies for part in a.parts if part.kind in kinds)
-        / sum(a.sum_ns for a in anatomies)
-        for anatomies in whole
-        if anatomies
-    )
+    trials = measured.latency_trials(point, load)
+    shares = tuple(map(math.exp, by_start(blocks_of(trials, lambda trial: _share(trial, kinds)))))
     if shares:
-        sample = Sample(shares, VerdictKind.VALID, None, percent(sum(shares) / len(shares)))
+        shown = percent(sum(shares) / len(shares))
+        sample = Sample(shares, VerdictKind.VALID, None, shown, estimate_alone(shares))
         answer = reached(sample, shape.above)
         found.add(Compared(spot_words(Spot(point, load)), f"{sample.shown} of the latency", answer.above, answer))
+
+
+def _share(trial: Trial, kinds: Sequence[str]) -> float | None:
+    """Return the share of some parts of the way in the mean latency of a trial."""
+    anatomies = [anatomy for anatomy in trial.anatomy if not anatomy.problem and anatomy.sum_ns]
+    parts = sum(part.mean_ns for a in anatomies for part in a.parts if part.kind in kinds)
+    return parts / sum(a.sum_ns for a in anatomies) if anatomies else None
 
 
 def chain_below_parts(claim: Claim, measured: Measured) -> Found:

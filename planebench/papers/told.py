@@ -1,33 +1,38 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The answer to one comparison, the side of a limit on which a ratio lies; and the judgement on a claim. Pure.
 
-The rules are those of ``planebench compare`` (stats/effect.py); the trials of an unstable side must not overlap.
+The rules are those of ``planebench compare``; the comparisons of one claim are corrected for their number (Holm).
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
 from planebench.model.records import VerdictKind
 from planebench.papers.claims import Claim
-from planebench.stats.effect import MIN_TRIALS, Effect, median_effect, with_bounds
+from planebench.stats.answers import ALPHA, Bounds, holm
+from planebench.stats.effect import effect_of
+from planebench.stats.noise import Estimate
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A figure with the values of its trials; ``shown`` has its mark and no unit.
+    """A figure with the values of its starts; ``shown`` has its mark and no unit.
 
-    ``values`` is empty for a rejected figure, and ``kind`` is its verdict.
+    ``values`` is empty for a rejected figure, and ``kind`` is its verdict. ``estimate`` is None where nothing is known
+    of the noise between starts.
     """
 
     values: tuple[float, ...]
     kind: VerdictKind
     band: str | None
     shown: str
+    estimate: Estimate | None = None
 
     @property
     def counts(self) -> bool:
@@ -44,6 +49,8 @@ class Told:
     high: float | None = None
     above: bool | None = None
     why: str = ""
+    p_value: float | None = None
+    """Of the hypothesis that a / b is the limit; None where nothing was tested."""
 
 
 Why = Literal["", "not testable on this host", "not covered by this run", "insufficient data"]
@@ -100,45 +107,52 @@ def told(a: Sample, b: Sample, limit: float = 1.0) -> Told:
             return Told(None, why=f"no accepted trial ({sample.kind.value})")
     if a.band != b.band:
         return Told(None, why=f"core-to-core latency groups differ ({a.band or 'unknown'} and {b.band or 'unknown'})")
-    raw = median_effect([value * limit for value in b.values], a.values)
-    effect = with_bounds(raw, _bound(b), _bound(a))
-    ratio = effect.ratio * limit
-    interval = _scaled(effect.low, limit), _scaled(effect.high, limit)
-    why = _why_not(raw, effect, a, b, limit)
-    return Told(ratio, *interval, None if why else effect.ratio > 1, why)
+    if a.estimate is None or b.estimate is None:
+        return Told(middle(a) / middle(b), why="one start each: how starts differ is not known")
+    estimate, bounds = a.estimate.minus(b.estimate), Bounds(_bound(b), _bound(a))
+    above_limit = replace(estimate, mean=estimate.mean - math.log(limit))
+    effect = effect_of(above_limit, 1.0, bounds=bounds)
+    low, high = (None if end is None else end * limit for end in (effect.low, effect.high))
+    why = "" if effect.distinguishable else _why_not(bounds, above_limit)
+    p_value = 1.0 if bounds.hide(above_limit) else above_limit.p_value()
+    above = None if why else effect.ratio > 1
+    return Told(math.exp(estimate.mean), low, high, above, why, p_value)
 
 
 def reached(sample: Sample, value: float) -> Told:
     """Compare a figure with a value that has no noise."""
-    return told(sample, Sample((value,) * max(MIN_TRIALS, len(sample.values)), VerdictKind.VALID, sample.band, ""))
+    exact = Estimate(math.log(value), 0.0, math.inf, sample.estimate.n if sample.estimate else 1)
+    return told(sample, Sample((value,), VerdictKind.VALID, sample.band, "", exact))
 
 
-def _why_not(raw: Effect, effect: Effect, a: Sample, b: Sample, limit: float) -> str:
-    """Return why the answer is uncertain; empty if it is certain."""
-    if min(len(a.values), len(b.values)) < MIN_TRIALS:
-        return f"{len(a.values)} and {len(b.values)} accepted trials; at least {MIN_TRIALS} each required"
-    if raw.distinguishable and not effect.distinguishable:
-        return "tester-limited: the direction is unknown"
-    if not effect.distinguishable:
-        both = _bound(a) and _bound(b)
-        return "both are tester-limited (lower bounds)" if both else "difference below the measurement noise"
-    if VerdictKind.UNSTABLE in (a.kind, b.kind) and _overlap(a, b, limit):
-        return "unstable, and the trials overlap"
-    return ""
+def corrected(compared: Sequence[Compared]) -> list[Compared]:
+    """Return the comparisons of a claim; those that are significant alone but not among so many are inconclusive."""
+    tested = [it for it in compared if it.told.p_value is not None]
+    p_values = dict(zip(map(id, tested), holm([it.told.p_value or 0.0 for it in tested]), strict=True))
+    why = f"not significant among {len(tested)} comparisons"
+    return [
+        replace(it, holds=None, told=replace(it.told, above=None, why=why))
+        if it.holds is not None and p_values.get(id(it), 0.0) >= ALPHA
+        else it
+        for it in compared
+    ]
 
 
-def _overlap(a: Sample, b: Sample, limit: float) -> bool:
-    return min(a.values) <= max(b.values) * limit and min(b.values) * limit <= max(a.values)
+def _why_not(bounds: Bounds, estimate: Estimate) -> str:
+    """Return why the answer is uncertain."""
+    if bounds.a and bounds.b:
+        return "both are tester-limited (lower bounds)"
+    return (
+        "tester-limited: the direction is unknown"
+        if bounds.hide(estimate)
+        else "difference below the measurement noise"
+    )
 
 
 def _bound(sample: Sample) -> bool:
     return sample.kind is VerdictKind.TESTER_LIMITED
 
 
-def _scaled(side: float | None, limit: float) -> float | None:
-    return None if side is None else side * limit
-
-
 def middle(sample: Sample) -> float:
-    """Return the median of the trials; NaN without an accepted one."""
-    return statistics.median(sample.values) if sample.counts else math.nan
+    """Return the geometric mean of the starts; NaN without an accepted trial."""
+    return statistics.geometric_mean(sample.values) if sample.counts else math.nan

@@ -30,6 +30,7 @@ def to_json(derived: Derived) -> bytes:
         "calibration": plain(derived.run.header.calibration),
         "chains": plain(derived.chains),
         "conditions": _conditions(derived),
+        "drift": plain(derived.drift),
         "papers": paper_records(derived),
         "export_version": EXPORT_VERSION,
     }

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planebench.model.results import Comparison
-from planebench.model.words import percent, reasons
+from planebench.model.words import percent, printable, reasons
 from planebench.report.answers import DECIDED, Standing, Standings
 from planebench.report.evidence import causes
 from planebench.stats.derived import Derived
@@ -49,7 +49,11 @@ def trust(standings: Standings) -> Trust:
     share, rest = rejected / total if total else 1.0, [it for it in found if it not in by_rate and it not in by_cost]
     return Trust(
         _level(share, decided / len(found) if found else 1.0),
-        (_decided_words(len(found), decided, len(by_cost)), *_rejected_words(derived, total, share)),
+        (
+            _decided_words(len(found), decided, len(by_cost)),
+            *_rejected_words(derived, total, share),
+            *([f"{derived.drift}; comparisons are paired and not affected.".capitalize()] if derived.drift else ()),
+        ),
         tuple(_advice(rest, share)),
     )
 
@@ -70,6 +74,11 @@ def _decided_words(found: int, decided: int, by_cost: int) -> str:
 def _rejected_words(derived: Derived, total: int, share: float) -> Iterator[str]:
     rejected = len(derived.rejected)
     yield f"{rejected} of {total} trials were rejected ({percent(share)})."
+    for it in derived.disturbed_switches:
+        yield (
+            f"Trials of {printable(it.switch)} were disturbed more often than those of the others "
+            f"({percent(it.share)} and {percent(it.share_of_others)}): this goes with the switch, not the machine."
+        )
     if groups := causes(derived.rejected):
         cause = reasons((groups[0].text,), CAUSE_LENGTH)
         yield f"Most frequent cause ({groups[0].trials} trials): {cause}."

@@ -12,6 +12,7 @@ from planebench.metrics.column import Column, having
 from planebench.metrics.results import LATENCY, RESULT
 from planebench.model.conditions import Conditions
 from planebench.model.header import Calibration
+from planebench.model.reasons import Reason
 from planebench.model.results import (
     Comparison,
 )
@@ -101,5 +102,7 @@ class ExportDocument(_Described):
     """The tester against itself."""
     chains: Chains
     conditions: ConditionsExport
+    drift: Reason | None
+    """The drift of all rates with time; null if there was none."""
     papers: list[ClaimExport]
     export_version: Literal[1]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from planebench.stats.noise import Estimate
+from planebench.stats.noise import Estimate, figure_of
 
 ALPHA = 0.05
 MARGIN = 0.05
@@ -44,19 +44,59 @@ class Answer:
     starts: int | None = None
 
 
-def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN) -> Answer:
-    """Return the answer of an estimate of log(b / a). Interval and words agree: different if 1 is outside."""
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """Which of the two figures of a ratio b / a are only lower bounds, because the tester was the limit."""
+
+    a: bool = False
+    b: bool = False
+
+    def hide(self, estimate: Estimate) -> bool:
+        """Return whether the direction of the estimate is one that the limit of the tester alone may have caused."""
+        return (self.a and estimate.mean > 0) or (self.b and estimate.mean < 0) or (self.a and self.b)
+
+
+EXACT = Bounds()
+
+
+def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN, bounds: Bounds = EXACT) -> Answer:
+    """Return the answer of an estimate of log(b / a). Interval and words agree: different if 1 is outside.
+
+    A lower bound leaves its end of the interval open.
+    """
     half = estimate.half_width(alpha)
-    low, high = estimate.mean - half, estimate.mean + half
+    low = None if bounds.a else estimate.mean - half
+    high = None if bounds.b else estimate.mean + half
     within = math.log1p(margin)
-    if low > 0 or high < 0:
+    if (low is not None and low > 0) or (high is not None and high < 0):
         kind = Kind.DIFFERENT
-    elif -within < low and high < within:
+    elif low is not None and high is not None and -within < low and high < within:
         kind = Kind.SAME
     else:
         kind = Kind.OPEN
-    starts = starts_missing(estimate, alpha, margin) if kind is Kind.OPEN else None
-    return Answer(kind, math.exp(estimate.mean), math.exp(low), math.exp(high), starts)
+    priced = kind is Kind.OPEN and not bounds.hide(estimate)
+    starts = starts_missing(estimate, alpha, margin) if priced else None
+    low, high = (None if end is None else math.exp(end) for end in (low, high))
+    return Answer(kind, figure_of(estimate.mean), low, high, starts)
+
+
+def selected(p_values: Sequence[float], alpha: float = ALPHA) -> int:
+    """Return how many hypotheses are rejected so that at most the share ``alpha`` of them is true, on average.
+
+    Benjamini and Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57, 1995.
+    """
+    ranked = enumerate(sorted(p_values), 1)
+    return max((rank for rank, p in ranked if p <= rank * alpha / len(p_values)), default=0)
+
+
+def share_of_alpha(estimates: Sequence[tuple[Estimate, Bounds]], alpha: float = ALPHA) -> float:
+    """Return the share of ``alpha`` at which every interval of a family is printed: R / m for R differences of m.
+
+    So of the intervals of those that differ, at most the share ``alpha`` misses its true value, on average (false
+    coverage rate: Benjamini and Yekutieli, J. Am. Statist. Assoc. 100, 2005).
+    """
+    p_values = [1.0 if bounds.hide(it) else it.p_value() for it, bounds in estimates]
+    return max(selected(p_values, alpha), 1) / max(len(p_values), 1)
 
 
 def starts_missing(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN) -> int | None:

@@ -7,35 +7,26 @@ function. Pure. The rules are in docs/chains.md.
 
 from __future__ import annotations
 
-import statistics
+import math
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
-from numpy.typing import NDArray
+from typing import Generic, TypeVar
 
 from planebench.model.chain_name import as_chains_of_one, vnf_texts
 from planebench.model.records import Point, Trial
-from planebench.model.results import Result
+from planebench.model.results import AnswerKind, Result
 from planebench.model.run import Run
+from planebench.stats.answers import ALPHA, EXACT, MARGIN, Bounds, share_of_alpha
 from planebench.stats.choose import LIMITED, VALID, choose_saturating
 from planebench.stats.counting import counts
-from planebench.stats.effect import (
-    MIN_EFFECT,
-    MIN_TRIALS,
-    RESAMPLES,
-    Effect,
-    median_effect,
-    undecided_words,
-    with_bounds,
-)
+from planebench.stats.effect import Effect, effect_of
 from planebench.stats.histogram import decode, summarise
-from planebench.stats.intervals import percentile_interval
+from planebench.stats.noise import Estimate, Noise
+from planebench.stats.starts import Blocks, blocks_of, by_start, geometric_mean, noise_of_sides, throughput_blocks
 
 MIN_CARRIED = 0.98
 """Minimum share of intended frames: a latency trial that forwards fewer measures full queues, not functions."""
-CERTAIN_TRIALS = 4
-"""Trials per side with which equal samples are apart in fewer than 1 of 20 cases; fewer trials need a wide gap."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +86,9 @@ class Chains:
     throughput: tuple[ChainThroughput, ...] = ()
 
 
+Claim = TypeVar("Claim", bound=ChainLatency | ChainThroughput)
+
+
 def derive_chains(run: Run, results: Sequence[Result]) -> Chains:
     """Return the chains of at least two functions of which one was measured alone, on the same switch and test point.
 
@@ -104,10 +98,57 @@ def derive_chains(run: Run, results: Sequence[Result]) -> Chains:
     trials = run.by_point()
     chains = [point for point in by_point if any(part in by_point for part in part_points(point, by_point))]
     shown = {*chains, *(part for point in chains for part in part_points(point, by_point))}
-    return Chains(
-        tuple(found for point in chains for found in _latencies(point, by_point, trials)),
-        tuple(_throughput(by_point[point], by_point, trials) for point in by_point if point in shown),
-    )
+    latency = [found for point in chains for found in _latencies(point, by_point, trials)]
+    throughput = [_throughput(by_point[point], by_point, trials) for point in by_point if point in shown]
+    return Chains(tuple(_with_effects(latency)), tuple(_with_effects(throughput)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft(Generic[Claim]):
+    """A claim without its effect: ``whole`` and ``parts`` are the figures that are compared; no parts, no effect.
+
+    A part that is in the chain twice is there twice.
+    """
+
+    claim: Claim
+    point: Point
+    whole: Blocks = ()
+    parts: tuple[tuple[Point, Blocks], ...] = ()
+    bounds: Bounds = EXACT
+
+
+def _with_effects(drafts: Sequence[_Draft[Claim]]) -> Iterator[Claim]:
+    """Yield the claims with their effects. All are one family: noise and confidence are those of all together."""
+    cells: dict[tuple[Point, Blocks], None] = {}
+    for draft in drafts:
+        cells |= dict.fromkeys([(draft.point, draft.whole), *draft.parts])
+    noise = noise_of_sides(cells)
+    estimates = [_estimate(draft, noise) if draft.parts else None for draft in drafts]
+    pairs = zip(estimates, drafts, strict=True)
+    share = share_of_alpha([(estimate, draft.bounds) for estimate, draft in pairs if estimate is not None])
+    for draft, estimate in zip(drafts, estimates, strict=True):
+        if not draft.parts:
+            yield draft.claim
+            continue
+        ratio = (geometric_mean(draft.whole) or 0.0) / sum(geometric_mean(blocks) or 0.0 for _, blocks in draft.parts)
+        note = "" if estimate is not None else "one start per side: how starts differ is not known"
+        effect = effect_of(estimate, ratio, ALPHA * share, draft.bounds)
+        yield replace(draft.claim, effect=effect, note="; ".join(filter(None, (draft.claim.note, note))))
+
+
+def _estimate(draft: _Draft[Claim], noise: Noise) -> Estimate | None:
+    """Return the estimate of the logarithm of the whole over the sum of its parts."""
+    whole = noise.estimate(by_start(draft.whole))
+    times = Counter(draft.parts)
+    parts = {part: noise.estimate(by_start(part[1])) for part in times}
+    if whole is None or any(part is None for part in parts.values()):
+        return None
+    known = [(part, math.exp(part.mean) * times[key]) for key, part in parts.items() if part is not None]
+    total = sum(us for _, us in known)
+    variances = [((us / total * part.error) ** 2, part.degrees) for part, us in known]
+    variance = sum(it for it, _ in variances)
+    degrees = variance**2 / sum(it**2 / d for it, d in variances)
+    return whole.minus(Estimate(math.log(total), math.sqrt(variance), degrees, min(part.n for part, _ in known)))
 
 
 def part_points(point: Point, measured: Collection[Point] = ()) -> tuple[Point, ...]:
@@ -135,7 +176,7 @@ def _alone(point: Point, text: str, measured: Collection[Point]) -> Point:
 
 def _latencies(
     point: Point, results: Mapping[Point, Result], trials: Mapping[Point, Sequence[Trial]]
-) -> Iterator[ChainLatency]:
+) -> Iterator[_Draft[ChainLatency]]:
     """Yield the latency at every fixed load of the chain: shares of R+ are other loads for its functions."""
     loads = dict.fromkeys(t.load.label for t in _at_rates(trials[point]))
     ordered = [summary.load for summary in results[point].latency if summary.load in loads]
@@ -146,7 +187,7 @@ def _at_rates(trials: Iterable[Trial]) -> Iterator[Trial]:
     return (t for t in trials if t.role == "latency" and t.load.pps_per_direction and t.load.label.endswith("pps"))
 
 
-def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -> ChainLatency:
+def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -> _Draft[ChainLatency]:
     """Compare the accepted trials of chain and functions in one band, preferably the most frequent band of the
     chain."""
     sides = [point, *part_points(point, trials)]
@@ -154,29 +195,25 @@ def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -
     for side, found in zip(sides, usable, strict=True):
         if not found:
             whose = "the chain" if side is point else f"{side.chain_label} alone"
-            return ChainLatency(point, load, None, (), None, note=f"all trials of {whose} at this load were rejected")
+            note = f"all trials of {whose} at this load were rejected"
+            return _Draft(ChainLatency(point, load, None, (), None, note=note), point)
     bands = [band for band in _bands(usable[0]) if all(any(t.band == band for t in side) for side in usable)]
     if not bands:
-        return ChainLatency(
-            point,
-            load,
-            None,
-            (),
-            None,
-            note="not comparable: chain and functions were measured in different core-to-core latency groups",
-        )
-    means = [[_mean_us(t) for t in side if t.band == bands[0]] for side in usable]
-    labels = [side.chain_label for side in sides[1:]]
-    return ChainLatency(
+        note = "not comparable: chain and functions were measured in different core-to-core latency groups"
+        return _Draft(ChainLatency(point, load, None, (), None, note=note), point)
+    in_band = [[t for t in side if t.band == bands[0]] for side in usable]
+    whole, *parts = (blocks_of(found, _mean_us) for found in in_band)
+    named = zip(sides[1:], parts, strict=True)
+    claim = ChainLatency(
         point,
         load,
-        statistics.fmean(means[0]),
-        tuple(Part(label, statistics.fmean(values)) for label, values in zip(labels, means[1:], strict=True)),
-        sum_effect(means[0], means[1:]),
+        geometric_mean(whole),
+        tuple(Part(side.chain_label, geometric_mean(blocks) or 0.0) for side, blocks in named),
+        None,
         bands[0],
-        min(map(len, means)),
-        _few(min(map(len, means))),
+        min(map(len, in_band)),
     )
+    return _Draft(claim, point, whole, tuple(zip(sides[1:], parts, strict=True)))
 
 
 def _bands(trials: Sequence[Trial]) -> list[str | None]:
@@ -196,72 +233,34 @@ def _mean_us(trial: Trial) -> float:
     return summary.mean if summary is not None else 0.0
 
 
-def sum_effect(whole: Sequence[float], parts: Sequence[Sequence[float]], seed: int = 1) -> Effect:
-    """Return mean(whole) / sum of mean(part), by bootstrap over the trials of each sample. No sample may be empty.
-
-    A function that is in the chain twice was measured alone once: its sample is drawn once, and counts twice.
-    Told from 1 where the interval excludes it, by more than MIN_EFFECT, and the trials lie apart: with few trials by
-    more than either side spreads (a bootstrap of three values knows too little of their tails).
-    """
-    ratio = statistics.fmean(whole) / sum(map(statistics.fmean, parts))
-    fewest = min(len(sample) for sample in (whole, *parts))
-    if fewest < MIN_TRIALS:
-        return Effect(ratio, None, None, False)
-    below = {part: _resampled_means(part, [seed, i + 1]) for i, part in enumerate(dict.fromkeys(map(tuple, parts)))}
-    drawn = _resampled_means(whole, [seed, 0]) / np.sum([below[tuple(part)] for part in parts], axis=0)
-    interval = percentile_interval(drawn)
-    excluded = not interval.lower <= 1 <= interval.upper
-    told = excluded and abs(ratio - 1) >= MIN_EFFECT and _apart(whole, parts, fewest)
-    return Effect(ratio, interval.lower, interval.upper, told)
-
-
-def _resampled_means(sample: Sequence[float], seed: list[int]) -> NDArray[np.float64]:
-    drawn = np.random.default_rng(seed).choice(np.asarray(sample), size=(RESAMPLES, len(sample)))
-    return np.asarray(drawn.mean(axis=1))
-
-
-def _apart(whole: Sequence[float], parts: Sequence[Sequence[float]], fewest: int) -> bool:
-    low, high = sum(map(min, parts)), sum(map(max, parts))
-    gap = max(min(whole) - high, low - max(whole))
-    return gap > (0.0 if fewest >= CERTAIN_TRIALS else max(max(whole) - min(whole), high - low))
-
-
-def _few(trials: int) -> str:
-    return (
-        ""
-        if trials >= MIN_TRIALS
-        else f"{trials} accepted trial{'s' * (trials > 1)} per side; at least {MIN_TRIALS} required"
-    )
-
-
 # --- Throughput ------------------------------------------------------------------------------------------------------
 
 
 def _throughput(
     result: Result, results: Mapping[Point, Result], trials: Mapping[Point, Sequence[Trial]]
-) -> ChainThroughput:
+) -> _Draft[ChainThroughput]:
     point, bound = result.point, result.verdict.kind is LIMITED
     if not counts(result):
-        return ChainThroughput(point, None, note=f"no accepted trial ({result.verdict.kind.value})")
+        note = f"no accepted trial ({result.verdict.kind.value})"
+        return _Draft(ChainThroughput(point, None, note=note), point)
     known = ChainThroughput(point, result.throughput_pps, bound)
     parts = list(dict.fromkeys(part_points(point, results)))
     alone = [results[part] for part in parts if part in results and counts(results[part])]
     if not parts:
-        return known
+        return _Draft(known, point)
     if len(alone) < len(parts):
         missing = [part.chain_label for part in parts if part not in {r.point for r in alone}]
-        return replace(known, note=f"{', '.join(missing)} alone has no figure")
+        return _Draft(replace(known, note=f"{', '.join(missing)} alone has no figure"), point)
     slowest = min(alone, key=lambda r: r.throughput_pps or 0.0)
     if slowest.band != result.band:
-        return replace(
-            known, note="not comparable: chain and functions were measured in different core-to-core latency groups"
-        )
-    chosen = (choose_saturating(_saturating(trials[r.point]), r.band) for r in (slowest, result))
-    before, after = ([t.throughput_pps for t in choice.trials] for choice in chosen)
+        note = "not comparable: chain and functions were measured in different core-to-core latency groups"
+        return _Draft(replace(known, note=note), point)
+    before, after = (
+        throughput_blocks(choose_saturating(_saturating(trials[r.point]), r.band).trials) for r in (slowest, result)
+    )
     limited = slowest.verdict.kind is LIMITED
-    effect = with_bounds(median_effect(before, after), limited, bound)
-    note = "; ".join(filter(None, (_bounds(limited, bound), _few(min(len(before), len(after))))))
-    return replace(known, against=slowest.point.chain_label, effect=effect, note=note)
+    claim = replace(known, against=slowest.point.chain_label, note=_bounds(limited, bound))
+    return _Draft(claim, point, after, ((slowest.point, before),), Bounds(limited, bound))
 
 
 def _saturating(trials: Iterable[Trial]) -> list[Trial]:
@@ -273,10 +272,15 @@ def _bounds(part: bool, chain: bool) -> str:
     return f"{which}: tester-limited (lower bound)" if which else ""
 
 
+_WORDS: Mapping[AnswerKind, str] = {
+    "same": f"the same within {MARGIN * 100:.0f} %",
+    "open": "open: more starts would decide it",
+    "untested": "not tested",
+}
+
+
 def told_words(effect: Effect | None) -> str:
-    """Return ``less``, ``more``, or why neither is significant; the note says why nothing was tested."""
-    if effect is None or (effect.low is None and effect.high is None):
+    """Return ``less``, ``more``, or why it is neither."""
+    if effect is None:
         return "not tested"
-    if not effect.distinguishable:
-        return undecided_words(effect.low, effect.high, tested=True)
-    return "less" if effect.ratio < 1 else "more"
+    return _WORDS.get(effect.answer) or ("less" if effect.ratio < 1 else "more")

@@ -51,7 +51,8 @@ def choose_saturating(trials: Sequence[Trial], band: str | None) -> Choice:
     """Return the usable trials in ``band`` if it has any, else those of another band.
 
     Their verdict is tester-limited where more than LIMITED_SHARE_MAX of them are, else valid: all of them are used
-    either way. Without usable trials, ``trials`` is empty and the verdict collects why.
+    either way. Every start is in it: one of which all trials were disturbed by its disturbed trials, because a slow
+    start may be what disturbs them. Without usable trials, ``trials`` is empty and the verdict collects why.
     """
     usable = [t for t in trials if is_usable(t)]
     for candidate in _bands_to_try(usable, band):
@@ -59,8 +60,33 @@ def choose_saturating(trials: Sequence[Trial], band: str | None) -> Choice:
         if chosen:
             limited = sum(t.verdict.kind is LIMITED for t in chosen)
             kind = LIMITED if limited > LIMITED_SHARE_MAX * len(chosen) else VALID
-            return Choice(chosen, Verdict(kind, _reasons(chosen) + other_band_reason(candidate, band)), candidate)
+            instead = _of_disturbed_starts(trials, usable, candidate)
+            reasons = _reasons(chosen) + _disturbed_starts_reason(instead) + other_band_reason(candidate, band)
+            return Choice(chosen + instead, Verdict(kind, reasons), candidate)
     return Choice((), nothing_counts(trials), None)
+
+
+def with_disturbed(trials: Sequence[Trial], choice: Choice) -> tuple[Trial, ...]:
+    """Return the trials of a choice and all disturbed ones of its band; empty where none was disturbed."""
+    disturbed = [t for t in trials if t.verdict.kind is VerdictKind.DISTURBED and t.band == choice.band]
+    if not choice.trials or not disturbed:
+        return ()
+    return (*(t for t in choice.trials if t.verdict.kind is not VerdictKind.DISTURBED), *disturbed)
+
+
+def _of_disturbed_starts(trials: Sequence[Trial], usable: Sequence[Trial], band: str | None) -> tuple[Trial, ...]:
+    """Return the disturbed trials, in a band, of the starts without any usable trial."""
+    measured = {t.start for t in usable}
+    disturbed = (t for t in trials if t.verdict.kind is VerdictKind.DISTURBED and t.band == band)
+    return tuple(t for t in disturbed if t.start not in measured)
+
+
+def _disturbed_starts_reason(trials: Sequence[Trial]) -> tuple[Reason, ...]:
+    starts = len({t.start for t in trials})
+    if not starts:
+        return ()
+    text = f"all trials of {starts} start{'s' * (starts > 1)} were disturbed; they are used, because starts may differ"
+    return (Reason(ReasonCode.DISTURBED_STARTS, text, {"starts": starts}),)
 
 
 def choose(trials: Sequence[Trial], band: str | None, kinds: tuple[VerdictKind, ...]) -> Choice:

@@ -1,33 +1,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Comparison of b with a: two switches in one run, or one switch in two runs. docs/design/results.md has the rules."""
+"""Comparison of b with a: two switches of one run, or one switch in some runs and in others. docs/design/results.md."""
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from planebench.model.records import Point, Trial
 from planebench.model.results import Comparison, Metric, Result, SearchResult
-from planebench.stats.choose import LIMITED, VALID, Choice, choose, choose_saturating
+from planebench.stats.answers import ALPHA, EXACT, Bounds, answer, share_of_alpha
+from planebench.stats.choose import LIMITED, VALID, Choice, choose, choose_saturating, is_usable
 from planebench.stats.counting import search_ended
-from planebench.stats.effect import (
-    MIN_EFFECT,
-    MIN_TRIALS,
-    Effect,
-    median_effect,
-    percentile_effect,
-    search_effect,
-    undecided_words,
-    with_bounds,
-)
-from planebench.stats.intervals import relative_spread
-from planebench.stats.latency import mean_intended_pps, trial_counts
+from planebench.stats.latency import mean_intended_pps, percentile_blocks
+from planebench.stats.looks import each_look_alpha, minutes_per_start
 from planebench.stats.must_match import MUST_MATCH, differing_facts
+from planebench.stats.noise import Estimate, figure_of
 from planebench.stats.outages import compare_outages
 from planebench.stats.ranking import cell_id
+from planebench.stats.starts import (
+    Block,
+    Blocks,
+    by_start,
+    cycles_blocks,
+    noise_of_pairs,
+    noise_of_sides,
+    paired,
+    throughput_blocks,
+)
 from planebench.stats.two_bands import two_bands
 
 if TYPE_CHECKING:
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "METRICS",
-    "MIN_EFFECT",
     "MUST_MATCH",
     "RATES",
     "NotCompared",
@@ -45,9 +46,6 @@ __all__ = [
     "switches_compared",
 ]
 
-SEARCH_NOTE = (
-    "single search each: the range shown is the search bounds widened by trial spread, not a 95 % confidence interval"
-)
 METRICS: tuple[Metric, ...] = get_args(Metric)
 OF_POINTS = tuple(metric for metric in METRICS if metric != "outage")
 """Metrics of the results of a point; an outage is of a restart."""
@@ -57,10 +55,19 @@ FLAT_OUT: tuple[Metric, ...] = ("throughput", "cycles_per_packet")
 SEARCHES: tuple[Metric, ...] = ("ndr", "pdr")
 PERCENTILES: Mapping[Metric, float] = {"latency_p50": 0.50, "latency_p99": 0.99}
 
+RUNS_MIN = 3
+"""Runs of each side; with fewer, nothing is known of how runs vary: boot, memory layout, neighbors."""
+
 LOADS_DIFFER = 0.01
 """Latency loads are shares of each one's own R+: beyond this difference in packets per second the note says so."""
 
+_STARTS_OF_A_RUN = 1_000_000
+"""More than a run has: starts of several runs are numbered in one row."""
 _OTHER_BANDS = ("near", "far", "same", None)
+
+
+Unit = Literal["block", "start", "run"]
+"""What is one observation: the difference of two switches in a block, a start of a switch, or a whole run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,19 +90,32 @@ class NotCompared:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The comparisons, and those that were not possible."""
+    """The comparisons, and those that were not possible.
+
+    ``not_in_intervals``: the variation that no interval contains, and what it would take to know it; empty if nothing
+    is missing.
+    """
 
     comparisons: tuple[Comparison, ...]
     skipped: tuple[NotCompared, ...]
+    not_in_intervals: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """One side of a comparison at one point. ``name`` is what the user reads."""
+    """One side of a comparison at one point. ``name`` is what the user reads.
+
+    Of several runs, ``trials`` are those of all, and the run takes the place of the start.
+    """
 
     name: str
     result: Result
     trials: tuple[Trial, ...]
+    searches: tuple[SearchResult, ...]
+
+    def with_more(self, other: _Side) -> _Side:
+        """Return a side that has the trials and searches of a further run, too."""
+        return replace(self, trials=(*self.trials, *other.trials), searches=(*self.searches, *other.searches))
 
     @property
     def cell(self) -> str:
@@ -103,7 +123,7 @@ class _Side:
 
     @property
     def usable_bands(self) -> frozenset[str | None]:
-        return frozenset(t.band for t in self.saturating if t.verdict.kind in (VALID, LIMITED))
+        return frozenset(t.band for t in self.saturating if is_usable(t))
 
     @property
     def saturating(self) -> tuple[Trial, ...]:
@@ -112,11 +132,37 @@ class _Side:
     @property
     def rates(self) -> tuple[Metric, ...]:
         """Return the metrics of RATES with an accepted figure."""
-        searched = tuple(m for m in SEARCHES if (found := _searched(m, self)) is not None and _came_to_a_rate(found))
+        searched = tuple(m for m in SEARCHES if any(_came_to_a_rate(s) for s in _searched(m, self)))
         return ("throughput", *searched) if self.usable_bands else searched
 
 
-Found = Iterator[Comparison | NotCompared]
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A comparison of which the noise is not known yet: it is estimated over all of a run.
+
+    ``blocks``: the figures of both sides.
+    """
+
+    metric: Metric
+    a: _Side
+    b: _Side
+    blocks: tuple[Blocks, Blocks]
+    trials: tuple[int, int]
+    band: str | None
+    notes: tuple[str, ...] = ()
+    bounds: Bounds = EXACT
+    load: str = ""
+    like: tuple[Blocks, Blocks] = ((), ())
+    """Figures of both sides whose noise is that of ``blocks``, where these have one start only: searches are long."""
+
+    @property
+    def ratio(self) -> float:
+        """Return the ratio of the geometric means, where no error of it can be estimated."""
+        a, b = (by_start(side) for side in self.blocks)
+        return figure_of(sum(b) / len(b) - sum(a) / len(a))
+
+
+Found = Iterator[_Draft | NotCompared]
 
 
 def switches_compared(derived: Derived) -> Outcome:
@@ -125,14 +171,12 @@ def switches_compared(derived: Derived) -> Outcome:
     What is left out has its reason, also a switch without a trial where the first has some.
     """
     cells: dict[Point, list[_Side]] = {}
-    for point, side in _sides(derived).items():
+    for point, side in _sides([derived]).items():
         cells.setdefault(replace(point, switch=""), []).append(side)
-    outcome = _outcome(
-        found for sides in cells.values() for pair in combinations(sides, 2) for found in _compare(*pair)
-    )
-    absent = tuple(found for sides in cells.values() for found in _absent(sides, derived.run.switch_labels))
-    outages = compare_outages(derived.run)
-    return Outcome((*outcome.comparisons, *outages), (*outcome.skipped, *absent))
+    found = [it for sides in cells.values() for pair in combinations(sides, 2) for it in _compare(*pair)]
+    absent = tuple(it for sides in cells.values() for it in _absent(sides, derived.run.switch_labels))
+    compared, skipped = _concluded(found, "block", [derived])
+    return Outcome((*compared, *compare_outages([derived.run])), (*skipped, *absent))
 
 
 def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompared]:
@@ -149,33 +193,127 @@ def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompar
             )
 
 
-def runs_compared(a: Derived, b: Derived) -> Outcome:
-    """Compare the same switch at the same point in both runs; points that only one run has are left out.
+def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]) -> Outcome:
+    """Compare the same switch at the same point in both runs, or in all runs of one side and all of the other.
 
-    :func:`differing_facts` says whether two runs may be compared.
+    The run is the unit: with RUNS_MIN runs of each side, the intervals contain how runs vary. With fewer they contain
+    only how starts vary within these runs, and ``not_in_intervals`` says so. Points that only one side has are left
+    out. :func:`differing_facts` says whether two runs may be compared.
     """
-    sides_a, sides_b = _sides(a, a.run.header.run_id), _sides(b, b.run.header.run_id)
+    runs_a, runs_b = ([side] if not isinstance(side, Sequence) else list(side) for side in (a, b))
+    enough = min(len(runs_a), len(runs_b)) >= RUNS_MIN
+    sides_a, sides_b = (
+        _sides(runs, ",".join(it.run.header.run_id for it in runs), enough) for runs in (runs_a, runs_b)
+    )
     alone = [
         side for mine, other in ((sides_a, sides_b), (sides_b, sides_a)) for p, side in mine.items() if p not in other
     ]
-    outcome = _outcome(found for p, side in sides_a.items() if p in sides_b for found in _compare(side, sides_b[p]))
+    found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p])]
     why = "the other run does not have it"
     only = tuple(
         NotCompared(s.name, "", s.cell, OF_POINTS, why, has=s.rates, baseline=s.result.point in sides_a) for s in alone
     )
-    outages = compare_outages(a.run, b.run)
-    return Outcome((*outcome.comparisons, *outages), (*outcome.skipped, *only))
+    compared, skipped = _concluded(found, "run" if enough else "start", [*runs_a, *runs_b])
+    outages = compare_outages([it.run for it in runs_a], [it.run for it in runs_b])
+    missing = (
+        ""
+        if enough
+        else f"{len(runs_a)} and {len(runs_b)} runs: how runs vary is in no interval; it takes {RUNS_MIN} runs each"
+    )
+    return Outcome((*compared, *outages), (*skipped, *only), missing)
 
 
-def _sides(derived: Derived, run_id: str = "") -> dict[Point, _Side]:
-    suffix = f"@{run_id}" if run_id else ""
-    return {r.point: _Side(r.point.switch + suffix, r, tuple(derived.trials[r.point])) for r in derived.results}
+def _sides(runs: Sequence[Derived], run_ids: str = "", by_run: bool = False) -> dict[Point, _Side]:
+    """Return the sides by point. ``by_run``: all trials of a run are one observation, else those of a start."""
+    suffix = f"@{run_ids}" if run_ids else ""
+    found: dict[Point, _Side] = {}
+    for number, derived in enumerate(runs):
+        first = 0 if by_run else number * _STARTS_OF_A_RUN
+        for result in derived.results:
+            trials = derived.trials[result.point]
+            mine = _Side(
+                result.point.switch + suffix,
+                result,
+                tuple(replace(t, start=number if by_run else first + t.start) if run_ids else t for t in trials),
+                tuple(replace(s, repetition=number if by_run else first + s.repetition) for s in result.searches),
+            )
+            before = found.get(result.point)
+            found[result.point] = mine if before is None else before.with_more(mine)
+    return found
 
 
-def _outcome(found: Iterable[Comparison | NotCompared]) -> Outcome:
-    everything = tuple(found)
-    comparisons = tuple(c for c in everything if isinstance(c, Comparison))
-    return Outcome(comparisons, tuple(s for s in everything if isinstance(s, NotCompared)))
+def _concluded(
+    found: Sequence[_Draft | NotCompared], unit: Unit, runs: Sequence[Derived]
+) -> tuple[tuple[Comparison, ...], tuple[NotCompared, ...]]:
+    """Return the comparisons, each with the answer that follows from all by the same metric."""
+    drafts = [it for it in found if isinstance(it, _Draft)]
+    alpha = min(each_look_alpha(it.run.header) for it in runs)
+    minutes = minutes_per_start([it.run for it in runs])
+    made: dict[int, Comparison] = {}
+    for metric in OF_POINTS:
+        family = [it for it in drafts if it.metric == metric]
+        made |= zip(map(id, family), _answered(family, unit, alpha, minutes), strict=True)
+    return tuple(made[id(it)] for it in drafts), tuple(it for it in found if isinstance(it, NotCompared))
+
+
+def _answered(family: Sequence[_Draft], unit: Unit, alpha: float, minutes: float | None) -> Iterator[Comparison]:
+    """Yield the comparisons by one metric. ``minutes``: what one more start costs."""
+    estimates = _estimates(family, unit)
+    share = share_of_alpha([(e, it.bounds) for e, it in zip(estimates, family, strict=True) if e is not None], alpha)
+    for draft, estimate in zip(family, estimates, strict=True):
+        starts_a, starts_b = (len(by_start(blocks)) for blocks in draft.blocks)
+        found = None if estimate is None else answer(estimate, alpha * share, bounds=draft.bounds)
+        more = found.starts if found is not None else 1
+        yield Comparison(
+            a=draft.a.name,
+            b=draft.b.name,
+            point=draft.a.cell,
+            metric=draft.metric,
+            ratio=draft.ratio if found is None else found.ratio,
+            low=None if found is None else found.low,
+            high=None if found is None else found.high,
+            answer="untested" if found is None else found.kind.value,
+            trials_a=draft.trials[0],
+            trials_b=draft.trials[1],
+            load=draft.load,
+            band=draft.band,
+            note="; ".join(filter(None, (*draft.notes, *_more_notes(draft, estimate)))),
+            confidence=1 - ALPHA * share,
+            more_starts=more,
+            more_minutes=None if more is None or minutes is None else 2 * more * minutes,
+            starts_a=starts_a,
+            starts_b=starts_b,
+            log_error=None if estimate is None else estimate.error,
+            degrees=None if estimate is None else estimate.degrees,
+        )
+
+
+def _estimates(family: Sequence[_Draft], unit: Unit) -> list[Estimate | None]:
+    """Return the estimate of log(b / a) of each comparison by one metric; None where its error is not known."""
+    ends = [[(side.result.point, of) for side, of in zip((d.a, d.b), d.blocks, strict=True)] for d in family]
+    pairs = noise_of_pairs((*a, *b) for a, b in ends)
+    sides = noise_of_sides((end for both in ends for end in both), unit == "run")
+    like = noise_of_sides(
+        ((side.result.point, of) for d in family for side, of in zip((d.a, d.b), d.like, strict=True)), unit == "run"
+    )
+    found: list[Estimate | None] = []
+    for draft in family:
+        estimate = pairs.estimate(paired(*draft.blocks) if unit == "block" else [])
+        if estimate is None:
+            a, b = (
+                sides.estimate(by_start(blocks)) or _one_start(blocks, like.estimate(by_start(others)))
+                for blocks, others in zip(draft.blocks, draft.like, strict=True)
+            )
+            estimate = None if a is None or b is None else b.minus(a)
+        found.append(estimate)
+    return found
+
+
+def _one_start(blocks: Blocks, like: Estimate | None) -> Estimate | None:
+    """Return the estimate of figures of one start, whose noise is that of another estimate."""
+    if like is None:
+        return None
+    return Estimate(by_start(blocks)[0], like.error * math.sqrt(like.n), like.degrees, 1)
 
 
 def _compare(a: _Side, b: _Side) -> Found:
@@ -193,116 +331,64 @@ def _flat_out(a: _Side, b: _Side) -> Found:
         return
     band = _preferred(a, b, common)
     chosen = choose_saturating(a.saturating, band), choose_saturating(b.saturating, band)
-    if not statistics.median(t.throughput_pps for t in chosen[0].trials):
-        yield _left_out(a, b, FLAT_OUT, f"{a.name} forwarded no packets; ratio undefined")
-        return
-    yield _throughput(a, b, *chosen)
-    cycles_a, cycles_b = _cycles(chosen[0]), _cycles(chosen[1])
-    if cycles_a and cycles_b:
-        limited = [name for name, c in zip(_called(a, b), chosen, strict=True) if c.verdict.kind is LIMITED]
+    rates = throughput_blocks(chosen[0].trials), throughput_blocks(chosen[1].trials)
+    for side, blocks in zip((a, b), rates, strict=True):
+        if not blocks:
+            yield _left_out(a, b, FLAT_OUT, f"{side.name} forwarded no packets; ratio undefined")
+            return
+    bounds = Bounds(*(choice.verdict.kind is LIMITED for choice in chosen))
+    names, n = _called(a, b), (len(chosen[0].trials), len(chosen[1].trials))
+    notes = (*_bound_notes(names, bounds), *map(_two_bands, names, chosen))
+    yield _Draft("throughput", a, b, rates, n, band, notes, bounds)
+    cycles = cycles_blocks(chosen[0].trials), cycles_blocks(chosen[1].trials)
+    if all(cycles):
+        limited = [name for name, c in zip(names, chosen, strict=True) if c.verdict.kind is LIMITED]
         note = f"{_were(limited)} not fully loaded (cycles per packet measured below saturation)" if limited else ""
-        effect, n = median_effect(cycles_a, cycles_b), (len(cycles_a), len(cycles_b))
-        yield _comparison("cycles_per_packet", a, b, n, effect, band, (note, _too_few(*n)))
+        yield _Draft("cycles_per_packet", a, b, cycles, n, band, (note,))
 
 
-def _cycles(choice: Choice) -> list[float]:
-    return [c for t in choice.trials if (c := t.switch.cycles_per_packet)]
-
-
-def _throughput(a: _Side, b: _Side, chosen_a: Choice, chosen_b: Choice) -> Comparison:
-    rates_a, rates_b = ([t.throughput_pps for t in chosen.trials] for chosen in (chosen_a, chosen_b))
-    bound_a, bound_b = (chosen.verdict.kind is LIMITED for chosen in (chosen_a, chosen_b))
-    names = _called(a, b)
-    notes = _bound_notes(names, (bound_a, bound_b))
-    for name, chosen, rates in zip(names, (chosen_a, chosen_b), (rates_a, rates_b), strict=True):
-        if (bands := two_bands(rates)) is not None:
-            notes.append(f"{name}: {bands.words(chosen.band, [t.start for t in chosen.trials])}")
-    notes.append(_too_few(len(rates_a), len(rates_b)))
-    effect = with_bounds(median_effect(rates_a, rates_b), bound_a, bound_b)
-    return _comparison("throughput", a, b, (len(rates_a), len(rates_b)), effect, chosen_a.band, notes)
-
-
-def _comparison(
-    metric: Metric,
-    a: _Side,
-    b: _Side,
-    trials: tuple[int, int],
-    effect: Effect,
-    band: str | None,
-    notes: Iterable[str] = (),
-    load: str = "",
-) -> Comparison:
-    """Return a comparison with the notes that every comparison needs."""
-    unknown = "core-to-core latency unknown" if band is None else ""
-    return Comparison(
-        a=a.name,
-        b=b.name,
-        point=a.cell,
-        metric=metric,
-        ratio=effect.ratio,
-        low=effect.low,
-        high=effect.high,
-        answer=effect.answer,
-        trials_a=trials[0],
-        trials_b=trials[1],
-        load=load,
-        band=band,
-        note="; ".join(note for note in (*notes, unknown) if note),
-    )
+def _two_bands(name: str, chosen: Choice) -> str:
+    bands = two_bands([t.throughput_pps for t in chosen.trials])
+    return "" if bands is None else f"{name}: {bands.words(chosen.band, [t.start for t in chosen.trials])}"
 
 
 def _search(method: Metric, a: _Side, b: _Side) -> Found:
-    """Compare two searches by the ratio of their lower bounds; significant if bounds and noise do not overlap."""
+    """Compare the lower bounds of repeated searches, each in a start of its own."""
     found_a, found_b = _searched(method, a), _searched(method, b)
-    if found_b is None and method in a.rates:
+    if not found_b and method in a.rates:
         yield _left_out(a, b, (method,), f"no such search was run on {b.name}")
-    if found_a is None or found_b is None:
+    if not found_a or not found_b:
         return
     for side, found in ((a, found_a), (b, found_b)):
-        if not _came_to_a_rate(found):
-            reasons = f": {'; '.join(found.verdict.texts)}" if found.verdict.reasons else ""
+        if not any(map(_came_to_a_rate, found)):
+            reasons = f": {'; '.join(found[0].verdict.texts)}" if found[0].verdict.reasons else ""
             yield _left_out(a, b, (method,), f"the search on {side.name} did not converge{reasons}")
             return
-    if found_a.band != found_b.band:
-        yield _left_out(a, b, (method,), _why_no_band(a, b, (found_a.band,), (found_b.band,)))
+    ended_a, ended_b = ([s for s in found if _came_to_a_rate(s)] for found in (found_a, found_b))
+    bands_a, bands_b = ({s.band for s in ended} for ended in (ended_a, ended_b))
+    if not bands_a & bands_b:
+        yield _left_out(a, b, (method,), _why_no_band(a, b, bands_a, bands_b))
         return
-    spreads = _noise(a, found_a), _noise(b, found_b)
-    effect = search_effect(_bounds(found_a), _bounds(found_b), spreads)
-    trials = len(found_a.trials), len(found_b.trials)
-    bounds = _bound_notes(_called(a, b), [found.verdict.kind is LIMITED for found in (found_a, found_b)])
-    few = (
-        ""
-        if None not in spreads
-        else f"fewer than {MIN_TRIALS} trials at maximum offered load: the trial spread is unknown"
-    )
-    yield _comparison(method, a, b, trials, effect, found_a.band, (SEARCH_NOTE, *bounds, few))
+    band = _preferred(a, b, bands_a & bands_b)
+    in_band = [[s for s in ended if s.band == band] for ended in (ended_a, ended_b)]
+    bounds = Bounds(*(any(s.verdict.kind is LIMITED for s in some) for some in in_band))
+    lower = _lower_bounds(in_band[0]), _lower_bounds(in_band[1])
+    n = sum(len(s.trials) for s in in_band[0]), sum(len(s.trials) for s in in_band[1])
+    rates = [throughput_blocks(choose_saturating(side.saturating, band).trials) for side in (a, b)]
+    notes = tuple(_bound_notes(_called(a, b), bounds))
+    yield _Draft(method, a, b, lower, n, band, notes, bounds, like=(rates[0], rates[1]))
 
 
-def undecided(comparison: Comparison) -> str:
-    """Return why the two sides of a comparison do not differ significantly: no difference found, or not tested."""
-    few = min(comparison.trials_a, comparison.trials_b) < MIN_TRIALS
-    if comparison.metric in SEARCHES:  # one search a side: it is tested where the trial spread is known
-        few = comparison.low is None and comparison.high is None
-    return undecided_words(comparison.low, comparison.high, not few)
-
-
-def _bounds(search: SearchResult) -> tuple[float, float | None]:
-    """Return the lower and the upper bound; no upper one if the tester was the limit."""
-    return search.lower_pps or 0.0, None if search.verdict.kind is LIMITED else search.upper_pps
-
-
-def _noise(side: _Side, search: SearchResult) -> float | None:
-    """Return the spread of the accepted saturating trials in the band of the search; None for too few."""
-    trials = [t for t in choose_saturating(side.saturating, search.band).trials if search.band in (None, t.band)]
-    return relative_spread([t.throughput_pps for t in trials]) if len(trials) >= MIN_TRIALS else None
+def _lower_bounds(found: Sequence[SearchResult]) -> Blocks:
+    return tuple(Block(s.repetition, s.repetition, math.log(s.lower_pps)) for s in found if s.lower_pps)
 
 
 def _came_to_a_rate(search: SearchResult) -> bool:
     return search_ended(search) and bool(search.lower_pps)
 
 
-def _searched(method: str, side: _Side) -> SearchResult | None:
-    return next((s for s in side.result.searches if s.method == method), None)
+def _searched(method: str, side: _Side) -> list[SearchResult]:
+    return [s for s in side.searches if s.method == method]
 
 
 def _latency(a: _Side, b: _Side) -> Found:
@@ -322,12 +408,11 @@ def _latency_at(load: str, a: _Side, b: _Side) -> Found:
         return
     band = _preferred(a, b, common)
     chosen = choose(trials_a, band, (VALID,)), choose(trials_b, band, (VALID,))
-    counts = trial_counts(chosen[0]), trial_counts(chosen[1])
-    n_a, n_b = len(counts[0]), len(counts[1])
+    n = len(chosen[0].trials), len(chosen[1].trials)
     note = _loads_note(*(mean_intended_pps(choice.trials) for choice in chosen))
     for metric, share in PERCENTILES.items():
-        effect = percentile_effect(*counts, share)
-        yield _comparison(metric, a, b, (n_a, n_b), effect, band, (note, _too_few(n_a, n_b)), load)
+        blocks_a, blocks_b = (percentile_blocks(choice.trials, share) for choice in chosen)
+        yield _Draft(metric, a, b, (blocks_a, blocks_b), n, band, (note,), load=load)
 
 
 def _latency_trials(side: _Side, load: str) -> list[Trial]:
@@ -356,21 +441,20 @@ def _were(names: Sequence[str]) -> str:
     return f"{' and '.join(names)} {'were' if len(names) > 1 else 'was'}"
 
 
-def _bound_notes(names: tuple[str, str], bound: Sequence[bool]) -> list[str]:
-    limited = [name for name, is_bound in zip(names, bound, strict=True) if is_bound]
+def _bound_notes(names: tuple[str, str], bounds: Bounds) -> list[str]:
+    limited = [name for name, is_bound in zip(names, (bounds.a, bounds.b), strict=True) if is_bound]
     if len(limited) == 2:
         return [f"{limited[0]} and {limited[1]} are tester-limited (lower bounds)"]
     return [f"{limited[0]} is tester-limited (lower bound)"] if limited else []
 
 
-def _too_few(n_a: int, n_b: int) -> str:
-    if min(n_a, n_b) >= MIN_TRIALS:
-        return ""
-    return (
-        "only 1 accepted trial each"
-        if n_a == n_b == 1
-        else f"{n_a} and {n_b} accepted trials; at least {MIN_TRIALS} each required"
-    )
+def _more_notes(draft: _Draft, estimate: Estimate | None) -> Iterator[str]:
+    """Yield the notes that every comparison may need."""
+    if estimate is None:
+        n_a, n_b = (len(by_start(blocks)) for blocks in draft.blocks)
+        yield f"{n_a} and {n_b} starts: how starts differ is not known"
+    if draft.band is None:
+        yield "core-to-core latency unknown"
 
 
 def _why_no_band(a: _Side, b: _Side, bands_a: Collection[str | None], bands_b: Collection[str | None]) -> str:

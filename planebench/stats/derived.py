@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from functools import cached_property
 
-from planebench.model.records import Point, Trial, VerdictKind
+from planebench.model.records import Point, Reason, Trial, VerdictKind
 from planebench.model.results import Comparison, LatencySummary, Result
 from planebench.model.run import Run
 from planebench.stats.chains import Chains, derive_chains
 from planebench.stats.choose import Choice
 from planebench.stats.compare import Outcome, switches_compared
+from planebench.stats.disturbed import DisturbedSwitch, disturbed_switches
+from planebench.stats.drift import drift
 from planebench.stats.fairness import Condition, contradictions, fairness
 from planebench.stats.latency import latency_groups, latency_records
 from planebench.stats.ranking import Ranking, rank
@@ -20,7 +22,7 @@ from planebench.stats.results import derive_results, run_band
 class Derived:
     """A run and everything derived from it. Each part is derived once, when it is first requested.
 
-    Deriving everything takes seconds for a run of a thousand trials, because comparisons are resampled.
+    Deriving everything takes seconds for a run of a thousand trials.
     """
 
     def __init__(self, run: Run) -> None:
@@ -62,6 +64,11 @@ class Derived:
         )
 
     @cached_property
+    def disturbed_switches(self) -> tuple[DisturbedSwitch, ...]:
+        """Return the switches whose trials are disturbed more often than those of the others."""
+        return disturbed_switches(self.run)
+
+    @cached_property
     def chains(self) -> Chains:
         """Return the chains compared with their functions measured alone."""
         return derive_chains(self.run, self.results)
@@ -85,6 +92,12 @@ class Derived:
     def band(self) -> str | None:
         """Return the core-to-core latency band of the results of this run."""
         return run_band(self.run.trials, self.run.header.settings.get("band"))
+
+    @cached_property
+    def drift(self) -> Reason | None:
+        """Return how the rates of the run drifted with time; None if they did not."""
+        accepted = {index for result in self.results for index in result.trials}
+        return drift(trial for trial in self.run.trials if trial.index in accepted)
 
     def latency_trials(self, result: Result) -> dict[str, Choice]:
         """Return the trials that the latency of ``result`` rests on, by load."""

@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from planebench.model.results import Comparison, Metric
+from planebench.stats.answers import ALPHA, holm
 from planebench.stats.compare import RATES, Outcome
+from planebench.stats.noise import Estimate
 
-JudgementKind = Literal["passes", "fails", "no significant difference", "inconclusive"]
+JudgementKind = Literal["passes", "fails", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,18 +33,41 @@ class Judgement:
     why: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class _Tested:
+    """A judgement that is not made yet, with the p-values of both hypotheses: not within the limit, and within it."""
+
+    judgement: Judgement
+    p_passes: float
+    p_fails: float
+
+
 def judge(
     outcome: Outcome, limit: float, baseline: str | None = None, metric: Metric | None = None
 ) -> tuple[Judgement, ...]:
     """Return one judgement for each rate of which the baseline has an accepted figure.
 
-    ``baseline``: the switch that the others of a run are measured by; None for two runs. ``metric``: only this rate.
+    A test of non-inferiority: a rate passes where it is shown to be above the limit, and fails where it is shown to be
+    below. All pass wrongly with probability ALPHA at most; any fails wrongly with probability ALPHA at most, because
+    failures are corrected for their number (Holm). ``baseline``: the switch that the others of a run are measured by;
+    None for two runs. ``metric``: only this rate.
     """
     watched = RATES if metric is None else (metric,)
     mine = [c for c in outcome.comparisons if baseline in (None, c.a)]
     cycles = {(c.a, c.b, c.point): c for c in mine if c.metric == "cycles_per_packet"}
-    found = [_rate(c, cycles.get((c.a, c.b, c.point)), limit) for c in mine if c.metric in watched]
+    tested = [_tested(c, cycles.get((c.a, c.b, c.point)), limit) for c in mine if c.metric in watched]
+    found = [replace(it, why=outcome.not_in_intervals) for it in (t.judgement for t in tested)]
+    if not outcome.not_in_intervals:
+        found = list(_judged(tested))
     return tuple(dict.fromkeys((*found, *_left_out(outcome, limit, baseline, watched))))
+
+
+def _judged(tested: Sequence[_Tested]) -> Iterator[Judgement]:
+    for it, p_fails in zip(tested, holm([it.p_fails for it in tested]), strict=True):
+        if p_fails < ALPHA:
+            yield replace(it.judgement, kind="fails")
+        else:
+            yield replace(it.judgement, kind="passes") if it.p_passes < ALPHA else it.judgement
 
 
 def _left_out(outcome: Outcome, limit: float, baseline: str | None, watched: tuple[Metric, ...]) -> Iterator[Judgement]:
@@ -52,29 +78,29 @@ def _left_out(outcome: Outcome, limit: float, baseline: str | None, watched: tup
                 yield Judgement("inconclusive", *what, why=skipped.reason)
 
 
-def _rate(rate: Comparison, cycles: Comparison | None, limit: float) -> Judgement:
-    """Judge a rate.
+def _tested(rate: Comparison, cycles: Comparison | None, limit: float) -> _Tested:
+    """Test a rate, or the cycles per packet where the tester limits the rate so that it tells nothing.
 
-    An open end of the interval means a lower bound or too few trials: then the ratio proves only one direction.
+    An open end of the interval means a lower bound: then the ratio proves only one direction.
     """
-    what = (rate.metric, rate.a, rate.b, rate.point, limit, rate.ratio, rate.note)
-    if rate.ratio < limit and rate.distinguishable:
-        return Judgement("fails", *what)
-    if rate.ratio >= limit and rate.low is not None:
-        return Judgement("passes", *what)
-    if rate.low is not None and rate.high is not None:
-        return Judgement("no significant difference", *what)
-    return _by_cycles(rate, cycles, limit)
-
-
-def _by_cycles(rate: Comparison, cycles: Comparison | None, limit: float) -> Judgement:
-    if cycles is None or cycles.low is None or cycles.high is None:
+    found = _of(rate, limit)
+    if found.p_passes < ALPHA or found.p_fails < ALPHA or (rate.low is not None and rate.high is not None):
+        return found
+    if rate.log_error is None or cycles is None or cycles.log_error is None:
         lacking = (
-            "no cycles per packet to test" if cycles is None else "insufficient trials for a cycles-per-packet test"
+            "no cycles per packet to test" if cycles is None else "too few starts for a test of the cycles per packet"
         )
         why = "; ".join(text for text in (rate.note, lacking) if text)
-        return Judgement("inconclusive", rate.metric, rate.a, rate.b, rate.point, limit, rate.ratio, why)
-    kind: JudgementKind = "passes"
-    if cycles.ratio > 1 / limit:
-        kind = "fails" if cycles.distinguishable else "no significant difference"
-    return Judgement(kind, cycles.metric, cycles.a, cycles.b, cycles.point, 1 / limit, cycles.ratio, cycles.note)
+        return replace(found, judgement=replace(found.judgement, why=why))
+    return _of(cycles, 1 / limit)
+
+
+def _of(comparison: Comparison, limit: float) -> _Tested:
+    c, more_is_better = comparison, comparison.metric in RATES
+    judgement = Judgement("inconclusive", c.metric, c.a, c.b, c.point, limit, c.ratio, c.note)
+    if c.log_error is None or c.degrees is None or c.ratio <= 0:
+        return _Tested(judgement, 1.0, 1.0)
+    estimate = Estimate(math.log(c.ratio), c.log_error, c.degrees, min(c.starts_a, c.starts_b))
+    above = 1.0 if c.low is None else estimate.p_above(math.log(limit))
+    below = 1.0 if c.high is None else estimate.p_below(math.log(limit))
+    return _Tested(judgement, above, below) if more_is_better else _Tested(judgement, below, above)

@@ -140,25 +140,6 @@ def upper_edges_ns(counts: Counts) -> tuple[NDArray[np.float64], Counts]:
     return _TOP_NS[used], counts[used]
 
 
-def resampled_percentiles_ns(
-    trials: Sequence[Counts], share: float, rng: np.random.Generator, resamples: int
-) -> NDArray[np.float64]:
-    """Return percentiles of merged trials drawn with replacement (bootstrap). Each trial needs a sample."""
-    stacked = np.stack(trials)
-    used = np.flatnonzero(stacked.sum(axis=0))
-    cumulative = np.cumsum(stacked[:, used], axis=1).astype(np.float64)
-    n = len(trials)
-    drawn = rng.multinomial(n, np.full(n, 1 / n), size=resamples)
-    # Few trials have few different resamples: each is worked out once.
-    weights, which = np.unique(drawn, axis=0, return_inverse=True)
-    values = np.empty(len(weights))
-    for i, weight in enumerate(weights):
-        merged = np.einsum("i,ij->j", weight, cumulative)  # not BLAS: its threads wait for CPUs that are busy
-        rank = max(1.0, float(np.ceil(share * merged[-1] - 1e-9)))
-        values[i] = _TOP_NS[used[int(np.searchsorted(merged, rank))]]
-    return values[which.reshape(-1)]
-
-
 def exceedance(counts: Counts, points: int = 80) -> list[tuple[float, float]]:
     """Return at most ``points`` ``(latency_us, share of samples above it)`` for a curve, evenly spread over log
     share."""

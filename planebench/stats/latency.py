@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import LatencyRecord, Trial, Verdict, VerdictKind
@@ -13,9 +13,9 @@ from planebench.model.results import LatencySummary, LoadFinding
 from planebench.stats.anatomy import summarise_anatomy
 from planebench.stats.choose import LIMITED, VALID, Choice, choose
 from planebench.stats.histogram import Counts, decode, merge, percentile_ns, summarise
-from planebench.stats.intervals import relative_spread
 from planebench.stats.jitter import merged_jitter, pdv
 from planebench.stats.latency_load import LoadPoint, load_finding
+from planebench.stats.starts import Blocks, blocks_of
 
 MAX_PROBES_MISSING = 0.01
 """Limit of missing probes as a share of those sent: more missing probes, the slow ones, move the percentiles."""
@@ -103,6 +103,16 @@ def trial_counts(choice: Choice) -> list[Counts]:
     return [counts for counts in histograms if counts.any()]
 
 
+def percentile_blocks(trials: Iterable[Trial], share: float) -> Blocks:
+    """Return the blocks of one percentile of the latency, in ns, of the trials with a returned probe."""
+
+    def percentile(trial: Trial) -> float | None:
+        counts = None if trial.latency is None else decode(trial.latency.histogram)
+        return None if counts is None or not counts.any() else percentile_ns(counts, share)
+
+    return blocks_of(trials, percentile)
+
+
 def mean_intended_pps(trials: Sequence[Trial]) -> float:
     """Return the aggregate of all sending directions; the offered rate at maximum offered load."""
     rates = [
@@ -140,6 +150,12 @@ def _missing_probes(records: Sequence[LatencyRecord]) -> tuple[Reason, ...]:
 def _spread(choice: Choice) -> float | None:
     medians = [percentile_ns(counts, 0.50) for counts in trial_counts(choice)]
     return relative_spread(medians) if len(medians) > 1 else None
+
+
+def relative_spread(values: Sequence[float]) -> float:
+    """Return (max - min) / median; 0.0 for fewer than two values or a median of zero."""
+    middle = statistics.median(values) if values else 0.0
+    return (max(values) - min(values)) / middle if len(values) > 1 and middle else 0.0
 
 
 def _clock(records: Sequence[LatencyRecord]) -> str:

@@ -1,12 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a sequential campaign measures next: the comparisons of a run that are still open."""
+"""Comparisons that are looked at several times while a run goes on: what is still open, and what more starts cost."""
 
 from __future__ import annotations
 
+import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from planebench.model.header import RunHeader
 from planebench.model.records import Point
+from planebench.model.run import Run
+from planebench.stats.answers import look_alpha
 from planebench.stats.ranking import cell_id
 
 if TYPE_CHECKING:
@@ -15,21 +22,44 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """An open comparison of throughputs. ``point`` is without its switch, ``labels`` are the switches of the pair.
+    """An open comparison. ``point`` is without its switch, ``labels`` are the switches of the pair.
 
-    ``more_starts``: how many more starts of each would probably decide it; None where that is not known.
+    ``more_starts``: how many more starts of each would probably decide it.
     """
 
     point: Point
     labels: tuple[str, str]
-    more_starts: int | None
+    more_starts: int
 
 
 def still_open(derived: Derived) -> tuple[Open, ...]:
-    """Return the comparisons that more starts may decide, in the order of the results."""
+    """Return the comparisons that more starts may decide, in the order of the results.
+
+    They are those by throughput, and by cycles per packet where the tester limits the throughput.
+    """
     points = {cell_id(result.point): replace(result.point, switch="") for result in derived.results}
+    metrics = {cell_id(ranking.point): ranking.metric for ranking in derived.rankings}
     return tuple(
         Open(points[c.point], (c.a, c.b), c.more_starts)
         for c in derived.comparisons
-        if c.metric == "throughput" and c.answer in ("open", "untested")
+        if c.metric == metrics.get(c.point, "throughput") and c.more_starts is not None
     )
+
+
+def each_look_alpha(header: RunHeader) -> float:
+    """Return the level of each look at the comparisons of a run, of which the plan has one or more."""
+    return look_alpha(1 if header.plan is None else len(header.plan.throughput.looks))
+
+
+def minutes_per_start(runs: Sequence[Run]) -> float | None:
+    """Return the time of one more start with its saturating trial: the mean from one such trial to the next.
+
+    None where the runs do not say it.
+    """
+    gaps = [
+        (datetime.fromisoformat(after.started_at) - datetime.fromisoformat(before.started_at)).total_seconds()
+        for run in runs
+        for before, after in pairwise(run.trials)
+        if before.role == after.role == "r_plus"
+    ]
+    return statistics.fmean(gaps) / 60 if any(gaps) else None

@@ -52,6 +52,21 @@ class Estimate:
         """Return the one-sided p-value of the hypothesis that the mean is at most ``null``."""
         return float(stats.t.sf((self.mean - null) / self.error, self.degrees))
 
+    def p_below(self, null: float) -> float:
+        """Return the one-sided p-value of the hypothesis that the mean is at least ``null``."""
+        return float(stats.t.cdf((self.mean - null) / self.error, self.degrees))
+
+    def interval(self, alpha: float = 0.05) -> tuple[float, float]:
+        """Return the two-sided interval of the figure itself, not of its logarithm."""
+        half = self.half_width(alpha)
+        return math.exp(self.mean - half), math.exp(self.mean + half)
+
+    def minus(self, other: Estimate) -> Estimate:
+        """Return the difference of two independent estimates, with degrees of freedom by Welch and Satterthwaite."""
+        mine, theirs = self.error**2, other.error**2
+        degrees = (mine + theirs) ** 2 / (mine**2 / self.degrees + theirs**2 / other.degrees)
+        return Estimate(self.mean - other.mean, math.sqrt(mine + theirs), degrees, min(self.n, other.n))
+
 
 @dataclass(frozen=True, slots=True)
 class Noise:
@@ -80,6 +95,11 @@ class Noise:
 
     def _weighted(self, mine: float, own: int) -> float:
         return (self.degrees * self.variance + own * mine) / (self.degrees + own)
+
+
+def figure_of(log: float) -> float:
+    """Return the figure of a logarithm, to the twelve digits that are left of it."""
+    return float(f"{math.exp(log):.12g}")
 
 
 def fit_noise(samples: Sequence[Sequence[float]], degrees_max: float) -> Noise:

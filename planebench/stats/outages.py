@@ -11,7 +11,7 @@ from planebench.model.outage import Outage, OutageReport
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.run import Run
-from planebench.stats.effect import median_effect
+from planebench.stats.effect import ratio_effect
 
 _Key = tuple[object, ...]
 
@@ -50,15 +50,17 @@ def _report(run: Run, measured: Sequence[tuple[Trial, Outage]]) -> OutageReport:
     )
 
 
-def compare_outages(a: Run, b: Run | None = None) -> tuple[Comparison, ...]:
+def compare_outages(a: Sequence[Run], b: Sequence[Run] = ()) -> tuple[Comparison, ...]:
     """Compare the outages of like restarts: of every pair of switches of ``a``, or of each switch in ``a`` and
     ``b``."""
-    if b is None:
-        pairs = list(combinations(outage_reports(a), 2))
+    reports_a, reports_b = ([report for run in runs for report in outage_reports(run)] for runs in (a, b))
+    if not b:
+        pairs = list(combinations(reports_a, 2))
         suffixes = ("", "")
     else:
-        pairs = [(x, y) for x in outage_reports(a) for y in outage_reports(b) if x.switch == y.switch]
-        suffixes = (f"@{a.header.run_id}", f"@{b.header.run_id}")
+        pairs = [(x, y) for x in reports_a for y in reports_b if x.switch == y.switch]
+        ids = (",".join(run.header.run_id for run in runs) for runs in (a, b))
+        suffixes = tuple(f"@{it}" for it in ids)  # type: ignore[assignment]
     return tuple(found for x, y in pairs for found in _compared(x, y, suffixes))
 
 
@@ -66,8 +68,8 @@ def _compared(a: OutageReport, b: OutageReport, suffixes: tuple[str, str]) -> It
     """Yield the ratio of two outages, b over a; nothing where the restarts or their traffic differ."""
     if _restart(a) != _restart(b) or a.functional or b.functional:
         return
-    of_a, of_b = ([float(it.silence.duration_ns) for it in report.outages] for report in (a, b))
-    effect = median_effect(of_a, of_b)
+    of_a, of_b = ([max(float(it.silence.duration_ns), 1.0) for it in report.outages] for report in (a, b))
+    effect = ratio_effect(of_a, of_b)
     yield Comparison(
         a=a.switch + suffixes[0],
         b=b.switch + suffixes[1],
@@ -80,6 +82,8 @@ def _compared(a: OutageReport, b: OutageReport, suffixes: tuple[str, str]) -> It
         trials_a=len(of_a),
         trials_b=len(of_b),
         load=f"{a.rate_pps:.12g}pps",
+        starts_a=len(of_a),
+        starts_b=len(of_b),
     )
 
 

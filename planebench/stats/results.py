@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 
@@ -13,18 +14,20 @@ from planebench.model.results import BandFigure, LatencySummary, Ledger, Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.switch_figures import figures_of, median
-from planebench.stats.choose import LIMITED, VALID, Choice, choose_saturating, run_band
-from planebench.stats.intervals import relative_spread
-from planebench.stats.latency import finding, latency_groups, summarise_latency
+from planebench.stats.capacity import capacity_estimate_pps
+from planebench.stats.choose import LIMITED, VALID, Choice, choose_saturating, is_usable, run_band, with_disturbed
+from planebench.stats.figure_intervals import Sampled, with_intervals
+from planebench.stats.latency import finding, latency_groups, percentile_blocks, summarise_latency
 from planebench.stats.ledger import ledger, merge
 from planebench.stats.searches import run_searches
+from planebench.stats.starts import by_start, cycles_blocks, geometric_mean, throughput_blocks
 from planebench.stats.traffic import mean_forwarded_bytes, sent_traffic
 from planebench.stats.two_bands import two_bands
 
 __all__ = ["derive_results", "latency_groups", "run_band"]
 
-MAX_SPREAD = 0.10
-"""Maximum (max - min) / median of the accepted trials; above it the result is unstable."""
+MAX_DEVIATION = 0.05
+"""Maximum standard deviation of the logarithms of the accepted trials; above it the result is unstable."""
 
 DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
 
@@ -38,7 +41,8 @@ def derive_results(run: Run) -> tuple[Result, ...]:
     by_point = {p: ts for p, ts in run.by_point().items() if any(t.role != "outage" for t in ts)}
     labels = run.switch_labels
     points = sorted(by_point, key=lambda p: (*point_order(p), labels.index(p.switch)))
-    return tuple(_derive(run, point, by_point[point], band) for point in points)
+    derived = [_derive(run, point, by_point[point], band) for point in points]
+    return tuple(with_intervals(derived))
 
 
 def point_order(point: Point) -> tuple[int, int, str, int, int, str, str, int]:
@@ -48,7 +52,8 @@ def point_order(point: Point) -> tuple[int, int, str, int, int, str, str, int]:
     return (scenario, point.chain_length, point.chain, direction, *size, point.wire, HOSTINGS.index(point.hosting))
 
 
-def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Result:
+def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sampled:
+    """Return the result of a point without intervals, and the samples that they are estimated from."""
     saturating = [t for t in trials if t.role == "r_plus"]
     choice = choose_saturating(saturating, band)
     groups = latency_groups(trials, choice.band or band)
@@ -61,12 +66,13 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         if group.verdict.kind in (VALID, VerdictKind.OVERLOAD)
         for t in group.trials
     }
+    in_band = [t for t in trials if t.band == choice.band]
     rates = tuple(t.throughput_pps for t in choice.trials)
     verdict = _throughput_verdict(choice, rates, latency)
-    throughput_pps = statistics.fmean(rates) if rates else None
-    switch = figures_of(t.switch for t in choice.trials)
-    busy_share = switch["busy_share"]
-    return Result(
+    throughput, cycles = throughput_blocks(choice.trials), cycles_blocks(choice.trials)
+    throughput_pps = geometric_mean(throughput) if throughput else statistics.fmean(rates) if rates else None
+    switch = {**figures_of(t.switch for t in choice.trials), "cycles_per_packet": geometric_mean(cycles)}
+    result = Result(
         point=point,
         version=run.version_of(point.switch),
         verdict=verdict,
@@ -80,9 +86,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         rejected=sum(t.role not in ("warmup", "outage") and t.index not in counting for t in trials),
         throughput_median_pps=statistics.median(rates) if rates else None,
         other_bands=_other_bands(saturating, choice.band),
-        capacity_estimate_pps=throughput_pps / busy_share
-        if throughput_pps is not None and busy_share and verdict.kind is LIMITED
-        else None,
+        capacity_estimate_pps=capacity_estimate_pps(in_band) if verdict.kind is LIMITED else None,
         searches=searches,
         load_finding=finding(groups, latency),
         ledger=_ledger(choice.trials),
@@ -90,6 +94,14 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Re
         sent=sent_traffic(choice.trials),
         fib_updates_per_s=median([t.updates.per_s for t in choice.trials if t.updates is not None]),
         switch=switch,
+        with_disturbed_pps=geometric_mean(throughput_blocks(with_disturbed(saturating, choice))),
+        starts=len(by_start(throughput)),
+    )
+    return Sampled(
+        result,
+        throughput,
+        cycles,
+        *(tuple(percentile_blocks(group.trials, share) for group in groups.values()) for share in (0.50, 0.99)),
     )
 
 
@@ -110,20 +122,22 @@ def _unsteady(choice: Choice, rates: tuple[float, ...]) -> Reason | None:
     bands = two_bands(rates)
     if bands is not None:
         return Reason(ReasonCode.TWO_BANDS, bands.words(choice.band, [t.start for t in choice.trials]))
-    spread = relative_spread(rates)
-    if spread <= MAX_SPREAD:
+    deviation = statistics.stdev(map(math.log, rates)) if len(rates) > 1 and min(rates) > 0 else 0.0
+    if deviation <= MAX_DEVIATION:
         return None
-    text = f"the {len(rates)} trials spread over {spread * 100:.0f} % of their median (limit {MAX_SPREAD * 100:.0f} %)"
-    return Reason(ReasonCode.SPREAD, text, {"spread": spread})
+    limit = f"limit {MAX_DEVIATION * 100:.0f} %"
+    text = f"the standard deviation of the {len(rates)} trials is {deviation * 100:.0f} % ({limit})"
+    return Reason(ReasonCode.SPREAD, text, {"deviation": deviation})
 
 
 def _other_bands(saturating: Sequence[Trial], band: str | None) -> tuple[BandFigure, ...]:
-    """Return the median of every other known band: of its valid trials, else of its tester-limited ones."""
-    usable = [t for t in saturating if t.verdict.kind in (VALID, LIMITED)]
+    """Return the figure of every other known band with usable trials."""
     figures = []
-    for other in sorted({t.band for t in usable if t.band is not None} - {band}):
-        rates = [t.throughput_pps for t in choose_saturating(saturating, other).trials]
-        figures.append(BandFigure(other, statistics.median(rates), len(rates)))
+    for other in sorted({t.band for t in saturating if is_usable(t) and t.band is not None} - {band}):
+        choice = choose_saturating(saturating, other)
+        rate = geometric_mean(throughput_blocks(choice.trials))
+        if rate is not None:
+            figures.append(BandFigure(other, rate, len(choice.trials), choice.verdict.kind is LIMITED))
     return tuple(figures)
 
 

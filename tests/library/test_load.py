@@ -66,7 +66,7 @@ def test_several_runs_share_their_tables(own_run_folder: Path) -> None:
 
 def test_two_runs_are_compared_as_the_command_does(own_run_folder: Path) -> None:
     for name, mpps in (("a", 10.0), ("b", 9.0)):
-        trials = tuple(make_trial(i, mpps=mpps + i / 100) for i in range(4))
+        trials = tuple(make_trial(i, mpps=mpps + i / 100, start=i, repetition=i) for i in range(4))
         store_run(own_run_folder, Run(make_header(run_id=name), trials))
     store_run(own_run_folder, Run(make_header(run_id="c", settings={"wire": "veth"}), (make_trial(0),)))
     found = planebench.load("a", "b").compare()

@@ -66,7 +66,7 @@ def _trials(
     extra: dict[str, Any] | None = None,
 ) -> Iterable[Trial]:
     for number, factor in enumerate(trials):
-        more = {"verdict": verdict, "band": band, "repetition": number, **(extra or {})}
+        more = {"verdict": verdict, "band": band, "repetition": number, "start": number, **(extra or {})}
         if load:
             samples = ((int(value * factor * 1000), 1000),)
             yield make_latency_trial(start + number, point, load, 1e6, samples, **more)

@@ -58,7 +58,7 @@ def test_jitter_is_that_of_receive_bursts(ns: int, outcome: Outcome) -> None:
         record = {"probes_sent": 1000, "probes_received": 1000, "histogram": encode([[9000, 1000]])}
         return [
             figure
-            for factor in NEAR
+            for number, factor in enumerate(NEAR)
             for figure in delay(
                 OFFLOAD,
                 "parallel",
@@ -66,7 +66,7 @@ def test_jitter_is_that_of_receive_bursts(ns: int, outcome: Outcome) -> None:
                 9.0,
                 chain_length=count,
                 trials=(factor,),
-                extra={"latency": _latency(record, int(jitter_ns * factor))},
+                extra={"latency": _latency(record, int(jitter_ns * factor)), "start": number, "repetition": number},
                 **ROUTERS,
             )
         ]

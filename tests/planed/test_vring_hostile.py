@@ -8,6 +8,7 @@ import random
 import resource
 import signal
 import socket
+import stat
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -30,6 +31,7 @@ from vhost_driver import (
 from vring_rig import FLOOD_S, PACED, device, handles, join, ports
 
 from planebench.host.process import Supervisor
+from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 
@@ -452,3 +454,55 @@ def test_memory_that_is_taken_away(planed: Planed, other: Planed) -> None:
                     guest.offer(TRANSMITQ, 0, HERE, 72)
                     taken(guest, 1)
                 until(lambda: not link_up(planed, "a"), "the switch sees it go")
+
+
+def _limited_port(planed: Planed, **limits: object) -> Path:
+    wire = {**device("a", planed.workdir / "a.sock"), **limits}
+    planed.apply([wire], [task("sw", "patch", "a", "a")], cpu=CPU)
+    return Path(str(wire["path"]))
+
+
+def test_who_may_connect(planed: Planed) -> None:
+    """The owner, and a group that the document names."""
+    assert stat.S_IMODE(_limited_port(planed).stat().st_mode) == 0o600
+    planed.apply()
+    group = next((number for number in os.getgroups() if number != os.getegid()), os.getegid())
+    path = _limited_port(planed, group=str(group))
+    assert (stat.S_IMODE(path.stat().st_mode), path.stat().st_gid) == (0o660, group)
+    planed.apply()
+    with pytest.raises(RpcError, match="port a cannot be opened"):
+        _limited_port(planed, group="nobody-has-this-name")
+    assert "there is no group of that name" in planed.process.log_tail()
+
+
+def test_limits_of_a_port(planed: Planed) -> None:
+    """Fewer connections and less memory than the defaults; a limit cannot change while the port exists."""
+    path = _limited_port(planed, max_connections=1, max_memory_mb=1)
+    with pytest.raises(RpcError, match="or limit of its drivers"):
+        _limited_port(planed, max_connections=2, max_memory_mb=1)
+    with VhostDriver(path) as guest, socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as second:
+        guest.settle()
+        second.connect(str(path))
+        second.sendall(struct.pack("<III", 1, 1, 0))
+        second.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            second.recv(1)
+        os.ftruncate(guest.memory_file, 2 * MEMORY_BYTES)
+        guest.share_memory(MEMORY_BYTES + 4096)
+        assert guest.hung_up()
+        second.settimeout(10)
+        assert len(second.recv(20, socket.MSG_WAITALL)) == 20
+    assert ports(planed)["a"]["refused_messages"] == {"memory_limit": 1}
+
+
+def test_the_rate_of_new_connections(planed: Planed) -> None:
+    """64 at once, then as many as the document says."""
+    path = _limited_port(planed, connections_per_s=2)
+    begin = time.monotonic()
+    for _ in range(64 + 5):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as caller:
+            caller.settimeout(20)
+            caller.connect(str(path))
+            caller.sendall(struct.pack("<III", 1, 1, 0))
+            assert len(caller.recv(20, socket.MSG_WAITALL)) == 20
+    assert time.monotonic() - begin > 1

@@ -46,7 +46,7 @@ def _search(method: str, settings: Mapping[str, Any], own: list[Trial], capacity
 def _trial(point: Point, capacity_mpps: float, ask: Ask) -> Trial:
     capacity = int(capacity_mpps * 1e6)
     if ask.load_pps is None:
-        return make_trial(0, point, capacity_mpps, repetition=ask.repetition)
+        return make_trial(0, point, capacity_mpps, repetition=ask.repetition, start=ask.repetition)
     sent = int(ask.load_pps * ask.duration_s)
     counts = DirectionCounts("n0->n1", sent, sent, min(sent, int(capacity * ask.duration_s)))
     nanoseconds = int(ask.duration_s * 1e9)

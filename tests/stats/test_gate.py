@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A gate has four answers, and what could not be judged has not passed."""
+"""A gate has three answers, and what could not be judged has not passed."""
 
 from typing import Any
 
@@ -13,8 +13,20 @@ CELL = "p2p/unidirectional/64/virtio/process"
 LIMIT = 0.95
 
 
-def _compared(metric: str, ratio: float, low: float | None, high: float | None, told: bool = False) -> Comparison:
-    return Comparison("a", "b", CELL, metric, ratio, low, high, "different" if told else "open", 3, 3)  # type: ignore[arg-type]
+def _compared(
+    metric: str, ratio: float, error: float | None = 0.01, *, cell: str = CELL, bound: str = ""
+) -> Comparison:
+    """Return a comparison; ``bound``: the side that is a lower bound."""
+    return Comparison(
+        *("a", "b", cell, metric, ratio),  # type: ignore[arg-type]
+        low=None if error is None or "a" in bound else ratio * 0.98,
+        high=None if error is None or "b" in bound else ratio * 1.02,
+        answer="untested" if error is None else "open",
+        trials_a=5,
+        trials_b=5,
+        log_error=error,
+        degrees=None if error is None else 20,
+    )
 
 
 def _judge(*comparisons: Comparison, **options: Any) -> list[tuple[str, str]]:
@@ -22,51 +34,54 @@ def _judge(*comparisons: Comparison, **options: Any) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(
-    ("ratio", "low", "high", "told", "kind"),
+    ("ratio", "error", "bound", "kind"),
     [
-        (0.90, 0.88, 0.92, True, "fails"),
-        (0.90, 0.80, 1.05, False, "no significant difference"),
-        (0.96, 0.94, 0.98, True, "passes"),
-        (0.90, None, 0.92, True, "fails"),
-        (1.10, 1.05, None, True, "passes"),
-        (1.10, None, 1.20, False, "inconclusive"),
-        (0.90, 0.88, None, False, "inconclusive"),
-        (1.10, None, None, False, "inconclusive"),
+        (0.90, 0.01, "", "fails"),
+        (0.90, 0.08, "", "inconclusive"),
+        (0.97, 0.01, "", "passes"),
+        (1.00, 0.05, "", "inconclusive"),  # what cannot be told does not pass
+        (0.90, 0.01, "a", "fails"),
+        (1.10, 0.01, "b", "passes"),
+        (1.10, 0.01, "a", "inconclusive"),
+        (0.90, 0.01, "b", "inconclusive"),
+        (1.10, None, "", "inconclusive"),
     ],
 )
-def test_a_rate_is_judged_where_its_bounds_allow(
-    ratio: float, low: float | None, high: float | None, told: bool, kind: str
-) -> None:
-    assert _judge(_compared("throughput", ratio, low, high, told)) == [(kind, "throughput")]
+def test_a_rate_is_judged_where_its_bounds_allow(ratio: float, error: float | None, bound: str, kind: str) -> None:
+    assert _judge(_compared("throughput", ratio, error, bound=bound)) == [(kind, "throughput")]
 
 
 @pytest.mark.parametrize(
-    ("ratio", "low", "high", "told", "kind"),
-    [
-        (1.10, 1.08, 1.12, True, "fails"),
-        (1.04, 1.02, 1.06, True, "passes"),
-        (1.10, 0.90, 1.20, False, "no significant difference"),
-        (0.50, 0.40, 0.60, True, "passes"),
-    ],
+    ("ratio", "kind"), [(1.10, "fails"), (1.03, "passes"), (1.05, "inconclusive"), (0.5, "passes")]
 )
-def test_cycles_stand_for_a_rate_that_the_tester_limits(
-    ratio: float, low: float, high: float, told: bool, kind: str
-) -> None:
-    rate, cycles = _compared("throughput", 1.0, None, None), _compared("cycles_per_packet", ratio, low, high, told)
+def test_cycles_stand_for_a_rate_that_the_tester_limits(ratio: float, kind: str) -> None:
+    rate, cycles = _compared("throughput", 1.0, bound="ab"), _compared("cycles_per_packet", ratio)
     assert _judge(rate, cycles) == [(kind, "cycles_per_packet")]
-    (found,) = judge(Outcome((rate, _compared("ndr", 1.0, None, 1.1), cycles), ()), LIMIT)
+    (found,) = judge(Outcome((rate, cycles), ()), LIMIT)
     assert found.limit == pytest.approx(1 / LIMIT)
 
 
-def test_cycles_of_too_few_trials_judge_nothing() -> None:
-    rate, cycles = _compared("throughput", 1.0, None, None), _compared("cycles_per_packet", 1.0, None, None)
+def test_cycles_of_too_few_starts_judge_nothing() -> None:
+    rate, cycles = _compared("throughput", 1.0, bound="ab"), _compared("cycles_per_packet", 1.0, None)
     (found,) = judge(Outcome((rate, cycles), ()), LIMIT)
-    assert (found.kind, found.why) == ("inconclusive", "insufficient trials for a cycles-per-packet test")
+    assert (found.kind, found.why) == ("inconclusive", "too few starts for a test of the cycles per packet")
 
 
 def test_cycles_are_not_asked_where_the_rate_says_enough() -> None:
-    slow = _compared("cycles_per_packet", 2.0, 1.9, 2.1, True)
-    assert _judge(_compared("throughput", 1.0, 0.99, 1.01), slow) == [("passes", "throughput")]
+    assert _judge(_compared("throughput", 1.0), _compared("cycles_per_packet", 2.0)) == [("passes", "throughput")]
+
+
+def test_failures_are_corrected_for_their_number() -> None:
+    one = _compared("throughput", LIMIT * 0.98)
+    assert _judge(one) == [("fails", "throughput")]
+    rest = [_compared("throughput", LIMIT, cell=f"{CELL}{i}") for i in range(9)]
+    assert {kind for kind, _ in _judge(one, *rest)} == {"inconclusive"}
+
+
+def test_fewer_than_three_runs_a_side_are_not_judged() -> None:
+    outcome = Outcome((_compared("throughput", 0.5),), (), "1 and 1 runs: how runs vary is in no interval")
+    (found,) = judge(outcome, LIMIT)
+    assert (found.kind, found.why) == ("inconclusive", "1 and 1 runs: how runs vary is in no interval")
 
 
 def test_what_only_the_baseline_has_has_not_passed() -> None:

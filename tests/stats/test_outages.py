@@ -69,7 +69,7 @@ def test_outages_are_no_results_and_stand_in_table_and_page() -> None:
 
 
 def test_switches_and_runs_are_compared() -> None:
-    (found,) = compare_outages(run(planed=FAST, vpp=SLOW))
+    (found,) = compare_outages([run(planed=FAST, vpp=SLOW)])
     assert (found.metric, found.a, found.b, found.distinguishable) == ("outage", "planed", "vpp", True)
     assert 3.3 < found.ratio < 4.2
     (found,) = runs_compared(Derived(run(planed=FAST)), Derived(run(planed=SLOW))).comparisons

@@ -9,7 +9,7 @@ from planebench.metrics.results import DROPS, JITTER, LATENCY, RESULT, OfLatency
 from planebench.model.records import Point
 from planebench.model.results import BandFigure, Ledger, Result
 from planebench.model.run import Run
-from planebench.model.words import NOTHING, count, load_words, mpps, throughput
+from planebench.model.words import NOTHING, band_figure, count, load_words, throughput
 from planebench.report.ledger import unexplained_words
 from planebench.report.page.table import PageColumn, PageTable, number, on_page, page_table, point_columns
 from planebench.stats.counting import counts, latency_counts
@@ -68,7 +68,7 @@ def band_table(results: Sequence[Result]) -> PageTable:
     columns = (
         *point_columns(items, lambda it: it[0].point),
         number("result, Mpps", lambda it: f"{throughput(it[0])} {it[0].band or 'unknown'}"),
-        PageColumn("Mpps", lambda it: mpps(it[1].throughput_pps), "strong"),
+        PageColumn("Mpps", lambda it: band_figure(it[1]), "strong"),
         PageColumn("core group", lambda it: it[1].band),
         number("trials", lambda it: it[1].trials),
         number("ratio to the result", lambda it: _ratio(*it)),

@@ -254,7 +254,9 @@ def _marks(results: Sequence[Result]) -> dict[str, str]:
             "tester-limited (lower bound): the tester, not the switch, was the bottleneck (pale bar, hollow point)"
         )
     if any(r.capacity_estimate_pps is not None for r in results):
-        marks["est."] = "extrapolated capacity in Mpps: throughput / core utilization (assumes idle cycles can be used)"
+        marks["est."] = (
+            "estimated capacity in Mpps, at full batches: cycles per packet fitted over the batch sizes of all trials"
+        )
     if VerdictKind.UNSTABLE in kinds:
         marks["~"] = "unstable: the trials differ by more than 10 %"
     if any(r.throughput_pps is None for r in results):

@@ -14,7 +14,16 @@ from planebench.metrics.column import in_terminal
 from planebench.metrics.results import RESULT, OfResult
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import LatencySummary, Result
-from planebench.model.words import NOTHING, UNKNOWN, estimate, load_words, mpps, percentiles, reasons, throughput
+from planebench.model.words import (
+    NOTHING,
+    UNKNOWN,
+    band_figure,
+    estimate,
+    load_words,
+    percentiles,
+    reasons,
+    throughput,
+)
 from planebench.report.answers import Standings
 from planebench.report.evidence import cause, shared_text
 from planebench.report.terminal.glyphs import Glyphs
@@ -196,7 +205,7 @@ def band_tables(results: Sequence[Result], glyphs: Glyphs, width: int) -> list[T
     members = [r for r in results if r.other_bands]
 
     def words(result: Result) -> str:
-        return ", ".join(f"{band.band} {mpps(band.throughput_pps)} ({band.trials})" for band in result.other_bands)
+        return ", ".join(f"{band.band} {band_figure(band)} ({band.trials})" for band in result.other_bands)
 
     def cell(result: Result) -> Text:
         return Text(glyphs.text(words(result)))

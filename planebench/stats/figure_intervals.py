@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The intervals of single figures: throughput, cycles per packet and latency percentiles of each test point."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
+
+from planebench.model.records import Point, VerdictKind
+from planebench.model.results import Result
+from planebench.stats.noise import Noise
+from planebench.stats.starts import Blocks, by_start, noise_of_sides
+
+Ends = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A result with the figures of its starts. ``p50`` and ``p99``: of each latency, in the order of the result."""
+
+    result: Result
+    throughput: Blocks
+    cycles: Blocks
+    p50: tuple[Blocks, ...]
+    p99: tuple[Blocks, ...]
+
+
+def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
+    """Yield the results with 95 % intervals. The noise of a figure is estimated over all results of the run."""
+    throughput = _noise((it.result.point, [it.throughput]) for it in found)
+    cycles = _noise((it.result.point, [it.cycles]) for it in found)
+    p50 = _noise((it.result.point, it.p50) for it in found)
+    p99 = _noise((it.result.point, it.p99) for it in found)
+    for it in found:
+        low, high = _ends(throughput, it.throughput)
+        cycles_low, cycles_high = _ends(cycles, it.cycles)
+        latency = []
+        for summary, of_p50, of_p99 in zip(it.result.latency, it.p50, it.p99, strict=True):
+            (p50_low, p50_high), (p99_low, p99_high) = (
+                _ends(noise, of, 1e-3) if summary.verdict.kind is VerdictKind.VALID else (None, None)
+                for noise, of in ((p50, of_p50), (p99, of_p99))
+            )
+            latency.append(replace(summary, p50_low=p50_low, p50_high=p50_high, p99_low=p99_low, p99_high=p99_high))
+        yield replace(
+            it.result,
+            throughput_low_pps=low,
+            throughput_high_pps=None if it.result.verdict.kind is VerdictKind.TESTER_LIMITED else high,
+            cycles_low=cycles_low,
+            cycles_high=cycles_high,
+            latency=tuple(latency),
+        )
+
+
+def _noise(found: Iterable[tuple[Point, Sequence[Blocks]]]) -> Noise:
+    return noise_of_sides(chain.from_iterable(((point, blocks) for blocks in several) for point, several in found))
+
+
+def _ends(noise: Noise, blocks: Blocks, scale: float = 1.0) -> Ends:
+    """Return both ends of the interval; None where nothing is known of the noise."""
+    estimate = noise.estimate(by_start(blocks))
+    if estimate is None:
+        return None, None
+    low, high = estimate.interval()
+    return low * scale, high * scale

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of a test point by start of the switch: the samples that noise and intervals are estimated from.
+
+A block is a repetition of a topology: all switches are measured in it one after the other, so the difference of two
+switches within a block is free of what the whole machine did meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from planebench.model.records import Point, Trial
+from planebench.stats.noise import Noise, figure_of, fit_noise
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The logarithm of a figure in one block: the mean of its trials in one start."""
+
+    number: int
+    start: int
+    log: float
+
+
+Blocks = tuple[Block, ...]
+
+
+def blocks_of(trials: Iterable[Trial], figure: Callable[[Trial], float | None]) -> Blocks:
+    """Return the blocks of some trials in their order; those without a positive figure are left out."""
+    found: dict[tuple[int, int], list[float]] = {}
+    for trial in trials:
+        if value := figure(trial):
+            found.setdefault((trial.repetition, trial.start), []).append(math.log(value))
+    return tuple(Block(*key, statistics.fmean(logs)) for key, logs in sorted(found.items()))
+
+
+def throughput_blocks(trials: Iterable[Trial]) -> Blocks:
+    """Return the blocks of the throughput."""
+    return blocks_of(trials, lambda trial: trial.throughput_pps)
+
+
+def cycles_blocks(trials: Iterable[Trial]) -> Blocks:
+    """Return the blocks of the busy cycles per packet; empty for a switch that does not report them."""
+    return blocks_of(trials, lambda trial: trial.switch.cycles_per_packet)
+
+
+def by_start(blocks: Blocks) -> list[float]:
+    """Return the mean logarithm of each start, in the order of the starts."""
+    return _means((block.start, block.log) for block in blocks)
+
+
+def geometric_mean(blocks: Blocks) -> float | None:
+    """Return the geometric mean of the starts: the one figure of tables, rankings and comparisons."""
+    return figure_of(statistics.fmean(by_start(blocks))) if blocks else None
+
+
+def paired(a: Blocks, b: Blocks) -> list[float]:
+    """Return the differences b - a in the blocks that both have, averaged by start of the side with fewer starts.
+
+    Empty where more than half of the starts of either side have no partner: pairs would leave out too much.
+    """
+    of_a = {block.number: block for block in a}
+    both = [(of_a[block.number], block) for block in b if block.number in of_a]
+    starts = [{block.start for block in side} for side in (a, b)]
+    found = [{pair[side].start for pair in both} for side in (0, 1)]
+    if any(2 * len(some) < len(of_all) for some, of_all in zip(found, starts, strict=True)):
+        return []
+    fewer = min((0, 1), key=lambda side: len(found[side]))
+    return _means((pair[fewer].start, pair[1].log - pair[0].log) for pair in both)
+
+
+def noise_of_sides(cells: Iterable[tuple[Point, Blocks]], one_topology: bool = False) -> Noise:
+    """Return what the noise of the starts of single switches has in common, over the cells of a run.
+
+    ``one_topology``: all cells share the starts, because a "start" is a whole run.
+    """
+    cells = list(cells)
+    starts = _starts(cells, one_topology)
+    return fit_noise([by_start(blocks) for _, blocks in cells], sum(len(own) - 1 for own in starts.values()))
+
+
+def noise_of_pairs(pairs: Iterable[tuple[Point, Blocks, Point, Blocks]]) -> Noise:
+    """Return what the noise of differences within blocks has in common, over the pairs and cells of a run."""
+    pairs = list(pairs)
+    starts = _starts([cell for p, a, q, b in pairs for cell in ((p, a), (q, b))])
+    degrees: dict[Hashable, list[int]] = {}
+    for (topology, _), own in starts.items():
+        degrees.setdefault(topology, []).append(len(own) - 1)
+    # Each block of a topology has a mean of its own, which costs the degrees of freedom of one switch.
+    return fit_noise([paired(a, b) for _, a, _, b in pairs], sum(sum(it) - max(it) for it in degrees.values()))
+
+
+def _starts(
+    cells: Sequence[tuple[Point, Blocks]], one_topology: bool = False
+) -> Mapping[tuple[Hashable, str], set[int]]:
+    """Return the starts of each switch on each topology: the cells of a topology share them."""
+    found: dict[tuple[Hashable, str], set[int]] = {}
+    for point, blocks in cells:
+        topology = None if one_topology else (point.scenario, *point.chain_key, point.wire)
+        found.setdefault((topology, point.switch), set()).update(block.start for block in blocks)
+    return {key: own for key, own in found.items() if own}
+
+
+def _means(values: Iterable[tuple[int, float]]) -> list[float]:
+    """Return the mean of each group, in the order of their keys."""
+    groups: dict[int, list[float]] = {}
+    for key, value in values:
+        groups.setdefault(key, []).append(value)
+    return [statistics.fmean(groups[key]) for key in sorted(groups)]

@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The unit is the start, and switches are compared within a block."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from builders import make_point, make_trial
+
+from planebench.stats.starts import Block, Blocks, by_start, geometric_mean, noise_of_pairs, noise_of_sides, paired
+from planebench.stats.starts import throughput_blocks as blocks_of_rates
+
+
+def blocks(*figures: float, starts: tuple[int, ...] = ()) -> Blocks:
+    return tuple(
+        Block(i, starts[i] if starts else i, math.log(figure)) for i, figure in enumerate(figures) if figure > 0
+    )
+
+
+def test_trials_of_one_start_are_one_observation() -> None:
+    trials = [make_trial(i, mpps=m, start=i // 2, repetition=i) for i, m in enumerate((10.0, 12.1, 5.0))]
+    found = blocks_of_rates(trials)
+    assert [round(math.exp(log) / 1e6, 3) for log in by_start(found)] == [11.0, 5.0]
+    assert geometric_mean(found) == pytest.approx(math.sqrt(11e6 * 5e6), rel=1e-3)
+    assert geometric_mean(()) is None
+
+
+def test_drift_of_the_machine_cancels_within_blocks() -> None:
+    found = paired(blocks(10, 9, 8), blocks(20, 18, 16))
+    assert found == pytest.approx([math.log(2)] * 3)
+
+
+def test_blocks_of_shared_starts_are_averaged_first() -> None:
+    found = paired(blocks(10, 10, 10, starts=(0, 1, 2)), blocks(10, 20, 40, starts=(0, 0, 1)))
+    assert found == pytest.approx([math.log(2) / 2, math.log(4)])
+
+
+def test_without_common_blocks_there_are_no_pairs() -> None:
+    assert paired(blocks(10, 0, 10, 0, 10), blocks(0, 10, 0, 10, 10)) == []
+    assert len(paired(blocks(10, 10, 10, 0), blocks(10, 10, 0, 10))) == 2
+
+
+def test_cells_of_a_topology_share_starts_and_those_of_another_do_not() -> None:
+    sizes = [make_point("a", frame_size_bytes=size) for size in (64, 128, 256)]
+    own = blocks(10, 10.1, 10.2)
+    assert noise_of_sides([(point, own) for point in sizes]).degrees_max == 2
+    assert noise_of_sides([(make_point("a", scenario), own) for scenario in ("p2p", "v2v")]).degrees_max == 4
+    assert noise_of_sides([(make_point("a", s), own) for s in ("p2p", "v2v")], one_topology=True).degrees_max == 2
+
+
+def test_pairs_of_several_switches_are_not_independent() -> None:
+    sides = {name: (make_point(name), blocks(*figures)) for name, figures in
+             (("a", (10, 10.1, 10.2)), ("b", (9, 9.1, 9)), ("c", (8, 8, 8.1)))}  # fmt: skip
+    pairs = [(*sides[x], *sides[y]) for x, y in ("ab", "ac", "bc")]
+    assert noise_of_pairs(pairs[:1]).degrees_max == 2
+    assert noise_of_pairs(pairs).degrees_max == 4
