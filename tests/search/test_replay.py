@@ -41,7 +41,7 @@ def test_every_method_has_words():
 
 
 def test_an_unknown_method_is_named():
-    with pytest.raises(UsageError, match=r'unknown search "ndd", did you mean ndr\? Valid: r_plus, ndr'):
+    with pytest.raises(UsageError, match=r'unknown search "ndd", did you mean ndr\? Valid: carried, ndr'):
         step("ndd", SearchSettings(), make_point(), [], None)
 
 
