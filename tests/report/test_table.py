@@ -59,9 +59,9 @@ def test_marks_and_footnotes() -> None:
     text = table_text(Derived(Run(make_header(), trials)))
     for expected in (
         "≥14.00",
-        "~10.50¹",
+        "~10.39¹",
         f"{NOTHING}²",
-        "1) unstable: the 2 trials spread",
+        "1) unstable: the standard deviation of the 2 trials",
         "2) disturbed: steal 31 ms",
         ")²",
     ):
