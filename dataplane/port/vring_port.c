@@ -2,11 +2,15 @@
 #include "port/vring_port.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/bucket.h"
 #include "lib/log.h"
+
+enum { LINES_BURST = 64, LINE_EVERY_MS = 1000 }; // of a port
 
 void *vring_port_create(struct port *port, size_t bytes, bool drives)
 {
@@ -38,20 +42,42 @@ void *vring_port_create(struct port *port, size_t bytes, bool drives)
 	return own;
 }
 
+// A driver may break its rings again and again: after the first lines there is one a second, and how many were left out
+// before it. Any thread.
+static bool may_say(struct vring_port *port, char *more, size_t bytes)
+{
+	uint64_t broken = atomic_fetch_add(&port->broken, 1) + 1, now_ms = bucket_now_ms();
+	uint64_t said_ms = atomic_load(&port->said_ms), unsaid;
+
+	*more = '\0';
+	if (broken <= LINES_BURST)
+		return true;
+	if (now_ms - said_ms < LINE_EVERY_MS ||
+	    !atomic_compare_exchange_strong(&port->said_ms, &said_ms, now_ms)) {
+		atomic_fetch_add(&port->unsaid, 1);
+		return false;
+	}
+	unsaid = atomic_exchange(&port->unsaid, 0);
+	if (unsaid)
+		snprintf(more, bytes, " (%" PRIu64 " such lines were left out)", unsaid);
+	return true;
+}
+
 void vring_port_say_faults(struct vring_port *port)
 {
+	char more[64];
+
 	for (unsigned i = 0; i < vring_port_rings(port); i++) {
 		unsigned fault = fault_take(&port->queues[i].fault);
 
-		if (fault == 0)
+		if (fault == 0 || !may_say(port, more, sizeof(more)))
 			continue;
-		atomic_fetch_add(&port->broken, 1);
-		LOG_WARN("port %s: the %s's %s ring of queue %u is stopped: %s; restart %s", port->name,
+		LOG_WARN("port %s: the %s's %s ring of queue %u is stopped: %s; restart %s%s", port->name,
 		         port->drives ? "device" : "guest",
 		         i % PAIR_RINGS == GUEST_TRANSMITQ ? "transmit" : "receive", i / PAIR_RINGS,
 		         port->drives ? driver_fault_text((enum driver_fault)fault)
 		                      : ring_fault_text((enum ring_fault)fault),
-		         port->drives ? "it" : "its driver");
+		         port->drives ? "it" : "its driver", more);
 	}
 }
 

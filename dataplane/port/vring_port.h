@@ -47,6 +47,7 @@ struct vring_port {
 	char name[CONFIG_NAME_MAX], path[CONFIG_PATH_MAX];
 	_Atomic(bool) link_up; // the other end is connected and the first pair runs
 	_Atomic(uint64_t) broken;
+	_Atomic(uint64_t) said_ms, unsaid;             // lines about them
 	_Atomic(uint64_t) features;                    // negotiated; for who reports it
 	_Atomic(uint16_t) sizes[VRING_PORT_RINGS_MAX]; // of the rings that run, else 0; the same
 };

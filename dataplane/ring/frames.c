@@ -110,15 +110,20 @@ static unsigned fill(const struct ring *ring, struct ring_batch *batch, const st
                      unsigned n, unsigned *used, uint64_t *too_long)
 {
 	unsigned taken = 0, first = 0;
+	uint64_t room =
+	        0; // of all buffers that are left: not looked at one by one for each frame that is too long
 
+	for (unsigned i = 0; i < batch->count; i++)
+		room += batch->buffers[i].length;
 	for (; taken < n; taken++) {
 		const struct frame *frame = &frames[taken];
-		unsigned count =
-		        buffers_for(ring, batch, first, (uint64_t)ring->header_bytes + frame->length);
+		uint64_t bytes = (uint64_t)ring->header_bytes + frame->length;
+		unsigned count = room >= bytes ? buffers_for(ring, batch, first, bytes) : 0;
 
 		if (likely(count)) {
 			place(ring, batch, first, count, frame);
-			first += count;
+			while (count--)
+				room -= batch->buffers[first++].length;
 		} else if (never_fits(ring, batch, first)) {
 			++*too_long;
 		} else {
@@ -129,13 +134,14 @@ static unsigned fill(const struct ring *ring, struct ring_batch *batch, const st
 	return taken;
 }
 
-// Descriptors that one call may read: a guest whose buffers are mostly empty descriptors must not hold the worker.
-// An honest one needs two a buffer, and 64 frames of 9000 bytes fill 448 buffers.
-enum { DELIVER_DESCRIPTORS_MAX = 1024 };
+// Descriptors from which on no more are read: a guest whose buffers are mostly empty descriptors must not hold the
+// worker. An honest one needs two a buffer, and POLL_BYTES_MAX fill about a hundred of 1500 bytes.
+enum { DELIVER_DESCRIPTORS_MAX = 256 };
 
 unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
 {
 	struct ring_batch batch;
+	uint64_t bytes = 0;
 	unsigned taken = 0, wanted = n, descriptors = 0, used;
 
 	while (taken < n && ring_peek(to, &batch, wanted)) {
@@ -149,6 +155,9 @@ unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, ui
 			break;
 		wanted = RING_BATCH_MAX; // frames that take several buffers each
 	}
+	for (unsigned i = 0; i < n; i++)
+		bytes += frames[i].length;
+	ring_tire(to, descriptors, n, bytes);
 	return taken;
 }
 
@@ -162,6 +171,7 @@ unsigned view_peek_any(struct ring *from, struct view *view, unsigned n, struct 
 	view->held = VIEW_IN_PIECES;
 	if (ring_peek(from, batch, n) == 0)
 		return 0;
+	ring_tire(from, batch->descriptor_count, batch->count, batch->bytes);
 	for (unsigned i = 0; i < batch->count; i++)
 		batch->buffers[i].written = 0;
 	view->count = hop_frames(from, batch, view->frames, lost);

@@ -14,7 +14,7 @@ static void every_burst_between_all_layouts(void **state)
 
 			pair_open(&p, layouts[la], layouts[lb], 256);
 			for (unsigned i = 0; i < 60; i++) {
-				unsigned n = bursts[i % COUNT(bursts)], length = 1 + (i * 97) % 1600;
+				unsigned n = bursts[i % COUNT(bursts)], length = 1 + (i * 97) % 760;
 				struct hop_counts done;
 
 				for (unsigned k = 0; k < n; k++)
@@ -163,7 +163,10 @@ static void buffers_without_a_frame_are_counted(void **state)
 		driver_offer_own(&p.b.receive, 64, 2048);
 		done = hop(&p.a.transmit.ring, &p.b.receive.ring, 32);
 		assert_int_equal(done.lost.bad, 2);
-		assert_int_equal(done.lost.oversize, 1);
+		assert_int_equal(done.received + done.lost.oversize, 0);
+		done = hop(&p.a.transmit.ring, &p.b.receive.ring, 32);
+		assert_int_equal(done.lost.oversize, 1); // as long as this, it is all that a poll takes
+		done = hop(&p.a.transmit.ring, &p.b.receive.ring, 32);
 		assert_int_equal(done.received, 1);
 		assert_int_equal(done.forwarded, 1);
 		assert_int_equal(collect_sent(&p), 4);

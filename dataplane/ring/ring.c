@@ -203,6 +203,7 @@ unsigned ring_split_peek(struct ring *ring, struct ring_batch *batch, unsigned n
 	uint16_t heads[RING_BATCH_MAX], mask = ring->size - 1;
 
 	batch->count = batch->piece_count = batch->descriptor_count = 0;
+	batch->bytes = 0;
 	batch->limited = false;
 	if (unlikely(ring->fault != RING_OK))
 		return 0;
@@ -307,6 +308,7 @@ unsigned ring_packed_peek(struct ring *ring, struct ring_batch *batch, unsigned 
 	unsigned left = ring->size;
 
 	batch->count = batch->piece_count = batch->descriptor_count = 0;
+	batch->bytes = 0;
 	batch->limited = false;
 	if (unlikely(ring->fault != RING_OK))
 		return 0;

@@ -24,6 +24,8 @@ enum {
 	        256,          // pieces, and descriptors, of all these together: an honest driver needs one or
 	                      // two a buffer
 	RING_CHAIN_MAX = 256, // descriptors of one chain: bounds the time that one buffer can take
+	// Bytes that one poll takes from a guest, unless the first frame alone has more: 32 of 1518 bytes have just less.
+	POLL_BYTES_MAX = 48 << 10,
 	RING_SIZE_MAX = 32768,   // virtio 1.2 s2.7, s2.8
 	RING_HEADER_LEGACY = 10, // struct virtio_net_hdr without num_buffers (s5.1.6)
 	RING_HEADER = 12,
@@ -63,6 +65,7 @@ struct ring_buffer {
 struct ring_batch {
 	unsigned count, piece_count;
 	unsigned descriptor_count; // read, also those without a byte and those of a chain that is not in here
+	uint64_t bytes;            // of the buffers of a guest that sends
 	bool limited; // ended by something other than the ring's end or n: the next peek tells more
 	struct ring_buffer buffers[RING_BATCH_MAX];
 	struct ring_piece pieces[RING_PIECES_MAX];
@@ -74,6 +77,7 @@ struct ring {
 	bool mergeable; // a frame may take several buffers (VIRTIO_NET_F_MRG_RXBUF)
 	bool in_order;  // VIRTIO_F_IN_ORDER
 	bool wrap;      // packed: our wrap counter, s2.8.1
+	uint8_t rest;   // polls in which nothing is read: see ring_rests()
 	bool call_owed; // committed since the last look at what the guest wants that nothing can overtake
 	uint8_t isa;    // enum isa: whose code moves the frames
 	uint8_t header_bytes;
@@ -105,6 +109,29 @@ struct ring_layout {
 	uint64_t features; // negotiated
 	bool writable;
 };
+
+// A poll of a ring takes a bounded time, and a guest that makes it a long one is polled less often: what its descriptors
+// cost beyond those of an honest driver, which are up to three a frame and one for each 256 bytes, is paid in polls without
+// work, one for each RING_REST_EACH. So it takes no more of its worker's time than others.
+enum { RING_HONEST = 3, RING_HONEST_BYTES = 256, RING_REST_EACH = 24 };
+
+// So many descriptors were read for these frames, of bytes in all.
+static inline void ring_tire(struct ring *ring, unsigned descriptors, unsigned frames, uint64_t bytes)
+{
+	uint64_t honest = RING_HONEST * frames + bytes / RING_HONEST_BYTES;
+
+	if (descriptors > honest)
+		ring->rest = (uint8_t)((descriptors - honest) / RING_REST_EACH);
+}
+
+// Whether this poll is one of those.
+static inline bool ring_rests(struct ring *ring)
+{
+	if (likely(ring->rest == 0))
+		return false;
+	ring->rest--;
+	return true;
+}
 
 // Set a ring up and tell the guest that it need not notify us: we poll. memory stays the caller's and must
 // outlive the ring. Returns 0, or -EINVAL for a ring that no rule allows: missing, misaligned, of a size

@@ -287,7 +287,7 @@ static void empty_descriptors_are_bounded(void **state)
 	}
 }
 
-// Sixteen such buffers are what one deliver() reads, however many frames wait.
+// Four such buffers are what one deliver() reads, however many frames wait; then the ring rests.
 static void a_deliver_reads_a_bounded_number_of_descriptors(void **state)
 {
 	static uint8_t bytes[60];
@@ -302,12 +302,103 @@ static void a_deliver_reads_a_bounded_number_of_descriptors(void **state)
 
 		guest_open(&guest, kinds[k], 64, false);
 		offer_mostly_empty(&guest.receive, 64);
-		for (unsigned i = 0; i < 4; i++)
-			assert_int_equal(deliver(&guest.receive.ring, frames, 64, &too_long), 16);
+		for (unsigned i = 0; i < 16; i++) {
+			assert_int_equal(deliver(&guest.receive.ring, frames, 64, &too_long), 4);
+			assert_int_equal(guest.receive.ring.rest, 2); // (256 - 3 * 64 - 64 * 60 / 256) / 24
+			for (unsigned rest = 0; rest < 2; rest++)
+				assert_int_equal(deliver(&guest.receive.ring, frames, 64, &too_long), 0);
+		}
 		assert_int_equal(deliver(&guest.receive.ring, frames, 64, &too_long), 0);
 		assert_int_equal(too_long, 0);
 		guest_close(&guest);
 	}
+}
+
+// Of a sender: what its descriptors cost beyond an honest one's is paid in polls that read nothing, by a view and by a hop.
+static void a_sender_of_many_descriptors_rests(void **state)
+{
+	for (unsigned k = 0; k < COUNT(kinds); k++) {
+		struct frames_lost lost = {0};
+		struct guest from, to;
+		struct view view;
+
+		guest_open(&from, kinds[k], 64, false);
+		guest_open(&to, kinds[k], 64, false);
+		offer_mostly_empty(&from.transmit, 64);
+		driver_offer_own(&to.receive, 64, GUEST_BUFFER_BYTES);
+		for (unsigned i = 0; i < 8; i++) {
+			assert_int_equal(view_peek(&from.transmit.ring, &view, 64, &lost), 4);
+			assert_int_equal(from.transmit.ring.rest, 8); // (256 - 3 * 4 - 4 * 2048 / 256) / 24
+			view_commit(&from.transmit.ring, &view);
+			for (unsigned rest = 0; rest < 8; rest++)
+				assert_int_equal(view_peek(&from.transmit.ring, &view, 64, &lost), 0);
+			assert_int_equal(hop(&from.transmit.ring, &to.receive.ring, 64).forwarded, 4);
+			for (unsigned rest = 0; rest < 8; rest++)
+				assert_int_equal(hop(&from.transmit.ring, &to.receive.ring, 64).received, 0);
+		}
+		assert_int_equal(from.transmit.ring.fault, RING_OK);
+		guest_close(&from);
+		guest_close(&to);
+	}
+}
+
+// A receiver that rests is one without buffers: the sender's frames do not wait for it.
+static void a_receiver_of_many_descriptors_rests(void **state)
+{
+	for (unsigned k = 0; k < COUNT(kinds); k++) {
+		struct hop_counts counts;
+		struct guest from, to;
+		unsigned rest;
+
+		guest_open(&from, kinds[k], 64, false);
+		guest_open(&to, kinds[k], 64, false);
+		offer_mostly_empty(&to.receive, 64);
+		driver_offer_own(&from.transmit, 64, 100);
+		counts = hop(&from.transmit.ring, &to.receive.ring, 16);
+		assert_int_equal(counts.received, 16);
+		assert_int_equal(counts.forwarded, 4);
+		rest = to.receive.ring.rest;
+		assert_int_equal(rest, 8); // (256 - 3 * 16 - 16 * 88 / 256) / 24
+		counts = hop(&from.transmit.ring, &to.receive.ring, 16);
+		assert_int_equal(counts.received, 16);
+		assert_int_equal(counts.forwarded, 0);
+		assert_int_equal(to.receive.ring.rest, rest - 1);
+		guest_close(&from);
+		guest_close(&to);
+	}
+}
+
+// Bytes of a poll: 32 frames of 1518, whatever is asked for; plain buffers and chains, view and hop. Honest drivers do not
+// rest. What follows comes with the next poll.
+static void bytes_of_a_poll_are_bounded(void **state)
+{
+	for (unsigned k = 0; k < COUNT(kinds); k++)
+		for (unsigned chained = 0; chained < 2; chained++) {
+			struct frames_lost lost = {0};
+			struct guest from, to;
+			struct view view;
+
+			guest_open(&from, kinds[k], 256, false);
+			guest_open(&to, kinds[k], 256, false);
+			for (unsigned i = 0; i < 96; i++) {
+				uint64_t at = driver_buffer(&from.transmit, driver_next_id(&from.transmit));
+				const struct guest_range whole = {at, RING_HEADER + 1514};
+				const struct guest_range apart[] = {{at, RING_HEADER},
+				                                    {at + RING_HEADER, 1514}};
+
+				assert_true(driver_offer(&from.transmit, chained ? apart : &whole,
+				                         chained ? 2 : 1, false) >= 0);
+			}
+			driver_offer_own(&to.receive, 64, 2048);
+			assert_int_equal(view_peek(&from.transmit.ring, &view, 64, &lost), 32);
+			view_commit(&from.transmit.ring, &view);
+			for (unsigned i = 0; i < 2; i++)
+				assert_int_equal(hop(&from.transmit.ring, &to.receive.ring, 64).forwarded,
+				                 32);
+			assert_int_equal(from.transmit.ring.rest + to.receive.ring.rest, 0);
+			guest_close(&from);
+			guest_close(&to);
+		}
 }
 
 int main(void)
@@ -317,6 +408,9 @@ int main(void)
 	        cmocka_unit_test(every_fault_has_its_words),
 	        cmocka_unit_test(empty_descriptors_are_bounded),
 	        cmocka_unit_test(a_deliver_reads_a_bounded_number_of_descriptors),
+	        cmocka_unit_test(a_sender_of_many_descriptors_rests),
+	        cmocka_unit_test(a_receiver_of_many_descriptors_rests),
+	        cmocka_unit_test(bytes_of_a_poll_are_bounded),
 	};
 
 	return RUN_FOR_EACH_ISA("ring_lies", tests);

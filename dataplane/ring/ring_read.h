@@ -129,8 +129,12 @@ static inline bool ring_buffer_end(struct ring *ring, struct ring_batch *batch, 
 	if (fault == RING_OK && unlikely(buffer->length == 0))
 		fault = RING_EMPTY_CHAIN;
 	if (likely(fault == RING_OK)) {
-		batch->count++;
-		return true;
+		batch->bytes += buffer->length;
+		if (likely(ring->writable || batch->bytes <= POLL_BYTES_MAX || batch->count == 0)) {
+			batch->count++;
+			return true;
+		}
+		batch->bytes -= buffer->length;
 	}
 	batch->limited = true;
 	batch->piece_count = buffer->first_piece;

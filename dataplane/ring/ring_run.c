@@ -213,6 +213,8 @@ unsigned ISA_NAME(deliver)(struct ring *to, const struct frame *frames, unsigned
 	unsigned done;
 
 	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	if (ring_rests(to))
+		return 0;
 	ring_run_peek(to, &rx, n, true);
 	if (likely(to->header_bytes == RING_HEADER))
 		done = deliver_frames(&rx, frames, n, RING_HEADER, written);
@@ -229,19 +231,28 @@ unsigned ISA_NAME(deliver)(struct ring *to, const struct frame *frames, unsigned
 // hop() for plain buffers, which is nearly all there is: from descriptors to copy without a list in between.
 // Both rings are read ahead first, so that the lines of all frames are on their way while the first is
 // copied. The first buffer that is not plain is left to hop_any(), with all that follows in this poll.
-// Copy frames until one does not fit its buffer, or is none. header: of the sender. Returns how many.
+// Copy frames until one does not fit its buffer, or is none, or all these are enough for a poll. header: of the sender.
+// Returns how many.
 static inline unsigned hop_plain(const struct ring_run *tx, const struct ring_run *rx, uint32_t header,
-                                 uint32_t header_to, uint32_t written[static RING_BATCH_MAX])
+                                 uint32_t header_to, uint32_t written[static RING_BATCH_MAX], bool *enough)
 {
-	unsigned n = RTE_MIN(tx->count, rx->count), i;
+	unsigned n = RTE_MIN(tx->count, rx->count), bytes = 0, i;
 
 	for (i = 0; i < n; i++) {
 		uint32_t length = tx->length[i] - header; // wraps: too long
 
 		if (unlikely(length - 1 >= FRAME_LENGTH_MAX || rx->length[i] < header_to + length))
 			break;
-		if (unlikely(length > COPY_SMALL) && i + COPY_AHEAD < n)
-			ring_run_fetch(rx, i + COPY_AHEAD, header_to, tx->length[i + COPY_AHEAD] - header);
+		if (unlikely(length > COPY_SMALL)) {
+			bytes += length;
+			if (unlikely(bytes > POLL_BYTES_MAX && i)) {
+				*enough = true;
+				break;
+			}
+			if (i + COPY_AHEAD < n)
+				ring_run_fetch(rx, i + COPY_AHEAD, header_to,
+				               tx->length[i + COPY_AHEAD] - header);
+		}
 		header_write(rx->data[i], header_to);
 		copy_bytes(rx->data[i] + header_to, tx->data[i] + header, length);
 		written[i] = header_to + length;
@@ -270,25 +281,30 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 	struct hop_counts counts = {0};
 	uint32_t written[RING_BATCH_MAX];
 	unsigned done = 0, taken;
+	bool enough = false;
 
 	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	if (ring_rests(from))
+		return counts;
 	if (ring_run_peek(from, &tx, n, false) == 0 && !tx.odd)
 		return counts;
+	if (likely(to) && ring_rests(to))
+		to = NULL; // as if it had no buffers
 	if (likely(to)) {
 		ring_run_peek(to, &rx, tx.count, true);
 		if (likely(from->header_bytes == RING_HEADER && to->header_bytes == RING_HEADER))
-			done = hop_plain(&tx, &rx, RING_HEADER, RING_HEADER, written);
+			done = hop_plain(&tx, &rx, RING_HEADER, RING_HEADER, written, &enough);
 		else
-			done = hop_plain(&tx, &rx, from->header_bytes, to->header_bytes, written);
+			done = hop_plain(&tx, &rx, from->header_bytes, to->header_bytes, written, &enough);
 		ring_run_commit(to, &rx, done, written);
 	}
 	counts.received = counts.forwarded = taken = done;
-	if (unlikely(done < tx.count && done == rx.count && !rx.odd)) {
+	if (unlikely(done < tx.count && done == rx.count && !rx.odd && !enough)) {
 		hop_drop(&tx, done, from->header_bytes, &counts);
 		taken = tx.count;
 	}
 	ring_run_commit(from, &tx, taken, NULL);
-	if (unlikely(tx.odd || taken < tx.count))
+	if (unlikely((tx.odd || taken < tx.count) && !enough))
 		hop_any(from, to, n - taken, &counts);
 	return counts;
 }
@@ -308,13 +324,23 @@ static inline void view_add(struct view *view, unsigned i, const struct ring_run
 unsigned ISA_NAME(view_peek)(struct ring *from, struct view *view, unsigned n, struct frames_lost *lost)
 {
 	uint32_t header = from->header_bytes;
-	unsigned i, count;
+	unsigned i, count, bytes = 0;
 	struct ring_run run;
 
+	view->count = 0;
+	if (ring_rests(from))
+		return 0;
 	count = ring_run_peek(from, &run, RTE_MIN(n, (unsigned)RING_BATCH_MAX), false);
 	for (i = 0; i < count; i++) {
-		if (unlikely(run.length[i] - header - 1 >= FRAME_LENGTH_MAX)) // wraps below the header
+		uint32_t length = run.length[i] - header; // wraps below it
+
+		if (unlikely(length - 1 >= FRAME_LENGTH_MAX))
 			break;
+		if (unlikely(length > COPY_SMALL)) {
+			bytes += length;
+			if (unlikely(bytes > POLL_BYTES_MAX && i))
+				break;
+		}
 		view_add(view, i, &run, header);
 	}
 	if (unlikely(i == 0 && (count || run.odd)))

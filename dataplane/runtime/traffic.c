@@ -27,7 +27,7 @@ struct request {
 static const struct field request_fields[] = {
         {UINT_FIELD("epoch", struct request, epoch, 0, UINT16_MAX), .required = true},
         {UINT_FIELD("duration_ns", struct request, duration_ns, 1e3, 86400e9), .required = true},
-        {UINT_FIELD("nonce", struct request, nonce, 1, INT64_MAX)},
+        {UINT_FIELD("nonce", struct request, nonce, 1, (double)INT64_MAX)},
         {.key = "stamps", FIELD(FIELD_BOOL, struct request, stamps)},
         {.key = "generators", .type = FIELD_ANY, .required = true},
         {0},

@@ -97,6 +97,7 @@ static void who_does_not_park_is_named_and_polls_on(void **state)
 	const struct config_worker config = {.name = "w7", .cpu = some_cpu(), .task_count = 3};
 	struct task *tasks[] = {&before, &stuck.task, &after};
 	struct planed *planed = calloc(1, sizeof(*planed));
+	static struct config next;
 	char error[CONFIG_ERROR_MAX] = "";
 	unsigned polls;
 
@@ -116,6 +117,12 @@ static void who_does_not_park_is_named_and_polls_on(void **state)
 	usleep((WORKER_STANDS_MS + 100) * 1000);
 	worker_look_after(planed->workers[0]);
 	assert_true(planed->workers[0]->stands);
+	error[0] = '\0';
+	assert_int_equal(planed_apply(planed, &next, NULL, NULL, NULL, error),
+	                 -ETIMEDOUT); // nothing was built
+	assert_non_null(strstr(error, "it stands in task stuck;"));
+	assert_int_equal(planed_close(planed), -ETIMEDOUT);
+	assert_int_equal(planed->worker_count, 1);
 	polls = stuck.polls;
 	stuck.released = true;
 	while (stuck.polls < polls + 10)

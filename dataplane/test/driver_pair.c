@@ -136,7 +136,7 @@ unsigned pair_send_delivered(struct pair *p, unsigned n)
 }
 
 // The device takes up to n and looks at each.
-unsigned pair_device_take(struct pair *p, unsigned n)
+static unsigned take_some(struct pair *p, unsigned n)
 {
 	struct frame frames[RING_BATCH_MAX];
 	struct frames_lost lost = {0};
@@ -155,6 +155,16 @@ unsigned pair_device_take(struct pair *p, unsigned n)
 	ring_commit(&p->transmit.device, &batch, n);
 	p->came += n;
 	return n;
+}
+
+// A poll takes only so many bytes.
+unsigned pair_device_take(struct pair *p, unsigned n)
+{
+	unsigned taken = 0, some;
+
+	while (taken < n && (some = take_some(p, n - taken)) > 0)
+		taken += some;
+	return taken;
 }
 
 unsigned pair_device_give(struct pair *p, unsigned n)

@@ -12,12 +12,15 @@
 
 #include <rte_cycles.h>
 
+#include "ring/frames.h"
 #include "tasks/tester/frame.h"
 #include "test/wire.h"
 
 struct rig {
+	unsigned (*poll)(struct rig *rig);
 	struct wire *wire;
 	struct task *task;
+	struct guest from, to;
 	struct trial_offered offered[TRIAL_STREAMS];
 	struct frame_template template;
 	uint8_t frame[WIRE_FRAME_MAX];
@@ -34,9 +37,14 @@ struct shape {
 enum { BURST = 32, NONCE = 0x5eed5eed };
 
 // What callgrind counts.
-static __attribute__((noinline)) unsigned poll_measured(struct task *task)
+static __attribute__((noinline)) unsigned poll_measured(struct rig *rig)
 {
-	return task->ops->poll(task, 1);
+	return rig->poll(rig);
+}
+
+static unsigned poll_task(struct rig *rig)
+{
+	return rig->task->ops->poll(rig->task, 1);
 }
 
 // --- The monitor: frames that are ours, and that are not -------------------------------------------------
@@ -56,6 +64,7 @@ static void monitor_open(struct rig *rig)
 	struct config_task config = {.name = "mon", .kind = "monitor", .port_count = 1, .burst = BURST};
 	const struct trial trial = {.epoch = 1, .nonce = NONCE, .offered = rig->offered};
 
+	rig->poll = poll_task;
 	rig->task = wire_task(rig->wire, &config);
 	rig->offered[1].packets = UINT32_MAX;
 	rig->task->ops->begin(rig->task, &trial);
@@ -172,7 +181,197 @@ static void monitor_corrupt(struct rig *rig)
 	rig->frame[FRAME_OFFSET_SEQUENCE] ^= 1;
 }
 
+// --- Two guests: what one sends is copied into the buffers of the other ------------------------------------
+
+enum { RING = 256, FRAME_BYTES = 60, LONG_BYTES = 1514, TABLE = GUEST_TABLE_ENTRIES };
+
+// As a patch does it, and as tasks that look at frames.
+static unsigned poll_hop(struct rig *rig)
+{
+	return hop(&rig->from.transmit.ring, &rig->to.receive.ring, BURST).received;
+}
+
+static unsigned poll_view(struct rig *rig)
+{
+	struct ring *from = &rig->from.transmit.ring;
+	struct frames_lost lost = {0};
+	uint64_t too_long = 0;
+	struct view view;
+
+	if (view_peek(from, &view, BURST, &lost) == 0)
+		return 0;
+	deliver(&rig->to.receive.ring, view.frames, view.count, &too_long);
+	view_commit(from, &view);
+	return view.count;
+}
+
+static void guests_open(struct rig *rig, bool packed, unsigned (*poll)(struct rig *rig))
+{
+	const uint64_t features = UINT64_C(1) << VIRTIO_F_VERSION_1 | UINT64_C(1) << VIRTIO_NET_F_MRG_RXBUF |
+	                          (packed ? UINT64_C(1) << VIRTIO_F_RING_PACKED : 0);
+
+	rig->poll = poll;
+	guest_open(&rig->from, features, RING, false);
+	guest_open(&rig->to, features, RING, false);
+}
+
+static void hop_split(struct rig *rig)
+{
+	guests_open(rig, false, poll_hop);
+}
+
+static void hop_packed(struct rig *rig)
+{
+	guests_open(rig, true, poll_hop);
+}
+
+static void view_split(struct rig *rig)
+{
+	guests_open(rig, false, poll_view);
+}
+
+static void collect(struct driver *driver)
+{
+	uint32_t written;
+
+	while (driver_collect(driver, &written) >= 0)
+		;
+}
+
+// Keep a ring full of buffers of count ranges: of empty bytes each, but for the last, which has length.
+static void offer_ranges(struct driver *driver, unsigned count, uint32_t each, uint32_t length)
+{
+	struct guest_range ranges[TABLE];
+
+	collect(driver);
+	do {
+		uint64_t at = driver_buffer(driver, driver_next_id(driver));
+
+		for (unsigned i = 0; i < count; i++)
+			ranges[i] = (struct guest_range){at, i + 1 < count ? each : length};
+	} while (driver_offer(driver, ranges, count, count > 2) >= 0);
+}
+
+static void honest_receive(struct rig *rig)
+{
+	offer_ranges(&rig->to.receive, 1, 0, 2048);
+}
+
+static void honest_send(struct rig *rig)
+{
+	offer_ranges(&rig->from.transmit, 1, 0, RING_HEADER + FRAME_BYTES);
+}
+
+static void honest(struct rig *rig)
+{
+	honest_receive(rig);
+	honest_send(rig);
+}
+
+static void honest_long(struct rig *rig)
+{
+	honest_receive(rig);
+	offer_ranges(&rig->from.transmit, 1, 0, RING_HEADER + LONG_BYTES);
+}
+
+static void honest_header_apart(struct rig *rig)
+{
+	honest_receive(rig);
+	offer_ranges(&rig->from.transmit, 2, RING_HEADER, FRAME_BYTES);
+}
+
+static void send_empty_descriptors(struct rig *rig)
+{
+	honest_receive(rig);
+	offer_ranges(&rig->from.transmit, TABLE, 0, RING_HEADER + FRAME_BYTES);
+}
+
+static void send_bytes(struct rig *rig)
+{
+	honest_receive(rig);
+	offer_ranges(&rig->from.transmit, TABLE, 1, RING_HEADER + FRAME_BYTES);
+}
+
+static void send_no_frames(struct rig *rig)
+{
+	honest_receive(rig);
+	offer_ranges(&rig->from.transmit, 1, 0, RING_HEADER);
+}
+
+static void send_empty_tables(struct rig *rig) // no frame in them, either
+{
+	honest_receive(rig);
+	offer_ranges(&rig->from.transmit, TABLE, 0, RING_HEADER);
+}
+
+static void send_huge(struct rig *rig)
+{
+	honest_receive(rig);
+	offer_ranges(&rig->from.transmit, 16, 4096, 4096 - RING_HEADER);
+}
+
+static void send_too_long(struct rig *rig) // for all buffers that the receiver has
+{
+	offer_ranges(&rig->to.receive, 1, 0, 200);
+	offer_ranges(&rig->from.transmit, 16, 4096, 4096 - RING_HEADER);
+}
+
+static void send_jumbo(struct rig *rig)
+{
+	honest_receive(rig);
+	offer_ranges(&rig->from.transmit, 5, 1802, 1802);
+}
+
+static void receive_nothing(struct rig *rig)
+{
+	honest_send(rig);
+}
+
+static void receive_empty_descriptors(struct rig *rig)
+{
+	offer_ranges(&rig->to.receive, TABLE, 0, 2048);
+	honest_send(rig);
+}
+
+static void receive_bytes(struct rig *rig)
+{
+	offer_ranges(&rig->to.receive, TABLE, 1, 2048);
+	honest_send(rig);
+}
+
+static void receive_into_bytes(struct rig *rig) // a frame takes 72 buffers
+{
+	offer_ranges(&rig->to.receive, 1, 0, 1);
+	honest_send(rig);
+}
+
+static void both_bytes(struct rig *rig)
+{
+	offer_ranges(&rig->to.receive, TABLE, 1, 2048);
+	offer_ranges(&rig->from.transmit, TABLE, 1, RING_HEADER + FRAME_BYTES);
+}
+
+#define GUEST_SHAPES(group, open)                                                                            \
+	{group, "honest", open, honest}, {group, "honest-1518", open, honest_long},                          \
+	        {group, "honest-header-apart", open, honest_header_apart},                                   \
+	        {group, "honest-9018", open, send_jumbo},                                                    \
+	        {group, "send-empty-descriptors", open, send_empty_descriptors},                             \
+	        {group, "send-1-byte-descriptors", open, send_bytes},                                        \
+	        {group, "send-no-frames", open, send_no_frames},                                             \
+	        {group, "send-empty-tables", open, send_empty_tables},                                       \
+	        {group, "send-64KB", open, send_huge}, {group, "send-too-long", open, send_too_long},        \
+	        {group, "receive-nothing", open, receive_nothing},                                           \
+	        {group, "receive-empty-descriptors", open, receive_empty_descriptors},                       \
+	        {group, "receive-1-byte-descriptors", open, receive_bytes},                                  \
+	        {group, "receive-1-byte-buffers", open, receive_into_bytes},                                 \
+	{                                                                                                    \
+		group, "both-1-byte-descriptors", open, both_bytes                                           \
+	}
+
 static const struct shape shapes[] = {
+        GUEST_SHAPES("hop", hop_split),
+        GUEST_SHAPES("hop-packed", hop_packed),
+        GUEST_SHAPES("view", view_split),
         {"monitor", "own", monitor_open, offer_own},
         {"monitor", "own-probes", monitor_open, offer_probes},
         {"monitor", "own-backwards", monitor_open, offer_backwards},
@@ -210,7 +409,7 @@ int main(int argc, char **argv)
 	const struct shape *shape = argc == 4 ? find(argv[1], argv[2]) : NULL;
 	unsigned polls = argc == 4 ? (unsigned)strtoul(argv[3], NULL, 10) : 0, frames = 0;
 	struct rig *rig = aligned_alloc(64, RTE_ALIGN_CEIL(sizeof(*rig), 64));
-	void *wire;
+	void *wire = NULL;
 
 	if (argc == 1)
 		return list();
@@ -218,17 +417,17 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s [GROUP SHAPE POLLS]\n", argv[0]);
 		return 2;
 	}
-	if (fixture_eal_init("poll_bench") != 0 || wire_setup_in_place(&wire) != 0)
-		return 1;
 	memset(rig, 0, sizeof(*rig));
-	rig->wire = wire;
+	if (strcmp(shape->group, "monitor") == 0) {
+		if (fixture_eal_init("poll_bench") != 0 || wire_setup_in_place(&wire) != 0)
+			return 1;
+		rig->wire = wire;
+	}
 	shape->open(rig);
 	for (unsigned i = 0; i < polls; i++) {
 		shape->offer(rig);
-		frames += poll_measured(rig->task);
+		frames += poll_measured(rig);
 	}
 	printf("%u polls, %u frames\n", polls, frames);
-	task_destroy(rig->task);
-	free(rig);
-	return wire_teardown(&wire) ? 1 : 0;
+	return 0;
 }

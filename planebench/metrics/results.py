@@ -105,7 +105,7 @@ def _us_words(value: float | None) -> str:
 
 
 def _jitter_words(jitter: JitterSummary) -> str:
-    return f"{us(jitter.mean)} / {us(jitter.p99)} / {us(jitter.max)}"
+    return f"{us(jitter.p50)} / {us(jitter.p99)} / {us(jitter.max)}"
 
 
 def _latency(name: str, title: str, order: int) -> Column:
@@ -260,7 +260,7 @@ def _rate_cell(it: OfResult) -> tuple[str, str]:
 def _cycles_cell(it: OfResult) -> tuple[str, str]:
     known, result = it.result.switch_cycles_per_packet, it.result
     figure = cycles(known) if known is not None or result.throughput_pps is None else UNKNOWN
-    return figure, interval(result.cycles_low, result.cycles_high, cycles)
+    return figure, interval(result.cycles_low, result.cycles_high, "{:.3g}".format)
 
 
 def _counted_by_switch(name: str, title: str, order: int) -> Column:

@@ -506,3 +506,17 @@ def test_the_rate_of_new_connections(planed: Planed) -> None:
             caller.sendall(struct.pack("<III", 1, 1, 0))
             assert len(caller.recv(20, socket.MSG_WAITALL)) == 20
     assert time.monotonic() - begin > 1
+
+
+def test_a_guest_that_lies_again_and_again(planed: Planed) -> None:
+    """Each ring that it breaks is counted; the log has 64 lines, and then one a second."""
+    path = _limited_port(planed, connections_per_s=1000)
+    before, begin = planed.process.log_path.stat().st_size, time.monotonic()
+    for _ in range(100):
+        with VhostDriver(path) as liar:
+            until(lambda: link_up(planed, "a"), "it is connected")
+            liar.set_index(TRANSMITQ, RING_SIZE + 1)
+            until(lambda: not link_up(planed, "a"), "it is found out")
+    assert ports(planed)["a"]["broken_rings"] == 100
+    lines = planed.process.log_path.read_text()[before:].count("ring of queue 0 is stopped")
+    assert 64 <= lines <= 65 + time.monotonic() - begin
