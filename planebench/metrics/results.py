@@ -219,7 +219,7 @@ def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
     return get
 
 
-_PLACED = ("r_plus", "ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
+_PLACED = ("ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
 """The searches whose CSV columns have their place, or that have none (a curve); those of any other follow."""
 
 
