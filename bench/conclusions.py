@@ -21,7 +21,9 @@ import argparse
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from conclusions_runs import gate, many_equal, power, selection
@@ -193,8 +195,9 @@ def ends(sample: Array, true: float) -> tuple[list[Kind], NDArray[np.int64]]:
     return answers(sample, starts, true), starts
 
 
-def measure(shape: Shape, seeds: int) -> Figures:
+def measure(name: str, seeds: int) -> Figures:
     """Return the figures of a shape."""
+    shape = SHAPES[name]
     covered: list[bool] = []
     different: dict[float, list[float]] = {1.0: [], 1.05: [], 1.2: []}
     mean_starts: list[float] = []
@@ -218,18 +221,24 @@ def show_shapes(names: Sequence[str], seeds: int) -> bool:
     """Print the table of the shapes; return whether all bars are met."""
     print(f"{'noise':24} {'coverage':>9} {'false':>7} {'1.05':>7} {'1.2':>7} {'starts':>7}")
     good = True
-    for name in names:
-        f = measure(SHAPES[name], seeds)
-        most = FEW_VALUES_MOST if name in FEW_VALUES else 0.97
-        bars = (("COVERAGE", 0.93 <= round(f.coverage, 3) <= most), ("FALSE", f.false <= 0.05))
-        bad = [word for word, met in bars if not met]
-        good = good and not bad
-        print(
-            f"{name:24} {f.coverage:9.3f} {f.false:7.3f} {f.power_1_05:7.2f} {f.power_1_2:7.3f} {f.starts:7.1f}"
-            f"  {' '.join(bad)}".rstrip(),
-            flush=True,
-        )
+    with ProcessPoolExecutor() as pool:
+        found = zip(names, pool.map(partial(measure, seeds=seeds), names), strict=True)
+        for name, f in found:
+            good = show_shape(name, f) and good
     return good
+
+
+def show_shape(name: str, f: Figures) -> bool:
+    """Print the row of a shape; return whether its bars are met."""
+    most = FEW_VALUES_MOST if name in FEW_VALUES else 0.97
+    bars = (("COVERAGE", 0.93 <= round(f.coverage, 3) <= most), ("FALSE", f.false <= 0.05))
+    bad = [word for word, met in bars if not met]
+    print(
+        f"{name:24} {f.coverage:9.3f} {f.false:7.3f} {f.power_1_05:7.2f} {f.power_1_2:7.3f} {f.starts:7.1f}"
+        f"  {' '.join(bad)}".rstrip(),
+        flush=True,
+    )
+    return not bad
 
 
 def show_runs(runs: int) -> bool:
