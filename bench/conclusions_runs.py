@@ -59,8 +59,8 @@ def each_seed(work: Callable[[int], Any], runs: int) -> list[Any]:
 def power(runs: int) -> list[Bar]:
     """Return how often quick decides a true ratio of 1.05 and 1.2, with a start noise of 2 %."""
     found: dict[float, list[bool]] = {1.05: [], 1.2: []}
-    for decided in each_seed(_decided, runs):
-        for true, cells in decided.items():
+    for cells_of in each_seed(decided, runs):
+        for true, cells in cells_of.items():
             found[true] += cells
     return [
         Bar("quick: ratio 1.05 decided", statistics.fmean(found[1.05]), low=0.80),
@@ -68,7 +68,8 @@ def power(runs: int) -> list[Bar]:
     ]
 
 
-def _decided(seed: int) -> dict[float, list[bool]]:
+def decided(seed: int) -> dict[float, list[bool]]:
+    """Return for each true ratio whether quick found the faster switch, by cell."""
     rates = {"a": 1.0, "b": 1.05, "c": 1.2}
     derived = simulate("quick", seed, _switches(rates), loads="none")
     outcome = switches_compared(derived)
@@ -83,14 +84,15 @@ def _switches(ratios: Mapping[str, float]) -> str:
 
 def gate(runs: int) -> list[Bar]:
     """Return how often the gate passes an unchanged switch, and stops one that is 5 % slower; regression suite."""
-    same, slower = (each_seed(partial(_gate, new_ratio=ratio), runs) for ratio in (1.0, 0.95))
+    same, slower = (each_seed(partial(judged, new_ratio=ratio), runs) for ratio in (1.0, 0.95))
     return [
         Bar("gate: an unchanged switch passes, all cells", statistics.fmean(k == {"passes"} for k in same), low=0.95),
         Bar("gate: 5 % slower is stopped", statistics.fmean("fails" in kinds for kinds in slower), low=0.80),
     ]
 
 
-def _gate(seed: int, new_ratio: float) -> set[str]:
+def judged(seed: int, new_ratio: float) -> set[str]:
+    """Return the kinds of the judgements of the gate on a switch with this ratio to its baseline."""
     derived = simulate("regression", seed, _switches({"old": 1.0, "new": new_ratio}), loads="none")
     judgements = judge(switches_compared(derived), GATE_LIMIT, baseline="old", metric="throughput")
     return {judgement.kind for judgement in judgements}
@@ -98,13 +100,14 @@ def _gate(seed: int, new_ratio: float) -> set[str]:
 
 def many_equal(runs: int) -> list[Bar]:
     """Return the false differences of conext19 with nine equal switches."""
-    found = each_seed(_false_differences, runs)
+    found = each_seed(false_differences, runs)
     return [Bar(f"conext19, nine equal switches: false differences in {runs} runs", sum(found), high=max(1, runs / 20))]
 
 
-def _false_differences(seed: int) -> int:
+def false_differences(seed: int, plan: str = "conext19") -> int:
+    """Return how many comparisons of nine equal switches end "different"."""
     equal = {f"s{number}": 1.0 for number in range(9)}
-    derived = simulate("conext19", seed, _switches(equal), loads="none")
+    derived = simulate(plan, seed, _switches(equal), loads="none")
     return sum(c.distinguishable for c in switches_compared(derived).comparisons)
 
 

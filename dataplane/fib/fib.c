@@ -124,6 +124,7 @@ int fib_vnf_set(struct fib *fib, const struct fib_vnf_config *config)
 		return -ENOMEM;
 	atomic_store_explicit(&vnf->quota_routes, config->quota_routes, memory_order_relaxed);
 	atomic_store_explicit(&vnf->quota_hops, config->quota_hops, memory_order_relaxed);
+	atomic_store_explicit(&vnf->quota_lengths, config->quota_lengths, memory_order_relaxed);
 	if (new)
 		atomic_store_explicit(&fib->vnfs[config->vnf], new, memory_order_release);
 	return 0;
@@ -248,6 +249,7 @@ bool fib_vnf_read(const struct fib *fib, uint16_t vnf, struct fib_vnf_stats *sta
 	stats->session = atomic_load_explicit(&v->session, memory_order_relaxed);
 	stats->quota_routes = fib_get(&v->quota_routes);
 	stats->quota_hops = atomic_load_explicit(&v->quota_hops, memory_order_relaxed);
+	stats->quota_lengths = atomic_load_explicit(&v->quota_lengths, memory_order_relaxed);
 	return true;
 }
 

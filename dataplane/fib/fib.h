@@ -52,6 +52,8 @@ struct fib_vnf_config {
 	uint16_t vnf;          // 1 .. FIB_VNFS_MAX - 1
 	uint64_t quota_routes; // of all that lookups find
 	uint32_t quota_hops;   // stale ones not counted
+	uint32_t
+	        quota_lengths; // of prefixes, of a family: each costs every lookup; hosts not counted. 0: any number
 };
 
 struct fib_config {
@@ -152,7 +154,7 @@ struct fib_vnf_stats {
 	uint32_t session; // the present one; 0: none
 	uint64_t stale;   // of routes: from sessions before this one
 	uint64_t quota_routes;
-	uint32_t quota_hops;
+	uint32_t quota_hops, quota_lengths;
 };
 bool fib_vnf_read(const struct fib *fib, uint16_t vnf, struct fib_vnf_stats *stats); // false: no such VNF
 void fib_read_stats(const struct fib *fib, struct cuckoo_stats *narrow, struct cuckoo_stats *wide);

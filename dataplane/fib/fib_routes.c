@@ -120,6 +120,21 @@ static void let_go(struct fib *fib, struct fib_vnf *vnf, uint16_t index, const s
 		fib_hop_free(fib, vnf, index);
 }
 
+// Whether the VNF may have a route of this length: it has others, or may have one length more of this family.
+static bool may_have_length(const struct fib *fib, uint16_t number, const struct fib_vnf *vnf,
+                            const struct fib_prefix *prefix)
+{
+	const struct fib_lengths *lengths = &fib->lengths[number];
+	uint32_t quota = atomic_load_explicit(&vnf->quota_lengths, memory_order_relaxed);
+	bool four = prefix->family == 4;
+	int there = four ? __builtin_popcountll(fib_get(&lengths->four))
+	                 : __builtin_popcountll(fib_get(&lengths->six[0])) +
+	                            __builtin_popcountll(fib_get(&lengths->six[1]));
+
+	return quota == 0 || prefix->length == (four ? 32 : 128) || (uint32_t)there < quota ||
+	       routes_of_length(vnf, four ? FIB_V4 : FIB_V6, prefix->length) > 0;
+}
+
 // Whether the VNF may have a route more. Dead entries: no more than the quota, or one that flushes again and
 // again would fill the table.
 static int may_have_another(const struct fib_vnf *vnf, bool is_entry)
@@ -178,6 +193,8 @@ int fib_route_set(struct fib *fib, uint16_t vnf, uint32_t session, enum fib_op o
 		return -EEXIST;
 	if (was == index)
 		return 0;
+	if (!live && !may_have_length(fib, vnf, v, prefix))
+		return -EDQUOT;
 	rc = live ? 0 : may_have_another(v, was != CUCKOO_NONE);
 	return rc ? rc : lead_to(fib, v, prefix, index, was);
 }

@@ -57,7 +57,7 @@ struct fib_group {
 
 struct fib_vnf {
 	_Atomic uint64_t quota_routes;
-	_Atomic uint32_t quota_hops, session;
+	_Atomic uint32_t quota_hops, quota_lengths, session;
 	uint64_t generation;  // of sessions: numbers may come again
 	uint64_t entries;     // in the tables, dead ones too
 	uint32_t indices;     // of hops, dead ones too

@@ -198,6 +198,37 @@ static void quota_of_routes(void **state)
 	fib_destroy(fib);
 }
 
+// Each length is looked up for every packet: a VNF has so many of each family. Hosts, and lengths that it has, are free.
+static void quota_of_lengths(void **state)
+{
+	const struct fib_vnf_config config = {
+	        .vnf = A, .quota_routes = 100, .quota_hops = 16, .quota_lengths = 2};
+	struct fib *fib = two_vnfs();
+
+	assert_int_equal(fib_vnf_set(fib, &config), 0);
+	hop_put(fib, A, SESSION, 1, 1);
+	assert_int_equal(route_put(fib, A, SESSION, "10.0.0.0/8", 1), 0);
+	assert_int_equal(route_put(fib, A, SESSION, "10.1.0.0/16", 1), 0);
+	assert_int_equal(route_put(fib, A, SESSION, "10.1.1.0/24", 1), -EDQUOT);
+	assert_int_equal(route_put(fib, A, SESSION, "10.2.0.0/16", 1), 0);
+	assert_int_equal(route_put(fib, A, SESSION, "10.0.0.1/32", 1), 0);
+	assert_int_equal(route_put(fib, A, SESSION, "2001:db8::/32", 1), 0);
+	assert_int_equal(route_put(fib, A, SESSION, "2001:db8::/48", 1), 0);
+	assert_int_equal(route_put(fib, A, SESSION, "2001:db8::/64", 1), -EDQUOT);
+	assert_int_equal(route_put(fib, A, SESSION, "2001:db8::1/128", 1), 0);
+	fib_flush(fib, A, FIB_FLUSH_SESSIONS);
+	hop_put(fib, A, SESSION, 1, 1);
+	assert_int_equal(route_put(fib, A, SESSION, "10.1.1.0/24", 1), 0);
+	hop_put(fib, B, SESSION, 1, 1); // has no such quota
+	for (unsigned length = 8; length < 32; length++) {
+		char text[32];
+
+		snprintf(text, sizeof(text), "0.0.0.0/%u", length);
+		assert_int_equal(route_put(fib, B, SESSION, text, 1), 0);
+	}
+	fib_destroy(fib);
+}
+
 static void quota_of_hops(void **state)
 {
 	const struct fib_hop hop = hop_of(1);
@@ -343,12 +374,19 @@ static void one_writer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(address_spaces_overlap), cmocka_unit_test(every_length),
-	        cmocka_unit_test(adding_what_is_there),   cmocka_unit_test(hops_change_and_go),
-	        cmocka_unit_test(sessions_and_flush),     cmocka_unit_test(a_dead_entry_is_taken_over),
-	        cmocka_unit_test(quota_of_routes),        cmocka_unit_test(quota_of_hops),
-	        cmocka_unit_test(a_full_table),           cmocka_unit_test(readers_keep_what_they_hold),
-	        cmocka_unit_test(lists_in_pages),         cmocka_unit_test(one_writer),
+	        cmocka_unit_test(address_spaces_overlap),
+	        cmocka_unit_test(every_length),
+	        cmocka_unit_test(adding_what_is_there),
+	        cmocka_unit_test(hops_change_and_go),
+	        cmocka_unit_test(sessions_and_flush),
+	        cmocka_unit_test(a_dead_entry_is_taken_over),
+	        cmocka_unit_test(quota_of_routes),
+	        cmocka_unit_test(quota_of_hops),
+	        cmocka_unit_test(quota_of_lengths),
+	        cmocka_unit_test(a_full_table),
+	        cmocka_unit_test(readers_keep_what_they_hold),
+	        cmocka_unit_test(lists_in_pages),
+	        cmocka_unit_test(one_writer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

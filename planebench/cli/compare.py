@@ -187,7 +187,9 @@ def _table(comparisons: Sequence[Comparison], width: int) -> Table:
     table = Table(box=None, padding=(0, gap, 0, 0), header_style="bold")
     for column in ("point", "a", "b", "metric"):
         table.add_column(column, overflow="fold")
-    for column in ("ratio", "interval"):
+    confidence = {c.confidence for c in comparisons}
+    least = "" if len(confidence) == 1 else ">= "
+    for column in ("ratio", f"{least}{min(confidence) * 100:.3g} % interval"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     alike = len({_wire_and_hosting(c) for c in comparisons}) == 1

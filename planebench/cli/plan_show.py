@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from planebench.cli.show import print_json
-from planebench.plans.budget import describe, duration_words
+from planebench.plans.budget import describe
 from planebench.plans.expand import points_of
 from planebench.running.survey import Survey, survey
 
@@ -44,6 +44,7 @@ def _document(held: Survey) -> dict[str, Any]:
         "missing": list(held.missing),
         "not_reproduced": [dataclasses.asdict(entry) for entry in plan.left_out],
         "estimate_s": round(held.takes_s, 1),
+        "estimate_max_s": round(held.at_most_s, 1),
     }
 
 
@@ -64,4 +65,4 @@ def _lines(held: Survey) -> Iterator[str]:
     if plan.papers:
         yield f"reproduces: {', '.join(plan.papers)}"
     yield describe(plan)
-    yield f"{len(held.measured)} points, about {duration_words(held.takes_s)}"
+    yield f"{len(held.measured)} points, {held.takes_words}"

@@ -13,7 +13,7 @@ from rich.console import Console
 from planebench.cli.bar import RunBar
 from planebench.cli.output import REPORT_FILE, write_report
 from planebench.model.errors import INTERRUPTED
-from planebench.plans.budget import describe, duration_words
+from planebench.plans.budget import describe
 from planebench.report.terminal.table import print_table
 from planebench.running.machine import terminable
 from planebench.running.service import Session, open_session
@@ -72,9 +72,8 @@ def _announce(session: Session, console: Console) -> None:
     for warning in session.writer.header.warnings:
         say(f"note: {warning}", "dim")
     say(describe(held.plan), "dim")
-    time = duration_words(held.takes_s)
     resumed = f", {known} trials already measured" if known else ""
-    say(f"{len(held.measured)} points, about {time}{resumed}; trials are stored in {session.folder}")
+    say(f"{len(held.measured)} points, {held.takes_words}{resumed}; trials are stored in {session.folder}")
 
 
 def _show(folder: Path, *, json: bool, quiet: bool, page: bool) -> None:

@@ -23,6 +23,7 @@ from planebench.host import facts as host_facts
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
 from planebench.measure.counts import TesterCounts, tester_counts
+from planebench.measure.distance import machine_distances_ns
 from planebench.measure.live import LiveSettings
 from planebench.measure.sending import Sender, Sending
 from planebench.measure.verdict import LOST_CPU_MIN_NS, LOST_CPU_SHARE
@@ -105,6 +106,7 @@ def calibrate(
     if wire not in WIRES:
         raise unknown("wire", wire, WIRES)
     placement, facts, version = place(cpus), host_facts.collect(), version_of(settings.planed)
+    distances = list(machine_distances_ns(settings.planed, cpus.allowed))
     with _self_loop(replace(settings, max_frame_bytes=max(sizes)), placement, supervisor) as sender:
 
         def send(flow: Flow, size: int, pps: float | None, probes: int) -> Statistics:
@@ -125,6 +127,7 @@ def calibrate(
         ceilings=tuple(ceiling for ceilings, _, _ in found for ceiling in ceilings),
         set_points=tuple(point for _, points, _ in found for point in points),
         floors=tuple(floor for _, _, floor in found),
+        distances_ns=(*distances, *machine_distances_ns(settings.planed, cpus.allowed)),
         interruptions_per_s=steps.interruptions_per_s,
     )
 

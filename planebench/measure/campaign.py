@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import time
+from bisect import bisect_right
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -133,13 +134,15 @@ class Campaign:
         """Return a pass over the points of as many open comparisons as there is time for, the cheapest ones first."""
         left_s = inf if self.plan.time_budget_s is None else self.plan.time_budget_s - spent_s(self._seen)
         ranked = sorted(wanted, key=lambda it: inf if it.more_starts is None else it.more_starts)
-        while ranked:
-            members = {dataclasses.replace(it.point, switch=label) for it in ranked for label in it.labels}
-            visits = further_pass(self.plan, [p for p in self.points if p in members], self._costs, number)
-            if sum(visit_s(self.plan, visit, self._costs) for visit in visits) <= left_s:
-                return visits
-            ranked.pop()
-        return ()
+
+        def over(count: int) -> tuple[Visit, ...]:
+            members = {dataclasses.replace(it.point, switch=label) for it in ranked[:count] for label in it.labels}
+            return further_pass(self.plan, [p for p in self.points if p in members], self._costs, number)
+
+        def takes_s(count: int) -> float:
+            return sum(visit_s(self.plan, visit, self._costs) for visit in over(count))
+
+        return over(max(bisect_right(range(len(ranked) + 1), left_s, key=takes_s) - 1, 0))
 
     def _visit(self, visit: Visit) -> None:
         """Do everything that a visit of a topology is for. Its switches start when there is something to measure."""
@@ -314,7 +317,9 @@ class Campaign:
 
         An invalid latency trial is no measurement, for its switch may run again by now.
         """
-        for trial in [stored for stored in self._stored if _answers(stored, request)]:
+        for trial in tuple(self._stored):
+            if not _answers(trial, request):
+                continue
             self._stored.remove(trial)
             self._seen.append(trial)
             if trial.verdict.kind is not VerdictKind.INVALID or request.role != "latency":

@@ -4,24 +4,57 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from itertools import combinations, cycle, islice
 from pathlib import Path
 
 from planebench.host.deadlines import stretched
 from planebench.model.records import CoreDistance
 
 NEAR_LIMIT_NS = 160.0
-"""Between the two clusters seen on the development machines: 40 to 100 ns near, 220 to 390 ns far."""
+"""The limit between near and far where the distances of a machine do not tell: they are unknown, or of one cluster."""
+CLUSTER_RATIO = 1.6
+"""Two clusters of distances are apart by this factor at least."""
+CLUSTER_SHARE = 0.1
+"""The smaller cluster has this share of the distances at least, and two of them: else it is an accident."""
+SAMPLES_MIN = 10
+SAMPLES_MAX = 28
+"""Distances of a machine that are measured at a time: those of eight CPUs, each with each."""
+SAMPLE_STEP_S = 0.05
+"""The host of a virtual machine moves its CPUs: samples have some time between them."""
 
 TIMEOUT_S = 5.0
 
 
-def band_of(median_ns: float) -> CoreDistance:
+def near_limit_ns(distances_ns: Sequence[float]) -> float:
+    """Return the limit between near and far for a machine with these distances between its CPUs.
+
+    It is in the widest gap between two clusters. Where there is only one, all of it is on one side of the limit, which
+    is NEAR_LIMIT_NS if that is outside of the cluster.
+    """
+    found = sorted(distances_ns)
+    if not found:
+        return NEAR_LIMIT_NS
+    least = max(2, math.ceil(CLUSTER_SHARE * len(found)))
+    gaps = [(found[i] / found[i - 1], i) for i in range(least, len(found) - least + 1)]
+    ratio, place = max(gaps, default=(1.0, 0))
+    if ratio >= CLUSTER_RATIO:
+        return math.sqrt(found[place] * found[place - 1])
+    cluster = found[least - 1 : len(found) - least + 1] or found
+    if math.sqrt(cluster[0] * cluster[-1]) < NEAR_LIMIT_NS:
+        return max(NEAR_LIMIT_NS, cluster[-1] * math.sqrt(CLUSTER_RATIO))
+    return min(NEAR_LIMIT_NS, cluster[0] / math.sqrt(CLUSTER_RATIO))
+
+
+def band_of(median_ns: float, limit_ns: float = NEAR_LIMIT_NS) -> CoreDistance:
     """Return the band of a median round trip in ns."""
-    return CoreDistance(median_ns, "near" if median_ns < NEAR_LIMIT_NS else "far")
+    return CoreDistance(median_ns, "near" if median_ns < limit_ns else "far")
 
 
-def measure_distance(planed: Path, cpu_a: int, cpu_b: int) -> CoreDistance | None:
+def measure_distance(planed: Path, cpu_a: int, cpu_b: int, limit_ns: float = NEAR_LIMIT_NS) -> CoreDistance | None:
     """Measure the round trip between two CPUs for a few ms; None if that fails.
 
     The pollers on both CPUs must be paused.
@@ -39,6 +72,17 @@ def measure_distance(planed: Path, cpu_a: int, cpu_b: int) -> CoreDistance | Non
             check=True,
             stdin=subprocess.DEVNULL,
         )
-        return band_of(float(json.loads(done.stdout)["median_ns"]))
+        return band_of(float(json.loads(done.stdout)["median_ns"]), limit_ns)
     except (OSError, ValueError, KeyError, subprocess.SubprocessError):
         return None
+
+
+def machine_distances_ns(planed: Path, cpus: Sequence[int]) -> Iterator[float]:
+    """Yield distances between the CPUs, each with each and several times where they are few. They must be idle."""
+    pairs = list(combinations(cpus, 2))[:SAMPLES_MAX]
+    for cpu_a, cpu_b in islice(cycle(pairs), max(SAMPLES_MIN, len(pairs))):
+        found = measure_distance(planed, cpu_a, cpu_b)
+        if found is None:
+            return
+        yield found.median_ns
+        time.sleep(SAMPLE_STEP_S)

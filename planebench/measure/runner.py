@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from planebench.measure.distance import measure_distance
+from planebench.measure.distance import measure_distance, near_limit_ns
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.conditions import Conditions
@@ -90,4 +90,6 @@ class LiveRunner:
 
     def _distance(self) -> CoreDistance | None:
         placement = self.live.placement
-        return measure_distance(self.settings.planed, placement.switch_cpu, placement.tester_cpus[0])
+        calibration = self.settings.calibration
+        limit_ns = near_limit_ns(calibration.distances_ns if calibration is not None else ())
+        return measure_distance(self.settings.planed, placement.switch_cpu, placement.tester_cpus[0], limit_ns)

@@ -105,7 +105,7 @@ def _us_words(value: float | None) -> str:
 
 
 def _jitter_words(jitter: JitterSummary) -> str:
-    return f"{us(jitter.mean)} / {us(jitter.p99)} / {us(jitter.max)}"
+    return f"{us(jitter.p50)} / {us(jitter.p99)} / {us(jitter.max)}"
 
 
 def _latency(name: str, title: str, order: int) -> Column:
@@ -219,7 +219,7 @@ def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
     return get
 
 
-_PLACED = ("r_plus", "ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
+_PLACED = ("ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
 """The searches whose CSV columns have their place, or that have none (a curve); those of any other follow."""
 
 
@@ -260,7 +260,7 @@ def _rate_cell(it: OfResult) -> tuple[str, str]:
 def _cycles_cell(it: OfResult) -> tuple[str, str]:
     known, result = it.result.switch_cycles_per_packet, it.result
     figure = cycles(known) if known is not None or result.throughput_pps is None else UNKNOWN
-    return figure, interval(result.cycles_low, result.cycles_high, cycles)
+    return figure, interval(result.cycles_low, result.cycles_high, "{:.3g}".format)
 
 
 def _counted_by_switch(name: str, title: str, order: int) -> Column:

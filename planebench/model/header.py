@@ -111,6 +111,8 @@ class Calibration:
     ceilings: tuple[Ceiling, ...]
     set_points: tuple[SetPoint, ...]
     floors: tuple[LatencyFloor, ...]
+    distances_ns: tuple[float, ...] = ()
+    """Round trips of a cache line between the CPUs of the machine: their clusters tell near from far."""
     interruptions_per_s: float | None = None
     """How often the pollers of the tester stood still so long that it would have disturbed a send; None: not known."""
 

@@ -41,7 +41,7 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
     VerdictKind.TESTER_LIMITED: "the tester, not the switch, was the bottleneck: throughput is a lower "
     "bound; latency was measured below the "
     "requested load",
-    VerdictKind.UNSTABLE: "the trials differ by more than 10 % of their median",
+    VerdictKind.UNSTABLE: "the standard deviation of the trials is above 5 %",
     VerdictKind.FUNCTIONAL: "packet counts are valid; rates and latencies are not meaningful (VNF emulated "
     "or sharing a "
     "CPU)",

@@ -129,8 +129,11 @@ def _more(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
 
 
 def _longest(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:
-    """Lengthen the trials to the time available, by halving: the time grows with the factor."""
-    low, high = 0.0, max(1.0, LONG_S / min(_lengths(plan)))
+    """Lengthen the trials to the time available, by halving: the time grows with the factor.
+
+    A plan with further passes leaves it to them: more starts tell more than longer trials.
+    """
+    low, high = 0.0, max(1.0, LONG_S / min(_lengths(plan))) if plan.throughput.repetitions_max is None else 1.0
     if takes_s(_scaled(plan, high)) <= room_s:
         return _scaled(plan, high)
     for _ in range(_STEPS):

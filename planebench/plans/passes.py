@@ -21,7 +21,6 @@ from planebench.plans.expand import points_of
 from planebench.plans.latency_steps import LatencyStep, latency_steps
 from planebench.plans.order import Group, group_points
 from planebench.plans.parts import union
-from planebench.search import restarts_before
 
 CHEAP_START_S = 5.0
 """Switches that start faster than this are started before every repetition."""
@@ -55,7 +54,7 @@ def passes(plan: Plan, points: Sequence[Point], costs: Costs) -> Iterator[tuple[
 def visits_of(plan: Plan, group: Group, costs: Costs) -> tuple[Visit, ...]:
     """Return the visits of a topology in the passes that every point gets."""
     count = plan.throughput.repetitions
-    bounds = sorted({0, count, *restarts_before(count, restarts_of(plan, group, costs))})
+    bounds = sorted({0, count, *_restarts_before(count, restarts_of(plan, group, costs))})
     return tuple(Visit(group, range(a, b)) for a, b in pairwise(bounds))
 
 
@@ -117,6 +116,11 @@ def restarts_of(plan: Plan, group: Group, costs: Costs) -> int:
     trials_s = sum(saturating_s(plan, costs, point) for point in group.points)
     kept = min(ceil(sum(starts) / (START_SHARE * trials_s)), ceil(count / 2))
     return ceil(count / kept) - 1
+
+
+def _restarts_before(repetitions: int, restarts: int) -> frozenset[int]:
+    """Return the repetitions before which the switches are started anew, spread evenly: (4, 1) -> {2}."""
+    return frozenset(round((k + 1) * repetitions / (restarts + 1)) for k in range(restarts))
 
 
 def _shuffled(visits: list[Visit], seed: int, number: int, last: Group | None) -> tuple[Visit, ...]:

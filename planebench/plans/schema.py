@@ -202,7 +202,7 @@ parse_wire: Callable[[Any], WireName] = _named("wire", get_args(WireName))
 parse_hosting: Callable[[Any], Hosting] = _named("hosting", WHOLE)
 check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
 _parse_load: Callable[[Any], str] = _named("latency.of", [m.name for m in METHODS.values() if m.figure == "rate"])
-_parse_search: Callable[[Any], str] = _named("search", METHODS)
+_parse_search: Callable[[Any], str] = _named("search", (R_PLUS, *METHODS))
 
 
 def _each(parse: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...] | Any]:
@@ -246,7 +246,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "latency.loads": _each(lambda value: value),
     "latency.rates_pps": _each(lambda value: parse_rate(str(value))),
     # R+ is always measured, and not listed.
-    "search.methods": lambda values: tuple(name for name in _each(_parse_search)(values) if name != "r_plus"),
+    "search.methods": lambda values: tuple(name for name in _each(_parse_search)(values) if name != R_PLUS),
 }
 """Key of a document -> what makes its text a value. Each raises UsageError with what is valid."""
 

@@ -361,7 +361,8 @@ def _need(title: str, found: Sequence[Standing]) -> Need:
     rest = [it for it in found if it.state != "different"]
     undecided = listed([f"{STATES[state]} at {n}" for state, n in _counted(rest)])
     if not first:
-        return Need(title, "cannot say", f"{undecided or 'nothing was measured'}.")
+        pick = "any of the best" if rest and all(it.state == "same" for it in rest) else "cannot say"
+        return Need(title, pick, f"{undecided} of {_points(len(found))}." if rest else "nothing was measured.")
     parts = [
         f"{printable(label)} at {len(won)} of {_points(len(found))} ({_range(won)})" for label, won in first.items()
     ]
@@ -419,10 +420,8 @@ def limits_words(derived: Derived) -> str:
     wire = derived.run.header.settings.get("wire")
     ports = f" {str(wire).capitalize() if wire != 'virtio' else 'virtio'} ports replace NICs." if wire else ""
     remark = conditions_remark(derived)
-    return (
-        f"The answers hold for this host and for these versions and settings only.{ports}"
-        + (f" {remark}." if remark else "")
-        + ' "Against the next": the rate of the best, divided by that of the second, whose rate is in parentheses.'
+    return f"The answers hold for this host and for these versions and settings only.{ports}" + (
+        f" {remark}." if remark else ""
     )
 
 

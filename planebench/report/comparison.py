@@ -96,14 +96,6 @@ def interval_words(comparison: Comparison) -> str:
     return f"{comparison.low:#.3g} to {comparison.high:#.3g}"
 
 
-def ratio_words(comparison: Comparison) -> str:
-    """Return the ratio and its confidence interval in brackets."""
-    if comparison.low is None and comparison.high is None:
-        return f"{comparison.ratio:.2f} × (no confidence interval)"
-    low, high = ("unbounded" if end is None else f"{end:.2f}" for end in (comparison.low, comparison.high))
-    return f"{comparison.ratio:.2f} × [{low}, {high}]"
-
-
 Pairs = Mapping[tuple[str, Metric, str, frozenset[str]], Comparison]
 """Comparisons by point, metric, load and the two switches."""
 

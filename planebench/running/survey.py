@@ -23,7 +23,7 @@ from planebench.model.header import Skipped
 from planebench.model.plan import Plan
 from planebench.model.records import Point
 from planebench.model.spec import SwitchCost
-from planebench.plans.budget import fit, parse_budget
+from planebench.plans.budget import duration_words, fit, parse_budget
 from planebench.plans.estimate import estimate
 from planebench.plans.expand import SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
 from planebench.plans.fit_memory import fit_memory
@@ -76,6 +76,22 @@ class Survey:
     def takes_s(self) -> float:
         """Return seconds that the run is expected to take."""
         return estimate(self.plan, self.measured, self.costs)
+
+    @property
+    def at_most_s(self) -> float:
+        """Return seconds that the run takes with all further passes over comparisons that are open."""
+        most, budget_s = self.plan.throughput.repetitions_max, self.plan.time_budget_s
+        if most is None:
+            return self.takes_s
+        longest = replace(self.plan, throughput=replace(self.plan.throughput, repetitions=most))
+        longest_s = estimate(longest, self.measured, self.costs)
+        return longest_s if budget_s is None else max(self.takes_s, min(longest_s, budget_s))
+
+    @property
+    def takes_words(self) -> str:
+        """Return the expected duration in words."""
+        shortest, longest = duration_words(self.takes_s), duration_words(self.at_most_s)
+        return f"about {shortest}" + (f", {longest} if comparisons stay open" if longest != shortest else "")
 
     @property
     def simulated(self) -> bool:

@@ -2,7 +2,7 @@
 """Searches as pure code over ``measure(ask) -> Trial``: R+, NDR, PDR, RFC 2544, BSwLV, loss curve, back-to-back."""
 
 from planebench.search import methods as _methods  # registers those that come with planebench
-from planebench.search.ask import Ask, Measure, SearchSettings, restarts_before, search_settings
+from planebench.search.ask import Ask, Measure, SearchSettings, search_settings
 from planebench.search.facts import explained_by_gaps
 from planebench.search.log import TRIES_MAX
 from planebench.search.method import METHODS, Method, Parameter, load_name, parameters, register, short_name
@@ -21,7 +21,6 @@ __all__ = [
     "parameters",
     "register",
     "repetitions",
-    "restarts_before",
     "search_settings",
     "short_name",
     "so_far",

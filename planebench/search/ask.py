@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Annotated, Protocol
 
-from annotated_types import Ge, Gt
+from annotated_types import Gt
 
-from planebench.model.plan import Count, Plan, SearchPlan
+from planebench.model.plan import Plan, SearchPlan
 from planebench.model.records import Trial
 
 
@@ -16,14 +16,13 @@ from planebench.model.records import Trial
 class Ask:
     """A trial that a search wants. ``load_pps`` is the aggregate of all directions; None is flat out.
 
-    ``restart``: the switch is to be started anew before it. ``repetition`` tells repetitions of R+ apart, from 0.
+    ``repetition`` is that of the search, from 0.
     ``goal``: the loss ratio that the search forgives; trials in which the pollers stood still for longer than that
     share are passed over, whatever they lost. None: every trial is taken as it is.
     """
 
     load_pps: float | None
     duration_s: float
-    restart: bool = False
     repetition: int = 0
     goal: float | None = None
 
@@ -39,10 +38,6 @@ class Measure(Protocol):
 class SearchSettings(SearchPlan):
     """How every search of a run is done on a point: what the plan says of searches, and what it says of R+."""
 
-    repetitions: Count = 3
-    """Saturating trials for R+."""
-    restarts: Annotated[int, Ge(0)] = 0
-    """R+: how often the switch is started anew between repetitions, spread evenly."""
     r_plus_duration_s: Annotated[float, Gt(0)] = 1.0
     """Duration of a saturating trial; also of the one a search starts with."""
     max_load_pps: Annotated[float, Gt(0)] | None = None
@@ -55,13 +50,6 @@ def search_settings(plan: Plan, senders: int) -> SearchSettings:
     throughput, rate = plan.throughput, plan.throughput.max_rate_pps
     return SearchSettings(
         **{field.name: getattr(plan.search, field.name) for field in fields(SearchPlan)},
-        repetitions=throughput.repetitions,
-        restarts=throughput.restarts or 0,
         r_plus_duration_s=throughput.duration_s,
         max_load_pps=None if rate is None else rate * senders,
     )
-
-
-def restarts_before(repetitions: int, restarts: int) -> frozenset[int]:
-    """Return the repetitions of R+ before which the switch is started anew, spread evenly: (4, 1) -> {2}."""
-    return frozenset(round((k + 1) * repetitions / (restarts + 1)) for k in range(restarts))

@@ -89,13 +89,6 @@ class TrialLog:
         most = PASSED_OVER_MAX + PASSED_OVER_SHARE * len(self.used)
         return ask.goal is not None and has_gaps(trial, ask.goal) and len(self._passed_over) < most
 
-    def repetition(self, ask: Ask) -> Trial:
-        """Return the last trial of this repetition of R+, whatever its verdict. Raises Unanswered."""
-        for i in reversed(range(len(self._trials))):
-            if self._trials[i].role == "r_plus" and self._trials[i].repetition == ask.repetition:
-                return self._use(i)
-        raise Unanswered(ask)
-
     def _use(self, i: int) -> Trial:
         self._used.add(i)
         self.used.append(self._trials[i])

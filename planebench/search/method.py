@@ -50,8 +50,6 @@ class Method:
     """Seconds of a trial by the standard; the mean where they differ."""
     figure: Literal["rate", "burst"] = "rate"
     """The kind of its result: bounds of a rate, or the longest burst."""
-    every_trial: bool = False
-    """True if the last trial answers each repetition, whatever its verdict; the statistics choose."""
     parameters: tuple[Parameter, ...] = ()
     """The keys of a plan that are for this search alone."""
 
@@ -80,7 +78,9 @@ def register(method: Method) -> Method:
 
 
 def short_name(name: str) -> str:
-    """Return the short name of a search; ``name`` itself for a search of another planebench."""
+    """Return the short name of a search or of R+; ``name`` itself for a search of another planebench."""
+    if name == R_PLUS:
+        return "R+"
     return METHODS[name].short_name if name in METHODS else name
 
 

@@ -6,7 +6,6 @@ from planebench.search.carried import CARRIED
 from planebench.search.curve import CURVE
 from planebench.search.goals import BSWLV, NDR, PDR, RFC2544
 from planebench.search.method import register
-from planebench.search.saturating import R_PLUS
 
-for _method in (R_PLUS, CARRIED, NDR, PDR, RFC2544, BSWLV, CURVE, B2B):
+for _method in (CARRIED, NDR, PDR, RFC2544, BSWLV, CURVE, B2B):
     register(_method)

@@ -26,8 +26,6 @@ _FIELDS = {
     "search_pdr_loss_ratio": "pdr_loss_ratio",
     "search_max_r": "max_r",
     "search_burst_repetitions": "burst_repetitions",
-    "repetitions": "repetitions",
-    "restarts": "restarts",
     "trial_duration_s": "r_plus_duration_s",
     "max_rate_pps": "max_load_pps",
     "search_max_load_pps": "max_load_pps",

@@ -83,24 +83,20 @@ def _replay(
     unloaded: Trial | None = None
     complete = False
     try:
-        if method.every_trial:
-            method.search(log.repetition, task, found)
-        else:
-            task = Task(settings, point, tester_cap_pps(mine, band))
-            if (above_pps := _above(method, settings, point, trials, band, repetition)) is not None:
-                unloaded = log.measure(task.ask(above_pps, settings.duration_s or method.standard_s))
-            method.search(log.measure, task, found)
+        task = Task(settings, point, tester_cap_pps(mine, band))
+        if (above_pps := _above(method, settings, point, trials, band, repetition)) is not None:
+            unloaded = log.measure(task.ask(above_pps, settings.duration_s or method.standard_s))
+        method.search(log.measure, task, found)
         complete, verdict = True, decided(task, found, log.used)
     except GaveUp as end:
         verdict = end.verdict
     except Unanswered as end:
         if not stop_at_end:
-            return end.ask if method.every_trial else replace(end.ask, repetition=repetition)
+            return replace(end.ask, repetition=repetition)
         verdict = interrupted(found, log.trials)
-    deviations = method.deviations(settings)
-    if not method.every_trial:  # its trials are of several starts on purpose
-        verdict, deviations = with_doubts(verdict, found, log), (*deviations, *started_again(log.used))
-        verdict = Verdict(verdict.kind, (*verdict.reasons, *loss_at_bound(found, log), *hysteresis(found, unloaded)))
+    verdict = with_doubts(verdict, found, log)
+    verdict = Verdict(verdict.kind, (*verdict.reasons, *loss_at_bound(found, log), *hysteresis(found, unloaded)))
+    deviations = (*method.deviations(settings), *started_again(log.used))
     at_bound = trials_at_bound(found, log)
     return SearchResult(
         point=point,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, get_args
 
-from planebench.model.records import Point, Trial
+from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Comparison, Metric, Result, SearchResult
 from planebench.stats.answers import ALPHA, EXACT, Bounds, answer, share_of_alpha
 from planebench.stats.choose import LIMITED, VALID, Choice, choose, choose_saturating, is_usable
@@ -403,6 +403,9 @@ def _latency_at(load: str, a: _Side, b: _Side) -> Found:
     trials_a, trials_b = (_latency_trials(side, load) for side in (a, b))
     bands_a, bands_b = (frozenset(t.band for t in trials) for trials in (trials_a, trials_b))
     common = bands_a & bands_b
+    if full := [side.name for side in (a, b) if _overloads(side, load)]:
+        yield _left_out(a, b, tuple(PERCENTILES), f"{' and '.join(full)} did not carry the load (overload)", load)
+        return
     if not common:
         yield _left_out(a, b, tuple(PERCENTILES), _why_no_band(a, b, bands_a, bands_b), load)
         return
@@ -419,6 +422,12 @@ def _latency_trials(side: _Side, load: str) -> list[Trial]:
     """Return the valid latency trials at a load in which a probe returned."""
     at_load = (t for t in side.trials if t.role == "latency" and t.load.label == load and t.verdict.kind is VALID)
     return [t for t in at_load if t.latency is not None and t.latency.probes_received]
+
+
+def _overloads(side: _Side, load: str) -> bool:
+    """Return whether the latency of a switch at a load is that of an overload."""
+    kinds = [t.verdict.kind for t in side.trials if t.role == "latency" and t.load.label == load]
+    return kinds.count(VerdictKind.OVERLOAD) > 0 and kinds.count(VerdictKind.OVERLOAD) >= kinds.count(VALID)
 
 
 def _preferred(a: _Side, b: _Side, common: Collection[str | None]) -> str | None:

@@ -111,6 +111,7 @@ def _merged(new: Calibration, old: Calibration) -> Calibration:
         ceilings=(*new.ceilings, *(c for c in old.ceilings if c.frame_size_bytes not in sizes)),
         set_points=(*new.set_points, *(p for p in old.set_points if p.frame_size_bytes not in sizes)),
         floors=(*new.floors, *(f for f in old.floors if f.frame_size_bytes not in sizes)),
+        distances_ns=(*new.distances_ns, *old.distances_ns),
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from planebench.cli.compare import INCONCLUSIVE
 from planebench.host.planed_program import PLANED_ENV
 from planebench.model.errors import CLOSED_PIPE, EXIT_CODES, INTERRUPTED, NotInstalledError, PlanebenchError, UsageError
 from planebench.store import read_run
@@ -190,4 +191,5 @@ def test_a_run_folder_that_cannot_be_made(planebench, tmp_path: Path) -> None:
 def test_every_error_has_its_exit_code() -> None:
     kinds = {kind.__name__: kind.exit_code for kind in (PlanebenchError, *PlanebenchError.__subclasses__())}
     assert kinds["UsageError"] == UsageError.exit_code == 2
-    assert set(kinds.values()) == set(EXIT_CODES) - {0, 1, INTERRUPTED, CLOSED_PIPE}
+    answers = {0, 1, INCONCLUSIVE}
+    assert set(kinds.values()) == set(EXIT_CODES) - answers - {INTERRUPTED, CLOSED_PIPE}

@@ -97,10 +97,10 @@ def test_plan_show_is_every_point_once(planebench) -> None:
     # 3 switches x 2 sizes x (2 + 3 + 2 + 2 directions)
     assert len(ids) == len(set(ids)) == 3 * 2 * 9
     assert "planed/p2v/reversed/64/virtio/process" in ids
-    assert 0 < shown["estimate_s"] < 300
+    assert 0 < shown["estimate_s"] < shown["estimate_max_s"] < 300
     text = planebench("plan", "show").out
     assert all(point in text for point in ids)
-    assert "54 points, about" in text
+    assert "54 points, about" in text and "if comparisons stay open" in text
 
 
 def test_plan_show_takes_the_options_of_run(planebench) -> None:
@@ -165,6 +165,7 @@ def test_export_json(planebench, stored: Run) -> None:
         "calibration",
         "chains",
         "conditions",
+        "drift",
         "papers",
         "export_version",
     }
@@ -210,7 +211,14 @@ def test_report_of_a_run_without_trials(planebench, own_run_folder: Path) -> Non
     document = json.loads(planebench("export").out)
     assert document.pop("conditions")["found"] == []
     nothing = {"latency": [], "throughput": []}
-    nothing_else = {"results": [], "comparisons": [], "calibration": None, "papers": [], "export_version": 1}
+    nothing_else = {
+        "results": [],
+        "comparisons": [],
+        "calibration": None,
+        "drift": None,
+        "papers": [],
+        "export_version": 1,
+    }
     assert document == {**nothing_else, "chains": nothing}
     assert planebench("export", "-f", "csv").out.startswith("switch,version,")
 

@@ -107,7 +107,7 @@ last     trial  switch   point       load    Mpps  loss
             #0  planed   p2p → 64 B  R+     15.32  17 %  valid
 
 results  p2p, R+ in Mpps  → 64 B  ⇄ 64 B   ≥ lower bound · ~ unstable · – no ac…
-         planed            15.32  ~13.80
+         planed            15.32  ~13.68
          testpmd          ≥14.00       –
 
 next     p2p R+: 16 trials left on 4 points, 3 min
@@ -130,7 +130,7 @@ def test_a_wide_frame_shows_more() -> None:
 def test_a_terminal_without_unicode() -> None:
     shown = text(seen(), glyphs=ASCII)
     assert shown.isascii()
-    for words in ("[##", "p2p uni 64 B", ">=14.00", "~13.80"):
+    for words in ("[##", "p2p uni 64 B", ">=14.00", "~13.68"):
         assert words in shown
 
 

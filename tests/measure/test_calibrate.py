@@ -381,6 +381,8 @@ def test_a_real_calibration(tmp_path: Path, planed: Path, wire: str) -> None:
     assert 0 < only.p50_ns <= only.p99_ns
     assert found.tester_cpus == len(place(cpus).tester_cpus)
     assert told == sorted(told)
+    assert all(distance > 0 for distance in found.distances_ns)
+    assert bool(found.distances_ns) == (len(cpus.allowed) > 1)
     save(found, tmp_path)
     assert load(condition_of(found), [64], folder=tmp_path) == found
 

@@ -11,7 +11,7 @@ import pytest
 from builders import make_point
 
 from planebench.measure import distance
-from planebench.measure.distance import NEAR_LIMIT_NS, band_of, measure_distance
+from planebench.measure.distance import NEAR_LIMIT_NS, band_of, measure_distance, near_limit_ns
 from planebench.measure.trial import TrialRequest, cycles_of_trial, run_trial, unmeasured
 from planebench.model.errors import DiedError, StartError
 from planebench.model.reasons import Reason, ReasonCode
@@ -235,6 +235,27 @@ def test_unknown_cycles_stay_unknown(before: SwitchCycles, after: SwitchCycles, 
 def test_bands() -> None:
     assert band_of(40.0).band == band_of(NEAR_LIMIT_NS - 0.1).band == "near"
     assert band_of(NEAR_LIMIT_NS).band == band_of(390.0).band == "far"
+
+
+@pytest.mark.parametrize(
+    ("distances", "limit_ns", "bands"),
+    [
+        ((), 160.0, []),
+        ((45.0, 50.0, 62.0, 250.0, 261.0, 300.0), 62 * (250 / 62) ** 0.5, ["near"] * 3 + ["far"] * 3),
+        ((110.0, 115.0, 118.0, 190.0, 195.0, 210.0), 118 * (190 / 118) ** 0.5, ["near"] * 3 + ["far"] * 3),
+        ((60.0, 61.0, 62.0), 160.0, ["near"] * 3),
+        ((250.0, 261.0, 300.0), 160.0, ["far"] * 3),
+        ((140.0, 140.0, 150.0, 150.0), 150 * 1.6**0.5, ["near"] * 4),
+        ((150.0, 150.0, 180.0, 180.0), 150 / 1.6**0.5, ["far"] * 4),
+        ((60.0, 61.0, 62.0, 63.0, 900.0), 160.0, ["near"] * 4 + ["far"]),
+    ],
+    ids=["unknown", "two", "mesh", "near", "far", "below-the-limit", "across-the-limit", "one-accident"],
+)
+def test_near_and_far_are_clusters_of_the_machine(
+    distances: tuple[float, ...], limit_ns: float, bands: list[str]
+) -> None:
+    assert near_limit_ns(distances) == pytest.approx(limit_ns)
+    assert [band_of(median_ns, near_limit_ns(distances)).band for median_ns in distances] == bands
 
 
 def test_one_cpu_is_at_no_distance_from_itself(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,7 @@ from planebench.planed.client import RpcError
 
 pytestmark = pytest.mark.dataplane
 
-FRAME_DROPS = ("hairpin", "reserved", "runt", "vlan", "no_member", "oversize")
+FRAME_DROPS = ("hairpin", "reserved", "runt", "vlan", "no_member", "oversize", "locked", "station_limit")
 COPY_DROPS = ("tx_full", "no_mbuf", "no_headroom")
 Came = dict[str, list[bytes]]
 

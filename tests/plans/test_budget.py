@@ -96,6 +96,13 @@ def test_time_over_makes_trials_longer_then_more_of_them(document: dict[str, Any
     assert most.throughput.repetitions == REPETITIONS_MAX
 
 
+def test_further_passes_get_the_time_that_is_over() -> None:
+    plan = override(SUITES["quick"], switch="sim")
+    rich = fit(plan, expand(plan), 1e5)
+    assert rich.throughput == plan.throughput and rich.latency == plan.latency
+    assert rich.time_budget_s == 1e5 - RESERVE_S
+
+
 def test_a_plan_that_is_longer_or_shorter_than_the_limits_stays_so(document: dict[str, Any]) -> None:
     document["throughput"] |= {"duration_s": 0.05, "repetitions": 2}
     document["latency"]["duration_s"] = 30.0

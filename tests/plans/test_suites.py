@@ -54,6 +54,7 @@ def test_ic16_has_its_rates_as_shares_of_10_gbps_layer_1() -> None:
 
 def test_regression_is_made_for_a_ci() -> None:
     plan = load_plan("regression")
-    assert (plan.throughput.repetitions, plan.throughput.restarts) == (10, None), "each with a start of its own"
+    assert (plan.throughput.repetitions, plan.throughput.restarts) == (16, None), "each with a start of its own"
     three = override(plan, switch="vpp,planed,testpmd")
-    assert estimate(three, expand(three)) < 600
+    assert plan.time_budget_s is not None
+    assert estimate(three, expand(three)) < plan.time_budget_s

@@ -97,9 +97,9 @@ def search(point: Point, method: str, lower: float | None, upper: float | None, 
         "near",
         NO_VERDICT,
         True,
-        None if lower is None else lower * 1e6,
-        None if upper is None else upper * 1e6,
-        conditional,
+        lower_pps=None if lower is None else lower * 1e6,
+        upper_pps=None if upper is None else upper * 1e6,
+        conditional_pps=conditional,
         deviations=(LINE_RATE,),
     )
     return dataclasses.replace(made, **changes)

@@ -13,6 +13,7 @@ from planebench.model.results import Comparison
 from planebench.model.run import Run
 from planebench.report.answers import Line, Standings, needs, path_answers
 from planebench.report.comparison import by_pair, result_words, versus
+from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.report.terminal.table import table_text
 from planebench.report.trust import trust
@@ -164,8 +165,8 @@ def test_what_to_take_names_a_switch_only_where_it_was_shown() -> None:
     clear = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "different"))
     throughput, cost, latency = needs(Standings(clear))
     assert (throughput.pick, throughput.why) == ("planed", "at 1 of 1 test point (1.80 × better than the next).")
-    assert (cost.pick, cost.why) == ("cannot say", "not tested at 1.")
-    assert (latency.pick, latency.why) == ("cannot say", "no result at 1.")
+    assert (cost.pick, cost.why) == ("cannot say", "not tested at 1 of 1 test point.")
+    assert (latency.pick, latency.why) == ("cannot say", "no result at 1 of 1 test point.")
 
 
 def test_a_latency_has_p50_p99_and_p99_9_and_never_the_mean() -> None:
@@ -238,7 +239,35 @@ def test_page_and_terminal_say_the_same_and_trust_comes_first() -> None:
         "frames",
         "best measured",
         "rate, Mpps",
-        "against the next",
+        "times the next (its Mpps)",
         "p50 / p99 / p99.9, µs",
         "evidence",
     }
+
+
+def test_all_the_same_means_any() -> None:
+    same = _derived(_pair("testpmd", "planed", 1.01, "same"), rates={"planed": 10.1, "testpmd": 10.0})
+    assert (needs(Standings(same))[0].pick, needs(Standings(same))[0].why) == (
+        "any of the best",
+        "the same at 1 of 1 test point.",
+    )
+
+
+def test_a_bar_that_the_tester_limits_ends_in_an_arrow_and_says_so() -> None:
+    derived = _derived(rates={"planed": 18.0, "testpmd": 10.0}, planed="tester-limited")
+    (overview,) = (figure for figure in make_figures(derived) if figure.kind == "overview")
+    chart = overview.chart.to_dict()
+    rows = [row for rows in chart["datasets"].values() for row in rows] if "datasets" in chart else []
+    labels = {row["switch"]: row["label"] for row in rows or chart["data"]["values"]}
+    assert labels == {"planed": "≥18.00 tester limit", "testpmd": "10.00"}
+    assert "triangle-right" in str(chart)
+
+
+def test_a_scatter_keeps_a_switch_whose_latency_was_rejected() -> None:
+    """D5: a chart must not hide the leader."""
+    trials = [make_trial(0, make_point("planed"), 18.0), make_trial(0, make_point("testpmd"), 10.0)]
+    trials += [make_latency_trial(0, make_point("planed"), "0.50", 9e6, verdict="disturbed", reasons=("steal",))]
+    trials += [make_latency_trial(0, make_point("testpmd"), "0.50", 5e6)]
+    derived = _of(trials, switches=("planed", "testpmd"))
+    (scatter,) = (figure for figure in make_figures(derived) if figure.kind == "tradeoff")
+    assert "planed (rejected)" in str(scatter.chart.to_dict())

@@ -42,10 +42,10 @@ def trials(switches: tuple[str, ...] = ("planed", "testpmd")) -> list[Trial]:
             for n in range(3):
                 share = 1 + n / 1000 - 0.2 * (switch == "testpmd")
                 point = chain(text, switch)
-                made.append(make_trial(len(made), point, mpps * share, repetition=n))
+                made.append(make_trial(len(made), point, mpps * share, repetition=n, start=n))
                 us = (20 + 15 * (point.chain_length - 1)) / share
                 samples = [(round(us * 1000), 50)]
-                made.append(make_latency_trial(len(made), point, "100kpps", 1e5, samples, repetition=n))
+                made.append(make_latency_trial(len(made), point, "100kpps", 1e5, samples, repetition=n, start=n))
     return made
 
 
@@ -159,7 +159,7 @@ def test_policy_is_said_beside_the_result() -> None:
 
 def test_chains_with_and_without_a_profile_of_one_mean_size_are_told_apart() -> None:
     made = [
-        make_trial(n, chain(text, traffic=traffic), 9.0, repetition=n % 3)
+        make_trial(n, chain(text, traffic=traffic), 9.0, repetition=n % 3, start=n % 3)
         for n, (text, traffic) in enumerate(
             (text, traffic)
             for text in ("l3fwd", "firewall", "firewall,l3fwd")
@@ -168,7 +168,9 @@ def test_chains_with_and_without_a_profile_of_one_mean_size_are_told_apart() -> 
         )
     ]
     latencies = [
-        make_latency_trial(len(made) + n, trial.point, "100kpps", 1e5, [(9000, 50)], repetition=trial.repetition)
+        make_latency_trial(
+            len(made) + n, trial.point, "100kpps", 1e5, [(9000, 50)], repetition=trial.repetition, start=trial.start
+        )
         for n, trial in enumerate(made)
     ]
     both = Run(make_header(), (*made, *latencies))

@@ -42,17 +42,14 @@ class Rig:
     def answer(self, method: str, ask: Ask) -> None:
         senders = 2 if self.point.direction == "bidirectional" else 1
         load = Load("saturating") if ask.load_pps is None else Load("paced", ask.load_pps / senders)
-        role, search = ("r_plus", "") if method == "r_plus" else ("search", method)
-        if ask.restart:
-            self.runner.restart()
-        request = TrialRequest(
-            self.point,
-            role,  # type: ignore[arg-type]
-            load,
-            ask.duration_s,
-            repetition=ask.repetition,
-            search=search,
-        )
+        self._run(TrialRequest(self.point, "search", load, ask.duration_s, repetition=ask.repetition, search=method))
+
+    def saturate(self, repetitions: int) -> None:
+        for repetition in range(repetitions):
+            duration_s = self.settings.r_plus_duration_s
+            self._run(TrialRequest(self.point, "r_plus", Load("saturating"), duration_s, repetition=repetition))
+
+    def _run(self, request: TrialRequest) -> None:
         trial = self.change(self.runner.run(request))
         self.trials.append(dataclasses.replace(trial, index=len(self.trials)))
 

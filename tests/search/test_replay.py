@@ -20,7 +20,7 @@ from planebench.search import METHODS, TRIES_MAX, Ask, SearchSettings, repetitio
 from .conftest import Rig
 
 SOURCE = Path(__file__).parents[2] / "planebench" / "search"
-SEARCHES = tuple(m for m in METHODS if m != "r_plus")
+SEARCHES = tuple(METHODS)
 ROUGH = "sim:noise=1%:stall_share=20%:disturbed_share=20%:far_share=20%:band_change_share=10%:dies_share=5%:ring=500"
 
 
@@ -41,7 +41,7 @@ def test_every_method_has_words():
 
 
 def test_an_unknown_method_is_named():
-    with pytest.raises(UsageError, match=r'unknown search "ndd", did you mean ndr\? Valid: r_plus, ndr'):
+    with pytest.raises(UsageError, match=r'unknown search "ndd", did you mean ndr\? Valid: carried, ndr'):
         step("ndd", SearchSettings(), make_point(), [], None)
 
 
@@ -101,8 +101,7 @@ def test_later_searches_reuse_trials_of_earlier_ones(rig):
 
 def test_r_plus_trials_answer_the_first_ask(rig):
     tried = rig("sim", r_plus_duration_s=0.5)
-    tried.finish("r_plus")
-    assert len(tried.trials) == 3
+    tried.saturate(3)
     assert isinstance(ask := tried.next("ndr"), Ask)
     assert ask.load_pps == 12.5e6
 
@@ -110,7 +109,7 @@ def test_r_plus_trials_answer_the_first_ask(rig):
 def test_more_saturating_trials_do_not_move_a_search(rig):
     tried = rig("sim:noise=5%")
     result = tried.finish("bswlv")
-    tried.finish("r_plus")
+    tried.saturate(3)
     assert tried.next("bswlv") == result
 
 
@@ -234,14 +233,6 @@ def test_a_search_over_two_bands_is_disturbed():
     assert step("curve", how, point, unknown, None).verdict.kind is VerdictKind.VALID
 
 
-def test_r_plus_leaves_bands_and_starts_to_the_statistics():
-    point, how = make_point(), SearchSettings(repetitions=2, restarts=1)
-    log = [make_trial(i, point, band=band, repetition=i, start=i) for i, band in enumerate(("near", "far"))]
-    result = step("r_plus", how, point, log, None)
-    assert result.verdict.kind is VerdictKind.VALID
-    assert result.deviations == ()
-
-
 def test_a_restart_of_the_switch_during_a_search_is_told(rig):
     one, several = rig("sim"), rig("sim")
     told = "the switch was started again during the search (starts 0 to 2)"
@@ -251,22 +242,6 @@ def test_a_restart_of_the_switch_during_a_search_is_told(rig):
     first = rig("sim")
     first.change = lambda t: dataclasses.replace(t, start=0 if t.load.pps_per_direction is None else 1)
     assert first.finish("bswlv").deviations == one.finish("bswlv").deviations, "only the flat-out one was before"
-
-
-def test_r_plus_takes_what_comes_and_restarts_in_between():
-    point, how = make_point(), SearchSettings(repetitions=4, restarts=1)
-    log = []
-    asks = []
-    while isinstance(ask := step("r_plus", how, point, log, "near"), Ask):
-        asks.append(ask)
-        verdict = "disturbed" if ask.repetition == 1 else "valid"
-        log.append(make_trial(len(log), point, 10 + ask.repetition, verdict, repetition=ask.repetition))
-    assert [a.restart for a in asks] == [False, False, True, False]
-    assert [a.repetition for a in asks] == [0, 1, 2, 3]
-    assert ask.trials == (0, 1, 2, 3)
-    assert ask.conditional_pps == pytest.approx((10 + 12 + 13) / 3 * 1e6)
-    again = make_trial(4, point, 11.0, repetition=1)
-    assert step("r_plus", how, point, [*log, again], "near").trials == (0, 2, 3, 4)  # type: ignore[union-attr]
 
 
 def test_trials_of_short_gaps_are_not_blamed_on_the_switch(rig):
@@ -282,16 +257,6 @@ def test_trials_of_short_gaps_are_not_blamed_on_the_switch(rig):
     assert result.verdict.kind is VerdictKind.DISTURBED
     assert "gaps of the pollers explain the losses at 0.9 Mpps (1 ms in 60 s)" in result.verdict.texts[0]
     assert clean.finish("rfc2544").verdict.kind is VerdictKind.VALID
-
-
-def test_r_plus_so_far_is_what_there_is():
-    point, how = make_point(), SearchSettings(repetitions=3)
-    partial = so_far("r_plus", how, point, [make_trial(0, point, 9.0)], None)
-    assert not partial.complete
-    assert partial.conditional_pps == 9e6
-    assert partial.trials == (0,)
-    limited = [make_trial(i, point, 8.0, "tester-limited", repetition=i) for i in range(3)]
-    assert so_far("r_plus", how, point, limited, None).verdict.kind is VerdictKind.TESTER_LIMITED
 
 
 @pytest.mark.parametrize("method", SEARCHES)

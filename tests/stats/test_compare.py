@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import dataclasses
+import random
 from collections.abc import Sequence
 from typing import Any
 
@@ -259,6 +260,39 @@ def test_repeated_searches_are_compared_by_their_own_noise() -> None:
     )
     found = _only(derived.compared, "ndr")
     assert (found.answer, found.starts_a, found.starts_b) == ("different", 3, 3), "blocks go up and down alike"
+
+
+@pytest.mark.parametrize(("ratio", "told"), [(1.0, (0, 1)), (1.05, (15, 20))])
+def test_searches_are_told_apart_better_the_more_of_them_there_are(ratio: float, told: tuple[int, int]) -> None:
+    """Each search has the noise of its start, 2 %. Of 20 runs, so many tell the two switches apart."""
+    run, luck, shares = searched_run({"a": 10.0, "b": 10.0 * ratio}), random.Random(1), []
+    for count in (3, 10):
+        different = 0
+        for _ in range(20):
+            derived = Derived(run)
+            derived.results = tuple(
+                dataclasses.replace(
+                    result,
+                    searches=tuple(
+                        dataclasses.replace(s, repetition=i, lower_pps=(s.lower_pps or 0) * luck.gauss(1, 0.02))
+                        for s in result.searches
+                        for i in range(count)
+                    ),
+                )
+                for result in derived.results
+            )
+            different += _only(derived.compared, "ndr").answer == "different"
+        shares.append(different)
+    assert told[0] <= shares[-1] <= told[1]
+    assert ratio == 1.0 or shares[0] < shares[-1]
+
+
+def test_an_overload_is_not_compared() -> None:
+    carried = [make_latency_trial(i, make_point("a"), repetition=i) for i in range(3)]
+    full = [make_latency_trial(3 + i, make_point("b"), repetition=i, verdict="overload") for i in range(2)]
+    run = _run([*carried, *full, make_latency_trial(5, make_point("b"), repetition=2)], run_id="r")
+    reasons = {s.reason for s in compared(run).skipped if s.load}
+    assert reasons == {"b did not carry the load (overload)"}
 
 
 def test_a_search_that_only_the_first_has_is_named() -> None:

@@ -45,8 +45,6 @@ def test_every_setting_is_taken_from_its_key() -> None:
         "search_max_r": 5,
         "search_burst_repetitions": 50,
         "search_max_load_pps": 9e6,
-        "repetitions": 6,
-        "restarts": 2,
         "trial_duration_s": 0.5,
     }
     assert settings_of_header(settings) == SearchSettings(
@@ -55,9 +53,7 @@ def test_every_setting_is_taken_from_its_key() -> None:
         relative_width=0.01,
         pdr_loss_ratio=0.002,
         max_r=5,
-        repetitions=6,
         burst_repetitions=50,
-        restarts=2,
         r_plus_duration_s=0.5,
         max_load_pps=9e6,
     )
@@ -105,7 +101,6 @@ def test_a_search_that_was_cut_short_says_so() -> None:
         ("search_pdr_loss_ratio", float("nan")),
         ("search_duration_sum_s", float("inf")),
         ("max_rate_pps", "14M"),
-        ("restarts", -1),
         ("search", "ndr,pdrr"),
     ],
 )

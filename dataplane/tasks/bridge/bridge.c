@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // bridge: made, reported, asked for its table. Control thread, while the worker is parked or beside it.
 //
-// rx_packets == forwarded + flooded + hairpin + reserved + runt + vlan + no_member + oversize, always: each
-// frame once. forwarded + flood_copies == tx_packets + drop_tx_full + no_mbuf + no_headroom, always: each
+// rx_packets == forwarded + flooded + hairpin + reserved + runt + vlan + no_member + oversize + locked + station_limit,
+// always: each frame once. forwarded + flood_copies == tx_packets + drop_tx_full + no_mbuf + no_headroom, always: each
 // copy once.
 #include "tasks/bridge/bridge.h"
 
@@ -96,6 +96,31 @@ static int decode_port(const json_t *value, void *out, const char *where, char *
 	return 0;
 }
 
+// --- Who may send: {"max_stations": 4} or {"locked": true, "stations": ["02:00:00:00:00:01"]} ---------------
+
+static const struct field security_fields[] = {
+        {UINT_FIELD("max_stations", struct bridge_security, max_stations, 1, BRIDGE_STATIONS_MAX)},
+        {.key = "locked", FIELD(FIELD_BOOL, struct bridge_security, locked)},
+        {ARRAY_FIELD("stations", FIELD_MAC, struct bridge_security, stations, station_count, 1,
+                     BRIDGE_STATIC_MAX)},
+        {0},
+};
+
+static int decode_security(const json_t *value, void *out, const char *where, char *error)
+{
+	struct bridge_security *security = out;
+
+	if (schema_decode(value, security_fields, security, where, error))
+		return -EINVAL;
+	if (security->locked != (security->station_count > 0))
+		return config_error(error, "%s: \"locked\": true and \"stations\" need each other", where);
+	if (security->locked && security->max_stations)
+		return config_error(error,
+		                    "%s.max_stations: a locked port has just its \"stations\"; leave it out",
+		                    where);
+	return 0;
+}
+
 // --- The whole key ---------------------------------------------------------------------------------------
 
 static const struct field bridge_keys[] = {
@@ -106,11 +131,36 @@ static const struct field bridge_keys[] = {
         {ARRAY_FIELD("port_vlans", FIELD_CUSTOM, struct bridge_settings, ports, port_count, 0,
                      BRIDGE_PORTS_MAX),
          .decode = decode_port},
+        {ARRAY_FIELD("port_security", FIELD_CUSTOM, struct bridge_settings, security, security_count, 0,
+                     BRIDGE_PORTS_MAX),
+         .decode = decode_security},
         {0},
 };
 
 static const struct field settings_keys[] = {{.key = "bridge", .type = FIELD_OBJECT, .fields = bridge_keys},
                                              {0}};
+
+static bool has_station(const struct bridge_security *security, const uint8_t mac[6])
+{
+	for (unsigned i = 0; i < security->station_count; i++)
+		if (memcmp(security->stations[i], mac, 6) == 0)
+			return true;
+	return false;
+}
+
+// A station belongs to one port.
+static int stations_check(const struct config_task *task, const struct bridge_settings *bridge, char *error)
+{
+	for (unsigned i = 0; i < bridge->security_count; i++)
+		for (unsigned j = 0; j < i; j++)
+			for (unsigned k = 0; k < bridge->security[j].station_count; k++)
+				if (has_station(&bridge->security[i], bridge->security[j].stations[k]))
+					return config_error(
+					        error,
+					        "task %s: bridge.port_security[%u] and [%u] have the same station",
+					        task->name, j, i);
+	return 0;
+}
 
 static int bridge_settings_check(const struct config_task *task, void *settings, const char *where,
                                  char *error)
@@ -127,13 +177,18 @@ static int bridge_settings_check(const struct config_task *task, void *settings,
 		        error,
 		        "task %s: bridge.port_vlans has %u items for %u ports; each of \"ports\" needs one",
 		        task->name, bridge->port_count, task->port_count);
+	if (bridge->security_count && bridge->security_count != task->port_count)
+		return config_error(
+		        error,
+		        "task %s: bridge.port_security has %u items for %u ports; each of \"ports\" needs one",
+		        task->name, bridge->security_count, task->port_count);
 	for (unsigned i = 0; i < task->port_count; i++)
 		for (unsigned j = 0; j < i; j++)
 			if (strcmp(task->ports[i], task->ports[j]) == 0)
 				return config_error(error,
 				                    "task %s: port %s is named twice; a bridge has it once",
 				                    task->name, task->ports[i]);
-	return 0;
+	return stations_check(task, bridge, error);
 }
 
 static const struct bridge_settings defaults = {.ageing_s = AGEING_S_DEFAULT,
@@ -267,6 +322,19 @@ static void set_members(struct bridge *b, const struct config_task *config)
 		join(b, i, &settings->ports[i]);
 }
 
+static void set_security(struct bridge *b, unsigned port, const struct bridge_security *security)
+{
+	b->ports[port].locked = security->locked;
+	b->ports[port].max_stations = (uint8_t)security->max_stations;
+	b->secure = b->secure || security->locked || security->max_stations;
+	for (unsigned i = 0; i < security->station_count; i++) {
+		struct bridge_static *station = &b->statics[b->static_count++];
+
+		memcpy(&station->mac, security->stations[i], 6);
+		station->port = port;
+	}
+}
+
 static int bridge_create(const struct config_task *config, struct port *const *ports, struct task **out)
 {
 	const struct bridge_settings *settings = config->settings;
@@ -283,6 +351,8 @@ static int bridge_create(const struct config_task *config, struct port *const *p
 	}
 	b->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
 	set_members(b, config);
+	for (unsigned i = 0; i < settings->security_count; i++)
+		set_security(b, i, &settings->security[i]);
 	*out = &b->task;
 	return 0;
 }
@@ -304,6 +374,7 @@ static void bridge_adopt(struct task *task, struct task *old)
 		return;
 	b->table = before->table;
 	before->table = fresh;
+	memcpy(b->ports, before->ports, sizeof(b->ports)); // whose stations are in it
 }
 
 // Of its table, which is counted once in a report, whoever shares it.
@@ -324,6 +395,8 @@ static const struct counter drops[] = {
         COUNTER("vlan", struct bridge, verdicts[BRIDGE_VLAN]),
         COUNTER("no_member", struct bridge, verdicts[BRIDGE_NO_MEMBER]),
         COUNTER("oversize", struct bridge, verdicts[BRIDGE_OVERSIZE]),
+        COUNTER("locked", struct bridge, verdicts[BRIDGE_LOCKED]),
+        COUNTER("station_limit", struct bridge, verdicts[BRIDGE_STATION_LIMIT]),
         COUNTER("no_mbuf", struct bridge, no_mbuf),
         COUNTER("no_headroom", struct bridge, no_headroom),
         {0},

@@ -139,9 +139,14 @@ static inline __attribute__((always_inline)) unsigned receive(struct bridge *b, 
                                                               uint64_t now_tsc)
 {
 	const struct port *from = b->task.ports[in];
+	uint64_t flooded = b->flood_copies;
 	struct bridge_burst burst;
 	struct view view;
 
+	if (unlikely(b->ports[in].rest)) {
+		b->ports[in].rest--;
+		return 0;
+	}
 	if (port_peek(from, b->task.queue, &view, b->burst) == 0)
 		return 0;
 	bridge_read_heads(&view, &burst);
@@ -155,7 +160,67 @@ static inline __attribute__((always_inline)) unsigned receive(struct bridge *b, 
 		send_each(b, in, &view, &burst, vlan);
 	}
 	port_release(from, b->task.queue, &view);
+	// Who floods many ports is polled less often: copies beyond a burst are paid in polls without work.
+	if (unlikely(b->flood_copies - flooded > b->burst))
+		b->ports[in].rest = (uint8_t)((b->flood_copies - flooded - 1) / b->burst);
 	return burst.count;
+}
+
+static bool is_of(const struct bridge *b, unsigned port, uint64_t key, uint64_t now_tsc)
+{
+	struct mac_bucket *bucket = mac_table_bucket(b->table, key);
+	uint64_t entry;
+	int way = mac_bucket_find(bucket, key, &entry);
+
+	return way >= 0 && (entry & (MAC_TABLE_PORTS - 1)) == port &&
+	       !mac_table_is_old(b->table, atomic_load_explicit(&bucket->seen_tsc[way], memory_order_relaxed),
+	                         now_tsc);
+}
+
+// The place of a new station, or one that is back: of those that are gone one is found by the way, so a flood of
+// addresses costs no search.
+static bool take_place(struct bridge *b, unsigned in, uint64_t key, uint64_t now_tsc)
+{
+	struct bridge_port *port = &b->ports[in];
+
+	for (unsigned i = 0; i < port->station_count; i++)
+		if (port->stations[i] == key)
+			return true;
+	if (port->station_count < port->max_stations) {
+		port->stations[port->station_count++] = key;
+		return true;
+	}
+	port->next = (uint8_t)((port->next + 1) % port->max_stations);
+	if (is_of(b, in, port->stations[port->next], now_tsc))
+		return false;
+	port->stations[port->next] = key;
+	return true;
+}
+
+enum bridge_verdict bridge_admit(struct bridge *b, unsigned in, uint64_t source, uint16_t vlan,
+                                 uint64_t now_tsc)
+{
+	uint64_t key = mac_key(source, vlan);
+	bool own = false;
+
+	if (source == 0 || mac_is_group(source))
+		return b->ports[in].locked ? BRIDGE_LOCKED : BRIDGE_FORWARDED;
+	if (likely(is_of(b, in, key, now_tsc))) {
+		bridge_learn(b, in, source, vlan, now_tsc);
+		return BRIDGE_FORWARDED;
+	}
+	for (unsigned i = 0; i < b->static_count; i++)
+		if (b->statics[i].mac == source) {
+			if (b->statics[i].port != in)
+				return BRIDGE_LOCKED;
+			own = true;
+		}
+	if (b->ports[in].locked && !own)
+		return BRIDGE_LOCKED;
+	if (b->ports[in].max_stations && !take_place(b, in, key, now_tsc))
+		return BRIDGE_STATION_LIMIT;
+	bridge_learn(b, in, source, vlan, now_tsc);
+	return BRIDGE_FORWARDED;
 }
 
 unsigned bridge_poll(struct task *task, uint64_t now_tsc)

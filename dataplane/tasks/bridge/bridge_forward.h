@@ -130,7 +130,13 @@ static inline void bridge_decide(struct bridge *b, unsigned in, const union brid
 	fate->verdict = BRIDGE_VLAN;
 	if (unlikely(of_vlan < 0))
 		return;
-	bridge_learn(b, in, bridge_source(head), (uint16_t)of_vlan, now_tsc);
+	if (unlikely(b->secure)) {
+		fate->verdict = (uint8_t)bridge_admit(b, in, bridge_source(head), (uint16_t)of_vlan, now_tsc);
+		if (fate->verdict != BRIDGE_FORWARDED)
+			return;
+	} else {
+		bridge_learn(b, in, bridge_source(head), (uint16_t)of_vlan, now_tsc);
+	}
 	key = mac_key(destination, (uint16_t)of_vlan);
 	if (!mac_is_group(destination))
 		port = mac_table_lookup(b->table, mac_table_bucket(b->table, key), key, now_tsc,

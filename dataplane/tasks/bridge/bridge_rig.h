@@ -88,8 +88,9 @@ static inline json_t *call(struct task *task, const char *method, json_t *params
 // Both laws of bridge.c.
 static inline void assert_conserves(const struct task *task)
 {
-	static const char *const drops[] = {"drops.hairpin", "drops.reserved",  "drops.runt",
-	                                    "drops.vlan",    "drops.no_member", "drops.oversize"};
+	static const char *const drops[] = {"drops.hairpin", "drops.reserved",     "drops.runt",
+	                                    "drops.vlan",    "drops.no_member",    "drops.oversize",
+	                                    "drops.locked",  "drops.station_limit"};
 	uint64_t frames = (uint64_t)(reported(task, "bridge.forwarded") + reported(task, "bridge.flooded"));
 	uint64_t copies =
 	        (uint64_t)(reported(task, "bridge.forwarded") + reported(task, "bridge.flood_copies"));

@@ -352,6 +352,96 @@ static void an_unnamed_table_is_handed_over(void **state)
 	finish(differs);
 }
 
+// --- Port security ----------------------------------------------------------------------------------------
+
+static struct rig_config config_secure(unsigned ports)
+{
+	struct rig_config c = config(ports);
+
+	c.bridge.security_count = ports;
+	return c;
+}
+
+static void a_port_has_so_many_stations(void **state)
+{
+	struct rig_config c = config_secure(3);
+	struct task *task;
+
+	c.bridge.security[0].max_stations = 2;
+	task = create(state, &c);
+	assert_string_equal(pass(state, task, 0, NOBODY, A, UNTAGGED), "0110");
+	assert_string_equal(pass(state, task, 0, NOBODY, B, UNTAGGED), "0110");
+	for (unsigned i = 0; i < 100; i++) // as a flood of made-up addresses
+		assert_string_equal(pass(state, task, 0, NOBODY, 1000 + i, UNTAGGED), "0000");
+	assert_string_equal(pass(state, task, 0, NOBODY, A, UNTAGGED), "0110"); // those that it has may go on
+	assert_string_equal(pass(state, task, 1, A, C, UNTAGGED), "1000");      // and others learn as before
+	assert_int_equal(reported(task, "drops.station_limit"), 100);
+	assert_int_equal(reported(task, "bridge.entries"), 3);
+	assert_string_equal(pass(state, task, 2, NOBODY, B, UNTAGGED), "1100");    // moves away
+	assert_string_equal(pass(state, task, 0, NOBODY, 1000, UNTAGGED), "0110"); // has its place
+	assert_string_equal(pass(state, task, 0, NOBODY, 1001, UNTAGGED), "0000");
+	assert_int_equal(reported(task, "drops.station_limit"), 101);
+	finish(task);
+}
+
+static void a_limited_port_takes_back_a_station_that_was_forgotten(void **state)
+{
+	struct rig_config c = config_secure(2);
+	struct task *task;
+
+	c.bridge.security[0].max_stations = 1;
+	task = create(state, &c);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_string_equal(pass(state, task, 0, NOBODY, A, UNTAGGED), "0100");
+		json_decref(call(task, "flush", json_object()));
+	}
+	assert_string_equal(pass(state, task, 0, NOBODY, B, UNTAGGED),
+	                    "0100"); // A is forgotten, and its place free
+	assert_string_equal(pass(state, task, 0, NOBODY, A, UNTAGGED), "0000");
+	finish(task);
+}
+
+static void a_locked_port_has_its_stations_and_nobody_else_has_them(void **state)
+{
+	struct rig_config c = config_secure(3);
+	struct task *task;
+
+	c.bridge.security[0].locked = true;
+	c.bridge.security[0].station_count = 1;
+	station(c.bridge.security[0].stations[0], A);
+	task = create(state, &c);
+	assert_string_equal(pass(state, task, 1, A, A, UNTAGGED), "0000"); // before it has ever spoken
+	assert_string_equal(pass(state, task, 0, NOBODY, A, UNTAGGED), "0110");
+	assert_string_equal(pass(state, task, 0, NOBODY, B, UNTAGGED), "0000");
+	assert_string_equal(pass(state, task, 1, NOBODY, A, UNTAGGED), "0000"); // would move it
+	assert_string_equal(pass(state, task, 2, A, B, UNTAGGED), "1000");      // is where it was
+	assert_int_equal(reported(task, "drops.locked"), 3);
+	assert_int_equal(reported(task, "bridge.moved"), 0);
+	assert_int_equal(reported(task, "bridge.entries"), 2);
+	finish(task);
+}
+
+// A burst that becomes many copies is paid in polls without work.
+static void who_floods_many_ports_is_polled_less_often(void **state)
+{
+	struct rig_config c = config(4);
+	struct task *task = create(state, &c);
+
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 32; i++)
+			inject(*state, 0, NOBODY, A, UNTAGGED, (uint8_t)i);
+		assert_int_equal(poll(task), 32);
+		inject(*state, 0, NOBODY, A, UNTAGGED, 0);
+		inject(*state, 1, NOBODY, B, UNTAGGED, 0);
+		assert_int_equal(poll(task), 1); // of the other port
+		assert_int_equal(poll(task), 0);
+		assert_int_equal(poll(task), 1);
+		for (unsigned port = 0; port < 4; port++)
+			ring_port_drain(&((struct fixture *)*state)->ports[port]);
+	}
+	finish(task);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -371,6 +461,10 @@ int main(void)
 	        TEST(a_table_is_listed_in_pages),
 	        TEST(entries_are_those_of_the_table),
 	        TEST(an_unnamed_table_is_handed_over),
+	        TEST(a_port_has_so_many_stations),
+	        TEST(a_limited_port_takes_back_a_station_that_was_forgotten),
+	        TEST(a_locked_port_has_its_stations_and_nobody_else_has_them),
+	        TEST(who_floods_many_ports_is_polled_less_often),
 	};
 
 	if (fixture_eal_init("bridge") != 0)

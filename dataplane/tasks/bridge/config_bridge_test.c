@@ -130,6 +130,17 @@ static const struct {
         {VLAN_PORTS "[{'trunk': [1, 4095]}]}}",
          "tasks[0].bridge.port_vlans[0].trunk[1]: expected a VLAN number from 1 to 4094"},
         {VLAN_PORTS "[{'trunk': ['1']}]}}", "trunk[0]: expected a VLAN number from 1 to 4094"},
+        {TWO_PORTS "{'port_security': [{}]}}", "bridge.port_security has 1 items for 2 ports"},
+        {TWO_PORTS "{'port_security': [{'max_stations': 65}, {}]}}", "from 1 to 64"},
+        {TWO_PORTS "{'port_security': [{'locked': true}, {}]}}",
+         "\"locked\": true and \"stations\" need each other"},
+        {TWO_PORTS "{'port_security': [{'stations': ['02:00:00:00:00:01']}, {}]}}", "need each other"},
+        {TWO_PORTS
+         "{'port_security': [{'locked': true, 'stations': ['02:00:00:00:00:01'], 'max_stations': 3}, {}]}}",
+         "a locked port has just its \"stations\""},
+        {TWO_PORTS "{'port_security': [{'locked': true, 'stations': ['02:00:00:00:00:01']}, "
+                   "{'locked': true, 'stations': ['02:00:00:00:00:02', '02:00:00:00:00:01']}]}}",
+         "bridge.port_security[0] and [1] have the same station"},
         {TWO_PORTS "{'table': 't'}}, " SECOND "{'table': 't'}, 'ports': ['p1', 'p0']}",
          "tasks br and br2 share the table \"t\": their \"ports\" and \"bridge\" must be the same"},
         {TWO_PORTS "{'table': 't'}}, " SECOND "{'table': 't', 'ageing_s': 5}, 'ports': ['p0', 'p1']}",

@@ -56,7 +56,7 @@ struct offload_vnf_settings {
 	uint8_t out;   // wire by which its frames leave
 	bool offload, punts_misses;
 	uint64_t quota_routes;
-	uint32_t quota_hops;
+	uint32_t quota_hops, quota_lengths;
 	uint32_t grace_s, hold_s;
 };
 

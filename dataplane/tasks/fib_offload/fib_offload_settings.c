@@ -9,6 +9,8 @@
 enum {
 	ROUTES4_DEFAULT = 1000000,
 	HOPS_DEFAULT = 256,
+	LENGTHS_DEFAULT = 32, // as IPv4 has; a table of the whole Internet has fewer
+	LENGTHS_MAX = 128,
 	PUNT_PPS_DEFAULT = 1000,
 	PUNT_BURST_DEFAULT = 64,
 	GRACE_S_DEFAULT = 30,
@@ -30,7 +32,7 @@ struct vnf_document {
 	bool offload;
 	int on_miss;
 	uint64_t quota_routes;
-	uint32_t quota_hops, grace_s, hold_s;
+	uint32_t quota_hops, quota_lengths, grace_s, hold_s;
 };
 
 // --- What is punted --------------------------------------------------------------------------------------
@@ -119,6 +121,7 @@ static const struct field vnf_fields[] = {
         {.key = "offload", FIELD(FIELD_BOOL, struct vnf_document, offload)},
         {UINT_FIELD("quota_routes", struct vnf_document, quota_routes, 0, ROUTES_MAX)},
         {UINT_FIELD("quota_next_hops", struct vnf_document, quota_hops, 0, FIB_VNF_HOPS_MAX)},
+        {UINT_FIELD("quota_lengths", struct vnf_document, quota_lengths, 1, LENGTHS_MAX)},
         {CHOICE_FIELD("on_miss", struct vnf_document, on_miss, miss_names)},
         {UINT_FIELD("grace_s", struct vnf_document, grace_s, 0, SECONDS_MAX)},
         {UINT_FIELD("hold_s", struct vnf_document, hold_s, 1, SECONDS_MAX)},
@@ -197,12 +200,14 @@ static int port_of(const struct config_task *config, const struct offload_fib_se
 	return port;
 }
 
-static int read_vnf(const struct config_task *config, const json_t *value, struct offload_settings *s,
-                    char *error)
+// share: of the tables, that of a VNF which says nothing about it.
+static int read_vnf(const struct config_task *config, const json_t *value, uint64_t share,
+                    struct offload_settings *s, char *error)
 {
 	struct vnf_document document = {.offload = true,
-	                                .quota_routes = s->fib.routes4 + s->fib.routes6,
+	                                .quota_routes = share,
 	                                .quota_hops = HOPS_DEFAULT,
+	                                .quota_lengths = LENGTHS_DEFAULT,
 	                                .grace_s = GRACE_S_DEFAULT,
 	                                .hold_s = HOLD_S_DEFAULT};
 	static const uint8_t zeros[RTE_ETHER_ADDR_LEN];
@@ -226,6 +231,7 @@ static int read_vnf(const struct config_task *config, const json_t *value, struc
 	out->punts_misses = document.on_miss == 1;
 	out->quota_routes = document.quota_routes;
 	out->quota_hops = document.quota_hops;
+	out->quota_lengths = document.quota_lengths;
 	out->grace_s = document.grace_s;
 	out->hold_s = document.hold_s;
 	if (check_unique(s, out, where, error))
@@ -276,6 +282,7 @@ int offload_settings_check(const struct config_task *config, const json_t *objec
                            const char *where, char *error)
 {
 	const json_t *vnfs = json_object_get(object, "vnfs");
+	uint64_t share = 0;
 	struct offload_settings *settings = out; // zeroed where nothing is written: it is compared
 
 	if (!object)
@@ -293,8 +300,10 @@ int offload_settings_check(const struct config_task *config, const json_t *objec
 		return config_error(error,
 		                    "%s: \"routes4\" and \"routes6\" are both 0; there is room for no route",
 		                    where);
+	if (json_array_size(vnfs))
+		share = (settings->fib.routes4 + settings->fib.routes6 - 1) / json_array_size(vnfs) + 1;
 	for (size_t i = 0; i < json_array_size(vnfs); i++)
-		if (read_vnf(config, json_array_get(vnfs, i), settings, error))
+		if (read_vnf(config, json_array_get(vnfs, i), share, settings, error))
 			return -EINVAL;
 	return check_ports(config, settings, error);
 }

@@ -39,7 +39,7 @@ def latency_table(run: Run, results: Sequence[Result]) -> PageTable:
 
 
 def jitter_table(run: Run, results: Sequence[Result]) -> PageTable:
-    """Return mean / p99 / max in us of each definition that a latency has."""
+    """Return p50 / p99 / max in us of each definition that a latency has."""
     items = [it for it in _latencies(run, results) if it.summary.ipdv or it.summary.pdv or it.summary.burst_jitter]
     columns = (
         *point_columns(items, _point),
@@ -47,7 +47,7 @@ def jitter_table(run: Run, results: Sequence[Result]) -> PageTable:
         *on_page(LATENCY, items, JITTER),
         PageColumn("clock", lambda it: it.summary.clock),
     )
-    return page_table("Jitter, mean / p99 / max in µs", columns, items, out=_not_accepted)
+    return page_table("Jitter, p50 / p99 / max in µs", columns, items, out=_not_accepted)
 
 
 def _point(it: OfResult) -> Point:

@@ -258,7 +258,7 @@ def _marks(results: Sequence[Result]) -> dict[str, str]:
             "estimated capacity in Mpps, at full batches: cycles per packet fitted over the batch sizes of all trials"
         )
     if VerdictKind.UNSTABLE in kinds:
-        marks["~"] = "unstable: the trials differ by more than 10 %"
+        marks["~"] = "unstable: the standard deviation of the trials is above 5 %"
     if any(r.throughput_pps is None for r in results):
         marks[NOTHING] = "no accepted trial; see Accepted and rejected trials"
     if any(s.verdict.kind is not VerdictKind.VALID for r in results for s in r.latency):

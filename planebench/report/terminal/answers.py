@@ -15,7 +15,6 @@ from planebench.report.answers import STATES, Line, PathAnswer, Standings, limit
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import bare_table
 from planebench.report.trust import trust
-from planebench.stats.derived import Derived
 
 TABLE_WIDTH = 90
 """Columns that the table needs; a narrower terminal gets sentences."""
@@ -23,9 +22,8 @@ _STYLES = {"high": "bold green", "medium": "bold yellow", "low": "bold red"}
 _STATE_STYLES = {"different": "green", "same": "green", "open": "yellow", "untested": "yellow", "none": "red"}
 
 
-def answer_lines(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
+def answer_lines(standings: Standings, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
     """Yield the confidence, the table of answers, its remarks, and what to take for which need."""
-    standings = Standings(derived)
     found = trust(standings)
     yield Text("\n" + glyphs.text("Answers"), style="bold")
     yield Text(glyphs.text(f"{found.title}. "), style=_STYLES[found.level]).append(
@@ -43,12 +41,12 @@ def answer_lines(derived: Derived, glyphs: Glyphs, width: int) -> Iterator[Rende
     for need in needs(standings):
         text = Text(glyphs.text(f"If you need {need.title}: "))
         yield text.append(glyphs.text(need.pick), style="bold").append(glyphs.text(f": {need.why}"))
-    yield Text(glyphs.text(limits_words(derived)), style="dim")
+    yield Text(glyphs.text(limits_words(standings.derived)), style="dim")
 
 
 def _table(lines: Sequence[tuple[str, Line]], glyphs: Glyphs) -> Table:
     table = bare_table(glyphs)
-    for title in ("test point", "best measured", "Mpps", "against the next", "p50 / p99 / p99.9, µs", "answer"):
+    for title in ("test point", "best measured", "Mpps", "times the next", "p50 / p99 / p99.9, µs", "answer"):
         table.add_column(glyphs.text(title), overflow="fold")
     for point, line in lines:
         state = Text(glyphs.text(STATES[line.state]), style=_STATE_STYLES.get(line.state, ""))

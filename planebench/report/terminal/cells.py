@@ -4,16 +4,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from rich.table import Table
 from rich.text import Text
 
 from planebench.metrics.column import in_terminal
 from planebench.metrics.results import RESULT, OfResult
-from planebench.model.records import Verdict, VerdictKind
-from planebench.model.results import LatencySummary, Result
+from planebench.model.records import Point, Verdict, VerdictKind
+from planebench.model.results import Result
 from planebench.model.words import (
     NOTHING,
     UNKNOWN,
@@ -24,7 +24,7 @@ from planebench.model.words import (
     reasons,
     throughput,
 )
-from planebench.report.answers import Standings
+from planebench.report.answers import Standing, Standings
 from planebench.report.evidence import cause, shared_text
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import (
@@ -39,8 +39,6 @@ from planebench.report.terminal.grid import (
     rows,
 )
 from planebench.stats.counting import counts, latency_counts
-from planebench.stats.derived import Derived
-from planebench.stats.ranking import rank
 
 BEST = "bold green"
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -72,13 +70,22 @@ class Notes:
             yield number, f"{kind}: {reasons(found[0] if alike else (shared_text([texts[0] for texts in found]),))}"
 
 
-def throughput_tables(results: Sequence[Result], notes: Notes, width: int) -> list[Table]:
-    """Return tables of switches (by chain length) by direction and frame size; more than one if it is too wide."""
+def throughput_tables(standings: Standings, results: Sequence[Result], notes: Notes, width: int) -> list[Table]:
+    """Return tables of switches (by chain length) by direction and frame size; more than one if it is too wide.
+
+    Green: shown to be faster than all others.
+    """
+    leaders = _leaders(standings.throughput)
     columns = columns_of(results)
     name_width = row_name_width(results) + 4
     parts = chunks(columns, (width - name_width) // (_FIGURE_WIDTH + 2))
     bar = min(_MAX_BAR, (width - name_width) // len(parts[0]) - _FIGURE_WIDTH - 3)
-    return [_throughput_table(results, part, notes, bar if bar >= 3 else 0) for part in parts]
+    return [_throughput_table(results, leaders, part, notes, bar if bar >= 3 else 0) for part in parts]
+
+
+def _leaders(standings: Iterable[Standing]) -> frozenset[Point]:
+    """Return the points of the switches that are shown to be better than all others."""
+    return frozenset(it.results[0].point for it in standings if it.state == "different")
 
 
 def latency_tables(results: Sequence[Result], notes: Notes, width: int) -> list[Table]:
@@ -95,13 +102,14 @@ def latency_tables(results: Sequence[Result], notes: Notes, width: int) -> list[
     return tables
 
 
-def _throughput_table(results: Sequence[Result], columns: Sequence[Column], notes: Notes, bar: int) -> Table:
+def _throughput_table(
+    results: Sequence[Result], leaders: Collection[Point], columns: Sequence[Column], notes: Notes, bar: int
+) -> Table:
     glyphs = notes.glyphs
     table = new_table(results, glyphs)
     for column in columns:
         title = column_title(column, glyphs)
         table.add_column(Text(title.ljust(_FIGURE_WIDTH + bar) if bar else title), justify="left" if bar else "right")
-    by_cycles = {ranking.point for ranking in rank(results) if ranking.by == "cycles"}
     for lead, members, ends in rows(results):
         cells = []
         for column in columns:
@@ -109,16 +117,15 @@ def _throughput_table(results: Sequence[Result], columns: Sequence[Column], note
             if result is None:
                 cells.append(Text(""))
                 continue
-            crown = replace(result.point, switch="") not in by_cycles
-            cells.append(_throughput_cell(result, _best_pps(results, result), crown, notes, bar))
+            leads = result.point in leaders
+            cells.append(_throughput_cell(result, _best_pps(results, result), leads, notes, bar))
         table.add_row(*lead, *cells, end_section=ends)
     return table
 
 
-def _throughput_cell(result: Result, best: float, crown: bool, notes: Notes, bar: int) -> Text:
-    """Return the cell of a result; ``crown``: mark it if it is the highest throughput."""
+def _throughput_cell(result: Result, best: float, leads: bool, notes: Notes, bar: int) -> Text:
     value = result.throughput_pps or 0.0
-    style = BEST if crown and best and value == best and counts(result) else "dim" if not counts(result) else ""
+    style = BEST if leads else "dim" if not counts(result) else ""
     figure = notes.glyphs.text(throughput(result))
     cell = Text((figure + _note(result, notes)).rjust(_FIGURE_WIDTH - 1) + " ", style=style)
     if bar:
@@ -150,12 +157,12 @@ def _latency_table(results: Sequence[Result], column: Column, loads: Sequence[st
     for load in loads:
         table.add_column(f"at {load_words(load)}", justify="right", no_wrap=True)
     for lead, members, ends in rows(results):
-        cells = [_latency_cell(members[0], load, results, notes) for load in loads]
+        cells = [_latency_cell(members[0], load, notes) for load in loads]
         table.add_row(*lead, *cells, end_section=ends)
     return table
 
 
-def _latency_cell(result: Result, load: str, results: Sequence[Result], notes: Notes) -> Text:
+def _latency_cell(result: Result, load: str, notes: Notes) -> Text:
     summary = next((s for s in result.latency if s.load == load), None)
     if summary is None:
         return Text("")
@@ -166,32 +173,27 @@ def _latency_cell(result: Result, load: str, results: Sequence[Result], notes: N
         note = notes.add(summary.verdict)
         return Text(shown + note, style="dim")
     remark = notes.add(summary.verdict) if summary.verdict.reasons else ""
-    return Text(figure + remark, style=BEST if summary.p50 == _lowest_p50(results, result, load) else "")
-
-
-def _lowest_p50(results: Sequence[Result], result: Result, load: str) -> float:
-    rivals = [r for r in results if r.point.chain_key == result.point.chain_key]
-    summaries: list[LatencySummary] = [s for r in rivals for s in r.latency if s.load == load and latency_counts(s)]
-    return min((s.p50 for s in summaries), default=math.nan)
+    return Text(figure + remark)
 
 
 _ESTIMATE_WIDTH = 9
 
 
-def limit_tables(derived: Derived, results: Sequence[Result], glyphs: Glyphs, width: int) -> list[Table]:
+def limit_tables(standings: Standings, results: Sequence[Result], glyphs: Glyphs, width: int) -> list[Table]:
     """Return columns with a tester-limited throughput: what the switch reports of its core, and an estimate.
 
-    Green: fewest cycles. A switch that reports nothing is there all the same, as unknown.
+    Green: shown to need the fewest cycles. A switch that reports nothing is there all the same, as unknown.
     """
+    run = standings.derived.run
     columns = {column_of(r) for r in results if r.verdict.kind is VerdictKind.TESTER_LIMITED and _known(r)}
     members = [r for r in results if column_of(r) in columns and counts(r)]
-    leaders = {it.results[0].point for it in Standings(derived).cost.values() if it.state == "different"}
-    figures = in_terminal(RESULT, (OfResult(derived.run, r) for r in members))
+    leaders = _leaders(standings.cost.values())
+    figures = in_terminal(RESULT, (OfResult(run, r) for r in members))
 
     def cell(result: Result) -> Text:
         if not _known(result):
             return Text(UNKNOWN)
-        row = OfResult(derived.run, result)
+        row = OfResult(run, result)
         parts = [f"{figure.written(row)} {brief.letter}".rstrip().rjust(brief.width) for figure, brief in figures]
         words = " ".join(filter(None, (*parts, estimate(result.capacity_estimate_pps))))
         return Text(glyphs.text(words.rstrip()), style=BEST if result.point in leaders else "")

@@ -21,6 +21,7 @@ from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.words import ARROW_WORDS, NOTHING, reasons
 from planebench.report.anatomy import anatomy_sentences
+from planebench.report.answers import Standings
 from planebench.report.chains import chain_blocks
 from planebench.report.comparison import brief_comparison_table
 from planebench.report.conditions import conditions_remark, conditions_table, conditions_warnings
@@ -75,10 +76,10 @@ def table_text(derived: Derived, width: int = 100, unicode: bool = True) -> str:
 def render(derived: Derived, width: int, glyphs: Glyphs) -> RenderableType:
     """Return everything as one rich renderable: heading, a block per scenario, comparisons, notes, the answers last."""
     run, results = derived.run, derived.results
-    notes = Notes(glyphs)
+    notes, standings = Notes(glyphs), Standings(derived)
     parts: list[RenderableType] = [_heading(run, glyphs)]
     for scenario in dict.fromkeys(r.point.scenario for r in results):
-        parts += _scenario(derived, [r for r in results if r.point.scenario == scenario], notes, width)
+        parts += _scenario(standings, [r for r in results if r.point.scenario == scenario], notes, width)
     parts += chain_blocks(derived.chains, glyphs, width)
     parts += _block(FUNCTIONAL, functional_sentences(run), glyphs)
     parts += _block(TITLE, hosting_lines(run), glyphs)
@@ -91,15 +92,15 @@ def render(derived: Derived, width: int, glyphs: Glyphs) -> RenderableType:
         parts.append(Text("\n" + glyphs.text(" · ".join(legend(derived, notes))), style="dim"))
     parts += _footer(derived, notes)
     if results:
-        parts += answer_lines(derived, glyphs, width)
+        parts += answer_lines(standings, glyphs, width)
     return Group(*parts)
 
 
-def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: int) -> Iterator[RenderableType]:
+def _scenario(standings: Standings, results: Sequence[Result], notes: Notes, width: int) -> Iterator[RenderableType]:
     glyphs = notes.glyphs
     yield _title(results[0].point, glyphs)
-    yield from throughput_tables(results, notes, width)
-    yield from limit_tables(derived, results, glyphs, width)
+    yield from throughput_tables(standings, results, notes, width)
+    yield from limit_tables(standings, results, glyphs, width)
     yield from band_tables(results, glyphs, width)
     yield from search_tables(results, notes, width)
     yield from latency_tables(results, notes, width)
@@ -109,7 +110,7 @@ def _scenario(derived: Derived, results: Sequence[Result], notes: Notes, width: 
     yield from _block("Offered traffic", traffic_sentences(results), glyphs)
     for sentence in cut(load_sentences(results), MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
-    if sentence := v2v_sentence(derived.run.header.settings, results):
+    if sentence := v2v_sentence(standings.derived.run.header.settings, results):
         yield Text(glyphs.text(sentence))
 
 

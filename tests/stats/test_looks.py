@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a sequential campaign measures next: the open comparisons by the metric that ranks their test point."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from builders import make_header, make_point, make_trial
+
+from planebench.model.records import SwitchCycles, Trial
+from planebench.model.run import Run
+from planebench.stats.derived import Derived
+from planebench.stats.looks import each_look_alpha, minutes_per_start, still_open
+
+CELL = make_point("")
+CLEAR, NOISY, SLOWER = (10.0, 10.01, 9.99), (10.4, 9.6, 10.9), (5.0, 5.01, 5.02)
+
+
+def flat(switch: str, mpps: Sequence[float], verdict: str = "valid", cycles: int | None = None) -> list[Trial]:
+    counted = SwitchCycles() if cycles is None else SwitchCycles(cycles * 1000, 0, 1000)
+    return [
+        make_trial(0, make_point(switch), m, verdict, switch=counted, start=i, repetition=i) for i, m in enumerate(mpps)
+    ]
+
+
+def opened(*trials: list[Trial]) -> list[tuple[str, str]]:
+    numbered = tuple(dataclasses.replace(t, index=i) for i, t in enumerate(t for some in trials for t in some))
+    labels = tuple(dict.fromkeys(t.point.switch for t in numbered))
+    found = still_open(Derived(Run(make_header(labels), numbered)))
+    assert all(it.point == CELL and it.more_starts >= 1 for it in found)
+    return [it.labels for it in found]
+
+
+def test_only_open_comparisons_are_measured_further() -> None:
+    assert opened(flat("a", CLEAR), flat("b", SLOWER)) == []
+    assert opened(flat("a", CLEAR), flat("b", NOISY), flat("c", SLOWER)) == [("a", "b")]
+
+
+def test_one_start_each_is_open() -> None:
+    assert opened(flat("a", CLEAR[:1]), flat("b", SLOWER[:1])) == [("a", "b")]
+
+
+def test_what_the_tester_hides_is_not_measured_again() -> None:
+    assert opened(flat("a", CLEAR, "tester-limited"), flat("b", NOISY, "tester-limited")) == []
+
+
+def test_where_the_tester_limits_the_cycles_decide() -> None:
+    alike = [flat(s, CLEAR, "tester-limited", cycles=n) for s, n in (("a", 100), ("b", 200))]
+    assert opened(*alike) == []
+    noisy = flat("b", CLEAR, "tester-limited")
+    counted = [SwitchCycles(c * 1000, 0, 1000) for c in (95, 108, 99)]
+    costs = [dataclasses.replace(t, switch=c) for t, c in zip(noisy, counted, strict=True)]
+    assert opened(alike[0], costs) == [("a", "b")]
+
+
+def test_a_plan_with_several_looks_asks_for_more_at_each() -> None:
+    assert each_look_alpha(make_header()) == 0.05
+
+
+def test_a_start_costs_what_it_took_in_this_run() -> None:
+    moments = [f"2026-11-21T12:00:{i * 6:02}Z" for i in range(3)]
+    trials = [dataclasses.replace(t, started_at=at) for t, at in zip(flat("a", CLEAR), moments, strict=True)]
+    assert minutes_per_start([Run(make_header(), tuple(trials))]) == 0.1
+    assert minutes_per_start([Run(make_header())]) is None
