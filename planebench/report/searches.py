@@ -62,10 +62,13 @@ def burst_table(results: Sequence[Result]) -> PageTable:
 
 
 def _cell(method: str, result: Result) -> tuple[str, str]:
-    search = next((s for s in result.searches if s.method == method), None)
-    if search is None:
+    found = [s for s in result.searches if s.method == method]
+    if not found:
         return NOTHING, ""
+    search, *others = found
     small = [] if search.conditional_pps is None else [f"forwards {mpps(search.conditional_pps)}"]
+    if others:
+        small.append(f"in other starts {', '.join(mpps(s.lower_pps) for s in others)}")
     return search_figure(search), "; ".join([*small, *search.verdict.texts])
 
 

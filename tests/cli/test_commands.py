@@ -165,6 +165,7 @@ def test_export_json(planebench, stored: Run) -> None:
         "calibration",
         "chains",
         "conditions",
+        "drift",
         "papers",
         "export_version",
     }
@@ -210,7 +211,14 @@ def test_report_of_a_run_without_trials(planebench, own_run_folder: Path) -> Non
     document = json.loads(planebench("export").out)
     assert document.pop("conditions")["found"] == []
     nothing = {"latency": [], "throughput": []}
-    nothing_else = {"results": [], "comparisons": [], "calibration": None, "papers": [], "export_version": 1}
+    nothing_else = {
+        "results": [],
+        "comparisons": [],
+        "calibration": None,
+        "drift": None,
+        "papers": [],
+        "export_version": 1,
+    }
     assert document == {**nothing_else, "chains": nothing}
     assert planebench("export", "-f", "csv").out.startswith("switch,version,")
 

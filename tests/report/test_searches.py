@@ -39,6 +39,13 @@ def test_a_search_is_its_bounds_in_brackets_where_it_does_not_count(found: Searc
     assert search_figure(found) == figure
 
 
+def test_repeated_searches_are_one_cell_beside_what_the_figure_is() -> None:
+    found = tuple(search(POINT, "ndr", lower, None, repetition=i) for i, lower in enumerate((5.1, 5.3, 5.2)))
+    table = search_table([dataclasses.replace(rich().results[0], searches=found)])
+    assert "NDR: highest load of which at least half of the time is without loss." in table.note
+    assert any("in other starts 5.30, 5.20" in str(cell) for row in table.rows for cell in row.cells)
+
+
 def test_the_table_has_a_column_a_method_and_the_reason_of_what_is_incomplete() -> None:
     table = search_table(rich().results)
     assert [column.title for column in table.columns][3:] == [
