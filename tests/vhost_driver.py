@@ -139,9 +139,9 @@ class VhostDriver:
         """Send a message of any kind, with descriptors."""
         self._send(request, payload, *fds)
 
-    def send_bytes(self, data: bytes) -> None:
-        """What is no message, or one that no driver sends."""
-        self._socket.sendall(data)
+    def send_bytes(self, data: bytes, *fds: int) -> None:
+        """Send what is no message, or a part of one, or one that no driver sends; with descriptors."""
+        socket.send_fds(self._socket, [data], fds)
 
     def hung_up(self) -> bool:
         """Whether the device has gone; waits for it."""

@@ -131,8 +131,8 @@ class Standings:
 
     @cached_property
     def latency(self) -> tuple[Standing, ...]:
-        """Return the standings by p99 latency, each at :func:`middle_load`."""
-        return _standings(self.derived, "latency_p99")
+        """Return the standings by p99 latency, each at :func:`middle_load`, where a latency was measured."""
+        return tuple(it for it in _standings(self.derived, "latency_p99") if it.load)
 
 
 def _standings(derived: Derived, metric: Metric) -> tuple[Standing, ...]:
@@ -219,6 +219,8 @@ class Line:
     latency_note: str
     state: State
     evidence: str
+    clear: bool
+    """True if the best is ahead of every other switch, so that the evidence adds nothing to the figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,6 +267,7 @@ def _line(standing: Standing, cost: Standing) -> Line:
         f"at {load_words(load)}" if latency else "all rejected" if load else "",
         standing.state,
         " ".join(filter(None, (evidence(standing), _cost_words(standing, cost)))),
+        standing.state == "different" and not standing.missing,
     )
 
 

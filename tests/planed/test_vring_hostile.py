@@ -354,7 +354,7 @@ def _slow_to_close() -> tuple[socket.socket, socket.socket]:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         slow = socket.create_connection(listener.getsockname())
         reader, _ = listener.accept()
-    slow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 60))
+    slow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 600))
     slow.setblocking(False)
     with suppress(BlockingIOError):
         while True:
@@ -364,7 +364,7 @@ def _slow_to_close() -> tuple[socket.socket, socket.socket]:
 
 @pytest.mark.parametrize("end", ["apply", "sigterm"])
 def test_no_driver_holds_up_the_end(supervisor: Supervisor, end: str) -> None:
-    """Sixteen ports with half messages, replies that nobody reads, and a descriptor that takes a minute to close."""
+    """Sixteen ports with half messages, replies that nobody reads, and a descriptor that takes ten minutes to close."""
     planed = Planed(supervisor, f"ends_by_{end}")
     wires = [device(f"p{number}", planed.workdir / f"{number}.sock") for number in range(16)]
     tasks = [task(f"sw{number}", "patch", f"p{number}", f"p{number + 1}") for number in range(0, 16, 2)]
@@ -393,8 +393,10 @@ def _three_that_stall(stack: ExitStack, path: Path) -> VhostDriver:
     silent.send_bytes(struct.pack("<III", 1, 1, 0) * 50)
     slow, reader = _slow_to_close()
     stack.enter_context(reader)
-    last.send_message(13, struct.pack("<Q", 0), slow.fileno())
-    slow.close()
+    message = struct.pack("<IIIQ", 13, 1, 8, 0)
+    last.send_bytes(message[:6], slow.fileno())
+    slow.close()  # before the message is whole: else planed may close the descriptor before us, and we would wait
+    last.send_bytes(message[6:])
     assert last.hung_up()
     return half
 

@@ -35,7 +35,11 @@ def answer_lines(standings: Standings, glyphs: Glyphs, width: int) -> Iterator[R
     if width >= TABLE_WIDTH:
         yield _table(lines, glyphs)
     for point, line in lines:
-        words = line.evidence if width >= TABLE_WIDTH else ", ".join(filter(None, (*_cells(line), line.evidence)))
+        words = line.evidence
+        if width < TABLE_WIDTH:
+            words = ", ".join(filter(None, (*_cells(line), line.evidence)))
+        elif line.clear:
+            continue
         if words:
             yield Padding(Text(glyphs.text(f"{point}: {words}")), (0, 0, 0, 2))
     for need in needs(standings):
