@@ -56,9 +56,11 @@ fuzz() { # HARNESS: one line, non-zero if it found something
 # A planed as it is installed, or PLANEBENCH_PLANED: another set of steps until the time is over.
 fuzz_machine() { # one line, non-zero if it found something
 	local log=$build/vhost_machine.log end=$((SECONDS + seconds)) runs=0
+	local python=${PYTHON:-.venv/bin/python}
+	command -v "$python" >/dev/null || { echo "fuzz: vhost_machine: no $python: run make setup, or set PYTHON" && return 1; }
 	mkdir -p $build && : >"$log"
 	while [ $SECONDS -lt $end ]; do
-		HYPOTHESIS_PROFILE=fuzz "${PYTHON:-.venv/bin/python}" -m pytest -q -p no:cacheprovider --hypothesis-seed=$RANDOM \
+		HYPOTHESIS_PROFILE=fuzz "$python" -m pytest -q -p no:cacheprovider --hypothesis-seed=$RANDOM \
 			tests/planed/test_vhost_machine.py >>"$log" 2>&1 || { echo "fuzz: vhost_machine: FOUND, log $log" && return 1; }
 		runs=$((runs + 1))
 	done
