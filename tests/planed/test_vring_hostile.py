@@ -378,12 +378,12 @@ def test_no_driver_holds_up_the_end(supervisor: Supervisor, end: str) -> None:
         else:
             planed.apply()
         assert time.monotonic() - before < END_S
-        assert planed.process.log_tail(100).count("it is left behind") == len(wires)
+        assert planed.process.log_path.read_text(encoding="utf-8").count("it is left behind") == len(wires)
         assert all(half.hung_up() for half in halves)
 
 
-END_S = 5.0
-"""A port waits two seconds for its drivers; all of them together wait no longer."""
+END_S = 20.0
+"""A port waits two seconds for its drivers, and all of them together wait no longer: one by one, they take 32."""
 
 
 def _three_that_stall(stack: ExitStack, path: Path) -> VhostDriver:
