@@ -378,6 +378,19 @@ class Evidence:
     shared_cpu: bool = False
     """Switch and tester had to share a CPU: the numbers do not count."""
 
+    def standing_ns(self, duration_ns: int) -> int:
+        """Return how long pollers of switch and tester did not poll, waiting for their CPU or interrupted.
+
+        A tester's wait is a poll gap, too, so the larger of the two is taken. Waits are ignored in a trial shorter than
+        their reading, and those of a switch that shares its core with VNFs: they are measured.
+        """
+        if duration_ns < SCHEDSTAT_MIN_NS:
+            return self.poll_gap_sum_ns
+        shared = any(thread.owner == "vnf" for thread in self.threads)
+        switch = 0 if shared else sum(thread.wait_ns for thread in self.threads if thread.owner == "switch")
+        tester = sum(thread.wait_ns for thread in self.threads if thread.owner == "tester")
+        return switch + max(tester, self.poll_gap_sum_ns)
+
 
 @dataclass(frozen=True, slots=True)
 class FibUpdates:

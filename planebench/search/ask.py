@@ -19,12 +19,14 @@ class Ask:
     ``repetition`` is that of the search, from 0.
     ``goal``: the loss ratio that the search forgives; trials in which the pollers stood still for longer than that
     share are passed over, whatever they lost. None: every trial is taken as it is.
+    ``rough``: a trial that does not count answers, too, because the search is for a load to measure at, no result.
     """
 
     load_pps: float | None
     duration_s: float
     repetition: int = 0
     goal: float | None = None
+    rough: bool = False
 
 
 class Measure(Protocol):

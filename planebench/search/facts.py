@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from planebench.model.records import SCHEDSTAT_MIN_NS, Trial
+from planebench.model.records import Trial
 
 STRETCH_TOLERANCE = 0.001
 """A generator that exceeds the intended duration by more than this did not send at the intended rate."""
@@ -35,18 +35,8 @@ def is_stretched(trial: Trial) -> bool:
 
 
 def gap_ns(trial: Trial) -> int:
-    """Return how long pollers of switch and tester did not poll, waiting for their CPU or interrupted.
-
-    A tester's wait is a poll gap, too, so the larger of the two is taken. Waits are ignored in a trial shorter than
-    their reading, and those of a switch that shares its core with VNFs: they are measured.
-    """
-    evidence = trial.evidence
-    if trial.offered_duration_ns < SCHEDSTAT_MIN_NS:
-        return evidence.poll_gap_sum_ns
-    shared = any(thread.owner == "vnf" for thread in evidence.threads)
-    switch = 0 if shared else sum(thread.wait_ns for thread in evidence.threads if thread.owner == "switch")
-    tester = sum(thread.wait_ns for thread in evidence.threads if thread.owner == "tester")
-    return switch + max(tester, evidence.poll_gap_sum_ns)
+    """Return how long pollers of switch and tester did not poll."""
+    return trial.evidence.standing_ns(trial.offered_duration_ns)
 
 
 def has_gaps(trial: Trial, loss_ratio: float) -> bool:

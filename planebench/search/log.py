@@ -95,6 +95,8 @@ class TrialLog:
         return self._trials[i]
 
     def _counts(self, trial: Trial, ask: Ask) -> bool:
+        if ask.rough:
+            return trial.verdict.kind not in (VerdictKind.INVALID, VerdictKind.FUNCTIONAL)
         if self._band is not None and trial.band != self._band:
             return False
         if ask.load_pps is None:

@@ -61,7 +61,8 @@ def test_somebody_else_on_that_core_disturbs() -> None:
 def test_accounts_are_read_one_after_the_other() -> None:
     off = 15_000_000  # of 63 VNFs: less than 64 readings
     evidence = shared(SECOND_NS // 64, *[SECOND_NS // 64] * 63, wait_ns=SECOND_NS * 63 // 64 + off)
-    verdict = judge("latency", False, SECOND_NS, [replace(LOST_MOST, forwarded_packets=1000, refused_packets=0)], evidence, IDLE)
+    carried = replace(LOST_MOST, forwarded_packets=1000, refused_packets=0)
+    verdict = judge("latency", False, SECOND_NS, [carried], evidence, IDLE)
     assert verdict.kind is VerdictKind.VALID
 
 
