@@ -4,7 +4,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 
 enum { BUCKET_TOKEN = 60000 }; // what a rate of one a minute brings in that time, in milliseconds
 
@@ -13,15 +12,6 @@ struct bucket {
 	int64_t level; // in BUCKET_TOKENs
 	uint64_t at_ms;
 };
-
-// Return milliseconds of a clock that only goes forward.
-static inline uint64_t bucket_now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
-}
 
 // Return a full bucket.
 static inline struct bucket bucket_full(uint32_t size, uint32_t per_minute, uint64_t now_ms)

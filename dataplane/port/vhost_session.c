@@ -9,6 +9,7 @@
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 
 _Static_assert((int)VRING_PORT_RINGS_MAX <= (int)VHOST_RINGS_MAX, "a driver can set up all rings of a port");
@@ -26,7 +27,7 @@ enum { LINES_BURST = 64, LINES_PER_MINUTE = 60, CONNECTIONS_PER_S = 50 };
 
 static bool may_log(struct vhost_port *port)
 {
-	return bucket_take(&port->lines, bucket_now_ms());
+	return bucket_take(&port->lines, clock_now_ms());
 }
 
 // --- Taking the rings away and giving them back ----------------------------------------------------------
@@ -211,7 +212,7 @@ int vhost_session_begin(struct vhost_port *port, const struct config_drivers *dr
 	if (rc)
 		return rc;
 
-	port->lines = bucket_full(LINES_BURST, LINES_PER_MINUTE, bucket_now_ms());
+	port->lines = bucket_full(LINES_BURST, LINES_PER_MINUTE, clock_now_ms());
 	return vhost_door_open(&config, &port->door);
 }
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lib/bucket.h"
+#include "lib/clock.h"
 #include "lib/log.h"
 
 enum { LINES_BURST = 64, LINE_EVERY_MS = 1000 }; // of a port
@@ -46,7 +46,7 @@ void *vring_port_create(struct port *port, size_t bytes, bool drives)
 // before it. Any thread.
 static bool may_say(struct vring_port *port, char *more, size_t bytes)
 {
-	uint64_t broken = atomic_fetch_add(&port->broken, 1) + 1, now_ms = bucket_now_ms();
+	uint64_t broken = atomic_fetch_add(&port->broken, 1) + 1, now_ms = clock_now_ms();
 	uint64_t said_ms = atomic_load(&port->said_ms), unsaid;
 
 	*more = '\0';

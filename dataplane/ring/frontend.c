@@ -9,11 +9,12 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
+
+#include "lib/clock.h"
 
 // --- Messages --------------------------------------------------------------------------------------------
 
@@ -56,14 +57,6 @@ static int frontend_send(struct frontend *f, const struct vhost_message *message
 	                     sent < 0 ? strerror(errno) : "it was sent in part", (uint64_t)sent);
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-}
-
 // Exactly bytes, before the deadline.
 static int receive(struct frontend *f, enum vhost_request request, void *to, size_t bytes)
 {
@@ -71,7 +64,7 @@ static int receive(struct frontend *f, enum vhost_request request, void *to, siz
 
 	while (done < bytes) {
 		struct pollfd ready = {.fd = f->fd, .events = POLLIN};
-		int64_t left = f->deadline_ms - now_ms();
+		int64_t left = f->deadline_ms - clock_now_ms();
 		ssize_t n;
 
 		if (left <= 0 || poll(&ready, 1, (int)left) == 0)
@@ -111,7 +104,7 @@ static int frontend_answer(struct frontend *f, enum vhost_request request, struc
 // What the peer does from here on it must have done in time, however it spreads its answers.
 static void frontend_begin(struct frontend *f)
 {
-	f->deadline_ms = now_ms() + FRONTEND_PATIENCE_MS;
+	f->deadline_ms = clock_now_ms() + FRONTEND_PATIENCE_MS;
 }
 
 static bool frontend_negotiated(const struct frontend *f, unsigned protocol_feature)

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/bucket.h"
+#include "lib/clock.h"
 #include "lib/limits.h"
 #include "lib/log.h"
 #include "ring/guest_fault.h"
@@ -221,7 +222,7 @@ static void say_refused(struct vhost_door *door, const struct vhost_link *in, en
 	uint32_t request = in->have >= sizeof(request) ? in->message.request : 0;
 	char about[64] = "", more[64] = "";
 
-	if (!bucket_take(&door->lines, bucket_now_ms())) {
+	if (!bucket_take(&door->lines, clock_now_ms())) {
 		door->unsaid++;
 		return;
 	}
@@ -247,7 +248,7 @@ static void refuse(struct link *link, enum vhost_refusal why)
 // The driver has stopped a worker, or tried to: it must not pay to try again.
 static void bar(struct link *link)
 {
-	link->source.door->rest_until_ms = bucket_now_ms() + BARRED_MS;
+	link->source.door->rest_until_ms = clock_now_ms() + BARRED_MS;
 	refuse(link, VHOST_REFUSED_BLOCKING);
 }
 
@@ -279,7 +280,7 @@ static void read_driver(struct link *link)
 	enum vhost_refusal why;
 
 	if (link->in.have == 0)
-		link->deadline_ms = bucket_now_ms() + MESSAGE_MS;
+		link->deadline_ms = clock_now_ms() + MESSAGE_MS;
 	switch (vhost_link_read(&link->in, link->device.protocol_features, &why)) {
 	case VHOST_READ_PART:
 		break;
@@ -315,7 +316,7 @@ static void accept_driver(struct vhost_door *door)
 	fd = accept4(door->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 	if (fd < 0) {
 		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-			door->rest_until_ms = bucket_now_ms() + REST_MS;
+			door->rest_until_ms = clock_now_ms() + REST_MS;
 		return;
 	}
 	bucket_charge(&door->connections, 1);
@@ -406,7 +407,7 @@ static void *thread_main(void *argument)
 
 	thread_enter();
 	while (!ending) {
-		uint64_t now_ms = bucket_now_ms(), due_ms = UINT64_MAX;
+		uint64_t now_ms = clock_now_ms(), due_ms = UINT64_MAX;
 		int count;
 
 		for (struct vhost_door *door = doors; door; door = door->next)
@@ -492,7 +493,7 @@ static int listen_on(const char *path, gid_t group)
 static struct vhost_door *door_create(const struct vhost_door_config *config)
 {
 	struct vhost_door *door = calloc(1, sizeof(*door));
-	uint64_t now_ms = bucket_now_ms();
+	uint64_t now_ms = clock_now_ms();
 
 	if (door == NULL)
 		return NULL;

@@ -25,8 +25,8 @@ struct vhost_memory {
 	} maps[GUEST_REGIONS_MAX];
 };
 
-// Map the regions of a table whose message was checked, at most so many bytes. Returns VHOST_ACCEPTED, files closed; or why not, with nothing
-// mapped and the files as they were.
+// Map the regions of a table whose message was checked, at most so many bytes. Returns VHOST_ACCEPTED, files closed; or
+// why not, with nothing mapped and the files as they were.
 enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct vhost_message *table,
                                      struct vhost_files *files, uint64_t most);
 

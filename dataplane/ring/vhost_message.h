@@ -77,7 +77,7 @@ struct __attribute__((packed, aligned(4))) vhost_message {
 	};
 };
 
-// Descriptors that came with a message; -1 for one that has found its owner.
+// Descriptors that came with a message and have no other owner yet.
 struct vhost_files {
 	unsigned count;
 	int fds[VHOST_FILES_MAX];

@@ -11,9 +11,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "runtime/methods.h"
 #include "runtime/planed.h"
@@ -166,14 +166,6 @@ static json_t *answer(struct planed *planed, const char *line, size_t length)
 	return reply;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-}
-
 // Send what is left of the reply, as much as the client takes now. Returns non-zero if it takes nothing any more. SIGPIPE
 // is ignored by the whole program.
 static int send_reply(struct client *client)
@@ -209,7 +201,7 @@ static int serve_line(struct planed *planed, struct client *client, size_t lengt
 	client->reply_bytes = strlen(client->reply) + 1;
 	client->reply[client->reply_bytes - 1] = '\n'; // in the place of the zero byte
 	client->sent = 0;
-	client->deadline_ms = now_ms() + REPLY_MS;
+	client->deadline_ms = clock_now_ms() + REPLY_MS;
 	return send_reply(client);
 }
 
@@ -268,8 +260,8 @@ static bool is_late(const struct rpc *rpc, struct client *client)
 	if (client->reply == NULL && (!begun || rpc->listener < 0))
 		client->deadline_ms = 0;
 	else if (client->deadline_ms == 0)
-		client->deadline_ms = now_ms() + LINE_MS;
-	return client->deadline_ms && now_ms() >= client->deadline_ms;
+		client->deadline_ms = clock_now_ms() + LINE_MS;
+	return client->deadline_ms && clock_now_ms() >= client->deadline_ms;
 }
 
 static void accept_client(struct rpc *rpc)

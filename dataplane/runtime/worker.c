@@ -17,6 +17,7 @@
 #include <rte_lcore.h>
 #include <rte_mempool.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "tasks/task.h"
 
@@ -285,12 +286,8 @@ void worker_look_after(struct worker *worker)
 {
 	const struct task *task = worker_standing_in(worker);
 	uint64_t loops = loops_of(worker);
-	struct timespec now;
-	int64_t now_ms, ms;
+	int64_t now_ms = clock_now_ms(), ms = now_ms - worker->seen_ms;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ms = now.tv_sec * INT64_C(1000) + now.tv_nsec / 1000000;
-	ms = now_ms - worker->seen_ms;
 	if (worker->seen_ms && loops == worker->loops_seen && atomic_load(&worker->order) == WORKER_RUN) {
 		if (ms >= WORKER_STANDS_MS && !worker->stands)
 			LOG_WARN("worker %s stands in task %s since %" PRId64 " ms, and all that it polls",
