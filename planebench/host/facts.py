@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from planebench.host.pci import ROOT, USER_SPACE_DRIVERS, VIRTIO_VENDOR, Nic, nics
 from planebench.host.planed_program import planed_version
-from planebench.host.procfs import read_text, run_ns, stat_fields
+from planebench.host.procfs import entries, read_text, run_ns, stat_fields
 from planebench.host.programs import run_tool
 from planebench.model.cpus import Cpus, cpu_text, parse_cpus
 
@@ -26,12 +27,8 @@ FULL_NICE_LIMIT = 40
 
 Plain = str | int | float | bool | None
 _CPU = Path("/sys/devices/system/cpu")
-_PCI = Path("/sys/bus/pci/devices")
 _LISTS = ("deep_c_states", "nics", "busy_kernel_threads", "damon_switches")
 """Facts that run.json has in another form, or not at all."""
-NETWORK_CLASS = "0x02"
-VIRTIO_VENDOR = "0x1af4"
-USER_SPACE_DRIVERS = ("vfio-pci", "igb_uio", "uio_pci_generic")
 C1_LATENCY_US = 2
 """C1 takes up to 2 us to leave (Linux, intel_idle.c; AMD's by ACPI: 1), C1E 10, deeper states 30 to 1000."""
 PF_KTHREAD = 0x00200000
@@ -41,16 +38,6 @@ DAMON_SWITCHES = (
     "/sys/module/damon_reclaim/parameters/enabled",
     "/sys/module/damon_lru_sort/parameters/enabled",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Nic:
-    """A PCI network device. ``numa_node`` is None if the firmware does not report it; ``driver`` None is unbound."""
-
-    address: str
-    driver: str | None
-    numa_node: int | None
-    iommu_group: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +212,7 @@ def collect() -> HostFacts:
         or None,
         memlock_limit_bytes=_memlock_limit(),
         deep_c_states=deep_c_states(allowed),
-        iommu_groups=len(_folder(Path("/sys/kernel/iommu_groups"))),
+        iommu_groups=len(entries(Path("/sys/kernel/iommu_groups"))),
         nics=pci_nics(),
         damon_switches=tuple(path for path in DAMON_SWITCHES if read_text(path) == "Y"),
         is_root=os.geteuid() == 0,
@@ -243,22 +230,15 @@ def is_deep(state: Path) -> bool:
 
 def deep_c_states(cpus: Iterable[int], cpu_folder: Path = _CPU) -> tuple[str, ...]:
     """Return the names of the deep idle states that are enabled on any of these CPUs, shallow ones first."""
-    states = [state for cpu in cpus for state in _folder(cpu_folder / f"cpu{cpu}/cpuidle")]
+    states = [state for cpu in cpus for state in entries(cpu_folder / f"cpu{cpu}/cpuidle")]
     enabled = [state for state in states if is_deep(state) and read_text(state / "disable") == "0"]
     enabled.sort(key=lambda state: int(read_text(state / "latency") or 0))
     return tuple(dict.fromkeys(read_text(state / "name") or state.name for state in enabled))
 
 
-def pci_nics(devices: Path = _PCI) -> tuple[Nic, ...]:
+def pci_nics(root: Path = ROOT) -> tuple[Nic, ...]:
     """Return every PCI network device; an emulated one (virtio) only if a user-space driver has it."""
-    nics = []
-    for device in _folder(devices):
-        driver = _link(device / "driver")
-        emulated = read_text(device / "vendor") == VIRTIO_VENDOR and driver not in USER_SPACE_DRIVERS
-        if (read_text(device / "class") or "").startswith(NETWORK_CLASS) and not emulated:
-            node = int(read_text(device / "numa_node") or -1)
-            nics.append(Nic(device.name, driver, node if node >= 0 else None, _link(device / "iommu_group")))
-    return tuple(nics)
+    return tuple(nic for nic in nics(root) if nic.vendor != VIRTIO_VENDOR or nic.driver in USER_SPACE_DRIVERS)
 
 
 def sample_kernel_threads(duration_s: float = 0.3, least_share: float = 0.002) -> tuple[KernelThread, ...]:
@@ -297,22 +277,6 @@ def _kernel_threads() -> dict[int, _KernelTime]:
             age_ns = max(now_ns - int(fields[19]) * tick_ns, 1_000_000_000)
             found[pid] = _KernelTime(ran_ns, age_ns, not flags & PF_NO_SETAFFINITY)
     return found
-
-
-def _folder(path: Path) -> list[Path]:
-    """Return the entries of a folder by name; none if it does not exist."""
-    try:
-        return sorted(path.iterdir())
-    except OSError:
-        return []
-
-
-def _link(path: Path) -> str | None:
-    """Return the last part of the target of a symbolic link; None if there is no link."""
-    try:
-        return path.readlink().name
-    except OSError:
-        return None
 
 
 def _first(pattern: str, text: str, default: str) -> str:

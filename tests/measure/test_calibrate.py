@@ -199,7 +199,7 @@ def test_a_frame_size_takes_fifteen_sends() -> None:
 
 
 def test_interruptions_are_counted_where_they_would_disturb() -> None:
-    """Of ten sends of 0.2 s two are interrupted for more than 2 % of their time: 1.1 a second."""
+    """Two of ten sends of 0.2 s are interrupted for more than 2 % of their time: 1.1 a second."""
     gaps = iter((0, 3_900_000, 4_100_000, 0, 0, 20_000_000, 0, 0, 0, 0))
 
     def send(flow: Flow, *_: Any) -> Any:
