@@ -18,6 +18,7 @@
 #include <rte_vhost.h>
 
 #include "lib/log.h"
+#include "port/device_clock.h"
 
 static const struct port_ops net_virtio_user_ops;
 
@@ -111,6 +112,7 @@ static int configure(struct port *port)
 		return rc;
 	conf.rxmode.mtu = (uint32_t)frame_mtu(port, &info);
 	spread_flows(port, &info, &conf);
+	device_clock_configure(port, &info, &conf);
 	step = "configure it";
 	rc = rte_eth_dev_configure(port->port_id, queues, queues, &conf);
 	if (rc)
@@ -124,7 +126,7 @@ static int configure(struct port *port)
 	if (rc)
 		goto err;
 	rte_eth_promiscuous_enable(port->port_id); // a device without it receives everything anyway
-	return 0;
+	return device_clock_open(port);
 err:
 	LOG_ERROR("port %s (%s): cannot %s: %s", port->config.name, port->device, step, strerror(-rc));
 	return rc;
@@ -136,6 +138,7 @@ static void ethdev_close(struct port *port)
 
 	if (port->port_id == RTE_MAX_ETHPORTS || rte_eth_dev_info_get(port->port_id, &info))
 		return;
+	device_clock_close(port);
 	rte_eth_dev_stop(port->port_id);
 	if (port->hotplugged)
 		rte_dev_remove(info.device);
@@ -155,9 +158,15 @@ static int open_device(struct port *port, const char *devargs)
 	return rc;
 }
 
+// The kernel shows its stamps to who looks on at an interface, which a driver that bypasses the queueing of the kernel
+// keeps its frames from.
 static int ethdev_open(struct port *port)
 {
-	return open_device(port, port->config.device);
+	char devargs[CONFIG_DEVICE_MAX + sizeof(",qdisc_bypass=0")];
+
+	snprintf(devargs, sizeof(devargs), "%s%s", port->config.device,
+	         port->config.clock == PORT_CLOCK_KERNEL ? ",qdisc_bypass=0" : "");
+	return open_device(port, devargs);
 }
 
 // Listens on path; the ring size is the driver's choice (virtio 1.2 s2.6). The port's name makes the device unique.
@@ -411,6 +420,13 @@ static unsigned ethdev_publish(const struct port *port, uint16_t queue, unsigned
 	return sent;
 }
 
+static void ethdev_stamp_next(const struct port *port, uint16_t queue, unsigned index)
+{
+	struct lender *lender = ((struct lenders *)port->own)->queues[queue];
+
+	lender->pkts[index]->ol_flags |= RTE_MBUF_F_TX_IEEE1588_TMST;
+}
+
 // --- Kinds -----------------------------------------------------------------------------------------------
 
 // The library speaks for itself: its connection may go at any time, and then says nothing.
@@ -441,7 +457,8 @@ static void net_vhost_counters(const struct port *port, struct port_counters *ou
 #define ETHDEV_OPS                                                                                           \
 	.close = ethdev_close, .link_up = ethdev_link_up, .speed_mbps = ethdev_speed_mbps,                   \
 	.driver = ethdev_driver, .mac = ethdev_mac, .lend = ethdev_lend, .take_back = ethdev_take_back,      \
-	.reserve = ethdev_reserve, .publish = ethdev_publish
+	.reserve = ethdev_reserve, .publish = ethdev_publish, .stamp_received = device_clock_received,       \
+	.stamp_next = ethdev_stamp_next, .stamp_sent = device_clock_sent
 
 const struct port_ops ethdev_port_ops = {.kind = "ethdev",
                                          .is_default = true,

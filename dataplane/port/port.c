@@ -70,6 +70,8 @@ const char *port_backends(const char *kind)
 	return names;
 }
 
+const char *const port_clock_names[] = {"software", "kernel", "hardware", "auto", NULL};
+
 // --- A port ----------------------------------------------------------------------------------------------
 
 // As DPDK's vhost device has it, "VHOS" and more: its fifth byte is a "T", ours is above all letters. An

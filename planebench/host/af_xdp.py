@@ -98,7 +98,7 @@ def _opened(fd: int) -> Iterator[int]:
 def _socket(process: int, pid: int, number: int) -> socket.socket | None:
     """Return a copy of a descriptor of a process if it is an AF_XDP socket."""
     with contextlib.suppress(OSError):
-        if not os.readlink(f"/proc/{pid}/fd/{number}").startswith("socket:"):
+        if not str(Path(f"/proc/{pid}/fd/{number}").readlink()).startswith("socket:"):
             return None
         fd = ctypes.CDLL(None, use_errno=True).syscall(_SYS_PIDFD_GETFD, process, number, 0)
         if fd >= 0:
