@@ -82,7 +82,7 @@ class Case:
     victim: str
     moment: str
     after_s: float = 0.0
-    """Of a random moment: after the first process is there."""
+    """Pick a random moment: after the first process is there."""
 
 
 @dataclass(frozen=True)

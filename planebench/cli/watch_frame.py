@@ -283,7 +283,7 @@ def results_so_far(seen: Seen) -> tuple[Result, ...]:
     if point is None:
         return ()
     band = run_band(seen.trials, seen.header.settings.get("band"))
-    mine = tuple(t for t in seen.trials if t.role == "r_plus" and _topology(t.point) == _topology(point))
+    mine = tuple(t for t in seen.trials if t.role == "r_plus" and t.point.topology == point.topology)
     settings = {key: value for key, value in seen.header.settings.items() if key != "search"}  # they are not replayed
     return derive_results(Run(replace(seen.header, settings={**settings, "band": band}), mine))
 
@@ -328,7 +328,3 @@ def _legend(columns: Sequence[tuple[Kind, list[str]]]) -> str:
     shown = "".join(text for _, texts in columns for text in texts)
     found = [words for sign, words in LEGEND.items() if sign in shown]
     return f"   {' · '.join(found)}" if found else ""
-
-
-def _topology(point: Point) -> tuple[object, ...]:
-    return (point.scenario, point.chain_key, point.wire)

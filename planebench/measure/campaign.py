@@ -7,11 +7,11 @@ import contextlib
 import dataclasses
 import time
 from bisect import bisect_right
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf, isclose
+from math import inf
 from typing import Protocol
 
 from planebench.host.process import Supervisor
@@ -21,7 +21,7 @@ from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
 from planebench.model.plan import R_PLUS, Plan
 from planebench.model.quantity import seconds_since_epoch
-from planebench.model.records import Load, Point, Trial, VerdictKind
+from planebench.model.records import Load, Point, TopologyKey, Trial, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
@@ -29,11 +29,12 @@ from planebench.model.status import Stage
 from planebench.placement import Cpus
 from planebench.plans.estimate import estimate, expected_trials, planned_trials, visit_s
 from planebench.plans.latency_steps import LatencyStep
-from planebench.plans.order import Group, GroupKey, Rounds, group_points
+from planebench.plans.order import Group, Rounds, group_points
 from planebench.plans.passes import Visit, further_pass, latency_of, passes, searches_of
 from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
 from planebench.search import Ask, load_name, search_settings, step
+from planebench.search.facts import fits
 from planebench.stats.choose import choose, choose_saturating, is_usable, run_band
 from planebench.stats.derived import Derived
 from planebench.stats.looks import Open, still_open
@@ -46,7 +47,6 @@ BAND_LOOK_S = 0.1
 """Trials of one band are compared: how long a campaign waits for that band before it sends."""
 PAUSE_MAX_S = 60.0
 """More time than this between two trials was between two sessions of a run, and is not of its time budget."""
-RATE_TOLERANCE = 1e-6
 
 
 class Listener(Protocol):
@@ -98,12 +98,12 @@ class Campaign:
     begun_s: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
-        self._stored = deque(self.trials)
+        self._stored = list(self.trials)
         self._seen: list[Trial] = []
         """The trials that the campaign has come to so far: stored ones, then those that it measures."""
-        self._benches: dict[tuple[GroupKey, str], Bench] = {}
-        self._rounds: dict[tuple[GroupKey, str], Rounds] = {}
-        self._waiting: defaultdict[GroupKey, list[LatencyStep]] = defaultdict(list)
+        self._benches: dict[tuple[TopologyKey, str], Bench] = {}
+        self._rounds: dict[tuple[TopologyKey, str], Rounds] = {}
+        self._waiting: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
         """Latency trials without a load, as no saturating trial of their point counts yet."""
         self._groups = {group.key: group for group in group_points(self.points)}
         self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
@@ -273,7 +273,7 @@ class Campaign:
     def _r_plus(self, point: Point) -> float | None:
         """Return the mean rate of the saturating trials so far that count; None without one."""
         band = self._band()
-        saturating = [t for t in self._seen if t.point == point and t.role == R_PLUS]
+        saturating = [t for t in self._seen if t.point == point and t.role == "r_plus"]
         chosen = (
             choose_saturating(saturating, band).trials or choose(saturating, band, (VerdictKind.FUNCTIONAL,)).trials
         )
@@ -390,9 +390,8 @@ def _answers(trial: Trial, request: TrialRequest) -> bool:
     if (trial.point, trial.role, trial.search, trial.repetition) != wanted:
         return False
     if request.role == "search":
-        rate, pps = trial.load.pps_per_direction, request.load.pps_per_direction
-        same = rate is not None and pps is not None and isclose(rate, pps, rel_tol=RATE_TOLERANCE)
-        return (same or rate is pps) and isclose(trial.intended_duration_ns / 1e9, request.duration_s, rel_tol=0.01)
+        pps = None if request.load.label == SATURATING.label else request.load.pps_per_direction
+        return fits(trial, None if pps is None else pps * len(trial.directions), request.duration_s)
     return trial.load.label == request.load.label
 
 

@@ -20,8 +20,10 @@ from planebench.model.reasons import ReasonCode as ReasonCode
 from planebench.model.scenario import Direction as Direction
 from planebench.model.scenario import ScenarioName as ScenarioName
 from planebench.model.scenario import scenario_named
+from planebench.model.wire import WireName as WireName
 
-WireName = Literal["virtio", "memif", "veth"]
+TopologyKey = tuple[ScenarioName, int, str, Hosting, WireName]
+"""Scenario, number of VNFs, chain, hosting, wire."""
 Role = Literal["warmup", "r_plus", "search", "latency", "outage"]
 
 L1_OVERHEAD_BYTES = 20
@@ -159,9 +161,14 @@ class Point:
         return 1 if self.side_by_side else self.chain_length
 
     @property
-    def chain_key(self) -> tuple[int, str, str]:
+    def chain_key(self) -> tuple[int, str, Hosting]:
         """Return the key of a chain and its hosting; shorter chains sort first."""
         return self.chain_length, self.chain, self.hosting
+
+    @property
+    def topology(self) -> TopologyKey:
+        """Return the key of its topology. Points with the same key and switch are measured on the same start."""
+        return self.scenario, *self.chain_key, self.wire
 
     @property
     def chain_text(self) -> str:

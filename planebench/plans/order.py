@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from planebench.model.hosting import Hosting
-from planebench.model.records import Direction, Point, ScenarioName, WireName
+from planebench.model.records import Direction, Point, ScenarioName, TopologyKey, WireName
 
-GroupKey = tuple[ScenarioName, int, WireName, str, Hosting]
 Cell = tuple[Direction, int, str, str]
 """Direction, frame size, traffic, load."""
 
@@ -27,9 +26,9 @@ class Group:
     hosting: Hosting = "process"
 
     @property
-    def key(self) -> GroupKey:
+    def key(self) -> TopologyKey:
         """Return what makes it a topology of its own."""
-        return self.scenario, self.chain_length, self.wire, self.chain, self.hosting
+        return self.points[0].topology
 
     @property
     def switches(self) -> tuple[str, ...]:
@@ -48,13 +47,12 @@ class Step:
 
 def group_points(points: Sequence[Point]) -> tuple[Group, ...]:
     """Return the points by topology, in the order in which the topologies first appear."""
-    groups: dict[GroupKey, list[Point]] = {}
+    groups: dict[TopologyKey, list[Point]] = {}
     for point in points:
-        key: GroupKey = (point.scenario, point.chain_length, point.wire, point.chain, point.hosting)
-        groups.setdefault(key, []).append(point)
+        groups.setdefault(point.topology, []).append(point)
     return tuple(
         Group(scenario, length, wire, tuple(members), chain, hosting)
-        for (scenario, length, wire, chain, hosting), members in groups.items()
+        for (scenario, length, chain, hosting, wire), members in groups.items()
     )
 
 

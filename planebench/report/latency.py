@@ -167,8 +167,8 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
     return min(values), max(values)
 
 
-MIN_LOADS = 4
-"""Minimum of accepted loads for a chart of latency against load; fewer are as easy to read from the table."""
+MIN_LOADS = 3
+"""Minimum of accepted loads for a chart of latency against load, the only one that compares switches at equal Mpps."""
 
 
 def load_rows(results: Sequence[Result], spreads: Spreads) -> list[ChartRow]:

@@ -7,12 +7,11 @@ import math
 import statistics
 from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import replace
-from datetime import datetime
 from itertools import combinations
 
+from planebench.model.quantity import seconds_since_epoch
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import Point, Trial
+from planebench.model.records import Point, TopologyKey, Trial
 
 DRIFT_ALPHA = 0.01
 DRIFT_MIN = 0.005
@@ -50,12 +49,11 @@ def _series(trials: Iterable[Trial]) -> Iterable[Series]:
     for trial in trials:
         if trial.role == "r_plus" and trial.throughput_pps > 0:
             cells[trial.point].append(trial)
-    blocks: dict[Point, dict[int, Series]] = defaultdict(lambda: defaultdict(list))
+    blocks: dict[tuple[TopologyKey, str], dict[int, Series]] = defaultdict(lambda: defaultdict(list))
     for point, members in cells.items():
         mean = statistics.fmean(math.log(trial.throughput_pps) for trial in members)
-        topology = replace(point, frame_size_bytes=0, direction="unidirectional", traffic="")
         for trial in members:
-            change = math.log(trial.throughput_pps) - mean
-            blocks[topology][trial.repetition].append((datetime.fromisoformat(trial.started_at).timestamp(), change))
+            sample = seconds_since_epoch(trial.started_at), math.log(trial.throughput_pps) - mean
+            blocks[point.topology, point.switch][trial.repetition].append(sample)
     for of_topology in blocks.values():
         yield [(min(block)[0], statistics.fmean(change for _, change in block)) for block in of_topology.values()]

@@ -99,7 +99,7 @@ def _starts(
     """Return the starts of each switch on each topology: the cells of a topology share them."""
     found: dict[tuple[Hashable, str], set[int]] = {}
     for point, blocks in cells:
-        topology = None if one_topology else (point.scenario, *point.chain_key, point.wire)
+        topology = None if one_topology else point.topology
         found.setdefault((topology, point.switch), set()).update(block.start for block in blocks)
     return {key: own for key, own in found.items() if own}
 

@@ -39,6 +39,7 @@ from planebench.planed.document import Document
 from planebench.scenarios.flows import Flow
 from planebench.stats.histogram import decode
 from planebench.store.calibration import condition_of, load, save
+from planebench.wiring.links import Ends
 
 Stats = dict[str, Any]
 HZ = 2_000_000_000
@@ -198,7 +199,7 @@ def test_a_frame_size_takes_fifteen_sends() -> None:
 
 
 def test_interruptions_are_counted_where_they_would_disturb() -> None:
-    """Of ten sends of 0.2 s two are interrupted for more than 2 % of their time: 1.1 a second."""
+    """Two of ten sends of 0.2 s are interrupted for more than 2 % of their time: 1.1 a second."""
     gaps = iter((0, 3_900_000, 4_100_000, 0, 0, 20_000_000, 0, 0, 0, 0))
 
     def send(flow: Flow, *_: Any) -> Any:
@@ -320,7 +321,7 @@ def test_with_two_tester_cpus_each_end_has_one() -> None:
 
 
 def test_the_veth_wire_is_two_packet_sockets() -> None:
-    ports = loop((0,), Path("/run/x"), "veth", interfaces=("left", "right")).to_json()["ports"]
+    ports = loop((0,), Path("/run/x"), "veth", ends=Ends("left", "right")).to_json()["ports"]
     assert [(it["kind"], it["device"].split(",")[:2]) for it in ports] == [
         ("ethdev", ["net_af_packet_a", "iface=left"]),
         ("ethdev", ["net_af_packet_b", "iface=right"]),

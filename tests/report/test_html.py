@@ -227,5 +227,6 @@ def test_every_trial_is_either_counted_or_listed_as_rejected() -> None:
 def test_figures_cover_the_papers() -> None:
     found = make_figures(Derived(make_run(chains=(1, 2, 3))), [kind for kind in FIGURES if not kind.section])
     kinds = Counter(f.kind for f in found)
-    assert kinds == {"throughput": 7, "chain": 4, "latency": 5, "percentiles": 13, "tradeoff": 4, "deviation": 4}
+    latencies = {"latency": 5, "load": 4, "percentiles": 13, "tradeoff": 4, "deviation": 4}
+    assert kinds == {"throughput": 7, "chain": 4, **latencies}
     assert make_figures(Derived(Run(make_header()))) == ()

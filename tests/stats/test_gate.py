@@ -39,7 +39,7 @@ def _judge(*comparisons: Comparison, **options: Any) -> list[tuple[str, str]]:
         (0.90, 0.01, "", "fails"),
         (0.90, 0.08, "", "inconclusive"),
         (0.97, 0.01, "", "passes"),
-        (1.00, 0.05, "", "inconclusive"),  # what cannot be told does not pass
+        (1.00, 0.05, "", "inconclusive"),  # an open answer does not pass
         (0.90, 0.01, "a", "fails"),
         (1.10, 0.01, "b", "passes"),
         (1.10, 0.01, "a", "inconclusive"),

@@ -10,7 +10,7 @@ from planebench.stats.ranking import Ranking
 
 
 def _rank(**trials: Sequence[tuple[float, str, str]]) -> tuple[Ranking, ...]:
-    """Of switches that tell no cycles; each trial is a start."""
+    """Return trials of switches that report no cycles; each trial is a start."""
     made = [
         make_trial(0, make_point(switch), mpps, verdict, band=band, switch=SwitchCycles(), start=i, repetition=i)
         for switch, members in trials.items()

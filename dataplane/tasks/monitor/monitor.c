@@ -224,7 +224,7 @@ static __attribute__((noinline, cold)) void probe_note(struct monitor *m, const 
 	struct stamp *stamp = stamps_next(m->task.stamps);
 
 	if (stamp)
-		*stamp = (struct stamp){m->burst_tsc, now_tsc, fields->sequence, fields->stream};
+		*stamp = (struct stamp){m->burst_tsc, now_tsc, fields->sequence, fields->stream, 0};
 }
 
 static __attribute__((noinline)) void probe_record(struct monitor *m, const struct frame_fields *fields,
@@ -466,10 +466,33 @@ static __attribute__((noinline, cold)) void count_scattered(struct monitor *m, c
 	}
 }
 
+// The stamps of the device for the probes of a burst, to their entries in the log: those from number from on.
+static __attribute__((noinline, cold)) void stamps_take(struct monitor *m, const struct view *view,
+                                                        uint32_t from)
+{
+	const struct port *port = m->task.ports[0];
+	struct stamps *stamps = m->task.stamps;
+	struct frame_fields fields;
+	uint64_t ns;
+
+	for (unsigned i = 0; i < view->count; i++) {
+		const struct rte_mbuf *pkt = view->pkts[i];
+
+		if (!port->ops->stamp_received(port, pkt, &ns) ||
+		    !frame_is_probe(rte_pktmbuf_mtod(pkt, const uint8_t *), pkt->data_len, &fields))
+			continue;
+		for (uint32_t at = from; at < stamps->count; at++)
+			if (stamps->log[at].sequence == fields.sequence &&
+			    stamps->log[at].stream == fields.stream)
+				stamps->log[at].port_ns = ns;
+	}
+}
+
 static unsigned receive(struct monitor *m)
 {
 	struct vnf_frame spans[CONFIG_BURST_MAX + FRAME_AHEAD];
 	const struct port *port = m->task.ports[0];
+	uint32_t stamped = m->task.stamps ? m->task.stamps->count : 0;
 	struct view view;
 	unsigned n = port_peek(port, m->task.queue, &view, m->burst);
 
@@ -481,6 +504,8 @@ static unsigned receive(struct monitor *m)
 		count_frames(m, spans, n);
 	else
 		count_scattered(m, &view, spans);
+	if (unlikely(m->task.stamps && port->clock == PORT_CLOCK_HARDWARE))
+		stamps_take(m, &view, stamped);
 	port_release(port, m->task.queue, &view);
 	return n;
 }
