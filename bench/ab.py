@@ -92,11 +92,10 @@ def print_band(name: str, pairs: list[Pair]) -> None:
         a, b = ([pair[case][side] for pair in pairs] for side in (0, 1))
         effect = ratio_effect(a, b)
         interval = "no interval" if effect.low is None else f"{effect.low:.3f} to {effect.high:.3f}"
-        verdict = "" if effect.distinguishable else "  not distinguishable"
         kind, directions, size, burst = case
         print(
             f"  {kind:6} {directions}-way {size:5} B  burst {burst:2}  {statistics.median(a):8.1f} "
-            f"{statistics.median(b):8.1f}  {effect.ratio:.3f} ({interval}){verdict}"
+            f"{statistics.median(b):8.1f}  {effect.ratio:.3f} ({interval})  {effect.kind}"
         )
 
 

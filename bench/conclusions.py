@@ -29,7 +29,8 @@ import numpy as np
 from conclusions_runs import gate, many_equal, power, selection
 from numpy.typing import NDArray
 
-from planebench.stats.answers import EXACT, Kind, answer, look_alpha, share_of_alpha
+from planebench.model.results import AnswerKind
+from planebench.stats.answers import EXACT, answer, look_alpha, share_of_alpha
 from planebench.stats.noise import fit_noise
 
 Array = NDArray[np.float64]
@@ -176,21 +177,21 @@ def degrees_max(blocks: int) -> float:
     return len(TOPOLOGIES) * (SWITCHES - 1) * (blocks - 1)
 
 
-def answers(sample: Array, starts: NDArray[np.int64], true: float) -> list[Kind]:
+def answers(sample: Array, starts: NDArray[np.int64], true: float) -> list[AnswerKind]:
     """Return the answers of all comparisons of a run, as planebench gives them: a row has so many starts by now."""
     rows = [row[:n] + math.log(true) for row, n in zip(sample, starts, strict=True)]
     noise = fit_noise(rows, degrees_max(int(np.max(starts))))
     estimates = [noise.estimate(list(row)) for row in rows]
     alpha = look_alpha(len(LOOKS))
     share = share_of_alpha([(it, EXACT) for it in estimates if it is not None], alpha)
-    return [Kind.OPEN if it is None else answer(it, alpha * share).kind for it in estimates]
+    return ["open" if it is None else answer(it, alpha * share).kind for it in estimates]
 
 
-def ends(sample: Array, true: float) -> tuple[list[Kind], NDArray[np.int64]]:
+def ends(sample: Array, true: float) -> tuple[list[AnswerKind], NDArray[np.int64]]:
     """Return how each comparison ends, and after how many starts. ``sample``: differences, a row for each."""
     starts = np.full(len(sample), LOOKS[0])
     for blocks in LOOKS[1:]:
-        undecided = np.array([kind is Kind.OPEN for kind in answers(sample, starts, true)])
+        undecided = np.array([kind == "open" for kind in answers(sample, starts, true)])
         starts[undecided] = blocks
     return answers(sample, starts, true), starts
 
@@ -210,7 +211,7 @@ def measure(name: str, seeds: int) -> Figures:
         covered += [abs(e.mean) <= e.half_width() for e in found if e is not None]
         for true, shares in different.items():
             kinds, starts = ends(sample, true)
-            shares.append(float(np.mean([kind is Kind.DIFFERENT for kind in kinds])))
+            shares.append(float(np.mean([kind == "different" for kind in kinds])))
             if true == 1.0:
                 mean_starts.append(float(np.mean(starts)))
     powers = (float(np.mean(different[true])) for true in (1.0, 1.05, 1.2))

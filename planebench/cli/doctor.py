@@ -16,6 +16,7 @@ from planebench.cli.show import print_json
 from planebench.doctor import tuning
 from planebench.doctor.doctor import diagnose
 from planebench.doctor.finding import Finding
+from planebench.host import journal
 from planebench.model.errors import UsageError
 
 _MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "problem": "[red]problem[/]"}
@@ -64,7 +65,7 @@ def _fix(json: bool, quiet: bool) -> int:
     if changes and os.geteuid() != 0:
         _tell_commands(changes, json)
         return 1
-    state = tuning.state_path()
+    state = journal.state_path()
     outcomes = tuning.apply(state)
     _print_outcomes(outcomes, json, quiet, "nothing to change")
     if outcomes and not (json or quiet):
@@ -73,7 +74,7 @@ def _fix(json: bool, quiet: bool) -> int:
 
 
 def _undo(json: bool, quiet: bool) -> int:
-    state = tuning.state_path()
+    state = journal.state_path()
     if state.exists() and os.geteuid() != 0:
         print(
             f"planebench: only root can restore the settings in {state}: `sudo planebench doctor --undo`",
@@ -85,7 +86,7 @@ def _undo(json: bool, quiet: bool) -> int:
     return _exit_code(outcomes)
 
 
-def _tell_commands(changes: Sequence[tuning.Change], json: bool) -> None:
+def _tell_commands(changes: Sequence[journal.Change], json: bool) -> None:
     commands = tuning.commands(changes)
     if json:
         print_json({"commands": commands})
@@ -97,7 +98,7 @@ def _tell_commands(changes: Sequence[tuning.Change], json: bool) -> None:
         print(f"  {command}", file=sys.stderr)
 
 
-def _print_outcomes(outcomes: Sequence[tuning.Outcome], json: bool, quiet: bool, nothing: str) -> None:
+def _print_outcomes(outcomes: Sequence[journal.Outcome], json: bool, quiet: bool, nothing: str) -> None:
     if json:
         print_json({"changes": [dataclasses.asdict(outcome) for outcome in outcomes]})
         return
@@ -109,7 +110,7 @@ def _print_outcomes(outcomes: Sequence[tuning.Outcome], json: bool, quiet: bool,
         print(nothing)
 
 
-def _exit_code(outcomes: Sequence[tuning.Outcome]) -> int:
+def _exit_code(outcomes: Sequence[journal.Outcome]) -> int:
     return int(any(outcome.kind == "failed" for outcome in outcomes))
 
 

@@ -13,6 +13,7 @@ from planebench.doctor.finding import Finding, Level
 from planebench.doctor.programs import hosting_finding, kvm_finding, switch_finding
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpus_of
+from planebench.host.pci import UIO_DRIVERS
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.cpus import cpu_text
@@ -327,13 +328,13 @@ def _iommu(facts: HostFacts) -> Judgement:
     """Judge the IOMMU for physical NICs only: no wire does DMA."""
     if not facts.nics:
         return _ok("no physical NIC, so no IOMMU is needed")
-    unsafe = [nic for nic in facts.nics if nic.driver in ("igb_uio", "uio_pci_generic")]
+    unsafe = [nic for nic in facts.nics if nic.driver in UIO_DRIVERS]
     if unsafe:
         return _warning(
             f"NIC {unsafe[0].address} is bound to {unsafe[0].driver}, which lets it write to any memory",
             f"`sudo dpdk-devbind.py --bind=vfio-pci {unsafe[0].address}`",
         )
-    bare = [nic for nic in facts.nics if nic.iommu_group is None]
+    bare = [nic for nic in facts.nics if not nic.has_iommu]
     if bare:
         return _warning(
             f"NIC {bare[0].address} (driver {bare[0].driver or 'none'}) is in no IOMMU group: VFIO cannot assign it "

@@ -15,6 +15,22 @@ def read_text(path: str | Path) -> str | None:
         return None
 
 
+def entries(folder: Path) -> tuple[Path, ...]:
+    """Return the entries of a folder by name; none if it is absent or unreadable."""
+    try:
+        return tuple(sorted(folder.iterdir()))
+    except OSError:
+        return ()
+
+
+def link_name(link: Path) -> str | None:
+    """Return the last part of what a symbolic link names; None if there is no link."""
+    try:
+        return link.readlink().name
+    except OSError:
+        return None
+
+
 def stat_fields(pid: int) -> list[str] | None:
     """Return the fields of /proc/PID/stat from the third (state) on; None if there is no such process."""
     text = read_text(f"/proc/{pid}/stat")

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import inf, isclose
+from math import inf
 from typing import Protocol
 
 from planebench.host.process import Supervisor
@@ -34,6 +34,7 @@ from planebench.plans.passes import Visit, further_pass, latency_of, passes, sea
 from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
 from planebench.search import Ask, load_name, search_settings, step
+from planebench.search.facts import fits
 from planebench.stats.choose import choose, choose_saturating, is_usable, run_band
 from planebench.stats.derived import Derived
 from planebench.stats.looks import Open, still_open
@@ -46,7 +47,6 @@ BAND_LOOK_S = 0.1
 """Trials of one band are compared: how long a campaign waits for that band before it sends."""
 PAUSE_MAX_S = 60.0
 """More time than this between two trials was between two sessions of a run, and is not of its time budget."""
-RATE_TOLERANCE = 1e-6
 
 
 class Listener(Protocol):
@@ -390,9 +390,8 @@ def _answers(trial: Trial, request: TrialRequest) -> bool:
     if (trial.point, trial.role, trial.search, trial.repetition) != wanted:
         return False
     if request.role == "search":
-        rate, pps = trial.load.pps_per_direction, request.load.pps_per_direction
-        same = rate is not None and pps is not None and isclose(rate, pps, rel_tol=RATE_TOLERANCE)
-        return (same or rate is pps) and isclose(trial.intended_duration_ns / 1e9, request.duration_s, rel_tol=0.01)
+        pps = None if request.load.label == SATURATING.label else request.load.pps_per_direction
+        return fits(trial, None if pps is None else pps * len(trial.directions), request.duration_s)
     return trial.load.label == request.load.label
 
 

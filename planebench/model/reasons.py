@@ -49,7 +49,7 @@ class ReasonCode(StrEnum):
     STRETCHED = "stretched"
     TESTER_CEILING = "tester-ceiling"
 
-    # of a latency trial that is overload
+    # The switch did not carry the load of a latency trial.
     OVERLOAD = "overload"
 
     # remarks on a trial that counts

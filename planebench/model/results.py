@@ -300,7 +300,7 @@ class Comparison:
     band: str | None = None
     note: str = ""
     confidence: float = 0.95
-    """Of the interval; above 95 % where the run has many comparisons of which few differ."""
+    """Confidence of the interval; above 95 % where the run has many comparisons of which few differ."""
     more_starts: int | None = None
     """How many more starts of each side would probably decide an open comparison; None if too many, or unknown."""
     more_minutes: float | None = None

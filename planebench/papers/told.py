@@ -50,7 +50,7 @@ class Told:
     above: bool | None = None
     why: str = ""
     p_value: float | None = None
-    """Of the hypothesis that a / b is the limit; None where nothing was tested."""
+    """p-value of the hypothesis that a / b is the limit; None where nothing was tested."""
 
 
 Why = Literal["", "not testable on this host", "not covered by this run", "insufficient data"]

@@ -16,8 +16,8 @@ from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, frames_k
 from planebench.report.page.table import PageColumn, PageTable, number, page_table
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import small_table
+from planebench.stats.answers import Answer
 from planebench.stats.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
-from planebench.stats.effect import Effect
 
 LATENCY_TITLE = "Chain latency compared with the sum of its functions measured alone, mean in µs"
 
@@ -82,7 +82,7 @@ def throughput_claim(chains: Chains) -> str:
     return _claim("Chain throughput is", "that of its slowest single function", effects)
 
 
-def _claim(what: str, against: str, effects: Sequence[Effect | None]) -> str:
+def _claim(what: str, against: str, effects: Sequence[Answer | None]) -> str:
     """Return ``Chain latency is significantly below ... in 3 of 4 comparisons (ratio 0.61); 1 is inconclusive.``"""
     if not effects:
         return ""
@@ -146,11 +146,11 @@ def stack_rows(found: Sequence[ChainLatency]) -> list[ChartRow]:
     return rows
 
 
-def _ratio(effect: Effect | None) -> str:
+def _ratio(effect: Answer | None) -> str:
     return NOTHING if effect is None else f"{effect.ratio:.2f}"
 
 
-def _interval(effect: Effect | None) -> str:
+def _interval(effect: Answer | None) -> str:
     if effect is None or (effect.low, effect.high) == (None, None):
         return NOTHING
     return " to ".join("open" if side is None else f"{side:.2f}" for side in (effect.low, effect.high))

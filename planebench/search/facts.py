@@ -3,7 +3,12 @@
 
 from __future__ import annotations
 
+from math import isclose
+
 from planebench.model.records import Trial
+
+RATE_TOLERANCE = 1e-6
+DURATION_TOLERANCE = 0.01
 
 STRETCH_TOLERANCE = 0.001
 """A generator that exceeds the intended duration by more than this did not send at the intended rate."""
@@ -26,6 +31,19 @@ def aggregate_pps(trial: Trial) -> float | None:
 def is_flat_out(trial: Trial) -> bool:
     """Return whether the trial is a saturating one."""
     return trial.load.pps_per_direction is None or trial.load.label == FLAT_OUT_LABEL
+
+
+def fits(trial: Trial, load_pps: float | None, duration_s: float) -> bool:
+    """Return whether a trial has this intended load, of all directions together, and this duration.
+
+    ``load_pps``: None for a saturating trial.
+    """
+    if not isclose(trial.intended_duration_ns / 1e9, duration_s, rel_tol=DURATION_TOLERANCE):
+        return False
+    if load_pps is None:
+        return is_flat_out(trial)
+    load = aggregate_pps(trial)
+    return load is not None and isclose(load, load_pps, rel_tol=RATE_TOLERANCE)
 
 
 def is_stretched(trial: Trial) -> bool:

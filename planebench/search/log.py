@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.search.ask import Ask
-from planebench.search.facts import aggregate_pps, has_gaps, is_flat_out, is_stretched
+from planebench.search.facts import fits, has_gaps, is_stretched
 
 TRIES_MAX = 8
 """Maximum number of successive rejected trials of a load; then the search ends."""
@@ -18,9 +18,6 @@ PASSED_OVER_MAX = 5
 PASSED_OVER_SHARE = 0.25
 """So many trials of a search with gaps of the pollers, and this share of those used, are passed over, because the next
 may be free of gaps. Further ones are accepted: on a host that always has gaps there are no better trials."""
-
-RATE_TOLERANCE = 1e-6
-DURATION_TOLERANCE = 0.01
 
 
 class Unanswered(Exception):
@@ -69,7 +66,7 @@ class TrialLog:
         """
         tries: list[Trial] = []
         for i, trial in enumerate(self._trials):
-            if i in self._passed_over or not _fits(trial, ask):
+            if i in self._passed_over or not fits(trial, ask.load_pps, ask.duration_s):
                 continue
             if i in self._used:
                 tries.clear()
@@ -102,16 +99,6 @@ class TrialLog:
         if ask.load_pps is None:
             return trial.verdict.kind in (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)
         return trial.verdict.kind is VerdictKind.VALID and not is_stretched(trial)
-
-
-def _fits(trial: Trial, ask: Ask) -> bool:
-    wanted_ns = ask.duration_s * 1e9
-    if abs(trial.intended_duration_ns - wanted_ns) > DURATION_TOLERANCE * wanted_ns:
-        return False
-    if ask.load_pps is None:
-        return is_flat_out(trial)
-    load = aggregate_pps(trial)
-    return load is not None and abs(load - ask.load_pps) <= RATE_TOLERANCE * ask.load_pps
 
 
 def _gave_up(ask: Ask, tries: Sequence[Trial]) -> Verdict:

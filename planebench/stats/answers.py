@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The three answers of a comparison: different by so much, the same within a margin, or open at a price."""
+"""The answers of a comparison: different by so much, the same within a margin, or open at a price."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
+from planebench.model.results import AnswerKind
 from planebench.stats.noise import Estimate, figure_of
 
 ALPHA = 0.05
@@ -20,28 +20,25 @@ STARTS_MAX = 200
 """A comparison that would need more is not worth a price."""
 
 
-class Kind(StrEnum):
-    """The three ends of a comparison."""
-
-    DIFFERENT = "different"
-    SAME = "same"
-    OPEN = "open"
-
-
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The ratio b / a with its interval, and what follows from it.
+    """The ratio b / a with its interval, and the answer that follows from the interval.
 
-    ``starts``: for an open comparison, how many more starts of each side would probably decide it; None where more
-    than STARTS_MAX would be needed or nothing is known of the noise. ``low`` and ``high`` are None where nothing is
-    known.
+    ``low`` and ``high``: None where an end is open, or where nothing was tested. ``starts``: for an open comparison,
+    how many more starts of each side would probably decide it; None where more than STARTS_MAX would be needed or
+    nothing is known of the noise.
     """
 
-    kind: Kind
     ratio: float
     low: float | None
     high: float | None
+    kind: AnswerKind
     starts: int | None = None
+
+    @property
+    def distinguishable(self) -> bool:
+        """Return whether the two differ significantly."""
+        return self.kind == "different"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +66,15 @@ def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN, bou
     high = None if bounds.b else estimate.mean + half
     within = math.log1p(margin)
     if (low is not None and low > 0) or (high is not None and high < 0):
-        kind = Kind.DIFFERENT
+        kind: AnswerKind = "different"
     elif low is not None and high is not None and -within < low and high < within:
-        kind = Kind.SAME
+        kind = "same"
     else:
-        kind = Kind.OPEN
-    priced = kind is Kind.OPEN and not bounds.hide(estimate)
+        kind = "open"
+    priced = kind == "open" and not bounds.hide(estimate)
     starts = starts_missing(estimate, alpha, margin) if priced else None
     low, high = (None if end is None else math.exp(end) for end in (low, high))
-    return Answer(kind, figure_of(estimate.mean), low, high, starts)
+    return Answer(figure_of(estimate.mean), low, high, kind, starts)
 
 
 def selected(p_values: Sequence[float], alpha: float = ALPHA) -> int:

@@ -12,7 +12,7 @@ from planebench.stats.choose import is_usable
 
 TRIALS_MIN = 3
 SPREAD_MIN = 2.0
-"""The largest batches must be this much larger than the smallest, or the two parts of the cost cannot be told apart."""
+"""The largest batches must be this much larger than the smallest, or the two parts of the cost cannot be separated."""
 FULL_BATCH = 32
 """Frames that a poller of DPDK takes at once, as a rule: the batch at saturation."""
 ERROR_MAX = 0.1

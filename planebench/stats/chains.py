@@ -17,10 +17,10 @@ from planebench.model.chain_name import as_chains_of_one, vnf_texts
 from planebench.model.records import Point, Trial
 from planebench.model.results import AnswerKind, Result
 from planebench.model.run import Run
-from planebench.stats.answers import ALPHA, EXACT, MARGIN, Bounds, share_of_alpha
+from planebench.stats.answers import ALPHA, EXACT, MARGIN, Answer, Bounds, share_of_alpha
 from planebench.stats.choose import LIMITED, VALID, choose_saturating
 from planebench.stats.counting import counts
-from planebench.stats.effect import Effect, effect_of
+from planebench.stats.effect import effect_of
 from planebench.stats.histogram import decode, summarise
 from planebench.stats.noise import Estimate, Noise
 from planebench.stats.starts import Blocks, blocks_of, by_start, geometric_mean, noise_of_sides, throughput_blocks
@@ -51,7 +51,7 @@ class ChainLatency:
     load: str
     mean_us: float | None
     parts: tuple[Part, ...]
-    effect: Effect | None
+    effect: Answer | None
     band: str | None = None
     trials: int = 0
     """Trials of the side with the fewest."""
@@ -74,7 +74,7 @@ class ChainThroughput:
     throughput_pps: float | None
     bound: bool = False
     against: str = ""
-    effect: Effect | None = None
+    effect: Answer | None = None
     note: str = ""
 
 
@@ -279,8 +279,8 @@ _WORDS: Mapping[AnswerKind, str] = {
 }
 
 
-def told_words(effect: Effect | None) -> str:
+def told_words(effect: Answer | None) -> str:
     """Return ``less``, ``more``, or why it is neither."""
     if effect is None:
         return "not tested"
-    return _WORDS.get(effect.answer) or ("less" if effect.ratio < 1 else "more")
+    return _WORDS.get(effect.kind) or ("less" if effect.ratio < 1 else "more")

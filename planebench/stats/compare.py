@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Comparison, Metric, Result, SearchResult
-from planebench.stats.answers import ALPHA, EXACT, Bounds, answer, share_of_alpha
+from planebench.stats.answers import ALPHA, EXACT, Bounds, share_of_alpha
 from planebench.stats.choose import LIMITED, VALID, Choice, choose, choose_saturating, is_usable
 from planebench.stats.counting import search_ended
+from planebench.stats.effect import effect_of
 from planebench.stats.latency import mean_intended_pps, percentile_blocks
 from planebench.stats.looks import each_look_alpha, minutes_per_start
 from planebench.stats.must_match import MUST_MATCH, differing_facts
@@ -262,17 +263,17 @@ def _answered(family: Sequence[_Draft], unit: Unit, alpha: float, minutes: float
     share = share_of_alpha([(e, it.bounds) for e, it in zip(estimates, family, strict=True) if e is not None], alpha)
     for draft, estimate in zip(family, estimates, strict=True):
         starts_a, starts_b = (len(by_start(blocks)) for blocks in draft.blocks)
-        found = None if estimate is None else answer(estimate, alpha * share, bounds=draft.bounds)
-        more = found.starts if found is not None else 1
+        found = effect_of(estimate, draft.ratio, alpha * share, draft.bounds)
+        more = 1 if estimate is None else found.starts
         yield Comparison(
             a=draft.a.name,
             b=draft.b.name,
             point=draft.a.cell,
             metric=draft.metric,
-            ratio=draft.ratio if found is None else found.ratio,
-            low=None if found is None else found.low,
-            high=None if found is None else found.high,
-            answer="untested" if found is None else found.kind.value,
+            ratio=found.ratio,
+            low=found.low,
+            high=found.high,
+            answer=found.kind,
             trials_a=draft.trials[0],
             trials_b=draft.trials[1],
             load=draft.load,

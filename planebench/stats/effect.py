@@ -5,34 +5,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from planebench.model.results import AnswerKind
-from planebench.stats.answers import ALPHA, EXACT, Bounds, answer
+from planebench.stats.answers import ALPHA, EXACT, Answer, Bounds, answer
 from planebench.stats.noise import Estimate, fit_noise
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """The ratio b / a with its confidence interval; an end is None where it is open, or where nothing was tested."""
-
-    ratio: float
-    low: float | None
-    high: float | None
-    answer: AnswerKind
-
-    @property
-    def distinguishable(self) -> bool:
-        """Return whether the two differ significantly."""
-        return self.answer == "different"
-
-
-def effect_of(estimate: Estimate | None, ratio: float, alpha: float = ALPHA, bounds: Bounds = EXACT) -> Effect:
-    """Return the effect of an estimate of log(b / a); ``ratio`` is the one shown where there is no estimate."""
-    if estimate is None:
-        return Effect(ratio, None, None, "untested")
-    found = answer(estimate, alpha, bounds=bounds)
-    return Effect(found.ratio, found.low, found.high, found.kind.value)
+def effect_of(estimate: Estimate | None, ratio: float, alpha: float = ALPHA, bounds: Bounds = EXACT) -> Answer:
+    """Return the answer of an estimate of log(b / a); ``ratio`` is the one shown where there is no estimate."""
+    return Answer(ratio, None, None, "untested") if estimate is None else answer(estimate, alpha, bounds=bounds)
 
 
 def estimate_alone(values: Sequence[float]) -> Estimate | None:
@@ -41,7 +21,7 @@ def estimate_alone(values: Sequence[float]) -> Estimate | None:
     return fit_noise([logs], len(logs) - 1).estimate(logs)
 
 
-def ratio_effect(a: Sequence[float], b: Sequence[float]) -> Effect:
+def ratio_effect(a: Sequence[float], b: Sequence[float]) -> Answer:
     """Return the ratio of the geometric means of two samples of independent positive values, by Welch's t."""
     ratio = math.exp(sum(map(math.log, b)) / len(b) - sum(map(math.log, a)) / len(a))
     of_a, of_b = estimate_alone(a), estimate_alone(b)

@@ -6,11 +6,11 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from planebench.model.header import RunHeader
+from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Point
 from planebench.model.run import Run
 from planebench.stats.answers import look_alpha
@@ -57,7 +57,7 @@ def minutes_per_start(runs: Sequence[Run]) -> float | None:
     None where the runs do not say it.
     """
     gaps = [
-        (datetime.fromisoformat(after.started_at) - datetime.fromisoformat(before.started_at)).total_seconds()
+        seconds_since_epoch(after.started_at) - seconds_since_epoch(before.started_at)
         for run in runs
         for before, after in pairwise(run.trials)
         if before.role == after.role == "r_plus"

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from planebench.doctor.doctor import Finding, diagnose, examine
-from planebench.host.facts import HostFacts, KernelThread, Nic
+from planebench.host.facts import HostFacts, KernelThread
+from planebench.host.pci import Nic
 from planebench.switches.base import Found, NotFound
 
 GOOD = HostFacts(
@@ -66,8 +67,8 @@ def test_a_good_machine_has_nothing_to_remedy() -> None:
         ),
         ("hugepages", {"hugepages_2m_free": 0}, "warning", "hugepagesz=1G hugepages=4"),
         ("c-states", {"deep_c_states": ("C6",)}, "warning", "cpupower idle-set -D 3"),
-        ("iommu", {"nics": (Nic("0000:01:00.0", "vfio-pci", 0, None),)}, "warning", "intel_iommu=on"),
-        ("iommu", {"nics": (Nic("0000:01:00.0", "ixgbe", 0, None),)}, "warning", "intel_iommu=on"),
+        ("iommu", {"nics": (Nic("0000:01:00.0", "vfio-pci", 0, None, has_iommu=False),)}, "warning", "intel_iommu=on"),
+        ("iommu", {"nics": (Nic("0000:01:00.0", "ixgbe", 0, None, has_iommu=False),)}, "warning", "intel_iommu=on"),
         ("iommu", {"nics": (Nic("0000:01:00.0", "igb_uio", 0, "7"),)}, "warning", "--bind=vfio-pci 0000:01:00.0"),
         ("nic-numa", {"nics": (Nic("0000:01:00.0", "ixgbe", 1, "7"),)}, "warning", "taskset -c"),
         (

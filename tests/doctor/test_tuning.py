@@ -12,8 +12,10 @@ import pytest
 
 from planebench.cli.doctor import doctor
 from planebench.doctor import tuning
-from planebench.doctor.tuning import Outcome, apply, commands, plan, undo
+from planebench.doctor.tuning import apply, commands, plan, undo
+from planebench.host.journal import Outcome
 from planebench.model.errors import StoreError, UsageError
+from tests.sysfs_tree import Killed, kill_after
 
 AUTOGROUP = "proc/sys/kernel/sched_autogroup_enabled"
 HUGEPAGES = "sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
@@ -86,10 +88,6 @@ def machine(tmp_path: Path) -> Machine:
     return Machine(tmp_path)
 
 
-class Killed(BaseException):
-    """kill -9, as far as files can tell."""
-
-
 def write_but(monkeypatch: pytest.MonkeyPatch, instead: Callable[[Path], bool | None]) -> None:
     """Have ``instead`` see every file that would be written in /proc or /sys; True: do not write it."""
     real = Path.write_text
@@ -98,16 +96,6 @@ def write_but(monkeypatch: pytest.MonkeyPatch, instead: Callable[[Path], bool | 
         return 0 if instead(self) else real(self, text, encoding=encoding)
 
     monkeypatch.setattr(Path, "write_text", write_text)
-
-
-def kill_after(survivors: int) -> Callable[[Path], None]:
-    left = iter(range(survivors))
-
-    def kill(file: Path) -> None:
-        if next(left, None) is None:
-            raise Killed
-
-    return kill
 
 
 def test_fix_and_undo(machine: Machine) -> None:

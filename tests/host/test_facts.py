@@ -12,7 +12,6 @@ import pytest
 from planebench.host import facts as host_facts
 from planebench.host.facts import (
     HostFacts,
-    Nic,
     collect,
     deep_c_states,
     grantable_cpus,
@@ -21,6 +20,7 @@ from planebench.host.facts import (
     sample_kernel_threads,
     usable_cpus,
 )
+from tests.sysfs_tree import Tree
 
 
 @pytest.mark.parametrize(
@@ -105,22 +105,17 @@ def test_idle_states_deeper_than_c1(tmp_path: Path) -> None:
 
 
 def test_nics_of_the_pci_bus(tmp_path: Path) -> None:
-    def device(address: str, driver: str | None, **values: str) -> None:
-        files(tmp_path / address, **{"class": "0x020000", "vendor": "0x8086", "numa_node": "-1"} | values)
-        if driver:
-            (tmp_path / address / "driver").symlink_to(f"../../../bus/pci/drivers/{driver}")
-
-    device("0000:00:03.0", "virtio-pci", vendor="0x1af4")
-    device("0000:00:04.0", "vfio-pci", vendor="0x1af4")
-    device("0000:01:00.0", "ixgbe", numa_node="1")
-    (tmp_path / "0000:01:00.0/iommu_group").symlink_to("../../kernel/iommu_groups/7")
-    device("0000:02:00.0", None)
-    device("0000:03:00.0", "nvme", **{"class": "0x010802"})
-    assert pci_nics(tmp_path) == (
-        Nic("0000:00:04.0", "vfio-pci", None, None),
-        Nic("0000:01:00.0", "ixgbe", 1, "7"),
-        Nic("0000:02:00.0", None, None, None),
-    )
+    tree = Tree(tmp_path)
+    tree.device("0000:00:03.0", "virtio-pci", vendor="0x1af4")
+    tree.device("0000:00:04.0", "vfio-pci", vendor="0x1af4", numa_node="-1")
+    tree.device("0000:01:00.0", "ixgbe", "7", numa_node="1")
+    tree.device("0000:02:00.0", numa_node="-1")
+    tree.device("0000:03:00.0", "nvme", **{"class": "0x010802"})
+    assert [(nic.address, nic.driver, nic.numa_node, nic.iommu_group) for nic in pci_nics(tmp_path)] == [
+        ("0000:00:04.0", "vfio-pci", None, None),
+        ("0000:01:00.0", "ixgbe", 1, "7"),
+        ("0000:02:00.0", None, None, None),
+    ]
     assert pci_nics(tmp_path / "absent") == ()
 
 

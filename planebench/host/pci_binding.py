@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Bind NICs to vfio-pci for a run, and give them back: nothing that the machine needs is taken.
+
+What is refused is refused before anything is changed. A kill at any moment leaves the journal, from which the next
+start or ``doctor --undo`` restores all drivers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from planebench.host import pci, routes
+from planebench.host.device_settings import device_journal
+from planebench.host.journal import Change, Journal, Outcome, this_process
+from planebench.host.pci import VFIO, Nic
+from planebench.host.pci_driver import NO_IOMMU_MODE, driver_path, read_driver, taken_by_vfio
+from planebench.host.procfs import entries, link_name, read_text
+from planebench.host.programs import run_tool
+from planebench.model.errors import StartError, UsageError
+
+MODPROBE_TIMEOUT_S = 10.0
+HARMLESS_DRIVERS = (VFIO, "pcieport", "pci-stub")
+"""Drivers that other devices of an IOMMU group may have (Linux, drivers/vfio/vfio_iommu_type1.c: a viable group)."""
+NO_IOMMU_WARNING = (
+    "this machine has no IOMMU: vfio works in its unsafe mode, in which a NIC can read and write all memory; enable "
+    "VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)"
+)
+_VFIO_GROUP = re.compile(r"/dev/vfio/(?:noiommu-)?(\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """NICs that are ready for a DPDK program, in the order they were asked for, and what the user has to know."""
+
+    nics: tuple[Nic, ...]
+    warnings: tuple[str, ...] = ()
+
+
+@contextmanager
+def bound(addresses: Sequence[str], journal: Journal | None = None) -> Iterator[Bound]:
+    """Bind NICs (:func:`bind`) as long as the context lasts."""
+    journal = journal or device_journal()
+    taken = bind(addresses, journal)
+    try:
+        yield taken
+    finally:
+        release(journal)
+
+
+def bind(addresses: Sequence[str], journal: Journal | None = None) -> Bound:
+    """Bind NICs to vfio-pci, those that need it. What killed runs left is restored first.
+
+    Raises UsageError, with nothing changed, for a NIC that must not be taken (:func:`refusal`), and StartError where
+    the system refuses; then all NICs have their drivers again.
+    """
+    journal = journal or device_journal()
+    root = journal.root
+    journal.undo_abandoned()
+    nics = check(addresses, journal)
+    wanted = [nic for nic in nics if needs_binding(nic)]
+    if not wanted:
+        return Bound(nics, _warnings(nics))
+    if os.geteuid() != 0:
+        raise StartError(f"only root can bind NIC {wanted[0].address} to {VFIO}: `sudo planebench ...`")
+    _load_vfio(root)
+    changes = [*_no_iommu_changes(root, wanted), *(_driver_change(root, nic) for nic in wanted)]
+    failed = [outcome for outcome in journal.apply(changes, this_process()) if outcome.kind == "failed"]
+    if failed:
+        left = [outcome.text for outcome in journal.undo_own() if outcome.kind != "changed"]
+        raise StartError("; ".join([f"cannot bind: {_told(failed[0])}", *left]))
+    nics = tuple(pci.nic(nic.address, root) for nic in nics)
+    return Bound(nics, _warnings(nics))
+
+
+def release(journal: Journal | None = None) -> tuple[Outcome, ...]:
+    """Give the NICs that this process bound back to their drivers; return what was restored and what was not."""
+    return (journal or device_journal()).undo_own()
+
+
+def needs_binding(nic: Nic) -> bool:
+    """Return whether a DPDK program needs another driver for a NIC than it has."""
+    return nic.driver != VFIO and not nic.is_bifurcated
+
+
+def check(addresses: Sequence[str], journal: Journal | None = None) -> tuple[Nic, ...]:
+    """Return the NICs with these addresses. Raises UsageError with one sentence if any of them must not be taken."""
+    journal = journal or device_journal()
+    root = journal.root
+    full = [pci.full_address(address) for address in addresses]
+    twice = sorted({address for address in full if full.count(address) > 1})
+    if twice:
+        raise UsageError(f"NIC {twice[0]} is named twice; each end of a cable is a port of its own")
+    nics = tuple(pci.nic(address, root) for address in full)
+    essential = routes.essential_interfaces(root, routes.ssh_connection())
+    owners = journal.owners()
+    for nic in nics:
+        reason = refusal(nic, full, root, essential) or _owned(nic, owners)
+        if reason:
+            raise UsageError(f"NIC {nic.address} is not taken: {reason}")
+    return nics
+
+
+def refusal(nic: Nic, requested: Collection[str], root: Path, essential: Mapping[str, str]) -> str | None:
+    """Return why a NIC must not be taken; None if it may be.
+
+    ``requested``: addresses of all NICs of the run. ``essential``: the interfaces that the machine is reached by.
+    """
+    for interface in nic.interfaces:
+        if interface in essential:
+            return f"its interface {interface} carries {essential[interface]} of this machine; name another NIC"
+    if nic.driver in pci.UIO_DRIVERS:
+        return (
+            f"{nic.driver} has it, which lets it write to any memory; give it back to its kernel driver, "
+            "planebench binds it to vfio-pci itself"
+        )
+    user = group_user(nic, root)
+    if user:
+        return f"{user} has it open (/dev/vfio/{nic.iommu_group}); end that program first"
+    for interface in nic.interfaces:
+        use = routes.uses(root, interface) if _is_up(root, interface) else None
+        if use:
+            return f"its interface {interface} is up and {use}; take it down first: `ip link set {interface} down`"
+    if not needs_binding(nic):
+        return None
+    return _unbindable(nic, requested, root)
+
+
+def _unbindable(nic: Nic, requested: Collection[str], root: Path) -> str | None:
+    """Return why the driver of a NIC cannot be changed; None if it can."""
+    if nic.driver and not nic.interfaces:
+        return f"driver {nic.driver} has it, but it has no interface here: it may belong to another network namespace"
+    if nic.vfs:
+        return f"it has {nic.vfs} virtual functions, which end with its driver; remove them first, or name one of them"
+    if not nic.has_iommu:
+        return None
+    beside = _group_members(nic, root)
+    busy = [other for other in beside if other.name not in requested and _disturbs(other)]
+    if busy:
+        driver = link_name(busy[0] / "driver")
+        return (
+            f"device {busy[0].name} (driver {driver}) is in its IOMMU group {nic.iommu_group}, so vfio would need that "
+            "device too; use another slot, or name both"
+        )
+    return None
+
+
+def group_user(nic: Nic, root: Path) -> str | None:
+    """Return the program that has the vfio group of a NIC open, ``qemu (process 123)``; None if nobody has."""
+    if nic.driver != VFIO or nic.iommu_group is None:
+        return None
+    for process in entries(root / "proc"):
+        if process.name.isdigit() and nic.iommu_group in _open_groups(process):
+            return f"{read_text(process / 'comm') or 'a program'} (process {process.name})"
+    return None
+
+
+def _open_groups(process: Path) -> set[str]:
+    targets = (_target(link) for link in entries(process / "fd"))
+    return {match[1] for target in targets if (match := _VFIO_GROUP.fullmatch(target))}
+
+
+def _target(link: Path) -> str:
+    try:
+        return str(link.readlink())
+    except OSError:
+        return ""
+
+
+def _owned(nic: Nic, owners: Mapping[str, str]) -> str | None:
+    owner = owners.get(driver_path(nic.address))
+    return f"process {owner} of planebench uses it; wait until it ends" if owner else None
+
+
+def _is_up(root: Path, interface: str) -> bool:
+    flags = read_text(root / "sys/class/net" / interface / "flags") or "0"
+    return bool(int(flags, 16) & 1)
+
+
+def _group_members(nic: Nic, root: Path) -> list[Path]:
+    """Return the other devices of a NIC's IOMMU group that are no bridges."""
+    group = entries(root / f"sys/kernel/iommu_groups/{nic.iommu_group}/devices")
+    devices = [root / pci.DEVICES / member.name for member in group if member.name != nic.address]
+    return [device for device in devices if not (read_text(device / "class") or "").startswith("0x06")]
+
+
+def _disturbs(device: Path) -> bool:
+    driver = link_name(device / "driver")
+    return driver is not None and driver not in HARMLESS_DRIVERS
+
+
+def _load_vfio(root: Path) -> None:
+    """Load the module vfio-pci unless it is there. Raises StartError."""
+    driver = root / "sys/bus/pci/drivers" / VFIO
+    if driver.is_dir():
+        return
+    loaded = run_tool(["modprobe", VFIO], MODPROBE_TIMEOUT_S)
+    if not driver.is_dir():
+        words = loaded.stderr.strip().splitlines()
+        raise StartError(
+            f"the kernel has no driver {VFIO}: `modprobe {VFIO}` said {words[-1] if words else 'nothing'!r}; install "
+            "the modules of this kernel"
+        )
+
+
+def _no_iommu_changes(root: Path, nics: Sequence[Nic]) -> list[Change]:
+    """Return the change to vfio's mode without IOMMU, for a machine that has none.
+
+    Raises StartError where vfio has no such mode, and where the machine has an IOMMU that leaves a NIC out.
+    """
+    bare = [nic for nic in nics if not nic.has_iommu]
+    if not bare:
+        return []
+    if _any_iommu(root):
+        raise StartError(
+            f"NIC {bare[0].address} is in no IOMMU group, though this machine has an IOMMU; boot with "
+            "`intel_iommu=on iommu=pt` (AMD: `iommu=pt`), or use another slot"
+        )
+    mode = read_text(root / NO_IOMMU_MODE.lstrip("/"))
+    if mode is None:
+        raise StartError(
+            f"NIC {bare[0].address} has no IOMMU, and this kernel's vfio has no mode without one; enable VT-d or "
+            "AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)"
+        )
+    return [] if mode == "Y" else [Change(NO_IOMMU_MODE, mode, "Y", "vfio works without an IOMMU")]
+
+
+def _any_iommu(root: Path) -> bool:
+    """Return whether any group is one of an IOMMU, not of vfio's mode without one."""
+    return any(read_text(group / "name") != pci.NO_IOMMU for group in entries(root / "sys/kernel/iommu_groups"))
+
+
+def _driver_change(root: Path, nic: Nic) -> Change:
+    path = driver_path(nic.address)
+    return Change(path, read_driver(root, path) or "", taken_by_vfio(), "the NIC is driven by the measured programs")
+
+
+def _warnings(nics: Sequence[Nic]) -> tuple[str, ...]:
+    return (NO_IOMMU_WARNING,) if any(not nic.has_iommu and not nic.is_bifurcated for nic in nics) else ()
+
+
+def _told(failed: Outcome) -> str:
+    return f"{failed.text}; `dmesg` may say more"
