@@ -29,7 +29,7 @@ from planebench.model.status import Stage
 from planebench.placement import Cpus
 from planebench.plans.estimate import estimate, expected_trials, planned_trials, visit_s
 from planebench.plans.latency_steps import LatencyStep
-from planebench.plans.order import Group, Rounds, group_points
+from planebench.plans.order import Group, Rounds, Step, group_points
 from planebench.plans.passes import Visit, further_pass, latency_of, passes, searches_of
 from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
@@ -41,6 +41,7 @@ from planebench.stats.looks import Open, still_open
 from planebench.store import RunWriter
 from planebench.traffic.rates import SATURATING, fixed_loads, latency_loads, rate_label
 from planebench.wiring.adapter import Adapter
+from planebench.wiring.wires.base import wire_kind
 
 BAND_WAIT_S = 2.0
 BAND_LOOK_S = 0.1
@@ -154,7 +155,7 @@ class Campaign:
             if again:
                 self._search_all(visit, benches)
             for repetition in visit.repetitions:
-                for turn in self._rounds_of(visit.group, "r_plus").next(visit.group.points):
+                for turn in self._turns(self._rounds_of(visit.group, "r_plus").next(visit.group.points)):
                     self._measure(benches, self._saturating(turn.point, repetition))
                     self._advance(1)
             if not again:
@@ -177,6 +178,16 @@ class Campaign:
             self._rounds[group.key, method] = Rounds(self._groups[group.key], self.plan.seed, (method,))
         return self._rounds[group.key, method]
 
+    @property
+    def _one_by_one(self) -> bool:
+        """Return whether only one switch can be up, as the devices of the wire are of one process at a time."""
+        return wire_kind(self.settings.wire).exclusive
+
+    def _turns(self, steps: Sequence[Step]) -> Sequence[Step]:
+        """Return the steps of a round; where only one switch can be up, those of a switch together."""
+        switches = list(dict.fromkeys(step.point.switch for step in steps))
+        return sorted(steps, key=lambda step: switches.index(step.point.switch)) if self._one_by_one else steps
+
     def _saturating(self, point: Point, repetition: int) -> TrialRequest:
         plan, rate = self.plan.throughput, self.plan.throughput.max_rate_pps
         return TrialRequest(
@@ -196,7 +207,7 @@ class Campaign:
         band, rounds = self._search_band(), self._rounds_of(group, method)
         left = dict.fromkeys(points, expected_trials(self.plan, method))
         while left:
-            for turn in rounds.next(tuple(left)):
+            for turn in self._turns(rounds.next(tuple(left))):
                 ask = self._next(method, turn.point, band, repetition)
                 if isinstance(ask, Ask) and self._measure(benches, self._asked(ask, method, turn.point), band):
                     if left[turn.point] > 1:
@@ -328,9 +339,13 @@ class Campaign:
 
     def _live(self, benches: dict[str, Bench], request: TrialRequest, band: str | None) -> Trial:
         """Measure a trial now. The switches of the visit are started if they are not up."""
-        for each in benches.values():
-            each.ensure()
         bench = benches[request.point.switch]
+        if self._one_by_one:
+            for other in benches.values():
+                if other is not bench:
+                    other.stop()
+        for each in (bench,) if self._one_by_one else benches.values():
+            each.ensure()
         if band is not None and bench.runner is not None:
             self._await_band(bench, band)
         request = dataclasses.replace(request, start=max(bench.start_number, 0))

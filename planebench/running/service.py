@@ -111,7 +111,7 @@ def open_session(
     """
     survey.required()
     settings = live_settings(survey)
-    machine = Machine.prepare(survey.plan.switch_cores)
+    machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire)
     folder = runs_dir or default_runs_dir()
     if resume:
         return _resumed(survey, machine, settings, folder)
