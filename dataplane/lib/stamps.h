@@ -16,11 +16,13 @@ struct stamp {
 	uint64_t in_tsc, out_tsc; // out_tsc 0: it did not leave
 	uint32_t sequence;
 	uint8_t stream;
+	uint64_t port_ns; // by the clock of the port; 0: that did not stamp this probe
 };
 
 struct stamps {
 	uint32_t count;
-	uint64_t lost; // came when the log was full
+	uint64_t lost;         // came when the log was full
+	struct probe_tap *tap; // of the kernel's stamps (tasks/tester/probe_tap.h), or NULL
 	struct stamp log[STAMPS_MAX];
 };
 
@@ -37,6 +39,6 @@ static inline struct stamp *stamps_next(struct stamps *stamps)
 	return NULL;
 }
 
-// Up to limit entries from the one numbered from: {"stamps": [[stream, sequence, in_tsc, out_tsc], ...],
+// Up to limit entries from the one numbered from: {"stamps": [[stream, sequence, in_tsc, out_tsc, port_ns], ...],
 // "next": n or null, "lost": n}. stamps may be NULL: nothing was asked for, the list is empty.
 json_t *stamps_list(const struct stamps *stamps, uint32_t from, uint32_t limit);

@@ -18,6 +18,7 @@
 #include <rte_vhost.h>
 
 #include "lib/log.h"
+#include "port/device_clock.h"
 
 static const struct port_ops net_virtio_user_ops;
 
@@ -111,6 +112,7 @@ static int configure(struct port *port)
 		return rc;
 	conf.rxmode.mtu = (uint32_t)frame_mtu(port, &info);
 	spread_flows(port, &info, &conf);
+	device_clock_configure(port, &info, &conf);
 	step = "configure it";
 	rc = rte_eth_dev_configure(port->port_id, queues, queues, &conf);
 	if (rc)
@@ -124,7 +126,7 @@ static int configure(struct port *port)
 	if (rc)
 		goto err;
 	rte_eth_promiscuous_enable(port->port_id); // a device without it receives everything anyway
-	return 0;
+	return device_clock_open(port);
 err:
 	LOG_ERROR("port %s (%s): cannot %s: %s", port->config.name, port->device, step, strerror(-rc));
 	return rc;
@@ -136,6 +138,7 @@ static void ethdev_close(struct port *port)
 
 	if (port->port_id == RTE_MAX_ETHPORTS || rte_eth_dev_info_get(port->port_id, &info))
 		return;
+	device_clock_close(port);
 	rte_eth_dev_stop(port->port_id);
 	if (port->hotplugged)
 		rte_dev_remove(info.device);
@@ -155,9 +158,15 @@ static int open_device(struct port *port, const char *devargs)
 	return rc;
 }
 
+// The kernel shows its stamps to who looks on at an interface, which a driver that bypasses the queueing of the kernel
+// keeps its frames from.
 static int ethdev_open(struct port *port)
 {
-	return open_device(port, port->config.device);
+	char devargs[CONFIG_DEVICE_MAX + sizeof(",qdisc_bypass=0")];
+
+	snprintf(devargs, sizeof(devargs), "%s%s", port->config.device,
+	         port->config.clock == PORT_CLOCK_KERNEL ? ",qdisc_bypass=0" : "");
+	return open_device(port, devargs);
 }
 
 // Listens on path; the ring size is the driver's choice (virtio 1.2 s2.6). The port's name makes the device unique.
@@ -186,6 +195,15 @@ static bool ethdev_link_up(const struct port *port)
 	struct rte_eth_link link = {0};
 
 	return rte_eth_link_get_nowait(port->port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
+}
+
+static uint32_t ethdev_speed_mbps(const struct port *port)
+{
+	struct rte_eth_link link = {0};
+
+	if (rte_eth_link_get_nowait(port->port_id, &link) || link.link_status != RTE_ETH_LINK_UP)
+		return 0;
+	return link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
 }
 
 static const char *ethdev_driver(const struct port *port)
@@ -230,6 +248,12 @@ static void read_queues(const struct port *port, const struct rte_eth_stats *sta
 }
 #endif
 
+// What found no room in its ring is an error to this driver; it stays with the task, which counts it as tx_full.
+static bool refusals_are_errors(const struct port *port)
+{
+	return strcmp(ethdev_driver(port), "net_af_xdp") == 0;
+}
+
 static void ethdev_counters(const struct port *port, struct port_counters *out)
 {
 	struct rte_eth_stats stats = {0};
@@ -239,7 +263,7 @@ static void ethdev_counters(const struct port *port, struct port_counters *out)
 	out->tx_packets = stats.opackets;
 	out->rx_missed = stats.imissed;
 	out->rx_errors = stats.ierrors;
-	out->tx_errors = stats.oerrors;
+	out->tx_errors = refusals_are_errors(port) ? 0 : stats.oerrors;
 	out->rx_nombuf = stats.rx_nombuf;
 	if (port->config.queues > 1)
 		read_queues(port, &stats, out);
@@ -396,6 +420,13 @@ static unsigned ethdev_publish(const struct port *port, uint16_t queue, unsigned
 	return sent;
 }
 
+static void ethdev_stamp_next(const struct port *port, uint16_t queue, unsigned index)
+{
+	struct lender *lender = ((struct lenders *)port->own)->queues[queue];
+
+	lender->pkts[index]->ol_flags |= RTE_MBUF_F_TX_IEEE1588_TMST;
+}
+
 // --- Kinds -----------------------------------------------------------------------------------------------
 
 // The library speaks for itself: its connection may go at any time, and then says nothing.
@@ -424,9 +455,10 @@ static void net_vhost_counters(const struct port *port, struct port_counters *ou
 
 // What all have in common. Packets do not come by here: port_peek() and port_pass() call the device.
 #define ETHDEV_OPS                                                                                           \
-	.close = ethdev_close, .link_up = ethdev_link_up, .driver = ethdev_driver, .mac = ethdev_mac,        \
-	.lend = ethdev_lend, .take_back = ethdev_take_back, .reserve = ethdev_reserve,                       \
-	.publish = ethdev_publish
+	.close = ethdev_close, .link_up = ethdev_link_up, .speed_mbps = ethdev_speed_mbps,                   \
+	.driver = ethdev_driver, .mac = ethdev_mac, .lend = ethdev_lend, .take_back = ethdev_take_back,      \
+	.reserve = ethdev_reserve, .publish = ethdev_publish, .stamp_received = device_clock_received,       \
+	.stamp_next = ethdev_stamp_next, .stamp_sent = device_clock_sent
 
 const struct port_ops ethdev_port_ops = {.kind = "ethdev",
                                          .is_default = true,

@@ -70,6 +70,8 @@ const char *port_backends(const char *kind)
 	return names;
 }
 
+const char *const port_clock_names[] = {"software", "kernel", "hardware", "auto", NULL};
+
 // --- A port ----------------------------------------------------------------------------------------------
 
 // As DPDK's vhost device has it, "VHOS" and more: its fifth byte is a "T", ours is above all letters. An
@@ -114,6 +116,11 @@ void port_flush_all(const struct port *port)
 {
 	if (port->ops->flush_all)
 		port->ops->flush_all(port);
+}
+
+uint32_t port_speed_mbps(const struct port *port)
+{
+	return port->ops->speed_mbps ? port->ops->speed_mbps(port) : 0;
 }
 
 const char *port_driver(const struct port *port)

@@ -24,6 +24,10 @@ struct config_drivers {
 	uint32_t max_memory_mb; // of a connection
 };
 
+// Who stamps probes at a port: this program, the kernel, or the device; in a document also the best of device and program.
+enum port_clock { PORT_CLOCK_SOFTWARE, PORT_CLOCK_KERNEL, PORT_CLOCK_HARDWARE, PORT_CLOCK_AUTO };
+extern const char *const port_clock_names[];
+
 // A port of the configuration document.
 struct config_port {
 	char name[CONFIG_NAME_MAX];
@@ -36,6 +40,7 @@ struct config_port {
 	uint64_t line_rate_bps;
 	uint8_t mac[6]; // of rings of our own: its address; all zero: one is made up
 	struct config_drivers drivers;
+	int clock; // enum port_clock
 };
 
 // Counters of a port since it was opened. rx_errors: buffers of the other end without a frame in them, or with too
@@ -115,11 +120,19 @@ struct port_ops {
 	                    unsigned n);
 	unsigned (*publish)(const struct port *port, uint16_t queue, unsigned n);
 
+	// Time stamps of the device in ns, of a port whose clock is PORT_CLOCK_HARDWARE; for its worker. NULL in kinds
+	// without. stamp_next: the device shall stamp frame number index of those that are reserved. stamp_sent: the
+	// stamp of such a frame, once, when it is there: one at a time.
+	bool (*stamp_received)(const struct port *port, const struct rte_mbuf *m, uint64_t *ns);
+	void (*stamp_next)(const struct port *port, uint16_t queue, unsigned index);
+	bool (*stamp_sent)(const struct port *port, uint64_t *ns);
+
 	// Between two ports of this kind, or NULL: see port_hop_of().
 	struct port_hop (*hop)(const struct port *from, const struct port *to, uint16_t queue, uint16_t n);
 
 	void (*flush_all)(const struct port *port); // or NULL: see port_flush_all()
 	bool (*link_up)(const struct port *port);
+	uint32_t (*speed_mbps)(const struct port *port); // or NULL: see port_speed_mbps()
 	const char *(*driver)(const struct port *port);
 	int (*mac)(const struct port *port, struct rte_ether_addr *mac); // or NULL: port->mac
 	void (*counters)(const struct port *port, struct port_counters *counters);
@@ -135,6 +148,7 @@ struct port {
 	struct rte_ether_addr mac;      // without an ethdev
 	struct rte_mempool *rx_pool;    // shared by all ports of the process; not owned
 	struct port_counters baseline;  // counters at the last clear
+	enum port_clock clock;          // that it has
 	bool hotplugged;
 };
 
@@ -301,6 +315,9 @@ static inline bool port_link_up(const struct port *port)
 {
 	return port->ops->link_up(port);
 }
+
+// The speed of its link as the device says, of a virtual one in name only; 0: not known. Control thread.
+uint32_t port_speed_mbps(const struct port *port);
 
 // What drives it: DPDK's name of the driver; "planed" for rings of our own.
 const char *port_driver(const struct port *port);

@@ -13,8 +13,8 @@
 #include "lib/log.h"
 #include "lib/schema.h"
 #include "port/port.h"
-#include "lib/stamps.h"
 #include "tasks/task.h"
+#include "runtime/traffic.h"
 #include "runtime/worker.h"
 
 // What is built beside the running set.
@@ -43,7 +43,7 @@ static bool same_port(const struct config_port *a, const struct config_port *b)
 {
 	return a->ops == b->ops && strcmp(a->path, b->path) == 0 && strcmp(a->device, b->device) == 0 &&
 	       a->ring_size == b->ring_size && a->queues == b->queues &&
-	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 &&
+	       memcmp(a->mac, b->mac, sizeof(a->mac)) == 0 && a->clock == b->clock &&
 	       memcmp(&a->drivers, &b->drivers, sizeof(a->drivers)) == 0;
 }
 
@@ -89,8 +89,8 @@ static int build_port(const struct planed *old, struct next *next, unsigned i, c
 	if (port && !same_port(&port->config, config)) {
 		snprintf(
 		        error, CONFIG_ERROR_MAX,
-		        "port %s exists with another kind, backend, path, device, ring_size, queues, mac or limit "
-		        "of its drivers; "
+		        "port %s exists with another kind, backend, path, device, ring_size, queues, mac, clock or "
+		        "limit of its drivers; "
 		        "apply a document without it first",
 		        config->name);
 		return -EEXIST;
@@ -184,7 +184,7 @@ static void end_workers(struct planed *set)
 static void end_tasks(struct planed *set)
 {
 	for (unsigned i = 0; i < set->task_count; i++) {
-		stamps_free(set->tasks[i]->stamps);
+		traffic_stamps_free(set->tasks[i]);
 		task_destroy(set->tasks[i]);
 	}
 	set->task_count = 0;

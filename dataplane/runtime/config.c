@@ -41,6 +41,9 @@ static int check_port(const struct config_port *port, char *error)
 		                    "port %s: only kind vhost-user with backend vring has \"group\", "
 		                    "\"max_connections\", \"connections_per_s\" and \"max_memory_mb\"",
 		                    port->name);
+	if ((port->clock == PORT_CLOCK_KERNEL || port->clock == PORT_CLOCK_HARDWARE) && !ops->stamp_received)
+		return config_error(error, "port %s: kind %s has no \"clock\" but \"software\"", port->name,
+		                    port->kind);
 	if (port->mac[0] & 1)
 		return config_error(error, "port %s: mac is a group address; give one of a station",
 		                    port->name);
@@ -203,6 +206,7 @@ static const struct field port_fields[] = {
         {UINT_FIELD("queues", struct config_port, queues, 1, CONFIG_QUEUES_MAX)},
         {UINT_FIELD("line_rate_bps", struct config_port, line_rate_bps, 1e6, 1e12)},
         {.key = "mac", FIELD(FIELD_MAC, struct config_port, mac)},
+        {CHOICE_FIELD("clock", struct config_port, clock, port_clock_names)},
         {.key = "group", FIELD(FIELD_STRING, struct config_port, drivers.group)},
         {UINT_FIELD("max_connections", struct config_port, drivers.max_connections, 1,
                     CONFIG_CONNECTIONS_MAX)},

@@ -14,6 +14,7 @@
 #include "lib/schema.h"
 #include "lib/stamps.h"
 #include "tasks/task.h"
+#include "tasks/tester/probe_tap.h"
 #include "runtime/traffic.h"
 
 // A method answers with a new object, or NULL after setting *code and error.
@@ -129,6 +130,8 @@ static json_t *do_stamps_get(struct planed *planed, const json_t *params, int *c
 		*code = RPC_REFUSED;
 		return NULL;
 	}
+	if (task->stamps && task->stamps->tap)
+		probe_tap_collect(task->stamps->tap, task->stamps);
 	list = stamps_list(task->stamps, page.from, page.limit);
 	planed_run(planed);
 	return list;

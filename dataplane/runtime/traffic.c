@@ -2,6 +2,7 @@
 #include "runtime/traffic.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,10 @@
 #include "runtime/report.h"
 #include "lib/schema.h"
 #include "lib/stamps.h"
+#include "port/device_clock.h"
+#include "port/port.h"
 #include "tasks/task.h"
+#include "tasks/tester/probe_tap.h"
 #include "runtime/worker.h"
 
 // The workers wake up and warm their caches before the first slot is due.
@@ -81,18 +85,45 @@ void traffic_clear(struct planed *planed, uint64_t from_tsc, uint64_t until_tsc)
 	clear_others(planed, from_tsc, until_tsc);
 }
 
+void traffic_stamps_free(struct task *task)
+{
+	if (task->stamps)
+		probe_tap_close(task->stamps->tap);
+	stamps_free(task->stamps);
+	task->stamps = NULL;
+}
+
+// The stamps of the kernel for the frames that a task sends, or receives, if the clock of its port is that.
+static int tap_set(const struct task *task, uint16_t epoch, char *error)
+{
+	const struct port *port = task->ports[0];
+	char interface[IF_NAMESIZE];
+
+	if (port->clock != PORT_CLOCK_KERNEL || task->ops->sends == task->ops->receives ||
+	    !device_clock_interface(port, interface, sizeof(interface)))
+		return 0;
+	task->stamps->tap = probe_tap_open(interface, task->ops->sends, epoch);
+	if (task->stamps->tap)
+		return 0;
+	snprintf(error, CONFIG_ERROR_MAX,
+	         "port %s: no time stamps of the kernel; the log of planed says more", port->config.name);
+	return -EIO;
+}
+
 // Logs of stamps for all tasks that can, or for none.
-static int stamps_set(struct planed *planed, bool wanted, char *error)
+static int stamps_set(struct planed *planed, bool wanted, uint16_t epoch, char *error)
 {
 	for (unsigned i = 0; i < planed->task_count; i++) {
 		struct task *task = planed->tasks[i];
 
-		stamps_free(task->stamps);
+		traffic_stamps_free(task);
 		task->stamps = wanted && task->ops->stamps ? stamps_create() : NULL;
 		if (wanted && task->ops->stamps && task->stamps == NULL) {
 			snprintf(error, CONFIG_ERROR_MAX, "no memory for the stamps of task %s", task->name);
 			return -ENOMEM;
 		}
+		if (task->stamps && tap_set(task, epoch, error) != 0)
+			return -EIO;
 	}
 	return 0;
 }
@@ -145,7 +176,7 @@ static int start_parked(struct planed *planed, const struct request *request, st
 	        (uint64_t)((unsigned __int128)request->duration_ns * rte_get_tsc_hz() / NS_PER_S);
 
 	clear_tasks(planed);
-	if (stamps_set(planed, request->stamps, error))
+	if (stamps_set(planed, request->stamps, trial.epoch, error))
 		return -ENOMEM;
 	*start_tsc = trial.start_tsc = rte_rdtsc() + rte_get_tsc_hz() / US_PER_S * START_DELAY_US;
 	clear_others(planed, *start_tsc, *start_tsc + duration_tsc);

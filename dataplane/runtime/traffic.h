@@ -8,6 +8,7 @@
 #include "runtime/config.h"
 
 struct planed;
+struct task;
 
 // Clear every counter and start the generators that params name, all at one TSC. Returns {"start_tsc": n}, or
 // NULL with a sentence in error; then nothing was started.
@@ -19,3 +20,6 @@ bool traffic_running(const struct planed *planed);
 
 // Every counter to zero; poll gaps count between the two TSC values.
 void traffic_clear(struct planed *planed, uint64_t from_tsc, uint64_t until_tsc);
+
+// End the log of stamps of a task, if it has one.
+void traffic_stamps_free(struct task *task);

@@ -57,11 +57,16 @@ class StampLog:
     tsc_hz: int = 0
     """Frequency of the place's own clock."""
 
+    port_ns: dict[Probe, int] = field(default_factory=dict)
+    """The stamp by the clock of the place's port, of the probes that it stamped."""
+
     def add(self, stamps: Sequence[Sequence[int]]) -> None:
-        """Add entries of ``stamps.get``."""
-        for stream, sequence, in_tsc, out_tsc in stamps:
+        """Add entries of ``stamps.get``. A planed of before clocks has no stamps of ports."""
+        for stream, sequence, in_tsc, out_tsc, *port_ns in stamps:
             if self.times.setdefault((stream, sequence), (in_tsc, out_tsc)) != (in_tsc, out_tsc):
                 self.twice.add((stream, sequence))
+            if port_ns and port_ns[0]:
+                self.port_ns[stream, sequence] = port_ns[0]
 
 
 def read_anatomy(

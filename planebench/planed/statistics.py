@@ -168,14 +168,17 @@ class PortState(TypedDict):
     name: str
     kind: str
     link_up: bool
+    speed_mbps: NotRequired[int | None]
     driver: NotRequired[str]
+    clock: NotRequired[str]
     queues: NotRequired[int]
     virtio: NotRequired[Virtio | None]
 
 
 class Stamps(TypedDict):
-    """One page of ``stamps.get``: (stream, sequence, in_tsc, out_tsc) of each probe, and where the next page begins."""
+    """One page of ``stamps.get``: (stream, sequence, in_tsc, out_tsc, port_ns) of each probe, and where the next page
+    begins."""
 
-    stamps: list[tuple[int, int, int, int]]
+    stamps: list[tuple[int, int, int, int, int]]
     next: int | None
     lost: int

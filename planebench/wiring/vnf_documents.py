@@ -8,9 +8,9 @@ from typing import Literal
 from planebench.model.topology import MONITOR_MAC, Topology, Vnf
 from planebench.placement.place import Placement
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
+from planebench.wiring.links import LinkSettings
 from planebench.wiring.memory import memory
 from planebench.wiring.tasks import each_queue
-from planebench.wiring.tester_config import LinkSettings
 
 CACHED_MBUFS = 256
 """Mbufs of a function beside its rings, whose buffers hold the frames."""

@@ -16,8 +16,9 @@ from planebench.placement import Cpus, place
 from planebench.planed.document import Document
 from planebench.scenarios.shapes import build
 from planebench.vnfs.topology import build_chain
+from planebench.wiring.links import LinkSettings
 from planebench.wiring.tasks import assign_tasks
-from planebench.wiring.tester_config import LinkSettings, full_stage, switch_request
+from planebench.wiring.tester_config import full_stage, switch_request
 from planebench.wiring.vnf_documents import vnf_documents
 
 TWO, EIGHT = Cpus((0, 1)), Cpus(tuple(range(8)))

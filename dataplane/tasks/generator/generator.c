@@ -168,6 +168,15 @@ static inline uint16_t slots_send(struct generator *g, uint16_t slots, uint64_t 
 	return sent;
 }
 
+// The device stamps the frame when it leaves: after some polls, or never.
+static __attribute__((noinline, cold)) void stamp_take(struct generator *g, uint64_t now_tsc)
+{
+	const struct port *port = g->task.ports[0];
+
+	if (port->ops->stamp_sent(port, &g->marked->port_ns) || now_tsc > g->marked_until_tsc)
+		g->marked = NULL;
+}
+
 static unsigned generator_poll(struct task *task, uint64_t now_tsc)
 {
 	struct generator *g = (struct generator *)task;
@@ -175,6 +184,8 @@ static unsigned generator_poll(struct task *task, uint64_t now_tsc)
 
 	if (atomic_load_explicit(&g->state, memory_order_relaxed) != STATE_RUNNING)
 		return 0;
+	if (unlikely(g->marked))
+		stamp_take(g, now_tsc);
 	slots = pacer_poll(&g->pacer, now_tsc);
 	g->last_poll_tsc = now_tsc;
 	if (slots)
@@ -369,6 +380,9 @@ int generator_start(struct task *task, const struct generator_load *load)
 	g->probe_interval_tsc = interval_tsc(load->probe_rate_pps);
 	g->probe_slot_tsc = load->start_tsc;
 	probe_schedule(g);
+	g->marked = NULL;
+	// The register of the stamps that a device has is one for all queues.
+	g->marks = task->stamps && task->ports[0]->clock == PORT_CLOCK_HARDWARE && task->queue == 0;
 	g->duration_ns = load->duration_ns;
 	g->last_poll_tsc = load->start_tsc;
 	atomic_store_explicit(&g->state, STATE_RUNNING, memory_order_release);

@@ -20,7 +20,7 @@
 #include "tasks/tester/frame_run.h"
 #include "tasks/tester/profile.h"
 
-enum { PROBE_NONE = -1 };
+enum { PROBE_NONE = -1, STAMP_WAITS_PER_S = 100 };
 
 enum generator_state { STATE_IDLE, STATE_RUNNING, STATE_DONE };
 
@@ -60,6 +60,9 @@ struct generator {
 	uint64_t probe_slot_tsc;     // where the interval of the next probe begins
 	uint64_t probe_due_tsc;      // of the next probe, anywhere in its interval
 	uint64_t probe_tsc;          // in the one that was stamped last
+	bool marks;                  // probes, for the port's device to stamp
+	struct stamp *marked;        // the entry of the probe whose stamp the device still owes, or NULL
+	uint64_t marked_until_tsc;   // how long it is waited for
 	struct trial_offered *told;  // where the monitors read what is offered, or nobody
 	uint64_t offered, attempted, refused, ring_full, no_mbuf, probes;
 	struct frame_template template;
@@ -100,12 +103,26 @@ static inline void probe_choose(struct generator *g, uint16_t n, uint64_t now_ts
 		g->probe_index = (int16_t)(g->probes % n);
 }
 
+// The device stamps one frame at a time. A stamp that came when nobody waited for it any more is of another frame.
+static __attribute__((noinline, cold)) void probe_mark(struct generator *g)
+{
+	const struct port *port = g->task.ports[0];
+	uint64_t late_ns;
+
+	if (g->marked)
+		return;
+	port->ops->stamp_sent(port, &late_ns);
+	port->ops->stamp_next(port, g->task.queue, (unsigned)g->probe_index);
+}
+
 // Stamp the probe, if it is one of the n frames at data[]. As late as possible: nothing but the hand-over
 // comes after.
 static inline void probe_stamp(struct generator *g, uint8_t *const *data, uint16_t n)
 {
 	if (g->probe_index == PROBE_NONE || g->probe_index >= n)
 		return;
+	if (unlikely(g->marks))
+		probe_mark(g);
 	g->probe_tsc = rte_rdtsc();
 	frame_write_probe(&g->template, data[g->probe_index], g->next_sequence + (uint32_t)g->probe_index,
 	                  g->probe_tsc);
@@ -116,8 +133,13 @@ static __attribute__((noinline)) void probe_note(struct generator *g, uint32_t s
 {
 	struct stamp *stamp = stamps_next(g->task.stamps);
 
-	if (stamp)
-		*stamp = (struct stamp){g->probe_tsc, rte_rdtsc(), sequence, g->flow.stream};
+	if (stamp == NULL)
+		return;
+	*stamp = (struct stamp){g->probe_tsc, rte_rdtsc(), sequence, g->flow.stream, 0};
+	if (g->marks && g->marked == NULL) {
+		g->marked = stamp;
+		g->marked_until_tsc = stamp->out_tsc + rte_get_tsc_hz() / STAMP_WAITS_PER_S;
+	}
 }
 
 // Of n frames the port took the first sent.
@@ -145,6 +167,8 @@ static inline void profile_probe_stamp(struct generator *g, uint8_t *const *data
 {
 	if (g->probe_index == PROBE_NONE || g->probe_index >= n)
 		return;
+	if (unlikely(g->marks))
+		probe_mark(g);
 	g->probe_tsc = rte_rdtsc();
 	profile_write_probe(g->profile, data[g->probe_index], g->offered + (uint64_t)g->probe_index,
 	                    g->probe_tsc);

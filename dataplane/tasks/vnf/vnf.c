@@ -239,7 +239,7 @@ static __attribute__((noinline)) void probes_find(struct vnf *vnf, const struct 
 		stamp = stamps_next(vnf->task.stamps);
 		if (!stamp)
 			continue;
-		*stamp = (struct stamp){now_tsc, 0, fields.sequence, fields.stream};
+		*stamp = (struct stamp){now_tsc, 0, fields.sequence, fields.stream, 0};
 		probes->found[probes->count].at = (uint16_t)i;
 		probes->found[probes->count++].stamp = stamp;
 	}

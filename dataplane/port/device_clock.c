@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "port/device_clock.h"
+
+#include <errno.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <rte_mbuf_dyn.h>
+
+#include "lib/log.h"
+#include "port/port.h"
+
+// Of the field of all mbufs that has the time stamp; 0: nobody asked for it.
+static int field_offset;
+static uint64_t field_flag;
+
+static bool wants_hardware(const struct port *port)
+{
+	return port->config.clock == PORT_CLOCK_HARDWARE || port->config.clock == PORT_CLOCK_AUTO;
+}
+
+void device_clock_configure(const struct port *port, const struct rte_eth_dev_info *info,
+                            struct rte_eth_conf *conf)
+{
+	if (!wants_hardware(port))
+		return;
+	if (field_flag == 0 && rte_mbuf_dyn_rx_timestamp_register(&field_offset, &field_flag) != 0)
+		field_flag = 0; // no room in the mbuf
+	conf->rxmode.offloads |= info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP;
+}
+
+bool device_clock_interface(const struct port *port, char *name, size_t size)
+{
+	const char *at = strstr(port->config.device, "iface=");
+
+	if (strncmp(port->config.device, "net_af_packet", strlen("net_af_packet")) != 0 || at == NULL)
+		return false;
+	at += strlen("iface=");
+	snprintf(name, size, "%.*s", (int)strcspn(at, ","), at);
+	return true;
+}
+
+static int refuse(const struct port *port, const char *why)
+{
+	LOG_ERROR("port %s (%s): %s", port->config.name, port->device, why);
+	return -ENOTSUP;
+}
+
+int device_clock_open(struct port *port)
+{
+	char interface[IF_NAMESIZE];
+
+	if (wants_hardware(port) && rte_eth_timesync_enable(port->port_id) == 0)
+		port->clock = PORT_CLOCK_HARDWARE;
+	else if (port->config.clock == PORT_CLOCK_HARDWARE)
+		return refuse(port,
+		              "the device has no hardware time stamps; clock \"auto\" takes it without");
+	if (port->config.clock == PORT_CLOCK_KERNEL) {
+		if (!device_clock_interface(port, interface, sizeof(interface)))
+			return refuse(port, "the kernel stamps no frames of this device; it does those of "
+			                    "net_af_packet");
+		port->clock = PORT_CLOCK_KERNEL;
+	}
+	return 0;
+}
+
+void device_clock_close(struct port *port)
+{
+	if (port->clock == PORT_CLOCK_HARDWARE)
+		rte_eth_timesync_disable(port->port_id);
+}
+
+static uint64_t nanoseconds(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
+// A register holds the stamp of one PTP frame and takes no other until it is read. The mbuf says whether it is this one's:
+// RTE_MBUF_F_RX_IEEE1588_TMST. Without it the register is of a frame that was lost on the way to us, and is emptied.
+bool device_clock_received(const struct port *port, const struct rte_mbuf *m, uint64_t *ns)
+{
+	struct timespec time;
+
+	if (field_flag && m->ol_flags & field_flag) {
+		*ns = *RTE_MBUF_DYNFIELD(m, field_offset, const rte_mbuf_timestamp_t *);
+		return true;
+	}
+	if (!(m->ol_flags & (RTE_MBUF_F_RX_IEEE1588_PTP | RTE_MBUF_F_RX_IEEE1588_TMST)) ||
+	    rte_eth_timesync_read_rx_timestamp(port->port_id, &time, m->timesync) != 0 ||
+	    !(m->ol_flags & RTE_MBUF_F_RX_IEEE1588_TMST))
+		return false;
+	*ns = nanoseconds(&time);
+	return true;
+}
+
+bool device_clock_sent(const struct port *port, uint64_t *ns)
+{
+	struct timespec time;
+
+	if (rte_eth_timesync_read_tx_timestamp(port->port_id, &time) != 0)
+		return false;
+	*ns = nanoseconds(&time);
+	return true;
+}
