@@ -139,3 +139,30 @@ def kill_after(survivors: int) -> Callable[[Path], None]:
             raise Killed
 
     return kill
+
+
+def server(
+    root: Path, sockets: int, cores: int, threads: int = 1, l3_cores: int = 0, isolated: str = "", cpuinfo: str = ""
+) -> Tree:
+    """Return the tree of a server with so many cores a socket, numbered as Linux numbers them on Xeon and EPYC.
+
+    ``l3_cores``: cores that share an L3 cache (a CCX); 0 for all of a socket.
+    """
+    tree, total, l3_cores = Tree(root), sockets * cores, l3_cores or cores
+    last = total * threads - 1
+    tree.set("sys/devices/system/cpu/online", f"0-{last}")
+    tree.set("sys/devices/system/cpu/isolated", isolated)
+    tree.set("proc/cpuinfo", cpuinfo or "model name : a server\nflags : constant_tsc nonstop_tsc")
+    for cpu in range(total * threads):
+        core = cpu % total
+        first = core - core % l3_cores
+        group = ",".join(f"{first + t * total}-{first + l3_cores - 1 + t * total}" for t in range(threads))
+        folder = f"sys/devices/system/cpu/cpu{cpu}"
+        siblings = ",".join(str(core + thread * total) for thread in range(threads))
+        tree.set(f"{folder}/topology/thread_siblings_list", siblings)
+        tree.set(f"{folder}/cache/index3/shared_cpu_list", group)
+    for socket in range(sockets):
+        low, high = socket * cores, (socket + 1) * cores - 1
+        parts = (f"{low + thread * total}-{high + thread * total}" for thread in range(threads))
+        tree.set(f"sys/devices/system/node/node{socket}/cpulist", ",".join(parts))
+    return tree

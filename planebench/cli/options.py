@@ -139,7 +139,7 @@ PLAN_OPTIONS: dict[str, Any] = {
         "--wire",
         "NAME",
         "Port type in place of a NIC: virtio, memif, or veth (kernel interfaces).",
-        one_of("model.records:WireName"),
+        one_of("model.wire:WIRES"),
     ),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch; for planed also set planed:workers=N."),
