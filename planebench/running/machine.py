@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from types import FrameType
 
 from planebench.host import facts as host_facts
+from planebench.host.device_settings import restore_abandoned, undone_at_exit
 from planebench.host.facts import HostFacts, cpus_of
 from planebench.host.planed_program import require_planed
 from planebench.host.priority import high_priority
@@ -45,9 +46,10 @@ class Machine:
 
     @classmethod
     def prepare(cls, switch_cores: int = 1, wire: str = "virtio") -> Machine:
-        """Collect the facts, and remove what killed runs have left behind."""
-        facts = host_facts.collect()
+        """Collect the facts, and remove or restore what killed runs have left behind."""
         sweep_stale()
+        restore_abandoned()
+        facts = host_facts.collect()
         node = {nic.address: nic.numa_node for nic in facts.nics}
         cpus = cpus_of(facts, switch_cores)
         for cable in wire_kind(wire).cables(wire_arguments(wire))[:1]:
@@ -77,7 +79,7 @@ class Machine:
     def measuring(self) -> Iterator[Supervisor]:
         """Pin this process, hold the devices of the wire, and yield what starts other processes; at exit all of them
         are ended."""
-        with self.pinned(), held(self.wire), Supervisor() as supervisor:
+        with self.pinned(), undone_at_exit(), held(self.wire), Supervisor() as supervisor:
             yield supervisor
 
 
