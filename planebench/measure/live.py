@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from planebench.host.evidence import WatchedThread
+from planebench.host.facts import cpu_model
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
 from planebench.measure.anatomy import StampedVnf, begin_stamps, read_anatomy
@@ -157,7 +158,7 @@ class LiveTopology:
         ports = partial(get_ports, self.call)
         facts = self.hosted.facts if self.hosted is not None else ()
         self.conditions = read_conditions(self.topology, self.links.wire, self.switch, ports, facts)
-        self.functional = functional_reasons(self.topology, self.placement, facts)
+        self.functional = functional_reasons(self.topology, self.placement, facts, cpu_model())
         self.pause()
 
     def restart_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
