@@ -24,6 +24,9 @@ from planebench.model.scenario import scenario_named
 WireName = Literal["virtio", "memif", "veth"]
 TopologyKey = tuple[ScenarioName, int, str, Hosting, WireName]
 """Scenario, number of VNFs, chain, hosting, wire."""
+ClockName = Literal["software", "kernel", "hardware"]
+"""Who stamps a probe: planed, the kernel at its interface, or the device (docs/design/clocks.md)."""
+ClockChoice = Literal["auto", "hardware", "kernel", "software"]
 Role = Literal["warmup", "r_plus", "search", "latency", "outage"]
 
 L1_OVERHEAD_BYTES = 20
@@ -266,11 +269,18 @@ class LatencyRecord:
     overflow: int = 0
     probes_stamped: int = 0
     """Probes that went out with a time stamp. Stamped but not received: lost, or late by more than the trial."""
-    clock: Literal["software", "hardware"] = "software"
+    clock: ClockName = "software"
+    """The clock of ``histogram`` and ``ipdv``; bursts are always of the software clock."""
     ipdv: str = ""
     """Histogram of the difference in delay of successive probes of a stream, its size (RFC 3393); empty if unknown."""
     burst_jitter: str = ""
     """Histogram of the size of the difference in mean delay of successive receive bursts (ic16); empty if unknown."""
+    software: str = ""
+    """Histogram of the same probes by the software clock; empty where that is the clock."""
+    unstamped: dict[str, int] = field(default_factory=dict)
+    """Received probes that are not in ``histogram``, by why the clock has no latency of them."""
+    floor_ns: float | None = None
+    """The least latency that this clock shows of the tester alone; None where it was not calibrated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from planebench.model.closed import adapter
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
 from planebench.model.plan import R_PLUS, Band, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
-from planebench.model.records import WireName
+from planebench.model.records import ClockChoice, WireName
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.traffic import PLAIN_NAME
 from planebench.plans.parts import of_hostings, with_parts
@@ -240,6 +240,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "wire": parse_wire,
     "ring_size": check_ring_size,
     "switch_cores": _named("switch_cores", get_args(SwitchCores)),
+    "clock": _named("clock", get_args(ClockChoice)),
     "band": _named("band", get_args(Band)),
     "throughput.max_rate_pps": lambda value: parse_rate(value) if isinstance(value, str) else value,
     "latency.of": lambda value: value if value == R_PLUS else _parse_load(value),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from planebench.model.records import WireName
+from planebench.model.records import ClockChoice, WireName
 from planebench.model.topology import MONITOR_MAC, Topology, TopologyPort
 from planebench.placement.place import Placement
 from planebench.planed.document import Document, Port, PortKind, Task, Worker
@@ -22,6 +22,9 @@ from planebench.wiring.devargs import af_packet_devargs, memif_devargs
 from planebench.wiring.memory import memory
 from planebench.wiring.request import Station, SwitchPort, SwitchRequest, VnfInterface
 from planebench.wiring.tasks import tester_tasks
+
+_WITHOUT_CLOCK = ("virtio", "memif", "veth")
+"""Wires on which ``auto`` is software: there is no device, and the clock of the kernel costs something."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,9 @@ class LinkSettings:
     vnf_interface: VnfInterface = "vhost-user"
     updates: str = ""
     """The port of a VNF side by side with others at which the tester is its control, and sends its FIB messages."""
+
+    clock: ClockChoice = "auto"
+    """The clock of the ports of the tester."""
 
     def is_veth(self, port: TopologyPort) -> bool:
         """Return whether a port is an end of a pair of kernel interfaces."""
@@ -143,7 +149,9 @@ def _on_memif(task: Task, topology: Topology, links: LinkSettings) -> Task:
 
 
 def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) -> Port:
-    common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=_mac(port, topology))
+    stamps = port.side == "wire" or links.is_veth(port)
+    clock = port_clock(links.clock, links.wire) if stamps else "software"
+    common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=_mac(port, topology), clock=clock)
     if links.is_veth(port):
         arguments = af_packet_devargs(links.veths[port.name].tester, links.ring_size, links.max_frame_bytes)
         return replace(common, device=f"net_af_packet_{port.name},{arguments}")
@@ -153,6 +161,11 @@ def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) ->
         return replace(common, device=f"net_memif_{port.name},{arguments}", queues=queues)
     kind: PortKind = "vhost-user" if port.side == "wire" else "virtio-user"
     return replace(common, kind=kind, path=links.socket(port.name))
+
+
+def port_clock(choice: ClockChoice, wire: str) -> ClockChoice:
+    """Return the clock to ask for at a port: wires of memory have none to look for."""
+    return "software" if choice == "auto" and wire in _WITHOUT_CLOCK else choice
 
 
 def _mac(port: TopologyPort, topology: Topology) -> str:
