@@ -32,7 +32,8 @@ from planebench.scenarios.shapes import build
 from planebench.switches import common
 from planebench.switches.base import Adapter, RunningSwitch
 from planebench.switches.registry import get_adapter
-from planebench.wiring.tester_config import LinkSettings, switch_request
+from planebench.wiring.links import LinkSettings
+from planebench.wiring.tester_config import switch_request
 
 RX_PACKETS = re.compile(r"RX-packets:\s*(\d+)")
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """planebench: NFV software data planes, measured side by side.
 
-As a library: ``planebench.run("quick")``, ``planebench.load("latest")`` (docs/library.md). Only the scenarios, which
-register themselves, are imported before something is called.
+As a library: ``planebench.run("quick")``, ``planebench.load("latest")`` (docs/library.md). Only the scenarios
+and the wires, which register themselves, are imported before something is called.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import planebench.scenarios  # noqa: F401  # registers every scenario
+import planebench.scenarios  # registers every scenario
+import planebench.wiring.wires  # noqa: F401  # registers every wire
 
 if TYPE_CHECKING:
     from pathlib import Path

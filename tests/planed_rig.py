@@ -84,7 +84,9 @@ class Planed:
     wires: tuple[Document, ...] = ()
     """For tests that change the tasks on ports that stay."""
 
-    def __init__(self, supervisor: Supervisor, name: str, start: Document | None = None) -> None:
+    def __init__(
+        self, supervisor: Supervisor, name: str, start: Document | None = None, *, netns_pid: int | None = None
+    ) -> None:
         self.name = name
         self.workdir = supervisor.workdir(name)
         self.rpc = self.workdir / "rpc"
@@ -95,6 +97,7 @@ class Planed:
             [planed_binary(), "--config", str(config), "--rpc", str(self.rpc)],
             cpus=frozenset(CPUS),
             workdir=self.workdir,
+            netns_pid=netns_pid,
         )
         self.client = PlanedClient(self.rpc, give_up=self._give_up, timeout_s=PATIENCE_S)
         self._together = _TOGETHER.setdefault(supervisor, [])

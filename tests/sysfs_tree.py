@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,7 @@ class Tree:
     def link(self, path: str, target: str) -> None:
         link = self.root / path
         link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
         link.symlink_to(target)
 
     def get(self, path: str) -> str:
@@ -93,12 +95,29 @@ class Tree:
         text = file.read_text().strip()
         if file.name == "driver_override":
             file.write_bytes(f"{text or '(null)'}\n".encode())
+        elif file.name == "sriov_numvfs":
+            self._make_vfs(file.parent, int(text))
         elif file.name in ("unbind", "bind", "drivers_probe"):
             file.unlink()
             if file.name == "unbind":
                 (self.root / PCI / "devices" / text / "driver").unlink()
             else:
                 self._attach(text, file.parent.name if file.name == "bind" else None)
+
+    def _make_vfs(self, physical: Path, count: int) -> None:
+        """Make VFs, or remove all; the kernel refuses another number where there are some."""
+        links = sorted(physical.glob("virtfn*"))
+        if count and links:
+            raise OSError(16, "Device or resource busy")
+        for link in links:
+            shutil.rmtree(self.root / PCI / "devices" / link.readlink().name)
+            link.unlink()
+        for number in range(count):
+            address = f"{physical.name[:-4]}02.{number}"
+            self.device(address, "iavf", f"{60 + number}")
+            self.link(f"{PCI}/devices/{address}/physfn", f"../{physical.name}")
+            self.interface(address, f"vf{number}", up=False)
+            self.link(f"{PCI}/devices/{physical.name}/virtfn{number}", f"../{address}")
 
     def _attach(self, address: str, driver: str | None) -> None:
         device = self.root / PCI / "devices" / address
@@ -139,3 +158,30 @@ def kill_after(survivors: int) -> Callable[[Path], None]:
             raise Killed
 
     return kill
+
+
+def server(
+    root: Path, sockets: int, cores: int, threads: int = 1, l3_cores: int = 0, isolated: str = "", cpuinfo: str = ""
+) -> Tree:
+    """Return the tree of a server with so many cores a socket, numbered as Linux numbers them on Xeon and EPYC.
+
+    ``l3_cores``: cores that share an L3 cache (a CCX); 0 for all of a socket.
+    """
+    tree, total, l3_cores = Tree(root), sockets * cores, l3_cores or cores
+    last = total * threads - 1
+    tree.set("sys/devices/system/cpu/online", f"0-{last}")
+    tree.set("sys/devices/system/cpu/isolated", isolated)
+    tree.set("proc/cpuinfo", cpuinfo or "model name : a server\nflags : constant_tsc nonstop_tsc")
+    for cpu in range(total * threads):
+        core = cpu % total
+        first = core - core % l3_cores
+        group = ",".join(f"{first + t * total}-{first + l3_cores - 1 + t * total}" for t in range(threads))
+        folder = f"sys/devices/system/cpu/cpu{cpu}"
+        siblings = ",".join(str(core + thread * total) for thread in range(threads))
+        tree.set(f"{folder}/topology/thread_siblings_list", siblings)
+        tree.set(f"{folder}/cache/index3/shared_cpu_list", group)
+    for socket in range(sockets):
+        low, high = socket * cores, (socket + 1) * cores - 1
+        parts = (f"{low + thread * total}-{high + thread * total}" for thread in range(threads))
+        tree.set(f"sys/devices/system/node/node{socket}/cpulist", ",".join(parts))
+    return tree

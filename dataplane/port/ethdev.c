@@ -197,6 +197,15 @@ static bool ethdev_link_up(const struct port *port)
 	return rte_eth_link_get_nowait(port->port_id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP;
 }
 
+static uint32_t ethdev_speed_mbps(const struct port *port)
+{
+	struct rte_eth_link link = {0};
+
+	if (rte_eth_link_get_nowait(port->port_id, &link) || link.link_status != RTE_ETH_LINK_UP)
+		return 0;
+	return link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
+}
+
 static const char *ethdev_driver(const struct port *port)
 {
 	struct rte_eth_dev_info info;
@@ -239,6 +248,12 @@ static void read_queues(const struct port *port, const struct rte_eth_stats *sta
 }
 #endif
 
+// What found no room in its ring is an error to this driver; it stays with the task, which counts it as tx_full.
+static bool refusals_are_errors(const struct port *port)
+{
+	return strcmp(ethdev_driver(port), "net_af_xdp") == 0;
+}
+
 static void ethdev_counters(const struct port *port, struct port_counters *out)
 {
 	struct rte_eth_stats stats = {0};
@@ -248,7 +263,7 @@ static void ethdev_counters(const struct port *port, struct port_counters *out)
 	out->tx_packets = stats.opackets;
 	out->rx_missed = stats.imissed;
 	out->rx_errors = stats.ierrors;
-	out->tx_errors = stats.oerrors;
+	out->tx_errors = refusals_are_errors(port) ? 0 : stats.oerrors;
 	out->rx_nombuf = stats.rx_nombuf;
 	if (port->config.queues > 1)
 		read_queues(port, &stats, out);
@@ -440,10 +455,10 @@ static void net_vhost_counters(const struct port *port, struct port_counters *ou
 
 // What all have in common. Packets do not come by here: port_peek() and port_pass() call the device.
 #define ETHDEV_OPS                                                                                           \
-	.close = ethdev_close, .link_up = ethdev_link_up, .driver = ethdev_driver, .mac = ethdev_mac,        \
-	.lend = ethdev_lend, .take_back = ethdev_take_back, .reserve = ethdev_reserve,                       \
-	.publish = ethdev_publish, .stamp_received = device_clock_received, .stamp_next = ethdev_stamp_next, \
-	.stamp_sent = device_clock_sent
+	.close = ethdev_close, .link_up = ethdev_link_up, .speed_mbps = ethdev_speed_mbps,                   \
+	.driver = ethdev_driver, .mac = ethdev_mac, .lend = ethdev_lend, .take_back = ethdev_take_back,      \
+	.reserve = ethdev_reserve, .publish = ethdev_publish, .stamp_received = device_clock_received,       \
+	.stamp_next = ethdev_stamp_next, .stamp_sent = device_clock_sent
 
 const struct port_ops ethdev_port_ops = {.kind = "ethdev",
                                          .is_default = true,

@@ -118,6 +118,11 @@ void port_flush_all(const struct port *port)
 		port->ops->flush_all(port);
 }
 
+uint32_t port_speed_mbps(const struct port *port)
+{
+	return port->ops->speed_mbps ? port->ops->speed_mbps(port) : 0;
+}
+
 const char *port_driver(const struct port *port)
 {
 	return port->ops->driver ? port->ops->driver(port) : "planed";

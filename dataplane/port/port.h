@@ -132,6 +132,7 @@ struct port_ops {
 
 	void (*flush_all)(const struct port *port); // or NULL: see port_flush_all()
 	bool (*link_up)(const struct port *port);
+	uint32_t (*speed_mbps)(const struct port *port); // or NULL: see port_speed_mbps()
 	const char *(*driver)(const struct port *port);
 	int (*mac)(const struct port *port, struct rte_ether_addr *mac); // or NULL: port->mac
 	void (*counters)(const struct port *port, struct port_counters *counters);
@@ -314,6 +315,9 @@ static inline bool port_link_up(const struct port *port)
 {
 	return port->ops->link_up(port);
 }
+
+// The speed of its link as the device says, of a virtual one in name only; 0: not known. Control thread.
+uint32_t port_speed_mbps(const struct port *port);
 
 // What drives it: DPDK's name of the driver; "planed" for rings of our own.
 const char *port_driver(const struct port *port);

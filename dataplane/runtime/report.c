@@ -95,11 +95,13 @@ static json_t *count(uint64_t value)
 static json_t *port_facts(const struct port *port)
 {
 	struct rte_ether_addr address = {0};
+	uint32_t mbps = port_speed_mbps(port);
 
 	port_mac(port, &address);
-	return json_pack("{s:s, s:s, s:b, s:s, s:s, s:o, s:i, s:i, s:s, s:o}", "name", port->config.name,
-	                 "kind", port->ops->kind, "link_up", port_link_up(port), "device", port->device,
-	                 "driver", port_driver(port), "mac", schema_mac_json(address.addr_bytes), "queues",
+	return json_pack("{s:s, s:s, s:b, s:o, s:s, s:s, s:o, s:i, s:i, s:s, s:o}", "name", port->config.name,
+	                 "kind", port->ops->kind, "link_up", port_link_up(port), "speed_mbps",
+	                 mbps ? count(mbps) : json_null(), "device", port->device, "driver",
+	                 port_driver(port), "mac", schema_mac_json(address.addr_bytes), "queues",
 	                 (int)port->config.queues, "ring_size", (int)port->config.ring_size, "clock",
 	                 port_clock_names[port->clock], "virtio", report_virtio(port));
 }

@@ -181,6 +181,13 @@ static void monitor_corrupt(struct rig *rig)
 	rig->frame[FRAME_OFFSET_SEQUENCE] ^= 1;
 }
 
+static void monitor_corrupt_long(struct rig *rig)
+{
+	monitor_long(rig);
+	frame_write(&rig->template, rig->frame, 0);
+	rig->frame[FRAME_OFFSET_SEQUENCE] ^= 1;
+}
+
 // --- Two guests: what one sends is copied into the buffers of the other ------------------------------------
 
 enum { RING = 256, FRAME_BYTES = 60, LONG_BYTES = 1514, TABLE = GUEST_TABLE_ENTRIES };
@@ -385,6 +392,7 @@ static const struct shape shapes[] = {
         {"monitor", "stale", monitor_stale, offer_same},
         {"monitor", "truncated", monitor_truncated, offer_same},
         {"monitor", "corrupt", monitor_corrupt, offer_same},
+        {"monitor", "corrupt-1518", monitor_corrupt_long, offer_same},
 };
 
 // --- Runs ------------------------------------------------------------------------------------------------

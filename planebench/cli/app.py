@@ -342,9 +342,7 @@ def outage(
     ] = "10k",
     frame_size: Annotated[int, option("--frame-size", "Frame size in bytes, FCS included.")] = 64,
     repetitions: Annotated[int, option("--repetitions", "Number of restarts per switch.")] = 5,
-    wire: Annotated[
-        str, option("", "Port type: virtio, memif or veth.", names=one_of("model.records:WireName"))
-    ] = "virtio",
+    wire: Annotated[str, option("", "Port type: virtio, memif or veth.", names=one_of("model.wire:WIRES"))] = "virtio",
     ring_size: RingSizeOption = 256,
     hugepages: HugepagesOption = None,
     runs: RunsOption = None,

@@ -21,7 +21,7 @@ RUNS_SHOWN = 50
 
 Completer = Callable[[str], list[str]]
 Names = str | Sequence[str]
-"""Names, or the place in planebench that has them: ``model.records:WireName``."""
+"""Names, or the place in planebench that has them: ``model.wire:WIRES``."""
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 _YAML = (".yaml", ".yml")

@@ -139,7 +139,7 @@ PLAN_OPTIONS: dict[str, Any] = {
         "--wire",
         "NAME",
         "Port type in place of a NIC: virtio, memif, or veth (kernel interfaces).",
-        one_of("model.records:WireName"),
+        one_of("model.wire:WIRES"),
     ),
     "clock": _text(
         "--clock",

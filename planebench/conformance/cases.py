@@ -4,19 +4,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from typing import get_args
 
 from planebench.conformance.model import Case
 from planebench.conformance.suite import ALL_CHECKS
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.model.records import WireName
 from planebench.model.scenario import SCENARIOS, scenarios_with
+from planebench.model.wire import WIRES as ALL
+from planebench.model.wire import parse_wire, split_wires, wire_name
 from planebench.wiring.adapter import Adapter, Situation
 
 ALL_WIRES = "all"
-_WIRES: tuple[WireName, ...] = get_args(WireName)
-WIRES = (*_WIRES, ALL_WIRES)
+WIRES = (*ALL, ALL_WIRES)
 _CHAINED = scenarios_with("chain")
 CASES = {name: Case(name, name) for name in scenarios_with("none")} | {
     f"{name}-{n}": Case(f"{name}-{n}", name, n) for name in _CHAINED for n in range(1, SCENARIOS[name].vnfs_max + 1)
@@ -30,18 +29,22 @@ def parse_cases(text: str) -> tuple[Case, ...]:
     return tuple(CASES[_one_of("scenario", name, CASES)] for name in dict.fromkeys(names))
 
 
-def parse_wires(text: str | None, adapter: Adapter) -> tuple[WireName, ...]:
-    """Return wires of the adapter, in our order: the first one, ``all``, or the named ones. Raises UsageError."""
-    usable = tuple(wire for wire in _WIRES if wire in adapter.wires)
+def parse_wires(text: str | None, adapter: Adapter) -> tuple[str, ...]:
+    """Return wires of the adapter, in our order: the first one, ``all``, or the named ones. Raises UsageError.
+
+    A wire that needs arguments is used only where it is named, with them.
+    """
+    usable = tuple(wire for wire in ALL if wire in adapter.wires)
+    bare = tuple(name for name in usable if not ALL[name].needs_arguments)
     if text is None:
-        return usable[:1]
+        return bare[:1]
     if text == ALL_WIRES:
-        return usable
-    named = {_one_of("wire", name, _WIRES) for name in _items(text)}
-    for name in (wire for wire in _WIRES if wire in named and wire not in usable):
+        return bare
+    named = {wire_name(wire): parse_wire(wire) for wire in split_wires(text)}
+    for name in (wire for wire in ALL if wire in named and wire not in usable):
         reason = adapter.refusal(Situation("p2p", name)) or f"{adapter.name} has no {name} wire"
         raise UsageError(f"{reason}. Valid: {', '.join(usable)}, {ALL_WIRES}")
-    return tuple(wire for wire in usable if wire in named)
+    return tuple(named[name] for name in usable if name in named)
 
 
 def parse_checks(text: str | None) -> frozenset[str]:

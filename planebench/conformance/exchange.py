@@ -19,6 +19,7 @@ from planebench.conformance.counting import read_until
 from planebench.conformance.frames import PLAIN, RawFrame, bad_frames, difference, good_frames, read_pcap, write_pcap
 from planebench.conformance.rig import Rig
 from planebench.planed.document import Document, Port, Task, Worker
+from planebench.wiring.wires.base import is_kernel_interface
 
 SETTLE_S = 2.0
 QUIET_S = 0.1
@@ -82,7 +83,7 @@ def exchange_good(rig: Rig) -> PcapExchange:
     """Send every good frame through every cross-connect, both ways; up to TRIES times while one is missing."""
     names = [port.name for port in rig.topology.ports]
     peers = _peers(rig)
-    kernel = any(rig.live.links.is_veth(port) for port in rig.topology.ports)
+    kernel = any(is_kernel_interface(port, rig.live.links) for port in rig.topology.ports)
     sent = {name: good_frames(names.index(name), names.index(peers[name]), kernel=kernel) for name in names}
     found = PcapExchange(sent, peers)
     wanted = {name: len(sent[peers[name]]) for name in names}

@@ -9,6 +9,7 @@ from planebench.conformance.model import Check, Failure, Remarks
 from planebench.conformance.rig import Rig
 from planebench.measure.counts import tester_counts
 from planebench.traffic.registry import parse_traffic
+from planebench.wiring.wires.base import wire_kind
 
 ROUNDS = 6
 SIZES = (64, 65, 511, 1518)
@@ -89,7 +90,7 @@ def keeps_order(rig: Rig) -> Remarks:
 def _exchanged(rig: Rig) -> PcapExchange | None:
     """Return the exchange of raw frames that three checks share; None where ports have several queues."""
     links = rig.live.links
-    if links.queues > 1 or (links.wire == "memif" and links.memif_receive_queue):
+    if links.queues > 1 or wire_kind(links.wire).receive_queue(links):
         return None
     if rig.exchange is None:
         rig.exchange = exchange_good(rig)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from planebench.model.records import ScenarioName, WireName
+from planebench.model.records import ScenarioName
 
 SCHEMA_VERSION = 1
 """Of the JSON document. 1: first."""
@@ -63,7 +63,7 @@ class Result:
 
     check: str
     scenario: str
-    wire: WireName | None
+    wire: str | None
     outcome: Outcome
     remarks: Remarks = ()
     """Remarks, or the reason why it was not supported or not run."""
@@ -83,7 +83,7 @@ class Report:
     version: str
     binary: str
     hugepages: bool
-    wires: tuple[WireName, ...]
+    wires: tuple[str, ...]
     scenarios: tuple[str, ...]
     results: tuple[Result, ...]
     duration_s: float

@@ -14,6 +14,7 @@ from planebench.measure.trial import cycles_of_trial
 from planebench.model.records import SwitchCycles
 from planebench.planed.requests import get_statistics
 from planebench.stats.ledger import ATTEMPTS, counts_drops, reason_of
+from planebench.wiring.wires.base import is_kernel_interface
 
 OVERLOAD_S = 0.1
 TRIES = 5
@@ -78,7 +79,7 @@ class Account:
 
 def accounts_for_drops(rig: Rig) -> Remarks:
     """Fail unless, at maximum offered load, every frame came through or is in a named drop counter."""
-    kernel = any(rig.live.links.is_veth(port) for port in rig.topology.ports)
+    kernel = any(is_kernel_interface(port, rig.live.links) for port in rig.topology.ports)
     for _ in range(TRIES):
         account = _flood(rig, exact=not kernel)
         wrong = account.wrong(exact=not kernel) if account.offered else ["nothing was taken flat out"]

@@ -15,6 +15,7 @@ from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.errors import DiedError
 from planebench.model.topology import Topology
+from planebench.model.wire import wire_name
 from planebench.placement import Cpus, Placement, place
 from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.shapes import build
@@ -56,7 +57,7 @@ class Rig:
     def situation(self) -> Situation:
         """Return the situation for which the adapter is asked to refuse or accept."""
         case, how = self.case, self.settings
-        return Situation(case.scenario, how.wire, case.chain_length, how.hugepages, how.max_frame_bytes)
+        return Situation(case.scenario, wire_name(how.wire), case.chain_length, how.hugepages, how.max_frame_bytes)
 
     @property
     def live(self) -> LiveTopology:

@@ -25,7 +25,6 @@ from planebench.conformance.rig import Rig
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError
-from planebench.model.records import WireName
 from planebench.placement import Cpus
 from planebench.wiring.adapter import Adapter
 
@@ -62,7 +61,7 @@ class Plan:
 
     adapter: Adapter
     cases: tuple[Case, ...]
-    wires: tuple[WireName, ...]
+    wires: tuple[str, ...]
     cpus: Cpus
     settings: LiveSettings
     checks: frozenset[str] = frozenset(check.name for check in ALL_CHECKS)
@@ -98,7 +97,7 @@ def _results(plan: Plan, listener: Listener) -> Iterator[Result]:
                 yield told(result)
 
 
-def _case(plan: Plan, case: Case, wire: WireName, listener: Listener) -> Iterator[Result]:
+def _case(plan: Plan, case: Case, wire: str, listener: Listener) -> Iterator[Result]:
     with Supervisor() as supervisor:
         rig = Rig(plan.adapter, case, plan.cpus, replace(plan.settings, wire=wire), supervisor)
         refusal = plan.adapter.refusal(rig.situation)
@@ -137,7 +136,7 @@ def _renewed(rig: Rig) -> bool:
     return True
 
 
-def _judged(check: Check, case: str, wire: WireName | None, run: Callable[[], Remarks]) -> Result:
+def _judged(check: Check, case: str, wire: str | None, run: Callable[[], Remarks]) -> Result:
     begun = time.monotonic()
     outcome: Outcome = "pass"
     remarks: Remarks = ()

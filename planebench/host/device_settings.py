@@ -5,10 +5,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planebench.host import pci_driver
+from planebench.host import pci_driver, vf_values
 from planebench.host.journal import ROOT, Journal, Setting, state_path
 
-DEVICE_SETTINGS: tuple[Setting, ...] = (pci_driver.DRIVER, pci_driver.NO_IOMMU)
+DEVICE_SETTINGS: tuple[Setting, ...] = (
+    pci_driver.DRIVER,
+    pci_driver.NO_IOMMU,
+    vf_values.NUMBER,
+    vf_values.UP,
+    vf_values.ATTRIBUTES,
+)
 
 
 def device_journal(state: Path | None = None, root: Path = ROOT) -> Journal:

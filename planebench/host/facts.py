@@ -18,7 +18,7 @@ from planebench.host.pci import ROOT, USER_SPACE_DRIVERS, VIRTIO_VENDOR, Nic, ni
 from planebench.host.planed_program import planed_version
 from planebench.host.procfs import entries, read_text, run_ns, stat_fields
 from planebench.host.programs import run_tool
-from planebench.model.cpus import Cpus, cpu_text, parse_cpus
+from planebench.model.cpus import Cpus, cpu_text, parse_cpus, range_text
 
 CAP_SYS_NICE = 23
 CAP_IPC_LOCK = 14
@@ -26,7 +26,7 @@ FULL_NICE_LIMIT = 40
 """RLIMIT_NICE that allows nice -20 (20 - nice)."""
 
 Plain = str | int | float | bool | None
-_CPU = Path("/sys/devices/system/cpu")
+_CPU = "sys/devices/system/cpu"
 _LISTS = ("deep_c_states", "nics", "busy_kernel_threads", "damon_switches")
 """Facts that run.json has in another form, or not at all."""
 C1_LATENCY_US = 2
@@ -64,6 +64,8 @@ class HostFacts:
     siblings: Mapping[int, frozenset[int]] = field(default_factory=dict)
     """CPU -> the CPUs of its physical core, itself included."""
     numa_node: Mapping[int, int] = field(default_factory=dict)
+    l3_group: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    """CPU -> the CPUs that share its L3 cache, itself included; empty if unknown."""
     isolated_cpus: tuple[int, ...] = ()
     cgroup_cpu_limit: float | None = None
     """CPUs' worth of time the control group grants; None is no limit."""
@@ -114,7 +116,7 @@ class HostFacts:
 
     def as_dict(self) -> dict[str, Plain]:
         """Return plain values for run.json: CPU sets as ``0,1``, groups as ``0-1;2-3``."""
-        skip = ("siblings", "numa_node", "cpus_online", "cpus_allowed", "isolated_cpus", *_LISTS)
+        skip = ("siblings", "numa_node", "l3_group", "cpus_online", "cpus_allowed", "isolated_cpus", *_LISTS)
         plain: dict[str, Plain] = {name: getattr(self, name) for name in self.__slots__ if name not in skip}
         return {
             **plain,
@@ -123,6 +125,7 @@ class HostFacts:
             "isolated_cpus": cpu_text(self.isolated_cpus),
             "cores_allowed": self.cores_allowed,
             "smt_siblings": ";".join("-".join(str(cpu) for cpu in group) for group in self.shared_cores),
+            "l3_groups": ";".join(sorted({range_text(group) for group in self.l3_group.values()}, key=_first_cpu)),
             "deep_c_states": ",".join(self.deep_c_states),
             "nics": ",".join(f"{nic.address}={nic.driver or 'unbound'}" for nic in self.nics),
             "numa_nodes": len({self.numa_node.get(cpu, 0) for cpu in self.cpus_online}),
@@ -130,8 +133,18 @@ class HostFacts:
 
 
 def cpus_of(facts: HostFacts, switch_cores: int = 1) -> Cpus:
-    """Return the CPUs of the machine as :func:`planebench.placement.place` takes them."""
-    return Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node, switch_cores, frozenset(facts.isolated_cpus))
+    """Return the CPUs of the machine as :func:`planebench.placement.place` takes them.
+
+    What a virtual machine says of shared caches is not taken: its host moves its CPUs between cores.
+    """
+    return Cpus(
+        facts.cpus_allowed,
+        facts.siblings,
+        facts.numa_node,
+        switch_cores,
+        frozenset(facts.isolated_cpus),
+        l3_group=facts.l3_group if facts.hypervisor is None else {},
+    )
 
 
 def usable_cpus(
@@ -175,46 +188,56 @@ def grantable_cpus(cpus: frozenset[int]) -> frozenset[int]:
     return granted
 
 
-def collect() -> HostFacts:
-    """Read all facts in a few ms. Never raises for a file that is missing."""
-    cpuinfo = read_text("/proc/cpuinfo") or ""
+def collect(
+    root: Path = ROOT,
+    affinity: frozenset[int] | None = None,
+    grantable: Callable[[frozenset[int]], frozenset[int]] = grantable_cpus,
+) -> HostFacts:
+    """Read all facts in a few ms. Never raises for a file that is missing.
+
+    ``root``: where /proc and /sys are; ``affinity``: the inherited affinity, None for that of this process.
+    ``grantable``: as in :func:`usable_cpus`. What is no file (affinity, limits of this process, the versions of
+    programs) is that of this machine.
+    """
+    cpuinfo = read_text(root / "proc/cpuinfo") or ""
     flags = set(_first(r"^flags\s*:\s*(.*)$", cpuinfo, "").split())
-    inherited = frozenset(os.sched_getaffinity(0))
-    online = parse_cpus(read_text(_CPU / "online") or "") or tuple(sorted(inherited))
-    isolated = parse_cpus(read_text(_CPU / "isolated") or "")
-    allowed = usable_cpus(inherited, frozenset(online), frozenset(isolated), grantable_cpus)
-    memory = meminfo()
+    inherited = frozenset(os.sched_getaffinity(0)) if affinity is None else affinity
+    cpu_folder = root / _CPU
+    online = parse_cpus(read_text(cpu_folder / "online") or "") or tuple(sorted(inherited))
+    isolated = parse_cpus(read_text(cpu_folder / "isolated") or "")
+    allowed = usable_cpus(inherited, frozenset(online), frozenset(isolated), grantable)
+    memory = meminfo(root)
     return HostFacts(
         cpu_model=_first(r"^model name\s*:\s*(.*)$", cpuinfo, platform.processor() or "unknown"),
         kernel=platform.release(),
         hypervisor=_hypervisor() if "hypervisor" in flags else None,
         cpus_online=online,
         cpus_allowed=allowed,
-        siblings={cpu: _siblings(cpu) for cpu in online},
-        numa_node=_numa_nodes(),
+        siblings={cpu: _siblings(cpu_folder, cpu) for cpu in online},
+        numa_node=_numa_nodes(root),
+        l3_group=_l3_groups(cpu_folder, online),
         isolated_cpus=isolated,
-        cgroup_cpu_limit=_cgroup_cpu_limit(),
+        cgroup_cpu_limit=_cgroup_cpu_limit(root),
         constant_tsc="constant_tsc" in flags,
         nonstop_tsc="nonstop_tsc" in flags,
-        governor=_governor(allowed),
-        turbo=_turbo(),
-        cpu_mhz=_cpu_mhz(cpuinfo),
-        autogroup=_flag(read_text("/proc/sys/kernel/sched_autogroup_enabled")),
-        load_average_1m=os.getloadavg()[0],
-        steal_share=_steal_share(),
+        governor=_governor(cpu_folder, allowed),
+        turbo=_turbo(cpu_folder),
+        cpu_mhz=_cpu_mhz(cpu_folder, cpuinfo),
+        autogroup=_flag(read_text(root / "proc/sys/kernel/sched_autogroup_enabled")),
+        load_average_1m=float((read_text(root / "proc/loadavg") or "0").split()[0]),
+        steal_share=_steal_share(root),
         memory_total_bytes=memory.get("MemTotal", 0),
         memory_available_bytes=memory.get("MemAvailable", 0),
-        hugepages_2m_total=_hugepages("2048kB", "nr_hugepages"),
-        hugepages_2m_free=_hugepages("2048kB", "free_hugepages"),
-        hugepages_1g_total=_hugepages("1048576kB", "nr_hugepages"),
-        hugepages_1g_free=_hugepages("1048576kB", "free_hugepages"),
-        transparent_hugepages=_first(r"\[(\w+)\]", read_text("/sys/kernel/mm/transparent_hugepage/enabled") or "", "")
-        or None,
+        hugepages_2m_total=_hugepages(root, "2048kB", "nr_hugepages"),
+        hugepages_2m_free=_hugepages(root, "2048kB", "free_hugepages"),
+        hugepages_1g_total=_hugepages(root, "1048576kB", "nr_hugepages"),
+        hugepages_1g_free=_hugepages(root, "1048576kB", "free_hugepages"),
+        transparent_hugepages=_transparent_hugepages(root),
         memlock_limit_bytes=_memlock_limit(),
-        deep_c_states=deep_c_states(allowed),
-        iommu_groups=len(entries(Path("/sys/kernel/iommu_groups"))),
-        nics=pci_nics(),
-        damon_switches=tuple(path for path in DAMON_SWITCHES if read_text(path) == "Y"),
+        deep_c_states=deep_c_states(allowed, cpu_folder),
+        iommu_groups=len(entries(root / "sys/kernel/iommu_groups")),
+        nics=pci_nics(root),
+        damon_switches=tuple(path for path in DAMON_SWITCHES if read_text(root / path.lstrip("/")) == "Y"),
         is_root=os.geteuid() == 0,
         can_raise_priority=_has_capability(CAP_SYS_NICE)
         or resource.getrlimit(resource.RLIMIT_NICE)[0] in (resource.RLIM_INFINITY, FULL_NICE_LIMIT),
@@ -228,7 +251,7 @@ def is_deep(state: Path) -> bool:
     return latency.isdigit() and int(latency) > C1_LATENCY_US
 
 
-def deep_c_states(cpus: Iterable[int], cpu_folder: Path = _CPU) -> tuple[str, ...]:
+def deep_c_states(cpus: Iterable[int], cpu_folder: Path) -> tuple[str, ...]:
     """Return the names of the deep idle states that are enabled on any of these CPUs, shallow ones first."""
     states = [state for cpu in cpus for state in entries(cpu_folder / f"cpu{cpu}/cpuidle")]
     enabled = [state for state in states if is_deep(state) and read_text(state / "disable") == "0"]
@@ -284,39 +307,49 @@ def _first(pattern: str, text: str, default: str) -> str:
     return match[1].strip() if match else default
 
 
+def _first_cpu(text: str) -> int:
+    return min(parse_cpus(text))
+
+
 def _flag(text: str | None) -> bool | None:
     return None if text is None else text.strip() not in ("0", "")
 
 
-def _siblings(cpu: int) -> frozenset[int]:
-    text = read_text(_CPU / f"cpu{cpu}/topology/thread_siblings_list") or ""
+def _siblings(cpu_folder: Path, cpu: int) -> frozenset[int]:
+    text = read_text(cpu_folder / f"cpu{cpu}/topology/thread_siblings_list") or ""
     return frozenset(parse_cpus(text)) | {cpu}
 
 
-def _numa_nodes() -> dict[int, int]:
+def _l3_groups(cpu_folder: Path, cpus: Iterable[int]) -> dict[int, frozenset[int]]:
+    """Return the CPUs that share the L3 cache of each CPU: those of a CCX of an EPYC, of a socket of a Xeon."""
+    lists = {cpu: read_text(cpu_folder / f"cpu{cpu}/cache/index3/shared_cpu_list") for cpu in cpus}
+    return {cpu: frozenset(parse_cpus(text)) | {cpu} for cpu, text in lists.items() if text}
+
+
+def _numa_nodes(root: Path) -> dict[int, int]:
     nodes = {}
-    for folder in Path("/sys/devices/system/node").glob("node[0-9]*"):
+    for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
         for cpu in parse_cpus(read_text(folder / "cpulist") or ""):
             nodes[cpu] = int(folder.name.removeprefix("node"))
     return nodes
 
 
-def _governor(cpus: Iterable[int]) -> str | None:
-    found = {read_text(_CPU / f"cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus} - {None}
+def _governor(cpu_folder: Path, cpus: Iterable[int]) -> str | None:
+    found = {read_text(cpu_folder / f"cpu{cpu}/cpufreq/scaling_governor") for cpu in cpus} - {None}
     return "mixed" if len(found) > 1 else next(iter(found), None)
 
 
-def _cpu_mhz(cpuinfo: str) -> int | None:
-    highest_khz = read_text(_CPU / "cpu0/cpufreq/cpuinfo_max_freq")
+def _cpu_mhz(cpu_folder: Path, cpuinfo: str) -> int | None:
+    highest_khz = read_text(cpu_folder / "cpu0/cpufreq/cpuinfo_max_freq")
     if highest_khz and highest_khz.strip().isdigit():
         return int(highest_khz) // 1000
     reported = _first(r"^cpu MHz\s*:\s*([0-9.]+)$", cpuinfo, "")
     return round(float(reported)) if reported else None
 
 
-def _turbo() -> bool | None:
-    off = _flag(read_text(_CPU / "intel_pstate/no_turbo"))
-    return _flag(read_text(_CPU / "cpufreq/boost")) if off is None else not off
+def _turbo(cpu_folder: Path) -> bool | None:
+    off = _flag(read_text(cpu_folder / "intel_pstate/no_turbo"))
+    return _flag(read_text(cpu_folder / "cpufreq/boost")) if off is None else not off
 
 
 def _hypervisor() -> str:
@@ -329,14 +362,18 @@ def memory_total_bytes() -> int:
     return meminfo().get("MemTotal", 0)
 
 
-def meminfo(root: Path = Path("/")) -> dict[str, int]:
+def meminfo(root: Path = ROOT) -> dict[str, int]:
     """Return /proc/meminfo in bytes; ``root`` is where /proc is."""
     text = read_text(root / "proc/meminfo") or ""
     return {name: int(kib) * 1024 for name, kib in re.findall(r"(\w+):\s+(\d+) kB", text)}
 
 
-def _hugepages(size: str, name: str) -> int:
-    return int(read_text(f"/sys/kernel/mm/hugepages/hugepages-{size}/{name}") or 0)
+def _hugepages(root: Path, size: str, name: str) -> int:
+    return int(read_text(root / f"sys/kernel/mm/hugepages/hugepages-{size}/{name}") or 0)
+
+
+def _transparent_hugepages(root: Path) -> str | None:
+    return _first(r"\[(\w+)\]", read_text(root / "sys/kernel/mm/transparent_hugepage/enabled") or "", "") or None
 
 
 def _has_capability(bit: int) -> bool:
@@ -349,22 +386,22 @@ def _memlock_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY or _has_capability(CAP_IPC_LOCK) else limit
 
 
-def _steal_share() -> float:
-    ticks = [int(count) for count in (read_text("/proc/stat") or "cpu").splitlines()[0].split()[1:9]]
+def _steal_share(root: Path) -> float:
+    ticks = [int(count) for count in (read_text(root / "proc/stat") or "cpu").splitlines()[0].split()[1:9]]
     total = sum(ticks)
     return ticks[7] / total if len(ticks) == 8 and total else 0.0
 
 
-def _cgroup_cpu_limit() -> float | None:
+def _cgroup_cpu_limit(root: Path) -> float | None:
     """Return the tightest CPU quota from our control group up to the root (version 2; version 1 at its usual place)."""
     limits = []
-    path = _first(r"^0::(/.*)$", read_text("/proc/self/cgroup") or "", "/")
+    path = _first(r"^0::(/.*)$", read_text(root / "proc/self/cgroup") or "", "/")
     for folder in (Path(path), *Path(path).parents):
-        quota, _, period = (read_text(f"/sys/fs/cgroup{folder}/cpu.max") or "max 1").partition(" ")
+        quota, _, period = (read_text(root / f"sys/fs/cgroup{folder}/cpu.max") or "max 1").partition(" ")
         if quota.isdigit() and period.isdigit():
             limits.append(int(quota) / int(period))
-    quota = read_text("/sys/fs/cgroup/cpu/cpu.cfs_quota_us") or "-1"
-    period = read_text("/sys/fs/cgroup/cpu/cpu.cfs_period_us") or "100000"
+    quota = read_text(root / "sys/fs/cgroup/cpu/cpu.cfs_quota_us") or "-1"
+    period = read_text(root / "sys/fs/cgroup/cpu/cpu.cfs_period_us") or "100000"
     if quota.isdigit() and period.isdigit() and int(quota) > 0:
         limits.append(int(quota) / int(period))
     return min(limits, default=None)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log
 from pathlib import Path
-from typing import get_args
 
 from planebench.host import facts as host_facts
 from planebench.host.netns import VethWire
@@ -28,11 +27,11 @@ from planebench.measure.distance import machine_distances_ns
 from planebench.measure.live import LiveSettings
 from planebench.measure.sending import Sender, Sending
 from planebench.measure.verdict import LOST_CPU_MIN_NS, LOST_CPU_SHARE
-from planebench.model.choices import unknown
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
 from planebench.model.quantity import utc_now
-from planebench.model.records import LatencyRecord, WireName
+from planebench.model.records import LatencyRecord
+from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus, Placement, place
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.planed.process import PlanedProcess
@@ -41,11 +40,10 @@ from planebench.planed.statistics import Statistics
 from planebench.scenarios.flows import Flow
 from planebench.stats.histogram import decode, percentile_ns
 from planebench.store.calibration import version_of
-from planebench.wiring.devargs import af_packet_devargs, memif_devargs
+from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.memory import memory
-from planebench.wiring.tester_config import port_clock
+from planebench.wiring.wires.base import named_ends, port_clock, wire_kind
 
-WIRES = get_args(WireName)
 TRIES = 3
 """For a ceiling and for a floor; at most, for a set point."""
 RATE_ERROR = 0.01
@@ -58,6 +56,8 @@ BACKGROUND_SHARE = 0.5
 """The load behind the probes is 1 Mpps, or half the ceiling: above that the floor would be queueing."""
 PROBE_RATE_PPS = 2000
 
+LOOP = "loop"
+"""The name of the wire that connects the tester with itself."""
 THERE, BACK = Flow("a", "b", 0), Flow("b", "a", 1)
 
 CONNECT_DEADLINE_S = 15.0
@@ -106,9 +106,7 @@ def calibrate(
     if not sizes:
         raise UsageError("no frame size to calibrate; give one, such as 64")
     check_duration(duration_s)
-    wire = settings.wire
-    if wire not in WIRES:
-        raise unknown("wire", wire, WIRES)
+    wire = wire_kind(settings.wire).name
     placement, facts, version = place(cpus), host_facts.collect(), version_of(settings.planed)
     distances = list(machine_distances_ns(settings.planed, cpus.allowed))
     with _self_loop(replace(settings, max_frame_bytes=max(sizes)), placement, supervisor) as sender:
@@ -129,7 +127,7 @@ def calibrate(
         planed_version=version,
         cpu_model=facts.cpu_model,
         kernel=facts.kernel,
-        wire=wire,
+        wire=settings.wire,
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         tester_cpus=len(placement.tester_cpus),
@@ -145,7 +143,8 @@ def calibrate(
 
 def _sends(wire: str) -> int:
     """Return the number of sends per frame size if no set point is repeated."""
-    return TRIES * (1 if wire == "veth" else 2) + len(SET_POINTS_PPS) + len(SET_POINT_SHARES) + TRIES
+    directions = 1 if wire_kind(wire).ceilings == "measured" else 2
+    return TRIES * directions + len(SET_POINTS_PPS) + len(SET_POINT_SHARES) + TRIES
 
 
 class Steps:
@@ -199,11 +198,12 @@ def measure_frame_size(
 
 
 def _ceilings(size: int, wire: str, tester_cpus: int, there: FlatOut, send: Steps) -> tuple[Ceiling, ...]:
-    """Return the ceilings of a wire. For memif only wire -> wire is composed: the switch measures the other half."""
-    if wire == "veth":
+    """Return the ceilings of a wire that a connection of the tester with itself tells (``WireKind.ceilings``)."""
+    told = wire_kind(wire).ceilings
+    if told == "measured":
         return (Ceiling(size, "wire", "wire", there.pps, measured=True),)
     every = compose(size, there, _best(BACK, size, send), tester_cpus)
-    return every if wire == "virtio" else tuple(c for c in every if (c.sender, c.receiver) == ("wire", "wire"))
+    return every if told == "all" else tuple(c for c in every if (c.sender, c.receiver) == ("wire", "wire"))
 
 
 def _best(flow: Flow, size: int, send: Steps) -> FlatOut:
@@ -301,9 +301,9 @@ def loop_document(
     placement: Placement,
     name: str,
     workdir: Path,
-    interfaces: tuple[str, str] | None = None,
+    ends: Ends | None = None,
 ) -> Document:
-    """Return the planed document of a tester connected to itself. ``interfaces`` are those of the veth wire. Pure.
+    """Return the planed document of a tester connected to itself. ``ends``: the devices of a wire without socket. Pure.
 
     Receiving comes before sending in the polling order, as in a run.
     """
@@ -321,25 +321,21 @@ def loop_document(
         Worker(f"w{cpu}", cpu, tuple(task.name for task in tasks if cpu_of[task.ports[0]] == cpu))
         for cpu in sorted(set(cpu_of.values()))
     )
-    return Document(name, needed, _ports(settings, workdir, interfaces), tasks, workers, nice=-20)
+    return Document(name, needed, _ports(settings, workdir, ends), tasks, workers, nice=-20)
 
 
-def _ports(settings: LiveSettings, workdir: Path, interfaces: tuple[str, str] | None) -> tuple[Port, Port]:
-    size = settings.ring_size
+def _ports(settings: LiveSettings, workdir: Path, ends: Ends | None) -> tuple[Port, Port]:
+    """Return both ends of the wire ``loop``."""
+    links = LinkSettings(
+        workdir,
+        settings.wire,
+        settings.ring_size,
+        max_frame_bytes=settings.max_frame_bytes,
+        ends={} if ends is None else {LOOP: ends},
+    )
     clock = port_clock(settings.clock, settings.wire)
-    if settings.wire == "memif":
-        server = memif_devargs("server", workdir / "loop.sock", size)
-        client = memif_devargs("client", workdir / "loop.sock", size)
-        return _ethdev("a", f"net_memif_a,{server}", size), _ethdev("b", f"net_memif_b,{client}", size)
-    if interfaces is None:
-        path = workdir / "loop.sock"  # port a listens on it, port b connects: in this order
-        return Port("a", "vhost-user", size, path=path), Port("b", "virtio-user", size, path=path)
-    a, b = (af_packet_devargs(interface, size, settings.max_frame_bytes) for interface in interfaces)
-    return _ethdev("a", f"net_af_packet_a,{a}", size, clock), _ethdev("b", f"net_af_packet_b,{b}", size, clock)
-
-
-def _ethdev(name: str, device: str, ring_size: int, clock: str = "software") -> Port:
-    return Port(name, "ethdev", ring_size, device=device, clock=clock)
+    kind, a, b = wire_kind(settings.wire), *(Port(name, "ethdev", settings.ring_size, clock=clock) for name in "ab")
+    return kind.tester_port(a, LOOP, links), kind.far_port(b, LOOP, links)
 
 
 @contextlib.contextmanager
@@ -349,12 +345,15 @@ def _self_loop(settings: LiveSettings, placement: Placement, supervisor: Supervi
     workdir = supervisor.workdir(f"calibrate{number}")
     control = placement.control_cpus
     with contextlib.ExitStack() as undo:
-        veth = VethWire.create(supervisor, ["cal"], cpus=control) if settings.wire == "veth" else None
-        if veth is not None:
+        ends = named_ends([LOOP], settings.wire).get(LOOP)
+        veth = None
+        if wire_kind(settings.wire).makes_veth_pairs(wire_arguments(settings.wire)):
+            veth = VethWire.create(supervisor, ["cal"], cpus=control)
             undo.callback(veth.close)
+            ends = Ends(*veth.pairs["cal"])
         name = f"{supervisor.root.name}-c{number}".lower().translate({ord("."): "-"})[-NAME_MAX:]
         tester = PlanedProcess.start(
-            loop_document(settings, placement, name, workdir, veth.pairs["cal"] if veth else None),
+            loop_document(settings, placement, name, workdir, ends),
             supervisor,
             planed=settings.planed,
             name="calibrate",

@@ -10,15 +10,15 @@ from planebench.model.conditions import Conditions, PortConditions, Side, Thread
 from planebench.model.errors import PlanebenchError
 from planebench.model.hosting import HostingFacts
 from planebench.model.quantity import utc_now
-from planebench.model.records import WireName
 from planebench.model.topology import Topology
+from planebench.model.wire import wire_name
 from planebench.planed.statistics import PortState
 from planebench.wiring.adapter import RunningSwitch
 
 
 def read_conditions(
     topology: Topology,
-    wire: WireName,
+    wire: str,
     switch: RunningSwitch,
     ports: Callable[[], Sequence[PortState]],
     hosting: tuple[HostingFacts, ...] = (),
@@ -45,7 +45,7 @@ def read_conditions(
         switch="",
         scenario=topology.scenario,
         chain_length=topology.chain_length,
-        wire=wire,
+        wire=wire_name(wire),
         start=0,
         measured_at=utc_now(),
         chain=topology.chain,

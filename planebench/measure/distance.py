@@ -49,15 +49,18 @@ def near_limit_ns(distances_ns: Sequence[float]) -> float:
     return min(NEAR_LIMIT_NS, cluster[0] / math.sqrt(CLUSTER_RATIO))
 
 
-def band_of(median_ns: float, limit_ns: float = NEAR_LIMIT_NS) -> CoreDistance:
-    """Return the band of a median round trip in ns."""
-    return CoreDistance(median_ns, "near" if median_ns < limit_ns else "far")
+def band_of(median_ns: float, limit_ns: float = NEAR_LIMIT_NS, share_l3: bool | None = None) -> CoreDistance:
+    """Return the band of a median round trip in ns: ``near`` within one L3 cache, where ``share_l3`` tells."""
+    return CoreDistance(median_ns, "near" if (median_ns < limit_ns if share_l3 is None else share_l3) else "far")
 
 
-def measure_distance(planed: Path, cpu_a: int, cpu_b: int, limit_ns: float = NEAR_LIMIT_NS) -> CoreDistance | None:
+def measure_distance(
+    planed: Path, cpu_a: int, cpu_b: int, limit_ns: float = NEAR_LIMIT_NS, share_l3: bool | None = None
+) -> CoreDistance | None:
     """Measure the round trip between two CPUs for a few ms; None if that fails.
 
-    The pollers on both CPUs must be paused.
+    The pollers on both CPUs must be paused. ``share_l3``: whether they share an L3 cache; None if that is not known,
+    then ``limit_ns`` is the limit between near and far.
 
     One CPU with itself is the band ``same``: there is nothing to measure.
     """
@@ -72,7 +75,7 @@ def measure_distance(planed: Path, cpu_a: int, cpu_b: int, limit_ns: float = NEA
             check=True,
             stdin=subprocess.DEVNULL,
         )
-        return band_of(float(json.loads(done.stdout)["median_ns"]), limit_ns)
+        return band_of(float(json.loads(done.stdout)["median_ns"]), limit_ns, share_l3)
     except (OSError, ValueError, KeyError, subprocess.SubprocessError):
         return None
 

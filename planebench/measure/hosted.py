@@ -26,7 +26,7 @@ from planebench.model.topology import Topology, Vnf
 from planebench.placement import Placement
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.wiring.tester_config import LinkSettings
+from planebench.wiring.links import LinkSettings
 from planebench.wiring.vnf_documents import port_macs, shares_cpu, vnf_documents
 
 T = TypeVar("T")

@@ -29,7 +29,7 @@ from planebench.model.anatomy import Anatomy
 from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
-from planebench.model.records import ClockChoice, ClockName, Direction, Reason, WireName
+from planebench.model.records import ClockChoice, ClockName, Direction, Reason
 from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.placement import Placement
@@ -42,9 +42,11 @@ from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.shapes import build
 from planebench.traffic.document import profile_document, to_vnfs
 from planebench.wiring.adapter import Adapter, RunningSwitch
+from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.request import SwitchRequest
 from planebench.wiring.tasks import assign_tasks
-from planebench.wiring.tester_config import LinkSettings, VethPair, full_stage, switch_request, wire_stage
+from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
+from planebench.wiring.wires.base import named_ends, needs_veth_pair
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
@@ -63,7 +65,8 @@ class LiveSettings:
     ring_size: int
     hugepages: bool
     max_frame_bytes: int
-    wire: WireName
+    wire: str
+    """``NAME`` or ``NAME:ARGUMENTS``."""
     calibration: Calibration | None = None
     """The calibration of the tester, if it was measured."""
     clock: ClockChoice = "auto"
@@ -125,14 +128,14 @@ class LiveTopology:
             queues=adapter.queues,
             memif_receive_queue=adapter.memif_send_queue,
             updates=_control_port(topology, adapter, profiles),
+            ends=named_ends(topology.wire_ports, settings.wire),
             clock=settings.clock,
         )
         with contextlib.ExitStack() as undo:
             veth = _make_veth(topology, links, placement, supervisor)
             if veth is not None:
                 undo.callback(veth.close)
-                pairs = {name: VethPair(*pair) for name, pair in veth.pairs.items()}
-                links = replace(links, veths=pairs)
+                links = replace(links, ends={**links.ends, **{name: Ends(*pair) for name, pair in veth.pairs.items()}})
             netns_pid = veth.netns_pid if veth is not None else None
             tester = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
             live = cls(topology, placement, links, tester)
@@ -382,7 +385,7 @@ def _make_veth(
     topology: Topology, links: LinkSettings, placement: Placement, supervisor: Supervisor
 ) -> VethWire | None:
     """Make the ports of a topology that are kernel interfaces; return None if there are none."""
-    names = [port.name for port in topology.ports if links.is_veth(port)]
+    names = [port.name for port in topology.ports if needs_veth_pair(port, links)]
     return VethWire.create(supervisor, names, cpus=placement.control_cpus) if names else None
 
 

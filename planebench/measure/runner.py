@@ -95,4 +95,5 @@ class LiveRunner:
         placement = self.live.placement
         calibration = self.settings.calibration
         limit_ns = near_limit_ns(calibration.distances_ns if calibration is not None else ())
-        return measure_distance(self.settings.planed, placement.switch_cpu, placement.tester_cpus[0], limit_ns)
+        cpus = placement.switch_cpu, placement.tester_cpus[0]
+        return measure_distance(self.settings.planed, *cpus, limit_ns, placement.share_l3)

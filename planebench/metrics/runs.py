@@ -70,7 +70,7 @@ COMPARISON = (
     *attributes("comparison", a=str, b=str, point=str, metric=str, load=str, distinguishable=bool),
     *attributes("comparison", ratio=float, low=Number, high=Number, trials_a=Int32, trials_b=Int32),
     *attributes("comparison", band=str | None, note=str, answer=str, confidence=float, more_starts=int | None),
-    *attributes("comparison", more_minutes=Number, starts_a=Int32, starts_b=Int32),
+    *attributes("comparison", more_minutes=Number, detectable=Number, starts_a=Int32, starts_b=Int32),
 )
 
 CONDITION = (

@@ -13,6 +13,17 @@ def cpu_text(cpus: Iterable[int]) -> str:
     return ",".join(map(str, sorted(cpus)))
 
 
+def range_text(cpus: Iterable[int]) -> str:
+    """Return the CPUs in the format of the kernel: ``0-3,8``."""
+    parts: list[list[int]] = []
+    for cpu in sorted(cpus):
+        if parts and parts[-1][-1] == cpu - 1:
+            parts[-1].append(cpu)
+        else:
+            parts.append([cpu])
+    return ",".join(str(part[0]) if len(part) == 1 else f"{part[0]}-{part[-1]}" for part in parts)
+
+
 def parse_cpus(text: str) -> tuple[int, ...]:
     """Return the CPUs of a list in the format of the kernel, ``0-2,5``; none for any other text."""
     cpus: list[int] = []
@@ -31,6 +42,8 @@ class Cpus:
     that is missing there is a core of its own on node 0. ``switch_cores``: number of cores for the switch.
     ``isolated``: CPUs that the kernel keeps free of other work (isolcpus=). Pollers take them first; control threads
     never run there while there is another CPU, because the scheduler does not balance threads over isolated CPUs.
+    ``l3_group`` maps a CPU to those that share its L3 cache; a CPU that is missing there may share it with any other.
+    ``switch_node`` and ``tester_node`` are the NUMA nodes of their NICs; None without NICs.
     """
 
     allowed: tuple[int, ...]
@@ -38,6 +51,9 @@ class Cpus:
     numa_node: Mapping[int, int] = field(default_factory=dict)
     switch_cores: int = 1
     isolated: frozenset[int] = frozenset()
+    l3_group: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    switch_node: int | None = None
+    tester_node: int | None = None
 
     def node(self, cpu: int) -> int:
         """Return the NUMA node of a CPU."""
@@ -46,3 +62,12 @@ class Cpus:
     def core(self, cpu: int) -> frozenset[int]:
         """Return the allowed CPUs that share a physical core with ``cpu``, itself included."""
         return (self.siblings.get(cpu, frozenset()) & frozenset(self.allowed)) | {cpu}
+
+    def share_l3(self, cpu: int, other: int) -> bool | None:
+        """Return whether two CPUs share an L3 cache; None if that is not known."""
+        group = self.l3_group.get(cpu)
+        return None if group is None or other not in self.l3_group else other in group
+
+    def l3_first(self, cpu: int) -> int:
+        """Return the lowest CPU of the L3 group of a CPU, which names the group; 0 where groups are not known."""
+        return min(self.l3_group.get(cpu, {0}))

@@ -14,8 +14,9 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from planebench.model.hosting import Hosting
-from planebench.model.records import ClockChoice, Direction, ScenarioName, WireName
+from planebench.model.records import ClockChoice, Direction, ScenarioName
 from planebench.model.traffic import PLAIN, TrafficProfile
+from planebench.model.wire import WireChoice, WireName, wire_name
 
 MissingSwitches = Literal["skip", "error"]
 Band = Literal["near", "far"]
@@ -140,7 +141,7 @@ class Plan:
     throughput: ThroughputPlan
     latency: LatencyPlan
     seed: Annotated[int, Ge(0)] = 1
-    wire: WireName = "virtio"
+    wire: WireChoice = "virtio"
     hosting: Hosting = "process"
     """The hostings of VNFs whose text in the chain names none."""
     ring_size: RingSize = 256
@@ -170,6 +171,11 @@ class Plan:
 
     more_hostings: tuple[Hosting, ...] = ()
     """Further hostings, each in a separate topology."""
+
+    @property
+    def wire_name(self) -> WireName:
+        """Return the wire without its arguments."""
+        return wire_name(self.wire)
 
     @property
     def hostings(self) -> tuple[Hosting, ...]:

@@ -20,8 +20,8 @@ from planebench.model.reasons import ReasonCode as ReasonCode
 from planebench.model.scenario import Direction as Direction
 from planebench.model.scenario import ScenarioName as ScenarioName
 from planebench.model.scenario import scenario_named
+from planebench.model.wire import WireName as WireName
 
-WireName = Literal["virtio", "memif", "veth"]
 TopologyKey = tuple[ScenarioName, int, str, Hosting, WireName]
 """Scenario, number of VNFs, chain, hosting, wire."""
 ClockName = Literal["software", "kernel", "hardware"]

@@ -32,6 +32,8 @@ class Placement:
     """Further cores of the switch, whole and on the node of the first."""
     hosted: frozenset[int] = frozenset()
     """Numbers of the VNFs that are processes of their own, no tasks of the tester."""
+    share_l3: bool | None = None
+    """Whether the first CPUs of switch and tester share an L3 cache, which is what ``near`` is; None if unknown."""
 
     @property
     def switch_cpus(self) -> tuple[int, ...]:
@@ -73,39 +75,46 @@ def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pl
         raise UsageError("the set of allowed CPUs is empty; allow at least one CPU, preferably two or more")
     if len(cpus.allowed) == 1:
         return _everything_on(cpus.allowed[0], vnf_count, frozenset(hosted))
-    spare = _spare(cpus, vnf_count)
     switch = _switch_cpu(cpus)
-    first, *others = (cpu for cpu in _ranked(cpus, switch) if cpu not in spare)
+    spare = _spare(cpus, switch, vnf_count)
+    first = next(cpu for cpu in _ranked(cpus, switch, _tester_node(cpus, switch)) if cpu not in spare)
+    others = [cpu for cpu in _ranked(cpus, switch, cpus.node(switch)) if cpu not in spare | {first}]
     more = _more_switch_cpus(cpus, switch, others)
     taken = frozenset[int]().union(*(cpus.core(cpu) for cpu in (switch, *more)))
     rest = [cpu for cpu in others if cpu not in taken]
     vnf_cpus = _all_vnf_cpus(rest, vnf_count, frozenset(hosted), first, switch)
     left = [cpu for cpu in rest if cpu not in vnf_cpus]
-    tester = (
-        (first, left.pop(0))
-        if len(left) + len(spare) >= 2 and left and _near_and_whole(cpus, left[0], switch)
-        else (first,)
-    )
+    second = next((cpu for cpu in left if _near_and_whole(cpus, cpu, first) and _shares_l3(cpus, cpu, first)), None)
+    tester = (first,) if second is None or len(left) + len(spare) < 2 else (first, second)
+    left = [cpu for cpu in left if cpu not in tester]
     used = {switch, *more, *tester, *vnf_cpus}
     return Placement(
         switch_cpu=switch,
         tester_cpus=tester,
         vnf_cpus=vnf_cpus,
         control_cpus=_control_cpus(cpus, [*sorted(spare), *left], used, first),
-        warnings=(*_too_few(cpus, 1 + len(more)), *_warnings(cpus, switch, used)),
+        warnings=(*_too_few(cpus, 1 + len(more)), *_warnings(cpus, switch, tester, used)),
         more_switch_cpus=more,
         hosted=frozenset(hosted),
+        share_l3=cpus.share_l3(switch, first),
     )
 
 
-def _spare(cpus: Cpus, vnf_count: int) -> frozenset[int]:
-    """Return the CPUs of CPU 0's core if the pollers have enough whole cores on its node without it, else none.
+def _spare(cpus: Cpus, switch: int, vnf_count: int) -> frozenset[int]:
+    """Return the CPUs of CPU 0's core if the pollers have enough whole cores on their nodes without it, else none.
 
     The kernel gives CPU 0 most of the work that it cannot move, so a poller there is disturbed most.
     """
     core = cpus.core(0) if 0 in cpus.allowed else frozenset[int]()
-    enough = [cpu for cpu in _primaries(cpus) if cpu not in core and cpus.node(cpu) == cpus.node(0)]
-    return core if len(enough) > cpus.switch_cores + vnf_count else frozenset()
+    nodes = [cpus.node(cpu) for cpu in _primaries(cpus) if cpu not in core]
+    needed = [cpus.node(switch)] * (cpus.switch_cores + vnf_count) + [_tester_node(cpus, switch)]
+    return core if all(nodes.count(node) >= needed.count(node) for node in needed) else frozenset()
+
+
+def _tester_node(cpus: Cpus, switch: int) -> int:
+    """Return the node of the tester: that of its NICs if it has CPUs there, else that of the switch."""
+    there = any(cpus.node(cpu) == cpus.tester_node for cpu in cpus.allowed if cpu not in cpus.core(switch))
+    return cpus.tester_node if cpus.tester_node is not None and there else cpus.node(switch)
 
 
 def _control_cpus(cpus: Cpus, left: list[int], used: set[int], first: int) -> frozenset[int]:
@@ -124,7 +133,8 @@ def _everything_on(cpu: int, vnf_count: int, hosted: frozenset[int]) -> Placemen
 def _more_switch_cpus(cpus: Cpus, switch: int, others: list[int]) -> tuple[int, ...]:
     """Return the further cores of the switch, from the end of ``others``, the CPUs beside the tester's first."""
     whole = [cpu for cpu in others if _near_and_whole(cpus, cpu, switch)]
-    return tuple(sorted(whole, reverse=True)[: cpus.switch_cores - 1])
+    whole.sort(key=lambda cpu: (cpu in cpus.isolated, _shares_l3(cpus, cpu, switch), cpu), reverse=True)
+    return tuple(whole[: cpus.switch_cores - 1])
 
 
 def _too_few(cpus: Cpus, found: int) -> tuple[str, ...]:
@@ -142,35 +152,48 @@ def _primaries(cpus: Cpus) -> list[int]:
 
 
 def _switch_cpu(cpus: Cpus) -> int:
-    """Return the last core of the NUMA node with the most isolated cores (or cores); of one core the last CPU."""
+    """Return the last core of the switch's node, in the L3 group with the most cores there; of one core the last CPU.
+
+    The node is that of its NICs if it has CPUs there, else the one with the most cores. Isolated cores come first.
+    """
     primaries = _primaries(cpus)
     if len(primaries) == 1:
         return max(cpus.allowed)
-    eligible = [cpu for cpu in primaries if cpu in cpus.isolated] or primaries
-    nodes = [cpus.node(cpu) for cpu in eligible]
-    best = max(nodes, key=lambda node: (nodes.count(node), node))
-    return max(cpu for cpu in eligible if cpus.node(cpu) == best)
+    near_nic = [cpu for cpu in primaries if cpus.node(cpu) == cpus.switch_node] or primaries
+    eligible = [cpu for cpu in near_nic if cpu in cpus.isolated] or near_nic
+    for group_of in (cpus.node, cpus.l3_first):
+        groups = [group_of(cpu) for cpu in eligible]
+        best = max(groups, key=lambda group: (groups.count(group), group))
+        eligible = [cpu for cpu, group in zip(eligible, groups, strict=True) if group == best]
+    return max(eligible)
 
 
-def _ranked(cpus: Cpus, switch: int) -> list[int]:
-    """Return the other CPUs, best first: whole cores before siblings, near before far, isolated first."""
+def _ranked(cpus: Cpus, switch: int, node: int) -> list[int]:
+    """Return the other CPUs, best first: whole cores before siblings, then those of the node, isolated ones, and those
+    that share the L3 cache of the switch."""
     primaries = frozenset(_primaries(cpus))
 
-    def rank(cpu: int) -> tuple[bool, bool, bool, bool, int]:
+    def rank(cpu: int) -> tuple[bool, bool, bool, bool, bool, int]:
         return (
             cpu in cpus.core(switch),
             cpu not in primaries,
-            cpus.node(cpu) != cpus.node(switch),
+            cpus.node(cpu) != node,
             cpu not in cpus.isolated,
+            not _shares_l3(cpus, cpu, switch),
             cpu,
         )
 
     return sorted((cpu for cpu in cpus.allowed if cpu != switch), key=rank)
 
 
-def _near_and_whole(cpus: Cpus, cpu: int, switch: int) -> bool:
-    """Return whether a CPU suits the second end: a whole core on the node of the switch."""
-    return cpu in _primaries(cpus) and cpus.node(cpu) == cpus.node(switch)
+def _near_and_whole(cpus: Cpus, cpu: int, other: int) -> bool:
+    """Return whether a CPU is a whole core on the node of another."""
+    return cpu in _primaries(cpus) and cpus.node(cpu) == cpus.node(other)
+
+
+def _shares_l3(cpus: Cpus, cpu: int, other: int) -> bool:
+    """Return whether two CPUs share an L3 cache as far as is known."""
+    return cpus.share_l3(cpu, other) is not False
 
 
 def _all_vnf_cpus(rest: list[int], count: int, hosted: frozenset[int], tester: int, switch: int) -> tuple[int, ...]:
@@ -188,7 +211,7 @@ def _vnf_cpus(available: list[int], count: int) -> tuple[int, ...]:
     return tuple(available[k * used // count] for k in range(count)) if used else ()
 
 
-def _warnings(cpus: Cpus, switch: int, used: set[int]) -> tuple[str, ...]:
+def _warnings(cpus: Cpus, switch: int, tester: tuple[int, ...], used: set[int]) -> tuple[str, ...]:
     found = []
     beside = sorted((cpus.core(switch) & used) - {switch})
     if beside:
@@ -196,10 +219,23 @@ def _warnings(cpus: Cpus, switch: int, used: set[int]) -> tuple[str, ...]:
             f"CPU {switch} of the switch and CPU {beside[0]} of the tester are threads of one physical core and slow "
             "each other down; allow CPUs of two cores"
         )
-    far = sorted(cpu for cpu in used if cpus.node(cpu) != cpus.node(switch))
+    by_its_nic = {cpu for cpu in tester if cpus.node(cpu) == cpus.tester_node}
+    far = sorted(cpu for cpu in used - by_its_nic if cpus.node(cpu) != cpus.node(switch))
     if far:
         found.append(
             f"CPU {switch} of the switch is on NUMA node {cpus.node(switch)}, CPU {far[0]} on node "
             f"{cpus.node(far[0])}: every packet crosses between sockets; allow more CPUs of one node"
         )
+    elif not by_its_nic and not all(_shares_l3(cpus, cpu, switch) for cpu in tester):
+        found.append(
+            f"CPU {switch} of the switch and CPU {tester[0]} of the tester share no L3 cache: frames cross between "
+            f"caches, and the core distance is far; allow more CPUs that share a cache with CPU {switch}"
+        )
+    nics = (("switch", cpus.switch_node, (switch,)), ("tester", cpus.tester_node, tester))
+    found += [
+        f"the NICs of the {owner} are on NUMA node {node}, where it has no CPU: every frame crosses between sockets; "
+        f"allow CPUs of node {node}"
+        for owner, node, its in nics
+        if node is not None and all(cpus.node(cpu) != node for cpu in its)
+    ]
     return tuple(found)

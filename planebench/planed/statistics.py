@@ -168,6 +168,7 @@ class PortState(TypedDict):
     name: str
     kind: str
     link_up: bool
+    speed_mbps: NotRequired[int | None]
     driver: NotRequired[str]
     clock: NotRequired[str]
     queues: NotRequired[int]

@@ -16,8 +16,9 @@ from planebench.model.records import Direction, Point, ScenarioName
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.spec import parse_switch
 from planebench.model.traffic import TrafficProfile
+from planebench.model.wire import wire_named
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
-from planebench.traffic.check import STANDARD_FRAMES_ONLY, check_methods, check_sizes, check_wire, largest_frame_bytes
+from planebench.traffic.check import check_methods, check_sizes, check_wire, largest_frame_bytes
 from planebench.vnfs.chain import hosted_chain, parse_chain
 
 STAMPS_MAX = 65536
@@ -61,7 +62,7 @@ def expand(plan: Plan) -> tuple[Point, ...]:
 def points_of(plan: Plan) -> tuple[Point, ...]:
     """Return the points of one matrix, a plan without parts or one of them; perhaps none."""
     return tuple(
-        Point(label.label, scenario, direction, length, size, plan.wire, hosting, chain, traffic)
+        Point(label.label, scenario, direction, length, size, plan.wire_name, hosting, chain, traffic)
         for label in switch_labels(plan.switches)
         for scenario in plan.scenarios
         for length, chain, hosting in _shapes(plan, scenario)
@@ -162,7 +163,7 @@ def emptied(part: Plan) -> str:
 
 def max_frame_bytes(plan: Plan) -> int:
     """Return the largest frame that ports must take: 1518, or more where the plan has it and the wire takes it."""
-    if plan.wire in STANDARD_FRAMES_ONLY:
+    if wire_named(plan.wire).standard_frames_driver:
         return FRAME_SIZE_MAX_BYTES
     largest = (largest_frame_bytes(profile, plan.frame_sizes_bytes) for profile in plan.traffic)
     return max(FRAME_SIZE_MAX_BYTES, *largest)

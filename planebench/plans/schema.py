@@ -23,9 +23,10 @@ from planebench.model.closed import adapter
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
 from planebench.model.plan import R_PLUS, Band, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
-from planebench.model.records import ClockChoice, WireName
+from planebench.model.records import ClockChoice
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.traffic import PLAIN_NAME
+from planebench.model.wire import parse_wire
 from planebench.plans.parts import of_hostings, with_parts
 from planebench.scenarios.registry import (
     parse_chain_length,
@@ -198,7 +199,6 @@ def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:
     return parse
 
 
-parse_wire: Callable[[Any], WireName] = _named("wire", get_args(WireName))
 parse_hosting: Callable[[Any], Hosting] = _named("hosting", WHOLE)
 check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
 _parse_load: Callable[[Any], str] = _named("latency.of", [m.name for m in METHODS.values() if m.figure == "rate"])
@@ -237,7 +237,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "hosting": lambda value: tuple(dict.fromkeys(map(parse_hosting, [value] if isinstance(value, str) else value))),
     "traffic": _traffic,
     "papers": _each(str),
-    "wire": parse_wire,
+    "wire": lambda value: parse_wire(str(value)),
     "ring_size": check_ring_size,
     "switch_cores": _named("switch_cores", get_args(SwitchCores)),
     "clock": _named("clock", get_args(ClockChoice)),

@@ -15,8 +15,9 @@ from planebench.model.errors import UsageError
 from planebench.placement import Cpus, place
 from planebench.vnfs.chain import parse_chain
 from planebench.vnfs.topology import build_chain
+from planebench.wiring.links import LinkSettings
 from planebench.wiring.tasks import assign_tasks
-from planebench.wiring.tester_config import LinkSettings, full_stage
+from planebench.wiring.tester_config import full_stage
 
 CHECK_DEADLINE_S = 120.0
 """For a table of millions of lines."""

@@ -33,7 +33,8 @@ from planebench.store.calibration import version_of
 from planebench.traffic.listing import traffic_infos
 from planebench.vnfs.chain import parse_chain
 from planebench.vnfs.topology import build_chain
-from planebench.wiring.tester_config import LinkSettings, VethPair, switch_request
+from planebench.wiring.links import Ends, LinkSettings
+from planebench.wiring.tester_config import switch_request
 
 Settings = dict[str, str | int | float | bool | None]
 
@@ -227,7 +228,7 @@ def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveS
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
         queues=adapter.queues,
-        veths={port.name: VethPair(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
+        ends={port.name: Ends(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
     )
     placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     request = switch_request(topology, placement, links)

@@ -17,7 +17,6 @@ from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus
-from planebench.model.records import WireName
 from planebench.placement import place
 
 HUGEPAGE_BYTES = 2 * 1024 * 1024
@@ -46,9 +45,7 @@ class Machine:
         sweep_stale()
         return cls(facts, cpus_of(facts, switch_cores))
 
-    def live_settings(
-        self, wire: WireName, ring_size: int, max_frame_bytes: int, hugepages: bool | None
-    ) -> LiveSettings:
+    def live_settings(self, wire: str, ring_size: int, max_frame_bytes: int, hugepages: bool | None) -> LiveSettings:
         """Return the settings of a tester with one switch. Raises NotInstalledError without planed.
 
         ``hugepages``: None for hugepages if enough are free.

@@ -28,7 +28,7 @@ from planebench.running.survey import Survey
 from planebench.stats.compare import differing_facts
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 from planebench.store.calibration import Condition, load, save, version_of
-from planebench.wiring.tester_config import port_clock
+from planebench.wiring.wires.base import port_clock
 
 CALIBRATION_S = 0.1
 """Duration of each step of a calibration that a run makes for itself."""

@@ -3,15 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from planebench.model.errors import UsageError
-from planebench.model.records import WireName
 from planebench.model.traffic import TrafficProfile
+from planebench.model.wire import wire_named
 from planebench.scenarios.registry import FRAME_SIZE_JUMBO_BYTES, FRAME_SIZE_MAX_BYTES
-
-STANDARD_FRAMES_ONLY: Mapping[WireName, str] = {"veth": "af_packet", "memif": "memif"}
-"""Wires whose DPDK driver takes no frame over 1518 B."""
 
 
 def check_sizes(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> None:
@@ -32,16 +29,18 @@ def check_sizes(profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> No
         )
 
 
-def check_wire(wire: WireName, profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> None:
+def check_wire(wire: str, profile: TrafficProfile, frame_sizes_bytes: Sequence[int]) -> None:
     """Raise UsageError for frames that DPDK's driver of a wire refuses. Those of a capture are skipped and counted."""
-    if wire not in STANDARD_FRAMES_ONLY:
+    kind = wire_named(wire)
+    if not kind.standard_frames_driver:
         return
     largest = largest_frame_bytes(profile, frame_sizes_bytes)
     if profile.pcap is None and largest > FRAME_SIZE_MAX_BYTES:
         what = f"traffic {profile.name}: " if profile.name else ""
         raise UsageError(
-            f"{what}frames of {largest} B do not fit the {wire} wire, which carries at most {FRAME_SIZE_MAX_BYTES} "
-            f"(DPDK's {STANDARD_FRAMES_ONLY[wire]} driver): use --wire virtio, or smaller frames"
+            f"{what}frames of {largest} B do not fit the {kind.name} wire, which carries at most "
+            f"{FRAME_SIZE_MAX_BYTES} (DPDK's {kind.standard_frames_driver} driver): use "
+            "--wire virtio, or smaller frames"
         )
 
 

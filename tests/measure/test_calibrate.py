@@ -39,6 +39,7 @@ from planebench.planed.document import Document
 from planebench.scenarios.flows import Flow
 from planebench.stats.histogram import decode
 from planebench.store.calibration import condition_of, load, save
+from planebench.wiring.links import Ends
 
 Stats = dict[str, Any]
 HZ = 2_000_000_000
@@ -320,7 +321,7 @@ def test_with_two_tester_cpus_each_end_has_one() -> None:
 
 
 def test_the_veth_wire_is_two_packet_sockets() -> None:
-    ports = loop((0,), Path("/run/x"), "veth", interfaces=("left", "right")).to_json()["ports"]
+    ports = loop((0,), Path("/run/x"), "veth", ends=Ends("left", "right")).to_json()["ports"]
     assert [(it["kind"], it["device"].split(",")[:2]) for it in ports] == [
         ("ethdev", ["net_af_packet_a", "iface=left"]),
         ("ethdev", ["net_af_packet_b", "iface=right"]),

@@ -27,7 +27,7 @@ from planebench.report.terminal.table import table_text
 from planebench.stats.derived import Derived
 from planebench.stats.results import derive_results
 from planebench.vnfs.topology import build_chain
-from planebench.wiring.tester_config import LinkSettings
+from planebench.wiring.links import LinkSettings
 
 
 @dataclass

@@ -17,7 +17,7 @@ from planebench.model.traffic import PLAIN, Destinations, TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.traffic.registry import parse_traffic
 from planebench.vnfs.topology import build_chain
-from planebench.wiring.tester_config import LinkSettings
+from planebench.wiring.links import LinkSettings
 
 
 class Ready(LiveTopology):

@@ -13,8 +13,9 @@ from planebench.placement import Cpus, place
 from planebench.scenarios.flows import Flow, all_flows, flows
 from planebench.scenarios.shapes import build
 from planebench.vnfs.topology import build_chain
+from planebench.wiring.links import LinkSettings
 from planebench.wiring.tasks import assign_tasks, tester_tasks
-from planebench.wiring.tester_config import LinkSettings, full_stage, switch_request, wire_stage
+from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
 from planebench.wiring.vnf_documents import vnf_documents
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"

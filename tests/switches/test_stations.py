@@ -16,7 +16,8 @@ from planebench.switches.ovs_dpdk import _memory_mb
 from planebench.switches.planed_document import switch_document, switch_settings
 from planebench.switches.registry import ADAPTERS, get_adapter
 from planebench.vnfs.topology import build_chain
-from planebench.wiring.tester_config import LinkSettings, switch_request
+from planebench.wiring.links import LinkSettings
+from planebench.wiring.tester_config import switch_request
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 OFFLOAD = {"offload": "fib"}

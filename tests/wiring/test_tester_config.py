@@ -15,14 +15,13 @@ from planebench.model.topology import Topology
 from planebench.placement import Cpus, place
 from planebench.scenarios.shapes import build
 from planebench.vnfs.topology import build_chain
+from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.memory import memory
 from planebench.wiring.tasks import assign_tasks
-from planebench.wiring.tester_config import LinkSettings, VethPair, full_stage, switch_request, wire_stage
+from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
 
 VIRTIO = LinkSettings(Path("/run/pb/x"))
-VETH = LinkSettings(
-    Path("/run/pb/x"), wire="veth", veths={"n0": VethPair("pbt0", "pbs0"), "n1": VethPair("pbt1", "pbs1")}
-)
+VETH = LinkSettings(Path("/run/pb/x"), wire="veth", ends={"n0": Ends("pbt0", "pbs0"), "n1": Ends("pbt1", "pbs1")})
 TOPOLOGIES = [
     build("p2p"),
     build("p2v"),
@@ -115,7 +114,7 @@ def test_veth_ports_use_the_two_ends_of_the_pair() -> None:
 @pytest.mark.parametrize("ring_size", [64, 256, 1024])
 def test_af_packet_ring_is_one_the_kernel_takes(max_frame: int, ring_size: int) -> None:
     links = LinkSettings(
-        Path("/x"), wire="veth", ring_size=ring_size, max_frame_bytes=max_frame, veths={"n0": VethPair("a", "b")}
+        Path("/x"), wire="veth", ring_size=ring_size, max_frame_bytes=max_frame, ends={"n0": Ends("a", "b")}
     )
     device = full(build("p2v"), links)["ports"][0]["device"]
     block, frame, count = (int(re.search(rf"{key}=(\d+)", device)[1]) for key in ("blocksz", "framesz", "framecnt"))  # type: ignore[index]

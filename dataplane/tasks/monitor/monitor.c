@@ -352,13 +352,6 @@ static inline bool has_nonce(const struct monitor *m, const struct frame_fields 
 	return (now_tsc - tsc + (UINT64_C(1) << (STAMP_BITS - 1))) >> STAMP_BITS == 0;
 }
 
-// A plain frame with another nonce that is no damaged one of ours: more is wrong than a byte. It is not summed up: a
-// frame that nobody offered costs no more than one that somebody did.
-static inline bool is_forged(const struct monitor *m, const struct frame_fields *fields)
-{
-	return m->nonce && __builtin_popcountll(frame_stamp(m->nonce, fields->stamp)) > 8;
-}
-
 // Count a frame that is intact.
 static void count_intact(struct monitor *m, const struct vnf_frame *frame, const struct frame_fields *fields,
                          uint64_t now_tsc)
@@ -387,13 +380,9 @@ static void count_any(struct monitor *m, const struct vnf_frame *frame)
 	bool found = frame_find(frame->data, frame->length, &fields);
 	bool probe = found && (fields.flags & FRAME_FLAG_PROBE);
 	uint64_t now_tsc = probe ? rte_rdtsc() : 0;
-	enum frame_class class;
+	enum frame_class class =
+	        (found ? frame_classify : frame_classify_any)(frame->data, frame->length, &fields);
 
-	if (found && !probe && is_forged(m, &fields)) {
-		m->foreign++;
-		return;
-	}
-	class = (found ? frame_classify : frame_classify_any)(frame->data, frame->length, &fields);
 	if (class == FRAME_CORRUPT)
 		count_corrupt(m, fields.stream);
 	else if (class == FRAME_FOREIGN || fields.stream >= FRAME_STREAMS)
@@ -402,32 +391,25 @@ static void count_any(struct monitor *m, const struct vnf_frame *frame)
 		count_intact(m, frame, &fields, now_tsc);
 }
 
-// A frame with another number than the expected one, if that is all.
-static inline bool count_out_of_order(struct monitor *m, unsigned stream, const struct vnf_frame *frame)
-{
-	uint32_t number;
-
-	memcpy(&number, frame->data + FRAME_OFFSET_SEQUENCE, sizeof(number));
-	number = rte_be_to_cpu_32(number);
-	if (m->run(&m->looks[stream], frame, 1, number) == 0)
-		return false;
-	count_number(m, stream, number, frame->length);
-	return true;
-}
-
 // Count the first frames of n; returns how many, at least 1. heard: bits as of struct monitor, kept in a
 // register: a store for each run costs 1024 B frames a thirtieth.
 static inline unsigned count_some(struct monitor *m, const struct vnf_frame *frames, unsigned n,
                                   uint32_t *heard)
 {
 	unsigned stream, count;
+	uint32_t number;
 	struct stream *s;
 
 	if (likely(frames->length >= FRAME_HEADER_BYTES)) {
 		stream = frames->data[FRAME_OFFSET_STREAM] % FRAME_STREAMS;
+		number = rte_be_to_cpu_32(load32(frames->data + FRAME_OFFSET_SEQUENCE));
 		s = &m->streams[stream];
-		count = m->run(&m->looks[stream], frames, n, (uint32_t)s->sequence.next);
-		if (likely(count)) {
+		if (unlikely(number != (uint32_t)s->sequence.next)) {
+			if (m->run(&m->looks[stream], frames, 1, number)) {
+				count_number(m, stream, number, frames->length);
+				return 1;
+			}
+		} else if (likely((count = m->run(&m->looks[stream], frames, n, number)))) {
 			if (unlikely(s->sequence.next + count > s->bound)) {
 				uint64_t room = numbers_offered(m, s);
 
@@ -443,9 +425,11 @@ static inline unsigned count_some(struct monitor *m, const struct vnf_frame *fra
 			s->sizes[frames->length] += count;
 			return count;
 		}
-		if (count_out_of_order(m, stream, frames))
-			return 1;
 	}
+	count = frame_run_foreign(frames, n, m->nonce);
+	m->foreign += count;
+	if (count)
+		return count;
 	count_any(m, frames);
 	return 1;
 }

@@ -41,6 +41,7 @@ const struct frame_run *frame_run_current(void)
 enum {
 	OFFSET_ETHER_TYPE = 12,
 	OFFSET_IP_LENGTH = 16,
+	OFFSET_IP_FRAGMENT = 20,
 	OFFSET_IP_PROTO = 23,
 	OFFSET_IP_SRC = 26,
 	OFFSET_IP_DST_LOW = 32,
@@ -48,6 +49,7 @@ enum {
 	OFFSET_UDP_LENGTH = 38,
 	UDP_SRC_PORT = 49152, // first of the dynamic ports (RFC 6335), plus the stream
 	TTL = 64,
+	FRAGMENT_BITS = 0x3fff, // more fragments, or an offset
 };
 
 static_assert(sizeof(struct rte_ether_hdr) == FRAME_OFFSET_IP, "Ethernet header");
@@ -144,6 +146,7 @@ static inline uint32_t header_mismatch(const uint8_t *data, uint32_t length)
 	wrong |= (load32(data + FRAME_OFFSET_UDP_CHECKSUM) >> 16) ^ MAGIC_BE;
 	wrong |= load16(data + OFFSET_UDP_DPORT) ^ PORT_BE;
 	wrong |= data[OFFSET_IP_PROTO] ^ IPPROTO_UDP;
+	wrong |= load16(data + OFFSET_IP_FRAGMENT) & RTE_BE16(FRAGMENT_BITS);
 	wrong |= get_be16(data + OFFSET_IP_LENGTH) ^ (length - FRAME_OFFSET_IP);
 	wrong |= get_be16(data + OFFSET_UDP_LENGTH) ^ (length - FRAME_OFFSET_UDP);
 	return wrong | (load16(data + FRAME_OFFSET_UDP_CHECKSUM) == 0);
@@ -192,6 +195,17 @@ bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t len
 	return true;
 }
 
+// Whether port and magic are where a plain frame has them, behind its headers; of the latter no length and no sum is checked.
+static inline bool is_plain(const uint8_t *data, uint32_t length)
+{
+	if (length < FRAME_OFFSET_STREAM || load16(data + FRAME_OFFSET_MAGIC) != MAGIC_BE ||
+	    load16(data + OFFSET_UDP_DPORT) != PORT_BE)
+		return false;
+	return ((load32(data + OFFSET_ETHER_TYPE) & 0xffffff) == (ETHER_TYPE_BE | RTE_IPV4_VHL_DEF << 16)) &
+	       ((load16(data + OFFSET_IP_FRAGMENT) & RTE_BE16(FRAGMENT_BITS)) == 0) &
+	       (data[OFFSET_IP_PROTO] == IPPROTO_UDP);
+}
+
 // --- Any frame -------------------------------------------------------------------------------------------
 
 // Tester frames with any headers: IPv4 or IPv6, UDP or TCP, up to two VLAN tags. A frame is intact if its
@@ -207,7 +221,6 @@ enum {
 	TCP_BYTES = 20,
 	IPV6_BYTES = 40,
 	PORTS_BYTES = 4,
-	FRAGMENT_BITS = 0x3fff, // more fragments, or an offset
 };
 
 void frame_fields_read(const uint8_t *own, struct frame_fields *fields)
@@ -332,8 +345,10 @@ refused(const uint8_t *data, uint32_t length, const struct frame_layout *at, str
 
 enum frame_class frame_classify_any(const uint8_t *data, uint32_t length, struct frame_fields *fields)
 {
-	struct frame_layout at;
+	struct frame_layout at = {.l4 = FRAME_OFFSET_UDP, .own = FRAME_OFFSET_MAGIC};
 
+	if (length < FRAME_HEADER_BYTES && is_plain(data, length)) // cut off
+		return refused(data, length, &at, fields);
 	if (!frame_locate(data, length, &at))
 		return refused(data, length, NULL, fields);
 	if (length > FRAME_TAGGED_MAX || length < (uint32_t)at.own + FRAME_OWN_BYTES ||
@@ -344,12 +359,68 @@ enum frame_class frame_classify_any(const uint8_t *data, uint32_t length, struct
 	return FRAME_INTACT;
 }
 
+// From the port behind plain headers to the magic behind the longest: two tags, IPv4 and TCP with all options.
+enum { MARKS_BEGIN = OFFSET_UDP_DPORT, MARKS_END = 14 + 8 + 60 + 60 + 2 };
+
+_Static_assert(FRAME_MAGIC == FRAME_UDP_PORT, "one comparison finds both");
+_Static_assert(MARKS_BEGIN % 2 == 0, "both are at even offsets");
+
+// Whether neither magic nor port is anywhere where they could be.
+static inline bool is_strange(const uint8_t *data, uint32_t length)
+{
+	uint32_t end = RTE_MIN(length & ~1u, (uint32_t)MARKS_END), at = MARKS_BEGIN;
+
+	if (length < MARKS_BEGIN + sizeof(uint16_t))
+		return true;
+#ifdef ISA_X86
+	const __m128i mark = _mm_set1_epi16((short)MAGIC_BE);
+	// Of a short frame it looks before the first place, too: at worst it is found to be no stranger.
+	__m128i found = _mm_cmpeq_epi16(_mm_loadu_si128((const __m128i *)(data + end - 16)), mark);
+
+	for (; at + 16 < end; at += 16)
+		found = _mm_or_si128(found,
+		                     _mm_cmpeq_epi16(_mm_loadu_si128((const __m128i *)(data + at)), mark));
+	return _mm_movemask_epi8(found) == 0;
+#else
+	while (at < end && load16(data + at) != MAGIC_BE)
+		at += 2;
+	return at >= end;
+#endif
+}
+
+// More bits of the stamp are wrong than a damaged byte has. Of a plain frame.
+static inline bool is_forged(const uint8_t *data, uint32_t length, uint64_t nonce)
+{
+	uint64_t stamp;
+
+	if (nonce == 0 || length < FRAME_HEADER_BYTES || data[FRAME_OFFSET_FLAGS] & FRAME_FLAG_PROBE)
+		return false;
+	stamp = rte_be_to_cpu_64(load64(data + FRAME_OFFSET_TSC));
+	return __builtin_popcountll(frame_stamp(nonce, stamp)) > 8;
+}
+
+unsigned frame_run_foreign(const struct vnf_frame *frames, unsigned n, uint64_t nonce)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		const uint8_t *data = frames[i].data;
+		uint32_t length = frames[i].length;
+
+		rte_prefetch0(frames[i + FRAME_AHEAD].data);
+		if (!(is_plain(data, length) ? is_forged(data, length, nonce) : is_strange(data, length)))
+			break;
+	}
+	return i;
+}
+
 bool frame_find(const uint8_t *data, uint32_t length, struct frame_fields *fields)
 {
-	struct frame_layout at;
+	struct frame_layout at = {.own = FRAME_OFFSET_MAGIC};
 
-	if (!frame_locate(data, length, &at) || length < (uint32_t)at.own + FRAME_OWN_BYTES ||
-	    load16(data + at.own) != MAGIC_BE)
+	if (!is_plain(data, length) && !frame_locate(data, length, &at))
+		return false;
+	if (length < (uint32_t)at.own + FRAME_OWN_BYTES || load16(data + at.own) != MAGIC_BE)
 		return false;
 	frame_fields_read(data + at.own, fields);
 	return true;

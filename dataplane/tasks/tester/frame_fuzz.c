@@ -91,6 +91,16 @@ static struct sample sample_read(struct input *in, struct frame_look *look)
 	return s;
 }
 
+// No frame is foreign at first sight that is not foreign.
+static void check_first_sight(const struct sample *s, enum frame_class class)
+{
+	const struct vnf_frame run[1 + FRAME_AHEAD] = {
+	        {s->data, s->length, s->length}, {s->data, 0, 0}, {s->data, 0, 0}};
+
+	if (frame_run_foreign(run, 1, 0))
+		must(class == FRAME_FOREIGN, "what is foreign at first sight is foreign");
+}
+
 static enum frame_class check_class(const struct sample *s)
 {
 	struct frame_fields quick = {0}, general = {0}, probe = {0};
@@ -99,6 +109,7 @@ static enum frame_class check_class(const struct sample *s)
 	struct frame_layout at;
 
 	must(class == frame_classify_any(s->data, s->length, &general), "both ways say the same");
+	check_first_sight(s, class);
 	probes += is_probe;
 	if (class != FRAME_INTACT)
 		return class;

@@ -37,6 +37,11 @@ struct frame_run {
 const struct frame_run *frame_run_current(void);
 const struct frame_run *frame_run_of(enum isa isa);
 
+// How many frames of the first n are foreign at first sight: our magic and our port are nowhere where frame_classify()
+// looks for them, or they have the headers of a plain frame and another nonce, in more bits than damage of a byte
+// changes. nonce 0: any. FRAME_AHEAD entries behind the n are prefetched.
+unsigned frame_run_foreign(const struct vnf_frame *frames, unsigned n, uint64_t nonce);
+
 // Every line of the frame, of the first 24: leaving the later ones to the hardware's prefetcher costs a
 // seventh at 1024 B. Most are one line. (A minimum would become one of vectors here, and cost more than the
 // rest.)

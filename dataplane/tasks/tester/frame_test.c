@@ -4,6 +4,7 @@
 #include <rte_udp.h>
 
 #include "tasks/tester/frame.h"
+#include "tasks/tester/frame_run.h"
 #include "test/unit.h"
 
 static const struct frame_flow flow = {
@@ -167,6 +168,67 @@ static void foreign_frames_are_foreign(void **state)
 	assert_int_equal(sample_classify(&s), FRAME_FOREIGN);
 }
 
+// frame_classify() and the general way say the same of a fragment whose sums are right.
+static void a_fragment_is_corrupt(void **state)
+{
+	struct rte_ipv4_hdr *ip;
+	struct sample s;
+
+	sample_make(&s, 128, 1, 0);
+	ip = (struct rte_ipv4_hdr *)(s.data + FRAME_OFFSET_IP);
+	ip->fragment_offset = RTE_BE16(RTE_IPV4_HDR_MF_FLAG);
+	ip->hdr_checksum = 0;
+	ip->hdr_checksum = rte_ipv4_cksum(ip);
+	assert_int_equal(sample_classify(&s), FRAME_CORRUPT);
+}
+
+// How many of this frame, three times, are foreign at first sight.
+static unsigned foreign_of_three(const uint8_t *data, uint32_t length, uint64_t nonce)
+{
+	const struct vnf_frame one = {(uint8_t *)(uintptr_t)data, length, length}, none = {one.data, 0, 0};
+	const struct vnf_frame frames[3 + FRAME_AHEAD] = {one, one, one, none, none};
+
+	return frame_run_foreign(frames, 3, nonce);
+}
+
+// In memory of just its length: of no frame may more be read.
+static unsigned foreign_with_mark_at(uint32_t length, uint32_t at)
+{
+	uint8_t *data = calloc(1, length ? length : 1);
+	unsigned count;
+
+	if (at + 2 <= length) {
+		data[at] = FRAME_MAGIC >> 8;
+		data[at + 1] = FRAME_MAGIC & 0xff;
+	}
+	count = foreign_of_three(data, length, 5);
+	free(data);
+	return count;
+}
+
+static void frames_without_marks_are_foreign_at_first_sight(void **state)
+{
+	for (uint32_t length = 0; length < 200; length++)
+		assert_int_equal(foreign_with_mark_at(length, length), 3);
+	for (uint32_t at = 36; at < 144; at += 2)
+		for (uint32_t length = at + 2; length < at + 40; length++)
+			assert_int_equal(foreign_with_mark_at(length, at), 0);
+	assert_int_equal(foreign_with_mark_at(200, 144), 3); // no headers are so long
+}
+
+static void frames_with_another_nonce_are_foreign_at_first_sight(void **state)
+{
+	struct sample s;
+
+	sample_make(&s, 128, 1, 0); // nonce 0
+	assert_int_equal(foreign_of_three(s.data, s.length, 0), 0);
+	assert_int_equal(foreign_of_three(s.data, s.length, UINT64_C(0xff) << 16), 0); // damage of a byte
+	assert_int_equal(foreign_of_three(s.data, s.length, UINT64_C(0x1ff) << 16), 3);
+	assert_int_equal(foreign_of_three(s.data, 59, UINT64_MAX), 0); // has no nonce
+	s.data[FRAME_OFFSET_FLAGS] |= FRAME_FLAG_PROBE;                // its stamp is a time
+	assert_int_equal(foreign_of_three(s.data, s.length, UINT64_MAX), 0);
+}
+
 static void rewritten_addresses_stay_intact(void **state)
 {
 	struct rte_ipv4_hdr *ip;
@@ -227,6 +289,9 @@ int main(void)
 	        cmocka_unit_test(every_flipped_byte_is_found),
 	        cmocka_unit_test(every_other_length_is_found),
 	        cmocka_unit_test(foreign_frames_are_foreign),
+	        cmocka_unit_test(a_fragment_is_corrupt),
+	        cmocka_unit_test(frames_without_marks_are_foreign_at_first_sight),
+	        cmocka_unit_test(frames_with_another_nonce_are_foreign_at_first_sight),
 	        cmocka_unit_test(rewritten_addresses_stay_intact),
 	        cmocka_unit_test(sum_agrees_with_the_plain_one),
 	        cmocka_unit_test(sizes_that_do_not_exist_are_refused),

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A kind of wire as plans and pages know it, and the registry of all wires by name.
+
+The wires themselves are the modules of planebench.wiring.wires, which register when planebench is imported. Nobody else
+compares names of wires: ask a property of the wire.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from planebench.model.choices import unknown
+from planebench.model.errors import UsageError
+
+
+class Wire:
+    """A kind of wire: what stands in for the cable between a port of the tester and a NIC of the switch.
+
+    ``order`` is its place in lists. A wire with ``arguments`` is written ``NAME:ARGUMENTS``; they are optional where
+    ``arguments_optional`` says so.
+    """
+
+    name: str
+    order: int
+    title: str
+    """For people; its first word begins a sentence: ``Memif (shared memory)``."""
+    help: str
+    """One sentence: what it is, and what it hides."""
+    arguments: str = ""
+    """The form of its arguments, e.g. ``TESTER=SWITCH,...``; empty for a wire without any."""
+    arguments_optional: bool = False
+    standard_frames_driver: str = ""
+    """The driver that refuses frames over 1518 B; empty if it takes jumbo frames."""
+    replaces_nics: bool = True
+    """Whether it stands in for a NIC; False for a NIC."""
+
+    @property
+    def needs_arguments(self) -> bool:
+        """Return whether its name alone is not enough."""
+        return bool(self.arguments) and not self.arguments_optional
+
+    def check(self, arguments: str) -> None:
+        """Raise UsageError for arguments that this wire cannot have."""
+        if arguments and not self.arguments:
+            raise UsageError(f'wire "{self.name}:{arguments}": {self.name} has no arguments; use --wire {self.name}')
+        if self.needs_arguments and not arguments:
+            raise UsageError(f'wire "{self.name}" needs arguments: --wire {self.name}:{self.arguments}')
+
+
+WIRES: dict[str, Wire] = {}
+"""Every wire by name, in their order."""
+
+
+def register(wire: Wire) -> None:
+    """Add a wire to the registry."""
+    WIRES[wire.name] = wire
+    for found in sorted(WIRES.values(), key=lambda known: known.order):
+        WIRES[found.name] = WIRES.pop(found.name)
+
+
+def wire_name(wire: str) -> str:
+    """Return the name in ``NAME`` or ``NAME:ARGUMENTS``."""
+    return wire.partition(":")[0]
+
+
+def wire_arguments(wire: str) -> str:
+    """Return the arguments in ``NAME:ARGUMENTS``; empty for a name alone."""
+    return wire.partition(":")[2]
+
+
+def wire_named(wire: str) -> Wire:
+    """Return the wire of a name, with or without arguments; raise UsageError for an unknown one."""
+    if (name := wire_name(wire)) not in WIRES:
+        raise unknown("wire", name, WIRES)
+    return WIRES[name]
+
+
+def parse_wire(text: str) -> str:
+    """Return a wire that a user named, ``NAME`` or ``NAME:ARGUMENTS``; raise UsageError for one that is not valid."""
+    wire_named(text).check(wire_arguments(text))
+    return text
+
+
+def split_wires(text: str) -> list[str]:
+    """Return the wires in a list with commas; what begins with no name of a wire belongs to the arguments before it."""
+    found: list[str] = []
+    for item in filter(None, (part.strip() for part in text.split(","))):
+        if found and wire_arguments(found[-1]) and wire_name(item) not in WIRES:
+            found[-1] += f",{item}"
+        else:
+            found.append(item)
+    return found
+
+
+class _Registered:
+    """Has pydantic check a wire against the registry, and list the names in JSON schemas."""
+
+    def __init__(self, *, arguments: bool) -> None:
+        self._arguments = arguments
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_after_validator_function(self._check, handler(source))
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> Any:
+        if self._arguments and any(wire.arguments for wire in WIRES.values()):
+            names = (f"{re.escape(w.name)}(:.+)?" if w.arguments else re.escape(w.name) for w in WIRES.values())
+            return {"pattern": f"^({'|'.join(names)})$", "type": "string"}
+        return {"enum": list(WIRES), "type": "string"}
+
+    def _check(self, text: str) -> str:
+        if (wire_name(text) if self._arguments else text) not in WIRES:
+            raise ValueError(f"Input should be one of {', '.join(WIRES)}")
+        return text
+
+
+WireName = Annotated[str, _Registered(arguments=False)]
+WireChoice = Annotated[str, _Registered(arguments=True)]
+"""The wire of a plan: ``NAME`` or ``NAME:ARGUMENTS``."""

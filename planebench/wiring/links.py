@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The realization of the ports of one topology: on which wire, with which rings, and the devices at their ends."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from planebench.model.records import ClockChoice
+from planebench.wiring.request import VnfInterface
+
+
+@dataclass(frozen=True, slots=True)
+class Ends:
+    """The two devices of one wire: names of kernel interfaces, or PCI addresses."""
+
+    tester: str
+    switch: str
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSettings:
+    """The realization of the ports of one topology; equal for every switch of a comparison.
+
+    ``workdir`` is private to the topology and short: sockets live in it (107 characters at most, with their name).
+    ``name`` is the tester's EAL file prefix and must differ between testers that live at the same time.
+    ``ends`` has the devices of each port that is no socket.
+    """
+
+    workdir: Path
+    wire: str = "virtio"
+    """``NAME`` or ``NAME:ARGUMENTS``."""
+    ring_size: int = 256
+    hugepages: bool = False
+    max_frame_bytes: int = 1518
+    name: str = "tester"
+    nice: int | None = None
+    queues: int = 1
+    """Queue pairs of every port; 1 on the veth wire, and on the memif wire."""
+    memif_receive_queue: int = 0
+    """The queue on which a tester with a memif wire receives (``Adapter.memif_send_queue``); it sends on queue 0."""
+    ends: Mapping[str, Ends] = field(default_factory=dict)
+    vnf_interface: VnfInterface = "vhost-user"
+    updates: str = ""
+    """The port of a VNF side by side with others at which the tester is its control, and sends its FIB messages."""
+    clock: ClockChoice = "auto"
+    """The clock of the ports of the tester."""
+
+    def socket(self, port: str) -> Path:
+        """Return the unix socket of a port, the same path on both sides."""
+        return self.workdir / f"{port}.sock"

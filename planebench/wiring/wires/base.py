@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The interface of a wire: the ports at its two ends, what has to exist before, and how it is calibrated."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
+from typing import Literal
+
+from planebench.model.errors import UsageError
+from planebench.model.records import ClockChoice
+from planebench.model.topology import TopologyPort
+from planebench.model.wire import Wire, wire_arguments, wire_named
+from planebench.planed.document import Port
+from planebench.wiring.devargs import af_packet_devargs
+from planebench.wiring.links import Ends, LinkSettings
+from planebench.wiring.request import SwitchPort
+
+Ceilings = Literal["all", "wires", "measured"]
+
+
+class WireKind(Wire, ABC):
+    """A wire with everything that brings it up.
+
+    ``cable`` is the name of one wire of a topology, ``n0``: ``links.ends[cable]`` are its devices, and
+    ``links.socket(cable)`` is its socket.
+    """
+
+    ceilings: Ceilings
+    """What a tester that is connected to itself by this wire tells of its ceilings.
+
+    ``all``: the far end is driven as a VNF drives its interface, so the cycles of both ends give every pair of ends.
+    ``wires``: they give the ceiling from wire to wire only. ``measured``: both ends are of the same driver, and the
+    rate from one to the other is the ceiling from wire to wire."""
+    kernel_interfaces: bool = False
+    """Whether both ends are interfaces of the kernel: it may send frames of its own, and takes frames in its queues."""
+    has_device_clocks: bool = False
+    """Whether its devices may stamp frames: the clock ``auto`` asks them."""
+
+    @abstractmethod
+    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the tester's port at its end; ``port`` has the name, queues and the rest."""
+
+    @abstractmethod
+    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return a port of the tester at the switch's end: calibration has both."""
+
+    @abstractmethod
+    def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
+        """Return the switch's port; ``port`` has the name and the ring size."""
+
+    def receive_queue(self, links: LinkSettings) -> int:
+        """Return the queue on which the tester receives, if it is not that on which it sends."""
+        return 0
+
+    def makes_veth_pairs(self, arguments: str) -> bool:
+        """Return whether planebench makes a veth pair for each wire, in a network namespace of its own."""
+        return False
+
+    def cables(self, arguments: str) -> tuple[Ends, ...]:
+        """Return the devices that the user named, in the order of the wires of a topology; none if they are made."""
+        return ()
+
+    def hold(self, arguments: str) -> AbstractContextManager[None]:
+        """Return what keeps the named devices ready as long as a command measures, and gives them back.
+
+        Raises UsageError, with nothing changed, for devices that cannot be used."""
+        return nullcontext()
+
+
+def wire_kind(wire: str) -> WireKind:
+    """Return the wire of ``NAME`` or ``NAME:ARGUMENTS``. Raises UsageError for an unknown one."""
+    found = wire_named(wire)
+    if not isinstance(found, WireKind):
+        raise UsageError(f"wire {found.name} is described, but cannot be brought up: it is no WireKind")
+    return found
+
+
+def named_ends(cables: Sequence[str], wire: str) -> dict[str, Ends]:
+    """Return the devices that the user named for each wire of a topology; empty for a wire without named devices.
+
+    Raises UsageError if there are fewer than wires."""
+    found = wire_kind(wire).cables(wire_arguments(wire))
+    if found and len(found) < len(cables):
+        raise UsageError(f'wire "{wire}" has {len(found)} cables, but {len(cables)} are needed: name more')
+    return dict(zip(cables, found, strict=False))
+
+
+def is_kernel_interface(port: TopologyPort, links: LinkSettings) -> bool:
+    """Return whether a port of a topology is an interface of the kernel."""
+    return wire_kind(links.wire).kernel_interfaces if port.side == "wire" else links.vnf_interface == "veth"
+
+
+def needs_veth_pair(port: TopologyPort, links: LinkSettings) -> bool:
+    """Return whether a port of a topology is one end of a veth pair that planebench makes."""
+    if port.side == "wire":
+        return wire_kind(links.wire).makes_veth_pairs(wire_arguments(links.wire))
+    return links.vnf_interface == "veth"
+
+
+def port_clock(choice: ClockChoice, wire: str) -> ClockChoice:
+    """Return the clock to ask a port of the tester for."""
+    return "software" if choice == "auto" and not wire_kind(wire).has_device_clocks else choice
+
+
+def af_packet_port(port: Port, interface: str, links: LinkSettings) -> Port:
+    """Return a port of DPDK's af_packet driver on a kernel interface."""
+    arguments = af_packet_devargs(interface, links.ring_size, links.max_frame_bytes)
+    return replace(port, device=f"net_af_packet_{port.name},{arguments}")

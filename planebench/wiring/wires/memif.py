@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Wire memif: rings in shared memory, of which the tester is the server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from planebench.model.wire import register
+from planebench.planed.document import Port
+from planebench.wiring.devargs import memif_devargs
+from planebench.wiring.links import LinkSettings
+from planebench.wiring.request import SwitchPort
+from planebench.wiring.wires.base import WireKind
+
+
+class Memif(WireKind):
+    """The tester is the memif server; the switch is the client."""
+
+    name = "memif"
+    order = 20
+    title = "Memif (shared memory)"
+    help = "A memif of DPDK or VPP: rings in shared memory; the switch is the client."
+    standard_frames_driver = "memif"
+    ceilings = "wires"
+
+    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the server, with the queue that the switch sends on."""
+        arguments = memif_devargs("server", links.socket(cable), links.ring_size)
+        queues = max(links.queues, links.memif_receive_queue + 1)
+        return replace(port, device=f"net_memif_{port.name},{arguments}", queues=queues)
+
+    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the client."""
+        arguments = memif_devargs("client", links.socket(cable), links.ring_size)
+        return replace(port, device=f"net_memif_{port.name},{arguments}")
+
+    def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
+        """Return the client in the switch."""
+        return replace(port, kind="memif", path=links.socket(cable))
+
+    def receive_queue(self, links: LinkSettings) -> int:
+        """Return the queue that the forwarding thread of the switch sends on."""
+        return links.memif_receive_queue
+
+
+register(Memif())
