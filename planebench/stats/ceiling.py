@@ -40,7 +40,12 @@ def latency_floor(calibration: Calibration | None, point: Point, clock: str = "s
 def clock_floor_ns(calibration: Calibration | None, point: Point, clock: str) -> float | None:
     """Return the least latency that a clock showed of the tester alone; None if it was not measured."""
     floor = latency_floor(calibration, point, clock)
-    counts = None if floor is None or not floor.histogram else decode(floor.histogram)
+    return None if floor is None else least_ns(floor)
+
+
+def least_ns(floor: LatencyFloor) -> float | None:
+    """Return the least latency of a baseline; None if it has no histogram."""
+    counts = decode(floor.histogram) if floor.histogram else None
     return None if counts is None or not counts.any() else percentile_ns(counts, 0.0)
 
 

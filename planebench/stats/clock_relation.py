@@ -24,10 +24,13 @@ Stamped = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """Clock B reads ``offset_ns`` more than clock A when A reads ``at_ns``, and ``drift`` more for each ns since."""
+    """Clock B reads ``offset_ns`` more than clock A when A reads ``at_ns``, and ``drift`` more for each ns since.
+
+    Both are ints: times of 64 bits lose nanoseconds as floats.
+    """
 
     at_ns: int = 0
-    offset_ns: float = 0.0
+    offset_ns: int = 0
     drift: float = 0.0
     offset_error_ns: float = 0.0
     """Standard error of the offset at ``at_ns``."""
@@ -35,17 +38,13 @@ class Relation:
     delay_ns: float = 0.0
     """The least time between sending and receiving: the cable and what the clocks themselves add."""
 
-    def offset_at(self, a_ns: int) -> float:
-        """Return the offset when clock A reads ``a_ns``."""
-        return self.offset_ns + self.drift * difference_ns(self.at_ns, a_ns)
-
     def error_at(self, a_ns: int) -> float:
         """Return the standard error of the offset when clock A reads ``a_ns``: it grows with the time since."""
         return sqrt(self.offset_error_ns**2 + (self.drift_error * difference_ns(self.at_ns, a_ns)) ** 2)
 
     def elapsed_ns(self, a_ns: int, b_ns: int) -> float:
         """Return the time from ``a_ns`` by clock A to ``b_ns`` by clock B."""
-        return difference_ns(a_ns, b_ns) - self.offset_at(a_ns)
+        return difference_ns(a_ns + self.offset_ns, b_ns) - self.drift * difference_ns(self.at_ns, a_ns)
 
 
 SAME = Relation()
@@ -66,19 +65,18 @@ def relate(there: Sequence[Stamped], back: Sequence[Stamped]) -> Relation | None
     pairs = _pairs(there, back)
     if len(pairs) < LEAST_PAIRS:
         return None
-    start = pairs[0][0]
+    start, twice_base, _ = pairs[0]
     times = np.array([difference_ns(start, a_ns) for a_ns, _, _ in pairs], dtype=float)
-    base = round(pairs[0][1])
-    offsets = np.array([offset - base for _, offset, _ in pairs], dtype=float)
+    offsets = np.array([twice - twice_base for _, twice, _ in pairs], dtype=float) / 2
     delays = np.array([delay for _, _, delay in pairs], dtype=float)
     kept = delays <= np.median(delays)
     if int(kept.sum()) < LEAST_PAIRS:
         return None
-    return _line(start, base, times[kept], offsets[kept], float(delays.min()))
+    return _line(start, twice_base // 2, times[kept], offsets[kept], float(delays.min()))
 
 
-def _pairs(there: Sequence[Stamped], back: Sequence[Stamped]) -> list[tuple[int, float, float]]:
-    """Return (time by clock A, offset, delay) of pairs of frames of the two directions, nearest in time."""
+def _pairs(there: Sequence[Stamped], back: Sequence[Stamped]) -> list[tuple[int, int, float]]:
+    """Return (time by clock A, twice the offset, delay) of pairs of frames of the two directions, nearest in time."""
     if not (there and back):
         return []
     first = there[0][0]
@@ -91,7 +89,7 @@ def _pairs(there: Sequence[Stamped], back: Sequence[Stamped]) -> list[tuple[int,
         near = min((i for i in (at - 1, at) if 0 <= i < len(keys)), key=lambda i: abs(int(keys[i]) - time))
         _, b_sent_ns, a_received_ns = arrivals[near]
         forth, reverse = difference_ns(a_ns, b_ns), difference_ns(b_sent_ns, a_received_ns)
-        found.append((a_ns, (forth - reverse) / 2, (forth + reverse) / 2))
+        found.append((a_ns, forth - reverse, (forth + reverse) / 2))
     return found
 
 
@@ -104,7 +102,7 @@ def _line(start: int, base: int, times: np.ndarray, offsets: np.ndarray, delay_n
     sigma = sqrt(float((rest**2).sum()) / (len(times) - 2))
     return Relation(
         at_ns=(start + round(middle)) % WRAP,
-        offset_ns=base + float(offsets.mean()),
+        offset_ns=base + round(float(offsets.mean())),
         drift=drift,
         offset_error_ns=sigma / sqrt(len(times)),
         drift_error=sigma / sqrt(spread) if spread else 0.0,
