@@ -195,6 +195,11 @@ class Journal:
         others = (entry for entry in entries if entry.owner != this_process() and is_alive(entry.owner))
         return {entry.path: entry.owner.partition(":")[0] for entry in others}
 
+    def owned(self) -> frozenset[str]:
+        """Return the paths of the values that this process changed for itself."""
+        mine = this_process()
+        return frozenset(entry.path for entry in self._load() if entry.owner == mine)
+
     def _undo(self, is_chosen: Callable[[Saved], bool], tell_rest: bool = False) -> tuple[Outcome, ...]:
         if not self.state.exists():
             return ()
