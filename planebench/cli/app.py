@@ -302,7 +302,7 @@ def calibrate(
     duration: Annotated[float, option("", "Duration of each step in seconds.")] = 0.2,
     hugepages: HugepagesOption = None,
     clock: Annotated[
-        str, option("", "Clock of latencies, as of run.", names=one_of("model.records:ClockChoice"))
+        str, option("", "Clock of latencies, as of run.", names=one_of("model.clock:ClockChoice"))
     ] = "auto",
     json: JsonOption = False,
     quiet: QuietOption = False,

@@ -14,9 +14,9 @@ from planebench.cli.bar import Bar
 from planebench.cli.show import plain_table
 from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
+from planebench.model.clock import ClockChoice
 from planebench.model.errors import INTERRUPTED
 from planebench.model.header import Calibration, SetPoint
-from planebench.model.records import ClockChoice
 from planebench.model.words import NOTHING
 from planebench.plans.schema import check_ring_size
 from planebench.running.machine import Machine

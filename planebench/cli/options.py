@@ -145,7 +145,7 @@ PLAN_OPTIONS: dict[str, Any] = {
         "--clock",
         "NAME",
         "Clock of latencies: hardware, kernel (veth), software, or auto (hardware where every port has it).",
-        one_of("model.records:ClockChoice"),
+        one_of("model.clock:ClockChoice"),
     ),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch; for planed also set planed:workers=N."),

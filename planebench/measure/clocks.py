@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from planebench.measure.anatomy import StampLog, read_log
-from planebench.model.records import ClockName, LatencyRecord
+from planebench.model.clock import ClockName
+from planebench.model.records import LatencyRecord
 from planebench.planed.requests import Call
 from planebench.planed.statistics import Statistics
 from planebench.scenarios.flows import Flow

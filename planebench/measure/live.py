@@ -26,10 +26,11 @@ from planebench.measure.ready import wait_until_forwarding
 from planebench.measure.sending import Sender, Sending
 from planebench.measure.updates import updating, wait_for_session
 from planebench.model.anatomy import Anatomy
+from planebench.model.clock import ClockChoice, ClockName
 from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
-from planebench.model.records import ClockChoice, ClockName, Direction, Reason
+from planebench.model.records import Direction, Reason
 from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.placement import Placement

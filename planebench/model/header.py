@@ -6,9 +6,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from planebench.model.clock import ClockChoice, ClockName
 from planebench.model.plan import Plan
 from planebench.model.plan import Skipped as Skipped
-from planebench.model.records import ClockChoice, ClockName
 
 SCHEMA_VERSION = 8
 """Version of run.json and trials.jsonl. History: 1 = first. 2 = searches, calibration, jitter, drop ledger; every key

@@ -13,8 +13,9 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
+from planebench.model.clock import ClockChoice
 from planebench.model.hosting import Hosting
-from planebench.model.records import ClockChoice, Direction, ScenarioName
+from planebench.model.records import Direction, ScenarioName
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import WireChoice, WireName, wire_name
 

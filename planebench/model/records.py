@@ -13,6 +13,7 @@ from typing import Literal
 
 from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
+from planebench.model.clock import ClockName
 from planebench.model.hosting import WORDS, Hosting
 from planebench.model.outage import Restart
 from planebench.model.reasons import Reason as Reason
@@ -24,9 +25,6 @@ from planebench.model.wire import WireName as WireName
 
 TopologyKey = tuple[ScenarioName, int, str, Hosting, WireName]
 """Scenario, number of VNFs, chain, hosting, wire."""
-ClockName = Literal["software", "kernel", "hardware"]
-"""Who stamps a probe: planed, the kernel at its interface, or the device (docs/design/clocks.md)."""
-ClockChoice = Literal["auto", "hardware", "kernel", "software"]
 Role = Literal["warmup", "r_plus", "search", "latency", "outage"]
 
 L1_OVERHEAD_BYTES = 20

@@ -19,11 +19,11 @@ from pydantic import ValidationError
 
 from planebench.model.chain_name import WHOLE, vnf_texts
 from planebench.model.choices import unknown
+from planebench.model.clock import ClockChoice
 from planebench.model.closed import adapter
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
 from planebench.model.plan import R_PLUS, Band, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
-from planebench.model.records import ClockChoice
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import parse_wire

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from planebench.model.records import ClockChoice
+from planebench.model.clock import ClockChoice
 from planebench.wiring.request import VnfInterface
 
 

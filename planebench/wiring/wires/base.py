@@ -9,8 +9,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Literal
 
+from planebench.model.clock import ClockChoice
 from planebench.model.errors import UsageError
-from planebench.model.records import ClockChoice
 from planebench.model.topology import TopologyPort
 from planebench.model.wire import Wire, wire_arguments, wire_named
 from planebench.planed.document import Port
