@@ -17,6 +17,7 @@ from planebench.measure.calibrate import check_duration
 from planebench.model.clock import ClockChoice
 from planebench.model.errors import INTERRUPTED
 from planebench.model.header import Calibration, SetPoint
+from planebench.model.wire import parse_wire
 from planebench.model.words import NOTHING
 from planebench.plans.schema import check_ring_size
 from planebench.running.machine import Machine
@@ -48,7 +49,7 @@ def calibrate(
     sizes = [parse_frame_size(text.strip()) for text in frame_sizes.split(",")]
     check_ring_size(ring_size)
     check_duration(duration)
-    machine = Machine.prepare()
+    machine = Machine.prepare(wire=parse_wire(wire))
     settings = replace(machine.live_settings(wire, ring_size, max(sizes), hugepages), clock=clock)
     try:
         with machine.measuring() as supervisor, Bar(STEPS, quiet=quiet) as bar:

@@ -131,6 +131,18 @@ class Calibration:
 
 
 @dataclass(frozen=True, slots=True)
+class CoreNoise:
+    """What a CPU did to a thread that polled it with nothing else to do, before the run."""
+
+    cpu: int
+    duration_ns: int
+    longest_gap_ns: int
+    """The longest time in which the thread did not run."""
+    gaps: tuple[tuple[int, int], ...] = ()
+    """(shortest length in ns, number) of gaps that are less than twice as long, from 1024 ns on."""
+
+
+@dataclass(frozen=True, slots=True)
 class RunHeader:
     """run.json: written first, whole, before any trial."""
 
@@ -158,3 +170,5 @@ class RunHeader:
     schema_version: int = SCHEMA_VERSION
     plan: Plan | None = None
     """The plan; None in runs before schema 8."""
+    noise: tuple[CoreNoise, ...] = ()
+    """The CPUs that poll, before the run; empty if they were not looked at."""

@@ -13,15 +13,16 @@ from planebench.host.process import Supervisor
 from planebench.measure.ahead import Pace, stages
 from planebench.measure.calibrate import calibrate
 from planebench.measure.campaign import Campaign, Listener
+from planebench.measure.dry_poll import dry_poll
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError, StoreError, UsageError
-from planebench.model.header import Calibration, RunHeader
+from planebench.model.header import Calibration, CoreNoise, RunHeader
 from planebench.model.records import Trial
 from planebench.model.run import RunStatus
 from planebench.placement import place
 from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
 from planebench.plans.length import with_trial_length
-from planebench.running.header import make_header
+from planebench.running.header import make_header, placement_of
 from planebench.running.machine import Machine
 from planebench.running.status import Listeners, StatusListener
 from planebench.running.survey import Survey
@@ -112,7 +113,7 @@ def open_session(
     """
     survey.required()
     settings = live_settings(survey)
-    machine = Machine.prepare(survey.plan.switch_cores)
+    machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire)
     folder = runs_dir or default_runs_dir()
     if resume:
         return _resumed(survey, machine, settings, folder)
@@ -122,7 +123,10 @@ def open_session(
     fitted = _fitted(survey, settings.calibration)
     if fitted.plan != survey.plan:
         tell(f"the host interrupts the tester: trials of {fitted.plan.throughput.duration_s:g} s")
-    writer = RunWriter.create(folder, make_header(fitted, machine, settings))
+    header = make_header(fitted, machine, settings)
+    if not survey.simulated:
+        header = replace(header, noise=_noise(fitted, machine, settings))
+    writer = RunWriter.create(folder, header)
     write_plan(writer.path, survey.plan)
     return Session(fitted, machine, settings, writer, [])
 
@@ -162,6 +166,13 @@ def _fitted(survey: Survey, calibration: Calibration | None) -> Survey:
     """Return the survey with trials of the length that the calibration of this run asks for."""
     rate = calibration.interruptions_per_s if calibration is not None else None
     return replace(survey, plan=with_trial_length(survey.plan, rate))
+
+
+def _noise(survey: Survey, machine: Machine, settings: LiveSettings) -> tuple[CoreNoise, ...]:
+    """Return the noise of the CPUs of switch, tester and the longest chain; takes as long as a trial, at most 1 s."""
+    pollers = placement_of(survey.measured, machine.cpus).pollers
+    with machine.pinned():
+        return dry_poll(settings.planed, pollers, survey.plan.throughput.duration_s)
 
 
 def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
