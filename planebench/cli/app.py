@@ -374,6 +374,30 @@ def doctor(
     raise typer.Exit(examining.doctor(json, fix, undo, quiet))
 
 
+@app.command(
+    epilog=examples("sudo planebench wires", "sudo planebench wires --device 0000:3b:00.0 --device 0000:af:00.0")
+)
+def wires(
+    device: Annotated[
+        list[str] | None,
+        option("--device", "Port to try: PCI address or DPDK devargs; repeat it (default: all free NICs).", "DEVICE"),
+    ] = None,
+    wire: Annotated[
+        str | None, option("--wire", "Check that the cabling is as this option of a run says.", "pci:TESTER=SWITCH,...")
+    ] = None,
+    hugepages: HugepagesOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find which ports are cabled to each other, by sending a few frames out of each.
+
+    Prints the --wire option of a run. Exit code 1 without any cable, or if the cabling is not as --wire says.
+    """
+    from planebench.cli import wires as cabling
+
+    raise typer.Exit(cabling.wires(device or [], wire, hugepages, json=json, quiet=quiet))
+
+
 @app.command(epilog=examples("planebench man", "planebench man > planebench.1"))
 def man() -> None:
     """Show the manual page (formatted on a terminal, roff source otherwise)."""
