@@ -37,7 +37,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
 
     name = "ovs-dpdk"
     title = "Open vSwitch with DPDK"
-    start_s = 3.2  # a database to fill
+    start_s = 2.0  # a database to fill
     remedy = "install Open vSwitch with DPDK: `apt-get install openvswitch-switch-dpdk` (Debian, Ubuntu)"
     unfit = "has no DPDK"
     wires = frozenset({"virtio", "memif", "veth", "pci"})
