@@ -33,12 +33,9 @@ def wires(
     machine = Machine.prepare()
     left_out = {} if named else _not_for_us()
     named = named or [nic.address for nic in pci.nics() if nic.address not in left_out]
-    if len(named) < 2:
+    if left_out and len(named) < 2:
         told = "; ".join(f"{address}: {why}" for address, why in left_out.items())
-        raise UsageError(
-            f"{len(named)} NICs of this machine may be taken, and a cable has two; name ports by --device"
-            + (f" ({told})" if told else "")
-        )
+        raise UsageError(f"a cable has two NICs, but only {len(named)} of this machine may be taken ({told})")
     try:
         with terminable(), pci_binding.bound([it for it in named if _is_address(it)]), machine.measuring() as children:
             huge = enough_hugepages(hugepages, machine.facts, 1)
