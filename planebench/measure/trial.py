@@ -125,7 +125,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     scheduler: list[_Scheduler] = []
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
-    before = live.switch.counters()
+    kernel, before = live.wire_drops(), live.switch.counters()
     stats = live.send(
         wanted,
         size,
@@ -140,11 +140,18 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     after = live.switch.counters()
     live.check()
     counts = tester_counts(stats, wanted)
-    counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(live.vnf_drops() - dropped))
+    others = (live.vnf_drops() - dropped) + _not_told_twice(live.wire_drops() - kernel, after)
+    counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(others))
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
     cycles = cycles_of_trial(before, after, _switch_cpus(evidence) * _cycles(counts))
     return dataclasses.replace(_trial(request, started_at, counts, evidence, cycles), anatomy=anatomy)
+
+
+def _not_told_twice(kernel: Counter[str], switch: SwitchCycles) -> Counter[str]:
+    """Return the drops of the kernel's interfaces without those that the switch reports of its own interfaces."""
+    told = {key.replace(":tx_dropped", ":rx_dropped") for key in switch.drops if key.endswith(":tx_dropped")}
+    return Counter({key: count for key, count in kernel.items() if key not in told})
 
 
 def _switch_cpus(evidence: Evidence) -> int:

@@ -128,9 +128,9 @@ def socket_path(port: SwitchPort) -> Path:
 
 
 def interface_name(port: SwitchPort) -> str:
-    """Return the kernel interface of an af_packet port. Raises UsageError if the request has none."""
+    """Return the kernel interface of an af_packet or af_xdp port. Raises UsageError if the request has none."""
     if port.interface is None:
-        raise UsageError(f"port {port.name} (af_packet) has no interface; give SwitchPort.interface")
+        raise UsageError(f"port {port.name} ({port.kind}) has no interface; give SwitchPort.interface")
     return port.interface
 
 
@@ -185,6 +185,8 @@ def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
         return f"net_vhost{number},iface={socket_path(port)},queues={request.queues}"
     if port.kind == "memif":
         return f"net_memif{number},{devargs.memif_devargs('client', socket_path(port), port.ring_size)}"
+    if port.kind == "af_xdp":
+        return devargs.af_xdp_devargs(f"net_af_xdp{number}", interface_name(port))
     return f"net_af_packet{number},{af_packet_devargs(port, request)}"
 
 
@@ -250,6 +252,11 @@ def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, Feat
 
 def nic_driver(request: SwitchRequest, virtio: str = "DPDK's virtio-user") -> str:
     """Return the drivers of the wire ports of a DPDK switch, for its settings; ``-`` without wire ports."""
-    drivers = {"virtio-user": virtio, "memif": "DPDK's memif", "af_packet": "DPDK's af_packet"}
+    drivers = {
+        "virtio-user": virtio,
+        "memif": "DPDK's memif",
+        "af_packet": "DPDK's af_packet",
+        "af_xdp": "DPDK's AF_XDP",
+    }
     kinds = dict.fromkeys(drivers[port.kind] for port in request.ports if port.kind in drivers)
     return ", ".join(kinds) or "-"

@@ -37,7 +37,9 @@ class PlanedAdapter(Adapter):
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
         super().__init__(values)
-        self.wires = frozenset({"virtio", "memif", "veth"} if self.queues == 1 else {"virtio"})  # others: one queue
+        self.wires = frozenset(
+            {"virtio", "memif", "veth", "af_xdp"} if self.queues == 1 else {"virtio"}
+        )  # others: one queue
 
     @property
     def queues(self) -> int:

@@ -18,10 +18,11 @@ class SwitchPort:
     ``memif``: the switch is the memif client (slave), interface id 0, and connects to the socket ``path``.
     ``vhost-user``: the switch is the device and listens on ``path`` (a VNF's interface).
     ``af_packet``: the kernel interface ``interface``: a veth wire, or a VNF's interface of a switch in the kernel.
+    ``af_xdp``: the same by an AF_XDP socket.
     """
 
     name: str
-    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet"]
+    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "af_xdp"]
     path: Path | None = None
     interface: str | None = None
     ring_size: int = 256
