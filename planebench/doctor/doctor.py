@@ -118,8 +118,7 @@ def _smt(facts: HostFacts) -> Judgement:
 
 def _pollers(facts: HostFacts) -> set[int]:
     """Return the CPUs of the switch, the tester and one VNF."""
-    placement = _placement(facts)
-    return {placement.switch_cpu, *placement.tester_cpus, *placement.vnf_cpus}
+    return set(_placement(facts).pollers)
 
 
 def _placement(facts: HostFacts) -> Placement:

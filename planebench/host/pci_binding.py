@@ -16,7 +16,7 @@ from pathlib import Path
 
 from planebench.host import pci, routes
 from planebench.host.device_settings import device_journal
-from planebench.host.journal import Change, Journal, Outcome, this_process
+from planebench.host.journal import Change, Journal, Outcome
 from planebench.host.pci import VFIO, Nic
 from planebench.host.pci_driver import NO_IOMMU_MODE, driver_path, read_driver, taken_by_vfio
 from planebench.host.procfs import entries, link_name, read_text
@@ -69,10 +69,7 @@ def bind(addresses: Sequence[str], journal: Journal | None = None) -> Bound:
         raise StartError(f"only root can bind NIC {wanted[0].address} to {VFIO}: `sudo planebench ...`")
     _load_vfio(root)
     changes = [*_no_iommu_changes(root, wanted), *(_driver_change(root, nic) for nic in wanted)]
-    failed = [outcome for outcome in journal.apply(changes, this_process()) if outcome.kind == "failed"]
-    if failed:
-        left = [outcome.text for outcome in journal.undo_own() if outcome.kind != "changed"]
-        raise StartError("; ".join([f"cannot bind: {_told(failed[0])}", *left]))
+    journal.apply_or_undo(changes, "cannot bind")
     nics = tuple(pci.nic(nic.address, root) for nic in nics)
     return Bound(nics, _warnings(nics))
 
@@ -241,7 +238,3 @@ def _driver_change(root: Path, nic: Nic) -> Change:
 
 def _warnings(nics: Sequence[Nic]) -> tuple[str, ...]:
     return (NO_IOMMU_WARNING,) if any(not nic.has_iommu and not nic.is_bifurcated for nic in nics) else ()
-
-
-def _told(failed: Outcome) -> str:
-    return f"{failed.text}; `dmesg` may say more"

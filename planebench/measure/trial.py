@@ -6,10 +6,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planebench.host.evidence import Sample, ThreadSampler, steal_ns
+from planebench.host.interrupts import count_difference, interrupt_counts, smi_count
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.measure.sent import not_as_intended
@@ -80,6 +81,8 @@ class _Scheduler:
 
     threads: Sample
     steal_ns: int
+    interrupts: Mapping[str, int] | None
+    smis: int | None
 
 
 def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, ceiling_pps: float | None = None) -> Trial:
@@ -132,7 +135,9 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
         request.duration_s,
         pps,
         request.probe_rate_pps,
-        watch=lambda: scheduler.append(_Scheduler(sampler.sample(), steal_ns(cpus))),
+        watch=lambda: scheduler.append(
+            _Scheduler(sampler.sample(), steal_ns(cpus), interrupt_counts(cpus), smi_count(cpus))
+        ),
         profile=frames,
         stamps=request.anatomy,
         updates=updates,
@@ -176,6 +181,8 @@ def _evidence(counts: TesterCounts, before: _Scheduler, after: _Scheduler, share
         foreign_packets=counts.foreign_packets,
         stale_packets=counts.stale_packets,
         shared_cpu=shared,
+        interrupts=count_difference(before.interrupts, after.interrupts),
+        smis=_difference(before.smis, after.smis),
     )
 
 

@@ -384,6 +384,15 @@ class Evidence:
     stale_packets: int = 0
     shared_cpu: bool = False
     """Switch and tester had to share a CPU: the numbers do not count."""
+    interrupts: dict[str, int] | None = None
+    """Interrupts of the CPUs that polled, by name; None if unknown."""
+    smis: int | None = None
+    """System management interrupts, which no kernel sees; None where the CPU does not tell."""
+
+    @property
+    def interrupt_count(self) -> int | None:
+        """Return the number of interrupts of the CPUs that polled; None if unknown."""
+        return None if self.interrupts is None else sum(self.interrupts.values())
 
     def standing_ns(self, duration_ns: int) -> int:
         """Return how long pollers of switch and tester did not poll, waiting for their CPU or interrupted.

@@ -304,6 +304,8 @@ class Comparison:
     more_starts: int | None = None
     """How many more starts of each side would probably decide an open comparison; None if too many, or unknown."""
     more_minutes: float | None = None
+    detectable: float | None = None
+    """The least difference, as a share of 1, that such a comparison finds with probability 80 %."""
     starts_a: int = 0
     starts_b: int = 0
     log_error: float | None = None

@@ -78,6 +78,7 @@ class Task:
 
     ``stream`` is for generators, ``settings`` for network functions, fib_source and fib_offload, ``peer_macs`` for
     network functions, ``drop_one_in`` for patches, ``bridge`` for bridges. ``burst`` None: planed's default.
+    ``sending``: ``send_burst`` and ``drain_us`` of a network function that collects frames before it sends them.
     """
 
     name: str
@@ -90,10 +91,12 @@ class Task:
     peer_macs: tuple[str, ...] = ()
     drop_one_in: int | None = None
     bridge: Mapping[str, object] = field(default_factory=dict)
+    sending: Mapping[str, object] = field(default_factory=dict)
 
     def to_json(self) -> Json:
         """Return the object as planed takes it."""
         chosen: Json = {
+            **self.sending,
             "stream": self.stream,
             "queue": self.queue or None,
             "burst": self.burst,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import FrameType
 
 from planebench.host import facts as host_facts
+from planebench.host.device_settings import restore_abandoned, undone_at_exit
 from planebench.host.facts import HostFacts, cpus_of
 from planebench.host.planed_program import require_planed
 from planebench.host.priority import high_priority
@@ -40,9 +41,10 @@ class Machine:
 
     @classmethod
     def prepare(cls, switch_cores: int = 1) -> Machine:
-        """Collect the facts, and remove what killed runs have left behind."""
-        facts = host_facts.collect()
+        """Collect the facts, and remove or restore what killed runs have left behind."""
         sweep_stale()
+        restore_abandoned()
+        facts = host_facts.collect()
         return cls(facts, cpus_of(facts, switch_cores))
 
     def live_settings(self, wire: str, ring_size: int, max_frame_bytes: int, hugepages: bool | None) -> LiveSettings:
@@ -67,7 +69,7 @@ class Machine:
     @contextlib.contextmanager
     def measuring(self) -> Iterator[Supervisor]:
         """Pin this process, and yield what starts other processes; at exit all of them are ended."""
-        with self.pinned(), Supervisor() as supervisor:
+        with self.pinned(), undone_at_exit(), Supervisor() as supervisor:
             yield supervisor
 
 

@@ -229,7 +229,8 @@ def test_what_the_library_lets_through_is_found(planed: Planed, other: Planed, l
 
 
 RUDE: dict[str, Lie] = {
-    "half a message": lambda it: it.send_bytes(b"\x05\0\0\0\x01\0"),
+    "half a header": lambda it: it.send_bytes(b"\x05\0\0\0\x01\0"),
+    "a header without its payload": lambda it: it.send_bytes(struct.pack("<III", 5, 1, 40)),
     "an unknown message": lambda it: it.send_bytes(struct.pack("<III", 999, 1, 0)),
     "a message that is too long": lambda it: it.send_bytes(struct.pack("<III", 5, 1, 2**31)),
     "a message of another version": lambda it: it.send_bytes(struct.pack("<III", 5, 2, 8) + bytes(8)),
@@ -389,7 +390,7 @@ END_S = 20.0
 def _three_that_stall(stack: ExitStack, path: Path) -> VhostDriver:
     """Connect drivers that stall in three ways; return the one that is to be told of the end."""
     half, silent, last = (stack.enter_context(VhostDriver(path)) for _ in range(3))
-    half.send_bytes(b"\x05\0\0\0\x01\0")
+    half.send_bytes(struct.pack("<III", 5, 1, 40))
     silent.send_bytes(struct.pack("<III", 1, 1, 0) * 50)
     slow, reader = _slow_to_close()
     stack.enter_context(reader)
