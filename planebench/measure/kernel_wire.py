@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the kernel knows of wires that are its interfaces: frames that it dropped, and the mode of AF_XDP sockets."""
+"""Read what the kernel knows of wires that are its interfaces: dropped frames, and the mode of AF_XDP sockets."""
 
 from __future__ import annotations
 

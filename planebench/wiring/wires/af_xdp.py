@@ -3,15 +3,10 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from planebench.host import routes
-from planebench.host.af_xdp import missing
-from planebench.host.pci import ROOT
-from planebench.host.procfs import read_text
 from planebench.model.errors import UsageError
 from planebench.model.wire import register
 from planebench.planed.document import Port
@@ -71,32 +66,16 @@ class AfXdp(WireKind):
     @contextmanager
     def hold(self, arguments: str) -> Iterator[None]:
         """Check that the kernel, this user and the interfaces can do it; sockets undo themselves when they close."""
-        if reason := missing():
+        from planebench.host.interfaces import xdp_refusal  # pages know wires, but load nothing of the host
+
+        if reason := xdp_refusal([name for end in self.cables(arguments) for name in (end.tester, end.switch)]):
             raise UsageError(f'wire "{self.name}": {reason}')
-        essential = routes.essential_interfaces(ROOT, os.environ.get("SSH_CONNECTION"))
-        for end in self.cables(arguments):
-            for interface in (end.tester, end.switch):
-                if reason := _refusal(interface, essential.get(interface, "")):
-                    raise UsageError(f'wire "{self.name}": interface {interface} {reason}')
         yield
 
 
 def _planed_port(port: Port, interface: str) -> Port:
     device = af_xdp_devargs(f"net_af_xdp_{port.name}", interface)
     return replace(port, device=device, ring_size=max(port.ring_size or 0, RING))
-
-
-def _refusal(interface: str, carries: str) -> str:
-    """Return why an interface cannot be taken, as the rest of a sentence; empty if it can."""
-    if read_text(ROOT / "sys/class/net" / interface / "operstate") is None:
-        return "does not exist; `ip link` lists all"
-    if carries:
-        return f"carries {carries}; its frames would go to the sockets: name another"
-    if read_text(ROOT / "sys/class/net" / interface / "carrier") != "1":
-        return f"is down or has no link: `ip link set {interface} up`, and look at its cable"
-    if (use := routes.uses(ROOT, interface)) is not None:
-        return f"{use}; its frames would go to the sockets: name another"
-    return ""
 
 
 register(AfXdp())
