@@ -32,7 +32,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from planed_rig import CPU, CPUS, OTHER_CPU, Document, Planed, document, load, stream, task, until
+from planed_rig import CPU, CPUS, OTHER_CPU, PATIENCE_S, Document, Planed, document, load, stream, task, until
 from vhost_driver import BUFFERS, GUEST_ADDRESS, MEMORY_BYTES, RECEIVEQ, RING_SIZE, TRANSMITQ, WRITABLE, VhostDriver
 
 from planebench.host.process import Process, Supervisor, sweep_stale
@@ -49,7 +49,7 @@ FIB: Document = {
 }
 LIARS = ("liar0", "liar1")
 GUESTS = (*(f"{pair}{end}" for pair in PAIRS for end in (0, 1)), "vnf")
-ROUND_S, APPLY_S, POLL_S, COME_AND_GO_S, SERVED_S = 5.0, 1.0, 0.1, 0.3, 20.0
+ROUND_S, APPLY_S, POLL_S, COME_AND_GO_S = 5.0, 1.0, 0.1, 0.3
 ROUNDS_PER_RECONNECT = 5
 PDR_SHARE, PDR_LOSS, PDR_STEPS, PDR_TRIAL_S = 0.9, 0.005, 7, 0.3
 RATE_MAX_PPS = 4_000_000
@@ -298,7 +298,7 @@ class Beside:
         while not self._over.wait(POLL_S):
             begun = time.monotonic()
             try:
-                with PlanedClient(self.bench.switch.rpc) as client:
+                with PlanedClient(self.bench.switch.rpc, timeout_s=PATIENCE_S) as client:
                     client.call(methods[self.calls % len(methods)])
             except RpcError:  # an answer that names what stands
                 self.refused += 1
@@ -313,7 +313,7 @@ class Beside:
             with contextlib.suppress(OSError), VhostDriver(self.bench.folder / "guest") as driver:
                 for slot in range(RING_SIZE // 2):
                     driver.offer(TRANSMITQ, slot, GUEST_ADDRESS + BUFFERS, 72)
-                end = time.monotonic() + SERVED_S
+                end = time.monotonic() + PATIENCE_S
                 while driver.used(TRANSMITQ) < RING_SIZE // 2 and time.monotonic() < end:
                     time.sleep(0.002)
                 self.served += driver.used(TRANSMITQ) == RING_SIZE // 2

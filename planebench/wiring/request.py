@@ -17,14 +17,16 @@ class SwitchPort:
     ``virtio-user``: the switch is the virtio driver and connects to ``path`` (the emulated NIC: the tester listens).
     ``memif``: the switch is the memif client (slave), interface id 0, and connects to the socket ``path``.
     ``vhost-user``: the switch is the device and listens on ``path`` (a VNF's interface).
+    ``pci``: the NIC with the PCI address ``address``, which no other process may probe.
     ``af_packet``: the kernel interface ``interface``: a veth wire, or a VNF's interface of a switch in the kernel.
     ``af_xdp``: the same by an AF_XDP socket.
     """
 
     name: str
-    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "af_xdp"]
+    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "af_xdp", "pci"]
     path: Path | None = None
     interface: str | None = None
+    address: str | None = None
     ring_size: int = 256
 
 

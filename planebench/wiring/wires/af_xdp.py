@@ -24,7 +24,7 @@ class AfXdp(WireKind):
     """Both ends have AF_XDP sockets on kernel interfaces; the tester has DPDK's driver."""
 
     name = "af_xdp"
-    order = 40
+    order = 37
     title = "AF_XDP (kernel interfaces)"
     help = "AF_XDP sockets on a veth pair, or on kernel interfaces of a NIC; the mode is what the kernel grants."
     arguments = "TESTER=SWITCH,..."
@@ -64,13 +64,13 @@ class AfXdp(WireKind):
         return tuple(Ends(tester.strip(), switch.strip()) for tester, _, switch in parts)
 
     @contextmanager
-    def hold(self, arguments: str) -> Iterator[None]:
+    def hold(self, arguments: str) -> Iterator[tuple[str, ...]]:
         """Check that the kernel, this user and the interfaces can do it; sockets undo themselves when they close."""
         from planebench.host.interfaces import xdp_refusal  # pages know wires, but load nothing of the host
 
         if reason := xdp_refusal([name for end in self.cables(arguments) for name in (end.tester, end.switch)]):
             raise UsageError(f'wire "{self.name}": {reason}')
-        yield
+        yield ()
 
 
 def _planed_port(port: Port, interface: str) -> Port:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Literal
 
+from planebench.model.clock import ClockChoice
 from planebench.model.errors import UsageError
 from planebench.model.topology import TopologyPort
 from planebench.model.wire import Wire, wire_arguments, wire_named
@@ -35,6 +36,8 @@ class WireKind(Wire, ABC):
     rate from one to the other is the ceiling from wire to wire."""
     kernel_interfaces: bool = False
     """Whether both ends are interfaces of the kernel: it may send frames of its own, and takes frames in its queues."""
+    has_device_clocks: bool = False
+    """Whether its devices may stamp frames: the clock ``auto`` asks them."""
 
     @abstractmethod
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
@@ -52,6 +55,10 @@ class WireKind(Wire, ABC):
         """Return the queue on which the tester receives, if it is not that on which it sends."""
         return 0
 
+    def exclusive(self, arguments: str) -> bool:
+        """Return whether its devices are of one process at a time: the switches of a comparison are up one by one."""
+        return bool(arguments)
+
     def makes_veth_pairs(self, arguments: str) -> bool:
         """Return whether planebench makes a veth pair for each wire, in a network namespace of its own."""
         return False
@@ -60,11 +67,12 @@ class WireKind(Wire, ABC):
         """Return the devices that the user named, in the order of the wires of a topology; none if they are made."""
         return ()
 
-    def hold(self, arguments: str) -> AbstractContextManager[None]:
-        """Return what keeps the named devices ready as long as a command measures, and gives them back.
+    def hold(self, arguments: str) -> AbstractContextManager[tuple[str, ...]]:
+        """Return what keeps the named devices ready as long as a command measures, and then gives them back.
 
-        Raises UsageError, with nothing changed, for devices that cannot be used."""
-        return nullcontext()
+        It yields what the user has to know. Raises UsageError, with nothing changed, for devices that cannot be used.
+        """
+        return nullcontext(())
 
 
 def wire_kind(wire: str) -> WireKind:
@@ -95,6 +103,11 @@ def needs_veth_pair(port: TopologyPort, links: LinkSettings) -> bool:
     if port.side == "wire":
         return wire_kind(links.wire).makes_veth_pairs(wire_arguments(links.wire))
     return links.vnf_interface == "veth"
+
+
+def port_clock(choice: ClockChoice, wire: str) -> ClockChoice:
+    """Return the clock to ask a port of the tester for."""
+    return "software" if choice == "auto" and not wire_kind(wire).has_device_clocks else choice
 
 
 def af_packet_port(port: Port, interface: str, links: LinkSettings) -> Port:
