@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from planebench.host.evidence import Sample, ThreadSampler, steal_ns
 from planebench.host.interrupts import count_difference, interrupt_counts, smi_count
+from planebench.measure.clocks import by_clock
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.measure.sent import not_as_intended
@@ -129,6 +130,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
     before = live.switch.counters()
+    clocked = request.probe_rate_pps > 0 and live.clock != "software"
     stats = live.send(
         wanted,
         size,
@@ -140,12 +142,16 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
         ),
         profile=frames,
         stamps=request.anatomy,
+        clocks=clocked,
         updates=updates,
     )
     after = live.switch.counters()
     live.check()
     counts = tester_counts(stats, wanted)
     counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(live.vnf_drops() - dropped))
+    if clocked and counts.latency is not None:
+        latency = by_clock(counts.latency, live.clock, live.call, wanted, stats)
+        counts = dataclasses.replace(counts, latency=latency)
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
     cycles = cycles_of_trial(before, after, _switch_cpus(evidence) * _cycles(counts))

@@ -35,6 +35,7 @@ from planebench.vnfs.chain import parse_chain
 from planebench.vnfs.topology import build_chain
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.tester_config import switch_request
+from planebench.wiring.wires.base import named_ends
 
 Settings = dict[str, str | int | float | bool | None]
 
@@ -166,6 +167,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         "band": plan.band,
         "anatomy": latency.anatomy,
         "wire": plan.wire,
+        "clock": plan.clock,
         "hosting": ",".join(plan.hostings),
         "ring_size": plan.ring_size,
         "hugepages": settings.hugepages,
@@ -227,7 +229,8 @@ def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveS
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
         queues=adapter.queues,
-        ends={port.name: Ends(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
+        ends={port.name: Ends(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports}
+        | named_ends(topology.wire_ports, settings.wire),
     )
     placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     request = switch_request(topology, placement, links)

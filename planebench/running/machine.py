@@ -6,8 +6,9 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 
 from planebench.host import facts as host_facts
@@ -18,7 +19,9 @@ from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus
+from planebench.model.wire import wire_arguments
 from planebench.placement import place
+from planebench.wiring.wires.base import wire_kind
 
 HUGEPAGE_BYTES = 2 * 1024 * 1024
 HUGEPAGE_MB_PER_SWITCH = 2048
@@ -38,14 +41,20 @@ class Machine:
 
     facts: HostFacts
     cpus: Cpus
+    wire: str = "virtio"
+    """The wire of a run: its NICs decide on which nodes the CPUs are, and are held while it measures."""
 
     @classmethod
-    def prepare(cls, switch_cores: int = 1) -> Machine:
+    def prepare(cls, switch_cores: int = 1, wire: str = "virtio") -> Machine:
         """Collect the facts, and remove or restore what killed runs have left behind."""
         sweep_stale()
         restore_abandoned()
         facts = host_facts.collect()
-        return cls(facts, cpus_of(facts, switch_cores))
+        node = {nic.address: nic.numa_node for nic in facts.nics}
+        cpus = cpus_of(facts, switch_cores)
+        for cable in wire_kind(wire).cables(wire_arguments(wire))[:1]:
+            cpus = replace(cpus, switch_node=node.get(cable.switch), tester_node=node.get(cable.tester))
+        return cls(facts, cpus, wire)
 
     def live_settings(self, wire: str, ring_size: int, max_frame_bytes: int, hugepages: bool | None) -> LiveSettings:
         """Return the settings of a tester with one switch. Raises NotInstalledError without planed.
@@ -68,9 +77,20 @@ class Machine:
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[Supervisor]:
-        """Pin this process, and yield what starts other processes; at exit all of them are ended."""
-        with self.pinned(), undone_at_exit(), Supervisor() as supervisor:
+        """Pin this process, hold the devices of the wire, and yield what starts other processes; at exit all of them
+        are ended."""
+        with self.pinned(), undone_at_exit(), held(self.wire), Supervisor() as supervisor:
             yield supervisor
+
+
+@contextlib.contextmanager
+def held(*wires: str) -> Iterator[None]:
+    """Hold the devices that wires name (``WireKind.hold``); warnings of them go to the standard error output."""
+    with contextlib.ExitStack() as stack:
+        for wire in wires:
+            for warning in stack.enter_context(wire_kind(wire).hold(wire_arguments(wire))):
+                print(f"planebench: {warning}", file=sys.stderr)
+        yield
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -155,6 +156,8 @@ class _Draft:
     load: str = ""
     like: tuple[Blocks, Blocks] = ((), ())
     """Figures of both sides whose noise is that of ``blocks``, where these have one start only: searches are long."""
+    widths: tuple[float, float] = (0.0, 0.0)
+    """Logarithm of upper / lower bound of the searches of both sides: the true rate is anywhere between them."""
 
     @property
     def ratio(self) -> float:
@@ -314,19 +317,23 @@ def _estimates(family: Sequence[_Draft], unit: Unit) -> list[Estimate | None]:
         estimate = pairs.estimate(paired(*draft.blocks) if unit == "block" else [])
         if estimate is None:
             a, b = (
-                sides.estimate(by_start(blocks)) or _one_start(blocks, like.estimate(by_start(others)))
-                for blocks, others in zip(draft.blocks, draft.like, strict=True)
+                sides.estimate(by_start(blocks)) or _one_start(blocks, like.estimate(by_start(others)), width)
+                for blocks, others, width in zip(draft.blocks, draft.like, draft.widths, strict=True)
             )
             estimate = None if a is None or b is None else b.minus(a)
         found.append(estimate)
     return found
 
 
-def _one_start(blocks: Blocks, like: Estimate | None) -> Estimate | None:
-    """Return the estimate of figures of one start, whose noise is that of another estimate."""
+def _one_start(blocks: Blocks, like: Estimate | None, width: float) -> Estimate | None:
+    """Return the estimate of figures of one start, whose noise is that of another estimate.
+
+    Half of ``width`` is a further error, so that an interval at 95 % contains both bounds. Repeated searches do not
+    need it, because their own spread contains where between its bounds each of them ended.
+    """
     if like is None:
         return None
-    return Estimate(by_start(blocks)[0], like.error * math.sqrt(like.n), like.degrees, 1)
+    return Estimate(by_start(blocks)[0], math.hypot(like.error * math.sqrt(like.n), width / 2), like.degrees, 1)
 
 
 def _compare(a: _Side, b: _Side) -> Found:
@@ -389,11 +396,17 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
     n = sum(len(s.trials) for s in in_band[0]), sum(len(s.trials) for s in in_band[1])
     rates = [throughput_blocks(choose_saturating(side.saturating, band).trials) for side in (a, b)]
     notes = tuple(_bound_notes(_called(a, b), bounds))
-    yield _Draft(method, a, b, lower, n, band, notes, bounds, like=(rates[0], rates[1]))
+    widths = _mean_width(in_band[0]), _mean_width(in_band[1])
+    yield _Draft(method, a, b, lower, n, band, notes, bounds, like=(rates[0], rates[1]), widths=widths)
 
 
 def _lower_bounds(found: Sequence[SearchResult]) -> Blocks:
     return tuple(Block(s.repetition, s.repetition, math.log(s.lower_pps)) for s in found if s.lower_pps)
+
+
+def _mean_width(found: Sequence[SearchResult]) -> float:
+    known = [math.log(s.upper_pps / s.lower_pps) for s in found if s.lower_pps and s.upper_pps]
+    return statistics.fmean(known) if known else 0.0
 
 
 def _came_to_a_rate(search: SearchResult) -> bool:
