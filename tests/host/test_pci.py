@@ -97,6 +97,16 @@ def test_a_bifurcated_driver_stays(tree: Tree, log: Journal) -> None:
     assert not log.state.exists()
 
 
+def test_a_guest_takes_a_bifurcated_nic_from_its_driver(tree: Tree, log: Journal) -> None:
+    tree.device(PF, "mlx5_core", "7", vendor="0x15b3")
+    tree.interface(PF, "ens2np0")
+    before = tree.drivers()
+    taken = pci_binding.bind(("pci_0000_5e_00_0",), log, for_guest=True)
+    assert taken.nics[0].address == PF and taken.nics[0].driver == "vfio-pci"
+    log.undo_own()
+    assert tree.drivers() == before
+
+
 def default_route(tree: Tree) -> None:
     tree.route("ens1f0")
 
