@@ -131,6 +131,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
     before = live.switch.counters()
     clocked = request.probe_rate_pps > 0 and live.clock != "software"
+    readings = [live.clock_readings()] if clocked else []
     stats = live.send(
         wanted,
         size,
@@ -150,7 +151,8 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     counts = tester_counts(stats, wanted)
     counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(live.vnf_drops() - dropped))
     if clocked and counts.latency is not None:
-        latency = by_clock(counts.latency, live.clock, live.call, wanted, stats)
+        readings.append(live.clock_readings())
+        latency = by_clock(counts.latency, live.clock, live.call, wanted, stats, readings)
         counts = dataclasses.replace(counts, latency=latency)
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
