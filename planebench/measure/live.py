@@ -19,7 +19,7 @@ from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
 from planebench.measure.anatomy import StampedVnf, begin_stamps, read_anatomy
-from planebench.measure.clocks import common_clock
+from planebench.measure.clocks import Readings, clock_readings, common_clock
 from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import vnf_drops
 from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
@@ -185,6 +185,10 @@ class LiveTopology:
                 "software or auto"
             )
         return common_clock(found.values())
+
+    def clock_readings(self) -> Readings:
+        """Return what the clocks of devices read now, by port; the topology must not be paused."""
+        return clock_readings(get_ports(self.call))
 
     def restart_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
         """Restart the switch on the same ports, in the same folder. Leaves it paused. Raises StartError."""

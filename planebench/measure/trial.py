@@ -131,6 +131,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
     kernel, before = live.wire_drops(), live.switch.counters()
     clocked = request.probe_rate_pps > 0 and live.clock != "software"
+    readings = [live.clock_readings()] if clocked else []
     stats = live.send(
         wanted,
         size,
@@ -151,7 +152,8 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     others = (live.vnf_drops() - dropped) + _not_told_twice(live.wire_drops() - kernel, after)
     counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(others))
     if clocked and counts.latency is not None:
-        latency = by_clock(counts.latency, live.clock, live.call, wanted, stats)
+        readings.append(live.clock_readings())
+        latency = by_clock(counts.latency, live.clock, live.call, wanted, stats, readings)
         counts = dataclasses.replace(counts, latency=latency)
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
