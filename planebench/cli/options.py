@@ -138,8 +138,14 @@ PLAN_OPTIONS: dict[str, Any] = {
     "wire": _text(
         "--wire",
         "NAME",
-        "Port type in place of a NIC: virtio, memif, or veth (kernel interfaces).",
+        "Port type: virtio, memif, veth (kernel interfaces), or pci:TESTER=SWITCH,... (NICs).",
         one_of("model.wire:WIRES"),
+    ),
+    "clock": _text(
+        "--clock",
+        "NAME",
+        "Clock of latencies: hardware, kernel (veth), software, or auto (hardware where every port has it).",
+        one_of("model.clock:ClockChoice"),
     ),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch; for planed also set planed:workers=N."),

@@ -13,6 +13,7 @@ from typing import Literal
 
 from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
+from planebench.model.clock import ClockName
 from planebench.model.hosting import WORDS, Hosting
 from planebench.model.outage import Restart
 from planebench.model.reasons import Reason as Reason
@@ -266,11 +267,18 @@ class LatencyRecord:
     overflow: int = 0
     probes_stamped: int = 0
     """Probes that went out with a time stamp. Stamped but not received: lost, or late by more than the trial."""
-    clock: Literal["software", "hardware"] = "software"
+    clock: ClockName = "software"
+    """The clock of ``histogram`` and ``ipdv``; bursts are always of the software clock."""
     ipdv: str = ""
     """Histogram of the difference in delay of successive probes of a stream, its size (RFC 3393); empty if unknown."""
     burst_jitter: str = ""
     """Histogram of the size of the difference in mean delay of successive receive bursts (ic16); empty if unknown."""
+    software: str = ""
+    """Histogram of the same probes by the software clock; empty where that is the clock."""
+    unstamped: dict[str, int] = field(default_factory=dict)
+    """Received probes that are not in ``histogram``, by why the clock has no latency of them."""
+    floor_ns: float | None = None
+    """The least latency that this clock shows of the tester alone; None where it was not calibrated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,8 +55,8 @@ class Port:
     device: str = ""
     backend: str = ""
     mac: str = ""
-    clock: str = ""
-    """The clock that stamps probes at the port; empty: planed's own, in software."""
+    clock: str = "software"
+    """The clock that stamps probes at the port, beside planed's own."""
 
     def to_json(self) -> Json:
         """Return the object as planed takes it."""
@@ -67,7 +67,7 @@ class Port:
             "device": self.device or None,
             "backend": self.backend or None,
             "mac": self.mac or None,
-            "clock": self.clock or None,
+            "clock": None if self.clock == "software" else self.clock,
         }
         return {"name": self.name, "kind": self.kind, **_only_set(chosen)}
 

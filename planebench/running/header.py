@@ -167,6 +167,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         "band": plan.band,
         "anatomy": latency.anatomy,
         "wire": plan.wire,
+        "clock": plan.clock,
         "hosting": ",".join(plan.hostings),
         "ring_size": plan.ring_size,
         "hugepages": settings.hugepages,

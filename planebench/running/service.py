@@ -29,6 +29,7 @@ from planebench.running.survey import Survey
 from planebench.stats.compare import differing_facts
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 from planebench.store.calibration import Condition, load, save, version_of
+from planebench.wiring.wires.base import port_clock
 
 CALIBRATION_S = 0.1
 """Duration of each step of a calibration that a run makes for itself."""
@@ -138,6 +139,7 @@ def live_settings(survey: Survey) -> LiveSettings:
         hugepages=survey.hugepages,
         max_frame_bytes=max_frame_bytes(survey.plan),
         wire=survey.plan.wire,
+        clock=survey.plan.clock,
     )
 
 
@@ -207,6 +209,7 @@ def _calibration(
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         tester_cpus=len(place(machine.cpus).tester_cpus),
+        clock=port_clock(settings.clock, settings.wire),
     )
     known = load(condition, sizes)
     if known is not None:

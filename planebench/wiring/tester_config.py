@@ -18,7 +18,7 @@ from planebench.wiring.links import LinkSettings
 from planebench.wiring.memory import memory
 from planebench.wiring.request import Station, SwitchPort, SwitchRequest
 from planebench.wiring.tasks import tester_tasks
-from planebench.wiring.wires.base import af_packet_port, wire_kind
+from planebench.wiring.wires.base import af_packet_port, is_kernel_interface, port_clock, wire_kind
 
 
 def wire_stage(topology: Topology, links: LinkSettings) -> Document:
@@ -72,9 +72,10 @@ def _document(
     tasks: Sequence[Task],
     workers: Sequence[Worker],
 ) -> Document:
+    own = [_tester_port(port, topology, links) for port in _own_ports(topology, links)]
     needed = memory(
-        ports=len(_own_ports(topology, links)),
-        ring_size=links.ring_size,
+        ports=len(own),
+        ring_size=max((port.ring_size or 0 for port in own), default=links.ring_size),
         max_frame_bytes=links.max_frame_bytes,
         hugepages=links.hugepages,
         queues=links.queues,
@@ -99,7 +100,9 @@ def _on_receive_queue(task: Task, topology: Topology, links: LinkSettings) -> Ta
 
 
 def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) -> Port:
-    common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=_mac(port, topology))
+    stamps = port.side == "wire" or is_kernel_interface(port, links)
+    clock = port_clock(links.clock, links.wire) if stamps else "software"
+    common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=_mac(port, topology), clock=clock)
     if port.side == "wire":
         return wire_kind(links.wire).tester_port(common, port.name, links)
     if links.vnf_interface == "veth":
