@@ -35,6 +35,14 @@ def test_frames_cross_each_cable_once_intact_and_in_order(lab: Lab) -> None:
     assert_drivers(lab)
 
 
+def test_planed_conforms_between_the_nics(lab: Lab) -> None:
+    wire = "pci:" + ",".join(f"{lab.address(a)}={lab.address(b)}" for a, b in lab.topology.cables)
+    words = ["--scenario", "p2p", "--check", "forwards,intact", "--wire", wire]
+    done = lab.planebench("switch", "check", "planed", *words, timeout_s=600)
+    assert done.code == 0, done.output
+    assert_drivers(lab)
+
+
 def test_a_kill_at_any_moment_of_binding_leaves_nics_that_are_given_back(lab: Lab) -> None:
     nics = [lab.address(nic) for nic in lab.topology.nics]
     lines = documents(lab.script("kill_binding.py", str(KILLS), *nics, timeout_s=600))
