@@ -44,9 +44,9 @@ class Port:
     """A port: a socket with a virtio device or driver behind it, or a device of DPDK.
 
     ``path`` is for virtio ports, ``device`` (devargs or a PCI address) for ethdevs; ``mac`` and ``backend`` are for
-    virtio ports that have one of their own choice. ``ring_size`` None: planed's default. ``line_rate_bps`` is for
-    generators without a pace of their own. The limits of a vhost-user port's drivers (``group`` to
-    ``max_memory_mb``, docs/design/vhost-user.md) have planed's defaults if they are empty or None.
+    virtio ports that have one of their own choice. ``ring_size`` None: planed's default. Generators that
+    send a share of the line rate take it from ``line_rate_bps``. The limits of a vhost-user port's drivers (``group``
+    to ``max_memory_mb``, docs/design/vhost-user.md) have planed's defaults if they are empty or None.
     """
 
     name: str
