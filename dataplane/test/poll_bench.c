@@ -11,9 +11,12 @@
 #include <string.h>
 
 #include <rte_cycles.h>
+#include <rte_ip.h>
+#include <rte_udp.h>
 
 #include "ring/frames.h"
 #include "tasks/tester/frame.h"
+#include "test/nf_task.h"
 #include "test/wire.h"
 
 struct rig {
@@ -27,7 +30,9 @@ struct rig {
 	unsigned length;
 	uint32_t sequence;
 	const struct guest_shape *guests; // both ends of a hop
-	void (*offer)(struct rig *rig);   // before each poll; not measured
+	struct fixture *fixture;          // of a network function
+	const struct packet_shape *packets;
+	void (*offer)(struct rig *rig); // before each poll; not measured
 };
 
 struct shape {
@@ -188,6 +193,149 @@ static void monitor_corrupt_long(struct rig *rig)
 	monitor_long(rig);
 	frame_write(&rig->template, rig->frame, 0);
 	rig->frame[FRAME_OFFSET_SEQUENCE] ^= 1;
+}
+
+// --- Network functions and the bridge: frames that make them learn, parse or remember --------------------------
+
+// What changes from frame to frame, and how it is wrapped. Honest: a flow that is known, between stations that are.
+static const struct packet_shape {
+	const char *name;
+	bool new_station, new_flow, new_target, any_station;
+	unsigned tags;
+	uint16_t fragment; // flags and offset of IPv4
+} packet_shapes[] = {
+        {.name = "honest"},
+        {.name = "new-stations", .new_station = true},
+        {.name = "to-anybody", .any_station = true},
+        {.name = "new-stations-to-anybody", .new_station = true, .any_station = true},
+        {.name = "new-flows", .new_flow = true},
+        {.name = "to-new-targets", .new_target = true},
+        {.name = "tagged", .tags = 1},
+        {.name = "tagged-twice", .tags = 2},
+        {.name = "tagged-thrice", .tags = 3},
+        {.name = "first-fragments", .fragment = 0x2000},
+        {.name = "new-first-fragments", .fragment = 0x2000, .new_flow = true},
+        {.name = "later-fragments", .fragment = 0x2001},
+        {.name = "new-later-fragments", .fragment = 0x2001, .new_flow = true},
+};
+
+static const char *const task_groups[] = {"bridge", "nat44", "firewall", "load_balancer", "l3fwd"};
+
+enum { TASK_MEMORY_MB = 256 };
+
+static void station(uint8_t mac[6], uint32_t number)
+{
+	const uint32_t be = rte_cpu_to_be_32(number);
+
+	mac[0] = 2;
+	mac[1] = 0;
+	memcpy(mac + 2, &be, sizeof(be));
+}
+
+// A UDP frame of the tester's first stream, as an odd one of 60 bytes; returns its length.
+static unsigned make_packet(uint8_t *data, const struct packet_shape *shape, uint32_t number)
+{
+	uint32_t changed = number * 2654435761u; // spread, all different
+	struct rte_ipv4_hdr ip = {.version_ihl = RTE_IPV4_VHL_DEF,
+	                          .total_length = RTE_BE16(46),
+	                          .fragment_offset = rte_cpu_to_be_16(shape->fragment),
+	                          .packet_id = rte_cpu_to_be_16((uint16_t)number),
+	                          .time_to_live = 64,
+	                          .next_proto_id = IPPROTO_UDP,
+	                          .src_addr = RTE_BE32(0xc6120001),
+	                          .dst_addr = RTE_BE32(0xc6130001)};
+	struct rte_udp_hdr udp = {RTE_BE16(49152), RTE_BE16(FRAME_UDP_PORT), RTE_BE16(26), RTE_BE16(0x1234)};
+	unsigned at = 12;
+
+	memset(data, 0, WIRE_FRAME_MAX);
+	station(data, shape->any_station ? changed : 2);
+	station(data + 6, shape->new_station ? changed | 1 : 1);
+	for (unsigned i = 0; i < shape->tags; i++, at += 4)
+		memcpy(data + at, "\x81\x00\x00\x05", 4);
+	memcpy(data + at, "\x08\x00", 2);
+	if (shape->new_flow) {
+		ip.src_addr = rte_cpu_to_be_32(0xc6120000 | (changed & 0xffff));
+		udp.src_port = rte_cpu_to_be_16((uint16_t)(1024 + (changed >> 16) % 60000));
+	}
+	if (shape->new_target)
+		ip.dst_addr = rte_cpu_to_be_32(changed);
+	ip.hdr_checksum = rte_ipv4_cksum(&ip);
+	memcpy(data + at + 2, &ip, sizeof(ip));
+	memcpy(data + at + 2 + sizeof(ip), &udp, sizeof(udp));
+	return at + 2 + 46;
+}
+
+// As far as there is room.
+static void inject_packet(struct rig *rig, unsigned port, const uint8_t *data, unsigned length)
+{
+	struct rte_mbuf *m = fixture_packet(rig->fixture, data, (uint16_t)length);
+
+	if (m && ring_port_inject(&rig->fixture->ports[port], &m, 1) != 1)
+		rte_pktmbuf_free(m);
+}
+
+static void collect_packets(struct rig *rig)
+{
+	for (unsigned i = 0; i < FIXTURE_PORTS; i++)
+		for (struct rte_mbuf *m; ring_port_collect(&rig->fixture->ports[i], &m, 1) == 1;)
+			rte_pktmbuf_free(m);
+}
+
+static void offer_packets(struct rig *rig)
+{
+	collect_packets(rig);
+	for (unsigned i = 0; i < BURST; i++) {
+		unsigned length = make_packet(rig->frame, rig->packets, rig->sequence++);
+
+		inject_packet(rig, 0, rig->frame, length);
+	}
+}
+
+static unsigned poll_now(struct rig *rig)
+{
+	return rig->task->ops->poll(rig->task, rte_rdtsc());
+}
+
+// The other station has been heard, as has the honest one.
+static void introduce(struct rig *rig)
+{
+	uint8_t other[6];
+	unsigned length = make_packet(rig->frame, &packet_shapes[0], 0);
+
+	inject_packet(rig, 0, rig->frame, length);
+	memcpy(other, rig->frame, sizeof(other));
+	memcpy(rig->frame, rig->frame + 6, sizeof(other));
+	memcpy(rig->frame + 6, other, sizeof(other));
+	inject_packet(rig, 1, rig->frame, length);
+	for (unsigned i = 0; i < FIXTURE_PORTS; i++)
+		poll_now(rig);
+}
+
+static bool open_packets(struct rig *rig, const char *group, const char *name)
+{
+	unsigned ports = strcmp(group, "bridge") == 0 ? FIXTURE_PORTS : 2;
+	char error[CONFIG_ERROR_MAX] = "";
+	json_t *object;
+
+	for (unsigned g = 0; g < RTE_DIM(task_groups); g++)
+		for (unsigned i = 0; i < RTE_DIM(packet_shapes); i++) {
+			if (strcmp(task_groups[g], group) != 0 || strcmp(packet_shapes[i].name, name) != 0)
+				continue;
+			rig->fixture = nf_fixture("poll_bench", TASK_MEMORY_MB);
+			object = json_pack("{s:s, s:i, s:i}", "kind", group, "ports", ports, "burst", BURST);
+			rig->task = rig->fixture ? (struct task *)nf_task(rig->fixture, object, error) : NULL;
+			json_decref(object);
+			if (rig->task == NULL) {
+				fprintf(stderr, "%s: %s\n", group, error);
+				return false;
+			}
+			rig->packets = &packet_shapes[i];
+			rig->poll = poll_now;
+			rig->offer = offer_packets;
+			introduce(rig);
+			return true;
+		}
+	return false;
 }
 
 // --- Two guests: what one sends is copied into the buffers of the other ------------------------------------
@@ -371,6 +519,9 @@ static int list(void)
 			printf("%s %s\n", guest_groups[g].name, guest_shapes[i].name);
 	for (unsigned i = 0; i < RTE_DIM(shapes); i++)
 		printf("%s %s\n", shapes[i].group, shapes[i].name);
+	for (unsigned g = 0; g < RTE_DIM(task_groups); g++)
+		for (unsigned i = 0; i < RTE_DIM(packet_shapes); i++)
+			printf("%s %s\n", task_groups[g], packet_shapes[i].name);
 	return 0;
 }
 
@@ -384,7 +535,8 @@ int main(int argc, char **argv)
 	if (rig == NULL)
 		return 1;
 	memset(rig, 0, sizeof(*rig));
-	if (argc != 4 || !(open_guests(rig, argv[1], argv[2]) || open_task(rig, argv[1], argv[2]))) {
+	if (argc != 4 || !(open_guests(rig, argv[1], argv[2]) || open_task(rig, argv[1], argv[2]) ||
+	                   open_packets(rig, argv[1], argv[2]))) {
 		fprintf(stderr, "usage: %s [GROUP SHAPE POLLS]\n", argv[0]);
 		return 2;
 	}
