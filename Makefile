@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-statistics bench-fib smoke test lowest unit-tests docs-check fuzz soak crash sanitize lint format wheel image clean FORCE
+.PHONY: help setup packages bench bench-statistics bench-fib smoke test lab lowest unit-tests docs-check fuzz soak crash sanitize lint format wheel image clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -44,7 +44,11 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	@scripts/setup.sh qemu-system-x86 busybox-static || echo "test: no QEMU, so tests with guests are skipped"
 	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
 	@scripts/setup.sh bubblewrap podman runc || echo "test: no bubblewrap or podman, so tests with containers are skipped"
-	$(BIN)/python -P -m pytest -n 2 --dist loadscope
+	$(BIN)/python -P -m pytest -n 2 --dist loadscope -m "not lab"
+
+lab: setup ## emulated NICs with cables in a QEMU guest: binding, wires, exact counts; MODEL=igb: only these
+	@scripts/setup.sh qemu-system-x86 busybox-static
+	$(BIN)/python -P -m pytest -q -m "lab or slow" tests/lab $(if $(MODEL),-k $(MODEL))
 
 lowest: setup ## make smoke's tests with the oldest release of each dependency that pyproject.toml allows
 	$(BIN)/pip install --quiet uv

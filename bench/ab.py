@@ -95,7 +95,7 @@ def print_band(name: str, pairs: list[Pair]) -> None:
         kind, directions, size, burst = case
         print(
             f"  {kind:6} {directions}-way {size:5} B  burst {burst:2}  {statistics.median(a):8.1f} "
-            f"{statistics.median(b):8.1f}  {effect.ratio:.3f} ({interval})  {effect.kind}"
+            f"{statistics.median(b):8.1f}  {effect.ratio:.3f} ({interval})  {effect.answer}"
         )
 
 

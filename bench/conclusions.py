@@ -24,13 +24,14 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import partial
+from itertools import combinations
 
 import numpy as np
 from conclusions_runs import gate, many_equal, power, selection
 from numpy.typing import NDArray
 
 from planebench.model.results import AnswerKind
-from planebench.stats.answers import EXACT, answer, look_alpha, share_of_alpha
+from planebench.stats.answers import EXACT, OneOfMany, answer, look_alpha, shares_of_alpha
 from planebench.stats.noise import fit_noise
 
 Array = NDArray[np.float64]
@@ -38,6 +39,9 @@ Array = NDArray[np.float64]
 TOPOLOGIES = (4, 6, 4, 4)
 """Cells of each topology of the suite quick: directions times frame sizes of p2p, p2v, v2v and loopback."""
 SWITCHES = 3
+PAIRS = tuple(combinations(range(SWITCHES), 2))
+UNITS = tuple((pair, number) for pair in PAIRS for number, cells in enumerate(TOPOLOGIES) for _ in range(cells))
+"""Pair of switches and topology of each comparison: those with the same share their starts."""
 LOOKS = (3, 5, 8)
 """Starts after which a comparison is looked at."""
 TRIAL_S, BETWEEN_S, START_S = 0.3, 0.3, 1.2
@@ -168,8 +172,7 @@ class Figures:
 
 def differences(logs: Array) -> Array:
     """Return the differences of every pair of switches in the same block, one row for each pair and cell."""
-    pairs = [(a, b) for a in range(SWITCHES) for b in range(a + 1, SWITCHES)]
-    return np.concatenate([logs[b] - logs[a] for a, b in pairs])
+    return np.concatenate([logs[b] - logs[a] for a, b in PAIRS])
 
 
 def degrees_max(blocks: int) -> float:
@@ -181,10 +184,11 @@ def answers(sample: Array, starts: NDArray[np.int64], true: float) -> list[Answe
     """Return the answers of all comparisons of a run, as planebench gives them: a row has so many starts by now."""
     rows = [row[:n] + math.log(true) for row, n in zip(sample, starts, strict=True)]
     noise = fit_noise(rows, degrees_max(int(np.max(starts))))
-    estimates = [noise.estimate(list(row)) for row in rows]
     alpha = look_alpha(len(LOOKS))
-    share = share_of_alpha([(it, EXACT) for it in estimates if it is not None], alpha)
-    return ["open" if it is None else answer(it, alpha * share).kind for it in estimates]
+    estimates = [it for row in rows if (it := noise.estimate(list(row))) is not None]
+    tested = [OneOfMany(it, EXACT, unit) for it, unit in zip(estimates, UNITS, strict=True)]
+    shares = shares_of_alpha(tested, alpha)
+    return [answer(it.estimate, alpha * share).answer for it, share in zip(tested, shares, strict=True)]
 
 
 def ends(sample: Array, true: float) -> tuple[list[AnswerKind], NDArray[np.int64]]:

@@ -3,6 +3,7 @@
 // manual.
 #include <errno.h>
 #include <getopt.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 
 #include "runtime/config.h"
 #include "runtime/core_distance.h"
+#include "runtime/dry_poll.h"
 #include "runtime/eal.h"
 #include "lib/isa.h"
 #include "lib/log.h"
@@ -22,7 +24,7 @@
 enum { EXIT_USAGE = 2 };
 
 struct options {
-	const char *config, *rpc, *check, *core_distance, *isa;
+	const char *config, *rpc, *check, *core_distance, *dry_poll, *isa;
 	bool version, help;
 };
 
@@ -33,16 +35,23 @@ static const char usage_text[] =
         "       planed --check FILE                   validate a configuration document: exit 0 or 2\n"
         "       planed --core-distance A,B            cache-line round trip between two CPUs, as one JSON "
         "line\n"
+        "       planed --dry-poll CPU,MS              gaps in polling a CPU that has nothing to do, as one JSON "
+        "line\n"
         "       planed --version\n"
         "with   --isa scalar|avx2|avx512              use no more of this CPU, to compare or to test\n";
 
 static int parse(int argc, char **argv, struct options *options)
 {
 	static const struct option table[] = {
-	        {"config", required_argument, NULL, 'c'}, {"rpc", required_argument, NULL, 'r'},
-	        {"check", required_argument, NULL, 'k'},  {"core-distance", required_argument, NULL, 'd'},
-	        {"isa", required_argument, NULL, 'i'},    {"version", no_argument, NULL, 'v'},
-	        {"help", no_argument, NULL, 'h'},         {0},
+	        {"config", required_argument, NULL, 'c'},
+	        {"rpc", required_argument, NULL, 'r'},
+	        {"check", required_argument, NULL, 'k'},
+	        {"core-distance", required_argument, NULL, 'd'},
+	        {"dry-poll", required_argument, NULL, 'p'},
+	        {"isa", required_argument, NULL, 'i'},
+	        {"version", no_argument, NULL, 'v'},
+	        {"help", no_argument, NULL, 'h'},
+	        {0},
 	};
 	int option;
 
@@ -60,6 +69,9 @@ static int parse(int argc, char **argv, struct options *options)
 		case 'd':
 			options->core_distance = optarg;
 			break;
+		case 'p':
+			options->dry_poll = optarg;
+			break;
 		case 'i':
 			options->isa = optarg;
 			break;
@@ -76,8 +88,8 @@ static int parse(int argc, char **argv, struct options *options)
 		LOG_ERROR("\"%s\" is not an option", argv[optind]);
 		return -EINVAL;
 	}
-	return options->config || options->check || options->core_distance || options->version ||
-	                       options->help
+	return options->config || options->check || options->core_distance || options->dry_poll ||
+	                       options->version || options->help
 	               ? 0
 	               : -EINVAL;
 }
@@ -122,6 +134,37 @@ static int print_core_distance(const char *cpus)
 	}
 	printf("{\"a\": %u, \"b\": %u, \"median_ns\": %.1f, \"min_ns\": %.1f}\n", a, b, distance.median_ns,
 	       distance.min_ns);
+	return EXIT_SUCCESS;
+}
+
+static int print_dry_poll(const char *cpu_and_ms)
+{
+	struct dry_poll found;
+	const char *comma = "";
+	unsigned cpu, ms;
+	char tail;
+	int rc;
+
+	if (sscanf(cpu_and_ms, "%u,%u%c", &cpu, &ms, &tail) != 2 || ms == 0) {
+		LOG_ERROR("--dry-poll %s: expected a CPU number and milliseconds, like 1,1000", cpu_and_ms);
+		return EXIT_USAGE;
+	}
+	rc = dry_poll_measure(cpu, ms, &found);
+	if (rc) {
+		LOG_ERROR("--dry-poll %s: %s", cpu_and_ms,
+		          rc == -EINVAL ? "this process may not use this CPU" : strerror(-rc));
+		return rc == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
+	}
+	printf("{\"cpu\": %u, \"duration_ns\": %" PRIu64 ", \"polls\": %" PRIu64
+	       ", \"longest_gap_ns\": %" PRIu64 ", \"gaps\": [",
+	       cpu, found.duration_ns, found.polls, found.longest_ns);
+	for (unsigned i = 0; i < DRY_POLL_BUCKETS; i++)
+		if (found.gaps[i]) {
+			printf("%s[%lu, %" PRIu64 "]", comma, 1UL << (i + DRY_POLL_LEAST_LOG2),
+			       found.gaps[i]);
+			comma = ", ";
+		}
+	puts("]}");
 	return EXIT_SUCCESS;
 }
 
@@ -214,5 +257,7 @@ int main(int argc, char **argv)
 		return check(options.check);
 	if (options.core_distance)
 		return print_core_distance(options.core_distance);
+	if (options.dry_poll)
+		return print_dry_poll(options.dry_poll);
 	return run(&options);
 }

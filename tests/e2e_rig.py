@@ -206,5 +206,11 @@ def _is_a_folder(name: str) -> bool:
 
 
 def _is_for_all(path: str) -> bool:
-    """Hugepage files, interfaces, named network namespaces, DPDK's run-time files: of /tmp others have their share."""
-    return path.startswith(("/dev/hugepages/", "/sys/class/net/", "/run/dpdk/", "/run/netns/"))
+    """Hugepage files, interfaces, named network namespaces, DPDK's run-time files: of /tmp others have their share.
+
+    Of DPDK's files another program beside has some, too: ours begin with the name of a harness's folder.
+    """
+    if path.startswith("/run/dpdk/"):
+        name = path.removeprefix("/run/dpdk/")
+        return name.startswith(ROOT_PREFIX) and not _is_a_folder("-".join(name.split("-")[:2]))
+    return path.startswith(("/dev/hugepages/", "/sys/class/net/", "/run/netns/"))

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,7 @@ class Tree:
     def link(self, path: str, target: str) -> None:
         link = self.root / path
         link.parent.mkdir(parents=True, exist_ok=True)
+        link.unlink(missing_ok=True)
         link.symlink_to(target)
 
     def get(self, path: str) -> str:
@@ -93,12 +95,29 @@ class Tree:
         text = file.read_text().strip()
         if file.name == "driver_override":
             file.write_bytes(f"{text or '(null)'}\n".encode())
+        elif file.name == "sriov_numvfs":
+            self._make_vfs(file.parent, int(text))
         elif file.name in ("unbind", "bind", "drivers_probe"):
             file.unlink()
             if file.name == "unbind":
                 (self.root / PCI / "devices" / text / "driver").unlink()
             else:
                 self._attach(text, file.parent.name if file.name == "bind" else None)
+
+    def _make_vfs(self, physical: Path, count: int) -> None:
+        """Make VFs, or remove all; the kernel refuses another number where there are some."""
+        links = sorted(physical.glob("virtfn*"))
+        if count and links:
+            raise OSError(16, "Device or resource busy")
+        for link in links:
+            shutil.rmtree(self.root / PCI / "devices" / link.readlink().name)
+            link.unlink()
+        for number in range(count):
+            address = f"{physical.name[:-4]}02.{number}"
+            self.device(address, "iavf", f"{60 + number}")
+            self.link(f"{PCI}/devices/{address}/physfn", f"../{physical.name}")
+            self.interface(address, f"vf{number}", up=False)
+            self.link(f"{PCI}/devices/{physical.name}/virtfn{number}", f"../{address}")
 
     def _attach(self, address: str, driver: str | None) -> None:
         device = self.root / PCI / "devices" / address

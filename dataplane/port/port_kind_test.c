@@ -35,7 +35,7 @@ static void the_document_names_it(void **state)
 
 	assert_string_equal(error, "");
 	assert_string_equal(config->ports[0].ops->kind, "loop");
-	free(config);
+	config_free(config);
 	assert_string_equal(port_kinds(), "ethdev loop vhost-user virtio-user");
 	assert_string_equal(port_backends("vhost-user"), "dpdk vring");
 	assert_string_equal(port_backends("loop"), "");
@@ -83,7 +83,7 @@ static void a_patch_moves_what_fits(void **state)
 	ops->destroy(task);
 	port_close(&a);
 	port_close(&b);
-	free(config);
+	config_free(config);
 }
 
 int main(void)

@@ -25,7 +25,8 @@ enum { START_DELAY_US = 500 };
 struct request {
 	uint16_t epoch;
 	uint64_t duration_ns, nonce;
-	bool stamps;
+	bool stamps; // of all tasks that can
+	bool clocks; // of those at the ends of a path only
 };
 
 static const struct field request_fields[] = {
@@ -33,6 +34,7 @@ static const struct field request_fields[] = {
         {UINT_FIELD("duration_ns", struct request, duration_ns, 1e3, 86400e9), .required = true},
         {UINT_FIELD("nonce", struct request, nonce, 1, (double)INT64_MAX)},
         {.key = "stamps", FIELD(FIELD_BOOL, struct request, stamps)},
+        {.key = "clocks", FIELD(FIELD_BOOL, struct request, clocks)},
         {.key = "generators", .type = FIELD_ANY, .required = true},
         {0},
 };
@@ -110,19 +112,21 @@ static int tap_set(const struct task *task, uint16_t epoch, char *error)
 	return -EIO;
 }
 
-// Logs of stamps for all tasks that can, or for none.
-static int stamps_set(struct planed *planed, bool wanted, uint16_t epoch, char *error)
+// Logs of stamps for the tasks that are asked for them.
+static int stamps_set(struct planed *planed, const struct request *request, char *error)
 {
 	for (unsigned i = 0; i < planed->task_count; i++) {
 		struct task *task = planed->tasks[i];
+		bool is_end = task->ops->sends != task->ops->receives;
+		bool wanted = task->ops->stamps && (request->stamps || (request->clocks && is_end));
 
 		traffic_stamps_free(task);
-		task->stamps = wanted && task->ops->stamps ? stamps_create() : NULL;
-		if (wanted && task->ops->stamps && task->stamps == NULL) {
+		task->stamps = wanted ? stamps_create() : NULL;
+		if (wanted && task->stamps == NULL) {
 			snprintf(error, CONFIG_ERROR_MAX, "no memory for the stamps of task %s", task->name);
 			return -ENOMEM;
 		}
-		if (task->stamps && tap_set(task, epoch, error) != 0)
+		if (task->stamps && tap_set(task, request->epoch, error) != 0)
 			return -EIO;
 	}
 	return 0;
@@ -176,7 +180,7 @@ static int start_parked(struct planed *planed, const struct request *request, st
 	        (uint64_t)((unsigned __int128)request->duration_ns * rte_get_tsc_hz() / NS_PER_S);
 
 	clear_tasks(planed);
-	if (stamps_set(planed, request->stamps, trial.epoch, error))
+	if (stamps_set(planed, request, error))
 		return -ENOMEM;
 	*start_tsc = trial.start_tsc = rte_rdtsc() + rte_get_tsc_hz() / US_PER_S * START_DELAY_US;
 	clear_others(planed, *start_tsc, *start_tsc + duration_tsc);

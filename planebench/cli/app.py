@@ -301,6 +301,9 @@ def calibrate(
     ring_size: RingSizeOption = 256,
     duration: Annotated[float, option("", "Duration of each step in seconds.")] = 0.2,
     hugepages: HugepagesOption = None,
+    clock: Annotated[
+        str, option("", "Clock of latencies, as of run.", names=one_of("model.clock:ClockChoice"))
+    ] = "auto",
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -309,8 +312,10 @@ def calibrate(
     The result is cached and reused by runs for 24 hours.
     """
     from planebench.cli import calibrate as calibrating
+    from planebench.plans.schema import check_clock
 
-    code = calibrating.calibrate(frame_size, wire, ring_size, duration, hugepages, json=json, quiet=quiet)
+    chosen = check_clock(clock)
+    code = calibrating.calibrate(frame_size, wire, ring_size, duration, hugepages, clock=chosen, json=json, quiet=quiet)
     raise typer.Exit(code)
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 from rich.console import Console
@@ -13,11 +14,15 @@ from planebench.cli.bar import Bar
 from planebench.cli.show import plain_table
 from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
+from planebench.model.clock import ClockChoice
 from planebench.model.errors import INTERRUPTED
 from planebench.model.header import Calibration, SetPoint
+from planebench.model.wire import parse_wire
+from planebench.model.words import NOTHING
 from planebench.plans.schema import check_ring_size
 from planebench.running.machine import Machine
 from planebench.scenarios.registry import parse_frame_size
+from planebench.stats.ceiling import least_ns
 from planebench.store.calibration import save
 from planebench.store.codec import to_json
 
@@ -26,7 +31,15 @@ STEPS = 100
 
 
 def calibrate(
-    frame_sizes: str, wire: Any, ring_size: int, duration: float, hugepages: bool | None, *, json: bool, quiet: bool
+    frame_sizes: str,
+    wire: Any,
+    ring_size: int,
+    duration: float,
+    hugepages: bool | None,
+    *,
+    clock: ClockChoice = "auto",
+    json: bool,
+    quiet: bool,
 ) -> int:
     """Calibrate, print, save. ``frame_sizes`` is a list with commas. Returns 0, or 130 after Ctrl-C.
 
@@ -36,8 +49,8 @@ def calibrate(
     sizes = [parse_frame_size(text.strip()) for text in frame_sizes.split(",")]
     check_ring_size(ring_size)
     check_duration(duration)
-    machine = Machine.prepare()
-    settings = machine.live_settings(wire, ring_size, max(sizes), hugepages)
+    machine = Machine.prepare(wire=parse_wire(wire))
+    settings = replace(machine.live_settings(wire, ring_size, max(sizes), hugepages), clock=clock)
     try:
         with machine.measuring() as supervisor, Bar(STEPS, quiet=quiet) as bar:
 
@@ -96,11 +109,13 @@ def _set_points(found: Calibration) -> Table:
 
 
 def _floors(found: Calibration) -> Table:
-    table = plain_table("bytes", "load", "p50 us", "p99 us", "probes", justify="right")
+    table = plain_table("bytes", "load", "clock", "floor us", "p50 us", "p99 us", "probes", justify="right")
     for floor in found.floors:
         p50, p99 = f"{floor.p50_ns / 1e3:.2f}", f"{floor.p99_ns / 1e3:.2f}"
         probes = f"{floor.probes_received} of {floor.probes_sent}"
-        table.add_row(str(floor.frame_size_bytes), _rate(floor.background_pps), p50, p99, probes)
+        least = NOTHING if (ns := least_ns(floor)) is None else f"{ns / 1e3:.2f}"
+        load = _rate(floor.background_pps)
+        table.add_row(str(floor.frame_size_bytes), load, floor.clock, least, p50, p99, probes)
     return table
 
 

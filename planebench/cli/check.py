@@ -17,7 +17,7 @@ from planebench.conformance.suite import Plan, run_suite
 from planebench.host.programs import Found, NotFound
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
-from planebench.running.machine import Machine, terminable
+from planebench.running.machine import Machine, held, terminable
 from planebench.switches.registry import get_adapter
 from planebench.wiring.adapter import Adapter
 
@@ -45,12 +45,12 @@ def check_switch(
     wanted = parse_checks(checks)
     if not (cases and usable):
         raise UsageError("nothing to check: name at least one scenario and one wire")
-    machine = Machine.prepare()
+    machine = Machine.prepare(wire=usable[0])
     settings = machine.live_settings(usable[0], RING_SIZE, MAX_FRAME_BYTES, hugepages)
     plan = Plan(adapter, cases, usable, machine.cpus, settings, wanted)
     begun = time.monotonic()
     try:
-        with terminable(), machine.pinned(), Listener(plan.steps, quiet=quiet) as listener:
+        with terminable(), machine.pinned(), held(*usable), Listener(plan.steps, quiet=quiet) as listener:
             results = run_suite(plan, listener)
     except KeyboardInterrupt:
         return INTERRUPTED

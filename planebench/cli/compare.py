@@ -85,14 +85,17 @@ def compare(
     outcome = first.compared if second is None else _other_runs(firsts, seconds, force)
     shown = [c for c in outcome.comparisons if metric in (None, c.metric)]
     conditions = _conditions(first, second)
+    baseline = None if run_b is not None else next(iter(first.run.switch_labels), None)
+    judged = () if fail_below is None else judge(outcome, fail_below, baseline, cast(Metric | None, metric))
     if json:
         document = {"comparisons": [plain(c) for c in shown], "conditions": conditions}
-        print_json(document)
+        print_json(document if fail_below is None else {**document, "gate": [plain(it) for it in judged]})
     elif shown and not quiet:
         _print_table(shown, two_runs=run_b is not None)
     if not quiet:
         if outcome.not_in_intervals:
             _say(outcome.not_in_intervals)
+        _say_detectable(shown)
         _say_conditions(first, second, conditions)
         _say_skipped([s for s in outcome.skipped if metric is None or metric in s.metrics])
     if not shown:
@@ -100,8 +103,9 @@ def compare(
         return 1
     if fail_below is None:
         return 0
-    baseline = None if run_b is not None else next(iter(first.run.switch_labels), None)
-    return _gate(judge(outcome, fail_below, baseline, cast(Metric | None, metric)), fail_below)
+    if not quiet:
+        _say_power(judged)
+    return _gate(judged, fail_below)
 
 
 def verdict_words(comparison: Comparison) -> str:
@@ -226,6 +230,28 @@ def _interval(comparison: Comparison) -> str:
     if low is not None:
         return f"from {low:.3f}"
     return f"to {high:.3f}" if high is not None else ""
+
+
+def _say_detectable(comparisons: Sequence[Comparison]) -> None:
+    """Print, for each metric with open comparisons or equal figures, the least difference that would be found."""
+    undecided = [c for c in comparisons if c.answer in ("open", "same")]
+    found = []
+    for metric in dict.fromkeys(c.metric for c in undecided):
+        shares = [c.detectable for c in undecided if c.metric == metric and c.detectable is not None]
+        if shares:
+            least, most = (f"{share * 100:.2g}" for share in (min(shares), max(shares)))
+            found.append(f"{TITLES[metric]} {least if least == most else f'{least} to {most}'} %")
+    if found:
+        _say(f"differences found with a probability of 80 % where none is shown: {', '.join(found)}")
+
+
+def _say_power(judgements: Sequence[Judgement]) -> None:
+    """Print the ratio at which the gate fails with a probability of 80 %, for each metric."""
+    known = [j for j in judgements if j.detectable is not None]
+    for metric in dict.fromkeys(j.metric for j in known):
+        ratios = [j.detectable or 0.0 for j in known if j.metric == metric]
+        least = f"{min(ratios):.3f} or less" if metric in RATES else f"{max(ratios):.3f} or more"
+        _say(f"the gate detects a ratio of {least} in {TITLES[metric]} with a probability of 80 %")
 
 
 def _gate(judgements: Sequence[Judgement], fail_below: float) -> int:

@@ -141,6 +141,12 @@ PLAN_OPTIONS: dict[str, Any] = {
         "Port type in place of a NIC: virtio, memif, or veth (kernel interfaces).",
         one_of("model.wire:WIRES"),
     ),
+    "clock": _text(
+        "--clock",
+        "NAME",
+        "Clock of latencies: hardware, kernel (veth), software, or auto (hardware where every port has it).",
+        one_of("model.clock:ClockChoice"),
+    ),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch; for planed also set planed:workers=N."),
     "traffic": _text(

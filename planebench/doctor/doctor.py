@@ -16,7 +16,9 @@ from planebench.host.facts import HostFacts, cpus_of
 from planebench.host.pci import UIO_DRIVERS
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.registry import HOSTINGS
+from planebench.measure.dry_poll import dry_poll
 from planebench.model.cpus import cpu_text
+from planebench.model.header import CoreNoise
 from planebench.placement import Placement, place
 from planebench.switches.overview import look
 from planebench.switches.registry import all_adapters
@@ -27,16 +29,40 @@ MIN_HUGEPAGES_2M = 256
 MIN_AVAILABLE_BYTES = 2 * 2**30
 MIN_MEMLOCK_BYTES = 64 * 2**20
 STEAL_SHARE = 0.01
+NOISE_NS = 17_000
+"""256 frames of 64 bytes at 14.88 Mpps come in this time: the smallest ring overflows."""
 MAX_NAMED = 4
 """Kernel threads named in one finding."""
 
 
 def diagnose() -> tuple[Finding, ...]:
-    """Examine this machine and look for every switch: about half a second. Starts nothing but ``--version``."""
+    """Examine this machine, look for every switch, and poll the CPUs of pollers without work: about two seconds."""
     facts = replace(host_facts.collect(), busy_kernel_threads=host_facts.sample_kernel_threads())
     switches = {name: look(adapter) for name, adapter in all_adapters().items()}
     hostings = {name: hosting.find() for name, hosting in HOSTINGS.items()}
-    return (*examine(facts, switches, hostings), kvm_finding())
+    planed = switches["planed"]
+    noise = dry_poll(planed.binary, _pollers(facts)) if isinstance(planed, Found) and planed.binary else ()
+    return (*examine(facts, switches, hostings), kvm_finding(), *noise_findings(noise))
+
+
+def noise_findings(noise: Sequence[CoreNoise]) -> tuple[Finding, ...]:
+    """Return the finding on the noise of CPUs; none where it is not known."""
+    if not noise:
+        return ()
+    worst = max(noise, key=lambda core: core.longest_gap_ns)
+    longest_us, duration_s = worst.longest_gap_ns / 1000, worst.duration_ns / 1e9
+    text = f"CPU {worst.cpu} did not poll for up to {longest_us:.0f} us in {duration_s:.1f} s"
+    if worst.longest_gap_ns <= NOISE_NS:
+        return (Finding("noise", "ok", f"{text}, the longest of CPUs {cpu_text(core.cpu for core in noise)}"),)
+    return (
+        Finding(
+            "noise",
+            "warning",
+            f"{text}: a ring of 256 frames at 10 Gbit/s overflows after {NOISE_NS / 1000:.0f} us",
+            "isolate the CPUs of pollers; the interrupts in the evidence of a trial say what came, and what no CPU can "
+            "be kept from are SMIs of the firmware and the hypervisor of a virtual machine",
+        ),
+    )
 
 
 def examine(
@@ -118,8 +144,7 @@ def _smt(facts: HostFacts) -> Judgement:
 
 def _pollers(facts: HostFacts) -> set[int]:
     """Return the CPUs of the switch, the tester and one VNF."""
-    placement = _placement(facts)
-    return {placement.switch_cpu, *placement.tester_cpus, *placement.vnf_cpus}
+    return set(_placement(facts).pollers)
 
 
 def _placement(facts: HostFacts) -> Placement:

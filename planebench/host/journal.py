@@ -11,7 +11,7 @@ import errno
 import fcntl
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
@@ -21,7 +21,7 @@ from typing import Literal
 from planebench.host import procfs
 from planebench.host.files import replace_file, sync_folder
 from planebench.host.procfs import boot_id, read_text
-from planebench.model.errors import StoreError
+from planebench.model.errors import StartError, StoreError
 
 STATE_ENV = "PLANEBENCH_STATE"
 DEFAULT_STATE = Path("/var/lib/planebench/undo.json")
@@ -172,10 +172,18 @@ class Journal:
         mine = this_process()
         return self._undo(lambda entry: entry.owner == mine or not is_alive(entry.owner), tell_rest=True)
 
-    def undo_own(self) -> tuple[Outcome, ...]:
-        """Restore what this process changed for itself."""
+    def undo_own(self, paths: Collection[str] | None = None) -> tuple[Outcome, ...]:
+        """Restore what this process changed for itself, all of it or these ``paths``."""
         mine = this_process()
-        return self._undo(lambda entry: entry.owner == mine)
+        return self._undo(lambda entry: entry.owner == mine and (paths is None or entry.path in paths))
+
+    def apply_or_undo(self, changes: Sequence[Change], title: str) -> None:
+        """Make changes that this process needs; where one fails, undo all of them and raise StartError."""
+        failed = [outcome for outcome in self.apply(changes, this_process()) if outcome.kind == "failed"]
+        if failed:
+            undone = self.undo_own({change.path for change in changes})
+            left = [outcome.text for outcome in undone if outcome.kind != "changed"]
+            raise StartError("; ".join([f"{title}: {failed[0].text}; `dmesg` may say more", *left]))
 
     def undo_abandoned(self) -> tuple[Outcome, ...]:
         """Restore what processes changed that were killed before they restored it."""
@@ -186,6 +194,11 @@ class Journal:
         entries = self._load() if self.state.exists() else ()
         others = (entry for entry in entries if entry.owner != this_process() and is_alive(entry.owner))
         return {entry.path: entry.owner.partition(":")[0] for entry in others}
+
+    def owned(self) -> frozenset[str]:
+        """Return the paths of the values that this process changed for itself."""
+        mine = this_process()
+        return frozenset(entry.path for entry in self._load() if entry.owner == mine)
 
     def _undo(self, is_chosen: Callable[[Saved], bool], tell_rest: bool = False) -> tuple[Outcome, ...]:
         if not self.state.exists():

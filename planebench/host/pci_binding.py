@@ -16,7 +16,7 @@ from pathlib import Path
 
 from planebench.host import pci, routes
 from planebench.host.device_settings import device_journal
-from planebench.host.journal import Change, Journal, Outcome, this_process
+from planebench.host.journal import Change, Journal, Outcome
 from planebench.host.pci import VFIO, Nic
 from planebench.host.pci_driver import NO_IOMMU_MODE, driver_path, read_driver, taken_by_vfio
 from planebench.host.procfs import entries, link_name, read_text
@@ -52,8 +52,10 @@ def bound(addresses: Sequence[str], journal: Journal | None = None) -> Iterator[
         release(journal)
 
 
-def bind(addresses: Sequence[str], journal: Journal | None = None) -> Bound:
+def bind(addresses: Sequence[str], journal: Journal | None = None, *, for_guest: bool = False) -> Bound:
     """Bind NICs to vfio-pci, those that need it. What killed runs left is restored first.
+
+    ``for_guest``: a virtual machine or a container has the NICs, so those of bifurcated drivers are bound, too.
 
     Raises UsageError, with nothing changed, for a NIC that must not be taken (:func:`refusal`), and StartError where
     the system refuses; then all NICs have their drivers again.
@@ -61,18 +63,15 @@ def bind(addresses: Sequence[str], journal: Journal | None = None) -> Bound:
     journal = journal or device_journal()
     root = journal.root
     journal.undo_abandoned()
-    nics = check(addresses, journal)
-    wanted = [nic for nic in nics if needs_binding(nic)]
+    nics = check(addresses, journal, for_guest=for_guest)
+    wanted = [nic for nic in nics if needs_binding(nic, for_guest=for_guest)]
     if not wanted:
         return Bound(nics, _warnings(nics))
     if os.geteuid() != 0:
         raise StartError(f"only root can bind NIC {wanted[0].address} to {VFIO}: `sudo planebench ...`")
     _load_vfio(root)
     changes = [*_no_iommu_changes(root, wanted), *(_driver_change(root, nic) for nic in wanted)]
-    failed = [outcome for outcome in journal.apply(changes, this_process()) if outcome.kind == "failed"]
-    if failed:
-        left = [outcome.text for outcome in journal.undo_own() if outcome.kind != "changed"]
-        raise StartError("; ".join([f"cannot bind: {_told(failed[0])}", *left]))
+    journal.apply_or_undo(changes, "cannot bind")
     nics = tuple(pci.nic(nic.address, root) for nic in nics)
     return Bound(nics, _warnings(nics))
 
@@ -82,12 +81,12 @@ def release(journal: Journal | None = None) -> tuple[Outcome, ...]:
     return (journal or device_journal()).undo_own()
 
 
-def needs_binding(nic: Nic) -> bool:
-    """Return whether a DPDK program needs another driver for a NIC than it has."""
-    return nic.driver != VFIO and not nic.is_bifurcated
+def needs_binding(nic: Nic, *, for_guest: bool = False) -> bool:
+    """Return whether a DPDK program, or a guest, needs another driver for a NIC than it has."""
+    return nic.driver != VFIO and (for_guest or not nic.is_bifurcated)
 
 
-def check(addresses: Sequence[str], journal: Journal | None = None) -> tuple[Nic, ...]:
+def check(addresses: Sequence[str], journal: Journal | None = None, *, for_guest: bool = False) -> tuple[Nic, ...]:
     """Return the NICs with these addresses. Raises UsageError with one sentence if any of them must not be taken."""
     journal = journal or device_journal()
     root = journal.root
@@ -99,13 +98,15 @@ def check(addresses: Sequence[str], journal: Journal | None = None) -> tuple[Nic
     essential = routes.essential_interfaces(root, routes.ssh_connection())
     owners = journal.owners()
     for nic in nics:
-        reason = refusal(nic, full, root, essential) or _owned(nic, owners)
+        reason = refusal(nic, full, root, essential, for_guest=for_guest) or _owned(nic, owners)
         if reason:
             raise UsageError(f"NIC {nic.address} is not taken: {reason}")
     return nics
 
 
-def refusal(nic: Nic, requested: Collection[str], root: Path, essential: Mapping[str, str]) -> str | None:
+def refusal(
+    nic: Nic, requested: Collection[str], root: Path, essential: Mapping[str, str], *, for_guest: bool = False
+) -> str | None:
     """Return why a NIC must not be taken; None if it may be.
 
     ``requested``: addresses of all NICs of the run. ``essential``: the interfaces that the machine is reached by.
@@ -125,7 +126,7 @@ def refusal(nic: Nic, requested: Collection[str], root: Path, essential: Mapping
         use = routes.uses(root, interface) if _is_up(root, interface) else None
         if use:
             return f"its interface {interface} is up and {use}; take it down first: `ip link set {interface} down`"
-    if not needs_binding(nic):
+    if not needs_binding(nic, for_guest=for_guest):
         return None
     return _unbindable(nic, requested, root)
 
@@ -241,7 +242,3 @@ def _driver_change(root: Path, nic: Nic) -> Change:
 
 def _warnings(nics: Sequence[Nic]) -> tuple[str, ...]:
     return (NO_IOMMU_WARNING,) if any(not nic.has_iommu and not nic.is_bifurcated for nic in nics) else ()
-
-
-def _told(failed: Outcome) -> str:
-    return f"{failed.text}; `dmesg` may say more"

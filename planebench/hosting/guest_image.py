@@ -19,7 +19,7 @@ import platform
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -45,6 +45,7 @@ MODULES = (
 NETWORK_MODULES = ("failover", "net_failover", "virtio_net", "llc", "stp", "bridge")
 DISK_MODULE = "virtio_blk"
 """Beside the kernel, for guests that use Linux's own drivers."""
+_GUEST_MODULES = (*MODULES, *NETWORK_MODULES, DISK_MODULE)
 SPARED_S = 86400.0
 """Images that are unused for this time are removed when another one is made."""
 _INIT = Path(__file__).with_name("guest_init.sh")
@@ -70,7 +71,7 @@ def remedy() -> str | None:
     if find_static_planed() is None:
         return STATIC_REMEDY
     program = debian.missing_program()
-    if program and _kept_kernel(_folder()) is None:
+    if program and _kept_kernel(_folder(), _GUEST_MODULES) is None:
         return f"{program} is needed to unpack the guest kernel from its Debian package; install it"
     return None
 
@@ -84,7 +85,7 @@ def guest_image(planed: Path) -> GuestImage:
     if program is None:
         raise StartError(f"planed-static for guests not found; {STATIC_REMEDY}")
     with _locked(_folder()) as folder:
-        kernel = _kept_kernel(folder) or _fetch_kernel(folder)
+        kernel = _kept_kernel(folder, _GUEST_MODULES) or _fetch_kernel(folder, KERNEL_PACKAGE, _GUEST_MODULES)
         made = archive(_contents(folder, kernel, program))
         path = folder / f"image-{hashlib.sha256(made).hexdigest()[:16]}.cpio"
         if not path.exists():
@@ -92,6 +93,15 @@ def guest_image(planed: Path) -> GuestImage:
             keep(path, made)
         os.utime(path)
     return GuestImage(kernel / "vmlinuz", path, kernel.name.partition("linux-image-")[2], kernel)
+
+
+def kernel_folder(package: str, modules: Sequence[str]) -> Path:
+    """Return a folder with ``vmlinuz`` and these modules (``NAME.ko``) of a meta package of Debian's kernels.
+
+    The first call downloads it. Raises StartError.
+    """
+    with _locked(_folder()) as folder:
+        return _kept_kernel(folder, modules) or _fetch_kernel(folder, package, modules)
 
 
 def archive(files: Mapping[str, bytes]) -> bytes:
@@ -136,22 +146,20 @@ def _locked(folder: Path) -> Iterator[Path]:
         yield folder
 
 
-def _kernel_prefix() -> str:
+def _kernel_prefix(modules: Sequence[str]) -> str:
     """Return the prefix of folders with these modules; an older planebench kept other modules."""
-    kept = hashlib.sha256(" ".join((*MODULES, *NETWORK_MODULES, DISK_MODULE)).encode()).hexdigest()[:8]
-    return f"kernel-{kept}-"
+    return f"kernel-{hashlib.sha256(' '.join(modules).encode()).hexdigest()[:8]}-"
 
 
-def _kept_kernel(folder: Path) -> Path | None:
-    kept = sorted(folder.glob(f"{_kernel_prefix()}*/"), key=lambda path: path.stat().st_mtime)
+def _kept_kernel(folder: Path, modules: Sequence[str]) -> Path | None:
+    kept = sorted(folder.glob(f"{_kernel_prefix(modules)}*/"), key=lambda path: path.stat().st_mtime)
     return kept[-1] if kept else None
 
 
-def _fetch_kernel(folder: Path) -> Path:
-    package = debian.newest_dependency(KERNEL_PACKAGE, "linux-image-")
-    wanted = {*MODULES, *NETWORK_MODULES, DISK_MODULE}
+def _fetch_kernel(folder: Path, meta_package: str, modules: Sequence[str]) -> Path:
+    package = debian.newest_dependency(meta_package, "linux-image-")
     found = debian.files_of(
-        package, lambda name: "/boot/vmlinuz-" in name or PurePosixPath(name).name.partition(".ko")[0] in wanted
+        package, lambda name: "/boot/vmlinuz-" in name or PurePosixPath(name).name.partition(".ko")[0] in modules
     )
     with tempfile.TemporaryDirectory(prefix=".new-", dir=folder) as new:
         made = Path(new) / "kernel"
@@ -160,7 +168,7 @@ def _fetch_kernel(folder: Path) -> Path:
             _keep(made, PurePosixPath(name).name, data)
         if not (made / "vmlinuz").exists():
             raise StartError(f"the Debian package {package} has no kernel in /boot")
-        return made.rename(folder / f"{_kernel_prefix()}{package}")
+        return made.rename(folder / f"{_kernel_prefix(modules)}{package}")
 
 
 def _keep(folder: Path, name: str, data: bytes) -> None:
@@ -174,13 +182,13 @@ def _keep(folder: Path, name: str, data: bytes) -> None:
 
 def _contents(folder: Path, kernel: Path, planed: Path) -> dict[str, bytes]:
     files = {"dev/": b"", "proc/": b"", "sys/": b"", "tmp/": b""}
-    files |= {"init": _INIT.read_bytes(), "bin/busybox": _busybox(folder), "bin/planed": planed.read_bytes()}
+    files |= {"init": _INIT.read_bytes(), "bin/busybox": busybox(folder), "bin/planed": planed.read_bytes()}
     modules = [kernel / f"{name}.ko" for name in MODULES]
     return files | {f"modules/{module.name}": module.read_bytes() for module in modules if module.exists()}
 
 
-def _busybox(folder: Path) -> bytes:
-    """Return the machine's own busybox if it is static, else that of Debian's package."""
+def busybox(folder: Path) -> bytes:
+    """Return the machine's own busybox if it is static, else that of Debian's package, kept in the folder."""
     own, kept = shutil.which("busybox"), folder / "busybox"
     data = Path(own).read_bytes() if own else b""
     if data and b"/ld-linux" not in data[:4096]:  # the name of its loader, which a static program has not got

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from planebench.host.device_settings import device_journal
+from planebench.host.interrupts import keep_away
 from planebench.measure.live import LiveTopology
 from planebench.measure.runner import LiveRunner, Runner, SelfMeasured
 from planebench.measure.trial import TrialRequest, unmeasured
-from planebench.model.errors import PlanebenchError
+from planebench.model.errors import PlanebenchError, StoreError
 from planebench.model.header import Skipped
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
@@ -69,11 +73,15 @@ class Bench:
         if isinstance(adapter, SelfMeasured):
             return adapter.runner(self.label, campaign.plan.seed, past)
         topology = build_chain(group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting)
+        placement = place(campaign.cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
+        if os.geteuid() == 0:
+            with contextlib.suppress(StoreError):  # without a place for the old values the interrupts stay
+                keep_away(placement.pollers, placement.control_cpus, device_journal())
         live = LiveTopology.start(
             self.label,
             adapter,
             topology,
-            place(campaign.cpus, len(topology.vnfs), hosted=topology.hosted_numbers),
+            placement,
             campaign.settings,
             campaign.supervisor,
             directions=tuple(dict.fromkeys(point.direction for point in group.points)),

@@ -21,6 +21,7 @@ from pathlib import Path
 from planebench.host import facts as host_facts
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
+from planebench.measure.clocks import Readings, by_clock, clock_readings, common_clock
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.distance import machine_distances_ns
 from planebench.measure.live import LiveSettings
@@ -29,17 +30,19 @@ from planebench.measure.verdict import LOST_CPU_MIN_NS, LOST_CPU_SHARE
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
 from planebench.model.quantity import utc_now
+from planebench.model.records import LatencyRecord
 from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus, Placement, place
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.planed.process import PlanedProcess
+from planebench.planed.requests import get_ports
 from planebench.planed.statistics import Statistics
 from planebench.scenarios.flows import Flow
 from planebench.stats.histogram import decode, percentile_ns
 from planebench.store.calibration import version_of
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.memory import memory
-from planebench.wiring.wires.base import named_ends, wire_kind
+from planebench.wiring.wires.base import named_ends, port_clock, wire_kind
 
 TRIES = 3
 """For a ceiling and for a floor; at most, for a set point."""
@@ -62,6 +65,7 @@ CONNECT_DEADLINE_S = 15.0
 DURATION_MIN_S, DURATION_MAX_S = 0.01, 60.0
 """Limits of one send: a shorter one has too few packets, with a longer one a frame size takes over fifteen minutes."""
 
+ReadClock = Callable[[LatencyRecord, Statistics], LatencyRecord]
 Listener = Callable[[str, float], None]
 Send = Callable[[Flow, int, float | None, int], Statistics]
 """Sends flow, frame size in bytes, rate in pps (None: maximum), probes per second; returns ``stats.get``."""
@@ -106,12 +110,21 @@ def calibrate(
     placement, facts, version = place(cpus), host_facts.collect(), version_of(settings.planed)
     distances = list(machine_distances_ns(settings.planed, cpus.allowed))
     with _self_loop(replace(settings, max_frame_bytes=max(sizes)), placement, supervisor) as sender:
+        clock = common_clock(port.get("clock", "software") for port in get_ports(sender.call))
+        readings: list[Readings] = []
 
         def send(flow: Flow, size: int, pps: float | None, probes: int) -> Statistics:
-            return sender.send(Sending((flow,), size, duration_s, pps, probes))
+            clocked = probes > 0 and clock != "software"
+            readings[:] = [clock_readings(get_ports(sender.call))] if clocked else []
+            return sender.send(Sending((flow,), size, duration_s, pps, probes, clocks=clocked))
+
+        def read_clock(latency: LatencyRecord, stats: Statistics) -> LatencyRecord:
+            readings.append(clock_readings(get_ports(sender.call)))
+            return by_clock(latency, clock, sender.call, (THERE,), stats, readings)
 
         steps = Steps(send, len(sizes) * _sends(wire), listener)
-        found = [measure_frame_size(size, wire, len(placement.tester_cpus), steps) for size in sizes]
+        reader = None if clock == "software" else read_clock
+        found = [measure_frame_size(size, wire, len(placement.tester_cpus), steps, reader) for size in sizes]
     return Calibration(
         measured_at=utc_now("seconds"),
         planed_version=version,
@@ -124,9 +137,10 @@ def calibrate(
         duration_s=duration_s,
         ceilings=tuple(ceiling for ceilings, _, _ in found for ceiling in ceilings),
         set_points=tuple(point for _, points, _ in found for point in points),
-        floors=tuple(floor for _, _, floor in found),
+        floors=tuple(floor for _, _, floors in found for floor in floors),
         distances_ns=(*distances, *machine_distances_ns(settings.planed, cpus.allowed)),
         interruptions_per_s=steps.interruptions_per_s,
+        clock=port_clock(settings.clock, wire),
     )
 
 
@@ -165,15 +179,25 @@ class Steps:
 
 
 def measure_frame_size(
-    size: int, wire: str, tester_cpus: int, send: Steps
-) -> tuple[tuple[Ceiling, ...], tuple[SetPoint, ...], LatencyFloor]:
-    """Return ceilings, set points and latency baseline of one frame size. Raises DiedError if no frame arrives."""
+    size: int, wire: str, tester_cpus: int, send: Steps, read_clock: ReadClock | None = None
+) -> tuple[tuple[Ceiling, ...], tuple[SetPoint, ...], tuple[LatencyFloor, ...]]:
+    """Return ceilings, set points and latency baselines of one frame size. Raises DiedError if no frame arrives.
+
+    ``read_clock`` returns the latency just measured by the clock of the ports: that has a baseline of its own.
+    """
     there = _best(THERE, size, send)
     ceilings = _ceilings(size, wire, tester_cpus, there, send)
     points = tuple(_set_point(size, pps, send) for pps in set_point_rates(there.pps))
     background = min(BACKGROUND_PPS, BACKGROUND_SHARE * there.pps)
-    tries = [send("latency baseline", THERE, size, background, PROBE_RATE_PPS) for _ in range(TRIES)]
-    return ceilings, points, median_floor(size, [latency_floor(size, background, stats) for stats in tries])
+    software, other = [], []
+    for _ in range(TRIES):
+        stats = send("latency baseline", THERE, size, background, PROBE_RATE_PPS)
+        record = tester_counts(stats, (THERE,)).latency
+        software.append(latency_floor(size, background, record))
+        if record is not None and read_clock is not None:
+            other.append(latency_floor(size, background, read_clock(record, stats)))
+    floors = (median_floor(size, tries) for tries in (software, other) if tries)
+    return ceilings, points, tuple(floors)
 
 
 def _ceilings(size: int, wire: str, tester_cpus: int, there: FlatOut, send: Steps) -> tuple[Ceiling, ...]:
@@ -239,12 +263,11 @@ def set_point(size: int, intended_pps: float, stats: Statistics) -> SetPoint:
     return SetPoint(size, intended_pps, _rate(counts, sent.offered_packets), _rate(counts, sent.forwarded_packets))
 
 
-def latency_floor(size: int, background_pps: float, stats: Statistics) -> LatencyFloor | None:
-    """Return the probe latency of one try from a to b; None if no probe returned. Pure."""
-    record = tester_counts(stats, (THERE,)).latency
-    if record is None or record.probes_received == 0:
+def latency_floor(size: int, background_pps: float, record: LatencyRecord | None) -> LatencyFloor | None:
+    """Return the probe latency of one try from a to b; None if no probe returned, or the clock stamped none. Pure."""
+    counts = None if record is None else decode(record.histogram)
+    if record is None or counts is None or not counts.any():
         return None
-    counts = decode(record.histogram)
     return LatencyFloor(
         frame_size_bytes=size,
         background_pps=background_pps,
@@ -253,6 +276,7 @@ def latency_floor(size: int, background_pps: float, stats: Statistics) -> Latenc
         p50_ns=percentile_ns(counts, 0.50),
         p99_ns=percentile_ns(counts, 0.99),
         histogram=record.histogram,
+        clock=record.clock,
     )
 
 
@@ -312,7 +336,8 @@ def _ports(settings: LiveSettings, workdir: Path, ends: Ends | None) -> tuple[Po
         max_frame_bytes=settings.max_frame_bytes,
         ends={} if ends is None else {LOOP: ends},
     )
-    kind, a, b = wire_kind(settings.wire), *(Port(name, "ethdev", settings.ring_size) for name in "ab")
+    clock = port_clock(settings.clock, settings.wire)
+    kind, a, b = wire_kind(settings.wire), *(Port(name, "ethdev", settings.ring_size, clock=clock) for name in "ab")
     return kind.tester_port(a, LOOP, links), kind.far_port(b, LOOP, links)
 
 

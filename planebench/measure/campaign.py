@@ -27,9 +27,9 @@ from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.status import Stage
 from planebench.placement import Cpus
-from planebench.plans.estimate import estimate, expected_trials, planned_trials, visit_s
+from planebench.plans.estimate import estimate, expected_trials, latency_s, planned_trials, visit_s
 from planebench.plans.latency_steps import LatencyStep
-from planebench.plans.order import Group, Rounds, group_points
+from planebench.plans.order import Group, Rounds, Step, group_points
 from planebench.plans.passes import Visit, further_pass, latency_of, passes, searches_of
 from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
@@ -41,6 +41,7 @@ from planebench.stats.looks import Open, still_open
 from planebench.store import RunWriter
 from planebench.traffic.rates import SATURATING, fixed_loads, latency_loads, rate_label
 from planebench.wiring.adapter import Adapter
+from planebench.wiring.wires.base import wire_kind
 
 BAND_WAIT_S = 2.0
 BAND_LOOK_S = 0.1
@@ -105,6 +106,8 @@ class Campaign:
         self._rounds: dict[tuple[TopologyKey, str], Rounds] = {}
         self._waiting: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
         """Latency trials without a load, as no saturating trial of their point counts yet."""
+        self._disturbed: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
+        """Latency trials that were disturbed each time: the next visit tries again, while there is time."""
         self._groups = {group.key: group for group in group_points(self.points)}
         self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
 
@@ -140,7 +143,11 @@ class Campaign:
             return further_pass(self.plan, [p for p in self.points if p in members], self._costs, number)
 
         def takes_s(count: int) -> float:
-            return sum(visit_s(self.plan, visit, self._costs) for visit in over(count))
+            visits = over(count)
+            repeated = (step for visit in visits for step in self._disturbed[visit.group.key])
+            return sum(visit_s(self.plan, visit, self._costs) for visit in visits) + latency_s(
+                self.plan, self._costs, repeated
+            )
 
         return over(max(bisect_right(range(len(ranked) + 1), left_s, key=takes_s) - 1, 0))
 
@@ -154,7 +161,7 @@ class Campaign:
             if again:
                 self._search_all(visit, benches)
             for repetition in visit.repetitions:
-                for turn in self._rounds_of(visit.group, "r_plus").next(visit.group.points):
+                for turn in self._turns(self._rounds_of(visit.group, "r_plus").next(visit.group.points)):
                     self._measure(benches, self._saturating(turn.point, repetition))
                     self._advance(1)
             if not again:
@@ -177,6 +184,16 @@ class Campaign:
             self._rounds[group.key, method] = Rounds(self._groups[group.key], self.plan.seed, (method,))
         return self._rounds[group.key, method]
 
+    @property
+    def _one_by_one(self) -> bool:
+        """Return whether only one switch can be up, as the devices of the wire are of one process at a time."""
+        return wire_kind(self.settings.wire).exclusive
+
+    def _turns(self, steps: Sequence[Step]) -> Sequence[Step]:
+        """Return the steps of a round; where only one switch can be up, those of a switch together."""
+        switches = list(dict.fromkeys(step.point.switch for step in steps))
+        return sorted(steps, key=lambda step: switches.index(step.point.switch)) if self._one_by_one else steps
+
     def _saturating(self, point: Point, repetition: int) -> TrialRequest:
         plan, rate = self.plan.throughput, self.plan.throughput.max_rate_pps
         return TrialRequest(
@@ -196,7 +213,7 @@ class Campaign:
         band, rounds = self._search_band(), self._rounds_of(group, method)
         left = dict.fromkeys(points, expected_trials(self.plan, method))
         while left:
-            for turn in rounds.next(tuple(left)):
+            for turn in self._turns(rounds.next(tuple(left))):
                 ask = self._next(method, turn.point, band, repetition)
                 if isinstance(ask, Ask) and self._measure(benches, self._asked(ask, method, turn.point), band):
                     if left[turn.point] > 1:
@@ -229,8 +246,10 @@ class Campaign:
         )
 
     def _measure_latencies(self, visit: Visit, benches: dict[str, Bench]) -> None:
-        """Take the latencies of a visit, and those that had no load before."""
+        """Take the latencies of a visit, those that had no load before, and, while there is time, disturbed ones."""
         planned, waiting = latency_of(self.plan, visit), self._waiting.pop(visit.group.key, [])
+        if spent_s(self._seen) + self._rest_s < (self.plan.time_budget_s or inf):  # as when the run is resumed
+            waiting += self._disturbed.pop(visit.group.key, [])
         for wanted in (*waiting, *planned):
             load = self._latency_load(wanted) if wanted.step.point.switch in benches else None
             if load is None:
@@ -254,6 +273,9 @@ class Campaign:
             anatomy=how.anatomy,
         )
         self._measure(benches, request)
+        last = next((t for t in reversed(self._seen) if _answers(t, request)), None)
+        if last is not None and self._to_repeat(last):
+            self._disturbed[point.topology].append(wanted)
 
     def _latency_load(self, wanted: LatencyStep) -> Load | None:
         """Return the load of a latency step in pps; None where the load that it is a share of is not known."""
@@ -328,9 +350,13 @@ class Campaign:
 
     def _live(self, benches: dict[str, Bench], request: TrialRequest, band: str | None) -> Trial:
         """Measure a trial now. The switches of the visit are started if they are not up."""
-        for each in benches.values():
-            each.ensure()
         bench = benches[request.point.switch]
+        if self._one_by_one:
+            for other in benches.values():
+                if other is not bench:
+                    other.stop()
+        for each in (bench,) if self._one_by_one else benches.values():
+            each.ensure()
         if band is not None and bench.runner is not None:
             self._await_band(bench, band)
         request = dataclasses.replace(request, start=max(bench.start_number, 0))
@@ -360,9 +386,12 @@ class Campaign:
         """Return whether the rest of the plan needs all that is left of the time budget; then nothing is repeated."""
         if self.plan.time_budget_s is None:
             return False
-        share_left = max(1 - self.done / max(self._planned, 1), 0)
-        rest_s = self._estimate_s * share_left
-        return time.monotonic() - self.begun_s + rest_s > self.plan.time_budget_s
+        return time.monotonic() - self.begun_s + self._rest_s > self.plan.time_budget_s
+
+    @property
+    def _rest_s(self) -> float:
+        """Return the estimated time of the planned trials that have not been dealt with."""
+        return self._estimate_s * max(1 - self.done / max(self._planned, 1), 0)
 
     @cached_property
     def _estimate_s(self) -> float:

@@ -18,6 +18,7 @@ from planebench.host.evidence import WatchedThread
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
 from planebench.measure.anatomy import StampedVnf, begin_stamps, read_anatomy
+from planebench.measure.clocks import Readings, clock_readings, common_clock
 from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import vnf_drops
 from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
@@ -25,6 +26,7 @@ from planebench.measure.ready import wait_until_forwarding
 from planebench.measure.sending import Sender, Sending
 from planebench.measure.updates import updating, wait_for_session
 from planebench.model.anatomy import Anatomy
+from planebench.model.clock import ClockChoice, ClockName
 from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
@@ -68,6 +70,7 @@ class LiveSettings:
     """``NAME`` or ``NAME:ARGUMENTS``."""
     calibration: Calibration | None = None
     """The calibration of the tester, if it was measured."""
+    clock: ClockChoice = "auto"
 
 
 class LiveTopology:
@@ -91,6 +94,8 @@ class LiveTopology:
         self._profiles: tuple[TrafficProfile, ...] = ()
         self.conditions: Conditions | None = None
         """The conditions found at the start."""
+        self.clock: ClockName = "software"
+        """The clock of the latencies: that which all ports have."""
         self.functional: tuple[Reason, ...] = ()
         """Why its rates and latencies are not representative; empty if they are."""
 
@@ -125,6 +130,7 @@ class LiveTopology:
             memif_receive_queue=adapter.memif_send_queue,
             updates=_control_port(topology, adapter, profiles),
             ends=named_ends(topology.wire_ports, settings.wire),
+            clock=settings.clock,
         )
         with contextlib.ExitStack() as undo:
             veth = _make_veth(topology, links, placement, supervisor)
@@ -155,10 +161,30 @@ class LiveTopology:
         except (RpcError, DiedError) as error:
             raise StartError(f"{adapter.name} on {self.topology.scenario}: {error}\n{self.logs()}") from error
         ports = partial(get_ports, self.call)
+        self.clock = self._common_clock()
         facts = self.hosted.facts if self.hosted is not None else ()
         self.conditions = read_conditions(self.topology, self.links.wire, self.switch, ports, facts)
         self.functional = functional_reasons(self.topology, self.placement, facts)
         self.pause()
+
+    def _common_clock(self) -> ClockName:
+        """Return the clock that all ports at the ends of its paths have. Raise StartError if another one is wanted."""
+        ends = {
+            port for flow in flows(self.topology, "bidirectional") for port in (flow.sender_port, flow.receiver_port)
+        }
+        found = {port["name"]: port.get("clock", "software") for port in get_ports(self.call) if port["name"] in ends}
+        wanted = self.links.clock
+        without = [name for name, clock in found.items() if clock != wanted]
+        if wanted in ("kernel", "hardware") and without:
+            raise StartError(
+                f"clock {wanted}: port {without[0]} of {self.topology.scenario} has no stamps of that; choose --clock "
+                "software or auto"
+            )
+        return common_clock(found.values())
+
+    def clock_readings(self) -> Readings:
+        """Return what the clocks of devices read now, by port; the topology must not be paused."""
+        return clock_readings(get_ports(self.call))
 
     def restart_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
         """Restart the switch on the same ports, in the same folder. Leaves it paused. Raises StartError."""
@@ -255,6 +281,7 @@ class LiveTopology:
         *,
         profile: Profile | None = None,
         stamps: bool = False,
+        clocks: bool = False,
         updates: Updates | None = None,
     ) -> Statistics:
         """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
@@ -262,7 +289,7 @@ class LiveTopology:
         ``watch`` is called just before and just after the sending. ``updates``: the control of a VNF sends so many
         meanwhile. Raises DiedError when tester or switch is gone.
         """
-        sending = Sending(flows, frame_size_bytes, duration_s, pps, probe_rate_pps, profile, stamps)
+        sending = Sending(flows, frame_size_bytes, duration_s, pps, probe_rate_pps, profile, stamps, clocks)
         if stamps:
             begin_stamps(self._stamped_vnfs(), self.sender.next_epoch, duration_s)
         with updating(self.call, self.links.updates, updates):

@@ -13,9 +13,13 @@ from planebench.measure.sending import READY_DURATION_S, READY_RATE_PPS
 from planebench.model.errors import StartError, UsageError
 from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile
+from planebench.model.wire import wire_arguments
+from planebench.model.words import listed
 from planebench.planed.client import RpcError
+from planebench.planed.requests import get_ports
 from planebench.planed.statistics import Statistics
 from planebench.scenarios.flows import Flow, all_flows
+from planebench.wiring.wires.base import wire_kind
 
 if TYPE_CHECKING:
     from planebench.measure.live import LiveTopology
@@ -56,7 +60,21 @@ def wait_until_forwarding(
                 return
             raise StartError(f"no frame came through {', '.join(missing)}: {_words(live.topology, dropped)}")
         time.sleep(PAUSE_S if boots else 0)
-    raise StartError(f"no frame came through {', '.join(missing)} within {within_s:g} s\n{live.logs()}")
+    raise StartError(f"no frame came through {', '.join(missing)} within {within_s:g} s{_cabling(live)}\n{live.logs()}")
+
+
+def _cabling(live: LiveTopology) -> str:
+    """Return what may be wrong with cables that the user named; empty for wires that planebench made."""
+    if not wire_kind(live.links.wire).cables(wire_arguments(live.links.wire)):
+        return ""
+    ends = live.links.ends
+    down = [
+        f"{port['name']} ({ends[port['name']].tester})"
+        for port in get_ports(live.call)
+        if port["name"] in ends and not port["link_up"]
+    ]
+    words = f"; no link at {listed(down)}" if down else ""
+    return f"{words}; is the cabling as --wire says? `planebench wires` finds it"
 
 
 def _try(

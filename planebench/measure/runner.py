@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from planebench.measure.distance import measure_distance, near_limit_ns
@@ -13,7 +13,7 @@ from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError
 from planebench.model.records import CoreDistance, Trial
-from planebench.stats.ceiling import tester_ceiling_pps
+from planebench.stats.ceiling import clock_floor_ns, tester_ceiling_pps
 
 
 class Runner(Protocol):
@@ -67,9 +67,12 @@ class LiveRunner:
 
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial; measure the core-to-core latency before and after it."""
-        return run_trial(
-            self.live, request, self._distance, tester_ceiling_pps(self.settings.calibration, request.point)
-        )
+        calibration, point = self.settings.calibration, request.point
+        trial = run_trial(self.live, request, self._distance, tester_ceiling_pps(calibration, point))
+        if trial.latency is None:
+            return trial
+        floor_ns = clock_floor_ns(calibration, point, trial.latency.clock)
+        return replace(trial, latency=replace(trial.latency, floor_ns=floor_ns))
 
     def band(self) -> str | None:
         """Measure the band now; takes a few ms."""

@@ -35,7 +35,8 @@ class Sending:
     """Frames to send in each of ``flows`` for ``duration_s``; ``pps`` None is the maximum offered load.
 
     ``profile`` as planed takes it (traffic.document); sizes of its own replace the frame size. With ``stamps`` every
-    task of the path notes when it had each probe.
+    task of the path notes when it had each probe; with ``clocks`` only its two ends do, by the clocks
+    of their ports too.
     """
 
     flows: Sequence[Flow]
@@ -45,6 +46,7 @@ class Sending:
     probe_rate_pps: float = 0
     profile: Profile | None = None
     stamps: bool = False
+    clocks: bool = False
 
     def loads(self, queues: int) -> list[Load]:
         """Return the load of each generator: the rate of a flow is spread evenly over the ``queues`` of its port."""
@@ -105,6 +107,7 @@ class Sender:
             sending.duration_s,
             sending.loads(self.queues),
             stamps=sending.stamps,
+            clocks=sending.clocks,
             nonce=self.nonce,
         )
 

@@ -6,10 +6,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from planebench.host.evidence import Sample, ThreadSampler, steal_ns
+from planebench.host.interrupts import count_difference, interrupt_counts, smi_count
+from planebench.measure.clocks import by_clock
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.measure.sent import not_as_intended
@@ -80,6 +82,8 @@ class _Scheduler:
 
     threads: Sample
     steal_ns: int
+    interrupts: Mapping[str, int] | None
+    smis: int | None
 
 
 def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, ceiling_pps: float | None = None) -> Trial:
@@ -126,21 +130,30 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
     before = live.switch.counters()
+    clocked = request.probe_rate_pps > 0 and live.clock != "software"
+    readings = [live.clock_readings()] if clocked else []
     stats = live.send(
         wanted,
         size,
         request.duration_s,
         pps,
         request.probe_rate_pps,
-        watch=lambda: scheduler.append(_Scheduler(sampler.sample(), steal_ns(cpus))),
+        watch=lambda: scheduler.append(
+            _Scheduler(sampler.sample(), steal_ns(cpus), interrupt_counts(cpus), smi_count(cpus))
+        ),
         profile=frames,
         stamps=request.anatomy,
+        clocks=clocked,
         updates=updates,
     )
     after = live.switch.counters()
     live.check()
     counts = tester_counts(stats, wanted)
     counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(live.vnf_drops() - dropped))
+    if clocked and counts.latency is not None:
+        readings.append(live.clock_readings())
+        latency = by_clock(counts.latency, live.clock, live.call, wanted, stats, readings)
+        counts = dataclasses.replace(counts, latency=latency)
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
     cycles = cycles_of_trial(before, after, _switch_cpus(evidence) * _cycles(counts))
@@ -169,6 +182,8 @@ def _evidence(counts: TesterCounts, before: _Scheduler, after: _Scheduler, share
         foreign_packets=counts.foreign_packets,
         stale_packets=counts.stale_packets,
         shared_cpu=shared,
+        interrupts=count_difference(before.interrupts, after.interrupts),
+        smis=_difference(before.smis, after.smis),
     )
 
 

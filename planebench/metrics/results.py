@@ -56,7 +56,7 @@ from planebench.model.words import (
     us,
 )
 from planebench.search import METHODS
-from planebench.stats.ceiling import latency_floor
+from planebench.stats.ceiling import clock_floor_ns, latency_floor
 from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts, latency_counts, search_counts
 from planebench.stats.derived import Derived
@@ -90,7 +90,15 @@ class OfLatency(OfResult):
     @property
     def floor(self) -> LatencyFloor | None:
         """Return the latency that the tester measures on its own wire at this frame size."""
-        return latency_floor(self.run.header.calibration, self.result.point)
+        return latency_floor(self.run.header.calibration, self.result.point, self.summary.clock)
+
+    @property
+    def clock_floor_us(self) -> float | None:
+        """Return the least latency of the clock without a switch; of an old run by its calibration."""
+        if self.summary.floor is not None:
+            return self.summary.floor
+        floor_ns = clock_floor_ns(self.run.header.calibration, self.result.point, self.summary.clock)
+        return _microseconds(floor_ns)
 
 
 OF_STARTS = "End of the 95 % interval, from the noise between starts; null where that is not known."
@@ -169,6 +177,38 @@ LATENCY: tuple[Column, ...] = (
         page=OnPage("stamped", 21, lambda number: count(number) if number else NOTHING),
     ),
     Column("clock", str, "summary.clock", outputs=NOT_CSV, page=OnPage("clock", 80, kind="plain")),
+    Column(
+        "clock_floor",
+        Number,
+        lambda it: it.clock_floor_us,
+        "Least latency that this clock shows of the tester alone; null where unknown.",
+        NOT_CSV,
+        unit="us",
+        page=OnPage("clock floor", 81, _us_words, optional=True),
+    ),
+    Column(
+        "software_p50",
+        Number,
+        "summary.software_p50",
+        "By the software clock, of the same probes; null where that is the clock.",
+        NOT_CSV,
+        unit="us",
+    ),
+    Column(
+        "software_p99",
+        Number,
+        "summary.software_p99",
+        outputs=NOT_CSV,
+        unit="us",
+        page=OnPage("p99 by software", 82, _us_words, optional=True),
+    ),
+    Column(
+        "software_share_p99",
+        Number,
+        "summary.software_share_p99",
+        "Share of the p99 of the software clock that is not in the p99 of this clock.",
+        NOT_CSV,
+    ),
     Column("verdict_reasons", Texts, "summary.verdict.texts", outputs=NOT_CSV),
     Column("verdict_codes", Texts, "summary.verdict.codes", outputs=NOT_CSV),
     Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),

@@ -58,6 +58,7 @@ EVIDENCE = (
     *attributes("trial.evidence", tester_busy_share=Number),
     Column("switch_busy_share", Number, "trial.switch.busy_share"),
     *attributes("trial.evidence", foreign_packets=int, stale_packets=int, shared_cpu=bool),
+    *attributes("trial.evidence", interrupt_count=int | None, smis=int | None),
 )
 
 THREAD = (
@@ -70,7 +71,7 @@ COMPARISON = (
     *attributes("comparison", a=str, b=str, point=str, metric=str, load=str, distinguishable=bool),
     *attributes("comparison", ratio=float, low=Number, high=Number, trials_a=Int32, trials_b=Int32),
     *attributes("comparison", band=str | None, note=str, answer=str, confidence=float, more_starts=int | None),
-    *attributes("comparison", more_minutes=Number, starts_a=Int32, starts_b=Int32),
+    *attributes("comparison", more_minutes=Number, detectable=Number, starts_a=Int32, starts_b=Int32),
 )
 
 CONDITION = (

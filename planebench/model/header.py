@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from planebench.model.clock import ClockChoice, ClockName
 from planebench.model.plan import Plan
 from planebench.model.plan import Skipped as Skipped
 
@@ -90,6 +91,7 @@ class LatencyFloor:
     p50_ns: float
     p99_ns: float
     histogram: str
+    clock: ClockName = "software"
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,15 +117,29 @@ class Calibration:
     """Round trips of a cache line between the CPUs of the machine: their clusters tell near from far."""
     interruptions_per_s: float | None = None
     """How often the pollers of the tester stood still so long that it would have disturbed a send; None: not known."""
+    clock: ClockChoice = "software"
+    """The clock that was asked for; each floor names its own."""
 
     def ceiling_pps(self, frame_size_bytes: int, sender: End, receiver: End) -> float | None:
         """Return the tester's highest rate between these ends; None where it was not measured at this frame size."""
         key = (frame_size_bytes, sender, receiver)
         return next((c.pps for c in self.ceilings if (c.frame_size_bytes, c.sender, c.receiver) == key), None)
 
-    def floor(self, frame_size_bytes: int) -> LatencyFloor | None:
-        """Return the latency floor at this frame size; None where it was not measured."""
-        return next((f for f in self.floors if f.frame_size_bytes == frame_size_bytes), None)
+    def floor(self, frame_size_bytes: int, clock: str = "software") -> LatencyFloor | None:
+        """Return the latency floor of a clock at this frame size; None where it was not measured."""
+        return next((f for f in self.floors if (f.frame_size_bytes, f.clock) == (frame_size_bytes, clock)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class CoreNoise:
+    """The noise of one CPU before the run: the gaps of a thread that polled it and had nothing else to do."""
+
+    cpu: int
+    duration_ns: int
+    longest_gap_ns: int
+    """The longest time in which the thread did not run."""
+    gaps: tuple[tuple[int, int], ...] = ()
+    """(shortest length in ns, number) of gaps that are less than twice as long, from 1024 ns on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,3 +170,5 @@ class RunHeader:
     schema_version: int = SCHEMA_VERSION
     plan: Plan | None = None
     """The plan; None in runs before schema 8."""
+    noise: tuple[CoreNoise, ...] = ()
+    """The CPUs that poll, before the run; empty if they were not looked at."""

@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
+from planebench.model.clock import ClockChoice
 from planebench.model.hosting import Hosting
 from planebench.model.records import Direction, ScenarioName
 from planebench.model.traffic import PLAIN, TrafficProfile
@@ -145,6 +146,8 @@ class Plan:
     hosting: Hosting = "process"
     """The hostings of VNFs whose text in the chain names none."""
     ring_size: RingSize = 256
+    clock: ClockChoice = "auto"
+    """The clock of latencies; ``auto``: the hardware's where every port of the tester has it, else software."""
     switch_cores: SwitchCores = 1
     """Cores of the switch, where there are as many; one that has no queues for several uses the first."""
     missing_switches: MissingSwitches = "error"

@@ -13,6 +13,7 @@ from typing import Literal
 
 from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
+from planebench.model.clock import ClockName
 from planebench.model.hosting import WORDS, Hosting
 from planebench.model.outage import Restart
 from planebench.model.reasons import Reason as Reason
@@ -266,11 +267,18 @@ class LatencyRecord:
     overflow: int = 0
     probes_stamped: int = 0
     """Probes that went out with a time stamp. Stamped but not received: lost, or late by more than the trial."""
-    clock: Literal["software", "hardware"] = "software"
+    clock: ClockName = "software"
+    """The clock of ``histogram`` and ``ipdv``; bursts are always of the software clock."""
     ipdv: str = ""
     """Histogram of the difference in delay of successive probes of a stream, its size (RFC 3393); empty if unknown."""
     burst_jitter: str = ""
     """Histogram of the size of the difference in mean delay of successive receive bursts (ic16); empty if unknown."""
+    software: str = ""
+    """Histogram of the same probes by the software clock; empty where that is the clock."""
+    unstamped: dict[str, int] = field(default_factory=dict)
+    """Received probes that are not in ``histogram``, by why the clock has no latency of them."""
+    floor_ns: float | None = None
+    """The least latency that this clock shows of the tester alone; None where it was not calibrated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,6 +392,15 @@ class Evidence:
     stale_packets: int = 0
     shared_cpu: bool = False
     """Switch and tester had to share a CPU: the numbers do not count."""
+    interrupts: dict[str, int] | None = None
+    """Interrupts of the CPUs that polled, by name; None if unknown."""
+    smis: int | None = None
+    """System management interrupts, which no kernel sees; None where the CPU does not tell."""
+
+    @property
+    def interrupt_count(self) -> int | None:
+        """Return the number of interrupts of the CPUs that polled; None if unknown."""
+        return None if self.interrupts is None else sum(self.interrupts.values())
 
     def standing_ns(self, duration_ns: int) -> int:
         """Return how long pollers of switch and tester did not poll, waiting for their CPU or interrupted.

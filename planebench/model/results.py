@@ -198,6 +198,11 @@ class LatencySummary:
     probes_stamped: int = 0
     """Number of probes sent with a time stamp; missing probes bias the rest."""
     clock: str = "software"
+    floor: float | None = None
+    """The least latency that this clock shows of the tester alone; None in runs that did not record it."""
+    software_p50: float | None = None
+    """The latency of the same probes by the software clock; None where that is the clock."""
+    software_p99: float | None = None
     ipdv: JitterSummary | None = None
     """RFC 3393: size of the difference of the delays of successive probes."""
     pdv: JitterSummary | None = None
@@ -211,6 +216,11 @@ class LatencySummary:
     p50_high: float | None = None
     p99_low: float | None = None
     p99_high: float | None = None
+
+    @property
+    def software_share_p99(self) -> float | None:
+        """Return the share that the software clock adds to its p99: its poll gaps and its drivers; None if unknown."""
+        return 1 - self.p99 / self.software_p99 if self.software_p99 else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +314,8 @@ class Comparison:
     more_starts: int | None = None
     """How many more starts of each side would probably decide an open comparison; None if too many, or unknown."""
     more_minutes: float | None = None
+    detectable: float | None = None
+    """The least difference, as a share of 1, that such a comparison finds with probability 80 %."""
     starts_a: int = 0
     starts_b: int = 0
     log_error: float | None = None

@@ -25,7 +25,7 @@ class SwitchSpec:
 class SwitchCost:
     """The time that a switch adds to a run, as measured on the two-core development VM."""
 
-    start_s: float = 2.5
+    start_s: float = 1.5
     """Tester and switch up and connected, and down again: once for each switch and topology."""
     trial_overhead_s: float = 0.09
     """What a trial takes beside its sending: two core-distance probes, clearing, waiting for stragglers, reading."""

@@ -43,6 +43,8 @@ class Vnf:
     ports: tuple[str, str] = ("", "")
     kind: str = "l2fwd"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    sending: Mapping[str, Value] = field(default_factory=dict)
+    """Its ``send_burst`` and ``drain_us``, where frames wait for each other."""
     memory_bytes: int = 0
     mac: str = ""
     routes: int = 0

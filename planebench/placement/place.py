@@ -41,6 +41,11 @@ class Placement:
         return (self.switch_cpu, *self.more_switch_cpus)
 
     @property
+    def pollers(self) -> frozenset[int]:
+        """Return the CPUs of all threads that poll."""
+        return frozenset((*self.switch_cpus, *self.tester_cpus, *self.vnf_cpus))
+
+    @property
     def polled_by_tester(self) -> frozenset[int]:
         """Return the CPUs of the tester's workers."""
         tasks = (cpu for number, cpu in enumerate(self.vnf_cpus) if number not in self.hosted)

@@ -57,8 +57,8 @@ class Port:
     device: str = ""
     backend: str = ""
     mac: str = ""
-    clock: str = ""
-    """The clock that stamps probes at the port; empty: planed's own, in software."""
+    clock: str = "software"
+    """The clock that stamps probes at the port, beside planed's own."""
     line_rate_bps: int | None = None
     group: str = ""
     max_connections: int | None = None
@@ -74,7 +74,7 @@ class Port:
             "device": self.device or None,
             "backend": self.backend or None,
             "mac": self.mac or None,
-            "clock": self.clock or None,
+            "clock": None if self.clock == "software" else self.clock,
             "line_rate_bps": self.line_rate_bps,
             "group": self.group or None,
             "max_connections": self.max_connections,
@@ -90,6 +90,7 @@ class Task:
 
     ``stream`` is for generators, ``settings`` for network functions, fib_source and fib_offload, ``peer_macs`` for
     network functions, ``drop_one_in`` for patches, ``bridge`` for bridges. ``burst`` None: planed's default.
+    ``sending``: ``send_burst`` and ``drain_us`` of a network function that collects frames before it sends them.
     """
 
     name: str
@@ -102,10 +103,12 @@ class Task:
     peer_macs: tuple[str, ...] = ()
     drop_one_in: int | None = None
     bridge: Mapping[str, object] = field(default_factory=dict)
+    sending: Mapping[str, object] = field(default_factory=dict)
 
     def to_json(self) -> Json:
         """Return the object as planed takes it."""
         chosen: Json = {
+            **self.sending,
             "stream": self.stream,
             "queue": self.queue or None,
             "burst": self.burst,

@@ -72,10 +72,19 @@ class Load:
 
 
 def start_traffic(
-    call: Call, epoch: int, duration_s: float, loads: Sequence[Load] = (), *, stamps: bool = False, nonce: int = 0
+    call: Call,
+    epoch: int,
+    duration_s: float,
+    loads: Sequence[Load] = (),
+    *,
+    stamps: bool = False,
+    clocks: bool = False,
+    nonce: int = 0,
 ) -> None:
     """Clear every counter and begin to send for ``duration_s``. Without loads only counters and ``stamps`` begin.
 
+    ``stamps``: every task notes its probes; ``clocks``: only generators and monitors do, by the clocks of
+    their ports too.
     ``nonce``: a secret number in every frame, by which monitors recognize frames of these loads; 0 for none.
     """
     begin: Json = {
@@ -83,4 +92,10 @@ def start_traffic(
         "duration_ns": int(duration_s * 1e9),
         "generators": [load.to_json() for load in loads],
     }
-    call("traffic.start", begin | ({"stamps": True} if stamps else {}) | ({"nonce": nonce} if nonce else {}))
+    call(
+        "traffic.start",
+        begin
+        | ({"stamps": True} if stamps else {})
+        | ({"clocks": True} if clocks else {})
+        | ({"nonce": nonce} if nonce else {}),
+    )

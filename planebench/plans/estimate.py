@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from planebench.model.plan import Plan
 from planebench.model.records import Point
@@ -46,7 +46,7 @@ def visit_s(plan: Plan, visit: Visit, costs: Costs) -> float:
         sum(start_s(costs, label, visit.group) for label in visit.group.switches)
         + len(visit.repetitions) * sum(saturating_s(plan, costs, point) for point in visit.group.points)
         + _searches_s(plan, costs, searches_of(plan, visit))
-        + _latency_s(plan, costs, latency_of(plan, visit))
+        + latency_s(plan, costs, latency_of(plan, visit))
     )
 
 
@@ -59,5 +59,6 @@ def _searches_s(plan: Plan, costs: Costs, searches: Mapping[str, Sequence[Point]
     )
 
 
-def _latency_s(plan: Plan, costs: Costs, steps: Sequence[LatencyStep]) -> float:
+def latency_s(plan: Plan, costs: Costs, steps: Iterable[LatencyStep]) -> float:
+    """Return the seconds of latency trials."""
     return sum(wanted.how.duration_s + overhead_s(plan, costs, wanted.step.point) for wanted in steps)

@@ -74,6 +74,7 @@ OPTIONS: Mapping[str, _Option] = {
     **{parameter.option: _Option((f"search.{parameter.key}",)) for parameter in parameters()},
     "band": _Option(("band",)),
     "wire": _Option(("wire",)),
+    "clock": _Option(("clock",)),
     "ring_size": _Option(("ring_size",)),
     "switch_cores": _Option(("switch_cores",)),
     "loads": _Option(("latency.loads",), _loads),

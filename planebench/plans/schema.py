@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from planebench.model.chain_name import WHOLE, vnf_texts
 from planebench.model.choices import unknown
+from planebench.model.clock import ClockChoice
 from planebench.model.closed import adapter
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
@@ -199,6 +200,7 @@ def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:
 
 
 parse_hosting: Callable[[Any], Hosting] = _named("hosting", WHOLE)
+check_clock: Callable[[Any], ClockChoice] = _named("clock", get_args(ClockChoice))
 check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
 _parse_load: Callable[[Any], str] = _named("latency.of", [m.name for m in METHODS.values() if m.figure == "rate"])
 _parse_search: Callable[[Any], str] = _named("search", (R_PLUS, *METHODS))
@@ -239,6 +241,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "wire": lambda value: parse_wire(str(value)),
     "ring_size": check_ring_size,
     "switch_cores": _named("switch_cores", get_args(SwitchCores)),
+    "clock": check_clock,
     "band": _named("band", get_args(Band)),
     "throughput.max_rate_pps": lambda value: parse_rate(value) if isinstance(value, str) else value,
     "latency.of": lambda value: value if value == R_PLUS else _parse_load(value),

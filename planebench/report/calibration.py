@@ -59,6 +59,7 @@ def _floors(calibration: Calibration) -> PageTable:
         number("background Mpps", lambda it: mpps(it.background_pps)),
         number("p50", lambda it: us(it.p50_ns / 1e3)),
         number("p99", lambda it: us(it.p99_ns / 1e3)),
+        PageColumn("clock", lambda it: it.clock),
         number("probes", lambda it: count(it.probes_sent)),
         number("probe loss", lambda it: percent(1 - it.probes_received / it.probes_sent if it.probes_sent else None)),
     )

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from planebench.model.records import CoreDistance, Reason, ReasonCode, ThreadEvidence, Trial, VerdictKind
+from planebench.model.records import CoreDistance, Evidence, Reason, ReasonCode, ThreadEvidence, Trial, VerdictKind
 from planebench.model.words import NOTHING, count, percent
 
 NOT_NEEDED = "valid, unused: the result uses trials of the other core-to-core latency group or with another verdict"
@@ -20,6 +20,9 @@ _DIRECTION = re.compile(r"^\w+->\w+: ")
 _BLANKS = re.compile(r"[ \t\r\n\f\v]+")
 """Not the thin space, which belongs to a number."""
 
+
+MOST_INTERRUPTS = 4
+"""Kinds of interrupts that are named, the most frequent ones."""
 
 _Group = tuple[VerdictKind, ReasonCode, tuple[str, ...]]
 
@@ -90,6 +93,7 @@ def _parts(trial: Trial) -> Iterator[str]:
         gaps = f"{count(evidence.poll_gaps)} poll gaps over {_us(evidence.poll_gap_threshold_ns)}"
         yield gaps + (f", {_ms(evidence.poll_gap_sum_ns)} in sum" if evidence.poll_gaps else "")
     yield f"steal {_ms(evidence.steal_ns)}"
+    yield from _interrupts(evidence)
     yield f"core-to-core latency {_distance(evidence.distance_before)} → {_distance(evidence.distance_after)}"
     if evidence.shared_cpu:
         yield "switch and tester on one CPU"
@@ -100,6 +104,15 @@ def _parts(trial: Trial) -> Iterator[str]:
         if packets:
             yield f"{count(packets)} frames {words}"
     yield f"start {trial.start}"
+
+
+def _interrupts(evidence: Evidence) -> Iterator[str]:
+    """Yield the interrupts of the CPUs that polled, the most frequent ones by name, where they are known."""
+    if evidence.interrupts:
+        most = Counter(evidence.interrupts).most_common(MOST_INTERRUPTS)
+        yield f"interrupts {', '.join(f'{name} {count(number)}' for name, number in most)}"
+    if evidence.smis is not None:
+        yield f"{count(evidence.smis)} system management interrupts"
 
 
 def _sending(trial: Trial) -> Iterator[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from planebench.metrics.results import JITTERS
-from planebench.model.header import Calibration
+from planebench.model.header import Calibration, LatencyFloor
 from planebench.model.records import Point, Trial
 from planebench.model.results import JitterSummary, LatencySummary, LoadFinding, Result
 from planebench.model.scenario import scenario_named
@@ -37,7 +37,7 @@ from planebench.report.charts.figure import (
 )
 from planebench.report.throughput import throughput_row
 from planebench.search.of_header import Settings
-from planebench.stats.ceiling import latency_floor
+from planebench.stats.ceiling import latency_floor, least_ns
 from planebench.stats.counting import counts, latency_compares, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import exceedance, merge, summarise
@@ -415,13 +415,39 @@ def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
     )
 
 
+def clock_sentences(results: Iterable[Result]) -> list[str]:
+    """Return a sentence per latency by the clock of ports: its p99, its floor, and what the software clock adds."""
+    return [
+        f"{r.point.switch} {frame_size(r.point.frame_size_bytes)} at {load_words(s.load)}: p99 {us(s.p99)} µs, clock: "
+        f"{s.clock}{_floor_words(s.floor)}. The software clock has {us(s.software_p99)} µs for the same probes: "
+        f"{s.software_share_p99:.0%} of that is its own: the drivers of the tester and the wait for its next poll"
+        for r in results
+        for s in r.latency
+        if s.software_p99 and s.software_share_p99 is not None and math.isfinite(s.p99)
+    ]
+
+
+def _floor_words(floor_us: float | None) -> str:
+    return "" if floor_us is None else f", floor {us(floor_us)} µs"
+
+
 def floor_sentence(calibration: Calibration | None, sizes: Iterable[int]) -> str:
     """Return the tester latency baseline for some frame sizes: ``64 B 1.20 / 3.00 µs``. Empty if unknown."""
-    floors = [f for size in sorted(set(sizes)) if calibration and (f := calibration.floor(size)) is not None]
+    wanted = set(sizes)
+    floors = [f for f in (calibration.floors if calibration else ()) if f.frame_size_bytes in wanted]
     if not floors:
         return ""
-    each = ", ".join(f"{frame_size(f.frame_size_bytes)} {us(f.p50_ns / 1e3)} / {us(f.p99_ns / 1e3)}" for f in floors)
+    each = ", ".join(
+        f"{frame_size(f.frame_size_bytes)} {us(f.p50_ns / 1e3)} / {us(f.p99_ns / 1e3)}{_clock_words(f)}"
+        for f in sorted(floors, key=lambda floor: floor.frame_size_bytes)
+    )
     return f"tester latency baseline, p50 / p99 in µs: {each}"
+
+
+def _clock_words(floor: LatencyFloor) -> str:
+    """Return the clock of a baseline and its floor; empty where a run does not have its histogram."""
+    ns = least_ns(floor)
+    return "" if ns is None else f" (clock: {floor.clock}{_floor_words(ns / 1e3)})"
 
 
 def _inversion(result: Result, finding: LoadFinding) -> Iterator[str]:

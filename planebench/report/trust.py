@@ -13,6 +13,7 @@ from planebench.model.words import percent, printable, reasons
 from planebench.report.answers import DECIDED, Standing, Standings
 from planebench.report.evidence import causes
 from planebench.stats.derived import Derived
+from planebench.stats.disturbed import DisturbedSwitch
 
 Level = Literal["high", "medium", "low"]
 
@@ -77,11 +78,19 @@ def _rejected_words(derived: Derived, total: int, share: float) -> Iterator[str]
     for it in derived.disturbed_switches:
         yield (
             f"Trials of {printable(it.switch)} were disturbed more often than those of the others "
-            f"({percent(it.share)} and {percent(it.share_of_others)}): this goes with the switch, not the machine."
+            f"({percent(it.share)} and {percent(it.share_of_others)}): this goes with the switch, not the machine. "
+            f"{_own_threads_words(it)}"
         )
     if groups := causes(derived.rejected):
         cause = reasons((groups[0].text,), CAUSE_LENGTH)
         yield f"Most frequent cause ({groups[0].trials} trials): {cause}."
+
+
+def _own_threads_words(it: DisturbedSwitch) -> str:
+    """Return whose threads lost the time in the disturbed trials of a switch."""
+    if it.own_threads > 1 / 2:
+        return f"In {percent(it.own_threads)} of them its own threads waited for a CPU: a property of the switch."
+    return "In most of them the tester or the hypervisor lost the time, not its own threads."
 
 
 def _advice(rest: list[Standing], rejected: float) -> Iterator[str]:

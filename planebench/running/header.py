@@ -35,6 +35,7 @@ from planebench.vnfs.chain import parse_chain
 from planebench.vnfs.topology import build_chain
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.tester_config import switch_request
+from planebench.wiring.wires.base import named_ends
 
 Settings = dict[str, str | int | float | bool | None]
 
@@ -43,7 +44,7 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings) -> Run
     """Return the header of a run that starts now."""
     plan, now, facts, cpus = survey.plan, datetime.now(UTC), machine.facts, machine.cpus
     findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
-    placement = _placement(survey.measured, cpus)
+    placement = placement_of(survey.measured, cpus)
     warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
     warnings += [] if survey.simulated else _not_calibrated(plan)
     warnings += _not_simulated(survey)
@@ -74,7 +75,7 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings) -> Run
     )
 
 
-def _placement(points: Sequence[Point], cpus: Cpus) -> Placement:
+def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
     """Return the placement of the topology with most VNFs, hosted ones before tasks of the tester.
 
     VNFs side by side are placed separately: :func:`_parallel_settings`.
@@ -166,6 +167,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         "band": plan.band,
         "anatomy": latency.anatomy,
         "wire": plan.wire,
+        "clock": plan.clock,
         "hosting": ",".join(plan.hostings),
         "ring_size": plan.ring_size,
         "hugepages": settings.hugepages,
@@ -227,7 +229,8 @@ def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveS
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
         queues=adapter.queues,
-        ends={port.name: Ends(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports},
+        ends={port.name: Ends(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports}
+        | named_ends(topology.wire_ports, settings.wire),
     )
     placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     request = switch_request(topology, placement, links)

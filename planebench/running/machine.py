@@ -6,18 +6,22 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import FrameType
 
 from planebench.host import facts as host_facts
+from planebench.host.device_settings import restore_abandoned, undone_at_exit
 from planebench.host.facts import HostFacts, cpus_of
 from planebench.host.planed_program import require_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus
+from planebench.model.wire import wire_arguments
 from planebench.placement import place
+from planebench.wiring.wires.base import wire_kind
 
 HUGEPAGE_BYTES = 2 * 1024 * 1024
 HUGEPAGE_MB_PER_SWITCH = 2048
@@ -37,13 +41,20 @@ class Machine:
 
     facts: HostFacts
     cpus: Cpus
+    wire: str = "virtio"
+    """The wire of a run: its NICs decide on which nodes the CPUs are, and are held while it measures."""
 
     @classmethod
-    def prepare(cls, switch_cores: int = 1) -> Machine:
-        """Collect the facts, and remove what killed runs have left behind."""
-        facts = host_facts.collect()
+    def prepare(cls, switch_cores: int = 1, wire: str = "virtio") -> Machine:
+        """Collect the facts, and remove or restore what killed runs have left behind."""
         sweep_stale()
-        return cls(facts, cpus_of(facts, switch_cores))
+        restore_abandoned()
+        facts = host_facts.collect()
+        node = {nic.address: nic.numa_node for nic in facts.nics}
+        cpus = cpus_of(facts, switch_cores)
+        for cable in wire_kind(wire).cables(wire_arguments(wire))[:1]:
+            cpus = replace(cpus, switch_node=node.get(cable.switch), tester_node=node.get(cable.tester))
+        return cls(facts, cpus, wire)
 
     def live_settings(self, wire: str, ring_size: int, max_frame_bytes: int, hugepages: bool | None) -> LiveSettings:
         """Return the settings of a tester with one switch. Raises NotInstalledError without planed.
@@ -66,9 +77,20 @@ class Machine:
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[Supervisor]:
-        """Pin this process, and yield what starts other processes; at exit all of them are ended."""
-        with self.pinned(), Supervisor() as supervisor:
+        """Pin this process, hold the devices of the wire, and yield what starts other processes; at exit all of them
+        are ended."""
+        with self.pinned(), undone_at_exit(), held(self.wire), Supervisor() as supervisor:
             yield supervisor
+
+
+@contextlib.contextmanager
+def held(*wires: str) -> Iterator[None]:
+    """Hold the devices that wires name (``WireKind.hold``); warnings of them go to the standard error output."""
+    with contextlib.ExitStack() as stack:
+        for wire in wires:
+            for warning in stack.enter_context(wire_kind(wire).hold(wire_arguments(wire))):
+                print(f"planebench: {warning}", file=sys.stderr)
+        yield
 
 
 @contextlib.contextmanager

@@ -13,21 +13,23 @@ from planebench.host.process import Supervisor
 from planebench.measure.ahead import Pace, stages
 from planebench.measure.calibrate import calibrate
 from planebench.measure.campaign import Campaign, Listener
+from planebench.measure.dry_poll import dry_poll
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError, StoreError, UsageError
-from planebench.model.header import Calibration, RunHeader
+from planebench.model.header import Calibration, CoreNoise, RunHeader
 from planebench.model.records import Trial
 from planebench.model.run import RunStatus
 from planebench.placement import place
 from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
 from planebench.plans.length import with_trial_length
-from planebench.running.header import make_header
+from planebench.running.header import make_header, placement_of
 from planebench.running.machine import Machine
 from planebench.running.status import Listeners, StatusListener
 from planebench.running.survey import Survey
 from planebench.stats.compare import differing_facts
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 from planebench.store.calibration import Condition, load, save, version_of
+from planebench.wiring.wires.base import port_clock
 
 CALIBRATION_S = 0.1
 """Duration of each step of a calibration that a run makes for itself."""
@@ -111,7 +113,7 @@ def open_session(
     """
     survey.required()
     settings = live_settings(survey)
-    machine = Machine.prepare(survey.plan.switch_cores)
+    machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire)
     folder = runs_dir or default_runs_dir()
     if resume:
         return _resumed(survey, machine, settings, folder)
@@ -121,7 +123,10 @@ def open_session(
     fitted = _fitted(survey, settings.calibration)
     if fitted.plan != survey.plan:
         tell(f"the host interrupts the tester: trials of {fitted.plan.throughput.duration_s:g} s")
-    writer = RunWriter.create(folder, make_header(fitted, machine, settings))
+    header = make_header(fitted, machine, settings)
+    if not survey.simulated:
+        header = replace(header, noise=_noise(fitted, machine, settings))
+    writer = RunWriter.create(folder, header)
     write_plan(writer.path, survey.plan)
     return Session(fitted, machine, settings, writer, [])
 
@@ -134,6 +139,7 @@ def live_settings(survey: Survey) -> LiveSettings:
         hugepages=survey.hugepages,
         max_frame_bytes=max_frame_bytes(survey.plan),
         wire=survey.plan.wire,
+        clock=survey.plan.clock,
     )
 
 
@@ -160,6 +166,13 @@ def _fitted(survey: Survey, calibration: Calibration | None) -> Survey:
     """Return the survey with trials of the length that the calibration of this run asks for."""
     rate = calibration.interruptions_per_s if calibration is not None else None
     return replace(survey, plan=with_trial_length(survey.plan, rate))
+
+
+def _noise(survey: Survey, machine: Machine, settings: LiveSettings) -> tuple[CoreNoise, ...]:
+    """Return the noise of the CPUs of switch, tester and the longest chain; takes as long as a trial, at most 1 s."""
+    pollers = placement_of(survey.measured, machine.cpus).pollers
+    with machine.pinned():
+        return dry_poll(settings.planed, pollers, survey.plan.throughput.duration_s)
 
 
 def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
@@ -196,6 +209,7 @@ def _calibration(
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         tester_cpus=len(place(machine.cpus).tester_cpus),
+        clock=port_clock(settings.clock, settings.wire),
     )
     known = load(condition, sizes)
     if known is not None:

@@ -31,8 +31,10 @@ from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.running.chain_check import check_chains
 from planebench.running.machine import enough_hugepages
+from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
 from planebench.wiring.adapter import Adapter, Situation, refusal_of
+from planebench.wiring.wires.base import named_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,15 @@ def _offloads(switch: str) -> bool:
     return get_adapter(switch).offloads
 
 
+def _lacks_cables(plan: Plan, point: Point) -> str:
+    """Return why the devices that the wire names are not enough for the topology of a point; empty if they are."""
+    try:
+        named_ends(build(point.scenario, point.chain_length).wire_ports, plan.wire)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
 def refusals(
     plan: Plan, points: Sequence[Point], adapters: Mapping[str, Adapter], *, hugepages: bool
 ) -> dict[Point, str]:
@@ -183,6 +194,8 @@ def refusals(
         )
         if untaken := _takes_no_updates(plan, point, adapters[point.switch]):
             found[point] = untaken
+        if lacking := _lacks_cables(plan, point):
+            found[point] = lacking
         if why := refusal_of(adapters[point.switch], situation):
             found[point] = f"not supported: {why}"
     return found

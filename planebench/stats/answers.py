@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
 
 from planebench.model.results import AnswerKind
 from planebench.stats.noise import Estimate, figure_of
@@ -32,13 +35,13 @@ class Answer:
     ratio: float
     low: float | None
     high: float | None
-    kind: AnswerKind
+    answer: AnswerKind
     starts: int | None = None
 
     @property
     def distinguishable(self) -> bool:
         """Return whether the two differ significantly."""
-        return self.kind == "different"
+        return self.answer == "different"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +80,37 @@ def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN, bou
     return Answer(figure_of(estimate.mean), low, high, kind, starts)
 
 
-def selected(p_values: Sequence[float], alpha: float = ALPHA) -> int:
-    """Return how many hypotheses are rejected so that at most the share ``alpha`` of them is true, on average.
+@dataclass(frozen=True, slots=True)
+class OneOfMany:
+    """One comparison of many. Those of the same ``unit`` share their starts, so they are wrong together."""
 
-    Benjamini and Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57, 1995.
+    estimate: Estimate
+    bounds: Bounds
+    unit: Hashable
+
+    @property
+    def p_value(self) -> float:
+        """Return the p-value of the hypothesis that the ratio is 1."""
+        return 1.0 if self.bounds.hide(self.estimate) else self.estimate.p_value()
+
+
+def shares_of_alpha(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[float]:
+    """Return the share of ``alpha`` at which the interval of each comparison of a run is printed.
+
+    Two levels (Benjamini and Bogomolov, J. R. Statist. Soc. B 76, 2014). Units are corrected by Holm's procedure: with
+    probability ``alpha`` at most, a unit without any true difference has a comparison that differs. Within a unit, at
+    most the share ``alpha`` of those that differ are wrong, on average (Benjamini and Hochberg 1995). The p-value of a
+    unit is the least one of these (Simes 1986). At the level that is returned, the comparisons that differ, and no
+    others, have an interval without 1.
     """
-    ranked = enumerate(sorted(p_values), 1)
-    return max((rank for rank, p in ranked if p <= rank * alpha / len(p_values)), default=0)
-
-
-def share_of_alpha(estimates: Sequence[tuple[Estimate, Bounds]], alpha: float = ALPHA) -> float:
-    """Return the share of ``alpha`` at which every interval of a family is printed: R / m for R differences of m.
-
-    So of the intervals of those that differ, at most the share ``alpha`` misses its true value, on average (false
-    coverage rate: Benjamini and Yekutieli, J. Am. Statist. Assoc. 100, 2005).
-    """
-    p_values = [1.0 if bounds.hide(it) else it.p_value() for it, bounds in estimates]
-    return max(selected(p_values, alpha), 1) / max(len(p_values), 1)
+    of_unit: dict[Hashable, list[float]] = {}
+    for it in family:
+        of_unit.setdefault(it.unit, []).append(it.p_value)
+    adjusted = {unit: stats.false_discovery_control(p_values) for unit, p_values in of_unit.items()}
+    rejected = sum(p < alpha for p in holm([float(np.min(it)) for it in adjusted.values()]))
+    share = 1 / max(len(adjusted) - max(rejected, 1) + 1, 1)
+    within = {unit: max(np.sum(it < alpha * share), 1) / len(it) for unit, it in adjusted.items()}
+    return [float(share * within[it.unit]) for it in family]
 
 
 def starts_missing(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN) -> int | None:

@@ -17,7 +17,7 @@ from planebench.model.chain_name import as_chains_of_one, vnf_texts
 from planebench.model.records import Point, Trial
 from planebench.model.results import AnswerKind, Result
 from planebench.model.run import Run
-from planebench.stats.answers import ALPHA, EXACT, MARGIN, Answer, Bounds, share_of_alpha
+from planebench.stats.answers import ALPHA, EXACT, MARGIN, Answer, Bounds, OneOfMany, shares_of_alpha
 from planebench.stats.choose import LIMITED, VALID, choose_saturating
 from planebench.stats.counting import counts
 from planebench.stats.effect import effect_of
@@ -124,15 +124,16 @@ def _with_effects(drafts: Sequence[_Draft[Claim]]) -> Iterator[Claim]:
         cells |= dict.fromkeys([(draft.point, draft.whole), *draft.parts])
     noise = noise_of_sides(cells)
     estimates = [_estimate(draft, noise) if draft.parts else None for draft in drafts]
-    pairs = zip(estimates, drafts, strict=True)
-    share = share_of_alpha([(estimate, draft.bounds) for estimate, draft in pairs if estimate is not None])
+    known = [(draft, estimate) for draft, estimate in zip(drafts, estimates, strict=True) if estimate is not None]
+    tested = [OneOfMany(it, draft.bounds, (draft.point.switch, draft.point.topology)) for draft, it in known]
+    shares = {id(draft): share for (draft, _), share in zip(known, shares_of_alpha(tested), strict=True)}
     for draft, estimate in zip(drafts, estimates, strict=True):
         if not draft.parts:
             yield draft.claim
             continue
         ratio = (geometric_mean(draft.whole) or 0.0) / sum(geometric_mean(blocks) or 0.0 for _, blocks in draft.parts)
         note = "" if estimate is not None else "one start per side: how starts differ is not known"
-        effect = effect_of(estimate, ratio, ALPHA * share, draft.bounds)
+        effect = effect_of(estimate, ratio, ALPHA * shares.get(id(draft), 1.0), draft.bounds)
         yield replace(draft.claim, effect=effect, note="; ".join(filter(None, (draft.claim.note, note))))
 
 
@@ -283,4 +284,4 @@ def told_words(effect: Answer | None) -> str:
     """Return ``less``, ``more``, or why it is neither."""
     if effect is None:
         return "not tested"
-    return _WORDS.get(effect.kind) or ("less" if effect.ratio < 1 else "more")
+    return _WORDS.get(effect.answer) or ("less" if effect.ratio < 1 else "more")

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import statistics
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Comparison, Metric, Result, SearchResult
-from planebench.stats.answers import ALPHA, EXACT, Bounds, share_of_alpha
+from planebench.stats.answers import ALPHA, EXACT, Bounds, OneOfMany, shares_of_alpha
 from planebench.stats.choose import LIMITED, VALID, Choice, choose, choose_saturating, is_usable
 from planebench.stats.counting import search_ended
 from planebench.stats.effect import effect_of
@@ -155,12 +156,18 @@ class _Draft:
     load: str = ""
     like: tuple[Blocks, Blocks] = ((), ())
     """Figures of both sides whose noise is that of ``blocks``, where these have one start only: searches are long."""
+    widths: tuple[float, float] = (0.0, 0.0)
+    """Logarithm of upper / lower bound of the searches of both sides: the true rate is anywhere between them."""
 
     @property
     def ratio(self) -> float:
         """Return the ratio of the geometric means, where no error of it can be estimated."""
         a, b = (by_start(side) for side in self.blocks)
         return figure_of(sum(b) / len(b) - sum(a) / len(a))
+
+    def starts_shared(self, unit: Unit) -> Hashable:
+        """Return the key of the comparisons that share their starts: a pair on a topology; a pair, of whole runs."""
+        return self.a.name, self.b.name, None if unit == "run" else self.a.result.point.topology
 
 
 Found = Iterator[_Draft | NotCompared]
@@ -246,47 +253,55 @@ def _sides(runs: Sequence[Derived], run_ids: str = "", by_run: bool = False) -> 
 def _concluded(
     found: Sequence[_Draft | NotCompared], unit: Unit, runs: Sequence[Derived]
 ) -> tuple[tuple[Comparison, ...], tuple[NotCompared, ...]]:
-    """Return the comparisons, each with the answer that follows from all by the same metric."""
+    """Return the comparisons, each with its answer. All of them are one family, whatever the metric."""
     drafts = [it for it in found if isinstance(it, _Draft)]
-    alpha = min(each_look_alpha(it.run.header) for it in runs)
-    minutes = minutes_per_start([it.run for it in runs])
-    made: dict[int, Comparison] = {}
+    estimates: dict[int, Estimate | None] = {}
     for metric in OF_POINTS:
-        family = [it for it in drafts if it.metric == metric]
-        made |= zip(map(id, family), _answered(family, unit, alpha, minutes), strict=True)
-    return tuple(made[id(it)] for it in drafts), tuple(it for it in found if isinstance(it, NotCompared))
+        alike = [it for it in drafts if it.metric == metric]
+        estimates |= zip(map(id, alike), _estimates(alike, unit), strict=True)
+    looks_alpha = min(each_look_alpha(it.run.header) for it in runs)
+    known = [(it, estimate) for it in drafts if (estimate := estimates[id(it)]) is not None]
+    tested = [OneOfMany(estimate, it.bounds, it.starts_shared(unit)) for it, estimate in known]
+    shares = {id(it): share for (it, _), share in zip(known, shares_of_alpha(tested, looks_alpha), strict=True)}
+    price = minutes_per_start([it.run for it in runs])
+    compared = (_answered(it, estimates[id(it)], shares.get(id(it), 1.0), looks_alpha, price) for it in drafts)
+    return tuple(compared), tuple(it for it in found if isinstance(it, NotCompared))
 
 
-def _answered(family: Sequence[_Draft], unit: Unit, alpha: float, minutes: float | None) -> Iterator[Comparison]:
-    """Yield the comparisons by one metric. ``minutes``: what one more start costs."""
-    estimates = _estimates(family, unit)
-    share = share_of_alpha([(e, it.bounds) for e, it in zip(estimates, family, strict=True) if e is not None], alpha)
-    for draft, estimate in zip(family, estimates, strict=True):
-        starts_a, starts_b = (len(by_start(blocks)) for blocks in draft.blocks)
-        found = effect_of(estimate, draft.ratio, alpha * share, draft.bounds)
-        more = 1 if estimate is None else found.starts
-        yield Comparison(
-            a=draft.a.name,
-            b=draft.b.name,
-            point=draft.a.cell,
-            metric=draft.metric,
-            ratio=found.ratio,
-            low=found.low,
-            high=found.high,
-            answer=found.kind,
-            trials_a=draft.trials[0],
-            trials_b=draft.trials[1],
-            load=draft.load,
-            band=draft.band,
-            note="; ".join(filter(None, (*draft.notes, *_more_notes(draft, estimate)))),
-            confidence=1 - ALPHA * share,
-            more_starts=more,
-            more_minutes=None if more is None or minutes is None else 2 * more * minutes,
-            starts_a=starts_a,
-            starts_b=starts_b,
-            log_error=None if estimate is None else estimate.error,
-            degrees=None if estimate is None else estimate.degrees,
-        )
+def _answered(
+    draft: _Draft, estimate: Estimate | None, share: float, looks_alpha: float, minutes: float | None
+) -> Comparison:
+    """Return a comparison with its answer at the level ``looks_alpha`` times ``share``.
+
+    ``minutes``: what one more start costs.
+    """
+    alpha = looks_alpha * share
+    starts_a, starts_b = (len(by_start(blocks)) for blocks in draft.blocks)
+    found = effect_of(estimate, draft.ratio, alpha, draft.bounds)
+    more = 1 if estimate is None else found.starts
+    return Comparison(
+        a=draft.a.name,
+        b=draft.b.name,
+        point=draft.a.cell,
+        metric=draft.metric,
+        ratio=found.ratio,
+        low=found.low,
+        high=found.high,
+        answer=found.answer,
+        trials_a=draft.trials[0],
+        trials_b=draft.trials[1],
+        load=draft.load,
+        band=draft.band,
+        note="; ".join(filter(None, (*draft.notes, *_more_notes(draft, estimate)))),
+        confidence=1 - ALPHA * share,
+        more_starts=more,
+        more_minutes=None if more is None or minutes is None else 2 * more * minutes,
+        detectable=None if estimate is None else math.expm1(estimate.detectable(alpha)),
+        starts_a=starts_a,
+        starts_b=starts_b,
+        log_error=None if estimate is None else estimate.error,
+        degrees=None if estimate is None else estimate.degrees,
+    )
 
 
 def _estimates(family: Sequence[_Draft], unit: Unit) -> list[Estimate | None]:
@@ -302,19 +317,23 @@ def _estimates(family: Sequence[_Draft], unit: Unit) -> list[Estimate | None]:
         estimate = pairs.estimate(paired(*draft.blocks) if unit == "block" else [])
         if estimate is None:
             a, b = (
-                sides.estimate(by_start(blocks)) or _one_start(blocks, like.estimate(by_start(others)))
-                for blocks, others in zip(draft.blocks, draft.like, strict=True)
+                sides.estimate(by_start(blocks)) or _one_start(blocks, like.estimate(by_start(others)), width)
+                for blocks, others, width in zip(draft.blocks, draft.like, draft.widths, strict=True)
             )
             estimate = None if a is None or b is None else b.minus(a)
         found.append(estimate)
     return found
 
 
-def _one_start(blocks: Blocks, like: Estimate | None) -> Estimate | None:
-    """Return the estimate of figures of one start, whose noise is that of another estimate."""
+def _one_start(blocks: Blocks, like: Estimate | None, width: float) -> Estimate | None:
+    """Return the estimate of figures of one start, whose noise is that of another estimate.
+
+    Half of ``width`` is a further error, so that an interval at 95 % contains both bounds. Repeated searches do not
+    need it, because their own spread contains where between its bounds each of them ended.
+    """
     if like is None:
         return None
-    return Estimate(by_start(blocks)[0], like.error * math.sqrt(like.n), like.degrees, 1)
+    return Estimate(by_start(blocks)[0], math.hypot(like.error * math.sqrt(like.n), width / 2), like.degrees, 1)
 
 
 def _compare(a: _Side, b: _Side) -> Found:
@@ -377,11 +396,17 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
     n = sum(len(s.trials) for s in in_band[0]), sum(len(s.trials) for s in in_band[1])
     rates = [throughput_blocks(choose_saturating(side.saturating, band).trials) for side in (a, b)]
     notes = tuple(_bound_notes(_called(a, b), bounds))
-    yield _Draft(method, a, b, lower, n, band, notes, bounds, like=(rates[0], rates[1]))
+    widths = _mean_width(in_band[0]), _mean_width(in_band[1])
+    yield _Draft(method, a, b, lower, n, band, notes, bounds, like=(rates[0], rates[1]), widths=widths)
 
 
 def _lower_bounds(found: Sequence[SearchResult]) -> Blocks:
     return tuple(Block(s.repetition, s.repetition, math.log(s.lower_pps)) for s in found if s.lower_pps)
+
+
+def _mean_width(found: Sequence[SearchResult]) -> float:
+    known = [math.log(s.upper_pps / s.lower_pps) for s in found if s.lower_pps and s.upper_pps]
+    return statistics.fmean(known) if known else 0.0
 
 
 def _came_to_a_rate(search: SearchResult) -> bool:

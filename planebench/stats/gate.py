@@ -21,6 +21,7 @@ class Judgement:
     """The result for one rate at one point. ``metric`` is cycles_per_packet if cycles replace the rate.
 
     ``limit`` is the minimum of ``ratio`` for a rate, the maximum for cycles; ``ratio`` is None without a comparison.
+    ``detectable``: a true ratio as far from 1 as this one fails with probability 80 %; None where it cannot fail.
     """
 
     kind: JudgementKind
@@ -31,15 +32,27 @@ class Judgement:
     limit: float
     ratio: float | None = None
     why: str = ""
+    detectable: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Tested:
-    """A judgement that is not made yet, with the p-values of both hypotheses: not within the limit, and within it."""
+    """A judgement that is not made yet, with the p-values of both hypotheses: not within the limit, and within it.
+
+    ``may_fail``: the estimate of the ratio, if its bounds allow a failure.
+    """
 
     judgement: Judgement
     p_passes: float
     p_fails: float
+    may_fail: Estimate | None = None
+
+    def detectable(self, comparisons: int) -> float | None:
+        """Return the ratio that fails among so many comparisons with probability 80 %."""
+        if self.may_fail is None:
+            return None
+        beyond = math.exp(self.may_fail.detectable(2 * ALPHA / comparisons))
+        return self.judgement.limit / beyond if self.judgement.metric in RATES else self.judgement.limit * beyond
 
 
 def judge(
@@ -64,10 +77,8 @@ def judge(
 
 def _judged(tested: Sequence[_Tested]) -> Iterator[Judgement]:
     for it, p_fails in zip(tested, holm([it.p_fails for it in tested]), strict=True):
-        if p_fails < ALPHA:
-            yield replace(it.judgement, kind="fails")
-        else:
-            yield replace(it.judgement, kind="passes") if it.p_passes < ALPHA else it.judgement
+        kind: JudgementKind = "fails" if p_fails < ALPHA else "passes" if it.p_passes < ALPHA else "inconclusive"
+        yield replace(it.judgement, kind=kind, detectable=it.detectable(len(tested)))
 
 
 def _left_out(outcome: Outcome, limit: float, baseline: str | None, watched: tuple[Metric, ...]) -> Iterator[Judgement]:
@@ -103,4 +114,5 @@ def _of(comparison: Comparison, limit: float) -> _Tested:
     estimate = Estimate(math.log(c.ratio), c.log_error, c.degrees, min(c.starts_a, c.starts_b))
     above = 1.0 if c.low is None else estimate.p_above(math.log(limit))
     below = 1.0 if c.high is None else estimate.p_below(math.log(limit))
-    return _Tested(judgement, above, below) if more_is_better else _Tested(judgement, below, above)
+    may_fail = None if (c.high if more_is_better else c.low) is None else estimate
+    return _Tested(judgement, *((above, below) if more_is_better else (below, above)), may_fail)

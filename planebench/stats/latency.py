@@ -59,6 +59,7 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
         )
     elif summary is not None:
         verdict = Verdict(verdict.kind, verdict.reasons + _missing_probes(records))
+    beside = summarise(merge(r.software for r in records if r.software)) if summary else None
     intended = sum(d.intended_packets for t in choice.trials for d in t.directions)
     forwarded = sum(t.forwarded_packets for t in choice.trials)
     return LatencySummary(
@@ -77,6 +78,9 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
         verdict=verdict,
         probes_stamped=sum(r.probes_stamped for r in records),
         clock=_clock(records),
+        floor=min((r.floor_ns / 1e3 for r in records if r.floor_ns is not None), default=None),
+        software_p50=None if beside is None else beside.p50,
+        software_p99=None if beside is None else beside.p99,
         ipdv=merged_jitter(r.ipdv for r in records if summary),
         pdv=pdv(counts),
         burst_jitter=merged_jitter(r.burst_jitter for r in records if summary),

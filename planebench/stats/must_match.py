@@ -38,6 +38,7 @@ MUST_MATCH = (
     Fact("settings", "max_rate_pps", "highest rate of a direction"),
     Fact("settings", "warmup_s", "seconds of warm-up", newer=True),
     Fact("settings", "probe_rate_pps", "latency probes per second", newer=True),
+    Fact("settings", "clock", "clock of latencies", newer=True),
     Fact("settings", "switch_cpu", "CPU of the switch", newer=True),
     Fact("settings", "more_switch_cpus", "further CPUs of the switch", newer=True),
     Fact("settings", "tester_cpus", "CPUs of the tester", newer=True),

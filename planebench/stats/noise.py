@@ -23,6 +23,8 @@ RESOLUTION = 0.001
 CELLS_MIN = 3
 """With fewer samples nothing is known of how their variances differ, and none is pulled towards the others."""
 CORRELATION_MAX = 0.8
+POWER = 0.8
+"""Probability with which the least detectable difference is found."""
 
 
 @cache
@@ -43,6 +45,10 @@ class Estimate:
     def half_width(self, alpha: float = 0.05) -> float:
         """Return half of the width of the two-sided interval with confidence 1 - ``alpha``."""
         return _quantile(1 - alpha / 2, self.degrees) * self.error
+
+    def detectable(self, alpha: float = 0.05) -> float:
+        """Return the least difference that a two-sided test at ``alpha`` finds with probability POWER."""
+        return self.half_width(alpha) + _quantile(POWER, self.degrees) * self.error
 
     def p_value(self, null: float = 0.0) -> float:
         """Return the two-sided p-value of the hypothesis that the mean is ``null``; it agrees with the interval."""

@@ -78,7 +78,7 @@ def _compared(a: OutageReport, b: OutageReport, suffixes: tuple[str, str]) -> It
         ratio=effect.ratio,
         low=effect.low,
         high=effect.high,
-        answer=effect.kind,
+        answer=effect.answer,
         trials_a=len(of_a),
         trials_b=len(of_b),
         load=f"{a.rate_pps:.12g}pps",

@@ -38,6 +38,7 @@ class Condition:
     ring_size: int
     hugepages: bool
     tester_cpus: int
+    clock: str
 
     @property
     def key(self) -> str:

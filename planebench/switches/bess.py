@@ -8,7 +8,7 @@ that has to see it, as the tester behind an emulated NIC, takes neither; vhost-u
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +42,7 @@ class BessAdapter(Adapter):
     name = "bess"
     title = "BESS"
     remedy = "build it: https://github.com/NetSys/bess (`./build.py bess`), then PLANEBENCH_BESS=/path/to/core/bessd"
-    wires = frozenset({"memif", "veth", "virtio"})
+    wires = frozenset({"memif", "veth", "virtio", "pci"})
     traits = Traits(
         "modular",
         "structured",
@@ -82,6 +82,11 @@ class BessAdapter(Adapter):
             return (
                 "bessd cannot share its packet memory (anonymous, or one file per page) with the other side of an "
                 "emulated NIC; use --wire memif or veth"
+            )
+        if situation.wire == "pci" and situation.wired and not self._eal_env:
+            return (
+                "bessd probes every NIC that is bound to vfio, the tester's too, and has no option against it; use a "
+                "bessd that takes EAL arguments (option eal_env)"
             )
         return super().refusal(situation)
 
@@ -135,8 +140,9 @@ class BessAdapter(Adapter):
     def _eal_environment(self, request: SwitchRequest, prefix: str) -> dict[str, str]:
         if not self._eal_env:
             return {}
+        allowed = common.allow_list(request.ports)
         memory = common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB)
-        return {self._eal_env: " ".join(["--no-pci", f"--file-prefix={prefix}", "--iova=va", *memory])}
+        return {self._eal_env: " ".join([*allowed, f"--file-prefix={prefix}", "--iova=va", *memory])}
 
 
 class RunningBess(common.ProcessGroup):
@@ -152,7 +158,8 @@ class RunningBess(common.ProcessGroup):
         self._client.call("AddWorker", {"wid": 0, "core": self._request.cpu})
         self._client.call("AddTc", {"class": {"name": "rr", "policy": "round_robin", "wid": 0}})
         for number, port in enumerate(common.paired_ports(self._request)):
-            self._add_port(port.name, common.dpdk_vdev(number, port, self._request), ring)
+            nic = {"pci": port.address} if port.kind == "pci" else None
+            self._add_port(port.name, nic or {"vdev": common.dpdk_vdev(number, port, self._request)}, ring)
         for a, b in self._request.cross_connects:
             self._connect(a, b)
             self._connect(b, a)
@@ -186,10 +193,10 @@ class RunningBess(common.ProcessGroup):
         self._client.close()
         super().stop()
 
-    def _add_port(self, name: str, vdev: str, ring: int) -> None:
+    def _add_port(self, name: str, device: Mapping[str, Any], ring: int) -> None:
         queues = {"num_inc_q": 1, "num_out_q": 1, "size_inc_q": ring, "size_out_q": ring}
         port = {"name": name, "driver": "PMDPort", **queues}
-        self._client.call("CreatePort", {**port, "arg": {"@type": f"{_TYPE}PMDPortArg", "vdev": vdev}})
+        self._client.call("CreatePort", {**port, "arg": {"@type": f"{_TYPE}PMDPortArg", **device}})
         for prefix, kind in (("in_", "QueueInc"), ("out_", "QueueOut")):
             argument = {"@type": f"{_TYPE}{kind}Arg", "port": name, "qid": 0}
             self._client.call("CreateModule", {"name": f"{prefix}{name}", "mclass": kind, "arg": argument})

@@ -134,6 +134,13 @@ def interface_name(port: SwitchPort) -> str:
     return port.interface
 
 
+def pci_address(port: SwitchPort) -> str:
+    """Return the PCI address of a NIC. Raises UsageError if the request has none."""
+    if port.address is None:
+        raise UsageError(f"port {port.name} (pci) has no address; give SwitchPort.address")
+    return port.address
+
+
 def paired_ports(request: SwitchRequest) -> tuple[SwitchPort, ...]:
     """Return the ports in the order of the cross-connects: 0 with 1, 2 with 3, ... Raises UsageError if a port is not
     in exactly one pair."""
@@ -188,9 +195,28 @@ def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
     return f"net_af_packet{number},{af_packet_devargs(port, request)}"
 
 
-def vdevs(ports: Sequence[SwitchPort], request: SwitchRequest) -> list[str]:
-    """Return the ``--vdev`` arguments of all ports; DPDK numbers ports in this order."""
-    return [f"--vdev={dpdk_vdev(number, port, request)}" for number, port in enumerate(ports)]
+def allow_list(ports: Sequence[SwitchPort]) -> list[str]:
+    """Return the EAL arguments that let a program probe its own NICs, and no other PCI device."""
+    return [argument for port in ports if port.kind == "pci" for argument in ("-a", pci_address(port))] or ["--no-pci"]
+
+
+def devices(ports: Sequence[SwitchPort], request: SwitchRequest) -> list[str]:
+    """Return the EAL arguments of all ports: the allow-list, and a ``--vdev`` for each port that is no NIC."""
+    vdevs = [f"--vdev={dpdk_vdev(n, port, request)}" for n, port in enumerate(ports) if port.kind != "pci"]
+    return [*allow_list(ports), *vdevs]
+
+
+def dpdk_order(ports: Sequence[SwitchPort]) -> tuple[SwitchPort, ...]:
+    """Return the ports in the order in which DPDK numbers them: NICs by their address, then vdevs as given.
+
+    EAL scans the PCI bus in the order of addresses, and probes the bus of vdevs last.
+    """
+    nics = sorted((port for port in ports if port.kind == "pci"), key=_bus_order)
+    return (*nics, *(port for port in ports if port.kind != "pci"))
+
+
+def _bus_order(port: SwitchPort) -> tuple[int, ...]:
+    return tuple(int(part, 16) for part in pci_address(port).replace(".", ":").split(":"))
 
 
 def mbuf_bytes(request: SwitchRequest) -> int:
@@ -250,6 +276,11 @@ def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, Feat
 
 def nic_driver(request: SwitchRequest, virtio: str = "DPDK's virtio-user") -> str:
     """Return the drivers of the wire ports of a DPDK switch, for its settings; ``-`` without wire ports."""
-    drivers = {"virtio-user": virtio, "memif": "DPDK's memif", "af_packet": "DPDK's af_packet"}
+    drivers = {
+        "virtio-user": virtio,
+        "memif": "DPDK's memif",
+        "af_packet": "DPDK's af_packet",
+        "pci": "DPDK's, of the NIC",
+    }
     kinds = dict.fromkeys(drivers[port.kind] for port in request.ports if port.kind in drivers)
     return ", ".join(kinds) or "-"

@@ -68,7 +68,7 @@ class FastClickAdapter(Adapter):
         "build FastClick with DPDK (https://github.com/tbarbette/fastclick: ./configure --enable-dpdk "
         "--enable-user-multithread --enable-batch) and set PLANEBENCH_FASTCLICK to its folder"
     )
-    wires = frozenset({"virtio", "memif", "veth"})
+    wires = frozenset({"virtio", "memif", "veth", "pci"})
     options = OPTIONS
     traits = Traits(
         "modular", "structured", ("rtc", "pipeline"), "vhost-user", "low", ("C++",), "modular router", "conext19"
@@ -133,7 +133,7 @@ class FastClickAdapter(Adapter):
         blocking = str(self.value("blocking", False)).lower()
         size = f", MBUF_SIZE {common.mbuf_bytes(request)}" if common.is_jumbo(request) else ""
         lines = [f"DPDKInfo(NB_MBUF {self.buffers(request)}{size});"]
-        for number, port in enumerate(ports):
+        for number, port in enumerate(common.dpdk_order(ports)):
             # MODE none: the default is RSS, which virtio-user refuses.
             lines += [
                 f"{port.name}_in :: FromDPDKDevice({number}, N_QUEUES 1, MODE none, BURST {burst}, NDESC {ndesc});",
@@ -143,17 +143,16 @@ class FastClickAdapter(Adapter):
         return "\n".join([*lines, *cross_connects(request), f"ControlSocket(UNIX, {control});", ""])
 
     def eal_arguments(self, request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) -> list[str]:
-        """Return ``--dpdk ... --``. Port ids follow the order of the vdevs."""
+        """Return ``--dpdk ... --``. Port ids follow ``common.dpdk_order``."""
         mbuf_bytes = common.mbuf_bytes(request) + MBUF_OVERHEAD_BYTES
         size_mb = EAL_MB + -(-self.buffers(request) * mbuf_bytes // 2**20)
         return [
             "--dpdk",
             f"--lcores=0@{request.cpu}",
-            "--no-pci",
             "--no-telemetry",
             f"--file-prefix={prefix}",
             *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
-            *common.vdevs(ports, request),
+            *common.devices(ports, request),
             "--",
         ]
 

@@ -37,7 +37,8 @@ class PlanedAdapter(Adapter):
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
         super().__init__(values)
-        self.wires = frozenset({"virtio", "memif", "veth"} if self.queues == 1 else {"virtio"})  # others: one queue
+        one_queue = {"memif", "veth", "pci"}
+        self.wires = frozenset({"virtio"} | (one_queue if self.queues == 1 else set()))
 
     @property
     def queues(self) -> int:

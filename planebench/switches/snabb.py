@@ -54,6 +54,8 @@ class SnabbAdapter(Adapter):
         return Found(match[1], binary) if match else NotFound(f"{binary} does not print a version of Snabb")
 
     def refusal(self, situation: Situation) -> str:
+        if situation.wired and situation.wire == "pci":
+            return "snabb drives NICs by drivers of its own, without vfio and IOMMU: not set up; use --wire veth"
         if situation.wired and situation.wire not in self.wires:
             return f"snabb has no {situation.wire} wire: it has no driver for an emulated NIC; use --wire veth"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:

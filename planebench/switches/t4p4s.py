@@ -41,7 +41,7 @@ class T4p4sAdapter(Adapter):
         "compile a P4 program that joins ports 0-1, 2-3, ... with t4p4s and p4c (docs/switches/t4p4s.md) "
         "and set PLANEBENCH_T4P4S to the resulting program"
     )
-    wires = frozenset({"virtio", "memif", "veth"})
+    wires = frozenset({"virtio", "memif", "veth", "pci"})
     options: tuple[Option, ...] = (PATH_OPTION,)
     traits = Traits(
         "self-contained", "match/action", ("rtc",), "vhost-user", "low", ("C", "Python"), "P4 switch", "conext19"
@@ -64,6 +64,8 @@ class T4p4sAdapter(Adapter):
     def refusal(self, situation: Situation) -> str:
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"t4p4s is compiled for frames up to {common.STANDARD_FRAME_BYTES} bytes"
+        if situation.wire == "pci" and situation.chain_length:
+            return "t4p4s joins ports 0-1, 2-3, ..., but DPDK numbers both NICs before the interfaces of VNFs"
         return super().refusal(situation)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
@@ -88,7 +90,7 @@ class T4p4sAdapter(Adapter):
         prefix = f"t4p4s-{crc32(bytes(request.workdir)):08x}"  # several run at once; a socket's path has to be short
         argv = [str(found.binary), *arguments(request, ports, prefix)]
         process = self.spawn(argv, request, supervisor, env={"RUNTIME_DIRECTORY": str(supervisor.root)})
-        switch = RunningT4p4s(process, ports, dpdk_telemetry.socket_path(supervisor.root, prefix))
+        switch = RunningT4p4s(process, common.dpdk_order(ports), dpdk_telemetry.socket_path(supervisor.root, prefix))
         try:
             wait_ready("t4p4s", switch.ready, [process])
         except BaseException as error:
@@ -167,10 +169,9 @@ def arguments(request: SwitchRequest, ports: Sequence[SwitchPort], prefix: str) 
     return [
         # It sets up queues to send for lcores 0, 1, ... and drops what others send: the lcore must be number 0.
         f"--lcores=0@{request.cpu}",
-        "--no-pci",
         f"--file-prefix={prefix}",
         *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=MEMORY_MB),
-        *common.vdevs(ports, request),
+        *common.devices(ports, request),
         "--",
         *("-p", f"0x{(1 << len(ports)) - 1:x}"),
         *("--config", ",".join(f"({number},0,0)" for number in range(len(ports)))),

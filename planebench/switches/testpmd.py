@@ -64,7 +64,7 @@ class TestpmdAdapter(Adapter):
     name = "testpmd"
     title = "DPDK testpmd"
     remedy = "install DPDK's tools: `apt-get install dpdk` (Debian, Ubuntu) or `dnf install dpdk-tools` (Fedora)"
-    wires = frozenset({"virtio", "memif", "veth"})
+    wires = frozenset({"virtio", "memif", "veth", "pci"})
     options: tuple[Option, ...] = (
         PATH_OPTION,
         Option("burst", "whole", "maximum number of frames received at once", str(BURST), least=1, most=BURST_MAX),
@@ -110,7 +110,7 @@ class TestpmdAdapter(Adapter):
         found = common.require(self)
         arguments = _arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd", self.values)
         process = self.spawn(["stdbuf", "-oL", *arguments], request, supervisor, pipe_stdin=True)
-        switch = RunningTestpmd(process, [port.name for port in ports], found.version)
+        switch = RunningTestpmd(process, [port.name for port in common.dpdk_order(ports)], found.version)
         with switch.stopped_on_failure():
             wait_ready("testpmd", switch.at_prompt, [process])
             wait_ready("testpmd's vhost ports", lambda: common.sockets_exist(ports), [process])
@@ -251,17 +251,17 @@ def _arguments(
         str(binary),
         f"--lcores=0@({cpu_text(request.control_cpus)}),1@{request.cpu}",
         "--main-lcore=0",
-        "--no-pci",
         "--no-telemetry",
         "--log-level=lib.eal:debug",  # tells the TSC frequency
         f"--file-prefix={prefix}",
         *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
-        *common.vdevs(ports, request),  # testpmd pairs port 0 with 1, 2 with 3, ...
+        *common.devices(ports, request),
         "--",
         "--interactive",
         "--auto-start",
         "--forward-mode=io",
-        "--port-topology=paired",
+        "--port-topology=paired",  # the first port of the list with the second, the third with the fourth, ...
+        *_port_list(ports),
         "--nb-cores=1",
         f"--burst={chosen.get('burst', BURST)}",
         f"--rxd={chosen.get('rx_ring', ring)}",
@@ -279,6 +279,14 @@ def _arguments(
     if common.is_jumbo(request) and all(port.kind != "af_packet" for port in ports):
         arguments.append(f"--max-pkt-len={request.max_frame_bytes}")
     return arguments
+
+
+def _port_list(ports: Sequence[SwitchPort]) -> list[str]:
+    """Return the list of ports in pairs, if DPDK does not number them so."""
+    numbered = common.dpdk_order(ports)
+    if numbered == tuple(ports):
+        return []
+    return [f"--portlist={','.join(str(numbered.index(port)) for port in ports)}"]
 
 
 ADAPTER = TestpmdAdapter()

@@ -57,7 +57,8 @@ def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Ma
     The heap has 4 KiB pages, the default; hugepages are for packet buffers.
     """
     page_size = "default-hugepage" if request.hugepages else "4k"
-    enabled = " ".join(f"plugin {name} {{ enable }}" for name in PLUGINS)
+    wanted = (*PLUGINS, *(("dpdk_plugin.so",) if any(port.kind == "pci" for port in request.ports) else ()))
+    enabled = " ".join(f"plugin {name} {{ enable }}" for name in wanted)
     return "\n".join(
         [
             f"unix {{ nodaemon nosyslog nocolor cli-listen {paths.cli} runtime-dir {paths.folder} "
@@ -69,9 +70,21 @@ def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Ma
             f"memory {{ main-heap-size {MAIN_HEAP_MB}M main-heap-page-size 4k }}",
             f"buffers {{ buffers-per-numa {values.get('buffers', BUFFERS)} page-size {page_size} }}",
             f"plugins {{ path {plugins} plugin default {{ disable }} {enabled} }}",
+            *_dpdk(request, values),
             "",
         ]
     )
+
+
+def _dpdk(request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
+    """Return the section of the dpdk plugin: its devices are an allow-list."""
+    devices = [_device(port, values) for port in request.ports if port.kind == "pci"]
+    return [f"dpdk {{ {' '.join(devices)} }}"] if devices else []
+
+
+def _device(port: SwitchPort, values: Mapping[str, Value]) -> str:
+    rx, tx = ring_sizes(port, values)
+    return f"dev {common.pci_address(port)} {{ name {port.name} num-rx-desc {rx} num-tx-desc {tx} }}"
 
 
 def interface_names(request: SwitchRequest) -> dict[str, str]:
@@ -85,6 +98,8 @@ def interface_names(request: SwitchRequest) -> dict[str, str]:
             names[port.name] = f"VirtualEthernet0/0/{vhosts}"
         elif port.kind == "af_packet":
             names[port.name] = f"host-{common.interface_name(port)}"
+        elif port.kind == "pci":
+            names[port.name] = port.name
         else:
             raise UsageError(f"port {port.name} ({port.kind}): {NO_VIRTIO}")
     return names
@@ -124,6 +139,8 @@ def _create(number: int, port: SwitchPort, request: SwitchRequest, values: Mappi
         words = {"packed": " packed", "event_idx": " event-idx"}
         more = "".join(word for key, word in words.items() if values.get(key))
         return [f"create vhost-user socket {common.socket_path(port)} server{more}"]
+    if port.kind == "pci":
+        return []  # its section of startup.conf makes it
     # As the tester's end and DPDK's driver: TPACKET_V2, slots of one frame (VPP's own default has slots of 64 KiB).
     slot = JUMBO_SLOT_BYTES if common.is_jumbo(request) else STANDARD_SLOT_BYTES
     return [

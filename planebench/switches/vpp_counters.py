@@ -57,6 +57,7 @@ _TX_ERRORS: Mapping[str, tuple[Mapping[str, str], ...]] = {
         {"no free tx slots": "tx_full", "no enough space in tx buffers": _EVENT},
     ),
     "vhost-user": (_VHOST_ERRORS,),
+    "pci": ({"Tx packet drops (dpdk tx failure)": "tx_full"},),
     "af_packet": (_AF_PACKET_ERRORS,),
 }
 """Kind of port -> errors of its -tx node -> reason. All of one set must be there, and no others that are not zero."""

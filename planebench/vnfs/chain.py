@@ -24,7 +24,7 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value, existing_file, parse_values
 from planebench.model.spec import parse_options
-from planebench.vnfs.registry import SETTINGS_OPTION, VNFS, VnfKind
+from planebench.vnfs.registry import SENDING_OPTIONS, SETTINGS_OPTION, VNFS, VnfKind
 
 NO_FUNCTION = {name: VnfKind(name, "", "the user's own VNF") for name in OWN}
 """Placeholders for the function of a VNF of the user, for which planed has no task."""
@@ -81,6 +81,11 @@ class ChainVnf:
             if option.name in self.options:
                 found[option.key] = option.value(self.options[option.name], self.kind.name)
         return found
+
+    def sending(self) -> dict[str, Value]:
+        """Return the given ones of ``send_burst`` and ``drain_us``: the function collects frames before it sends."""
+        given = [option for option in SENDING_OPTIONS if option.name in self.options]
+        return {option.name: option.value(self.options[option.name], self.kind.name) for option in given}
 
     def files(self) -> tuple[Path, ...]:
         """Return every file with its settings, and the files for its hosting."""
@@ -192,6 +197,8 @@ def _function(name: str, parts: Sequence[str], told: model.Hosting | None) -> Ch
     options = _options(name, parts, f"{name}:{known[0].name}=..." if known else name)
     mine = {key: value for key, value in options.items() if key not in {o.name for o in of_hosting}}
     parse_values(name, (*kind.all_options, *of_hosting), options)
+    if "drain_us" in options and "send_burst" not in options:
+        raise UsageError(f"{name}: drain_us without send_burst; give both, e.g. send_burst=32:drain_us=100")
     return ChainVnf(kind, mine, told, {key: value for key, value in options.items() if key not in mine})
 
 

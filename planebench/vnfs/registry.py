@@ -17,6 +17,13 @@ from planebench.vnfs import memory
 
 SETTINGS_OPTION = "settings"
 _SETTINGS = Option(SETTINGS_OPTION, "file", "JSON file with the whole settings object")
+SENDING_OPTIONS = (
+    Option(
+        "send_burst", "whole", "frames that wait for each other before they are sent", "none wait", least=1, most=64
+    ),
+    Option("drain_us", "whole", "interval in which all that wait are sent, in us", "100", least=0, most=1000),
+)
+"""The batching of DPDK's l2fwd (send_burst=32:drain_us=100), of every function."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +48,8 @@ class VnfKind:
 
     @property
     def all_options(self) -> tuple[Option, ...]:
-        """Return its options, with the one for a file of settings if it has any."""
-        return (*self.options, _SETTINGS) if self.options else ()
+        """Return its options, with the one for a file of settings if it has any, and those of every function."""
+        return (*self.options, *([_SETTINGS] if self.options else []), *(SENDING_OPTIONS if self.kind else ()))
 
 
 _KINDS = (

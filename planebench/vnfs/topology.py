@@ -54,6 +54,7 @@ def _vnf(function: ChainVnf, hosting: Hosting) -> Vnf:
     return Vnf(
         kind=function.kind.kind,
         settings=settings,
+        sending=function.sending(),
         memory_bytes=function.kind.memory_bytes(settings),
         hosting=function.hosting or hosting,
         hosting_values=function.hosting_values(),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from planebench.model.clock import ClockChoice
 from planebench.wiring.request import VnfInterface
 
 
@@ -43,6 +44,8 @@ class LinkSettings:
     vnf_interface: VnfInterface = "vhost-user"
     updates: str = ""
     """The port of a VNF side by side with others at which the tester is its control, and sends its FIB messages."""
+    clock: ClockChoice = "auto"
+    """The clock of the ports of the tester."""
 
     def socket(self, port: str) -> Path:
         """Return the unix socket of a port, the same path on both sides."""

@@ -17,13 +17,15 @@ class SwitchPort:
     ``virtio-user``: the switch is the virtio driver and connects to ``path`` (the emulated NIC: the tester listens).
     ``memif``: the switch is the memif client (slave), interface id 0, and connects to the socket ``path``.
     ``vhost-user``: the switch is the device and listens on ``path`` (a VNF's interface).
+    ``pci``: the NIC with the PCI address ``address``, which no other process may probe.
     ``af_packet``: the kernel interface ``interface``: a veth wire, or a VNF's interface of a switch in the kernel.
     """
 
     name: str
-    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet"]
+    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "pci"]
     path: Path | None = None
     interface: str | None = None
+    address: str | None = None
     ring_size: int = 256
 
 

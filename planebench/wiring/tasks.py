@@ -28,7 +28,10 @@ def tester_tasks(topology: Topology, queues: int = 1, updates: str = "") -> tupl
     ends = topology.ends[:1] if topology.echo else topology.ends
     tasks = (
         *(Task(f"mon-{port}", "monitor", (port,)) for port in ends),
-        *(Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings) for vnf in topology.chained_vnfs),
+        *(
+            Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings, sending=vnf.sending)
+            for vnf in topology.chained_vnfs
+        ),
         *(_control(vnf) for vnf in topology.vnfs if updates in vnf.ports),
         *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate(ends)),
     )

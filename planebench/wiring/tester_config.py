@@ -18,7 +18,7 @@ from planebench.wiring.links import LinkSettings
 from planebench.wiring.memory import memory
 from planebench.wiring.request import Station, SwitchPort, SwitchRequest
 from planebench.wiring.tasks import tester_tasks
-from planebench.wiring.wires.base import af_packet_port, wire_kind
+from planebench.wiring.wires.base import af_packet_port, is_kernel_interface, port_clock, wire_kind
 
 
 def wire_stage(topology: Topology, links: LinkSettings) -> Document:
@@ -99,7 +99,9 @@ def _on_receive_queue(task: Task, topology: Topology, links: LinkSettings) -> Ta
 
 
 def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) -> Port:
-    common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=_mac(port, topology))
+    stamps = port.side == "wire" or is_kernel_interface(port, links)
+    clock = port_clock(links.clock, links.wire) if stamps else "software"
+    common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=_mac(port, topology), clock=clock)
     if port.side == "wire":
         return wire_kind(links.wire).tester_port(common, port.name, links)
     if links.vnf_interface == "veth":

@@ -42,7 +42,8 @@ def shares_cpu(topology: Topology, placement: Placement, number: int) -> bool:
 def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
     ports = tuple(dict.fromkeys(vnf.ports))
     peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()  # side by side all send to the monitor
-    tasks = each_queue(Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers), links.queues)
+    task = Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers, sending=vnf.sending)
+    tasks = each_queue(task, links.queues)
     suffix = f"-v{number}"
     usual = "sleep" if shares_cpu(topology, placement, number) else "poll"
     idle: Literal["sleep", "poll"] = "sleep" if vnf.hosting_values.get("idle", usual) == "sleep" else "poll"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -130,7 +131,23 @@ def test_the_gate_tells_a_regression_from_noise(
     stored(A, {"planed": STEADY, "testpmd": b})
     assert _compare(fail_below=limit) == code
     err = capsys.readouterr().err
-    assert (said in err) if said else (err == "")
+    assert (said in err) if said else ("fails:" not in err and "inconclusive:" not in err)
+
+
+def test_what_the_gate_can_detect_is_shown_and_in_json(stored, capsys) -> None:
+    stored(A, {"planed": STEADY, "testpmd": (9.9, 10.0, 10.1)})
+    assert _compare(fail_below=0.9) == 0
+    err = capsys.readouterr().err
+    shown = re.search(r"the gate detects a ratio of (0\.\d+) or less in throughput with a probability of 80 %", err)
+    assert shown is not None
+    assert re.search(r"a probability of 80 % where none is shown: throughput \d\.\d %", err)
+    assert _compare(fail_below=0.9, json=True) == 0
+    document = json.loads(capsys.readouterr().out)
+    (judged,) = document["gate"]
+    assert judged["kind"] == "passes" and f"{judged['detectable']:.3f}" == shown[1]
+    assert document["comparisons"][0]["detectable"] > 0
+    assert _compare(fail_below=0.9, quiet=True) == 0
+    assert capsys.readouterr().err == ""
 
 
 def test_between_runs_the_gate_needs_three_of_each(stored, capsys) -> None:
@@ -182,7 +199,7 @@ def test_where_the_tester_limits_both_sides_cycles_are_judged(
     store_run(own_run_folder, Run(make_header(("planed", "bess"), run_id=A), tuple(trials)), finish=False)
     assert _compare(fail_below=0.95, metric="throughput") == code
     err = capsys.readouterr().err
-    assert (said in err) if said else (err == "")
+    assert (said in err) if said else ("fails:" not in err and "inconclusive:" not in err)
     if code:
         assert "is 1.100 of" in err and "(limit 1.053; the tester limits the rate, so cycles are judged)" in err
 

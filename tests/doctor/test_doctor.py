@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from planebench.doctor.doctor import Finding, diagnose, examine
+from planebench.doctor.doctor import Finding, diagnose, examine, noise_findings
 from planebench.host.facts import HostFacts, KernelThread
 from planebench.host.pci import Nic
+from planebench.model.header import CoreNoise
 from planebench.switches.base import Found, NotFound
 
 GOOD = HostFacts(
@@ -167,6 +168,14 @@ def test_switches_found_and_missing() -> None:
     assert (found["switch-a"].level, found["switch-a"].remedy) == ("ok", "")
     assert (found["switch-b"].level, found["switch-b"].remedy) == ("warning", "apt-get install b")
     assert found["switch-planed"].level == "problem"
+
+
+def test_the_noise_of_cpus_is_judged_where_it_is_known() -> None:
+    quiet, noisy = CoreNoise(2, 10**9, 3_000, ((2048, 4),)), CoreNoise(3, 10**9, 3_200_000, ((2097152, 1),))
+    assert noise_findings(()) == ()
+    assert [it.level for it in noise_findings((quiet,))] == ["ok"]
+    (found,) = noise_findings((quiet, noisy))
+    assert found.level == "warning" and "CPU 3 did not poll for up to 3200 us" in found.text
 
 
 def test_diagnose_looks_at_this_machine() -> None:

@@ -3,16 +3,18 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from planebench.doctor import tuning
-from planebench.host import journal, pci, pci_binding, routes
+from planebench.host import journal, pci, pci_binding, routes, vf_values, vfs
 from planebench.host.device_settings import device_journal
 from planebench.host.journal import Journal
+from planebench.host.programs import Output
 from planebench.model.errors import StartError, UsageError
 from tests.sysfs_tree import Killed, Tree, kill_after
 
@@ -93,6 +95,16 @@ def test_a_bifurcated_driver_stays(tree: Tree, log: Journal) -> None:
         assert taken.nics[0].is_bifurcated and taken.nics[0].speed_mbps == 100000
         assert tree.drivers() == before
     assert not log.state.exists()
+
+
+def test_a_guest_takes_a_bifurcated_nic_from_its_driver(tree: Tree, log: Journal) -> None:
+    tree.device(PF, "mlx5_core", "7", vendor="0x15b3")
+    tree.interface(PF, "ens2np0")
+    before = tree.drivers()
+    taken = pci_binding.bind(("pci_0000_5e_00_0",), log, for_guest=True)
+    assert taken.nics[0].address == PF and taken.nics[0].driver == "vfio-pci"
+    log.undo_own()
+    assert tree.drivers() == before
 
 
 def default_route(tree: Tree) -> None:
@@ -290,7 +302,7 @@ def test_the_next_start_restores_what_a_killed_run_left(
 ) -> None:
     before = tree.drivers()
     with monkeypatch.context() as patch:
-        patch.setattr(pci_binding, "this_process", lambda: "999999999:1")
+        patch.setattr(journal, "this_process", lambda: "999999999:1")
         pci_binding.bind((A,), log)
     with pci_binding.bound((B,), log):
         assert tree.drivers()[A] == before[A]
@@ -302,7 +314,7 @@ def test_a_nic_of_another_run_is_neither_taken_nor_restored(
 ) -> None:
     parent = f"{os.getppid()}:{journal.procfs.start_ticks(os.getppid())}"
     with monkeypatch.context() as patch:
-        patch.setattr(pci_binding, "this_process", lambda: parent)
+        patch.setattr(journal, "this_process", lambda: parent)
         pci_binding.bind((A,), log)
     with pytest.raises(UsageError, match=f"process {os.getppid()} of planebench uses it"):
         pci_binding.bind((A,), log)
@@ -337,3 +349,100 @@ def test_ssh_connection_survives_sudo() -> None:
     """The variable of an ancestor counts where this process has none."""
     assert routes.ssh_connection({"SSH_CONNECTION": "10.0.0.2 1 10.0.0.1 22"}) == "10.0.0.2 1 10.0.0.1 22"
     assert routes.ssh_connection({}) in (None, os.environ.get("SSH_CONNECTION"))
+
+
+class Ip:
+    """The program ip, for the VFs and the interface of one NIC."""
+
+    def __init__(self, tree: Tree, interface: str, refuses: str = "") -> None:
+        self.tree, self.interface, self.refuses = tree, interface, refuses
+        self.vfs: dict[int, dict[str, object]] = {}
+        self.said: list[str] = []
+
+    def __call__(self, argv: Sequence[str], timeout_s: float = 0.0) -> Output:
+        words = list(argv[1:])
+        if "show" in words:
+            count = pci.nic(A, self.tree.root).vfs
+            fresh: dict[str, object] = {"address": "00:00:00:00:00:00", "spoofchk": True, "trust": False}
+            found = [{"vf": number, **fresh, **self.vfs.get(number, {})} for number in range(count)]
+            return Output(0, json.dumps([{"ifname": self.interface, "vfinfo_list": found}]), "")
+        self.said.append(" ".join(words[2:]))
+        if self.refuses and self.refuses in words:
+            return Output(2, "", "RTNETLINK answers: Operation not permitted")
+        if words[4] == "vf":
+            number, attribute, value = int(words[5]), words[6], words[7]
+            key = "address" if attribute == "mac" else attribute
+            self.vfs.setdefault(number, {})[key] = value if attribute == "mac" else value == "on"
+        else:
+            path = f"sys/bus/pci/devices/{A}/net/{self.interface}/flags"
+            self.tree.set(path, "0x1003" if words[4] == "up" else "0x1002")
+        return Output(0, "", "")
+
+
+@pytest.fixture
+def ip(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Ip:
+    ip = Ip(tree, "ens1f0")
+    monkeypatch.setattr(vf_values, "run_tool", ip)
+    return ip
+
+
+def test_virtual_functions_are_made_bound_and_removed(tree: Tree, log: Journal, ip: Ip) -> None:
+    tree.set(f"sys/bus/pci/devices/{A}/net/ens1f0/flags", "0x1002")
+    before = tree.drivers()
+    first, second = vfs.make_vfs(A, 2, log, macs=("02:00:00:00:00:77",))
+    assert (first.address, first.physical, second.physical) == ("0000:3b:02.0", A, A)
+    assert ip.said[0] == "dev ens1f0 up"
+    assert ip.vfs[0] == {"address": "02:00:00:00:00:77", "trust": True, "spoofchk": False}
+    assert ip.vfs[1]["address"] == "02:00:00:00:56:01"
+    bound = pci_binding.bind((first.address,), log)
+    assert bound.nics[0].driver == "vfio-pci"
+    assert {outcome.kind for outcome in log.undo_own()} == {"changed"}
+    assert tree.drivers() == before
+    assert ip.vfs[0] == {"address": "00:00:00:00:00:00", "trust": False, "spoofchk": True}
+    assert ip.said[-1] == "dev ens1f0 down"
+    assert not log.state.exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "count", "words"),
+    [
+        (A, 65, "65 were asked for, and it can have 1 to 64"),
+        (A, 0, "0 were asked for"),
+        (B, 1, "no SR-IOV"),
+        (OTHER, 1, "eno1 carries the default route"),
+        (PF, 1, "it has 4 already"),
+    ],
+)
+def test_nics_that_get_no_virtual_functions(
+    tree: Tree, log: Journal, ip: Ip, address: str, count: int, words: str
+) -> None:
+    tree.device(PF, "ice", "70", sriov_totalvfs="8", sriov_numvfs="4")
+    before = tree.drivers()
+    with pytest.raises(UsageError, match=words):
+        vfs.make_vfs(address, count, log)
+    assert tree.drivers() == before and not ip.said and not log.state.exists()
+
+
+def test_an_attribute_that_is_refused_removes_the_virtual_functions(tree: Tree, log: Journal, ip: Ip) -> None:
+    before, ip.refuses = tree.drivers(), "trust"
+    with pytest.raises(StartError, match=r"vf0_trust of .* Operation not permitted"):
+        vfs.make_vfs(A, 1, log)
+    assert tree.drivers() == before
+    assert not log.state.exists()
+
+
+@pytest.mark.parametrize("survivors", range(3))
+def test_killed_while_making_virtual_functions(
+    tree: Tree, log: Journal, ip: Ip, monkeypatch: pytest.MonkeyPatch, survivors: int
+) -> None:
+    """Killed before the VFs are there, before the first attribute, and while the first is bound."""
+    before = tree.drivers()
+    with monkeypatch.context() as patch:
+        tree.run(patch, kill_after(survivors))
+        with pytest.raises(Killed):
+            made = vfs.make_vfs(A, 2, log)
+            pci_binding.bind((made[0].address,), log)
+    monkeypatch.setattr(journal, "is_alive", lambda owner: False)
+    log.undo_abandoned()
+    assert tree.drivers() == before
+    assert not log.state.exists()

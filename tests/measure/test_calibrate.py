@@ -7,6 +7,7 @@ import math
 import os
 import subprocess
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,16 @@ from planebench.measure.calibrate import (
     set_point,
     set_point_rates,
 )
+from planebench.measure.counts import tester_counts
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import LatencyFloor
+from planebench.model.records import LatencyRecord
 from planebench.placement import Cpus, Placement, place
 from planebench.planed.document import Document
 from planebench.scenarios.flows import Flow
-from planebench.stats.histogram import decode
+from planebench.stats.ceiling import least_ns
+from planebench.stats.histogram import decode, encode
 from planebench.store.calibration import condition_of, load, save
 from planebench.wiring.links import Ends
 
@@ -144,8 +148,12 @@ def test_a_set_point_tells_all_three_rates() -> None:
     assert point.rate_error == pytest.approx(-0.005)
 
 
+def record(stats: Stats) -> LatencyRecord | None:
+    return tester_counts(stats, (THERE,)).latency
+
+
 def test_a_floor_keeps_the_histogram_whole() -> None:
-    floor = latency_floor(64, 1e6, stats(THERE, 200_000, probes=400, latency={100: 300, 1000: 90, 50_000: 9}))
+    floor = latency_floor(64, 1e6, record(stats(THERE, 200_000, probes=400, latency={100: 300, 1000: 90, 50_000: 9})))
     assert floor is not None
     assert (floor.probes_sent, floor.probes_received) == (400, 399)
     assert (floor.p50_ns, floor.p99_ns) == (100.0, pytest.approx(50_000, rel=1e-3))
@@ -153,8 +161,8 @@ def test_a_floor_keeps_the_histogram_whole() -> None:
 
 
 def test_a_try_without_a_probe_back_is_no_floor() -> None:
-    assert latency_floor(64, 1e6, stats(THERE, 200_000, probes=400)) is None
-    assert latency_floor(64, 1e6, stats(THERE, 200_000)) is None
+    assert latency_floor(64, 1e6, record(stats(THERE, 200_000, probes=400))) is None
+    assert latency_floor(64, 1e6, record(stats(THERE, 200_000))) is None
 
 
 def floor(p50_ns: float) -> LatencyFloor:
@@ -188,7 +196,7 @@ class FakeTester:
 def test_a_frame_size_takes_fifteen_sends() -> None:
     tester, told = FakeTester(), list[tuple[str, float]]()
     steps = Steps(tester, 15, lambda text, share: told.append((text, share)))
-    ceilings, points, found = measure_frame_size(64, "virtio", 1, steps)
+    ceilings, points, (found,) = measure_frame_size(64, "virtio", 1, steps)
     assert [it.pps for it in ceilings if it.measured] == [1.2e7, 1.2e7]
     assert [it.intended_pps for it in points] == list(set_point_rates(1.2e7))
     assert all(it.rate_error == 0 for it in points)
@@ -228,8 +236,19 @@ def test_of_a_memif_only_the_tester_s_side_is_a_ceiling() -> None:
     assert len(tester.sent) == 15
 
 
+def test_a_clock_of_the_ports_has_a_floor_of_its_own() -> None:
+    def by_kernel(found: LatencyRecord, _stats: object) -> LatencyRecord:
+        return replace(found, clock="kernel", histogram=encode([(40, found.probes_received)]))
+
+    _, _, floors = measure_frame_size(64, "veth", 1, Steps(FakeTester(), 12, None), by_kernel)
+    assert [(floor.clock, floor.p50_ns, least_ns(floor)) for floor in floors] == [
+        ("software", 100.0, 100.0),
+        ("kernel", 40.0, 40.0),
+    ]
+
+
 def test_a_slow_tester_has_less_behind_its_probes() -> None:
-    _, _, found = measure_frame_size(64, "veth", 1, Steps(lambda flow, *what: Slow()(flow, *what), 12, None))
+    _, _, (found,) = measure_frame_size(64, "veth", 1, Steps(lambda flow, *what: Slow()(flow, *what), 12, None))
     assert found.background_pps == 0.5 * 4e5
 
 

@@ -402,6 +402,24 @@ def test_latency_that_stayed_disturbed_is_not_tried_for_ever(tmp_path: Path) -> 
     assert watcher.trials == 0
 
 
+def test_latency_that_stayed_disturbed_is_tried_again_in_the_next_visit(tmp_path: Path) -> None:
+    """Also where a run goes on after an interruption; and not where the rest of the plan needs the time."""
+    plan = plan_of("sim:disturbed_share=70%", repeat=8, loads="0.5")
+    plan = dataclasses.replace(plan, throughput=dataclasses.replace(plan.throughput, retries=0))
+    whole = run(plan, tmp_path / "whole")
+    latencies = [t for t in whole if t.role == "latency"]
+    assert len(latencies) > 1 and {t.repetition for t in latencies} == {0}
+    assert [t.verdict.kind is VerdictKind.VALID for t in latencies] == [False] * (len(latencies) - 1) + [True]
+    assert len({t.start for t in latencies}) == len(latencies)
+    writer = RunWriter.create(tmp_path / "cut", make_header())
+    with pytest.raises(KeyboardInterrupt):
+        campaign(plan, writer, Watcher(latencies[-1].index + 1)).run()
+    campaign(plan, writer, Watcher(), read_run(writer.path).trials).run()
+    assert [(t.role, t.repetition) for t in read_run(writer.path).trials] == [(t.role, t.repetition) for t in whole]
+    hurried = dataclasses.replace(plan, time_budget_s=0.001)
+    assert [t.role for t in run(hurried, tmp_path / "hurried")].count("latency") == 1
+
+
 def test_profiles_are_searched_and_measured_beside_plain_frames(tmp_path: Path) -> None:
     """A mix is one point, at its mean; what has no sizes of its own one a frame size."""
     plan = plan_of("sim", traffic="imix,flows-1k,plain", search="ndr", loads="0.5", restarts=0)

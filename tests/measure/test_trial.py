@@ -31,6 +31,7 @@ class FakeLive:
         self.misdirected, self.dies_in, self.forwarded = misdirected, dies_in, forwarded
         self.placement = SimpleNamespace(switch_cpus=(0,), tester_cpus=(0,), shared=False, hosted=frozenset())
         self.functional: tuple[str, ...] = ()
+        self.clock = "software"
         self.switch = SimpleNamespace(counters=self._counters)
         self._busy = self._drops = 0
         self.dropped = dropped

@@ -157,6 +157,22 @@ def test_core_distance() -> None:
     assert 0 < told["min_ns"] <= told["median_ns"]
 
 
+@pytest.mark.parametrize("words", ["", "0", "0,0", "0,x", "0,1,2", "1023,10"])
+def test_a_dry_poll_that_cannot_be(words: str) -> None:
+    done = run("--dry-poll", words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--dry-poll" in done.stderr
+
+
+def test_a_dry_poll_counts_its_gaps() -> None:
+    told = json.loads(run("--dry-poll", f"{CPUS[0]},20").stdout)
+    assert told["cpu"] == CPUS[0]
+    assert told["duration_ns"] >= 20_000_000 and told["polls"] > 1000
+    assert all(least_ns >= 1024 and count > 0 for least_ns, count in told["gaps"])
+    longest_ns, among = told["longest_gap_ns"], [least_ns for least_ns, _ in told["gaps"]]
+    assert not among or among[-1] <= longest_ns < 2 * among[-1]
+
+
 def test_a_device_that_cannot_be_opened_ends_it(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps(document("program", [ethdev("e0", "net_pcap0,rx_pcap=/no/such.pcap")])))

@@ -49,7 +49,7 @@ def make_calibration() -> Calibration:
         duration_s=1.0,
         ceilings=(Ceiling(64, "wire", "wire", 21.4e6, True), Ceiling(64, "vnf", "wire", 17.9e6, False)),
         set_points=(SetPoint(64, 1e6, 1.0002e6, 1.0002e6), SetPoint(64, 5e6, 4.995e6, 4.995e6)),
-        floors=(LatencyFloor(64, 1e6, 1000, 998, 1200.0, 3100.0, ""),),
+        floors=(LatencyFloor(64, 1e6, 1000, 998, 1200.0, 3100.0, "", "hardware"),),
     )
 
 

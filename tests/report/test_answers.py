@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_trial
 
-from planebench.model.records import SwitchCycles, Trial
+from planebench.model.records import Evidence, SwitchCycles, ThreadEvidence, Trial
 from planebench.model.results import Comparison
 from planebench.model.run import Run
 from planebench.report.answers import Line, Standings, needs, path_answers
@@ -190,6 +190,26 @@ def test_confidence_is_low_where_most_trials_were_rejected_or_little_is_decided(
     found = trust(Standings(_of([*rejected, make_trial(3)], switches=("planed",))))
     assert found.level == "low"
     assert "3 of 4 trials were rejected (75 %)." in found.facts
+
+
+@pytest.mark.parametrize(
+    ("wait_ns", "words"),
+    [(9_000_000, "its own threads waited for a CPU"), (0, "the tester or the hypervisor lost the time")],
+)
+def test_whose_threads_lost_the_time_is_named(wait_ns: int, words: str) -> None:
+    threads = (ThreadEvidence("switch", "worker", 1, 300_000_000, wait_ns, 9),)
+    trials = [
+        make_trial(
+            10 * n + i,
+            make_point(label),
+            verdict="disturbed" if label == "b" else "valid",
+            evidence=Evidence(threads, poll_gap_sum_ns=1_000_000),
+        )
+        for n, label in enumerate("ab")
+        for i in range(8)
+    ]
+    facts = trust(Standings(_of(trials, switches=("a", "b")))).facts
+    assert any("Trials of b were disturbed more often" in fact and words in fact for fact in facts)
 
 
 def test_untested_and_same_are_never_one_phrase() -> None:

@@ -137,7 +137,7 @@ def test_calibration_has_ceilings_rate_errors_and_floors() -> None:
     ceilings, set_points, floors = (_cells(table) for table in calibration_tables(make_calibration()))
     assert ceilings == [("64 B", "wire", "wire", "21.40", "measured"), ("64 B", "VNF", "wire", "17.90", "composed")]
     assert [row[-1] for row in set_points] == ["+0.020 %", "-0.100 %"]
-    assert floors == [("64 B", "1.00", "1.20", "3.10", "1\u202f000", "0.2 %")]
+    assert floors == [("64 B", "1.00", "1.20", "3.10", "hardware", "1\u202f000", "0.2 %")]
 
 
 def test_inversion_and_knee_are_sentences() -> None:

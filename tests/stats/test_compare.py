@@ -245,6 +245,22 @@ def test_one_search_each_has_the_noise_of_the_starts() -> None:
     assert (untested.answer, untested.note) == ("untested", "1 and 1 starts: how starts differ is not known")
 
 
+def test_the_interval_of_one_search_each_contains_the_width_of_its_bounds() -> None:
+    derived = Derived(searched_run({"a": 10.0, "b": 9.6}))
+    narrow = _only(derived.compared, "ndr")
+    wide = Derived(derived.run)
+    wide.results = tuple(
+        dataclasses.replace(
+            result, searches=tuple(dataclasses.replace(s, upper_pps=1.05 * (s.lower_pps or 0)) for s in result.searches)
+        )
+        for result in derived.results
+    )
+    found = _only(wide.compared, "ndr")
+    assert found.ratio == narrow.ratio and (narrow.answer, found.answer) == ("different", "open")
+    assert found.low is not None and found.high is not None
+    assert found.low < found.ratio / 1.05 and found.high > found.ratio * 1.05
+
+
 def test_repeated_searches_are_compared_by_their_own_noise() -> None:
     derived = Derived(searched_run({"a": 10.0, "b": 9.6}))
     derived.results = tuple(

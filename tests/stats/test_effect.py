@@ -11,7 +11,7 @@ from planebench.stats.noise import Estimate
 
 def test_without_an_estimate_nothing_is_tested() -> None:
     assert effect_of(None, 1.5) == Answer(1.5, None, None, "untested")
-    assert ratio_effect([10.0], [20.0, 20.1]).kind == "untested"
+    assert ratio_effect([10.0], [20.0, 20.1]).answer == "untested"
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_without_an_estimate_nothing_is_tested() -> None:
 )
 def test_a_lower_bound_leaves_its_end_open(bounds: Bounds, ratio: float, answer: str, low: bool, high: bool) -> None:
     effect = effect_of(Estimate(float(np.log(ratio)), 0.01, 20, 5), ratio, bounds=bounds)
-    assert (effect.kind, effect.low is not None, effect.high is not None) == (answer, low, high)
+    assert (effect.answer, effect.low is not None, effect.high is not None) == (answer, low, high)
 
 
 @pytest.mark.parametrize("noise", [0.01, 0.05])

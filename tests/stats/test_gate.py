@@ -3,6 +3,7 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planebench.model.results import Comparison
@@ -95,3 +96,26 @@ def test_what_only_the_baseline_has_has_not_passed() -> None:
     )
     assert [j.metric for j in judge(Outcome((), (dead,)), LIMIT, metric="ndr")] == ["ndr"]
     assert judge(Outcome((), (dead,)), LIMIT, baseline="other") == ()
+
+
+@pytest.mark.parametrize("cells", [1, 8])
+def test_a_ratio_at_the_detectable_one_fails_with_probability_80_percent(cells: int) -> None:
+    others = [_compared("throughput", 1.0, cell=f"{CELL}{i}") for i in range(cells - 1)]
+    detectable = judge(Outcome((_compared("throughput", 1.0), *others), ()), LIMIT)[0].detectable
+    assert detectable is not None and 0.9 < detectable < LIMIT
+    rng, failed, error, degrees = np.random.default_rng(3), 0, 0.01, 20
+    for _ in range(400):
+        ratio = detectable * float(np.exp(rng.normal(0, error)))
+        measured = error * float(np.sqrt(rng.chisquare(degrees) / degrees))
+        found = judge(Outcome((_compared("throughput", ratio, measured), *others), ()), LIMIT)
+        failed += found[0].kind == "fails"
+    assert 0.74 < failed / 400 < 0.86
+
+
+def test_what_cannot_fail_detects_nothing() -> None:
+    (found,) = judge(Outcome((_compared("throughput", 1.0, bound="b"),), ()), LIMIT)
+    assert found.detectable is None
+    (cycles,) = judge(
+        Outcome((_compared("throughput", 1.0, bound="ab"), _compared("cycles_per_packet", 1.0)), ()), LIMIT
+    )
+    assert cycles.detectable is not None and cycles.detectable > 1 / LIMIT

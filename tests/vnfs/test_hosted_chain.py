@@ -60,7 +60,7 @@ def test_paths_of_a_hosting_become_absolute(tmp_path: Path) -> None:
         ("exec:", ['"exec:COMMAND"']),
         ("container:frewall", ["unknown network function", "did you mean firewall?"]),
         ("separate:l2fwd:pids=1", ["unknown option of l2fwd", "idle"]),
-        ("l2fwd:pids=1", ["l2fwd has no option"]),
+        ("l2fwd:pids=1", ["unknown option of l2fwd", "send_burst"]),
         ("container:l2fwd:runtime=docker", ['runtime "docker" is not valid', "auto, bwrap, podman"]),
         ("container:firewall:pid=1", ["unknown option of firewall", "did you mean pids?"]),
         ('exec:"my-vnf,l2fwd', ["unbalanced double quote"]),

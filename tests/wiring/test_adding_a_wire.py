@@ -130,20 +130,22 @@ def test_a_comma_may_belong_to_the_arguments(interfaces: str) -> None:
     assert (wire_name(interfaces), wire_arguments(interfaces)) == ("interfaces", "e0=e2,e1=e3")
 
 
-def _compared(tree: ast.AST) -> Iterator[ast.expr]:
-    """Yield whatever a wire is compared with: an expression that mentions a wire, and the other side."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Compare) and "wire" in ast.unparse(node).replace("'wire'", ""):
-            yield from (node.left, *node.comparators)
+def _compares_a_wire(node: ast.AST) -> bool:
+    """Return whether an expression compares a variable or an attribute of a wire with the name of one."""
+    inner = list(ast.walk(node)) if isinstance(node, ast.Compare) else []
+    named = any(isinstance(it, ast.Constant) and it.value in WIRES for it in inner)
+    return named and any("wire" in str(getattr(it, "id", getattr(it, "attr", ""))) for it in inner)
 
 
 def test_nobody_else_compares_the_name_of_a_wire() -> None:
     """Others ask a property of the wire. An adapter may name wires: they are what it supports."""
+    sources = {path: path.read_text(encoding="utf-8") for path in sorted(ROOT.rglob("*.py"))}
     found = [
-        f"{path.relative_to(ROOT)}:{expression.lineno}"
-        for path in sorted(ROOT.rglob("*.py"))
+        f"{path.relative_to(ROOT)}:{node.lineno}"
+        for path, text in sources.items()
         if path.parent not in (ROOT / "wiring" / "wires", ROOT / "switches")
-        for expression in _compared(ast.parse(path.read_text(encoding="utf-8")))
-        if any(isinstance(node, ast.Constant) and node.value in WIRES for node in ast.walk(expression))
+        and any(f'"{wire}"' in text for wire in WIRES)
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.expr) and _compares_a_wire(node)
     ]
     assert not found

@@ -122,3 +122,13 @@ def test_sharing_and_emulation_make_a_topology_functional() -> None:
         "vnf2 shares CPU 1 with the switch and vnf0",
     ]
     assert functional_reasons(build("parallel", 3), place(TWO, 3, hosted=range(3)), ()) == ()
+
+
+def test_frames_wait_where_a_chain_says_so_hosted_or_not() -> None:
+    topology = build_chain("loopback", 2, chain="l2fwd:send_burst=32:drain_us=50,separate:firewall:send_burst=8")
+    placement = place(TWO, 2, hosted=(1,))
+    tasks = full_stage(topology, assign_tasks(placement, topology), LINKS).to_json()["tasks"]
+    (own,) = [task for task in tasks if task["kind"] == "l2fwd"]
+    assert (own["send_burst"], own["drain_us"]) == (32, 50)
+    (hosted,) = vnf_documents(topology, placement, LINKS)
+    assert json_of(hosted)["tasks"][0]["send_burst"] == 8 and "drain_us" not in json_of(hosted)["tasks"][0]

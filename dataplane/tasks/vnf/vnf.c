@@ -11,6 +11,7 @@
 #include "lib/stamps.h"
 #include "tasks/task.h"
 #include "tasks/tester/frame.h"
+#include "tasks/vnf/send_buffer.h"
 
 // Where the frames of a burst leave, by their verdicts (vnf.h). Of vnf.c.
 
@@ -68,9 +69,25 @@ enum { BURST_DEFAULT = 32, TICKS_PER_S = 1000 };
 	{                                                                                                    \
 		.key = "settings", .type = FIELD_ANY                                                         \
 	}
-const struct field vnf_keys[] = {KEY_MACS, KEY_SETTINGS, {0}};
-const struct field vnf_keys_macs[] = {KEY_MACS, {0}};
-const struct field vnf_keys_settings[] = {KEY_SETTINGS, {0}};
+#define KEYS_SENDING                                                                                         \
+	{UINT_FIELD("send_burst", struct vnf_settings, send_burst, 1, SEND_BURST_MAX)},                      \
+	{                                                                                                    \
+		UINT_FIELD("drain_us", struct vnf_settings, drain_us, 0, DRAIN_US_MAX)                       \
+	}
+const struct field vnf_keys[] = {KEYS_SENDING, KEY_MACS, KEY_SETTINGS, {0}};
+const struct field vnf_keys_macs[] = {KEYS_SENDING, KEY_MACS, {0}};
+const struct field vnf_keys_settings[] = {KEYS_SENDING, KEY_SETTINGS, {0}};
+
+static int check_sending(const struct config_task *config, struct vnf_settings *settings, char *error)
+{
+	bool drains = json_object_get(config->object, "drain_us") != NULL;
+
+	if (drains && !settings->send_burst)
+		return config_error(error, "task %s: drain_us without send_burst; give both", config->name);
+	if (!drains)
+		settings->drain_us = DRAIN_US_DEFAULT;
+	return 0;
+}
 
 int vnf_settings_check(const struct config_task *config, void *settings, const char *where, char *error)
 {
@@ -84,6 +101,8 @@ int vnf_settings_check(const struct config_task *config, void *settings, const c
 		return config_error(
 		        error, "task %s: peer_macs has %u addresses for %u ports; give one for each port",
 		        config->name, mac_count, config->port_count);
+	if (check_sending(config, settings, error))
+		return -EINVAL;
 	snprintf(place, sizeof(place), "task %s: settings", config->name);
 	if (object && schema_decode(object, ops->settings_fields, settings, place, error))
 		return -EINVAL;
@@ -124,6 +143,25 @@ static int sides_set(struct vnf *vnf, const struct config_task *config)
 	return status;
 }
 
+// A buffer for each port that is sent to, for frames as long as the process's ports have room for.
+static int buffers_set(struct vnf *vnf, const struct config_task *config)
+{
+	const struct vnf_settings *settings = config->settings;
+	uint32_t room;
+
+	if (!settings->send_burst)
+		return 0;
+	room = rte_pktmbuf_data_room_size(vnf->task.ports[0]->rx_pool) - RTE_PKTMBUF_HEADROOM;
+	vnf->sends_later = true;
+	vnf->drain_tsc = rte_get_tsc_hz() / 1000000 * settings->drain_us;
+	for (unsigned i = 0; i < vnf->side_count; i++) {
+		vnf->buffers[i] = send_buffer_create(settings->send_burst, room);
+		if (!vnf->buffers[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 void vnf_side_slow(struct vnf *vnf, unsigned side)
 {
 	unsigned i = 0;
@@ -146,6 +184,8 @@ int vnf_create(const struct config_task *config, struct port *const *ports, stru
 	vnf->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
 	vnf->tick_tsc = rte_get_tsc_hz() / TICKS_PER_S;
 	status = sides_set(vnf, config);
+	if (status == 0)
+		status = buffers_set(vnf, config);
 	if (status == 0 && vnf->ops->open)
 		status = vnf->ops->open(vnf, config);
 	if (status != 0) {
@@ -162,6 +202,8 @@ void vnf_destroy(struct task *task)
 
 	if (vnf->ops->close)
 		vnf->ops->close(vnf);
+	for (unsigned i = 0; i < vnf->side_count; i++)
+		send_buffer_free(vnf->buffers[i]);
 	free(vnf);
 }
 
@@ -225,18 +267,68 @@ static inline bool burst_process(struct vnf *vnf, unsigned in, const struct vnf_
 	probes.count = 0;
 	probes_find(vnf, frames, n, &probes);
 	all = vnf->ops->process(vnf, in, frames, n, now_tsc, verdicts);
-	probes_leave(&probes, all ? NULL : verdicts);
+	if (!vnf->sends_later) // else they leave when their buffer does
+		probes_leave(&probes, all ? NULL : verdicts);
 	return all;
 }
 
 // --- From port to port -----------------------------------------------------------------------------------
 
+static inline void count_sent(struct vnf *vnf, unsigned out, unsigned sent, unsigned offered)
+{
+	vnf->task.counters.tx_packets += sent;
+	vnf->task.counters.drop_tx_full[out] += offered - sent;
+}
+
+// Returns how many frames waited.
+static unsigned flush(struct vnf *vnf, unsigned out)
+{
+	unsigned waited = send_buffer_count(vnf->buffers[out]);
+	unsigned sent =
+	        send_buffer_flush(vnf->buffers[out], vnf->task.ports[out], vnf->task.queue, vnf->task.stamps);
+
+	count_sent(vnf, out, sent, waited);
+	return waited;
+}
+
+// A frame that is too long for the buffer is dropped: no port of this process has room for it either.
+static __attribute__((noinline)) void pass_later(struct vnf *vnf, unsigned out, struct view *view)
+{
+	struct send_buffer *buffer = vnf->buffers[out];
+
+	for (unsigned i = 0; i < view->count; i++) {
+		if (!send_buffer_add(buffer, view, i, vnf->task.stamps))
+			vnf->task.counters.drop_tx_full[out]++;
+		else if (send_buffer_full(buffer))
+			flush(vnf, out);
+	}
+	if (view_in_mbufs(view)) {
+		rte_pktmbuf_free_bulk(view->pkts, view->count);
+		view->held = 0;
+	}
+}
+
+// All that waits leaves each drain_us, however long it has waited: DPDK's rule.
+static __attribute__((noinline)) unsigned drain(struct vnf *vnf, uint64_t now_tsc)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < vnf->side_count; i++)
+		n += flush(vnf, i);
+	vnf->drain_due_tsc = now_tsc + vnf->drain_tsc;
+	return n;
+}
+
 static inline void pass(struct vnf *vnf, unsigned in, unsigned out, struct view *view)
 {
-	unsigned sent = port_pass(vnf->task.ports[in], vnf->task.ports[out], vnf->task.queue, view);
+	unsigned sent;
 
-	vnf->task.counters.tx_packets += sent;
-	vnf->task.counters.drop_tx_full[out] += view->count - sent;
+	if (unlikely(vnf->sends_later)) {
+		pass_later(vnf, out, view);
+		return;
+	}
+	sent = port_pass(vnf->task.ports[in], vnf->task.ports[out], vnf->task.queue, view);
+	count_sent(vnf, out, sent, view->count);
 }
 
 // Those that leave by different ports, or not at all.
@@ -301,6 +393,8 @@ unsigned vnf_poll(struct task *task, uint64_t now_tsc)
 
 	if (unlikely(now_tsc >= vnf->tick_due_tsc))
 		tick(vnf, now_tsc);
+	if (unlikely(vnf->sends_later) && now_tsc >= vnf->drain_due_tsc)
+		n += drain(vnf, now_tsc);
 	for (unsigned i = 0; i < vnf->fast_count; i++)
 		n += poll_side(vnf, vnf->fast[i], vnf->burst, now_tsc);
 	if (vnf->slow_count)

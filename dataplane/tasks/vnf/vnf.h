@@ -9,7 +9,7 @@
 // Threads: process() and tick() run on the task's worker, which never allocates, logs, locks or reads a
 // clock. All else runs on the control thread while that worker is parked.
 //
-// rx_packets == tx_packets + drops, always.
+// rx_packets == tx_packets + drops, always but for what waits in send buffers: at most DRAIN_US_MAX long.
 //
 // Sides (ports that are received from) are fast, polled each time, or slow: one frame of one of them a poll,
 // in turn. Those that carry but control are slow (vnf_side_slow()): 63 of them would cost each poll a
@@ -56,13 +56,15 @@ struct vnf_ops {
 	void (*tick)(struct vnf *vnf, uint64_t now_tsc);
 };
 
-// What the settings of every kind begin with.
+// What the settings of every kind begin with. send_burst 0: all that leaves does so in the poll it came in.
 struct vnf_settings {
+	uint32_t send_burst, drain_us; // see send_buffer.h
 	unsigned mac_count;
 	uint8_t peer_macs[CONFIG_TASK_PORTS_MAX][RTE_ETHER_ADDR_LEN]; // all zero: the default
 };
 
-// Keys of a kind: "peer_macs" unless it writes no addresses of peers, "settings" if it has any.
+// Keys of a kind: "send_burst" and "drain_us", "peer_macs" unless it writes no addresses of peers, "settings" if it has
+// any.
 extern const struct field vnf_keys[], vnf_keys_macs[], vnf_keys_settings[];
 
 struct vnf {
@@ -74,6 +76,9 @@ struct vnf {
 	uint8_t fast[CONFIG_TASK_PORTS_MAX], slow[CONFIG_TASK_PORTS_MAX]; // sides
 	uint8_t fast_count, slow_count;
 	uint8_t slow_next; // of slow[], whose turn it is
+	bool sends_later;  // by buffers[], one of each side
+	struct send_buffer *buffers[CONFIG_TASK_PORTS_MAX];
+	uint64_t drain_due_tsc, drain_tsc;
 	uint64_t tick_due_tsc, tick_tsc;
 	uint64_t drops[VNF_DROPS_MAX];
 	uint8_t macs[CONFIG_TASK_PORTS_MAX][VNF_MACS_BYTES]; // destination, source of what leaves ports[i]

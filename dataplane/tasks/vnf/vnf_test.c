@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What is common to network functions, with one that does as the first byte of a frame says: verdicts, order
 // by port, conservation, partial sends, stamps of probes, methods.
+#include <math.h>
+
 #include "test/fixture.h"
 #include "tasks/tester/frame.h"
 #include "lib/stamps.h"
@@ -56,14 +58,21 @@ static const struct task_ops calm_ops = {
         VNF_TASK_OPS("calm", &calm, drops, vnf_keys_macs, struct vnf_settings), .ports_min = 1,
         .ports_max = PORTS};
 
-static struct task *create_of(struct fixture *f, const struct task_ops *of, unsigned ports)
+static struct task *create_from(struct fixture *f, const struct task_ops *of, unsigned ports,
+                                const json_t *object)
 {
-	struct config_task config = {.name = "vnf", .kind = "obedient", .port_count = ports};
+	struct config_task config = {
+	        .name = "vnf", .kind = "obedient", .ops = of, .port_count = ports, .object = object};
 	struct port *list[] = {&f->ports[0].port, &f->ports[1].port, &f->ports[2].port};
 	struct task *task;
 
 	assert_int_equal(task_create(of, &config, list, &task), 0);
 	return task;
+}
+
+static struct task *create_of(struct fixture *f, const struct task_ops *of, unsigned ports)
+{
+	return create_from(f, of, ports, NULL);
 }
 
 static struct task *create(struct fixture *f, unsigned ports)
@@ -220,6 +229,181 @@ static void probes_are_stamped_when_asked(void **state)
 	task_destroy(task);
 }
 
+// A task that sends as DPDK's l2fwd does. drain_us below 0: the default.
+static struct task *create_waiting(struct fixture *f, unsigned ports, int send_burst, int drain_us)
+{
+	json_t *object = json_pack("{s:i}", "send_burst", send_burst);
+	struct task *task;
+
+	if (drain_us >= 0)
+		json_object_set_new(object, "drain_us", json_integer(drain_us));
+	task = create_from(f, &ops, ports, object);
+	json_decref(object);
+	return task;
+}
+
+static void frames_wait_until_there_are_enough(void **state)
+{
+	static const uint8_t first[] = {1, 2, 1, VNF_DROP | ODD, 1, 1, 2};
+	struct fixture *f = *state;
+	struct task *task = create_waiting(f, PORTS, 3, 1000);
+	uint64_t now_tsc = rte_rdtsc();
+
+	task->ops->poll(task, now_tsc); // the first poll drains
+	inject(f, first, 3);
+	assert_int_equal(task->ops->poll(task, now_tsc + 1), 3);
+	assert_came(f, 1, NULL, 0);
+	assert_int_equal(task->counters.tx_packets, 0);
+	inject(f, first + 3, 4);
+	assert_int_equal(task->ops->poll(task, now_tsc + 2), 4);
+	assert_came(f, 1, (uint8_t[]){0, 2, 1}, 3); // numbers begin anew in each inject()
+	assert_came(f, 2, NULL, 0);
+	assert_int_equal(task->counters.rx_packets, 7);
+	assert_int_equal(task->counters.tx_packets, 3);
+	assert_int_equal(reported(task, "drops.odd"), 1);
+	task_destroy(task); // with three that wait
+}
+
+static void frames_that_wait_leave_each_drain_time(void **state)
+{
+	static const uint8_t first[] = {1, 0xff};
+	struct fixture *f = *state;
+	struct task *task = create_waiting(f, 2, 32, -1);
+	uint64_t drain_tsc = rte_get_tsc_hz() / 1000000 * 100, now_tsc = 7 * drain_tsc;
+
+	task->ops->poll(task, now_tsc);
+	inject(f, first, 2); // whole burst by one port, and then by verdicts
+	assert_int_equal(task->ops->poll(task, now_tsc + drain_tsc - 2), 2);
+	assert_int_equal(task->ops->poll(task, now_tsc + drain_tsc - 1), 0);
+	assert_came(f, 1, NULL, 0);
+	assert_int_equal(task->ops->poll(task, now_tsc + drain_tsc), 2);
+	assert_came(f, 1, (uint8_t[]){0, 1}, 2);
+	inject(f, first + 1, 1); // a drain is not put off by a frame that has just come
+	assert_int_equal(task->ops->poll(task, now_tsc + 2 * drain_tsc - 1), 1);
+	assert_int_equal(task->ops->poll(task, now_tsc + 2 * drain_tsc), 1);
+	assert_came(f, 1, (uint8_t[]){0}, 1);
+	assert_int_equal(task->counters.rx_packets, task->counters.tx_packets);
+	task_destroy(task);
+}
+
+static void frames_that_waited_for_a_full_port_are_counted(void **state)
+{
+	struct fixture *f = *state; // rings of 15
+	struct task *task = create_waiting(f, 2, 4, 1000);
+	uint64_t now_tsc = rte_rdtsc();
+	uint8_t first[15];
+
+	memset(first, 1, sizeof(first));
+	for (unsigned round = 0; round < 2; round++) {
+		inject(f, first, sizeof(first));
+		task->ops->poll(task, now_tsc + round);
+	}
+	assert_int_equal(task->ops->poll(task, now_tsc + rte_get_tsc_hz() / 100), 2);
+	assert_int_equal(ring_port_drain(&f->ports[1]), 15);
+	assert_int_equal(task->counters.tx_packets, 15);
+	assert_int_equal(task->counters.drop_tx_full[1], 15);
+	task_destroy(task);
+}
+
+static void a_probe_that_waits_is_stamped_when_it_leaves(void **state)
+{
+	static const uint8_t plain = 1;
+	struct fixture *f = *state;
+	struct task *task = create_waiting(f, 2, 3, 1000);
+	uint64_t now_tsc = rte_rdtsc(), before_tsc;
+	struct stamps *first = stamps_create();
+
+	task->ops->poll(task, now_tsc);
+	task->stamps = first;
+	inject_probe(f, 8, 1);
+	inject_probe(f, 9, VNF_DROP | ODD);
+	task->ops->poll(task, now_tsc + 1);
+	assert_int_equal(first->count, 2);
+	assert_int_equal(first->log[0].out_tsc, 0);
+	before_tsc = rte_rdtsc();
+	inject(f, &plain, 1);
+	task->ops->poll(task, now_tsc + 2);
+	assert_int_equal(first->log[0].out_tsc, 0);
+	inject_probe(f, 10, 1);
+	task->ops->poll(task, now_tsc + 3);
+	assert_true(first->log[0].out_tsc >= before_tsc);
+	assert_int_equal(first->log[1].out_tsc, 0); // dropped
+	assert_true(first->log[2].out_tsc >= first->log[2].in_tsc);
+	inject_probe(f, 11, 1); // the next trial begins while it waits
+	task->ops->poll(task, now_tsc + 4);
+	task->stamps = stamps_create();
+	stamps_free(first);
+	task->ops->poll(task, now_tsc + rte_get_tsc_hz());
+	assert_int_equal(task->stamps->count, 0);
+	assert_int_equal(ring_port_drain(&f->ports[1]), 4);
+	stamps_free(task->stamps);
+	task_destroy(task);
+}
+
+// Mean waiting time in us of frames that come each gap_us, polled each 0.1 us of a clock of the test.
+static double mean_wait_us(struct fixture *f, int send_burst, int drain_us, double gap_us)
+{
+	enum { FRAMES = 3000, STEPS_PER_US = 10 };
+	static const uint8_t first = 0xff;
+	struct task *task = create_waiting(f, 2, send_burst, drain_us);
+	uint64_t step_tsc = rte_get_tsc_hz() / 1000000 / STEPS_PER_US;
+	double came_us[FRAMES], wait_us = 0;
+	unsigned came = 0, left = 0;
+
+	for (uint64_t step = 1; left < FRAMES; step++) {
+		double now_us = (double)step / STEPS_PER_US;
+
+		if (came < FRAMES && now_us >= came * gap_us) {
+			inject(f, &first, 1);
+			came_us[came++] = now_us;
+		}
+		task->ops->poll(task, step * step_tsc);
+		for (unsigned n = ring_port_drain(&f->ports[1]); n > 0; n--)
+			wait_us += now_us - came_us[left++];
+	}
+	task_destroy(task);
+	return wait_us / FRAMES;
+}
+
+// In each drain time, some bursts fill up, and what has come after the last of them waits for the drain.
+static double expected_wait_us(int send_burst, int drain_us, double gap_us)
+{
+	double frames = drain_us / gap_us, in_bursts = floor(frames / send_burst) * send_burst;
+	double rest = frames - in_bursts;
+
+	return gap_us / 2 * (in_bursts * (send_burst - 1) + rest * rest) / frames;
+}
+
+// conext19 and can17 explain their latency at low load by this.
+static void waiting_has_a_closed_form(void **state)
+{
+	static const struct {
+		int send_burst, drain_us;
+		double gap_us;
+	} cases[] = {{32, 100, 50.3}, {32, 100, 7.1}, {32, 100, 2.07},
+	             {8, 100, 5.3},   {64, 10, 1.7},  {1, 100, 3}};
+
+	for (unsigned i = 0; i < RTE_DIM(cases); i++) {
+		double expected = expected_wait_us(cases[i].send_burst, cases[i].drain_us, cases[i].gap_us);
+		double found = mean_wait_us(*state, cases[i].send_burst, cases[i].drain_us, cases[i].gap_us);
+
+		if (fabs(found - expected) > 0.05 * expected + 0.1)
+			fail_msg("send_burst %d, drain_us %d, a frame each %.2f us: %.2f us, not %.2f us",
+			         cases[i].send_burst, cases[i].drain_us, cases[i].gap_us, found, expected);
+	}
+}
+
+static void a_drain_time_without_a_burst_is_refused(void **state)
+{
+	struct config_task config = {.name = "vnf", .kind = "obedient", .ops = &ops, .port_count = 2};
+	char error[CONFIG_ERROR_MAX] = "";
+
+	config.object = json_pack("{s:i}", "drain_us", 10);
+	assert_int_equal(task_settings_parse(&ops, &config, "tasks[0]", error), -EINVAL);
+	assert_string_equal(error, "task vnf: drain_us without send_burst; give both");
+	json_decref((json_t *)config.object);
+}
+
 static void methods_are_called_by_name(void **state)
 {
 	struct task *task = create(*state, 2);
@@ -244,6 +428,13 @@ int main(void)
 	        TEST(slow_sides_take_turns),
 	        TEST(a_tick_comes_once_a_millisecond),
 	        TEST(probes_are_stamped_when_asked),
+	        TEST(frames_wait_until_there_are_enough),
+	        TEST(frames_that_wait_leave_each_drain_time),
+	        cmocka_unit_test_setup_teardown(frames_that_waited_for_a_full_port_are_counted,
+	                                        fixture_setup_small, fixture_teardown),
+	        TEST(a_probe_that_waits_is_stamped_when_it_leaves),
+	        TEST(waiting_has_a_closed_form),
+	        TEST(a_drain_time_without_a_burst_is_refused),
 	        TEST(methods_are_called_by_name),
 	};
 

@@ -27,7 +27,7 @@ from planebench.report.comparison import brief_comparison_table
 from planebench.report.conditions import conditions_remark, conditions_table, conditions_warnings
 from planebench.report.evidence import causes
 from planebench.report.hosting import FUNCTIONAL, TITLE, functional_sentences, hosting_lines
-from planebench.report.latency import floor_sentence, load_sentences, v2v_sentence
+from planebench.report.latency import clock_sentences, floor_sentence, load_sentences, v2v_sentence
 from planebench.report.ledger import policy_sentences, unexplained_sentences
 from planebench.report.outages import TITLE as OUTAGES
 from planebench.report.outages import outage_lines
@@ -108,7 +108,7 @@ def _scenario(standings: Standings, results: Sequence[Result], notes: Notes, wid
         yield Text(glyphs.text(sentence))
     yield from _block("Latency breakdown", anatomy_sentences(results), glyphs)
     yield from _block("Offered traffic", traffic_sentences(results), glyphs)
-    for sentence in cut(load_sentences(results), MAX_SENTENCES):
+    for sentence in cut([*load_sentences(results), *clock_sentences(results)], MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
     if sentence := v2v_sentence(standings.derived.run.header.settings, results):
         yield Text(glyphs.text(sentence))

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Literal
 
+from planebench.model.clock import ClockChoice
 from planebench.model.errors import UsageError
 from planebench.model.topology import TopologyPort
 from planebench.model.wire import Wire, wire_arguments, wire_named
@@ -33,8 +34,12 @@ class WireKind(Wire, ABC):
     ``all``: the far end is driven as a VNF drives its interface, so the cycles of both ends give every pair of ends.
     ``wires``: they give the ceiling from wire to wire only. ``measured``: both ends are of the same driver, and the
     rate from one to the other is the ceiling from wire to wire."""
+    exclusive: bool = False
+    """Whether a device of it is of one process at a time: then the switches of a comparison are up one by one."""
     kernel_interfaces: bool = False
     """Whether both ends are interfaces of the kernel: it may send frames of its own, and takes frames in its queues."""
+    has_device_clocks: bool = False
+    """Whether its devices may stamp frames: the clock ``auto`` asks them."""
 
     @abstractmethod
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
@@ -60,11 +65,12 @@ class WireKind(Wire, ABC):
         """Return the devices that the user named, in the order of the wires of a topology; none if they are made."""
         return ()
 
-    def hold(self, arguments: str) -> AbstractContextManager[None]:
-        """Return what keeps the named devices ready as long as a command measures, and gives them back.
+    def hold(self, arguments: str) -> AbstractContextManager[tuple[str, ...]]:
+        """Return what keeps the named devices ready as long as a command measures, and then gives them back.
 
-        Raises UsageError, with nothing changed, for devices that cannot be used."""
-        return nullcontext()
+        It yields what the user has to know. Raises UsageError, with nothing changed, for devices that cannot be used.
+        """
+        return nullcontext(())
 
 
 def wire_kind(wire: str) -> WireKind:
@@ -95,6 +101,11 @@ def needs_veth_pair(port: TopologyPort, links: LinkSettings) -> bool:
     if port.side == "wire":
         return wire_kind(links.wire).makes_veth_pairs(wire_arguments(links.wire))
     return links.vnf_interface == "veth"
+
+
+def port_clock(choice: ClockChoice, wire: str) -> ClockChoice:
+    """Return the clock to ask a port of the tester for."""
+    return "software" if choice == "auto" and not wire_kind(wire).has_device_clocks else choice
 
 
 def af_packet_port(port: Port, interface: str, links: LinkSettings) -> Port:

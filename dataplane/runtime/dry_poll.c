@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "runtime/dry_poll.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <time.h>
+
+#define NS_PER_MS UINT64_C(1000000)
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void count_gap(struct dry_poll *out, uint64_t gap_ns)
+{
+	unsigned log2 = 63 - (unsigned)__builtin_clzll(gap_ns);
+	unsigned bucket = log2 - DRY_POLL_LEAST_LOG2;
+
+	out->gaps[bucket < DRY_POLL_BUCKETS ? bucket : DRY_POLL_BUCKETS - 1]++;
+}
+
+int dry_poll_measure(unsigned cpu, unsigned duration_ms, struct dry_poll *out)
+{
+	uint64_t begin_ns, last_ns, at_ns;
+	cpu_set_t cpus;
+	int rc;
+
+	CPU_ZERO(&cpus);
+	CPU_SET(cpu, &cpus);
+	rc = pthread_setaffinity_np(pthread_self(), sizeof(cpus), &cpus);
+	if (rc)
+		return -rc;
+	*out = (struct dry_poll){0};
+	begin_ns = last_ns = now_ns();
+	do {
+		at_ns = now_ns();
+		if (at_ns - last_ns > out->longest_ns)
+			out->longest_ns = at_ns - last_ns;
+		if (at_ns - last_ns >= UINT64_C(1) << DRY_POLL_LEAST_LOG2)
+			count_gap(out, at_ns - last_ns);
+		out->polls++;
+		last_ns = at_ns;
+	} while (at_ns - begin_ns < duration_ms * NS_PER_MS);
+	out->duration_ns = at_ns - begin_ns;
+	return 0;
+}

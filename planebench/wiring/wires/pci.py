@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Wire pci: a cable between two NICs, one of the tester and one of the switch, each driven by DPDK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+from planebench.model.errors import UsageError
+from planebench.model.wire import register
+from planebench.planed.document import Port
+from planebench.wiring.links import Ends, LinkSettings
+from planebench.wiring.request import SwitchPort
+from planebench.wiring.wires.base import WireKind
+
+
+class Pci(WireKind):
+    """Each end is a NIC that is bound to vfio-pci (or has a bifurcated driver) as long as a command measures."""
+
+    name = "pci"
+    order = 40
+    title = "PCI (real NICs)"
+    help = "A cable between two NICs, each driven by DPDK."
+    arguments = "TESTER=SWITCH,TESTER=SWITCH"
+    replaces_nics = False
+    ceilings = "measured"
+    exclusive = True
+    has_device_clocks = True
+
+    def check(self, arguments: str) -> None:
+        """Raise UsageError for what is no list of cables between different PCI addresses."""
+        super().check(arguments)
+        ends = [end for cable in self.cables(arguments) for end in (cable.tester, cable.switch)]
+        if twice := sorted({end for end in ends if ends.count(end) > 1}):
+            raise UsageError(f"NIC {twice[0]} is named twice; each end of a cable is a port of its own")
+
+    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the tester's NIC."""
+        return replace(port, device=links.ends[cable].tester)
+
+    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the switch's NIC: in a calibration the tester has both ends of the cable."""
+        return replace(port, device=links.ends[cable].switch)
+
+    def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
+        """Return the switch's NIC."""
+        return replace(port, kind="pci", address=links.ends[cable].switch)
+
+    def cables(self, arguments: str) -> tuple[Ends, ...]:
+        """Return the NICs at the ends of each cable. Raises UsageError for text of another form."""
+        return tuple(_cable(text) for text in arguments.split(","))
+
+    @contextmanager
+    def hold(self, arguments: str) -> Iterator[tuple[str, ...]]:
+        """Bind the NICs to vfio-pci as long as the context lasts; yield what the user has to know."""
+        from planebench.host.pci_binding import bound
+
+        cables = self.cables(arguments)
+        for cable in cables:
+            _check_links(cable)
+        with bound([end for cable in cables for end in (cable.tester, cable.switch)]) as taken:
+            yield taken.warnings
+
+
+def _cable(text: str) -> Ends:
+    from planebench.host.pci import full_address
+
+    tester, equals, switch = text.partition("=")
+    if not equals:
+        raise UsageError(
+            f'wire "pci": "{text}" is no cable; give TESTER=SWITCH, two PCI addresses such as '
+            "0000:3b:00.0=0000:af:00.0 (`planebench wires` finds them)"
+        )
+    return Ends(full_address(tester), full_address(switch))
+
+
+def _check_links(cable: Ends) -> None:
+    """Raise UsageError where the kernel, which has the NICs until they are bound, sees no link or two speeds."""
+    from planebench.host.pci import nic
+
+    ends = nic(cable.tester), nic(cable.switch)
+    for end in ends:
+        if end.link is False:
+            raise UsageError(f"NIC {end.address} ({', '.join(end.interfaces)}) has no link; is the cable in?")
+    speeds = {end.speed_mbps for end in ends if end.speed_mbps is not None}
+    if len(speeds) > 1:
+        told = " and ".join(f"{end.address} has {end.speed_mbps} Mb/s" for end in ends)
+        raise UsageError(f"{told}: these are not the ends of one cable; `planebench wires` finds the cabling")
+
+
+register(Pci())

@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The pocket lab: a QEMU guest with emulated NICs, cables between them, an IOMMU, and the files of this machine.
+
+The guest runs Debian's kernel. Its root is that of this machine, read-only, below a layer in memory, so that
+planebench, DPDK's and Open vSwitch's programs run in it without an installation. It has no network to the outside. It
+tells whether frames arrive and devices come back; its CPUs and NICs are emulated, so no rate of it means anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import platform
+import re
+import shlex
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Self
+
+import pytest
+import yaml
+from planed_rig import planed_binary
+from qemu.qmp import QMPClient
+
+from planebench.host.cache_folder import default_folder
+from planebench.host.deadlines import VARIABLE, stretched
+from planebench.host.process import Process, Supervisor
+from planebench.host.programs import NotFound, run_tool
+from planebench.hosting import debian, guest_image, qemu
+from planebench.model.errors import StartError
+
+KERNEL_PACKAGE = "linux-image-amd64"
+"""The cloud kernel of hosted VNFs has neither VFIO nor these NICs."""
+MODULES = (
+    *("virtio_ring", "virtio", "virtio_pci_legacy_dev", "virtio_pci_modern_dev", "virtio_pci", "virtio_console"),
+    *("netfs", "fscache", "9pnet", "9pnet_virtio", "9p", "overlay"),
+    *("irqbypass", "vfio", "vfio_virqfd", "vfio-pci-core", "vfio-pci", "vfio_iommu_type1"),
+    *("failover", "net_failover", "virtio_net", "e1000e", "vmxnet3", "dca", "i2c-algo-bit", "igb", "igbvf"),
+    *("veth", "tun"),
+)
+"""In the order of their dependencies. A module that this kernel has built in is left out."""
+MODELS = {
+    "e1000e": "e1000e,romfile=",
+    "igb": "igb,romfile=",
+    "vmxnet3": "vmxnet3,romfile=",
+    "virtio-net": "virtio-net-pci,romfile=,disable-legacy=on,iommu_platform=on",
+}
+"""The devices of QEMU by the names that a topology gives them."""
+LEAST_QEMU = (8, 0)
+"""The first with igb. In 7.2 an e1000e that Linux drives is not told that its link went down."""
+HERE = Path(__file__).parent / "lab"
+BOOT_DEADLINE_S = 120.0
+COMMAND_DEADLINE_S = 120.0
+BOOTS = 3
+"""Tries: in one boot of about eight QEMU 10.0 ends by an assertion (iotlb_to_section) while the guest's CPUs start."""
+_FIRST_PORT_SLOT = 0x10
+_SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """The NICs of a guest, by name, with the name of their model, and the cables: each holds two of the names."""
+
+    nics: Mapping[str, str]
+    cables: tuple[tuple[str, str], ...]
+    iommu: bool = True
+    vcpus: int = 4
+    memory_mb: int = 2560
+    hugepages: int = 512
+
+    def address(self, nic: str) -> str:
+        """Return the PCI address of a NIC: each is behind a root port of its own, thus in an IOMMU group of its own."""
+        return f"0000:{1 + list(self.nics).index(nic):02x}:00.0"
+
+    def with_nics(self, model: str) -> Topology:
+        """Return the topology with NICs of another model."""
+        return replace(self, nics=dict.fromkeys(self.nics, model))
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """The end of a command: exit code and output, in which standard output and standard error are mixed."""
+
+    code: int
+    output: str = field(repr=False)
+
+
+def topology(name: str) -> Topology:
+    """Return the topology of a file ``lab/topologies/NAME.yaml``."""
+    document = yaml.safe_load((HERE / "topologies" / f"{name}.yaml").read_text())
+    cables = tuple((a, b) for a, b in document.pop("cables"))
+    return Topology(cables=cables, **document)
+
+
+class Lab:
+    """A running guest. A context manager, which ends it."""
+
+    def __init__(self, supervisor: Supervisor, topology: Topology) -> None:
+        self.topology = topology
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._received = b""
+        for _ in range(BOOTS):
+            self._workdir = supervisor.topology_folder("lab")
+            self.process = _start(supervisor, topology, self._workdir)
+            if self._is_up():
+                break
+            self.process.kill()
+        else:
+            raise StartError(f"the guest of the lab does not boot: {self.process.exit_report()}")
+        self._connection.connect(str(self._workdir / "agent"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._connection.close()
+        self.process.kill()
+
+    def sh(self, script: str, timeout_s: float = COMMAND_DEADLINE_S, **environment: str) -> Done:
+        """Run a shell script in the guest and return its end."""
+        exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
+        line = base64.b64encode((exports + script).encode()) + b"\n"
+        end = time.monotonic() + stretched(timeout_s)
+        self._connection.settimeout(stretched(timeout_s))
+        self._connection.sendall(line)
+        code, size = self._receive_line(end, script).split()
+        return Done(int(code), self._receive_bytes(int(size), end, script).decode(errors="replace"))
+
+    def run(self, *argv: str, timeout_s: float = COMMAND_DEADLINE_S, **environment: str) -> Done:
+        """Run a program in the guest and return its end."""
+        return self.sh(shlex.join(argv), timeout_s, **environment)
+
+    def planebench(self, *argv: str, timeout_s: float = COMMAND_DEADLINE_S) -> Done:
+        """Run the command ``planebench`` of this test in the guest."""
+        return self.run(sys.executable, "-m", "planebench", *argv, timeout_s=timeout_s, **_environment())
+
+    def script(self, name: str, *argv: str, timeout_s: float = COMMAND_DEADLINE_S) -> Done:
+        """Run a Python script of ``lab/inside``, which may import the rigs of the tests."""
+        path = HERE / "inside" / name
+        return self.run(sys.executable, str(path), *argv, timeout_s=timeout_s, **_environment())
+
+    def address(self, nic: str) -> str:
+        """Return the PCI address of a NIC of the topology."""
+        return self.topology.address(nic)
+
+    def driver(self, nic: str) -> str | None:
+        """Return the name of the driver of a NIC, or None."""
+        done = self.sh(f"basename $(readlink /sys/bus/pci/devices/{self.address(nic)}/driver)")
+        return done.output.strip() if done.code == 0 else None
+
+    def set_link(self, nic: str, up: bool) -> None:
+        """Pull the cable out of a NIC, or plug it in again."""
+        self._monitor("set_link", name=nic, up=up)
+
+    def _monitor(self, command: str, **arguments: Any) -> object:
+        async def execute() -> object:
+            client = QMPClient()
+            await client.connect(str(self._workdir / "monitor"))
+            try:
+                return await client.execute(command, arguments)
+            finally:
+                await client.disconnect()
+
+        return asyncio.run(asyncio.wait_for(execute(), stretched(COMMAND_DEADLINE_S)))
+
+    def _is_up(self) -> bool:
+        end = time.monotonic() + stretched(BOOT_DEADLINE_S)
+        while self.process.alive() and time.monotonic() < end:
+            if "LAB-UP" in self.process.log_tail(400):
+                return True
+            time.sleep(0.1)
+        return False
+
+    def _receive_line(self, end: float, script: str) -> str:
+        while b"\n" not in self._received:
+            self._receive(end, script)
+        line, _, self._received = self._received.partition(b"\n")
+        return line.decode()
+
+    def _receive_bytes(self, size: int, end: float, script: str) -> bytes:
+        while len(self._received) < size:
+            self._receive(end, script)
+        data, self._received = self._received[:size], self._received[size:]
+        return data
+
+    def _receive(self, end: float, script: str) -> None:
+        try:
+            self._connection.settimeout(max(0.1, end - time.monotonic()))
+            data = self._connection.recv(65536)
+        except TimeoutError:
+            data = b""
+        if not data:
+            raise TimeoutError(f"no answer to `{script.strip()[-200:]}` in the lab:\n{self.process.log_tail(30)}")
+        self._received += data
+
+
+def _environment() -> dict[str, str]:
+    """Return what makes our programs in the guest those of this test. Its CPUs are slow: all deadlines are longer."""
+    folders = [str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+    planed = str(Path(planed_binary()).resolve())
+    return {"PYTHONPATH": os.pathsep.join(folders), "PLANEBENCH_PLANED": planed, VARIABLE: "5"}
+
+
+def require() -> None:
+    """Skip the test, with the reason, if this machine cannot boot a guest of the lab."""
+    if platform.machine() != "x86_64":
+        pytest.skip(f"the lab is for x86-64; this machine is {platform.machine()}")
+    try:
+        _qemu()
+        guest_image.kernel_folder(KERNEL_PACKAGE, MODULES)
+    except StartError as error:
+        pytest.skip(str(error))
+
+
+def _start(supervisor: Supervisor, topology: Topology, workdir: Path) -> Process:
+    kernel = guest_image.kernel_folder(KERNEL_PACKAGE, MODULES)
+    initramfs = workdir / "initramfs"
+    initramfs.write_bytes(guest_image.archive(_files(kernel)))
+    isolated = f"isolcpus=managed_irq,domain,2-{topology.vcpus - 1}"
+    words = ["console=ttyS0 quiet panic=-1 net.ifnames=0", isolated, f"hugepages={topology.hugepages}"]
+    words += ["intel_iommu=on iommu=pt"] if topology.iommu else []
+    boot = ["-kernel", str(kernel / "vmlinuz"), "-initrd", str(initramfs), "-append", " ".join(words)]
+    command = [*_qemu(), *_machine(topology, workdir), *boot]
+    for number, (nic, model) in enumerate(topology.nics.items()):
+        command += _nic(topology, number, nic, model)
+    cpus = frozenset(os.sched_getaffinity(0))
+    return supervisor.spawn("lab", command, cpus=cpus, workdir=workdir, high_priority=False)
+
+
+def _files(kernel: Path) -> dict[str, bytes]:
+    modules = [name for name in MODULES if (kernel / f"{name}.ko").exists()]
+    files = {f"modules/{name}.ko": (kernel / f"{name}.ko").read_bytes() for name in modules}
+    files |= dict.fromkeys(("dev/", "proc/", "sys/"), b"")
+    files |= {"init": (HERE / "init.sh").read_bytes(), "agent.sh": (HERE / "agent.sh").read_bytes()}
+    files["modules/order"] = " ".join(modules).encode()
+    return files | {"bin/busybox": guest_image.busybox(kernel.parent)}
+
+
+def _machine(topology: Topology, workdir: Path) -> list[str]:
+    memory = f"memory-backend-memfd,id=memory,size={topology.memory_mb}M,share=on"
+    return [
+        *("-name", "lab,debug-threads=on", "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot"),
+        *("-sandbox", _SANDBOX),
+        # smm=off: with SMM, QEMU 10.0 ends by that assertion each time (BOOTS).
+        *("-machine", "q35,memory-backend=memory,kernel-irqchip=split,smm=off", "-object", memory),
+        *("-accel", "tcg,thread=multi", "-cpu", "max"),
+        *("-m", f"{topology.memory_mb}M", "-smp", str(topology.vcpus)),
+        *(("-device", "intel-iommu,intremap=on,caching-mode=on") if topology.iommu else ()),
+        *("-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"),
+        *("-chardev", f"socket,id=monitor,path={workdir}/monitor,server=on,wait=off"),
+        *("-mon", "chardev=monitor,mode=control"),
+        *("-chardev", f"socket,id=agent,path={workdir}/agent,server=on,wait=off"),
+        *("-device", "virtio-serial-pci,addr=3", "-device", "virtserialport,chardev=agent,nr=1,name=lab"),
+        *("-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap"),
+        *("-device", "virtio-9p-pci,fsdev=root,mount_tag=root,addr=2"),
+    ]
+
+
+def _nic(topology: Topology, number: int, nic: str, model: str) -> list[str]:
+    """Return a NIC behind a root port of its own; the two ends of a cable are ports of a hub of their own."""
+    hub = next((i for i, cable in enumerate(topology.cables) if nic in cable), len(topology.cables) + number)
+    port = f"pcie-root-port,id=port{number},bus=pcie.0,addr={_FIRST_PORT_SLOT + number:#x},chassis={number + 1}"
+    device = f"{MODELS[model]},id={nic},bus=port{number},netdev=net{number},mac=52:54:00:00:01:{number:02x}"
+    return ["-device", port, "-netdev", f"hubport,id=net{number},hubid={hub}", "-device", device]
+
+
+def _qemu() -> list[str]:
+    """Return the program and its first arguments: this machine's, or Debian's backport of a newer one.
+
+    Raises StartError if there is none.
+    """
+    found = qemu.find()
+    if isinstance(found, NotFound):
+        raise StartError(found.remedy)
+    version = tuple(int(part) for part in found.version.split("."))
+    if version >= LEAST_QEMU:
+        return [str(found.binary)]
+    folder = _backport()
+    return [str(folder / "usr/bin" / qemu.PROGRAM), "-L", str(folder / "usr/share/qemu"), "-L", "/usr/share/seabios"]
+
+
+def _backport() -> Path:
+    """Return the folder into which Debian's backport of QEMU is unpacked; nothing is installed. Raises StartError."""
+    folder = default_folder() / "guest" / "qemu-backport"
+    if not folder.exists():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(prefix=".new-", dir=folder.parent) as new:
+            _unpack_backport(Path(new))
+            (Path(new) / "unpacked").rename(folder)
+    return folder
+
+
+def _unpack_backport(folder: Path) -> None:
+    codename = re.search(r"^VERSION_CODENAME=(\w+)$", Path("/etc/os-release").read_text(), re.MULTILINE)
+    keyring = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+    if missing := debian.missing_program():
+        raise StartError(f"{missing} is needed to unpack QEMU 8.0 or later")
+    if codename is None or not keyring.exists():
+        raise StartError("the lab needs QEMU 8.0 or later, and this is not Debian, which has a backport")
+    source = f"deb [signed-by={keyring}] http://deb.debian.org/debian {codename[1]}-backports main\n"
+    (folder / "sources.list").write_text(source)
+    for name in ("lists/partial", "cache/archives/partial", "unpacked"):
+        (folder / name).mkdir(parents=True)
+    options = {"Dir::Etc::sourcelist": "sources.list", "Dir::Etc::sourceparts": "none", "Dir::State::lists": "lists"}
+    options["Dir::Cache"] = "cache"
+    own = [word for key, value in options.items() for word in ("-o", f"{key}={folder / value}")]
+    own += ["-o", "APT::Sandbox::User=root"]  # another user cannot write to this folder
+    packages = ("qemu-system-x86", "qemu-system-common", "qemu-system-data")
+    for argv in (["apt-get", "-q", *own, "update"], ["apt-get", "-q", *own, "download", *packages]):
+        done = run_tool(argv, debian.FETCH_DEADLINE_S, cwd=folder)
+        if done.code:
+            raise StartError(
+                f"cannot download Debian's backport of QEMU: {(done.stderr or done.stdout).strip()[-300:]}"
+            )
+    for package in folder.glob("*.deb"):
+        run_tool(["dpkg-deb", "-x", str(package), str(folder / "unpacked")], debian.FETCH_DEADLINE_S)
+    if run_tool([folder / "unpacked/usr/bin" / qemu.PROGRAM, "--version"]).code != 0:
+        raise StartError("Debian's backport of QEMU does not start on this machine")
