@@ -314,9 +314,10 @@ def loop_document(
     monitors = [Task(f"mon-{port}", "monitor", (port,)) for port in "ab"]
     tasks = (*monitors, *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate("ab")))
     cpu_of = {"a": cpus[0], "b": cpus[-1]}
+    both = _ports(settings, workdir, ends)
     needed = memory(
         ports=2,
-        ring_size=settings.ring_size,
+        ring_size=max(port.ring_size or 0 for port in both),
         max_frame_bytes=settings.max_frame_bytes,
         hugepages=settings.hugepages,
     )
@@ -324,7 +325,7 @@ def loop_document(
         Worker(f"w{cpu}", cpu, tuple(task.name for task in tasks if cpu_of[task.ports[0]] == cpu))
         for cpu in sorted(set(cpu_of.values()))
     )
-    return Document(name, needed, _ports(settings, workdir, ends), tasks, workers, nice=-20)
+    return Document(name, needed, both, tasks, workers, nice=-20)
 
 
 def _ports(settings: LiveSettings, workdir: Path, ends: Ends | None) -> tuple[Port, Port]:

@@ -37,7 +37,7 @@ class PlanedAdapter(Adapter):
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
         super().__init__(values)
-        one_queue = {"memif", "veth", "pci"}
+        one_queue = {"memif", "veth", "pci", "af_xdp"}
         self.wires = frozenset({"virtio"} | (one_queue if self.queues == 1 else set()))
 
     @property

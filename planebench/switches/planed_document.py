@@ -136,7 +136,7 @@ def _memory(request: SwitchRequest) -> Memory:
 def _port(number: int, port: SwitchPort, request: SwitchRequest, backend: str) -> Port:
     if port.kind == "pci":
         return Port(port.name, "ethdev", port.ring_size, request.queues, device=common.pci_address(port))
-    if port.kind in ("af_packet", "memif"):
+    if port.kind in ("af_packet", "af_xdp", "memif"):
         device = common.dpdk_vdev(number, port, request)
         return Port(port.name, "ethdev", port.ring_size, request.queues, device=device)
     kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
