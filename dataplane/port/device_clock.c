@@ -6,10 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <rte_cycles.h>
 #include <rte_mbuf_dyn.h>
 
 #include "lib/log.h"
 #include "port/port.h"
+
+enum { READINGS = 8 };
 
 // Of the field of all mbufs that has the time stamp; 0: nobody asked for it.
 static int field_offset;
@@ -74,6 +77,27 @@ void device_clock_close(struct port *port)
 static uint64_t nanoseconds(const struct timespec *time)
 {
 	return (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
+// The quickest of some readings: the device is read at some moment within it.
+bool device_clock_read(const struct port *port, struct clock_reading *out)
+{
+	struct timespec time;
+
+	out->width_tsc = UINT64_MAX;
+	for (unsigned i = 0; i < READINGS; i++) {
+		uint64_t before = rte_rdtsc(), after;
+
+		if (port->clock != PORT_CLOCK_HARDWARE ||
+		    rte_eth_timesync_read_time(port->port_id, &time) != 0)
+			return false;
+		after = rte_rdtsc();
+		if (after - before < out->width_tsc)
+			*out = (struct clock_reading){.tsc = before + (after - before) / 2,
+			                              .width_tsc = after - before,
+			                              .ns = nanoseconds(&time)};
+	}
+	return true;
 }
 
 // A register holds the stamp of one PTP frame and takes no other until it is read. The mbuf says whether it is this one's:

@@ -20,6 +20,13 @@ void device_clock_close(struct port *port);
 // The name of the interface of the kernel behind the port, in name; false if there is none.
 bool device_clock_interface(const struct port *port, char *name, size_t size);
 
+// What the clock of a port with PORT_CLOCK_HARDWARE reads, and when: at tsc, within half of width_tsc. False: the device
+// does not tell. Control thread.
+struct clock_reading {
+	uint64_t tsc, width_tsc, ns;
+};
+bool device_clock_read(const struct port *port, struct clock_reading *out);
+
 // As in struct port_ops. Worker.
 bool device_clock_received(const struct port *port, const struct rte_mbuf *m, uint64_t *ns);
 bool device_clock_sent(const struct port *port, uint64_t *ns);

@@ -50,6 +50,12 @@ int rte_eth_timesync_read_rx_timestamp(uint16_t port_id, struct timespec *time, 
 	return 0;
 }
 
+int rte_eth_timesync_read_time(uint16_t port_id, struct timespec *time)
+{
+	*time = (struct timespec){9, device.received_reads++};
+	return device.absent ? -ENOTSUP : 0;
+}
+
 #define START UINT64_C(1000000000)
 
 struct bench {
@@ -262,6 +268,23 @@ static void a_clock_that_is_not_there_is_refused(void **state)
 	assert_int_equal(port->clock, PORT_CLOCK_SOFTWARE);
 }
 
+static void a_clock_is_read_between_two_readings_of_the_tsc(void **state)
+{
+	struct port *port = &((struct fixture *)*state)->ports[0].port;
+	struct clock_reading reading;
+	uint64_t before = rte_rdtsc();
+
+	device = (struct device){0};
+	assert_false(device_clock_read(port, &reading)); // software
+	port->clock = PORT_CLOCK_HARDWARE;
+	assert_true(device_clock_read(port, &reading));
+	assert_in_range(reading.ns, UINT64_C(9000000000), UINT64_C(9000000007));
+	assert_in_range(reading.tsc, before, rte_rdtsc());
+	assert_true(reading.width_tsc <= rte_rdtsc() - before);
+	device.absent = true;
+	assert_false(device_clock_read(port, &reading));
+}
+
 static void an_interface_is_found_in_the_arguments_of_its_driver(void **state)
 {
 	struct port port = {.config.device = "net_af_packet_n0,iface=wire0,framecnt=8"};
@@ -285,6 +308,7 @@ int main(void)
 	        TEST(a_register_of_another_frame_is_emptied),
 	        TEST(a_burst_has_a_stamp_for_each_frame),
 	        TEST(a_clock_that_is_not_there_is_refused),
+	        TEST(a_clock_is_read_between_two_readings_of_the_tsc),
 	        TEST(an_interface_is_found_in_the_arguments_of_its_driver),
 	};
 

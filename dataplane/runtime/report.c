@@ -8,6 +8,7 @@
 
 #include "lib/counters.h"
 #include "lib/schema.h"
+#include "port/device_clock.h"
 #include "port/port.h"
 #include "runtime/planed.h"
 #include "runtime/worker.h"
@@ -92,18 +93,30 @@ static json_t *count(uint64_t value)
 	return json_integer((json_int_t)value);
 }
 
+// [tsc, ns, width_tsc] of the clock of the device; null without one.
+static json_t *report_reading(const struct port *port)
+{
+	struct clock_reading reading;
+
+	if (!device_clock_read(port, &reading))
+		return json_null();
+	return json_pack("[I, I, I]", (json_int_t)reading.tsc, (json_int_t)reading.ns,
+	                 (json_int_t)reading.width_tsc);
+}
+
 static json_t *port_facts(const struct port *port)
 {
 	struct rte_ether_addr address = {0};
 	uint32_t mbps = port_speed_mbps(port);
 
 	port_mac(port, &address);
-	return json_pack("{s:s, s:s, s:b, s:o, s:s, s:s, s:o, s:i, s:i, s:s, s:o}", "name", port->config.name,
-	                 "kind", port->ops->kind, "link_up", port_link_up(port), "speed_mbps",
-	                 mbps ? count(mbps) : json_null(), "device", port->device, "driver",
+	return json_pack("{s:s, s:s, s:b, s:o, s:s, s:s, s:o, s:i, s:i, s:s, s:o, s:o}", "name",
+	                 port->config.name, "kind", port->ops->kind, "link_up", port_link_up(port),
+	                 "speed_mbps", mbps ? count(mbps) : json_null(), "device", port->device, "driver",
 	                 port_driver(port), "mac", schema_mac_json(address.addr_bytes), "queues",
 	                 (int)port->config.queues, "ring_size", (int)port->config.ring_size, "clock",
-	                 port_clock_names[port->clock], "virtio", report_virtio(port));
+	                 port_clock_names[port->clock], "clock_reading", report_reading(port), "virtio",
+	                 report_virtio(port));
 }
 
 json_t *report_ports(const struct planed *planed)

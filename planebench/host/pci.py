@@ -24,6 +24,9 @@ NO_IOMMU = "vfio-noiommu"
 """Name that vfio gives to the group of a device without an IOMMU (Linux, drivers/vfio/group.c)."""
 _ADDRESS = re.compile(r"(?:([0-9a-f]{4,8}):)?([0-9a-f]{2}):([01][0-9a-f])\.([0-7])", re.IGNORECASE)
 
+_LIBVIRT = re.compile(r"pci_(\w+)_(\w+)_(\w+)_(\w)")
+"""An address without colons, which separate options in a chain."""
+
 
 @dataclass(frozen=True, slots=True)
 class Nic:
@@ -58,8 +61,12 @@ class Nic:
 
 
 def full_address(text: str) -> str:
-    """Return a PCI address with its domain, ``0000:3b:00.1`` for ``3b:00.1``. Raises UsageError."""
-    match = _ADDRESS.fullmatch(text.strip())
+    """Return a PCI address with its domain: ``0000:3b:00.1`` for ``3b:00.1`` and libvirt's ``pci_0000_3b_00_1``.
+
+    Raises UsageError.
+    """
+    libvirt = _LIBVIRT.fullmatch(text)
+    match = _ADDRESS.fullmatch("{}:{}:{}.{}".format(*libvirt.groups()) if libvirt else text.strip())
     if match is None:
         raise UsageError(f"{text!r} is not a PCI address; give one such as 0000:3b:00.1 (`lspci -D` lists them)")
     domain, bus, device, function = match.groups()

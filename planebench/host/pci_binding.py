@@ -43,17 +43,21 @@ class Bound:
 
 @contextmanager
 def bound(addresses: Sequence[str], journal: Journal | None = None) -> Iterator[Bound]:
-    """Bind NICs (:func:`bind`) as long as the context lasts."""
+    """Bind NICs (:func:`bind`) as long as the context lasts; what this process changed before stays."""
     journal = journal or device_journal()
+    before = journal.owned()
     taken = bind(addresses, journal)
+    its = {NO_IOMMU_MODE, *(driver_path(nic.address) for nic in taken.nics)} - before
     try:
         yield taken
     finally:
-        release(journal)
+        journal.undo_own(its)
 
 
-def bind(addresses: Sequence[str], journal: Journal | None = None) -> Bound:
+def bind(addresses: Sequence[str], journal: Journal | None = None, *, for_guest: bool = False) -> Bound:
     """Bind NICs to vfio-pci, those that need it. What killed runs left is restored first.
+
+    ``for_guest``: a virtual machine or a container has the NICs, so those of bifurcated drivers are bound, too.
 
     Raises UsageError, with nothing changed, for a NIC that must not be taken (:func:`refusal`), and StartError where
     the system refuses; then all NICs have their drivers again.
@@ -61,8 +65,8 @@ def bind(addresses: Sequence[str], journal: Journal | None = None) -> Bound:
     journal = journal or device_journal()
     root = journal.root
     journal.undo_abandoned()
-    nics = check(addresses, journal)
-    wanted = [nic for nic in nics if needs_binding(nic)]
+    nics = check(addresses, journal, for_guest=for_guest)
+    wanted = [nic for nic in nics if needs_binding(nic, for_guest=for_guest)]
     if not wanted:
         return Bound(nics, _warnings(nics))
     if os.geteuid() != 0:
@@ -79,12 +83,12 @@ def release(journal: Journal | None = None) -> tuple[Outcome, ...]:
     return (journal or device_journal()).undo_own()
 
 
-def needs_binding(nic: Nic) -> bool:
-    """Return whether a DPDK program needs another driver for a NIC than it has."""
-    return nic.driver != VFIO and not nic.is_bifurcated
+def needs_binding(nic: Nic, *, for_guest: bool = False) -> bool:
+    """Return whether a DPDK program, or a guest, needs another driver for a NIC than it has."""
+    return nic.driver != VFIO and (for_guest or not nic.is_bifurcated)
 
 
-def check(addresses: Sequence[str], journal: Journal | None = None) -> tuple[Nic, ...]:
+def check(addresses: Sequence[str], journal: Journal | None = None, *, for_guest: bool = False) -> tuple[Nic, ...]:
     """Return the NICs with these addresses. Raises UsageError with one sentence if any of them must not be taken."""
     journal = journal or device_journal()
     root = journal.root
@@ -96,13 +100,15 @@ def check(addresses: Sequence[str], journal: Journal | None = None) -> tuple[Nic
     essential = routes.essential_interfaces(root, routes.ssh_connection())
     owners = journal.owners()
     for nic in nics:
-        reason = refusal(nic, full, root, essential) or _owned(nic, owners)
+        reason = refusal(nic, full, root, essential, for_guest=for_guest) or _owned(nic, owners)
         if reason:
             raise UsageError(f"NIC {nic.address} is not taken: {reason}")
     return nics
 
 
-def refusal(nic: Nic, requested: Collection[str], root: Path, essential: Mapping[str, str]) -> str | None:
+def refusal(
+    nic: Nic, requested: Collection[str], root: Path, essential: Mapping[str, str], *, for_guest: bool = False
+) -> str | None:
     """Return why a NIC must not be taken; None if it may be.
 
     ``requested``: addresses of all NICs of the run. ``essential``: the interfaces that the machine is reached by.
@@ -122,7 +128,7 @@ def refusal(nic: Nic, requested: Collection[str], root: Path, essential: Mapping
         use = routes.uses(root, interface) if _is_up(root, interface) else None
         if use:
             return f"its interface {interface} is up and {use}; take it down first: `ip link set {interface} down`"
-    if not needs_binding(nic):
+    if not needs_binding(nic, for_guest=for_guest):
         return None
     return _unbindable(nic, requested, root)
 

@@ -36,9 +36,13 @@ def planed_container(bwrap: Path, request: HostedRequest, planed: Path) -> list[
     return [*_container(bwrap, request, ("--ro-bind", str(planed), PLANED)), "--as-pid-1", "--"]
 
 
-def command_container(bwrap: Path, request: HostedRequest, root: Path) -> list[str]:
-    """Return the command line before a command in ``root``, with a process 1 that reaps what the command leaves."""
-    return [*_container(bwrap, request, _of_root(root)), "--"]
+def command_container(bwrap: Path, request: HostedRequest, root: Path, devices: Iterable[Path] = ()) -> list[str]:
+    """Return the command line before a command in ``root``, with a process 1 that reaps what the command leaves.
+
+    ``devices``: files in /dev that it has, too.
+    """
+    own = (word for device in devices for word in ("--dev-bind", str(device), str(device)))
+    return [*_container(bwrap, request, _of_root(root)), *own, "--"]
 
 
 def _container(bwrap: Path, request: HostedRequest, root: Iterable[str]) -> list[str]:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from planebench.host.pci import Nic
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
-from planebench.hosting import bubblewrap, limits, oci
+from planebench.hosting import bubblewrap, devices, limits, oci
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import RunningCommand, folder_of
 from planebench.model.choices import unknown
@@ -58,6 +59,7 @@ class ExecHosting:
         Option("image", "path", "root file system: a directory or an OCI archive", "this machine's"),
         Option("memory_mb", "whole", "memory limit in MiB; DPDK gets half of it", str(MEMORY_MB), least=16),
         limits.PIDS_OPTION,
+        devices.DEVICES,
     )
     own_vnf = True
     ready_within_s = 60.0
@@ -71,14 +73,16 @@ class ExecHosting:
             raise NotInstalledError(f"hosting exec is not available; {found.remedy}")
         chosen = limits.chosen(request.values, MEMORY_MB)
         command = str(request.values.get("command", ""))
-        argv = words_of(command, request, chosen.memory_mb // 2)
+        passed = devices.passed_devices(request)
+        argv = words_of(command, request, chosen.memory_mb // 2, passed)
         image = request.values.get("image")
         root = oci.root_of(Path(str(image)), supervisor) if image else Path("/")
         _check_program(argv[0], root)
+        files = devices.device_files(passed)
         limited = limits.limit(request, chosen, supervisor)
         process = supervisor.spawn(
             request.name,
-            [*limited.prefix, *bubblewrap.command_container(found.binary, request, root), *argv],
+            [*limited.prefix, *bubblewrap.command_container(found.binary, request, root, files), *argv],
             cpus=_cpus(command, request),
             workdir=folder_of(request),
             enclosed=True,
@@ -89,7 +93,7 @@ class ExecHosting:
         return RunningCommand(request, process, limited.told(facts), limited)
 
 
-def words_of(command: str, request: HostedRequest, memory_mb: int) -> list[str]:
+def words_of(command: str, request: HostedRequest, memory_mb: int, passed: Sequence[Nic] = ()) -> list[str]:
     """Return the words of a command with its placeholders replaced.
 
     Raises UsageError without a command, for an open quote, or for an unknown placeholder.
@@ -101,7 +105,10 @@ def words_of(command: str, request: HostedRequest, memory_mb: int) -> list[str]:
     if not texts:
         raise UsageError('exec needs a command: exec:"dpdk-l2fwd {eal_main} -- -p 3"')
     known = _values(request)
-    eal = {"{eal}": _eal(request, memory_mb, main=False), "{eal_main}": _eal(request, memory_mb, main=True)}
+    eal = {
+        "{eal}": _eal(request, memory_mb, passed, main=False),
+        "{eal_main}": _eal(request, memory_mb, passed, main=True),
+    }
     return [word for text in texts for word in (eal.get(text) or [_filled(text, known)])]
 
 
@@ -131,14 +138,15 @@ def _values(request: HostedRequest) -> dict[str, str]:
     }
 
 
-def _eal(request: HostedRequest, memory_mb: int, *, main: bool) -> list[str]:
+def _eal(request: HostedRequest, memory_mb: int, passed: Sequence[Nic], *, main: bool) -> list[str]:
     """Return EAL's options. A vhost back end accepts memory as one segment only (DESIGN section 4)."""
     workers = [f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.cpus, start=0 if main else 1)]
     beside = [] if main else [f"0@({cpu_text(request.control_cpus)})"]
     return [
         f"--lcores={','.join([*beside, *workers])}",
         "--main-lcore=0",
-        "--no-pci",
+        *(word for nic in passed for word in ("-a", nic.address)),
+        *(() if passed else ("--no-pci",)),
         "--no-telemetry",
         f"--file-prefix={request.name}",
         *("-m", str(memory_mb), "--single-file-segments"),

@@ -12,7 +12,7 @@ from typing import Literal
 
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
-from planebench.hosting import machine, machine_options, qemu
+from planebench.hosting import devices, machine, machine_options, qemu
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.guest_image import guest_image
 from planebench.hosting.kvm_probe import Accelerator, Probe
@@ -39,6 +39,7 @@ class ImageHosting:
         machine_options.vcpus_option("as many as it has CPUs of the host"),
         machine_options.memory_option(str(DEFAULT_MEMORY_MB)),
         machine_options.ACCEL,
+        devices.DEVICES,
     )
     own_vnf = True
     ready_within_s = 300.0

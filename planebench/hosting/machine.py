@@ -9,7 +9,7 @@ from pathlib import Path
 from planebench.host.evidence import WatchedThread
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found
-from planebench.hosting import machine_options, qemu
+from planebench.hosting import devices, machine_options, qemu
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import RunningProcess, Sandbox, attach, folder_of
 from planebench.hosting.kvm_probe import Accelerator
@@ -67,6 +67,7 @@ def start(
         hugepages=request.hugepages,
         monitor=sockets.monitor,
         rpc=sockets.rpc if request.document is not None else None,
+        devices=tuple(nic.address for nic in devices.passed_devices(request)),
     )
     argv = [str(found.binary), *qemu.arguments(guest)]
     process = supervisor.spawn(request.name, argv, cpus=request.control_cpus, workdir=folder)
@@ -96,6 +97,7 @@ def _details(guest: qemu.Machine, places: Sequence[frozenset[int]]) -> dict[str,
         "cpus": ", ".join(f"vCPU {number} on {_cpus(place)}" for number, place in enumerate(places)),
         "memory": f"{guest.memory_mb} MiB, {pages}",
         "rings": f"{settings.rings}, {settings.device_ring_size} entries{queues}",
+        **({"devices": ", ".join(guest.devices)} if guest.devices else {}),
     }
 
 

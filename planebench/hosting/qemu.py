@@ -26,6 +26,7 @@ FIRST_NIC_SLOT = 2
 """Of the PCI bus: 0 is the bridge to the host, and 31 the chip set's own."""
 DISK_SLOT = 16
 RPC_SLOT = 17
+FIRST_DEVICE_SLOT = 18
 RPC_PORT = "planed"
 """The name that /init of the guest image looks for (guest_image.py)."""
 LEAST_RING = 256
@@ -109,6 +110,8 @@ class Machine:
     hugepages: bool = False
     monitor: Path | None = None
     rpc: Path | None = None
+    devices: tuple[str, ...] = ()
+    """PCI addresses of devices of the host, bound to vfio-pci, that the guest has."""
 
 
 def find() -> Found | NotFound:
@@ -152,7 +155,12 @@ def arguments(machine: Machine) -> list[str]:
         *_lines(machine),
         *_boot(machine.boot),
         *(word for number, nic in enumerate(machine.nics) for word in _nic(number, nic, machine)),
+        *(word for number, address in enumerate(machine.devices) for word in _device(number, address)),
     ]
+
+
+def _device(number: int, address: str) -> list[str]:
+    return ["-device", f"vfio-pci,host={address},addr={FIRST_DEVICE_SLOT + number:#x}"]
 
 
 def _processors(machine: Machine) -> list[str]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from planebench.host import facts as host_facts
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
-from planebench.measure.clocks import by_clock, common_clock
+from planebench.measure.clocks import Readings, by_clock, clock_readings, common_clock
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.distance import machine_distances_ns
 from planebench.measure.live import LiveSettings
@@ -111,13 +111,16 @@ def calibrate(
     distances = list(machine_distances_ns(settings.planed, cpus.allowed))
     with _self_loop(replace(settings, max_frame_bytes=max(sizes)), placement, supervisor) as sender:
         clock = common_clock(port.get("clock", "software") for port in get_ports(sender.call))
+        readings: list[Readings] = []
 
         def send(flow: Flow, size: int, pps: float | None, probes: int) -> Statistics:
             clocked = probes > 0 and clock != "software"
+            readings[:] = [clock_readings(get_ports(sender.call))] if clocked else []
             return sender.send(Sending((flow,), size, duration_s, pps, probes, clocks=clocked))
 
         def read_clock(latency: LatencyRecord, stats: Statistics) -> LatencyRecord:
-            return by_clock(latency, clock, sender.call, (THERE,), stats)
+            readings.append(clock_readings(get_ports(sender.call)))
+            return by_clock(latency, clock, sender.call, (THERE,), stats, readings)
 
         steps = Steps(send, len(sizes) * _sends(wire), listener)
         reader = None if clock == "software" else read_clock
@@ -311,9 +314,10 @@ def loop_document(
     monitors = [Task(f"mon-{port}", "monitor", (port,)) for port in "ab"]
     tasks = (*monitors, *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate("ab")))
     cpu_of = {"a": cpus[0], "b": cpus[-1]}
+    both = _ports(settings, workdir, ends)
     needed = memory(
         ports=2,
-        ring_size=settings.ring_size,
+        ring_size=max(port.ring_size or 0 for port in both),
         max_frame_bytes=settings.max_frame_bytes,
         hugepages=settings.hugepages,
     )
@@ -321,7 +325,7 @@ def loop_document(
         Worker(f"w{cpu}", cpu, tuple(task.name for task in tasks if cpu_of[task.ports[0]] == cpu))
         for cpu in sorted(set(cpu_of.values()))
     )
-    return Document(name, needed, _ports(settings, workdir, ends), tasks, workers, nice=-20)
+    return Document(name, needed, both, tasks, workers, nice=-20)
 
 
 def _ports(settings: LiveSettings, workdir: Path, ends: Ends | None) -> tuple[Port, Port]:

@@ -26,6 +26,7 @@ from planebench.model.results import SearchResult
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.status import Stage
+from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus
 from planebench.plans.estimate import estimate, expected_trials, latency_s, planned_trials, visit_s
 from planebench.plans.latency_steps import LatencyStep
@@ -187,7 +188,7 @@ class Campaign:
     @property
     def _one_by_one(self) -> bool:
         """Return whether only one switch can be up, as the devices of the wire are of one process at a time."""
-        return wire_kind(self.settings.wire).exclusive
+        return wire_kind(self.settings.wire).exclusive(wire_arguments(self.settings.wire))
 
     def _turns(self, steps: Sequence[Step]) -> Sequence[Step]:
         """Return the steps of a round; where only one switch can be up, those of a switch together."""

@@ -4,21 +4,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from planebench.measure.anatomy import StampLog, read_log
 from planebench.model.clock import ClockName
 from planebench.model.records import LatencyRecord
 from planebench.planed.requests import Call
-from planebench.planed.statistics import Statistics
+from planebench.planed.statistics import PortState, Statistics
 from planebench.scenarios.flows import Flow
-from planebench.stats.clock_relation import SAME, Relation
+from planebench.stats.clock_relation import SAME, Reading, Relation, relate_readings
 from planebench.stats.histogram import HIGHEST_NS, encode
 
 WITHIN_SHARE, WITHIN_NS = 0.01, 100.0
 """A latency may be above that of the software clock by so much. DPDK rounds the rate of the TSC to 10 MHz where the CPU
 does not tell it, which is up to 0.5 % of 1 GHz."""
+
+Readings = Mapping[str, Reading]
+"""A reading of the clock of each port that has one of its own."""
 
 
 @dataclass(slots=True)
@@ -44,11 +47,12 @@ def by_clock(
     call: Call,
     flows: Sequence[Flow],
     stats: Statistics,
-    relation: Relation = SAME,
+    readings: Sequence[Readings] = (),
 ) -> LatencyRecord:
     """Return the latency of the trial just sent by the clock of the ports, with that of software beside it.
 
-    ``software``: the latency as planed counted it. ``relation``: of the clock of received to that of sent probes.
+    ``software``: the latency as planed counted it; it stays the latency where the clock has stamped no probe.
+    ``readings``: of the clocks of devices before and after the trial; none where all ports have one clock.
     """
     tasks = {task["name"] for task in stats["tasks"]}
     found = [
@@ -56,10 +60,13 @@ def by_clock(
             read_log(call, f"gen-{flow.sender_port}", tasks),
             read_log(call, f"mon-{flow.receiver_port}", tasks),
             stats["tsc_hz"],
-            relation,
+            _relation(flow, readings, stats["tsc_hz"]),
         )
         for flow in flows
     ]
+    without = dict(sum((joined.without for joined in found), Counter()))
+    if not any(joined.clock_ns for joined in found):
+        return replace(software, unstamped=without)
     return replace(
         software,
         clock=clock,
@@ -72,8 +79,23 @@ def by_clock(
         ),
         overflow=0,
         probes_stamped=sum(len(joined.clock_ns) for joined in found),
-        unstamped=dict(sum((joined.without for joined in found), Counter())),
+        unstamped=without,
     )
+
+
+def clock_readings(ports: Sequence[PortState]) -> Readings:
+    """Return what the clocks of devices read, by port; empty without such clocks."""
+    found = {port["name"]: port.get("clock_reading") for port in ports}
+    return {name: Reading(*reading) for name, reading in found.items() if reading}
+
+
+def _relation(flow: Flow, readings: Sequence[Readings], tsc_hz: int) -> Relation:
+    """Return the relation of the clock of the receiving port to that of the sending one."""
+    ends = flow.sender_port, flow.receiver_port
+    if ends[0] == ends[1] or not readings or any(end not in each for end in ends for each in readings):
+        return SAME
+    a, b = ((readings[0][end], readings[-1][end]) for end in ends)
+    return relate_readings(a, b, tsc_hz)
 
 
 def join(sent: StampLog, came: StampLog, tsc_hz: int, relation: Relation = SAME) -> Joined:

@@ -132,7 +132,7 @@ class Calibration:
 
 @dataclass(frozen=True, slots=True)
 class CoreNoise:
-    """What a CPU did to a thread that polled it with nothing else to do, before the run."""
+    """The noise of one CPU before the run: the gaps of a thread that polled it and had nothing else to do."""
 
     cpu: int
     duration_ns: int

@@ -171,6 +171,7 @@ class PortState(TypedDict):
     speed_mbps: NotRequired[int | None]
     driver: NotRequired[str]
     clock: NotRequired[str]
+    clock_reading: NotRequired[tuple[int, int, int] | None]
     queues: NotRequired[int]
     virtio: NotRequired[Virtio | None]
 

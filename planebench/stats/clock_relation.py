@@ -47,6 +47,15 @@ class Relation:
         return difference_ns(a_ns + self.offset_ns, b_ns) - self.drift * difference_ns(self.at_ns, a_ns)
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A clock read ``ns`` at ``tsc``, within half of ``width_tsc``."""
+
+    tsc: int
+    ns: int
+    width_tsc: int
+
+
 SAME = Relation()
 """Both stamps are of one clock."""
 
@@ -73,6 +82,24 @@ def relate(there: Sequence[Stamped], back: Sequence[Stamped]) -> Relation | None
     if int(kept.sum()) < LEAST_PAIRS:
         return None
     return _line(start, twice_base // 2, times[kept], offsets[kept], float(delays.min()))
+
+
+def relate_readings(a: tuple[Reading, Reading], b: tuple[Reading, Reading], tsc_hz: int) -> Relation:
+    """Return the relation of clock B to clock A from a reading of each before and one after, all by one TSC.
+
+    The offset is wrong by half of the time that the readings took, at most.
+    """
+    offsets = [
+        difference_ns(at_a.ns, at_b.ns) + (at_a.tsc - at_b.tsc) * 1e9 / tsc_hz for at_a, at_b in zip(a, b, strict=True)
+    ]
+    passed_ns = difference_ns(a[0].ns, a[1].ns)
+    error_ns = max(at_a.width_tsc + at_b.width_tsc for at_a, at_b in zip(a, b, strict=True)) / 2 * 1e9 / tsc_hz
+    return Relation(
+        at_ns=a[0].ns,
+        offset_ns=round(offsets[0]),
+        drift=(offsets[1] - offsets[0]) / passed_ns if passed_ns else 0.0,
+        offset_error_ns=error_ns,
+    )
 
 
 def _pairs(there: Sequence[Stamped], back: Sequence[Stamped]) -> list[tuple[int, int, float]]:

@@ -64,6 +64,15 @@ def test_bound_and_given_back(tree: Tree, log: Journal) -> None:
     assert not log.state.exists()
 
 
+def test_a_context_gives_back_its_own_nics_only(tree: Tree, log: Journal) -> None:
+    before = tree.drivers()
+    with pci_binding.bound((A,), log):
+        with pci_binding.bound((A, B), log):
+            assert tree.drivers()[B][0] == "vfio-pci"
+        assert tree.drivers()[A][0] == "vfio-pci" and tree.drivers()[B] == before[B]
+    assert tree.drivers() == before
+
+
 def test_without_an_iommu_vfio_has_a_mode_and_the_user_is_told(tree: Tree, log: Journal) -> None:
     tree.device(PF, "igb")
     tree.interface(PF, "ens2")
@@ -95,6 +104,16 @@ def test_a_bifurcated_driver_stays(tree: Tree, log: Journal) -> None:
         assert taken.nics[0].is_bifurcated and taken.nics[0].speed_mbps == 100000
         assert tree.drivers() == before
     assert not log.state.exists()
+
+
+def test_a_guest_takes_a_bifurcated_nic_from_its_driver(tree: Tree, log: Journal) -> None:
+    tree.device(PF, "mlx5_core", "7", vendor="0x15b3")
+    tree.interface(PF, "ens2np0")
+    before = tree.drivers()
+    taken = pci_binding.bind(("pci_0000_5e_00_0",), log, for_guest=True)
+    assert taken.nics[0].address == PF and taken.nics[0].driver == "vfio-pci"
+    log.undo_own()
+    assert tree.drivers() == before
 
 
 def default_route(tree: Tree) -> None:

@@ -12,14 +12,19 @@ import pytest
 from hosting_rig import Way, exact, hosted_request, start_vnf, tester, until_crossing
 from planed_rig import CPUS, OTHER_CPU, until
 
+from planebench.host import pci_binding
+from planebench.host.pci import Nic
 from planebench.host.planed_program import REMEDY, STATIC_REMEDY, find_planed, find_static_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.hosting.base import HostedPort, HostedRequest
+from planebench.hosting.bubblewrap import command_container
+from planebench.hosting.devices import device_files, passed_devices
 from planebench.hosting.exec import HOSTING, words_of
 from planebench.hosting.inside import RunningCommand, folder_of
 from planebench.hosting.make_image import write_image
 from planebench.model.errors import DiedError, UsageError
+from planebench.model.option import parse_values
 from planebench.switches.base import NotFound
 
 WAYS = (Way("a", "b", 0), Way("b", "a", 1))
@@ -55,6 +60,29 @@ def test_a_command_is_told_ports_and_cpus() -> None:
     ]
     assert "--lcores=0@3,1@5" in words_of("fwd {eal_main}", request, 100)
     assert "--in-memory" in words_of("fwd {eal}", replace(request, hugepages=True), 100)
+
+
+def test_devices_are_named_to_eal_and_shown_in_the_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    function = Nic("0000:3b:02.0", "vfio-pci", 0, "61", has_iommu=True)
+    asked: list[str] = []
+
+    def bind(addresses: list[str], *, for_guest: bool) -> pci_binding.Bound:
+        asked.extend(addresses)
+        return pci_binding.Bound((function,))
+
+    monkeypatch.setattr(pci_binding, "bind", bind)
+    request = request_of(tmp_path, "fwd {eal}")
+    (tmp_path / "vnf0").mkdir()
+    assert passed_devices(request) == ()
+    values = parse_values("exec", HOSTING.options, {"devices": "pci_0000_3b_02_0"})
+    passed = passed_devices(replace(request, values=values))
+    assert passed == (function,) and asked == ["pci_0000_3b_02_0"]
+    words = words_of("fwd {eal}", request, 100, passed)
+    assert "--no-pci" not in words and words[words.index("-a") + 1] == "0000:3b:02.0"
+    assert device_files(passed) == (Path("/dev/vfio/vfio"), Path("/dev/vfio/61"))
+    assert device_files([replace(function, has_iommu=False)])[1] == Path("/dev/vfio/noiommu-61")
+    argv = command_container(Path("bwrap"), request, Path("/"), device_files(passed))
+    assert argv[-7:-1] == [*("--dev-bind", "/dev/vfio/vfio", "/dev/vfio/vfio"), "--dev-bind", *["/dev/vfio/61"] * 2]
 
 
 @pytest.mark.parametrize(

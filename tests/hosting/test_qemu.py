@@ -78,6 +78,14 @@ def test_a_guest_finds_its_nics_where_its_document_says() -> None:
     assert "size=300M,share=on -chardev" in made and "-S" not in made.split()
 
 
+def test_devices_of_the_host_follow_its_nics() -> None:
+    words = qemu.arguments(replace(MACHINE, devices=("0000:3b:02.0", "0000:3b:02.1")))
+    assert words[-4:] == [
+        *("-device", "vfio-pci,host=0000:3b:02.0,addr=0x12"),
+        *("-device", "vfio-pci,host=0000:3b:02.1,addr=0x13"),
+    ]
+
+
 def test_interrupts_by_messages_only_with_kvm() -> None:
     assert "vectors" not in words(MACHINE)
     two = qemu.NicSettings("packed", 512, 2)

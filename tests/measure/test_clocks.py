@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planebench.measure.anatomy import StampLog
-from planebench.measure.clocks import by_clock, common_clock, join
+from planebench.measure.clocks import by_clock, clock_readings, common_clock, join
 from planebench.model.records import LatencyRecord
 from planebench.scenarios.flows import Flow
 from planebench.stats.clock_relation import Relation
@@ -101,3 +101,29 @@ def test_a_record_keeps_both_histograms() -> None:
     assert used_ns(decode(found.software))[0] == pytest.approx([5000, 6000], rel=1e-3)
     assert used_ns(decode(found.ipdv))[0] == pytest.approx([500], rel=1e-3)
     assert found.burst_jitter == "bursts"
+
+
+def test_a_clock_that_stamped_nothing_leaves_the_latency_to_software() -> None:
+    def call(method: str, params: dict[str, Any], **_: object) -> Any:
+        return {"stamps": [[0, 0, 1000, 6000, 0]], "next": None, "lost": 0}
+
+    stats: Any = {"tsc_hz": HZ, "tasks": [{"name": "gen-a"}, {"name": "mon-b"}]}
+    found = by_clock(LatencyRecord(1, 1, "whole"), "hardware", call, (Flow("a", "b", 0),), stats)
+    assert (found.clock, found.histogram, found.unstamped) == ("software", "whole", {"not stamped when sent": 1})
+
+
+def test_two_devices_are_related_by_readings_before_and_after() -> None:
+    pages = {"gen-a": [[0, 0, 1000, 1001, 71_500]], "mon-b": [[0, 0, 5999, 6000, 1_073_000]]}
+
+    def call(method: str, params: dict[str, Any], **_: object) -> Any:
+        return {"stamps": pages[params["task"]], "next": None, "lost": 0}
+
+    stats: Any = {"tsc_hz": HZ, "tasks": [{"name": name} for name in pages]}
+    ports: list[Any] = [
+        {"name": "a", "clock_reading": [0, 70_000, 20]},
+        {"name": "b", "clock_reading": [10, 1_070_010, 20]},
+    ]
+    readings = [clock_readings(ports), clock_readings(ports)]
+    found = by_clock(LatencyRecord(1, 1, "whole"), "hardware", call, (Flow("a", "b", 0),), stats, readings)
+    assert (found.clock, found.probes_stamped) == ("hardware", 1)
+    assert used_ns(decode(found.histogram))[0] == pytest.approx([1500], rel=1e-3)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planebench.stats.clock_relation import SAME, Relation, Stamped, difference_ns, relate
+from planebench.stats.clock_relation import SAME, Reading, Relation, Stamped, difference_ns, relate, relate_readings
 
 SECOND = 1_000_000_000
 
@@ -69,3 +69,18 @@ def test_one_clock_is_its_own() -> None:
     assert SAME.elapsed_ns(2**64 - 5, 7) == 12
     assert difference_ns(7, 2**64 - 5) == -12
     assert Relation(at_ns=0, offset_ns=50, drift=0.5).elapsed_ns(10, 100) == 35
+
+
+def test_clocks_of_devices_are_related_by_the_tsc() -> None:
+    """B is 7 us before A and gains a part in a million; the TSC has 2 GHz."""
+    hz = 2 * SECOND
+
+    def reading(true_ns: int, drift: float = 0.0, offset_ns: int = 0) -> Reading:
+        return Reading(2 * true_ns, round(true_ns * (1 + drift)) + offset_ns, 800)
+
+    a = reading(SECOND), reading(2 * SECOND)
+    b = reading(SECOND + 5000, 1e-6, 7000), reading(2 * SECOND + 3000, 1e-6, 7000)
+    found = relate_readings(a, b, hz)
+    sent, received = 3 * SECOND // 2, 3 * SECOND // 2 + 900
+    assert found.elapsed_ns(sent, round(received * (1 + 1e-6)) + 7000) == pytest.approx(900, abs=2)
+    assert found.error_at(sent) == 400
