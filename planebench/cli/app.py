@@ -297,7 +297,7 @@ def papers(
 @app.command(epilog=examples("planebench calibrate --frame-size 64", "planebench calibrate --quiet"))
 def calibrate(
     frame_size: Annotated[str, option("--frame-size", "Frame sizes in bytes, FCS included.", "N,M")] = "64,1024",
-    wire: Annotated[str, option("", "Port type: virtio or veth.", names=one_of(("virtio", "veth")))] = "virtio",
+    wire: Annotated[str, option("", "Port type, as for run.", names=one_of("model.wire:WIRES"))] = "virtio",
     ring_size: RingSizeOption = 256,
     duration: Annotated[float, option("", "Duration of each step in seconds.")] = 0.2,
     hugepages: HugepagesOption = None,
@@ -347,7 +347,7 @@ def outage(
     ] = "10k",
     frame_size: Annotated[int, option("--frame-size", "Frame size in bytes, FCS included.")] = 64,
     repetitions: Annotated[int, option("--repetitions", "Number of restarts per switch.")] = 5,
-    wire: Annotated[str, option("", "Port type: virtio, memif or veth.", names=one_of("model.wire:WIRES"))] = "virtio",
+    wire: Annotated[str, option("", "Port type, as for run.", names=one_of("model.wire:WIRES"))] = "virtio",
     ring_size: RingSizeOption = 256,
     hugepages: HugepagesOption = None,
     runs: RunsOption = None,
@@ -377,6 +377,30 @@ def doctor(
     from planebench.cli import doctor as examining
 
     raise typer.Exit(examining.doctor(json, fix, undo, quiet))
+
+
+@app.command(
+    epilog=examples("sudo planebench wires", "sudo planebench wires --device 0000:3b:00.0 --device 0000:af:00.0")
+)
+def wires(
+    device: Annotated[
+        list[str] | None,
+        option("--device", "Port to try: PCI address or DPDK devargs; repeat it (default: all free NICs).", "DEVICE"),
+    ] = None,
+    wire: Annotated[
+        str | None, option("--wire", "Check that the cabling is as this option of a run says.", "pci:TESTER=SWITCH,...")
+    ] = None,
+    hugepages: HugepagesOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find which ports are cabled to each other, by sending a few frames out of each.
+
+    Prints the --wire option of a run. Exit code 1 without any cable, or if the cabling is not as --wire says.
+    """
+    from planebench.cli import wires as cabling
+
+    raise typer.Exit(cabling.wires(device or [], wire, hugepages, json=json, quiet=quiet))
 
 
 @app.command(epilog=examples("planebench man", "planebench man > planebench.1"))
@@ -426,7 +450,7 @@ def switch_check(
         str | None,
         option(
             "",
-            "Port types: virtio, memif, veth (default: the first that the switch supports).",
+            "Port types, as for run (default: the first that the switch supports).",
             "A,B|all",
             listed("conformance.cases:WIRES"),
         ),

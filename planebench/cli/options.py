@@ -138,7 +138,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "wire": _text(
         "--wire",
         "NAME",
-        "Port type in place of a NIC: virtio, memif, or veth (kernel interfaces).",
+        "Port type: virtio, memif, veth (kernel interfaces), or pci:TESTER=SWITCH,... (NICs).",
         one_of("model.wire:WIRES"),
     ),
     "clock": _text(

@@ -56,6 +56,17 @@ def xdp_sockets(pid: int) -> list[XdpSocket]:
     return found
 
 
+def missing() -> str:
+    """Return what keeps this process from AF_XDP, as a sentence; empty if nothing does."""
+    if os.geteuid() != 0:
+        return "XDP programs require root, also in a user namespace; use sudo"
+    try:
+        socket.socket(AF_XDP, socket.SOCK_RAW, 0).close()
+    except OSError as error:
+        return f"the kernel opens no AF_XDP socket ({error.strerror}); it needs CONFIG_XDP_SOCKETS and CAP_NET_RAW"
+    return ""
+
+
 def mode_words(sockets: Sequence[XdpSocket], attached: Iterable[str]) -> str:
     """Return ``copy, native, need-wakeup, busy-poll``; empty without sockets. What is not alike says so."""
     if not sockets:

@@ -43,13 +43,15 @@ class Bound:
 
 @contextmanager
 def bound(addresses: Sequence[str], journal: Journal | None = None) -> Iterator[Bound]:
-    """Bind NICs (:func:`bind`) as long as the context lasts."""
+    """Bind NICs (:func:`bind`) as long as the context lasts; what this process changed before stays."""
     journal = journal or device_journal()
+    before = journal.owned()
     taken = bind(addresses, journal)
+    its = {NO_IOMMU_MODE, *(driver_path(nic.address) for nic in taken.nics)} - before
     try:
         yield taken
     finally:
-        release(journal)
+        journal.undo_own(its)
 
 
 def bind(addresses: Sequence[str], journal: Journal | None = None, *, for_guest: bool = False) -> Bound:

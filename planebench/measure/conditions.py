@@ -22,10 +22,12 @@ def read_conditions(
     switch: RunningSwitch,
     ports: Callable[[], Sequence[PortState]],
     hosting: tuple[HostingFacts, ...] = (),
+    xdp_mode: Callable[[], str] = str,
 ) -> Conditions:
     """Return the present conditions of a running, not paused switch.
 
-    ``ports`` asks the tester (``ports.get``). ``hosting`` are the facts of the hosted VNFs.
+    ``ports`` asks the tester (``ports.get``). ``hosting`` are the facts of the hosted VNFs. ``xdp_mode`` asks the
+    kernel for the mode of AF_XDP sockets.
 
     Never raises: what cannot be read is unknown, with the reason in ``problem``. The caller fills in label and start.
     """
@@ -41,6 +43,11 @@ def read_conditions(
         threads = tuple(thread for thread in read if thread is not None)
     except PlanebenchError as error:
         problems.append(f"threads of the switch: {error}")
+    mode = ""
+    try:
+        mode = xdp_mode()
+    except (PlanebenchError, OSError, ValueError) as error:
+        problems.append(f"mode of the AF_XDP sockets: {error}")
     return Conditions(
         switch="",
         scenario=topology.scenario,
@@ -52,6 +59,7 @@ def read_conditions(
         ports=found,
         threads=threads,
         hosting=hosting,
+        af_xdp=mode,
         problem="; ".join(problems),
     )
 

@@ -8,6 +8,7 @@ measured are stopped (SIGSTOP) and take no CPU.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from planebench.host.evidence import WatchedThread
+from planebench.host.facts import cpu_model
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
 from planebench.measure.anatomy import StampedVnf, begin_stamps, read_anatomy
@@ -22,6 +24,7 @@ from planebench.measure.clocks import Readings, clock_readings, common_clock
 from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import vnf_drops
 from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
+from planebench.measure.kernel_wire import KernelWires
 from planebench.measure.ready import wait_until_forwarding
 from planebench.measure.sending import Sender, Sending
 from planebench.measure.updates import updating, wait_for_session
@@ -47,7 +50,7 @@ from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.request import SwitchRequest
 from planebench.wiring.tasks import assign_tasks
 from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
-from planebench.wiring.wires.base import named_ends, needs_veth_pair
+from planebench.wiring.wires.base import is_kernel_interface, named_ends, needs_veth_pair
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
@@ -163,8 +166,10 @@ class LiveTopology:
         ports = partial(get_ports, self.call)
         self.clock = self._common_clock()
         facts = self.hosted.facts if self.hosted is not None else ()
-        self.conditions = read_conditions(self.topology, self.links.wire, self.switch, ports, facts)
-        self.functional = functional_reasons(self.topology, self.placement, facts)
+        self.conditions = read_conditions(
+            self.topology, self.links.wire, self.switch, ports, facts, partial(self._xdp_mode, supervisor)
+        )
+        self.functional = functional_reasons(self.topology, self.placement, facts, cpu_model())
         self.pause()
 
     def _common_clock(self) -> ClockName:
@@ -234,6 +239,21 @@ class LiveTopology:
         tester = [WatchedThread("tester", pid, worker["tid"], worker["name"]) for worker in workers]
         switch = [WatchedThread("switch", t.pid, t.tid, t.name) for t in self.switch.polling_threads()]
         return (*tester, *switch, *(self.hosted.threads() if self.hosted is not None else ()))
+
+    def _xdp_mode(self, supervisor: Supervisor) -> str:
+        tester, control = self._tester.process.pid, self.placement.control_cpus
+        return self._kernel_wires.xdp_mode(tester, self.switch.pids(), supervisor, control)
+
+    @property
+    def _kernel_wires(self) -> KernelWires:
+        """Return the wires that are kernel interfaces."""
+        cables = [port.name for port in self.topology.ports if is_kernel_interface(port, self.links)]
+        ends = {cable: self.links.ends[cable] for cable in cables if cable in self.topology.wire_ports}
+        return KernelWires(ends, self.netns_pid or os.getpid())
+
+    def wire_drops(self) -> Counter[str]:
+        """Return what the kernel has dropped between tester and switch so far, as in ``Trial.tester_drops``."""
+        return self._kernel_wires.dropped()
 
     def vnf_drops(self) -> Counter[str]:
         """Return what hosted VNFs have dropped so far, as in ``Trial.tester_drops``."""

@@ -129,7 +129,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     scheduler: list[_Scheduler] = []
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
-    before = live.switch.counters()
+    kernel, before = live.wire_drops(), live.switch.counters()
     clocked = request.probe_rate_pps > 0 and live.clock != "software"
     readings = [live.clock_readings()] if clocked else []
     stats = live.send(
@@ -149,7 +149,8 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     after = live.switch.counters()
     live.check()
     counts = tester_counts(stats, wanted)
-    counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(live.vnf_drops() - dropped))
+    others = (live.vnf_drops() - dropped) + _not_told_twice(live.wire_drops() - kernel, after)
+    counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(others))
     if clocked and counts.latency is not None:
         readings.append(live.clock_readings())
         latency = by_clock(counts.latency, live.clock, live.call, wanted, stats, readings)
@@ -158,6 +159,12 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
     cycles = cycles_of_trial(before, after, _switch_cpus(evidence) * _cycles(counts))
     return dataclasses.replace(_trial(request, started_at, counts, evidence, cycles), anatomy=anatomy)
+
+
+def _not_told_twice(kernel: Counter[str], switch: SwitchCycles) -> Counter[str]:
+    """Return the drops of the kernel's interfaces without those that the switch reports of its own interfaces."""
+    told = {key.replace(":tx_dropped", ":rx_dropped") for key in switch.drops if key.endswith(":tx_dropped")}
+    return Counter({key: count for key, count in kernel.items() if key not in told})
 
 
 def _switch_cpus(evidence: Evidence) -> int:

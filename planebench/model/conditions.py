@@ -63,5 +63,8 @@ class Conditions:
     problem: str = ""
     chain: str = ""
     """The chain, as in points; empty for VNFs without a name and in runs before schema 7."""
+    af_xdp: str = ""
+    """The mode of the AF_XDP sockets as the kernel reports it: ``copy, native, need-wakeup, busy-poll``; empty without
+    any. ``tester ...; switch ...`` where the sides differ."""
     hosting: tuple[HostingFacts, ...] = ()
     """The facts of each hosted VNF, in path order."""

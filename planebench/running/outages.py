@@ -18,7 +18,7 @@ from planebench.model.plan import LatencyPlan, Plan, ThroughputPlan
 from planebench.model.records import Point
 from planebench.model.run import RunStatus
 from planebench.model.topology import Topology
-from planebench.model.wire import wire_name
+from planebench.model.wire import wire_arguments, wire_name
 from planebench.placement import place
 from planebench.plans.schema import validated, with_chains
 from planebench.running.service import Session, open_session
@@ -67,7 +67,7 @@ class OutageSettings:
 def open_outages(settings: OutageSettings, *, runs_dir: Path | None = None, hugepages: bool | None = None) -> Session:
     """Open the run folder of outages; nothing is started. Raises UsageError for what a switch cannot do."""
     held = survey(settings.plan(), hugepages=hugepages)
-    if wire_kind(settings.wire).exclusive and len(held.adapters) > 1:
+    if wire_kind(settings.wire).exclusive(wire_arguments(settings.wire)) and len(held.adapters) > 1:
         raise UsageError(f"--wire {wire_name(settings.wire)}: only one switch can be up at a time; give one --switch")
     for point, why in held.absent.items():
         raise UsageError(f"--switch {point.switch}: {why}")

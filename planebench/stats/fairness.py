@@ -14,7 +14,7 @@ from typing import Literal
 from planebench.model.claims import parse_claim
 from planebench.model.manifest import DEFAULT, MANIFEST_KEYS, UNKNOWN
 from planebench.model.run import Run
-from planebench.stats.measured import FEATURES, MEASURED_ONLY, MHZ, THREADS, Measured, measured
+from planebench.stats.measured import AF_XDP, FEATURES, MEASURED_ONLY, MHZ, THREADS, Measured, measured
 
 NOT_STATED = "\N{EN DASH}"
 """Text for a key that only another switch has."""
@@ -60,7 +60,7 @@ class Condition:
 
 def title(key: str) -> str:
     """Return a key in words: ``ring size``, ``CPU MHz``."""
-    return "CPU MHz" if key == MHZ else key.replace("_", " ")
+    return {MHZ: "CPU MHz", AF_XDP: "AF_XDP"}.get(key, key.replace("_", " "))
 
 
 def fairness(run: Run) -> tuple[Condition, ...]:

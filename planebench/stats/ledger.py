@@ -18,6 +18,8 @@ from planebench.model.words import count
 from planebench.scenarios.shapes import build
 
 RING_FULL = "tx_full"
+WIRE_FULL = "wire_full"
+"""A kernel interface of the tester found the switch's end of a veth pair full."""
 ATTEMPTS = frozenset({"rx_nombuf"})
 """Reasons that count attempts, not frames: without a buffer, a DPDK driver leaves the frame where it is and tries
 again. What is lost for it shows at the sender's ring."""
@@ -105,6 +107,9 @@ def _tester(trial: Trial, topology: Topology) -> Iterator[Loss]:
     for key, packets in trial.tester_drops.items():
         owner, reason = _split(key)
         if reason in ATTEMPTS:
+            continue
+        if reason == WIRE_FULL:
+            yield Loss("wire ring", f"full ({owner})", packets)
             continue
         place: LossPlace = "tester" if owner in ports and reason != RING_FULL else "VNF"
         policy = place == "VNF" and reason != RING_FULL

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from planebench.model.conditions import Conditions, PortConditions, Side, ThreadConditions
 
 ON, OFF = "on", "off"
-THREADS, MHZ = "polling_threads", "cpu_mhz"
+THREADS, MHZ, AF_XDP = "polling_threads", "cpu_mhz", "af_xdp"
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "checksum_offload": ("csum", "guest_csum"),
@@ -32,6 +32,7 @@ MEASURED_ONLY: Mapping[str, str] = {
     "in_order": "VIRTIO_F_IN_ORDER",
     "event_index": "VIRTIO_F_EVENT_IDX",
     THREADS: "CPUs and scheduling of the polling threads",
+    AF_XDP: "mode of the AF_XDP sockets, as the kernel reports it",
     MHZ: "frequency of their CPU at start, median over the starts",
 }
 """Key -> what it is, of those that no adapter needs to state."""
@@ -57,6 +58,8 @@ def measured(found: Sequence[Conditions]) -> dict[str, Measured]:
         "queues": _by_side(ports, _queues),
         **{key: _by_side(ports, _has(names)) for key, names in FEATURES.items()},
     }
+    if modes := dict.fromkeys(conditions.af_xdp for conditions in found if conditions.af_xdp):
+        known[AF_XDP] = Measured(" or ".join(modes), frozenset(modes))
     threads = [conditions.threads for conditions in found if conditions.threads is not None]
     if threads:
         known[THREADS] = _threads(threads)

@@ -128,9 +128,9 @@ def socket_path(port: SwitchPort) -> Path:
 
 
 def interface_name(port: SwitchPort) -> str:
-    """Return the kernel interface of an af_packet port. Raises UsageError if the request has none."""
+    """Return the kernel interface of an af_packet or af_xdp port. Raises UsageError if the request has none."""
     if port.interface is None:
-        raise UsageError(f"port {port.name} (af_packet) has no interface; give SwitchPort.interface")
+        raise UsageError(f"port {port.name} ({port.kind}) has no interface; give SwitchPort.interface")
     return port.interface
 
 
@@ -192,6 +192,8 @@ def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
         return f"net_vhost{number},iface={socket_path(port)},queues={request.queues}"
     if port.kind == "memif":
         return f"net_memif{number},{devargs.memif_devargs('client', socket_path(port), port.ring_size)}"
+    if port.kind == "af_xdp":
+        return devargs.af_xdp_devargs(f"net_af_xdp{number}", interface_name(port))
     return f"net_af_packet{number},{af_packet_devargs(port, request)}"
 
 
@@ -280,6 +282,7 @@ def nic_driver(request: SwitchRequest, virtio: str = "DPDK's virtio-user") -> st
         "virtio-user": virtio,
         "memif": "DPDK's memif",
         "af_packet": "DPDK's af_packet",
+        "af_xdp": "DPDK's AF_XDP",
         "pci": "DPDK's, of the NIC",
     }
     kinds = dict.fromkeys(drivers[port.kind] for port in request.ports if port.kind in drivers)

@@ -14,11 +14,11 @@ import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.deadlines import stretched
+from planebench.host.interfaces import interfaces_of
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.model.claims import FeatureClaim, everywhere
@@ -46,10 +46,6 @@ TERMS: dict[str, str | FeatureClaim] = {
     "buffers": "the kernel's",
 }
 """The part of the fairness manifest that is equal for all kernel switches."""
-_RX = "bytes packets errs drop fifo frame compressed multicast"
-_TX = "bytes packets errs drop fifo colls carrier compressed"
-_COLUMNS = f"face |{_RX}|{_TX}".split()
-_FIELDS = 16
 Pairs = tuple[tuple[str, str], ...]
 
 
@@ -177,7 +173,7 @@ class RunningKernel:
         without the frequency of the TSC in the request.
         """
         self.check()
-        counts = parse_interfaces(procfs.read_text(f"/proc/{self._holder}/net/dev") or "")
+        counts = interfaces_of(self._holder)
         ports = {port: counts[name] for port, name in self._ports.items() if name in counts}
         whole = len(ports) == len(self._ports)
         busy, idle = self._time.cycles()
@@ -216,31 +212,6 @@ class RunningKernel:
                 set_up("clear", list(self._ports.values()), self._request, self._supervisor)
             except StartError:
                 return  # the namespace is going, and takes all with it
-
-
-@dataclass(frozen=True, slots=True)
-class Interface:
-    """Counters of an interface."""
-
-    rx_packets: int
-    rx_dropped: int
-    tx_packets: int
-    tx_dropped: int
-
-
-def parse_interfaces(text: str) -> dict[str, Interface]:
-    """Return the counters in /proc/net/dev by interface. Lines in another format are ignored."""
-    header, *lines = text.splitlines()[1:] or [""]
-    if header.split() != _COLUMNS:
-        return {}
-    found = {}
-    for line in lines:
-        name, _, rest = line.partition(":")
-        fields = rest.split()
-        if len(fields) == _FIELDS and all(field.isdecimal() for field in fields):
-            numbers = [int(field) for field in fields]
-            found[name.strip()] = Interface(numbers[1], numbers[3], numbers[9], numbers[11])
-    return found
 
 
 def _softirq_thread(cpu: int) -> tuple[ThreadRef, ...]:

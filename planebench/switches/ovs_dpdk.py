@@ -40,7 +40,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     start_s = 2.0  # a database to fill
     remedy = "install Open vSwitch with DPDK: `apt-get install openvswitch-switch-dpdk` (Debian, Ubuntu)"
     unfit = "has no DPDK"
-    wires = frozenset({"virtio", "memif", "veth", "pci"})
+    wires = frozenset({"virtio", "memif", "veth", "pci", "af_xdp"})
     stations = True
     memif_send_queue = 1
     """Queue 0 is that of its main thread (one queue for each thread, the main thread's first)."""

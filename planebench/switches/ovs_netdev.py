@@ -38,7 +38,7 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     name = "ovs-netdev"
     title = "Open vSwitch in userspace, without DPDK"
     remedy = "install Open vSwitch: `apt-get install openvswitch-switch` (Debian, Ubuntu)"
-    wires = frozenset({"veth"})
+    wires = frozenset({"veth", "af_xdp"})
     kernel_ports = True
     vnf_interface: VnfInterface = "veth"
     options: tuple[Option, ...] = (
@@ -49,10 +49,12 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
     )
     traits = Traits("self-contained", "match/action", ("rtc",), "veth", "medium", ("C",), "SDN switch")
 
-    @property
-    def afxdp(self) -> bool:
-        """Return whether its ports are AF_XDP sockets."""
-        return bool(self.value("io", "system") == "afxdp")
+    def afxdp(self, request: SwitchRequest) -> bool:
+        """Return whether its ports are AF_XDP sockets: by the option, or all of them on the wire af_xdp."""
+        return bool(self.value("io", "system") == "afxdp") or _wire(request)
+
+    def _mode(self, request: SwitchRequest) -> str:
+        return str(self.value("xdp_mode", "native" if _wire(request) else XDP_MODE))
 
     def interface(self, port: SwitchPort) -> str:
         return common.interface_name(port)
@@ -65,20 +67,20 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
         return lines[0].rpartition(" ")[2] if lines and "Open vSwitch" in lines[0] else None
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        mode = self.value("xdp_mode", XDP_MODE)
-        driver = f"AF_XDP ({mode})" if self.afxdp else "kernel interface, packet sockets (type system)"
+        afxdp = self.afxdp(request)
+        driver = f"AF_XDP ({self._mode(request)})" if afxdp else "kernel interface, packet sockets (type system)"
         return manifest(
             request,
             function="match/action: one in_port flow each way, userspace datapath (netdev)",
             nic_driver=driver,
             vnf_interface=driver,
             burst=str(ovs.BURST),
-            ring_size=AFXDP_RING if self.afxdp else "socket buffer, default size",
-            buffers="one memory area per queue (umem)" if self.afxdp else "the kernel's",
+            ring_size=AFXDP_RING if afxdp else "socket buffer, default size",
+            buffers="one memory area per queue (umem)" if afxdp else "the kernel's",
             **common.offloads(request, mergeable_wires=False),
             caches=self.caches(),
-            idle_cycles="counted by the PMD thread" if self.afxdp else "elapsed time minus CPU time of the main thread",
-            thread="a PMD thread, polling" if self.afxdp else "the main thread, woken by the kernel",
+            idle_cycles="counted by the PMD thread" if afxdp else "elapsed time minus CPU time of the main thread",
+            thread="a PMD thread, polling" if afxdp else "the main thread, woken by the kernel",
         )
 
     def check(self, request: SwitchRequest) -> None:
@@ -87,12 +89,16 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
             common.interface_name(port)
 
     def running(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> ovs.RunningOvs:
-        if self.afxdp:
+        if self.afxdp(request):
             return super().running(vswitchd, database, paths, request)
         return RunningOnMain(vswitchd, database, paths, request)
 
     def port_settings(self, number: int, port: SwitchPort, request: SwitchRequest) -> list[str]:
-        return ["type=afxdp", f"options:xdp-mode={self.value('xdp_mode', XDP_MODE)}"] if self.afxdp else []
+        return ["type=afxdp", f"options:xdp-mode={self._mode(request)}"] if self.afxdp(request) else []
+
+
+def _wire(request: SwitchRequest) -> bool:
+    return any(port.kind == "af_xdp" for port in request.ports)
 
 
 class RunningOnMain(ovs.RunningOvs):

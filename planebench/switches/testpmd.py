@@ -64,7 +64,7 @@ class TestpmdAdapter(Adapter):
     name = "testpmd"
     title = "DPDK testpmd"
     remedy = "install DPDK's tools: `apt-get install dpdk` (Debian, Ubuntu) or `dnf install dpdk-tools` (Fedora)"
-    wires = frozenset({"virtio", "memif", "veth", "pci"})
+    wires = frozenset({"virtio", "memif", "veth", "pci", "af_xdp"})
     options: tuple[Option, ...] = (
         PATH_OPTION,
         Option("burst", "whole", "maximum number of frames received at once", str(BURST), least=1, most=BURST_MAX),

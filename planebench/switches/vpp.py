@@ -50,7 +50,7 @@ class VppAdapter(Adapter):
         "install it from packagecloud.io/fdio (`apt-get install vpp vpp-plugin-core`), or build "
         "https://gerrit.fd.io/r/vpp (`make build-release`), then PLANEBENCH_VPP=/path/to/vpp"
     )
-    wires = frozenset({"memif", "veth", "pci"})
+    wires = frozenset({"memif", "veth", "pci", "af_xdp"})
     options = (
         PATH_OPTION,
         Option("function", "text", "forwarding function", "l2patch", tuple(vpp_config.FUNCTIONS)),
@@ -85,7 +85,12 @@ class VppAdapter(Adapter):
         return vpp_config.NO_VIRTIO
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        drivers = {"memif": "VPP's memif", "af_packet": "VPP's af_packet (TPACKET_V2)", "pci": "VPP's dpdk plugin"}
+        drivers = {
+            "memif": "VPP's memif",
+            "af_packet": "VPP's af_packet (TPACKET_V2)",
+            "af_xdp": "VPP's AF_XDP",
+            "pci": "VPP's dpdk plugin",
+        }
         wires = [port for port in request.ports if port.kind in drivers]
         rings = {vpp_config.ring_sizes(port, self.values) for port in wires}
         usual = common.ring_size(request)

@@ -15,7 +15,7 @@ from planebench.wiring.request import SwitchPort, SwitchRequest
 BUFFERS = 16384
 """VPP's default for each NUMA node."""
 MAIN_HEAP_MB = 512
-PLUGINS = ("memif_plugin.so", "vhost_plugin.so", "af_packet_plugin.so")
+PLUGINS = ("memif_plugin.so", "vhost_plugin.so", "af_packet_plugin.so", "af_xdp_plugin.so")
 """Before 23.02 the vhost-user device is not a plugin; VPP ignores enabled plugins that do not exist."""
 FUNCTIONS: Mapping[str, str] = MappingProxyType(
     {
@@ -98,6 +98,8 @@ def interface_names(request: SwitchRequest) -> dict[str, str]:
             names[port.name] = f"VirtualEthernet0/0/{vhosts}"
         elif port.kind == "af_packet":
             names[port.name] = f"host-{common.interface_name(port)}"
+        elif port.kind == "af_xdp":
+            names[port.name] = f"xdp-{common.interface_name(port)}"
         elif port.kind == "pci":
             names[port.name] = port.name
         else:
@@ -139,6 +141,12 @@ def _create(number: int, port: SwitchPort, request: SwitchRequest, values: Mappi
         words = {"packed": " packed", "event_idx": " event-idx"}
         more = "".join(word for key, word in words.items() if values.get(key))
         return [f"create vhost-user socket {common.socket_path(port)} server{more}"]
+    if port.kind == "af_xdp":
+        name = common.interface_name(port)
+        return [
+            f"create interface af_xdp host-if {name} name xdp-{name} rx-queue-size {rx} tx-queue-size {tx} "
+            "num-rx-queues 1"
+        ]
     if port.kind == "pci":
         return []  # its section of startup.conf makes it
     # As the tester's end and DPDK's driver: TPACKET_V2, slots of one frame (VPP's own default has slots of 64 KiB).

@@ -28,6 +28,11 @@ def af_packet_devargs(interface: str, ring_size: int, max_frame_bytes: int) -> s
     return f"iface={interface},blocksz={slot_bytes * per_block},framesz={slot_bytes},framecnt={slots}"
 
 
+def af_xdp_devargs(device: str, interface: str) -> str:
+    """Return the AF_XDP ``device`` of the first queue of a kernel interface."""
+    return f"{device},iface={interface}"
+
+
 def memif_devargs(role: Role, socket: Path, ring_size: int) -> str:
     """Return ``role=...,socket=...`` for a memif with interface id 0; ``ring_size`` is a power of two."""
     return f"role={role},id=0,socket={socket},socket-abstract=no,rsize={ring_size.bit_length() - 1}"

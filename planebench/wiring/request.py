@@ -19,10 +19,11 @@ class SwitchPort:
     ``vhost-user``: the switch is the device and listens on ``path`` (a VNF's interface).
     ``pci``: the NIC with the PCI address ``address``, which no other process may probe.
     ``af_packet``: the kernel interface ``interface``: a veth wire, or a VNF's interface of a switch in the kernel.
+    ``af_xdp``: the same by an AF_XDP socket.
     """
 
     name: str
-    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "pci"]
+    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "af_xdp", "pci"]
     path: Path | None = None
     interface: str | None = None
     address: str | None = None

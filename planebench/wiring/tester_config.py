@@ -72,9 +72,10 @@ def _document(
     tasks: Sequence[Task],
     workers: Sequence[Worker],
 ) -> Document:
+    own = [_tester_port(port, topology, links) for port in _own_ports(topology, links)]
     needed = memory(
-        ports=len(_own_ports(topology, links)),
-        ring_size=links.ring_size,
+        ports=len(own),
+        ring_size=max((port.ring_size or 0 for port in own), default=links.ring_size),
         max_frame_bytes=links.max_frame_bytes,
         hugepages=links.hugepages,
         queues=links.queues,

@@ -64,6 +64,15 @@ def test_bound_and_given_back(tree: Tree, log: Journal) -> None:
     assert not log.state.exists()
 
 
+def test_a_context_gives_back_its_own_nics_only(tree: Tree, log: Journal) -> None:
+    before = tree.drivers()
+    with pci_binding.bound((A,), log):
+        with pci_binding.bound((A, B), log):
+            assert tree.drivers()[B][0] == "vfio-pci"
+        assert tree.drivers()[A][0] == "vfio-pci" and tree.drivers()[B] == before[B]
+    assert tree.drivers() == before
+
+
 def test_without_an_iommu_vfio_has_a_mode_and_the_user_is_told(tree: Tree, log: Journal) -> None:
     tree.device(PF, "igb")
     tree.interface(PF, "ens2")

@@ -61,6 +61,9 @@ class FakeLive:
     def threads(self) -> tuple[Any, ...]:
         return ()
 
+    def wire_drops(self) -> Counter[str]:
+        return Counter()
+
     def vnf_drops(self) -> Counter[str]:
         return Counter()
 

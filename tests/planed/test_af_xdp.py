@@ -15,9 +15,9 @@ from planed_rig import CPU, MEMORY, OTHER_CPU, Planed, document, ethdev, load, t
 
 from planebench.host import af_xdp
 from planebench.host.af_xdp import mode_words, xdp_sockets
+from planebench.host.interfaces import interfaces_of
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
-from planebench.switches.kernel import parse_interfaces
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.root]
 
@@ -113,5 +113,4 @@ def test_a_process_that_is_gone_has_no_sockets() -> None:
 
 def _kernel_drops(wire: VethWire) -> int:
     """Return what the interfaces could not send: the ring of the other end of a veth pair was full."""
-    text = Path(f"/proc/{wire.netns_pid}/net/dev").read_text()
-    return sum(it.tx_dropped for it in parse_interfaces(text).values())
+    return sum(it.tx_dropped for it in interfaces_of(wire.netns_pid).values())

@@ -15,14 +15,13 @@ from kernel_rig import crossed, live
 from planed_rig import until
 
 import bench
-from planebench.host import procfs
+from planebench.host import interfaces, procfs
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveTopology
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import Direction, ScenarioName
-from planebench.switches import kernel
 from planebench.switches.base import Situation, SwitchPort, SwitchRequest
 from planebench.switches.registry import get_adapter
 
@@ -204,18 +203,18 @@ n0-switch:    6400     100    0    1    0     0 0   0    12800     200    0    2
 
 
 def test_counters_of_proc_net_dev() -> None:
-    assert kernel.parse_interfaces(NET_DEV)["n0-switch"] == kernel.Interface(100, 1, 200, 2)
+    assert interfaces.parse_interfaces(NET_DEV)["n0-switch"] == interfaces.Interface(100, 1, 200, 2)
 
 
 @pytest.mark.parametrize(
     "text", ["", "x", NET_DEV.replace("errs drop", "drop errs"), NET_DEV.replace("packets", "frames"), "\n\n\n"]
 )
 def test_counters_of_another_text_are_unknown(text: str) -> None:
-    assert kernel.parse_interfaces(text) == {}
+    assert interfaces.parse_interfaces(text) == {}
 
 
 def test_a_cut_text_gives_no_wrong_number() -> None:
     for end in range(len(NET_DEV) - 1):
-        found = kernel.parse_interfaces(NET_DEV[:end]).get("n0-switch")
-        assert found in (None, kernel.Interface(100, 1, 200, 2))
-    assert "n0-switch" not in kernel.parse_interfaces(NET_DEV.replace("200", "2x0"))
+        found = interfaces.parse_interfaces(NET_DEV[:end]).get("n0-switch")
+        assert found in (None, interfaces.Interface(100, 1, 200, 2))
+    assert "n0-switch" not in interfaces.parse_interfaces(NET_DEV.replace("200", "2x0"))

@@ -34,8 +34,6 @@ class WireKind(Wire, ABC):
     ``all``: the far end is driven as a VNF drives its interface, so the cycles of both ends give every pair of ends.
     ``wires``: they give the ceiling from wire to wire only. ``measured``: both ends are of the same driver, and the
     rate from one to the other is the ceiling from wire to wire."""
-    exclusive: bool = False
-    """Whether a device of it is of one process at a time: then the switches of a comparison are up one by one."""
     kernel_interfaces: bool = False
     """Whether both ends are interfaces of the kernel: it may send frames of its own, and takes frames in its queues."""
     has_device_clocks: bool = False
@@ -56,6 +54,10 @@ class WireKind(Wire, ABC):
     def receive_queue(self, links: LinkSettings) -> int:
         """Return the queue on which the tester receives, if it is not that on which it sends."""
         return 0
+
+    def exclusive(self, arguments: str) -> bool:
+        """Return whether its devices are of one process at a time: the switches of a comparison are up one by one."""
+        return bool(arguments)
 
     def makes_veth_pairs(self, arguments: str) -> bool:
         """Return whether planebench makes a veth pair for each wire, in a network namespace of its own."""
@@ -87,7 +89,8 @@ def named_ends(cables: Sequence[str], wire: str) -> dict[str, Ends]:
     Raises UsageError if there are fewer than wires."""
     found = wire_kind(wire).cables(wire_arguments(wire))
     if found and len(found) < len(cables):
-        raise UsageError(f'wire "{wire}" has {len(found)} cables, but {len(cables)} are needed: name more')
+        named = f"{len(found)} cable{'s' if len(found) > 1 else ''}"
+        raise UsageError(f'wire "{wire}" names {named}, but {len(cables)} are needed')
     return dict(zip(cables, found, strict=False))
 
 

@@ -25,7 +25,6 @@ class Pci(WireKind):
     arguments = "TESTER=SWITCH,TESTER=SWITCH"
     replaces_nics = False
     ceilings = "measured"
-    exclusive = True
     has_device_clocks = True
 
     def check(self, arguments: str) -> None:

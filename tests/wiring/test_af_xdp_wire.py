@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Wire af_xdp: its arguments, its ports at both ends, and what it refuses."""
+
+from __future__ import annotations
+
+import os
+import socket
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from planebench.host.interfaces import xdp_refusal
+from planebench.model.errors import UsageError
+from planebench.model.wire import parse_wire
+from planebench.planed.document import Port
+from planebench.scenarios.shapes import build
+from planebench.switches import common, ovs_netdev, testpmd, vpp_config
+from planebench.switches.planed_document import switch_document
+from planebench.wiring.links import Ends, LinkSettings
+from planebench.wiring.request import SwitchPort, SwitchRequest
+from planebench.wiring.tester_config import wire_stage
+from planebench.wiring.wires.base import named_ends, wire_kind
+
+PORTS = tuple(SwitchPort(name, "af_xdp", interface=f"{name}-switch", ring_size=2048) for name in ("n0", "n1"))
+REQUEST = SwitchRequest(PORTS, (("n0", "n1"),), 1, frozenset({0}), Path("/run/pb/x"), hugepages=False)
+LINKS = LinkSettings(
+    Path("/run/pb/x"), wire="af_xdp", ends={name: Ends(f"{name}-tester", f"{name}-switch") for name in ("n0", "n1")}
+)
+
+
+def test_the_interfaces_of_the_user_replace_the_veth_pairs() -> None:
+    assert wire_kind("af_xdp").makes_veth_pairs("")
+    assert not wire_kind("af_xdp").makes_veth_pairs("eth0=eth1")
+    assert named_ends(("n0", "n1"), "af_xdp:e0=e2,e1=e3") == {"n0": Ends("e0", "e2"), "n1": Ends("e1", "e3")}
+
+
+@pytest.mark.parametrize("arguments", ["e0", "e0=", "=e0", "e0=e1,e2", "e0=e0", "e0=e1,e1=e2"])
+def test_arguments_are_pairs_of_different_interfaces(arguments: str) -> None:
+    with pytest.raises(UsageError, match="interface"):
+        parse_wire(f"af_xdp:{arguments}")
+
+
+def test_the_rings_of_both_ends_hold_as_much_as_the_driver_gives_the_kernel() -> None:
+    stage = wire_stage(build("p2p"), LINKS)
+    assert [(port.device, port.ring_size) for port in stage.ports] == [
+        (f"net_af_xdp_{name},iface={name}-tester", 2048) for name in ("n0", "n1")
+    ]
+    assert stage.memory.mbuf_count >= 2 * 2 * 2048
+    port = wire_kind("af_xdp").switch_port(SwitchPort("n0", "vhost-user"), "n0", LINKS)
+    assert port == PORTS[0]
+    far = wire_kind("af_xdp").far_port(Port("b", "ethdev", 4096), "n0", LINKS)
+    assert (far.device, far.ring_size) == ("net_af_xdp_b,iface=n0-switch", 4096)
+
+
+def test_the_ports_of_the_switches() -> None:
+    vdev = "net_af_xdp0,iface=n0-switch"
+    assert common.devices(PORTS, REQUEST)[:2] == ["--no-pci", f"--vdev={vdev}"]
+    assert f"--vdev={vdev}" in testpmd._arguments(Path("testpmd"), REQUEST, PORTS, "x")
+    assert switch_document(REQUEST, "x").ports[0].device == vdev
+    assert common.nic_driver(REQUEST) == "DPDK's AF_XDP"
+    assert vpp_config.commands(REQUEST, {})[0] == (
+        "create interface af_xdp host-if n0-switch name xdp-n0-switch rx-queue-size 2048 tx-queue-size 2048 "
+        "num-rx-queues 1"
+    )
+    assert "test l2patch rx xdp-n0-switch tx xdp-n1-switch" in vpp_config.commands(REQUEST, {})
+
+
+def test_ovs_has_its_own_sockets_in_native_mode_unless_another_is_chosen() -> None:
+    ovs = ovs_netdev.ADAPTER
+    assert ovs.port_settings(1, PORTS[0], REQUEST) == ["type=afxdp", "options:xdp-mode=native"]
+    chosen = ovs.with_options({"xdp_mode": "generic"})
+    assert chosen.port_settings(1, PORTS[0], REQUEST) == ["type=afxdp", "options:xdp-mode=generic"]
+    assert "PMD" in ovs.settings(REQUEST)["thread"]
+    packets = replace(REQUEST, ports=tuple(replace(port, kind="af_packet") for port in PORTS))
+    assert ovs.port_settings(1, packets.ports[0], packets) == []
+
+
+def test_interfaces_that_cannot_be_taken_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(socket, "socket", lambda *_: SimpleNamespace(close=lambda: None))
+    monkeypatch.delenv("SSH_CONNECTION", raising=False)
+    for name, carrier in (("up", "1"), ("down", "0"), ("way", "1")):
+        folder = tmp_path / "sys/class/net" / name
+        folder.mkdir(parents=True)
+        (folder / "operstate").write_text("up\n")
+        (folder / "carrier").write_text(f"{carrier}\n")
+    route = tmp_path / "proc/net/route"
+    route.parent.mkdir(parents=True)
+    columns = "Iface Destination Gateway Flags RefCnt Use Metric Mask MTU Window IRTT"
+    route.write_text("\t".join(columns.split()) + "\nway\t00000000\t01000A0A\t0003\t0\t0\t0\t00000000\t0\t0\t0\n")
+    assert xdp_refusal(["up"], tmp_path) == ""
+    assert "interface none does not exist" in xdp_refusal(["up", "none"], tmp_path)
+    assert "interface down is down or has no link" in xdp_refusal(["down"], tmp_path)
+    assert "interface way carries the default route" in xdp_refusal(["way"], tmp_path)
+
+
+def test_without_root_nothing_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    with pytest.raises(UsageError, match="require root"), wire_kind("af_xdp").hold(""):
+        pass
