@@ -9,7 +9,7 @@ from typing import Self
 
 from planebench.host.planed_program import REMEDY, find_planed, missing_planed, planed_version
 from planebench.host.process import Supervisor
-from planebench.host.programs import Found, NotFound
+from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value
 from planebench.model.records import SwitchCycles
@@ -60,8 +60,9 @@ class PlanedAdapter(Adapter):
         return adapter
 
     def find(self) -> Found | NotFound:
-        binary = find_planed()
-        version = planed_version()
+        chosen = PATH_OPTION.key in self.values
+        binary = self.installation().program("planed") if chosen else find_planed()
+        version = planed_version(binary)
         if binary is None or version is None:
             return missing_planed()
         return Found(version.removeprefix("planed").strip(), binary)

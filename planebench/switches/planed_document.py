@@ -8,6 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
+from planebench.host.programs import PATH_OPTION
 from planebench.model.option import Option
 from planebench.planed.document import Document, Memory, Port, PortKind, Task, Worker
 from planebench.scenarios.queues import QUEUES_MAX, queue_name
@@ -35,6 +36,7 @@ Values = Mapping[str, Any]
 NO_VALUES: Values = MappingProxyType({})
 
 OPTIONS = (
+    PATH_OPTION,  # another build of the switch alone: tester and VNFs are of the one that is found
     # A scenario has pairs of ports: a bridge learns and looks up, and has one other port to flood to.
     Option("function", "text", "forwarding function", "patch", tuple(FUNCTIONS)),
     Option("backend", "text", "data path of the ports: DPDK's or planed's", DEFAULT_BACKEND, BACKENDS),

@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -146,3 +147,13 @@ def test_support_is_what_refusal_says() -> None:
     assert virtio["loopback"] == overview.Support(True, "up to 3 VNFs: it has eight ports")
     assert veth["p2p"] == overview.Support(True)
     assert veth["v2v"] == veth["loopback"] == overview.Support(False, "its VNFs are not there")
+
+
+def test_another_build_of_planed_is_the_switch_alone(tmp_path: Path) -> None:
+    other = tmp_path / "planed"
+    other.write_text("#!/bin/sh\necho planed 9.9.9\n")
+    other.chmod(0o755)
+    for path in (other, tmp_path):
+        assert get_adapter("planed").with_options({"path": str(path)}).find() == Found("9.9.9", other)
+    with pytest.raises(UsageError, match="does not exist"):
+        get_adapter("planed").with_options({"path": str(tmp_path / "nowhere")}).find()
