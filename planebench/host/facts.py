@@ -147,6 +147,12 @@ def cpus_of(facts: HostFacts, switch_cores: int = 1) -> Cpus:
     )
 
 
+def cpu_model(root: Path = ROOT) -> str:
+    """Return the name that the CPUs of this machine give themselves."""
+    cpuinfo = read_text(root / "proc/cpuinfo") or ""
+    return _first(r"^model name\s*:\s*(.*)$", cpuinfo, platform.processor() or "unknown")
+
+
 def usable_cpus(
     inherited: frozenset[int],
     online: frozenset[int],
@@ -208,7 +214,7 @@ def collect(
     allowed = usable_cpus(inherited, frozenset(online), frozenset(isolated), grantable)
     memory = meminfo(root)
     return HostFacts(
-        cpu_model=_first(r"^model name\s*:\s*(.*)$", cpuinfo, platform.processor() or "unknown"),
+        cpu_model=cpu_model(root),
         kernel=platform.release(),
         hypervisor=_hypervisor() if "hypervisor" in flags else None,
         cpus_online=online,

@@ -33,6 +33,8 @@ T = TypeVar("T")
 
 SIDE_BY_SIDE = "separate"
 """Default hosting of VNFs side by side."""
+EMULATED_CPU = "QEMU TCG CPU"
+"""What a CPU of QEMU without KVM calls itself (QEMU, target/i386/cpu.c: the model ``max``)."""
 
 
 def hosting_of(vnf: Vnf) -> Hosting:
@@ -71,13 +73,20 @@ def hosted_requests(
     )
 
 
-def functional_reasons(topology: Topology, placement: Placement, facts: Iterable[HostingFacts]) -> tuple[Reason, ...]:
+def functional_reasons(
+    topology: Topology, placement: Placement, facts: Iterable[HostingFacts], cpu_model: str = ""
+) -> tuple[Reason, ...]:
     """Return why rates and latencies of a topology are not meaningful; empty if they are.
 
+    ``cpu_model`` is that of this machine, which may be emulated as a whole: a guest of QEMU without KVM (docs/lab.md).
     A hosted VNF of a chain that shares its CPU takes turns by the scheduler's slices of milliseconds. Of VNFs side by
     side sharing is what is measured.
     """
     emulated = [
+        Reason(ReasonCode.EMULATED_OR_SHARED, "this machine is emulated: its CPUs are programs of another machine")
+        for _ in range(cpu_model.startswith(EMULATED_CPU))
+    ]
+    emulated += [
         Reason(ReasonCode.EMULATED_OR_SHARED, f"{fact.vnf} is emulated: its instructions run on no CPU of this machine")
         for fact in facts
         if fact.emulated

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 from planebench.host.evidence import WatchedThread
+from planebench.host.facts import cpu_model
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
 from planebench.measure.anatomy import StampedVnf, begin_stamps, read_anatomy
@@ -168,7 +169,7 @@ class LiveTopology:
         self.conditions = read_conditions(
             self.topology, self.links.wire, self.switch, ports, facts, partial(self._xdp_mode, supervisor)
         )
-        self.functional = functional_reasons(self.topology, self.placement, facts)
+        self.functional = functional_reasons(self.topology, self.placement, facts, cpu_model())
         self.pause()
 
     def _common_clock(self) -> ClockName:

@@ -16,8 +16,10 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    require()
-    with Supervisor() as supervisor, Lab(supervisor, topology("two_dual_ports")) as running:
+    # QEMU 7.2 does not tell Linux's driver of e1000e that the link went down.
+    two_dual_ports = topology("two_dual_ports").with_nics("vmxnet3")
+    require(two_dual_ports)
+    with Supervisor() as supervisor, Lab(supervisor, two_dual_ports) as running:
         yield running
 
 
@@ -39,7 +41,7 @@ def test_the_guest_has_no_network_to_the_outside(lab: Lab) -> None:
 
 def test_each_nic_is_where_the_topology_says_and_alone_in_its_iommu_group(lab: Lab) -> None:
     for nic in lab.topology.nics:
-        assert lab.driver(nic) == "e1000e"
+        assert lab.driver(nic) == "vmxnet3"
         group = f"/sys/bus/pci/devices/{lab.address(nic)}/iommu_group/devices"
         assert lab.run("ls", group).output.split() == [lab.address(nic)]
 

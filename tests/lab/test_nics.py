@@ -20,8 +20,9 @@ KILLS = 20
 
 @pytest.fixture(scope="module", params=list(MODELS))
 def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    require()
-    with Supervisor() as supervisor, Lab(supervisor, topology("two_dual_ports").with_nics(request.param)) as running:
+    two_dual_ports = topology("two_dual_ports").with_nics(request.param)
+    require(two_dual_ports)
+    with Supervisor() as supervisor, Lab(supervisor, two_dual_ports) as running:
         yield running
 
 

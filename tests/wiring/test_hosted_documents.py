@@ -124,6 +124,12 @@ def test_sharing_and_emulation_make_a_topology_functional() -> None:
     assert functional_reasons(build("parallel", 3), place(TWO, 3, hosted=range(3)), ()) == ()
 
 
+def test_all_trials_of_an_emulated_machine_are_functional() -> None:
+    said = functional_reasons(build("p2p"), place(EIGHT, 0), (), "QEMU TCG CPU version 2.5+")
+    assert [reason.code for reason in said] == [ReasonCode.EMULATED_OR_SHARED]
+    assert functional_reasons(build("p2p"), place(EIGHT, 0), (), "AMD EPYC 9654") == ()
+
+
 def test_frames_wait_where_a_chain_says_so_hosted_or_not() -> None:
     topology = build_chain("loopback", 2, chain="l2fwd:send_burst=32:drain_us=50,separate:firewall:send_burst=8")
     placement = place(TWO, 2, hosted=(1,))
