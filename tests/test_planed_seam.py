@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 import planebench
+from planebench.planed.document import Memory, Port, Worker
 
 ROOT = Path(planebench.__file__).parent
 OTHERS = [path for path in sorted(ROOT.rglob("*.py")) if not path.is_relative_to(ROOT / "planed")]
@@ -39,3 +41,19 @@ def test_methods_and_documents_of_planed_are_in_its_package(path: Path) -> None:
     assert not {("kind", kind) for kind in KINDS} & _keys(path)
     if "planebench.planed.statistics" in path.read_text(encoding="utf-8"):
         assert "stats: Mapping[str, Any]" not in path.read_text(encoding="utf-8")
+
+
+SOURCES = ROOT.parent / "dataplane"
+OBJECTS = {
+    "memory_fields": Memory(True, 64, 64, 2048),
+    "port_fields": Port("p", "vhost-user", 256, 2, Path("p"), "d", "vring", "m", "c", 1, "g", 1, 1, 1),
+    "worker_fields": Worker("w", 0, (), "sleep"),
+}
+"""The objects of a document with every key, by the table of their keys in planed."""
+
+
+@pytest.mark.parametrize("table", OBJECTS)
+def test_a_document_has_every_key_that_planed_knows(table: str) -> None:
+    source = (SOURCES / "runtime/config.c").read_text(encoding="utf-8")
+    keys = re.findall(r'(?:\.key = |_FIELD\()"(\w+)"', source.split(f"{table}[] = {{")[1].split("};")[0])
+    assert set(OBJECTS[table].to_json()) == set(keys)

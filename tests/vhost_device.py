@@ -66,6 +66,8 @@ class VhostDevice:
         self._acknowledge = False
         self.connection: socket.socket | None = None
         self._memory: list[tuple[int, int, mmap.mmap]] = []
+        self.files: list[int] = []
+        """Behind the driver's memory, of all connections."""
         self._sizes: dict[int, int] = {}
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(str(path))
@@ -85,6 +87,8 @@ class VhostDevice:
         self._thread.join(10)
         for queue in list(self._kicks):
             self._close_kick(queue)
+        for fd in self.files:
+            os.close(fd)
 
     def answer_badly(self, step: int, answer: Answer) -> None:
         """Answer so to this message, counted from 0 over all connections."""
@@ -165,6 +169,7 @@ class VhostDevice:
         for index, fd in enumerate(fds):
             guest, size, _, offset = struct.unpack_from("<QQQQ", payload, 8 + 32 * index)
             self._memory.append((guest, size, mmap.mmap(fd, size, offset=offset)))
+            self.files.append(os.dup(fd))
 
     def bytes_at(self, address: int, size: int) -> memoryview:
         """Memory of the driver."""

@@ -206,6 +206,24 @@ static void asking_for_the_link_logs_nothing(void **state)
 	assert_int_equal(fault_take(&virtio.queues[1].fault), DRIVER_BAD_INDEX);
 }
 
+static void log_lines_have_a_rate(void **state)
+{
+	char unsaid[LOG_UNSAID_BYTES];
+	struct log_rate rate;
+
+	log_rate_init(&rate, 3, 60, 1000);
+	for (unsigned i = 0; i < 10; i++) {
+		assert_int_equal(log_rate_take(&rate, 1000, unsaid), i < 3);
+		assert_string_equal(unsaid, "");
+	}
+	assert_false(log_rate_take(&rate, 1999, unsaid));
+	assert_true(log_rate_take(&rate, 2000, unsaid));
+	assert_string_equal(unsaid, " (8 such lines were left out)");
+	assert_false(log_rate_take(&rate, 2000, unsaid));
+	assert_true(log_rate_take(&rate, 3001, unsaid));
+	assert_string_equal(unsaid, " (1 such lines were left out)");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -214,6 +232,7 @@ int main(void)
 	        cmocka_unit_test(a_guest_that_falls_asleep_is_called_once),
 	        cmocka_unit_test(passes_and_the_end_pay_what_is_owed),
 	        cmocka_unit_test(asking_for_the_link_logs_nothing),
+	        cmocka_unit_test(log_lines_have_a_rate),
 	};
 
 	return RUN_FOR_EACH_ISA("vhost_port", tests);

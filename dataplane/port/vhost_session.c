@@ -14,7 +14,7 @@
 
 _Static_assert((int)VRING_PORT_RINGS_MAX <= (int)VHOST_RINGS_MAX, "a driver can set up all rings of a port");
 
-enum { LINES_BURST = 64, LINES_PER_MINUTE = 60, CONNECTIONS_PER_S = 50 };
+enum { CONNECTIONS_PER_S = 50 };
 
 // Without offloads a frame is its bytes. Without EVENT_IDX a flag says who wants to be notified. Dirty pages are not
 // logged: live migration is refused, not broken. The control virtqueue ends at the front end, which offers it only if
@@ -24,11 +24,6 @@ enum { LINES_BURST = 64, LINES_PER_MINUTE = 60, CONNECTIONS_PER_S = 50 };
 	 VHOST_BIT(VIRTIO_NET_F_CTRL_RX) | VHOST_BIT(VIRTIO_F_ANY_LAYOUT) |                                  \
 	 VHOST_BIT(VIRTIO_RING_F_INDIRECT_DESC) | VHOST_BIT(VHOST_F_PROTOCOL_FEATURES) |                     \
 	 VHOST_BIT(VIRTIO_F_VERSION_1) | VHOST_BIT(VIRTIO_F_RING_PACKED) | VHOST_BIT(VIRTIO_F_IN_ORDER))
-
-static bool may_log(struct vhost_port *port)
-{
-	return bucket_take(&port->lines, clock_now_ms());
-}
 
 // --- Taking the rings away and giving them back ----------------------------------------------------------
 
@@ -98,11 +93,12 @@ static void give_all(struct vhost_port *port)
 static void begin(struct vhost_device *device)
 {
 	struct vhost_port *port = device->owner;
+	char unsaid[LOG_UNSAID_BYTES];
 
 	if (port->device && port->device != device) {
-		if (may_log(port))
-			LOG_WARN("port %s: a second driver has connected to %s and takes over",
-			         port->base.name, port->base.path);
+		if (log_rate_take(&port->base.lines, clock_now_ms(), unsaid))
+			LOG_WARN("port %s: a second driver has connected to %s and takes over%s",
+			         port->base.name, port->base.path, unsaid);
 		take_all(port->device);
 	}
 	port->device = device;
@@ -125,11 +121,13 @@ static void end(struct vhost_device *device)
 static void say_beyond(struct vhost_device *device)
 {
 	struct vhost_port *port = device->owner;
+	char unsaid[LOG_UNSAID_BYTES];
 
-	if (device->beyond && device->beyond != VHOST_BEYOND_SAID && may_log(port))
+	if (device->beyond && device->beyond != VHOST_BEYOND_SAID &&
+	    log_rate_take(&port->base.lines, clock_now_ms(), unsaid))
 		LOG_WARN(
-		        "port %s: its driver has enabled ring %u; queues is %u: what it sends there is not read",
-		        port->base.name, device->beyond, port->base.pairs);
+		        "port %s: its driver has enabled ring %u; queues is %u: what it sends there is not read%s",
+		        port->base.name, device->beyond, port->base.pairs, unsaid);
 	if (device->beyond)
 		device->beyond = VHOST_BEYOND_SAID;
 }
@@ -211,8 +209,6 @@ int vhost_session_begin(struct vhost_port *port, const struct config_drivers *dr
 
 	if (rc)
 		return rc;
-
-	port->lines = bucket_full(LINES_BURST, LINES_PER_MINUTE, clock_now_ms());
 	return vhost_door_open(&config, &port->door);
 }
 

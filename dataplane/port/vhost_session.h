@@ -3,7 +3,6 @@
 // taken from them again. For vhost_port.c only.
 #pragma once
 
-#include "lib/bucket.h"
 #include "port/vring_port.h"
 #include "ring/vhost_door.h"
 
@@ -11,7 +10,6 @@ struct vhost_port {
 	struct vring_port base; // first
 	struct vhost_door *door;
 	struct vhost_device *device; // of the connection that has the rings, or NULL; door's thread
-	struct bucket lines;         // of the log; door's thread
 };
 
 // Listen on port->path; from here on the door's thread uses the port. Returns 0 or -errno; -ESRCH: there is no such

@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -56,6 +58,23 @@ static int memory_table_read(struct memory_table *table)
 	return rte_memseg_walk_thread_unsafe(visit, table);
 }
 
+// Instead of the C library's, for DPDK, which makes the files of its memory without the right to seal them.
+int memfd_create(const char *name, unsigned flags)
+{
+	return (int)syscall(SYS_memfd_create, name, flags | MFD_ALLOW_SEALING);
+}
+
+// The other end cannot truncate what it gets: that would end us by SIGBUS. DPDK itself makes such a file longer, never
+// shorter.
+static int seal(int fd)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+
+	if (seals >= 0 && seals & F_SEAL_SHRINK)
+		return 0;
+	return fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) ? -errno : 0;
+}
+
 static void memory_table_close(struct memory_table *copy)
 {
 	for (unsigned i = 0; i < copy->count; i++)
@@ -69,10 +88,11 @@ static int memory_table_open(struct memory_table *copy, const struct memory_tabl
 	*copy = *table;
 	for (copy->count = 0; copy->count < table->count; copy->count++) {
 		int fd = fcntl(table->regions[copy->count].fd, F_DUPFD_CLOEXEC, 0);
+		int rc = fd < 0 ? -errno : seal(fd);
 
-		if (fd < 0) {
-			int rc = -errno;
-
+		if (rc) {
+			if (fd >= 0)
+				close(fd);
 			memory_table_close(copy);
 			return rc;
 		}

@@ -2,7 +2,6 @@
 #include "port/vring_port.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "lib/clock.h"
 #include "lib/log.h"
 
-enum { LINES_BURST = 64, LINE_EVERY_MS = 1000 }; // of a port
+enum { LINES_BURST = 64, LINES_PER_MINUTE = 60 }; // of a port
 
 void *vring_port_create(struct port *port, size_t bytes, bool drives)
 {
@@ -35,6 +34,7 @@ void *vring_port_create(struct port *port, size_t bytes, bool drives)
 	snprintf(own->path, sizeof(own->path), "%s", config->path);
 	own->pairs = config->queues;
 	own->drives = drives;
+	log_rate_init(&own->lines, LINES_BURST, LINES_PER_MINUTE, clock_now_ms());
 	for (unsigned i = 0; i < VRING_PORT_RINGS_MAX; i++)
 		own->queues[i].call_fd = own->queues[i].kick_fd = -1;
 	snprintf(port->device, sizeof(port->device), "%s", drives ? "virtio" : "vring");
@@ -42,42 +42,24 @@ void *vring_port_create(struct port *port, size_t bytes, bool drives)
 	return own;
 }
 
-// A driver may break its rings again and again: after the first lines there is one a second, and how many were left out
-// before it. Any thread.
-static bool may_say(struct vring_port *port, char *more, size_t bytes)
-{
-	uint64_t broken = atomic_fetch_add(&port->broken, 1) + 1, now_ms = clock_now_ms();
-	uint64_t said_ms = atomic_load(&port->said_ms), unsaid;
-
-	*more = '\0';
-	if (broken <= LINES_BURST)
-		return true;
-	if (now_ms - said_ms < LINE_EVERY_MS ||
-	    !atomic_compare_exchange_strong(&port->said_ms, &said_ms, now_ms)) {
-		atomic_fetch_add(&port->unsaid, 1);
-		return false;
-	}
-	unsaid = atomic_exchange(&port->unsaid, 0);
-	if (unsaid)
-		snprintf(more, bytes, " (%" PRIu64 " such lines were left out)", unsaid);
-	return true;
-}
-
 void vring_port_say_faults(struct vring_port *port)
 {
-	char more[64];
+	char unsaid[LOG_UNSAID_BYTES];
 
 	for (unsigned i = 0; i < vring_port_rings(port); i++) {
 		unsigned fault = fault_take(&port->queues[i].fault);
 
-		if (fault == 0 || !may_say(port, more, sizeof(more)))
+		if (fault == 0)
+			continue;
+		atomic_fetch_add(&port->broken, 1);
+		if (!log_rate_take(&port->lines, clock_now_ms(), unsaid))
 			continue;
 		LOG_WARN("port %s: the %s's %s ring of queue %u is stopped: %s; restart %s%s", port->name,
 		         port->drives ? "device" : "guest",
 		         i % PAIR_RINGS == GUEST_TRANSMITQ ? "transmit" : "receive", i / PAIR_RINGS,
 		         port->drives ? driver_fault_text((enum driver_fault)fault)
 		                      : ring_fault_text((enum ring_fault)fault),
-		         port->drives ? "it" : "its driver", more);
+		         port->drives ? "it" : "its driver", unsaid);
 	}
 }
 

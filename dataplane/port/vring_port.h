@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 
+#include "lib/log_rate.h"
 #include "port/port.h"
 #include "ring/driver_ring.h"
 #include "ring/frames.h"
@@ -47,7 +48,7 @@ struct vring_port {
 	char name[CONFIG_NAME_MAX], path[CONFIG_PATH_MAX];
 	_Atomic(bool) link_up; // the other end is connected and the first pair runs
 	_Atomic(uint64_t) broken;
-	_Atomic(uint64_t) said_ms, unsaid;             // lines about them
+	struct log_rate lines;
 	_Atomic(uint64_t) features;                    // negotiated; for who reports it
 	_Atomic(uint16_t) sizes[VRING_PORT_RINGS_MAX]; // of the rings that run, else 0; the same
 };

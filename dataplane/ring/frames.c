@@ -138,11 +138,23 @@ static unsigned fill(const struct ring *ring, struct ring_batch *batch, const st
 // worker. An honest one needs two a buffer, and POLL_BYTES_MAX fill about a hundred of 1500 bytes.
 enum { DELIVER_DESCRIPTORS_MAX = 256 };
 
+// Buffers for the frames that are left, if all are as long as the first one.
+static unsigned buffers_wanted(const struct ring *to, const struct ring_batch *batch,
+                               const struct frame *frames, unsigned n)
+{
+	uint64_t wanted = n;
+
+	for (unsigned i = 0; i < n; i++)
+		wanted += (to->header_bytes + frames[i].length) / batch->buffers[0].length;
+	return (unsigned)RTE_MIN(wanted, (uint64_t)RING_BATCH_MAX);
+}
+
 unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
 {
 	struct ring_batch batch;
 	uint64_t bytes = 0;
 	unsigned taken = 0, wanted = n, descriptors = 0, used;
+	bool first = true;
 
 	while (taken < n && ring_peek(to, &batch, wanted)) {
 		bool more = batch.limited || batch.count == wanted;
@@ -153,7 +165,9 @@ unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, ui
 		descriptors += batch.descriptor_count;
 		if (!more || descriptors >= DELIVER_DESCRIPTORS_MAX)
 			break;
-		wanted = RING_BATCH_MAX; // frames that take several buffers each
+		// Frames take several buffers each. What is read and not needed costs its guest polls.
+		wanted = first ? buffers_wanted(to, &batch, &frames[taken], n - taken) : RING_BATCH_MAX;
+		first = false;
 	}
 	for (unsigned i = 0; i < n; i++)
 		bytes += frames[i].length;

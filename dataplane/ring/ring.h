@@ -111,14 +111,16 @@ struct ring_layout {
 };
 
 // A poll of a ring takes a bounded time, and a guest that makes it a long one is polled less often: what its descriptors
-// cost beyond those of an honest driver, which are up to three a frame and one for each 256 bytes, is paid in polls without
-// work, one for each RING_REST_EACH. So it takes no more of its worker's time than others.
-enum { RING_HONEST = 3, RING_HONEST_BYTES = 256, RING_REST_EACH = 24 };
+// cost beyond those of an honest driver is paid in polls without work, one for each RING_REST_EACH. So it takes no more of
+// its worker's time than others. An honest driver sends a frame in two descriptors (the header apart), receives it in one
+// buffer, and has one more for each 256 bytes.
+enum { RING_HONEST_SENT = 2, RING_HONEST_RECEIVED = 1, RING_HONEST_BYTES = 256, RING_REST_EACH = 12 };
 
 // So many descriptors were read for these frames, of bytes in all.
 static inline void ring_tire(struct ring *ring, unsigned descriptors, unsigned frames, uint64_t bytes)
 {
-	uint64_t honest = RING_HONEST * frames + bytes / RING_HONEST_BYTES;
+	uint64_t honest = (ring->writable ? RING_HONEST_RECEIVED : RING_HONEST_SENT) * frames +
+	                  bytes / RING_HONEST_BYTES;
 
 	if (descriptors > honest)
 		ring->rest = (uint8_t)((descriptors - honest) / RING_REST_EACH);

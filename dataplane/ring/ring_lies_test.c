@@ -304,8 +304,8 @@ static void a_deliver_reads_a_bounded_number_of_descriptors(void **state)
 		offer_mostly_empty(&guest.receive, 64);
 		for (unsigned i = 0; i < 16; i++) {
 			assert_int_equal(deliver(&guest.receive.ring, frames, 64, &too_long), 4);
-			assert_int_equal(guest.receive.ring.rest, 2); // (256 - 3 * 64 - 64 * 60 / 256) / 24
-			for (unsigned rest = 0; rest < 2; rest++)
+			assert_int_equal(guest.receive.ring.rest, 14); // (256 - 64 - 64 * 60 / 256) / 12
+			for (unsigned rest = 0; rest < 14; rest++)
 				assert_int_equal(deliver(&guest.receive.ring, frames, 64, &too_long), 0);
 		}
 		assert_int_equal(deliver(&guest.receive.ring, frames, 64, &too_long), 0);
@@ -328,12 +328,12 @@ static void a_sender_of_many_descriptors_rests(void **state)
 		driver_offer_own(&to.receive, 64, GUEST_BUFFER_BYTES);
 		for (unsigned i = 0; i < 8; i++) {
 			assert_int_equal(view_peek(&from.transmit.ring, &view, 64, &lost), 4);
-			assert_int_equal(from.transmit.ring.rest, 8); // (256 - 3 * 4 - 4 * 2048 / 256) / 24
+			assert_int_equal(from.transmit.ring.rest, 18); // (256 - 2 * 4 - 4 * 2048 / 256) / 12
 			view_commit(&from.transmit.ring, &view);
-			for (unsigned rest = 0; rest < 8; rest++)
+			for (unsigned rest = 0; rest < 18; rest++)
 				assert_int_equal(view_peek(&from.transmit.ring, &view, 64, &lost), 0);
 			assert_int_equal(hop(&from.transmit.ring, &to.receive.ring, 64).forwarded, 4);
-			for (unsigned rest = 0; rest < 8; rest++)
+			for (unsigned rest = 0; rest < 18; rest++)
 				assert_int_equal(hop(&from.transmit.ring, &to.receive.ring, 64).received, 0);
 		}
 		assert_int_equal(from.transmit.ring.fault, RING_OK);
@@ -358,7 +358,7 @@ static void a_receiver_of_many_descriptors_rests(void **state)
 		assert_int_equal(counts.received, 16);
 		assert_int_equal(counts.forwarded, 4);
 		rest = to.receive.ring.rest;
-		assert_int_equal(rest, 8); // (256 - 3 * 16 - 16 * 88 / 256) / 24
+		assert_int_equal(rest, 19); // (256 - 16 - 16 * 88 / 256) / 12
 		counts = hop(&from.transmit.ring, &to.receive.ring, 16);
 		assert_int_equal(counts.received, 16);
 		assert_int_equal(counts.forwarded, 0);
@@ -366,6 +366,44 @@ static void a_receiver_of_many_descriptors_rests(void **state)
 		guest_close(&from);
 		guest_close(&to);
 	}
+}
+
+// Of buffers in which no frame fits: those that are read ahead for nothing are paid.
+static void a_receiver_of_tiny_buffers_rests(void **state)
+{
+	for (unsigned k = 0; k < COUNT(kinds); k++) {
+		struct hop_counts counts;
+		struct guest from, to;
+
+		guest_open(&from, kinds[k] | UINT64_C(1) << VIRTIO_NET_F_MRG_RXBUF, 256, false);
+		guest_open(&to, kinds[k] | UINT64_C(1) << VIRTIO_NET_F_MRG_RXBUF, 256, false);
+		driver_offer_own(&to.receive, 256, 1);
+		driver_offer_own(&from.transmit, 64, RING_HEADER + 60);
+		counts = hop(&from.transmit.ring, &to.receive.ring, 32);
+		assert_int_equal(counts.too_long, 32);
+		assert_int_equal(to.receive.ring.rest, 4); // (32 + 64 - 32 - 32 * 60 / 256) / 12
+		guest_close(&from);
+		guest_close(&to);
+	}
+}
+
+// Of an honest receiver: no more buffers are read than a frame that takes several needs, so what a sender does costs it
+// nothing.
+static void long_frames_do_not_tire_their_receiver(void **state)
+{
+	for (unsigned k = 0; k < COUNT(kinds); k++)
+		for (unsigned length = 1600; length < GUEST_BUFFER_BYTES - RING_HEADER; length += 100) {
+			struct guest from, to;
+
+			guest_open(&from, kinds[k] | UINT64_C(1) << VIRTIO_NET_F_MRG_RXBUF, 64, false);
+			guest_open(&to, kinds[k] | UINT64_C(1) << VIRTIO_NET_F_MRG_RXBUF, 64, false);
+			driver_offer_own(&to.receive, 64, 1526);
+			driver_offer_own(&from.transmit, 1, RING_HEADER + length);
+			assert_int_equal(hop(&from.transmit.ring, &to.receive.ring, 32).forwarded, 1);
+			assert_int_equal(to.receive.ring.rest, 0);
+			guest_close(&from);
+			guest_close(&to);
+		}
 }
 
 // Bytes of a poll: 32 frames of 1518, whatever is asked for; plain buffers and chains, view and hop. Honest drivers do not
@@ -410,6 +448,8 @@ int main(void)
 	        cmocka_unit_test(a_deliver_reads_a_bounded_number_of_descriptors),
 	        cmocka_unit_test(a_sender_of_many_descriptors_rests),
 	        cmocka_unit_test(a_receiver_of_many_descriptors_rests),
+	        cmocka_unit_test(a_receiver_of_tiny_buffers_rests),
+	        cmocka_unit_test(long_frames_do_not_tire_their_receiver),
 	        cmocka_unit_test(bytes_of_a_poll_are_bounded),
 	};
 

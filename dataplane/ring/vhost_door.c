@@ -17,6 +17,7 @@
 #include "lib/clock.h"
 #include "lib/limits.h"
 #include "lib/log.h"
+#include "lib/log_rate.h"
 #include "ring/guest_fault.h"
 #include "ring/vhost_link.h"
 
@@ -69,8 +70,8 @@ struct vhost_door {
 	char path[CONFIG_PATH_MAX];
 	struct source listener;
 	uint64_t rest_until_ms, check_ms;
-	struct bucket connections, messages, lines;
-	unsigned unsaid; // lines, since the last one
+	struct bucket connections, messages;
+	struct log_rate lines;
 	_Atomic(uint64_t) refused[VHOST_REFUSALS];
 	struct link links[LINKS_MAX];
 	pthread_t closer;
@@ -220,20 +221,15 @@ static void link_end(struct link *link)
 static void say_refused(struct vhost_door *door, const struct vhost_link *in, enum vhost_refusal why)
 {
 	uint32_t request = in->have >= sizeof(request) ? in->message.request : 0;
-	char about[64] = "", more[64] = "";
+	char about[64] = "", unsaid[LOG_UNSAID_BYTES];
 
-	if (!bucket_take(&door->lines, clock_now_ms())) {
-		door->unsaid++;
+	if (!log_rate_take(&door->lines, clock_now_ms(), unsaid))
 		return;
-	}
-	if (door->unsaid)
-		snprintf(more, sizeof(more), " (%u such lines were left out)", door->unsaid);
-	door->unsaid = 0;
 	if (in->have)
 		snprintf(about, sizeof(about), "its driver's message %u (%s) was refused, ", request,
 		         vhost_request_text(request));
 	LOG_WARN("port %s: %s%s; the connection is ended%s", door->config.name, about,
-	         vhost_refusal_text(why), more);
+	         vhost_refusal_text(why), unsaid);
 }
 
 static void refuse(struct link *link, enum vhost_refusal why)
@@ -500,7 +496,7 @@ static struct vhost_door *door_create(const struct vhost_door_config *config)
 	door->config = *config;
 	door->connections = bucket_full(CONNECTIONS_BURST, config->connections_per_s * 60, now_ms);
 	door->messages = bucket_full(MESSAGES_BURST, MESSAGES_PER_MINUTE, now_ms);
-	door->lines = bucket_full(LINES_BURST, LINES_PER_MINUTE, now_ms);
+	log_rate_init(&door->lines, LINES_BURST, LINES_PER_MINUTE, now_ms);
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
 		door->links[i].source.door = door;
 		door->links[i].closed = true;

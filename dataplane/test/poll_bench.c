@@ -11,9 +11,12 @@
 #include <string.h>
 
 #include <rte_cycles.h>
+#include <rte_ip.h>
+#include <rte_udp.h>
 
 #include "ring/frames.h"
 #include "tasks/tester/frame.h"
+#include "test/nf_task.h"
 #include "test/wire.h"
 
 struct rig {
@@ -26,12 +29,16 @@ struct rig {
 	uint8_t frame[WIRE_FRAME_MAX];
 	unsigned length;
 	uint32_t sequence;
+	const struct guest_shape *guests; // both ends of a hop
+	struct fixture *fixture;          // of a network function
+	const struct packet_shape *packets;
+	void (*offer)(struct rig *rig); // before each poll; not measured
 };
 
 struct shape {
 	const char *group, *name;
 	void (*open)(struct rig *rig);
-	void (*offer)(struct rig *rig); // before each poll; not measured
+	void (*offer)(struct rig *rig);
 };
 
 enum { BURST = 32, NONCE = 0x5eed5eed };
@@ -188,6 +195,149 @@ static void monitor_corrupt_long(struct rig *rig)
 	rig->frame[FRAME_OFFSET_SEQUENCE] ^= 1;
 }
 
+// --- Network functions and the bridge: frames that make them learn, parse or remember --------------------------
+
+// What changes from frame to frame, and how it is wrapped. Honest: a flow that is known, between stations that are.
+static const struct packet_shape {
+	const char *name;
+	bool new_station, new_flow, new_target, any_station;
+	unsigned tags;
+	uint16_t fragment; // flags and offset of IPv4
+} packet_shapes[] = {
+        {.name = "honest"},
+        {.name = "new-stations", .new_station = true},
+        {.name = "to-anybody", .any_station = true},
+        {.name = "new-stations-to-anybody", .new_station = true, .any_station = true},
+        {.name = "new-flows", .new_flow = true},
+        {.name = "to-new-targets", .new_target = true},
+        {.name = "tagged", .tags = 1},
+        {.name = "tagged-twice", .tags = 2},
+        {.name = "tagged-thrice", .tags = 3},
+        {.name = "first-fragments", .fragment = 0x2000},
+        {.name = "new-first-fragments", .fragment = 0x2000, .new_flow = true},
+        {.name = "later-fragments", .fragment = 0x2001},
+        {.name = "new-later-fragments", .fragment = 0x2001, .new_flow = true},
+};
+
+static const char *const task_groups[] = {"bridge", "nat44", "firewall", "load_balancer", "l3fwd"};
+
+enum { TASK_MEMORY_MB = 256 };
+
+static void station(uint8_t mac[6], uint32_t number)
+{
+	const uint32_t be = rte_cpu_to_be_32(number);
+
+	mac[0] = 2;
+	mac[1] = 0;
+	memcpy(mac + 2, &be, sizeof(be));
+}
+
+// A UDP frame of the tester's first stream, as an odd one of 60 bytes; returns its length.
+static unsigned make_packet(uint8_t *data, const struct packet_shape *shape, uint32_t number)
+{
+	uint32_t changed = number * 2654435761u; // spread, all different
+	struct rte_ipv4_hdr ip = {.version_ihl = RTE_IPV4_VHL_DEF,
+	                          .total_length = RTE_BE16(46),
+	                          .fragment_offset = rte_cpu_to_be_16(shape->fragment),
+	                          .packet_id = rte_cpu_to_be_16((uint16_t)number),
+	                          .time_to_live = 64,
+	                          .next_proto_id = IPPROTO_UDP,
+	                          .src_addr = RTE_BE32(0xc6120001),
+	                          .dst_addr = RTE_BE32(0xc6130001)};
+	struct rte_udp_hdr udp = {RTE_BE16(49152), RTE_BE16(FRAME_UDP_PORT), RTE_BE16(26), RTE_BE16(0x1234)};
+	unsigned at = 12;
+
+	memset(data, 0, WIRE_FRAME_MAX);
+	station(data, shape->any_station ? changed : 2);
+	station(data + 6, shape->new_station ? changed | 1 : 1);
+	for (unsigned i = 0; i < shape->tags; i++, at += 4)
+		memcpy(data + at, "\x81\x00\x00\x05", 4);
+	memcpy(data + at, "\x08\x00", 2);
+	if (shape->new_flow) {
+		ip.src_addr = rte_cpu_to_be_32(0xc6120000 | (changed & 0xffff));
+		udp.src_port = rte_cpu_to_be_16((uint16_t)(1024 + (changed >> 16) % 60000));
+	}
+	if (shape->new_target)
+		ip.dst_addr = rte_cpu_to_be_32(changed);
+	ip.hdr_checksum = rte_ipv4_cksum(&ip);
+	memcpy(data + at + 2, &ip, sizeof(ip));
+	memcpy(data + at + 2 + sizeof(ip), &udp, sizeof(udp));
+	return at + 2 + 46;
+}
+
+// As far as there is room.
+static void inject_packet(struct rig *rig, unsigned port, const uint8_t *data, unsigned length)
+{
+	struct rte_mbuf *m = fixture_packet(rig->fixture, data, (uint16_t)length);
+
+	if (m && ring_port_inject(&rig->fixture->ports[port], &m, 1) != 1)
+		rte_pktmbuf_free(m);
+}
+
+static void collect_packets(struct rig *rig)
+{
+	for (unsigned i = 0; i < FIXTURE_PORTS; i++)
+		for (struct rte_mbuf *m; ring_port_collect(&rig->fixture->ports[i], &m, 1) == 1;)
+			rte_pktmbuf_free(m);
+}
+
+static void offer_packets(struct rig *rig)
+{
+	collect_packets(rig);
+	for (unsigned i = 0; i < BURST; i++) {
+		unsigned length = make_packet(rig->frame, rig->packets, rig->sequence++);
+
+		inject_packet(rig, 0, rig->frame, length);
+	}
+}
+
+static unsigned poll_now(struct rig *rig)
+{
+	return rig->task->ops->poll(rig->task, rte_rdtsc());
+}
+
+// The other station has been heard, as has the honest one.
+static void introduce(struct rig *rig)
+{
+	uint8_t other[6];
+	unsigned length = make_packet(rig->frame, &packet_shapes[0], 0);
+
+	inject_packet(rig, 0, rig->frame, length);
+	memcpy(other, rig->frame, sizeof(other));
+	memcpy(rig->frame, rig->frame + 6, sizeof(other));
+	memcpy(rig->frame + 6, other, sizeof(other));
+	inject_packet(rig, 1, rig->frame, length);
+	for (unsigned i = 0; i < FIXTURE_PORTS; i++)
+		poll_now(rig);
+}
+
+static bool open_packets(struct rig *rig, const char *group, const char *name)
+{
+	unsigned ports = strcmp(group, "bridge") == 0 ? FIXTURE_PORTS : 2;
+	char error[CONFIG_ERROR_MAX] = "";
+	json_t *object;
+
+	for (unsigned g = 0; g < RTE_DIM(task_groups); g++)
+		for (unsigned i = 0; i < RTE_DIM(packet_shapes); i++) {
+			if (strcmp(task_groups[g], group) != 0 || strcmp(packet_shapes[i].name, name) != 0)
+				continue;
+			rig->fixture = nf_fixture("poll_bench", TASK_MEMORY_MB);
+			object = json_pack("{s:s, s:i, s:i}", "kind", group, "ports", ports, "burst", BURST);
+			rig->task = rig->fixture ? (struct task *)nf_task(rig->fixture, object, error) : NULL;
+			json_decref(object);
+			if (rig->task == NULL) {
+				fprintf(stderr, "%s: %s\n", group, error);
+				return false;
+			}
+			rig->packets = &packet_shapes[i];
+			rig->poll = poll_now;
+			rig->offer = offer_packets;
+			introduce(rig);
+			return true;
+		}
+	return false;
+}
+
 // --- Two guests: what one sends is copied into the buffers of the other ------------------------------------
 
 enum { RING = 256, FRAME_BYTES = 60, LONG_BYTES = 1514, TABLE = GUEST_TABLE_ENTRIES };
@@ -212,29 +362,13 @@ static unsigned poll_view(struct rig *rig)
 	return view.count;
 }
 
-static void guests_open(struct rig *rig, bool packed, unsigned (*poll)(struct rig *rig))
+static void guests_open(struct rig *rig, bool packed)
 {
 	const uint64_t features = UINT64_C(1) << VIRTIO_F_VERSION_1 | UINT64_C(1) << VIRTIO_NET_F_MRG_RXBUF |
 	                          (packed ? UINT64_C(1) << VIRTIO_F_RING_PACKED : 0);
 
-	rig->poll = poll;
 	guest_open(&rig->from, features, RING, false);
 	guest_open(&rig->to, features, RING, false);
-}
-
-static void hop_split(struct rig *rig)
-{
-	guests_open(rig, false, poll_hop);
-}
-
-static void hop_packed(struct rig *rig)
-{
-	guests_open(rig, true, poll_hop);
-}
-
-static void view_split(struct rig *rig)
-{
-	guests_open(rig, false, poll_view);
 }
 
 static void collect(struct driver *driver)
@@ -245,7 +379,7 @@ static void collect(struct driver *driver)
 		;
 }
 
-// Keep a ring full of buffers of count ranges: of empty bytes each, but for the last, which has length.
+// Keep a ring full of buffers of count ranges.
 static void offer_ranges(struct driver *driver, unsigned count, uint32_t each, uint32_t length)
 {
 	struct guest_range ranges[TABLE];
@@ -259,126 +393,76 @@ static void offer_ranges(struct driver *driver, unsigned count, uint32_t each, u
 	} while (driver_offer(driver, ranges, count, count > 2) >= 0);
 }
 
-static void honest_receive(struct rig *rig)
-{
-	offer_ranges(&rig->to.receive, 1, 0, 2048);
-}
+// Buffers of count ranges: of each bytes, but for the last.
+struct buffers {
+	unsigned count;
+	uint32_t each, last;
+};
 
-static void honest_send(struct rig *rig)
-{
-	offer_ranges(&rig->from.transmit, 1, 0, RING_HEADER + FRAME_BYTES);
-}
-
-static void honest(struct rig *rig)
-{
-	honest_receive(rig);
-	honest_send(rig);
-}
-
-static void honest_long(struct rig *rig)
-{
-	honest_receive(rig);
-	offer_ranges(&rig->from.transmit, 1, 0, RING_HEADER + LONG_BYTES);
-}
-
-static void honest_header_apart(struct rig *rig)
-{
-	honest_receive(rig);
-	offer_ranges(&rig->from.transmit, 2, RING_HEADER, FRAME_BYTES);
-}
-
-static void send_empty_descriptors(struct rig *rig)
-{
-	honest_receive(rig);
-	offer_ranges(&rig->from.transmit, TABLE, 0, RING_HEADER + FRAME_BYTES);
-}
-
-static void send_bytes(struct rig *rig)
-{
-	honest_receive(rig);
-	offer_ranges(&rig->from.transmit, TABLE, 1, RING_HEADER + FRAME_BYTES);
-}
-
-static void send_no_frames(struct rig *rig)
-{
-	honest_receive(rig);
-	offer_ranges(&rig->from.transmit, 1, 0, RING_HEADER);
-}
-
-static void send_empty_tables(struct rig *rig) // no frame in them, either
-{
-	honest_receive(rig);
-	offer_ranges(&rig->from.transmit, TABLE, 0, RING_HEADER);
-}
-
-static void send_huge(struct rig *rig)
-{
-	honest_receive(rig);
-	offer_ranges(&rig->from.transmit, 16, 4096, 4096 - RING_HEADER);
-}
-
-static void send_too_long(struct rig *rig) // for all buffers that the receiver has
-{
-	offer_ranges(&rig->to.receive, 1, 0, 200);
-	offer_ranges(&rig->from.transmit, 16, 4096, 4096 - RING_HEADER);
-}
-
-static void send_jumbo(struct rig *rig)
-{
-	honest_receive(rig);
-	offer_ranges(&rig->from.transmit, 5, 1802, 1802);
-}
-
-static void receive_nothing(struct rig *rig)
-{
-	honest_send(rig);
-}
-
-static void receive_empty_descriptors(struct rig *rig)
-{
-	offer_ranges(&rig->to.receive, TABLE, 0, 2048);
-	honest_send(rig);
-}
-
-static void receive_bytes(struct rig *rig)
-{
-	offer_ranges(&rig->to.receive, TABLE, 1, 2048);
-	honest_send(rig);
-}
-
-static void receive_into_bytes(struct rig *rig) // a frame takes 72 buffers
-{
-	offer_ranges(&rig->to.receive, 1, 0, 1);
-	honest_send(rig);
-}
-
-static void both_bytes(struct rig *rig)
-{
-	offer_ranges(&rig->to.receive, TABLE, 1, 2048);
-	offer_ranges(&rig->from.transmit, TABLE, 1, RING_HEADER + FRAME_BYTES);
-}
-
-#define GUEST_SHAPES(group, open)                                                                            \
-	{group, "honest", open, honest}, {group, "honest-1518", open, honest_long},                          \
-	        {group, "honest-header-apart", open, honest_header_apart},                                   \
-	        {group, "honest-9018", open, send_jumbo},                                                    \
-	        {group, "send-empty-descriptors", open, send_empty_descriptors},                             \
-	        {group, "send-1-byte-descriptors", open, send_bytes},                                        \
-	        {group, "send-no-frames", open, send_no_frames},                                             \
-	        {group, "send-empty-tables", open, send_empty_tables},                                       \
-	        {group, "send-64KB", open, send_huge}, {group, "send-too-long", open, send_too_long},        \
-	        {group, "receive-nothing", open, receive_nothing},                                           \
-	        {group, "receive-empty-descriptors", open, receive_empty_descriptors},                       \
-	        {group, "receive-1-byte-descriptors", open, receive_bytes},                                  \
-	        {group, "receive-1-byte-buffers", open, receive_into_bytes},                                 \
+#define FRAME(bytes) (RING_HEADER + (bytes))
+#define PLAIN_RECEIVE                                                                                        \
 	{                                                                                                    \
-		group, "both-1-byte-descriptors", open, both_bytes                                           \
+		1, 0, 2048                                                                                   \
+	}
+#define PLAIN_SEND                                                                                           \
+	{                                                                                                    \
+		1, 0, FRAME(FRAME_BYTES)                                                                     \
 	}
 
+// What the two guests offer. count 0: nothing.
+static const struct guest_shape {
+	const char *name;
+	struct buffers receive, send;
+} guest_shapes[] = {
+        {"honest", PLAIN_RECEIVE, PLAIN_SEND},
+        {"honest-1518", PLAIN_RECEIVE, {1, 0, FRAME(LONG_BYTES)}},
+        {"honest-header-apart", PLAIN_RECEIVE, {2, RING_HEADER, FRAME_BYTES}},
+        {"honest-9018", PLAIN_RECEIVE, {5, 1802, 1802}},
+        {"send-3-descriptors", PLAIN_RECEIVE, {3, RING_HEADER, FRAME_BYTES - RING_HEADER}},
+        {"send-4-descriptors", PLAIN_RECEIVE, {4, RING_HEADER, FRAME_BYTES - 2 * RING_HEADER}},
+        {"send-8-descriptors", PLAIN_RECEIVE, {8, 8, FRAME(FRAME_BYTES) - 7 * 8}},
+        {"send-empty-descriptors", PLAIN_RECEIVE, {TABLE, 0, FRAME(FRAME_BYTES)}},
+        {"send-1-byte-descriptors", PLAIN_RECEIVE, {TABLE, 1, FRAME(FRAME_BYTES)}},
+        {"send-no-frames", PLAIN_RECEIVE, {1, 0, RING_HEADER}},
+        {"send-empty-tables", PLAIN_RECEIVE, {TABLE, 0, RING_HEADER}}, // no frame in them, either
+        {"send-64KB", PLAIN_RECEIVE, {16, 4096, 4096 - RING_HEADER}},
+        {"send-too-long", {1, 0, 200}, {16, 4096, 4096 - RING_HEADER}}, // for all that the receiver has
+        {"receive-nothing", {0, 0, 0}, PLAIN_SEND},
+        {"receive-2-descriptors", {2, RING_HEADER, 2048}, PLAIN_SEND},
+        {"receive-empty-descriptors", {TABLE, 0, 2048}, PLAIN_SEND},
+        {"receive-1-byte-descriptors", {TABLE, 1, 2048}, PLAIN_SEND},
+        {"receive-1-byte-buffers", {1, 0, 1}, PLAIN_SEND}, // a frame takes more than are read ahead
+        {"receive-2-byte-buffers", {1, 0, 2}, PLAIN_SEND},
+        {"receive-8-byte-buffers", {1, 0, 8}, PLAIN_SEND},
+        {"receive-24-byte-buffers", {1, 0, 24}, PLAIN_SEND},
+        {"receive-36-byte-buffers", {1, 0, 36}, PLAIN_SEND},
+        {"both-1-byte-descriptors", {TABLE, 1, 2048}, {TABLE, 1, FRAME(FRAME_BYTES)}},
+};
+
+static void offer_buffers(struct driver *driver, const struct buffers *buffers)
+{
+	if (buffers->count)
+		offer_ranges(driver, buffers->count, buffers->each, buffers->last);
+}
+
+static void offer_both(struct rig *rig)
+{
+	offer_buffers(&rig->to.receive, &rig->guests->receive);
+	offer_buffers(&rig->from.transmit, &rig->guests->send);
+}
+
+// Each with all shapes of guests.
+static const struct guest_group {
+	const char *name;
+	bool packed;
+	unsigned (*poll)(struct rig *rig);
+} guest_groups[] = {
+        {"hop", false, poll_hop},
+        {"hop-packed", true, poll_hop},
+        {"view", false, poll_view},
+};
+
 static const struct shape shapes[] = {
-        GUEST_SHAPES("hop", hop_split),
-        GUEST_SHAPES("hop-packed", hop_packed),
-        GUEST_SHAPES("view", view_split),
         {"monitor", "own", monitor_open, offer_own},
         {"monitor", "own-probes", monitor_open, offer_probes},
         {"monitor", "own-backwards", monitor_open, offer_backwards},
@@ -397,43 +481,68 @@ static const struct shape shapes[] = {
 
 // --- Runs ------------------------------------------------------------------------------------------------
 
-static const struct shape *find(const char *group, const char *name)
+static bool open_guests(struct rig *rig, const char *group, const char *name)
 {
+	for (unsigned g = 0; g < RTE_DIM(guest_groups); g++)
+		for (unsigned i = 0; i < RTE_DIM(guest_shapes); i++)
+			if (strcmp(guest_groups[g].name, group) == 0 &&
+			    strcmp(guest_shapes[i].name, name) == 0) {
+				guests_open(rig, guest_groups[g].packed);
+				rig->poll = guest_groups[g].poll;
+				rig->guests = &guest_shapes[i];
+				rig->offer = offer_both;
+				return true;
+			}
+	return false;
+}
+
+static bool open_task(struct rig *rig, const char *group, const char *name)
+{
+	void *wire = NULL;
+
 	for (unsigned i = 0; i < RTE_DIM(shapes); i++)
-		if (strcmp(shapes[i].group, group) == 0 && strcmp(shapes[i].name, name) == 0)
-			return &shapes[i];
-	return NULL;
+		if (strcmp(shapes[i].group, group) == 0 && strcmp(shapes[i].name, name) == 0) {
+			if (fixture_eal_init("poll_bench") != 0 || wire_setup_in_place(&wire) != 0)
+				return false;
+			rig->wire = wire;
+			rig->offer = shapes[i].offer;
+			shapes[i].open(rig);
+			return true;
+		}
+	return false;
 }
 
 static int list(void)
 {
+	for (unsigned g = 0; g < RTE_DIM(guest_groups); g++)
+		for (unsigned i = 0; i < RTE_DIM(guest_shapes); i++)
+			printf("%s %s\n", guest_groups[g].name, guest_shapes[i].name);
 	for (unsigned i = 0; i < RTE_DIM(shapes); i++)
 		printf("%s %s\n", shapes[i].group, shapes[i].name);
+	for (unsigned g = 0; g < RTE_DIM(task_groups); g++)
+		for (unsigned i = 0; i < RTE_DIM(packet_shapes); i++)
+			printf("%s %s\n", task_groups[g], packet_shapes[i].name);
 	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	const struct shape *shape = argc == 4 ? find(argv[1], argv[2]) : NULL;
-	unsigned polls = argc == 4 ? (unsigned)strtoul(argv[3], NULL, 10) : 0, frames = 0;
 	struct rig *rig = aligned_alloc(64, RTE_ALIGN_CEIL(sizeof(*rig), 64));
-	void *wire = NULL;
+	unsigned polls, frames = 0;
 
 	if (argc == 1)
 		return list();
-	if (shape == NULL || rig == NULL) {
+	if (rig == NULL)
+		return 1;
+	memset(rig, 0, sizeof(*rig));
+	if (argc != 4 || !(open_guests(rig, argv[1], argv[2]) || open_task(rig, argv[1], argv[2]) ||
+	                   open_packets(rig, argv[1], argv[2]))) {
 		fprintf(stderr, "usage: %s [GROUP SHAPE POLLS]\n", argv[0]);
 		return 2;
 	}
-	memset(rig, 0, sizeof(*rig));
-	if (strcmp(shape->group, "monitor") == 0) {
-		if (fixture_eal_init("poll_bench") != 0 || wire_setup_in_place(&wire) != 0)
-			return 1;
-		rig->wire = wire;
-	}
-	shape->open(rig);
+	polls = (unsigned)strtoul(argv[3], NULL, 10);
 	for (unsigned i = 0; i < polls; i++) {
-		shape->offer(rig);
+		rig->offer(rig);
 		frames += poll_measured(rig);
 	}
 	printf("%u polls, %u frames\n", polls, frames);

@@ -16,7 +16,7 @@ from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
 from planebench.model.clock import ClockChoice
 from planebench.model.errors import INTERRUPTED
-from planebench.model.header import Calibration, SetPoint
+from planebench.model.header import Calibration, SetPoint, TwoClocks
 from planebench.model.wire import parse_wire
 from planebench.model.words import NOTHING
 from planebench.plans.schema import check_ring_size
@@ -89,6 +89,15 @@ def _show(found: Calibration) -> None:
         console.print(f"[bold]{title}[/]")
         console.print(table)
         console.print()
+    if found.two_clocks is not None:
+        console.print(_two_clocks(found.two_clocks))
+
+
+def _two_clocks(found: TwoClocks) -> str:
+    return (
+        f"clocks at the two ends of the wire: offset {found.offset_ns} ns ± {2 * found.offset_error_ns:.0f}, drift "
+        f"{found.drift * 1e6:.2f} ppm ± {2e6 * found.drift_error:.2f}; least delay {found.delay_ns:.0f} ns"
+    )
 
 
 def _ceilings(found: Calibration) -> Table:

@@ -121,6 +121,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "repeat": _number(int, "--repeat", "Number of saturating trials per test point; R+ is their mean."),
     "restarts": _number(int, "--restarts", "Number of restarts between those trials (default: before each)."),
     "max_rate": _text("--max-rate", "RATE", "Maximum offered load per direction, e.g. 14.88M (default: unlimited)."),
+    "open_loop": _number(bool, "--open-loop/--closed-loop", "Saturate at --max-rate or at the NICs' line rate."),
     "search": _text("--search", "A,B", f"Searches to run: {', '.join(METHODS)}.", listed("search:METHODS")),
     **{p.option: _number(p.kind, f"--{p.option.replace('_', '-')}", p.help) for p in search.parameters()},
     "loads": _text(
@@ -138,7 +139,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "wire": _text(
         "--wire",
         "NAME",
-        "Port type: virtio, memif, veth (kernel interfaces), or pci:TESTER=SWITCH,... (NICs).",
+        "Port type: virtio, memif, veth, af_xdp (kernel interfaces), or pci:TESTER=SWITCH,... (NICs).",
         one_of("model.wire:WIRES"),
     ),
     "clock": _text(

@@ -21,14 +21,14 @@ from pathlib import Path
 from planebench.host import facts as host_facts
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
-from planebench.measure.clocks import Readings, by_clock, clock_readings, common_clock
+from planebench.measure.clocks import Readings, by_clock, clock_readings, common_clock, relate_over_cable
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.distance import machine_distances_ns
 from planebench.measure.live import LiveSettings
 from planebench.measure.sending import Sender, Sending
 from planebench.measure.verdict import LOST_CPU_MIN_NS, LOST_CPU_SHARE
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
-from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
+from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint, TwoClocks
 from planebench.model.quantity import utc_now
 from planebench.model.records import LatencyRecord
 from planebench.model.wire import wire_arguments
@@ -38,6 +38,7 @@ from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import get_ports
 from planebench.planed.statistics import Statistics
 from planebench.scenarios.flows import Flow
+from planebench.stats.clock_relation import Relation
 from planebench.stats.histogram import decode, percentile_ns
 from planebench.store.calibration import version_of
 from planebench.wiring.links import Ends, LinkSettings
@@ -55,6 +56,8 @@ BACKGROUND_PPS = 1e6
 BACKGROUND_SHARE = 0.5
 """The load behind the probes is 1 Mpps, or half the ceiling: above that the floor would be queueing."""
 PROBE_RATE_PPS = 2000
+CABLE_PPS = 10_000.0
+"""The load behind the probes that relate the clocks at both ends: so low that hardly any of them waits."""
 
 LOOP = "loop"
 """The name of the wire that connects the tester with itself."""
@@ -120,7 +123,13 @@ def calibrate(
 
         def read_clock(latency: LatencyRecord, stats: Statistics) -> LatencyRecord:
             readings.append(clock_readings(get_ports(sender.call)))
-            return by_clock(latency, clock, sender.call, (THERE,), stats, readings)
+            known = cable if clock == "hardware" else None  # the kernel has one clock for all interfaces
+            return by_clock(latency, clock, sender.call, (THERE,), stats, readings, known)
+
+        cable: Relation | None = None
+        if clock != "software":
+            both = Sending((THERE, BACK), min(sizes), duration_s, CABLE_PPS, PROBE_RATE_PPS, clocks=True)
+            cable = relate_over_cable(sender.call, THERE, BACK, sender.send(both))
 
         steps = Steps(send, len(sizes) * _sends(wire), listener)
         reader = None if clock == "software" else read_clock
@@ -141,6 +150,9 @@ def calibrate(
         distances_ns=(*distances, *machine_distances_ns(settings.planed, cpus.allowed)),
         interruptions_per_s=steps.interruptions_per_s,
         clock=port_clock(settings.clock, wire),
+        two_clocks=None
+        if cable is None
+        else TwoClocks(cable.offset_ns, cable.offset_error_ns, cable.drift, cable.drift_error, cable.delay_ns),
     )
 
 

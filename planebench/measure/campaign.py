@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from planebench.host.process import Supervisor
 from planebench.measure.ahead import stages_of
@@ -43,6 +43,8 @@ from planebench.store import RunWriter
 from planebench.traffic.rates import SATURATING, fixed_loads, latency_loads, rate_label
 from planebench.wiring.adapter import Adapter
 from planebench.wiring.wires.base import wire_kind
+
+T = TypeVar("T")
 
 BAND_WAIT_S = 2.0
 BAND_LOOK_S = 0.1
@@ -162,7 +164,7 @@ class Campaign:
             if again:
                 self._search_all(visit, benches)
             for repetition in visit.repetitions:
-                for turn in self._turns(self._rounds_of(visit.group, "r_plus").next(visit.group.points)):
+                for turn in self._turns(self._rounds_of(visit.group, "r_plus").next(visit.group.points), _switch):
                     self._measure(benches, self._saturating(turn.point, repetition))
                     self._advance(1)
             if not again:
@@ -190,10 +192,10 @@ class Campaign:
         """Return whether only one switch can be up, as the devices of the wire are of one process at a time."""
         return wire_kind(self.settings.wire).exclusive(wire_arguments(self.settings.wire))
 
-    def _turns(self, steps: Sequence[Step]) -> Sequence[Step]:
-        """Return the steps of a round; where only one switch can be up, those of a switch together."""
-        switches = list(dict.fromkeys(step.point.switch for step in steps))
-        return sorted(steps, key=lambda step: switches.index(step.point.switch)) if self._one_by_one else steps
+    def _turns(self, steps: Sequence[T], switch_of: Callable[[T], str]) -> Sequence[T]:
+        """Return the steps; where only one switch can be up, those of a switch together."""
+        switches = list(dict.fromkeys(map(switch_of, steps)))
+        return sorted(steps, key=lambda step: switches.index(switch_of(step))) if self._one_by_one else steps
 
     def _saturating(self, point: Point, repetition: int) -> TrialRequest:
         plan, rate = self.plan.throughput, self.plan.throughput.max_rate_pps
@@ -214,7 +216,7 @@ class Campaign:
         band, rounds = self._search_band(), self._rounds_of(group, method)
         left = dict.fromkeys(points, expected_trials(self.plan, method))
         while left:
-            for turn in self._turns(rounds.next(tuple(left))):
+            for turn in self._turns(rounds.next(tuple(left)), _switch):
                 ask = self._next(method, turn.point, band, repetition)
                 if isinstance(ask, Ask) and self._measure(benches, self._asked(ask, method, turn.point), band):
                     if left[turn.point] > 1:
@@ -251,7 +253,7 @@ class Campaign:
         planned, waiting = latency_of(self.plan, visit), self._waiting.pop(visit.group.key, [])
         if spent_s(self._seen) + self._rest_s < (self.plan.time_budget_s or inf):  # as when the run is resumed
             waiting += self._disturbed.pop(visit.group.key, [])
-        for wanted in (*waiting, *planned):
+        for wanted in self._turns((*waiting, *planned), lambda it: _switch(it.step)):
             load = self._latency_load(wanted) if wanted.step.point.switch in benches else None
             if load is None:
                 self._waiting[visit.group.key].append(wanted)
@@ -423,6 +425,10 @@ def _answers(trial: Trial, request: TrialRequest) -> bool:
         pps = None if request.load.label == SATURATING.label else request.load.pps_per_direction
         return fits(trial, None if pps is None else pps * len(trial.directions), request.duration_s)
     return trial.load.label == request.load.label
+
+
+def _switch(step: Step) -> str:
+    return step.point.switch
 
 
 def _senders(point: Point) -> int:

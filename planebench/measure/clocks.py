@@ -13,7 +13,7 @@ from planebench.model.records import LatencyRecord
 from planebench.planed.requests import Call
 from planebench.planed.statistics import PortState, Statistics
 from planebench.scenarios.flows import Flow
-from planebench.stats.clock_relation import SAME, Reading, Relation, relate_readings
+from planebench.stats.clock_relation import SAME, Reading, Relation, Stamped, relate, relate_readings
 from planebench.stats.histogram import HIGHEST_NS, encode
 
 WITHIN_SHARE, WITHIN_NS = 0.01, 100.0
@@ -48,11 +48,13 @@ def by_clock(
     flows: Sequence[Flow],
     stats: Statistics,
     readings: Sequence[Readings] = (),
+    cable: Relation | None = None,
 ) -> LatencyRecord:
     """Return the latency of the trial just sent by the clock of the ports, with that of software beside it.
 
     ``software``: the latency as planed counted it; it stays the latency where the clock has stamped no probe.
     ``readings``: of the clocks of devices before and after the trial; none where all ports have one clock.
+    ``cable``: what is known better, of the clock of the only receiving port to that of the sending one.
     """
     tasks = {task["name"] for task in stats["tasks"]}
     found = [
@@ -60,7 +62,7 @@ def by_clock(
             read_log(call, f"gen-{flow.sender_port}", tasks),
             read_log(call, f"mon-{flow.receiver_port}", tasks),
             stats["tsc_hz"],
-            _relation(flow, readings, stats["tsc_hz"]),
+            cable or _relation(flow, readings, stats["tsc_hz"]),
         )
         for flow in flows
     ]
@@ -81,6 +83,20 @@ def by_clock(
         probes_stamped=sum(len(joined.clock_ns) for joined in found),
         unstamped=without,
     )
+
+
+def relate_over_cable(call: Call, there: Flow, back: Flow, stats: Statistics) -> Relation | None:
+    """Return the relation of the clock that receives ``there`` to the one that sends it, from probes sent both ways.
+
+    None if too few were stamped.
+    """
+    tasks = {task["name"] for task in stats["tasks"]}
+    stamped: list[list[Stamped]] = []
+    for flow in (there, back):
+        sent = read_log(call, f"gen-{flow.sender_port}", tasks).port_ns
+        came = read_log(call, f"mon-{flow.receiver_port}", tasks).port_ns
+        stamped.append([(at_ns, came[probe]) for probe, at_ns in sent.items() if probe in came])
+    return relate(*stamped)
 
 
 def clock_readings(ports: Sequence[PortState]) -> Readings:

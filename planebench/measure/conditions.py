@@ -11,7 +11,7 @@ from planebench.model.errors import PlanebenchError
 from planebench.model.hosting import HostingFacts
 from planebench.model.quantity import utc_now
 from planebench.model.topology import Topology
-from planebench.model.wire import wire_name
+from planebench.model.wire import wire_name, wire_named
 from planebench.planed.statistics import PortState
 from planebench.wiring.adapter import RunningSwitch
 
@@ -35,7 +35,7 @@ def read_conditions(
     found: tuple[PortConditions, ...] = ()
     threads: tuple[ThreadConditions, ...] | None = None
     try:
-        found = port_conditions(ports(), topology)
+        found = port_conditions(ports(), topology, nics=not wire_named(wire).replaces_nics)
     except (PlanebenchError, KeyError, TypeError, ValueError) as error:
         problems.append(f"ports of the tester: {error!r}")
     try:
@@ -64,13 +64,19 @@ def read_conditions(
     )
 
 
-def port_conditions(ports: Sequence[PortState], topology: Topology) -> tuple[PortConditions, ...]:
-    """Return the ports of ``ports.get`` of the tester, in the order of the topology. Unknown values are None."""
+def port_conditions(
+    ports: Sequence[PortState], topology: Topology, *, nics: bool = False
+) -> tuple[PortConditions, ...]:
+    """Return the ports of ``ports.get`` of the tester, in the order of the topology. Unknown values are None.
+
+    ``nics``: the wires are NICs, so that the speeds of their links are real."""
     told = {port["name"]: port for port in ports}
-    return tuple(_port(port.side, told[port.name]) for port in topology.ports if port.name in told)
+    return tuple(
+        _port(port.side, told[port.name], nics and port.side == "wire") for port in topology.ports if port.name in told
+    )
 
 
-def _port(side: Side, told: PortState) -> PortConditions:
+def _port(side: Side, told: PortState, nic: bool) -> PortConditions:
     virtio = told.get("virtio")
     return PortConditions(
         name=told["name"],
@@ -80,6 +86,7 @@ def _port(side: Side, told: PortState) -> PortConditions:
         queues=told.get("queues"),
         ring_sizes=None if virtio is None else tuple(size for size in virtio["ring_sizes"] if size),
         features=None if virtio is None else tuple(virtio["features"]),
+        speed_mbps=told.get("speed_mbps") if nic else None,
     )
 
 

@@ -45,6 +45,7 @@ from planebench.planed.statistics import Statistics
 from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.shapes import build
 from planebench.traffic.document import profile_document, to_vnfs
+from planebench.traffic.rates import line_rate_pps
 from planebench.wiring.adapter import Adapter, RunningSwitch
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.request import SwitchRequest
@@ -74,6 +75,8 @@ class LiveSettings:
     calibration: Calibration | None = None
     """The calibration of the tester, if it was measured."""
     clock: ClockChoice = "auto"
+    open_loop: bool = False
+    """Saturating trials without a rate are sent at the line rate of the NICs."""
 
 
 class LiveTopology:
@@ -250,6 +253,14 @@ class LiveTopology:
         cables = [port.name for port in self.topology.ports if is_kernel_interface(port, self.links)]
         ends = {cable: self.links.ends[cable] for cable in cables if cable in self.topology.wire_ports}
         return KernelWires(ends, self.netns_pid or os.getpid())
+
+    def line_rate_pps(self, frame_size_bytes: float) -> float:
+        """Return the rate that fills the slowest link of the tester's NICs. Raises StartError if none has a speed."""
+        ports = self.conditions.ports if self.conditions is not None else ()
+        speeds = [port.speed_mbps for port in ports if port.side == "wire" and port.speed_mbps]
+        if not speeds:
+            raise StartError("no NIC of the tester reports the speed of its link: give --max-rate")
+        return line_rate_pps(frame_size_bytes, min(speeds) * 1_000_000)
 
     def wire_drops(self) -> Counter[str]:
         """Return what the kernel has dropped between tester and switch so far, as in ``Trial.tester_drops``."""

@@ -9,11 +9,12 @@ from typing import Protocol, runtime_checkable
 
 from planebench.measure.distance import measure_distance, near_limit_ns
 from planebench.measure.live import LiveSettings, LiveTopology
-from planebench.measure.trial import TrialRequest, run_trial
+from planebench.measure.trial import TrialRequest, run_trial, unmeasured
 from planebench.model.conditions import Conditions
-from planebench.model.errors import PlanebenchError
-from planebench.model.records import CoreDistance, Trial
+from planebench.model.errors import PlanebenchError, StartError
+from planebench.model.records import CoreDistance, Load, Reason, ReasonCode, Trial, Verdict, VerdictKind
 from planebench.stats.ceiling import clock_floor_ns, tester_ceiling_pps
+from planebench.traffic.rates import SATURATING
 
 
 class Runner(Protocol):
@@ -68,6 +69,10 @@ class LiveRunner:
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial; measure the core-to-core latency before and after it."""
         calibration, point = self.settings.calibration, request.point
+        try:
+            request = self._at_line_rate(request)
+        except StartError as error:
+            return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)))
         trial = run_trial(self.live, request, self._distance, tester_ceiling_pps(calibration, point))
         if trial.latency is None:
             return trial
@@ -90,6 +95,13 @@ class LiveRunner:
     def stop(self) -> None:
         """End tester and switch."""
         self.live.stop()
+
+    def _at_line_rate(self, request: TrialRequest) -> TrialRequest:
+        """Return a saturating trial of an open loop at the line rate; any other request as it is. Raises StartError."""
+        if not self.settings.open_loop or request.load != SATURATING:
+            return request
+        size = request.profile.mean_frame_bytes or request.point.frame_size_bytes
+        return replace(request, load=Load(SATURATING.label, self.live.line_rate_pps(size)))
 
     def _distance(self) -> CoreDistance | None:
         placement = self.live.placement

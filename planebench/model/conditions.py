@@ -30,6 +30,8 @@ class PortConditions:
     queues: int | None = None
     ring_sizes: tuple[int, ...] | None = None
     features: tuple[str, ...] | None = None
+    speed_mbps: int | None = None
+    """The speed of the link, of a NIC only."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,20 @@ class LatencyFloor:
 
 
 @dataclass(frozen=True, slots=True)
+class TwoClocks:
+    """The clocks at the two ends of a wire, by frames sent both ways over it (RFC 5905), with standard errors.
+
+    ``delay_ns``: the least time that a frame took, by both clocks together.
+    """
+
+    offset_ns: int
+    offset_error_ns: float
+    drift: float
+    drift_error: float
+    delay_ns: float
+
+
+@dataclass(frozen=True, slots=True)
 class Calibration:
     """The tester measured against itself (``planebench calibrate``): its date, its conditions and its figures.
 
@@ -119,6 +133,8 @@ class Calibration:
     """How often the pollers of the tester stood still so long that it would have disturbed a send; None: not known."""
     clock: ClockChoice = "software"
     """The clock that was asked for; each floor names its own."""
+    two_clocks: TwoClocks | None = None
+    """The offset and drift of the clocks at the two ends; None with the software clock, which is one."""
 
     def ceiling_pps(self, frame_size_bytes: int, sender: End, receiver: End) -> float | None:
         """Return the tester's highest rate between these ends; None where it was not measured at this frame size."""

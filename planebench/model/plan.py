@@ -63,6 +63,9 @@ class ThroughputPlan:
     """Where comparisons are open after ``repetitions``, further passes over their points, up to this many in all."""
     max_rate_pps: RatePerDirection | None = None
     """Saturating trials send at this rate in each direction instead of the maximum: a line rate for a wire without."""
+    open_loop: bool = False
+    """Saturating trials send at ``max_rate_pps`` or, without it, at the line rate of the NICs, and count frames that
+    find the ring full as unsent. False: without ``max_rate_pps`` the generator waits for room in the ring."""
 
     @property
     def looks(self) -> tuple[int, ...]:

@@ -98,10 +98,9 @@ def _judged(claim: Claim, metric: Metric, limits: Limits, measured: Measured, a:
         samples.append(sample)
     one, other = samples
     holds, answer = judged(one, other, limits)
-    words = ratio_words(one, other, answer, UNITS[metric])
     return Compared(
         f"{spot_words(a)} against {_differs(b, a)}",
-        words,
+        f"{one.shown} against {other.shown} {UNITS[metric]}",
         holds,
         answer,
         _paper_ratio(claim.paper, metric, measured, a, b),
@@ -120,18 +119,6 @@ def judged(a: Sample, b: Sample, limits: Limits) -> tuple[bool | None, Told]:
         if answer.above is None:
             return None, answer
     return True, answers[0][0]
-
-
-def ratio_words(a: Sample, b: Sample, answer: Told, unit: str) -> str:
-    """Return both figures, their ratio and its interval: ``11.30 against 7.20 Mpps, 1.57 times (1.50 to 1.60)``."""
-    words = f"{a.shown} against {b.shown} {unit}"
-    if answer.ratio is None:
-        return words
-    words += f", {answer.ratio:.2f} times"
-    if answer.low is None and answer.high is None:
-        return words
-    low, high = ("open" if side is None else f"{side:.2f}" for side in (answer.low, answer.high))
-    return f"{words} ({low} to {high})"
 
 
 def spot_words(spot: Spot) -> str:

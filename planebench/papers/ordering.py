@@ -9,7 +9,7 @@ from itertools import combinations
 
 from planebench.model.words import printable
 from planebench.papers.claims import Cell, Claim, Order
-from planebench.papers.comparing import Spot, cell_words, paper_value, ratio_words
+from planebench.papers.comparing import Spot, cell_words, paper_value
 from planebench.papers.measured import UNITS, Measured, expanded
 from planebench.papers.told import Compared, Sample, told
 
@@ -87,9 +87,8 @@ def _pair(a: Placed, b: Placed, shape: Order, cell: Cell) -> Compared:
     answer = told(a.sample, b.sample)
     holds = None if answer.above is None else answer.above is (a.paper > b.paper)
     what = f"{printable(a.label)} and {printable(b.label)}, {cell_words(cell)}"
-    return Compared(
-        what, ratio_words(a.sample, b.sample, answer, UNITS[shape.metric]), holds, answer, a.paper / b.paper
-    )
+    figures = f"{a.sample.shown} against {b.sample.shown} {UNITS[shape.metric]}"
+    return Compared(what, figures, holds, answer, a.paper / b.paper)
 
 
 def order_holds(ranked: Ranked) -> bool | None:

@@ -51,7 +51,7 @@ def _full(measured: Measured, point: Point, line: float) -> Compared:
     assert sample is not None  # of a point that the run has
     answer = reached(sample, FULL * whole)
     words = f"{sample.shown} of {mpps(whole)} Mpps"
-    return Compared(spot_words(Spot(point, None)), words, answer.above, answer)
+    return Compared(spot_words(Spot(point, None)), words, answer.above, answer, with_ratio=False)
 
 
 def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
@@ -66,7 +66,9 @@ def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
         ratio = rate / wanted
         words = f"{sum(sizes) / len(sizes):.1f} B per frame, {rate:.3f} Mpps"
         same = abs(ratio - 1) <= SAME_RATE
-        found.add(Compared(spot_words(Spot(result.point, None)), words, same, Told(ratio, above=ratio > 1)))
+        found.add(
+            Compared(spot_words(Spot(result.point, None)), words, same, Told(ratio, above=ratio > 1), with_ratio=False)
+        )
     if not found.compared:
         found.add(f"throughput that counts with traffic {shape.traffic}")
     return found
@@ -93,7 +95,11 @@ def _add_shares(found: Found, shape: Share, measured: Measured, point: Point, lo
         shown = percent(sum(shares) / len(shares))
         sample = Sample(shares, VerdictKind.VALID, None, shown, estimate_alone(shares))
         answer = reached(sample, shape.above)
-        found.add(Compared(spot_words(Spot(point, load)), f"{sample.shown} of the latency", answer.above, answer))
+        found.add(
+            Compared(
+                spot_words(Spot(point, load)), f"{sample.shown} of the latency", answer.above, answer, with_ratio=False
+            )
+        )
 
 
 def _share(trial: Trial, kinds: Sequence[str]) -> float | None:
@@ -122,9 +128,7 @@ def _chain(it: ChainLatency) -> Compared | str:
     effect = it.effect
     above = effect.ratio > 1 if effect.distinguishable else None
     why = "" if effect.distinguishable else it.note or "difference below the measurement noise"
-    words = f"{us(it.mean_us)} for {us(it.sum_us)} µs, {effect.ratio:.2f} times"
-    if effect.low is not None and effect.high is not None:
-        words += f" ({effect.low:.2f} to {effect.high:.2f})"
+    words = f"{us(it.mean_us)} for {us(it.sum_us)} µs"
     return Compared(
         what, words, None if above is None else not above, Told(effect.ratio, effect.low, effect.high, above, why)
     )

@@ -42,7 +42,10 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """a / b, its 95 % confidence interval (an open end is None), and its side of the limit; ``why`` if that is None."""
+    """a / b, its confidence interval (an open end is None), and its side of the limit; ``why`` if that is None.
+
+    The interval is at 95 %, or wider where the claim has several comparisons.
+    """
 
     ratio: float | None
     low: float | None = None
@@ -51,6 +54,25 @@ class Told:
     why: str = ""
     p_value: float | None = None
     """p-value of the hypothesis that a / b is the limit; None where nothing was tested."""
+    estimate: Estimate | None = None
+    """Estimate of the logarithm of a / b."""
+
+    @property
+    def words(self) -> str:
+        """Return the ratio and its interval: ``, 1.57 times (1.50 to 1.60)``; empty where there is no ratio."""
+        if self.ratio is None:
+            return ""
+        if self.low is None and self.high is None:
+            return f", {self.ratio:.2f} times"
+        low, high = ("open" if side is None else f"{side:.2f}" for side in (self.low, self.high))
+        return f", {self.ratio:.2f} times ({low} to {high})"
+
+    def at(self, alpha: float) -> Told:
+        """Return the same with its interval at the confidence 1 - ``alpha``."""
+        if self.estimate is None:
+            return self
+        low, high = self.estimate.interval(alpha)
+        return replace(self, low=None if self.low is None else low, high=None if self.high is None else high)
 
 
 Why = Literal["", "not testable on this host", "not covered by this run", "insufficient data"]
@@ -69,14 +91,21 @@ class Outcome(StrEnum):
 class Compared:
     """One comparison of a claim. ``holds`` is None if it is inconclusive; ``told`` says why.
 
-    ``words`` has both figures with their marks, ratio and interval; ``paper`` the published ratio, if there is one.
+    ``figures`` are both figures with their marks; ``with_ratio``: their ratio and its interval are shown after them.
+    ``paper``: the published ratio, if there is one.
     """
 
     what: str
-    words: str
+    figures: str
     holds: bool | None
     told: Told
     paper: float | None = None
+    with_ratio: bool = True
+
+    @property
+    def words(self) -> str:
+        """Return the figures, their ratio and its interval."""
+        return self.figures + (self.told.words if self.with_ratio else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +145,7 @@ def told(a: Sample, b: Sample, limit: float = 1.0) -> Told:
     why = "" if effect.distinguishable else _why_not(bounds, above_limit)
     p_value = 1.0 if bounds.hide(above_limit) else above_limit.p_value()
     above = None if why else effect.ratio > 1
-    return Told(math.exp(estimate.mean), low, high, above, why, p_value)
+    return Told(math.exp(estimate.mean), low, high, above, why, p_value, estimate)
 
 
 def reached(sample: Sample, value: float) -> Told:
@@ -126,16 +155,23 @@ def reached(sample: Sample, value: float) -> Told:
 
 
 def corrected(compared: Sequence[Compared]) -> list[Compared]:
-    """Return the comparisons of a claim; those that are significant alone but not among so many are inconclusive."""
-    tested = [it for it in compared if it.told.p_value is not None]
-    p_values = dict(zip(map(id, tested), holm([it.told.p_value or 0.0 for it in tested]), strict=True))
+    """Return the comparisons of a claim; those that are significant alone but not among so many are inconclusive.
+
+    All intervals are at the level at which Holm's procedure ends, so they agree with what is significant.
+    """
+    tested = [it.told.p_value for it in compared if it.told.p_value is not None]
+    p_values = iter(holm(tested))
+    rejected = sum(p < ALPHA for p in holm(tested))
+    alpha = ALPHA / max(len(tested) - max(rejected, 1) + 1, 1)
     why = f"not significant among {len(tested)} comparisons"
-    return [
-        replace(it, holds=None, told=replace(it.told, above=None, why=why))
-        if it.holds is not None and p_values.get(id(it), 0.0) >= ALPHA
-        else it
-        for it in compared
-    ]
+    found = []
+    for it in compared:
+        told_wider = it.told.at(alpha)
+        if it.told.p_value is not None and next(p_values) >= ALPHA and it.holds is not None:
+            found.append(replace(it, holds=None, told=replace(told_wider, above=None, why=why)))
+        else:
+            found.append(replace(it, told=told_wider))
+    return found
 
 
 def _why_not(bounds: Bounds, estimate: Estimate) -> str:

@@ -44,7 +44,9 @@ class Port:
     """A port: a socket with a virtio device or driver behind it, or a device of DPDK.
 
     ``path`` is for virtio ports, ``device`` (devargs or a PCI address) for ethdevs; ``mac`` and ``backend`` are for
-    virtio ports that have one of their own choice. ``ring_size`` None: planed's default.
+    virtio ports that have one of their own choice. ``ring_size`` None: planed's default. Generators that
+    send a share of the line rate take it from ``line_rate_bps``. The limits of a vhost-user port's drivers (``group``
+    to ``max_memory_mb``, docs/design/vhost-user.md) have planed's defaults if they are empty or None.
     """
 
     name: str
@@ -57,6 +59,11 @@ class Port:
     mac: str = ""
     clock: str = "software"
     """The clock that stamps probes at the port, beside planed's own."""
+    line_rate_bps: int | None = None
+    group: str = ""
+    max_connections: int | None = None
+    connections_per_s: int | None = None
+    max_memory_mb: int | None = None
 
     def to_json(self) -> Json:
         """Return the object as planed takes it."""
@@ -68,6 +75,11 @@ class Port:
             "backend": self.backend or None,
             "mac": self.mac or None,
             "clock": None if self.clock == "software" else self.clock,
+            "line_rate_bps": self.line_rate_bps,
+            "group": self.group or None,
+            "max_connections": self.max_connections,
+            "connections_per_s": self.connections_per_s,
+            "max_memory_mb": self.max_memory_mb,
         }
         return {"name": self.name, "kind": self.kind, **_only_set(chosen)}
 

@@ -70,6 +70,7 @@ OPTIONS: Mapping[str, _Option] = {
     "repeat": _Option(("throughput.repetitions",)),
     "restarts": _Option(("throughput.restarts",)),
     "max_rate": _Option(("throughput.max_rate_pps",)),
+    "open_loop": _Option(("throughput.open_loop",)),
     "search": _Option(("search.methods",), items),
     **{parameter.option: _Option((f"search.{parameter.key}",)) for parameter in parameters()},
     "band": _Option(("band",)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from planebench.model.results import Comparison
@@ -14,6 +14,8 @@ from planebench.report.answers import DECIDED, Standing, Standings
 from planebench.report.evidence import causes
 from planebench.stats.derived import Derived
 from planebench.stats.disturbed import DisturbedSwitch
+from planebench.stats.looks import Open, price
+from planebench.stats.ranking import cell_id
 
 Level = Literal["high", "medium", "low"]
 
@@ -55,7 +57,7 @@ def trust(standings: Standings) -> Trust:
             *_rejected_words(derived, total, share),
             *([f"{derived.drift}; comparisons are paired and not affected.".capitalize()] if derived.drift else ()),
         ),
-        tuple(_advice(rest, share)),
+        tuple(_advice(rest, share, derived)),
     )
 
 
@@ -93,11 +95,11 @@ def _own_threads_words(it: DisturbedSwitch) -> str:
     return "In most of them the tester or the hypervisor lost the time, not its own threads."
 
 
-def _advice(rest: list[Standing], rejected: float) -> Iterator[str]:
+def _advice(rest: list[Standing], rejected: float, derived: Derived) -> Iterator[str]:
     pairs = [c for it in rest for _, c in it.level if c is not None]
     needed = [c for c in pairs if c.answer == "open" and c.more_starts]
     if needed:
-        yield _more(needed)
+        yield _more(needed, derived)
     if any(c.answer == "untested" for c in pairs):
         yield "Run again with three starts or more of each switch: with fewer the noise is not known."
     if any(it.state == "tester-limited" for it in rest):
@@ -106,9 +108,10 @@ def _advice(rest: list[Standing], rejected: float) -> Iterator[str]:
         yield "Run planebench doctor, which names what disturbs this host and how to stop it."
 
 
-def _more(needed: list[Comparison]) -> str:
-    points = len({c.point for c in needed})
-    minutes = sum(c.more_minutes or 0.0 for c in needed)
-    time = f", about {math.ceil(minutes)} min in all" if minutes else ""
+def _more(needed: list[Comparison], derived: Derived) -> str:
+    points, cost = len({c.point for c in needed}), price([derived.run])
+    cells = {cell_id(result.point): result.point for result in derived.results}
+    wanted = [Open(replace(cells[c.point], switch=""), (c.a, c.b), c.more_starts or 0) for c in needed]
+    time = "" if cost is None else f", about {math.ceil(cost.minutes(wanted))} min in all"
     starts = max(c.more_starts or 0 for c in needed)
     return f"Up to {starts} more starts{time} would decide {points} open test point{'s' * (points > 1)}."

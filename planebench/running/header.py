@@ -151,6 +151,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         "retries": throughput.retries,
         "restarts": throughput.restarts,
         "max_rate_pps": throughput.max_rate_pps,
+        "open_loop": throughput.open_loop,
         "latency_loads": ",".join(f"{load:g}" for load in latency.loads),
         "latency_of": _joined_over_parts(plan, lambda how: how.of),
         "latency_rates_pps": ",".join(f"{rate:.12g}" for rate in latency.rates_pps),

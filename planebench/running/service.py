@@ -17,8 +17,10 @@ from planebench.measure.dry_poll import dry_poll
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError, StoreError, UsageError
 from planebench.model.header import Calibration, CoreNoise, RunHeader
+from planebench.model.plan import Plan
 from planebench.model.records import Trial
 from planebench.model.run import RunStatus
+from planebench.model.wire import wire_named
 from planebench.placement import place
 from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
 from planebench.plans.length import with_trial_length
@@ -112,6 +114,7 @@ def open_session(
     started.
     """
     survey.required()
+    _check_open_loop(survey.plan)
     settings = live_settings(survey)
     machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire)
     folder = runs_dir or default_runs_dir()
@@ -140,7 +143,16 @@ def live_settings(survey: Survey) -> LiveSettings:
         max_frame_bytes=max_frame_bytes(survey.plan),
         wire=survey.plan.wire,
         clock=survey.plan.clock,
+        open_loop=survey.plan.throughput.open_loop,
     )
+
+
+def _check_open_loop(plan: Plan) -> None:
+    """Raise UsageError for an open loop without a rate."""
+    if plan.throughput.open_loop and plan.throughput.max_rate_pps is None and wire_named(plan.wire).replaces_nics:
+        raise UsageError(
+            f"--open-loop needs a rate, and wire {plan.wire} has no line rate: add --max-rate, e.g. 14.88M"
+        )
 
 
 def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir: Path) -> Session:

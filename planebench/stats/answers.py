@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
@@ -114,10 +115,21 @@ def shares_of_alpha(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[f
 
 
 def starts_missing(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN) -> int | None:
-    """Return how many more starts decide the comparison if its mean and noise stay as they are."""
+    """Return how many more starts decide the comparison if its mean and noise stay as they are.
+
+    More starts make the mean more certain, and the noise as well: its degrees of freedom rise with them.
+    """
     needed = max(abs(estimate.mean), math.log1p(margin) - abs(estimate.mean))
-    n = math.ceil(estimate.n * (estimate.half_width(alpha) / needed) ** 2)
-    return max(n - estimate.n, 1) if n <= STARTS_MAX else None
+    prices = range(1, STARTS_MAX - estimate.n + 1)
+    at = bisect_left(prices, -needed, key=lambda more: -_after(estimate, more, alpha))
+    return prices[at] if at < len(prices) else None
+
+
+def _after(estimate: Estimate, more: int, alpha: float) -> float:
+    """Return half of the width of the interval after so many more starts."""
+    times = 1 + more / estimate.n
+    later = replace(estimate, error=estimate.error / math.sqrt(times), degrees=estimate.degrees * times)
+    return later.half_width(alpha)
 
 
 def look_alpha(looks: int) -> float:

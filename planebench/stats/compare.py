@@ -17,7 +17,7 @@ from planebench.stats.choose import LIMITED, VALID, Choice, choose, choose_satur
 from planebench.stats.counting import search_ended
 from planebench.stats.effect import effect_of
 from planebench.stats.latency import mean_intended_pps, percentile_blocks
-from planebench.stats.looks import each_look_alpha, minutes_per_start
+from planebench.stats.looks import Open, Price, each_look_alpha, price
 from planebench.stats.must_match import MUST_MATCH, differing_facts
 from planebench.stats.noise import Estimate, figure_of
 from planebench.stats.outages import compare_outages
@@ -263,22 +263,20 @@ def _concluded(
     known = [(it, estimate) for it in drafts if (estimate := estimates[id(it)]) is not None]
     tested = [OneOfMany(estimate, it.bounds, it.starts_shared(unit)) for it, estimate in known]
     shares = {id(it): share for (it, _), share in zip(known, shares_of_alpha(tested, looks_alpha), strict=True)}
-    price = minutes_per_start([it.run for it in runs])
-    compared = (_answered(it, estimates[id(it)], shares.get(id(it), 1.0), looks_alpha, price) for it in drafts)
+    cost = price([it.run for it in runs])
+    compared = (_answered(it, estimates[id(it)], shares.get(id(it), 1.0), looks_alpha, cost) for it in drafts)
     return tuple(compared), tuple(it for it in found if isinstance(it, NotCompared))
 
 
 def _answered(
-    draft: _Draft, estimate: Estimate | None, share: float, looks_alpha: float, minutes: float | None
+    draft: _Draft, estimate: Estimate | None, share: float, looks_alpha: float, cost: Price | None
 ) -> Comparison:
-    """Return a comparison with its answer at the level ``looks_alpha`` times ``share``.
-
-    ``minutes``: what one more start costs.
-    """
+    """Return a comparison with its answer at the level ``looks_alpha`` times ``share``."""
     alpha = looks_alpha * share
     starts_a, starts_b = (len(by_start(blocks)) for blocks in draft.blocks)
     found = effect_of(estimate, draft.ratio, alpha, draft.bounds)
     more = 1 if estimate is None else found.starts
+    wanted = None if more is None else Open(draft.a.result.point, (draft.a.name, draft.b.name), more)
     return Comparison(
         a=draft.a.name,
         b=draft.b.name,
@@ -295,7 +293,7 @@ def _answered(
         note="; ".join(filter(None, (*draft.notes, *_more_notes(draft, estimate)))),
         confidence=1 - ALPHA * share,
         more_starts=more,
-        more_minutes=None if more is None or minutes is None else 2 * more * minutes,
+        more_minutes=None if wanted is None or cost is None else cost.minutes([wanted]),
         detectable=None if estimate is None else math.expm1(estimate.detectable(alpha)),
         starts_a=starts_a,
         starts_b=starts_b,

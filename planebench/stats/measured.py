@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from planebench.model.conditions import Conditions, PortConditions, Side, ThreadConditions
 
 ON, OFF = "on", "off"
-THREADS, MHZ, AF_XDP = "polling_threads", "cpu_mhz", "af_xdp"
+THREADS, MHZ, AF_XDP, SPEED = "polling_threads", "cpu_mhz", "af_xdp", "link_speed"
 
 FEATURES: Mapping[str, tuple[str, ...]] = {
     "checksum_offload": ("csum", "guest_csum"),
@@ -32,6 +32,7 @@ MEASURED_ONLY: Mapping[str, str] = {
     "in_order": "VIRTIO_F_IN_ORDER",
     "event_index": "VIRTIO_F_EVENT_IDX",
     THREADS: "CPUs and scheduling of the polling threads",
+    SPEED: "speed of the links of the NICs in Mb/s",
     AF_XDP: "mode of the AF_XDP sockets, as the kernel reports it",
     MHZ: "frequency of their CPU at start, median over the starts",
 }
@@ -56,6 +57,7 @@ def measured(found: Sequence[Conditions]) -> dict[str, Measured]:
     known: dict[str, Measured | None] = {
         "ring_size": _by_side(ports, _ring_sizes),
         "queues": _by_side(ports, _queues),
+        SPEED: _by_side([port for port in ports if port.speed_mbps], _speed),
         **{key: _by_side(ports, _has(names)) for key, names in FEATURES.items()},
     }
     if modes := dict.fromkeys(conditions.af_xdp for conditions in found if conditions.af_xdp):
@@ -74,6 +76,10 @@ def _ring_sizes(port: PortConditions) -> frozenset[str] | None:
 def _queues(port: PortConditions) -> frozenset[str] | None:
     """Return the active queue pairs: a driver may have enabled fewer than the device has."""
     return frozenset({str(len(port.ring_sizes) // 2)}) if port.ring_sizes else None
+
+
+def _speed(port: PortConditions) -> frozenset[str]:
+    return frozenset({str(port.speed_mbps)})
 
 
 def _has(names: Iterable[str]) -> Callable[[PortConditions], frozenset[str] | None]:

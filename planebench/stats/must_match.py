@@ -36,6 +36,7 @@ MUST_MATCH = (
     Fact("settings", "search_pdr_loss_ratio", "loss ratio of PDR", newer=True),
     Fact("settings", "search_max_r", "max(r) of BSwLV", newer=True),
     Fact("settings", "max_rate_pps", "highest rate of a direction"),
+    Fact("settings", "open_loop", "open loop", newer=True),
     Fact("settings", "warmup_s", "seconds of warm-up", newer=True),
     Fact("settings", "probe_rate_pps", "latency probes per second", newer=True),
     Fact("settings", "clock", "clock of latencies", newer=True),

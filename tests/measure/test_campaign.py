@@ -128,6 +128,27 @@ def test_searches_follow_r_plus_and_the_switches_take_turns(tmp_path: Path) -> N
     assert [t.index for t in trials] == list(range(len(trials)))
 
 
+def test_on_nics_one_switch_is_up_at_a_time_and_started_once_a_round(tmp_path: Path) -> None:
+    plan = plan_of("sim:noise=1%,sim", frame_size="64,256", loads="0.5", restarts=0, repeat=2)
+    up = set[int]()
+
+    class Looking(Watcher):
+        def trial_done(self, trial: Trial) -> None:
+            up.add(sum(bench.runner is not None for bench in it._benches.values()))
+
+    with RunWriter.create(tmp_path, make_header()) as writer:
+        it = campaign(plan, writer, Looking())
+        it.settings = replace(SETTINGS, wire="pci:3b:00.0=af:00.0,3b:00.1=af:00.1")
+        it.run()
+    trials = read_run(writer.path).trials
+    assert up == {1}
+    turns = [trial.point.switch for trial in trials]
+    assert Counter(turns)["sim"] == Counter(turns)["sim#2"]
+    changes = sum(a != b for a, b in pairwise(turns))
+    rounds = len({(trial.role, trial.repetition) for trial in trials})
+    assert changes <= 2 * rounds
+
+
 def test_searches_are_repeated_in_starts_of_their_own(tmp_path: Path) -> None:
     plan, watcher = plan_of("sim:noise=1%", search="bswlv", max_r=1, repeat=3, search_starts=2), Watcher()
     trials = run(plan, tmp_path, watcher)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import pytest
@@ -11,11 +12,12 @@ from builders import make_verdict
 from making import delay, judged, measured, rate, run
 
 from planebench.model.header import Skipped
-from planebench.model.records import TrafficSent
+from planebench.model.records import TrafficSent, VerdictKind
 from planebench.papers import Outcome, all_claims, judge_all, shown
 from planebench.papers.measured import Measured
-from planebench.papers.told import Compared, Told, corrected
+from planebench.papers.told import Compared, Sample, Told, corrected, told
 from planebench.stats.derived import Derived
+from planebench.stats.noise import Estimate
 
 YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
 BOTH = {"direction": "bidirectional", "frame_size_bytes": 1024}
@@ -97,6 +99,25 @@ def test_an_unstable_figure_decides_only_beyond_its_noise() -> None:
     assert "~6" in apart.evidence
     found = v2v(17.0, 10.0, {"trials": (0.7, 0.9, 1.1, 1.3)})
     assert (found.outcome, found.compared[0].told.why) == (OPEN, "difference below the measurement noise")
+
+
+def test_no_interval_of_a_claim_excludes_the_limit_where_it_is_not_significant() -> None:
+    def one(ratio: float) -> Compared:
+        sides = [
+            Sample((value,), VerdictKind.VALID, "near", "", Estimate(math.log(value), 0.01, 40, 5))
+            for value in (ratio, 1.0)
+        ]
+        answer = told(*sides)
+        return Compared("x", "1 against 2 Mpps", answer.above, answer)
+
+    alone, *_ = corrected([one(1.032)])
+    assert alone.holds and alone.told.low is not None and alone.told.low > 1
+    among = corrected([one(1.032), one(1.0), one(1.001), one(1.2)])
+    assert [it.holds for it in among] == [None, None, None, True]
+    for it in among:
+        assert it.told.low is not None and it.told.high is not None
+        assert (it.holds is None) == (it.told.low <= 1 <= it.told.high)
+        assert it.words.endswith(f"({it.told.low:.2f} to {it.told.high:.2f})")
 
 
 def test_the_comparisons_of_a_claim_are_corrected_for_their_number() -> None:

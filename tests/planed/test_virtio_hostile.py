@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -91,6 +92,18 @@ def test_what_is_said_and_in_which_order(other: Planed, path: Path, dialect: str
         other.apply()
         enables = [SET_VRING_ENABLE] * 2 if features & PROTOCOL_FEATURES else []
         assert device.heard[len(heard) :] == enables + [GET_VRING_BASE] * 2
+
+
+def test_the_device_cannot_truncate_our_memory(other: Planed, path: Path) -> None:
+    with VhostDevice(path) as device:
+        sending(other, path)
+        wait_for(lambda: TRANSMITQ in device.rings, "the rings are there")
+        assert device.files
+        for fd in device.files:
+            with pytest.raises(PermissionError):
+                os.ftruncate(fd, 4096)
+        assert other.call("stats.get")
+        other.apply()
 
 
 def _hang_up(connection: socket.socket, request: int, number: int) -> None:

@@ -185,7 +185,7 @@ def test_confidence_is_low_where_most_trials_were_rejected_or_little_is_decided(
     open_ = _pair("testpmd", "planed", 1.8, "open", more_starts=4, more_minutes=1.2)
     found = trust(Standings(_derived(open_, _pair("vpp", "planed", 2.0, "different"))))
     assert found.level == "low" and found.facts[0] == "0 of 1 test points are decided."
-    assert found.advice == ("Up to 4 more starts, about 2 min in all would decide 1 open test point.",)
+    assert found.advice == ("Up to 4 more starts would decide 1 open test point.",)
     rejected = [make_trial(i, make_point(), verdict="disturbed", reasons=("steal 31 ms",)) for i in range(3)]
     found = trust(Standings(_of([*rejected, make_trial(3)], switches=("planed",))))
     assert found.level == "low"

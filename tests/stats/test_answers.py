@@ -53,12 +53,15 @@ def test_words_and_interval_agree(ratio: float, error: float, n: int, alpha: flo
     assert found.starts is None or (found.answer == "open" and found.starts >= 1)
 
 
-def test_the_price_is_what_decides_it_if_nothing_changes() -> None:
-    before = estimate(1.1, 0.06, n=5)
+@pytest.mark.parametrize(("degrees", "n"), [(4, 3), (16, 3), (40, 5)])
+def test_the_price_counts_what_more_starts_tell_of_the_noise(degrees: float, n: int) -> None:
+    """With four degrees of freedom the quantile alone falls from 2.78 to 2.0."""
+    before = estimate(1.1, 0.06, n, degrees)
     starts = answer(before).starts
     assert starts is not None
-    after = estimate(1.1, 0.06 * math.sqrt(5 / (5 + starts)), n=5 + starts)
-    assert answer(after).answer == "different"
+    for more, decided in ((starts - 1, False), (starts, True)):
+        after = estimate(1.1, 0.06 * math.sqrt(n / (n + more)), n + more, degrees * (n + more) / n)
+        assert (answer(after).answer == "different") is decided or more == 0
 
 
 def test_a_price_that_nobody_pays_is_none() -> None:

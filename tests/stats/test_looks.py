@@ -6,12 +6,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 
+import pytest
 from builders import make_header, make_point, make_trial
 
 from planebench.model.records import SwitchCycles, Trial
 from planebench.model.run import Run
 from planebench.stats.derived import Derived
-from planebench.stats.looks import each_look_alpha, minutes_per_start, still_open
+from planebench.stats.looks import Open, Price, each_look_alpha, price, still_open
 
 CELL = make_point("")
 CLEAR, NOISY, SLOWER = (10.0, 10.01, 9.99), (10.4, 9.6, 10.9), (5.0, 5.01, 5.02)
@@ -59,7 +60,40 @@ def test_a_plan_with_several_looks_asks_for_more_at_each() -> None:
 
 
 def test_a_start_costs_what_it_took_in_this_run() -> None:
-    moments = [f"2026-11-21T12:00:{i * 6:02}Z" for i in range(3)]
-    trials = [dataclasses.replace(t, started_at=at) for t, at in zip(flat("a", CLEAR), moments, strict=True)]
-    assert minutes_per_start([Run(make_header(), tuple(trials))]) == 0.1
-    assert minutes_per_start([Run(make_header())]) is None
+    """Two starts of two cells each: 3 s to start, 1 s a trial, and a latency trial of 2 s before the next start."""
+    cells = [make_point("a", frame_size_bytes=size) for size in (64, 1024)]
+    begun = {"r_plus": (0, 1, 7, 8, 14, 15), "latency": (2, 9)}
+    trials = [
+        make_trial(
+            second,
+            cells[i % 2],
+            10.0,
+            start=i // 2,
+            repetition=i // 2,
+            started_at=f"2026-11-21T12:00:{second:02}Z",
+            intended_duration_ns=1_000_000_000 if role == "r_plus" else 2_000_000_000,
+        )
+        for role, seconds in begun.items()
+        for i, second in enumerate(seconds)
+    ]
+    run = Run(make_header(), tuple(sorted(_with_roles(trials), key=lambda it: it.index)))
+    found = price([run])
+    assert found is not None
+    assert (found.start * 60, found.trial * 60) == (pytest.approx(2.0, abs=0.01), pytest.approx(1.0))
+    assert price([Run(make_header())]) is None
+
+
+def _with_roles(trials: Sequence[Trial]) -> list[Trial]:
+    latency = 2_000_000_000
+    return [dataclasses.replace(t, role="latency") if t.intended_duration_ns == latency else t for t in trials]
+
+
+def test_comparisons_on_a_topology_share_their_starts() -> None:
+    cost = Price(start=3.0, trial=1.0)
+    one = Open(CELL, ("a", "b"), 4)
+    assert cost.minutes([one]) == 2 * 4 * (3 + 1)
+    other_size = dataclasses.replace(one, point=make_point("", frame_size_bytes=1024), more_starts=2)
+    assert cost.minutes([one, other_size]) == 2 * 4 * 3 + 2 * (4 + 2) * 1
+    assert cost.minutes([one, dataclasses.replace(one, labels=("a", "c"))]) == 3 * 4 * (3 + 1)
+    elsewhere = dataclasses.replace(one, point=make_point("", "v2v"))
+    assert cost.minutes([one, elsewhere]) == 2 * cost.minutes([one])

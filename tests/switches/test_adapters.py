@@ -364,7 +364,7 @@ def test_planed_refuses_workers_that_cannot_be(value: str) -> None:
 
 
 def test_planed_refuses_an_option_it_has_not() -> None:
-    with pytest.raises(UsageError, match=r'unknown option of switch planed "drop".* Valid: function, backend'):
+    with pytest.raises(UsageError, match=r'unknown option of switch planed "drop".* Valid: path, function, backend'):
         planed.ADAPTER.with_options({"drop_one_in": "5", "drop": "5"})
 
 

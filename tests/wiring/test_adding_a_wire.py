@@ -102,7 +102,7 @@ def test_a_calibration_has_both_ends_of_the_first_cable(interfaces: str) -> None
 
 
 def test_a_topology_needs_as_many_cables_as_it_has_wires(interfaces: str) -> None:
-    with pytest.raises(UsageError, match='wire "interfaces:e0=e2" has 1 cables, but 2 are needed'):
+    with pytest.raises(UsageError, match='wire "interfaces:e0=e2" names 1 cable, but 2 are needed'):
         links("interfaces:e0=e2")
 
 

@@ -56,7 +56,7 @@ def test_the_rings_of_both_ends_hold_as_much_as_the_driver_gives_the_kernel() ->
 
 def test_the_ports_of_the_switches() -> None:
     vdev = "net_af_xdp0,iface=n0-switch"
-    assert common.vdevs(PORTS, REQUEST)[0] == f"--vdev={vdev}"
+    assert common.devices(PORTS, REQUEST)[:2] == ["--no-pci", f"--vdev={vdev}"]
     assert f"--vdev={vdev}" in testpmd._arguments(Path("testpmd"), REQUEST, PORTS, "x")
     assert switch_document(REQUEST, "x").ports[0].device == vdev
     assert common.nic_driver(REQUEST) == "DPDK's AF_XDP"

@@ -89,7 +89,8 @@ def named_ends(cables: Sequence[str], wire: str) -> dict[str, Ends]:
     Raises UsageError if there are fewer than wires."""
     found = wire_kind(wire).cables(wire_arguments(wire))
     if found and len(found) < len(cables):
-        raise UsageError(f'wire "{wire}" has {len(found)} cables, but {len(cables)} are needed: name more')
+        named = f"{len(found)} cable{'s' if len(found) > 1 else ''}"
+        raise UsageError(f'wire "{wire}" names {named}, but {len(cables)} are needed')
     return dict(zip(cables, found, strict=False))
 
 

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Open loop: saturating trials at the line rate of the NICs, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from planebench.measure import runner
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.runner import LiveRunner
+from planebench.measure.trial import TrialRequest, unmeasured
+from planebench.model.conditions import PortConditions
+from planebench.model.errors import UsageError
+from planebench.model.records import Load, Point, Verdict, VerdictKind
+from planebench.plans.load import load_plan
+from planebench.plans.override import override
+from planebench.running.service import _check_open_loop
+from planebench.traffic.rates import SATURATING, line_rate_pps
+
+POINT = Point("planed", "p2p", "unidirectional", 0, 64)
+SETTINGS = LiveSettings(Path("planed"), 256, False, 1518, "pci:a=b", open_loop=True)
+
+
+def sent_at(*speeds: int | None, settings: LiveSettings = SETTINGS, load: Load = SATURATING, patch: Any) -> Any:
+    """Return the trial of a runner whose NICs have these speeds: it records the load that was asked for."""
+    ports = tuple(PortConditions(f"n{i}", "wire", "ethdev", "x", speed_mbps=speed) for i, speed in enumerate(speeds))
+    live = SimpleNamespace(conditions=SimpleNamespace(ports=ports))
+    live.line_rate_pps = lambda size: LiveTopology.line_rate_pps(live, size)  # type: ignore[arg-type]
+    patch.setattr(runner, "run_trial", lambda live, request, *_: unmeasured(request, Verdict(VerdictKind.VALID)))
+    patch.setattr(runner, "tester_ceiling_pps", lambda *_: None)
+    return LiveRunner(live, settings).run(TrialRequest(POINT, "r_plus", load, 1.0))  # type: ignore[arg-type]
+
+
+def test_a_saturating_trial_fills_the_slowest_link(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = sent_at(25_000, 10_000, patch=monkeypatch)
+    assert trial.load == Load("saturating", line_rate_pps(64))
+    assert round(trial.load.pps_per_direction) == 14_880_952
+
+
+def test_other_loads_and_closed_loops_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    fixed = Load("1Mpps", 1e6)
+    assert sent_at(10_000, load=fixed, patch=monkeypatch).load == fixed
+    closed = replace(SETTINGS, open_loop=False)
+    assert sent_at(10_000, settings=closed, patch=monkeypatch).load == SATURATING
+
+
+def test_a_nic_without_a_speed_makes_an_invalid_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = sent_at(None, patch=monkeypatch)
+    assert trial.verdict.kind is VerdictKind.INVALID
+    assert "--max-rate" in trial.verdict.reasons[0].text
+
+
+def test_a_wire_without_a_line_rate_needs_a_rate() -> None:
+    plan = override(load_plan("quick"), open_loop=True)
+    with pytest.raises(UsageError, match="add --max-rate"):
+        _check_open_loop(plan)
+    _check_open_loop(override(plan, max_rate="14.88M"))
+    _check_open_loop(override(plan, wire="pci:0000:01:00.0=0000:01:00.1"))
