@@ -46,7 +46,7 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	@scripts/setup.sh bubblewrap podman runc || echo "test: no bubblewrap or podman, so tests with containers are skipped"
 	$(BIN)/python -P -m pytest -n 2 --dist loadscope -m "not lab"
 
-lab: setup ## emulated NICs with cables in a QEMU guest: binding, wires, exact counts; MODEL=igb: only these
+lab: setup ## emulated NICs with cables in a QEMU guest: binding, wire pci, exact counts; MODEL=igb: only these
 	@scripts/setup.sh qemu-system-x86 busybox-static
 	$(BIN)/python -P -m pytest -q -m "lab or slow" tests/lab $(if $(MODEL),-k $(MODEL))
 

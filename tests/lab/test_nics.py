@@ -35,6 +35,26 @@ def test_frames_cross_each_cable_once_intact_and_in_order(lab: Lab) -> None:
     assert_drivers(lab)
 
 
+def test_the_cabling_is_found_and_two_swapped_nics_are_told(lab: Lab) -> None:
+    cables = [[lab.address(a), lab.address(b)] for a, b in lab.topology.cables]
+    (first_tester, first_switch), (second_tester, second_switch) = cables
+    done = lab.planebench("wires", "--json", timeout_s=300)
+    assert json.loads(done.output)["cables"] == cables, done.output
+    swapped = f"pci:{first_tester}={second_switch},{second_tester}={first_switch}"
+    done = lab.planebench("wires", "--wire", swapped, timeout_s=300)
+    assert done.code == 1, done.output
+    assert f"{first_tester} is cabled to {first_switch}, not to {second_switch}" in done.output
+    assert_drivers(lab)
+
+
+def test_planed_conforms_between_the_nics(lab: Lab) -> None:
+    wire = "pci:" + ",".join(f"{lab.address(a)}={lab.address(b)}" for a, b in lab.topology.cables)
+    words = ["--scenario", "p2p", "--check", "forwards,intact", "--wire", wire]
+    done = lab.planebench("switch", "check", "planed", *words, timeout_s=600)
+    assert done.code == 0, done.output
+    assert_drivers(lab)
+
+
 def test_a_kill_at_any_moment_of_binding_leaves_nics_that_are_given_back(lab: Lab) -> None:
     nics = [lab.address(nic) for nic in lab.topology.nics]
     lines = documents(lab.script("kill_binding.py", str(KILLS), *nics, timeout_s=600))
