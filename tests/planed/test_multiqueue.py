@@ -373,7 +373,7 @@ def test_more_pairs_than_the_port_has(switch: Planed, guest: Planed) -> None:
 def test_queues_are_refused_by_what_has_fewer(planed: Planed, other: Planed) -> None:
     path = str(planed.workdir / "a.sock")
     planed.apply([{"name": "a", "kind": "vhost-user", "path": path}])
-    with pytest.raises(RpcError, match="another kind, backend, path, device, ring_size, queues, mac or limit"):
+    with pytest.raises(RpcError, match="another kind, backend, path, device, ring_size, queues, mac, clock or limit"):
         planed.apply([{"name": "a", "kind": "vhost-user", "path": path, "queues": 2}])
     with pytest.raises(RpcError, match="port v cannot be opened"):
         other.apply([{"name": "v", "kind": "virtio-user", "path": path, "queues": 4}])
