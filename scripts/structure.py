@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 C_ROOT = ROOT / "dataplane"
-C_FILES_MAX = 180
+C_FILES_MAX = 190
 NOT_PRODUCTION = re.compile(r"_(test|fuzz|bench|rig|race|stress)(_\w+)?\.[ch]$")
 TOOLS = {"tasks/tester/tester_pcap.c", "tasks/vnf/nf_run.c", "fib/fib_pipe.c", "tasks/vnf/nf_fuzz_frames.h"}
 
@@ -28,7 +28,7 @@ ALLOWED: dict[str, set[str]] = {
     "fib/client": {"fib"},
     "tasks": {"port", "ring", "lib"},
     "tasks/KIND": {"tasks", "tasks/vnf", "tasks/tester", "port", "ring", "lib", "fib", "fib/client"},
-    "runtime": {"tasks/task.h", "port/port.h", "lib"},
+    "runtime": {"tasks/task.h", "tasks/tester/probe_tap.h", "port/port.h", "lib"},
     "": {"runtime", "lib"},
 }
 
