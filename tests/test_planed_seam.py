@@ -43,7 +43,7 @@ def test_methods_and_documents_of_planed_are_in_its_package(path: Path) -> None:
         assert "stats: Mapping[str, Any]" not in path.read_text(encoding="utf-8")
 
 
-SOURCES = ROOT.parent / "dataplane"
+SOURCES = Path(__file__).parent.parent / "dataplane"
 OBJECTS = {
     "memory_fields": Memory(True, 64, 64, 2048),
     "port_fields": Port("p", "vhost-user", 256, 2, Path("p"), "d", "vring", "m", "c", 1, "g", 1, 1, 1),

@@ -143,5 +143,5 @@ def test_a_port_has_the_mac_that_it_was_given(supervisor: Supervisor) -> None:
     port = vhost("v0", supervisor.root / "v0.sock") | {"mac": VNF_MAC}
     planed = run(supervisor, document(f"mac{next(_NAMES)}", [port]))
     assert [found["mac"] for found in planed.call("ports.get")["ports"]] == [VNF_MAC]
-    with pytest.raises(RpcError, match="mac or limit"):
+    with pytest.raises(RpcError, match="mac, clock or limit"):
         planed.apply([port | {"mac": MONITOR_MAC}])
