@@ -28,7 +28,7 @@ from planebench.model.scenario import scenario_named
 from planebench.model.status import Stage
 from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus
-from planebench.plans.estimate import estimate, expected_trials, latency_s, planned_trials, visit_s
+from planebench.plans.estimate import expected_trials, latency_s, visit_s
 from planebench.plans.latency_steps import LatencyStep
 from planebench.plans.order import Group, Rounds, Step, group_points
 from planebench.plans.passes import Visit, further_pass, latency_of, passes, searches_of
@@ -394,15 +394,18 @@ class Campaign:
     @property
     def _rest_s(self) -> float:
         """Return the estimated time of the planned trials that have not been dealt with."""
-        return self._estimate_s * max(1 - self.done / max(self._planned, 1), 0)
+        rest_s, done = 0.0, self.done
+        for stage in self._stages:
+            here = min(done, stage.steps)
+            rest_s += stage.seconds * (1 - here / stage.steps)
+            done -= here
+        return rest_s
 
     @cached_property
-    def _estimate_s(self) -> float:
-        return estimate(self.plan, self.points, self._costs)
-
-    @cached_property
-    def _planned(self) -> int:
-        return planned_trials(self.plan, self.points)
+    def _stages(self) -> tuple[Stage, ...]:
+        """Return the stages of the passes that every point gets, in their order."""
+        planned = passes(self.plan, self.points, self._costs)
+        return tuple(it for visits in planned for visit in visits for it in stages_of(self.plan, visit, self._costs))
 
     def _advance(self, steps: int) -> None:
         self.done += steps
