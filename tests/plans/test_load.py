@@ -42,7 +42,7 @@ def test_quick_is_what_the_readme_promises() -> None:
     assert plan.frame_sizes_bytes == (64, 1024)
     assert (plan.latency.of, plan.latency.loads) == ("carried", (0.10, 0.50, 0.90))
     assert plan.missing_switches == "skip"
-    assert plan.time_budget_s == 280
+    assert plan.time_budget_s == 270
 
 
 def test_defaults(document: dict[str, Any]) -> None:

@@ -61,7 +61,7 @@ def test_the_time_budget_is_that_of_the_plan_as_written(options: dict[str, Any])
 
 @pytest.mark.parametrize("options", [{"name": "mine"}, {"seed": 4}])
 def test_options_that_take_no_time_keep_the_budget(options: dict[str, Any]) -> None:
-    assert override(QUICK, **options).time_budget_s == 280
+    assert override(QUICK, **options).time_budget_s == 270
 
 
 @pytest.mark.parametrize(
