@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -27,8 +28,14 @@ enum {
 	REST_MS = 100,     // without a descriptor for who wants to connect
 	MESSAGE_MS = 5000, // for all bytes of a message
 	CLOSE_S = 2,       // for what the other end may make slow
-	CHECK_MS = 100,    // of descriptors that must not block
-	BARRED_MS = 60000, // a port whose driver has made one of them block
+	CHECK_MS = 100,    // of descriptors that must not block, and of memory that must stay
+	BARRED_MS = 60000, // a port whose driver has made one of them block, or has taken memory away
+	// Memory that goes away and comes back costs who uses it a page fault each time. As many of a process between two
+	// checks, times the pages of 4 KB of each, as take about a hundredth of a core; and how often that is.
+	FAULTS_DEAR = 1000,
+	FAULTS_PER_HUGEPAGE = 100,
+	STRIKES = 3,
+	STRIKE_CHECKS = 20, // after which one is forgotten
 	EVENTS_MAX = 64,
 
 	CONNECTIONS_BURST = 64, // of a port
@@ -57,9 +64,10 @@ struct waste {
 struct link {
 	struct source source;
 	bool open;
-	bool full;            // waste is to be fetched
-	bool closed;          // no waste of it is being closed, either
-	uint64_t deadline_ms; // of a message that has begun
+	bool full;                // waste is to be fetched
+	bool closed;              // no waste of it is being closed, either
+	uint64_t deadline_ms;     // of a message that has begun
+	unsigned strikes, checks; // memory taken away; checks since the last time
 	struct vhost_link in;
 	struct vhost_device device;
 	struct waste waste;
@@ -69,7 +77,7 @@ struct vhost_door {
 	struct vhost_door_config config;
 	char path[CONFIG_PATH_MAX];
 	struct source listener;
-	uint64_t rest_until_ms, check_ms;
+	uint64_t rest_until_ms, check_ms, faults_seen;
 	struct bucket connections, messages;
 	struct log_rate lines;
 	_Atomic(uint64_t) refused[VHOST_REFUSALS];
@@ -241,11 +249,11 @@ static void refuse(struct link *link, enum vhost_refusal why)
 	link_end(link);
 }
 
-// The driver has stopped a worker, or tried to: it must not pay to try again.
-static void bar(struct link *link)
+// The driver has held up a worker, or tried to: it must not pay to try again.
+static void bar(struct link *link, enum vhost_refusal why)
 {
 	link->source.door->rest_until_ms = clock_now_ms() + BARRED_MS;
-	refuse(link, VHOST_REFUSED_BLOCKING);
+	refuse(link, why);
 }
 
 static void handle(struct link *link)
@@ -260,7 +268,7 @@ static void handle(struct link *link)
 	if (why == VHOST_ACCEPTED && reply.flags && !vhost_link_reply(&link->in, &reply))
 		why = VHOST_REFUSED_UNREAD;
 	if (device->blocked) {
-		bar(link);
+		bar(link, VHOST_REFUSED_BLOCKING);
 		return;
 	}
 	if (why) {
@@ -319,6 +327,7 @@ static void accept_driver(struct vhost_door *door)
 	link->source = (struct source){door, link, fd, false};
 	link->in = (struct vhost_link){.fd = fd};
 	link->open = true;
+	link->strikes = 0;
 	vhost_device_begin(&link->device, door->config.ops, door->config.owner, door->config.pairs,
 	                   door->config.features);
 	link->device.memory_max = door->config.memory_max;
@@ -347,11 +356,37 @@ static uint64_t look_after_link(struct link *link, uint64_t now_ms, uint64_t wai
 	               link->in.have ? link->deadline_ms - now_ms : UINT64_MAX);
 }
 
-// A worker may stand in what its driver has made to block, and all that it serves stands with it.
-static bool check_blocking(struct vhost_door *door)
+// Minor page faults of the whole process.
+static uint64_t faults_now(void)
 {
+	struct rusage usage;
+
+	return getrusage(RUSAGE_SELF, &usage) ? 0 : (uint64_t)usage.ru_minflt;
+}
+
+// Whether a driver takes its memory away, again and again, while somebody here uses it and waits for the pages. Which
+// memory that is, the kernel does not say: faults are the process's, so there must be many, and the file must have lost
+// pages that had just come back.
+static bool check_holes(struct link *link, uint64_t faults)
+{
+	uint32_t page = vhost_memory_punched(&link->device.memory);
+
+	if (page && faults * (page > 4096 ? FAULTS_PER_HUGEPAGE : 1) >= FAULTS_DEAR) {
+		link->checks = 0;
+		return ++link->strikes >= STRIKES;
+	}
+	if (++link->checks >= STRIKE_CHECKS)
+		link->strikes = link->checks = 0;
+	return false;
+}
+
+// What holds a worker up, and all that it serves: a descriptor that blocks, memory that is not there.
+static bool check_drivers(struct vhost_door *door)
+{
+	uint64_t faults = faults_now(), since = faults - door->faults_seen;
 	bool open = false;
 
+	door->faults_seen = faults;
 	for (unsigned i = 0; i < LINKS_MAX; i++) {
 		struct link *link = &door->links[i];
 
@@ -359,7 +394,9 @@ static bool check_blocking(struct vhost_door *door)
 			continue;
 		vhost_device_unblock(&link->device);
 		if (link->device.blocked)
-			bar(link);
+			bar(link, VHOST_REFUSED_BLOCKING);
+		else if (check_holes(link, since))
+			bar(link, VHOST_REFUSED_HOLES);
 		open |= link->open;
 	}
 	return open;
@@ -371,7 +408,7 @@ static uint64_t look_after(struct vhost_door *door, uint64_t now_ms)
 	uint64_t rest_ms = bucket_wait_ms(&door->connections, now_ms), due_ms = UINT64_MAX;
 
 	if (now_ms >= door->check_ms)
-		door->check_ms = check_blocking(door) ? now_ms + CHECK_MS : 0;
+		door->check_ms = check_drivers(door) ? now_ms + CHECK_MS : 0;
 	if (now_ms < door->rest_until_ms && rest_ms < door->rest_until_ms - now_ms)
 		rest_ms = door->rest_until_ms - now_ms;
 	if (door->check_ms)

@@ -310,6 +310,88 @@ static void who_stops_a_worker_is_barred(void **state)
 	close(fd);
 }
 
+enum { SHARED = 8 << 20, PAGE = 4096 };
+
+// A driver that shares this memory has joined the first port. The test uses it as a worker would.
+static uint8_t *share(const struct rig *r, int *fd, int *memory)
+{
+	const struct vhost_region region = {PEER_GUEST, SHARED, PEER_USER, 0};
+	uint8_t *at;
+
+	*memory = peer_memory(0, SHARED);
+	*fd = join(r->paths[0]);
+	assert_true(peer_send_table(*fd, &region, 1, memory, 1));
+	assert_true(answers(*fd));
+	at = mmap(NULL, SHARED, PROT_READ | PROT_WRITE, MAP_SHARED, *memory, 0);
+	assert_ptr_not_equal(at, MAP_FAILED);
+	return at;
+}
+
+static void touch(uint8_t *at, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i += PAGE)
+		at[i] = 1;
+}
+
+static void punch(int memory, off_t at, off_t bytes)
+{
+	assert_int_equal(fallocate(memory, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, at, bytes), 0);
+}
+
+// Finding 10: each page that a worker reads was taken away since, and is made anew. The driver goes, and its port is
+// closed for a while.
+static void who_takes_memory_away_is_barred(void **state)
+{
+	struct rig *r = *state;
+	int64_t begin_ms = clock_now_ms();
+	int fd, memory, again;
+	uint8_t *at = share(r, &fd, &memory);
+
+	while (!readable(fd, 0)) {
+		assert_in_range(clock_now_ms() - begin_ms, 0, PATIENCE_MS);
+		punch(memory, 0, SHARED);
+		touch(at, SHARED);
+	}
+	assert_true(hung_up(fd));
+	assert_int_equal(vhost_door_refused(r->doors[0], VHOST_REFUSED_HOLES), 1);
+	again = join(r->paths[0]);
+	peer_send(again, VHOST_USER_GET_FEATURES, NULL, 0, NULL, 0);
+	assert_true(next_is_served(r));
+	assert_false(readable(again, 500));
+	munmap(at, SHARED);
+	close(memory);
+	close(again);
+	close(fd);
+}
+
+// A balloon: memory goes, page after page, and comes back later; and others have page faults meanwhile.
+static void memory_may_be_given_up(void **state)
+{
+	struct rig *r = *state;
+	int fd, memory;
+	uint8_t *at = share(r, &fd, &memory);
+	int64_t begin_ms;
+
+	for (unsigned round = 0; round < 2; round++) {
+		touch(at, SHARED);
+		begin_ms = clock_now_ms();
+		for (off_t given = 0; clock_now_ms() < begin_ms + 700; given += 16 * PAGE) {
+			uint8_t *of_others = mmap(NULL, SHARED, PROT_READ | PROT_WRITE,
+			                          MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+			touch(of_others, SHARED);
+			munmap(of_others, SHARED);
+			if (given < SHARED)
+				punch(memory, given, 16 * PAGE);
+		}
+	}
+	assert_true(answers(fd));
+	assert_int_equal(vhost_door_refused(r->doors[0], VHOST_REFUSED_HOLES), 0);
+	munmap(at, SHARED);
+	close(memory);
+	close(fd);
+}
+
 static void a_port_closes_with_drivers_in_it(void **state)
 {
 	struct rig *r = *state;
@@ -336,6 +418,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(a_storm_of_messages_is_slowed, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(what_is_slow_to_close_holds_up_nobody, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(who_stops_a_worker_is_barred, rig_open, rig_close),
+	        cmocka_unit_test_setup_teardown(who_takes_memory_away_is_barred, rig_open, rig_close),
+	        cmocka_unit_test_setup_teardown(memory_may_be_given_up, rig_open, rig_close),
 	        cmocka_unit_test_setup_teardown(a_port_closes_with_drivers_in_it, rig_open, rig_close),
 	};
 

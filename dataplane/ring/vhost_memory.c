@@ -2,9 +2,12 @@
 #include "ring/vhost_memory.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <rte_common.h>
 
 #include "ring/guest_fault.h"
 
@@ -46,8 +49,9 @@ static enum vhost_refusal check_file(const struct vhost_region *region, int fd, 
 // Whole pages of the file's own size (st_blksize: hugepages cannot be mapped otherwise). The region lies in the file,
 // so nothing here overflows.
 static enum vhost_refusal map(struct vhost_memory *memory, const struct vhost_region *region, int fd,
-                              uint64_t page)
+                              const struct stat *file)
 {
+	uint64_t page = (uint64_t)file->st_blksize;
 	uint64_t before = region->offset % page, bytes = (before + region->bytes + page - 1) / page * page;
 	unsigned n = memory->guest.count;
 	void *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
@@ -68,6 +72,9 @@ static enum vhost_refusal map(struct vhost_memory *memory, const struct vhost_re
 	}
 	memory->maps[n].at = at;
 	memory->maps[n].bytes = bytes;
+	memory->maps[n].fd = -1; // the caller's, until all are mapped
+	memory->maps[n].page = (uint32_t)page;
+	memory->maps[n].blocks = file->st_blocks;
 	memory->maps[n].user_address = region->user_address;
 	return VHOST_ACCEPTED;
 }
@@ -91,13 +98,13 @@ enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct v
 		left -= regions[i].bytes;
 	}
 	for (unsigned i = 0; i < files->count && why == VHOST_ACCEPTED; i++)
-		why = map(memory, &regions[i], files->fds[i], (uint64_t)file[i].st_blksize);
+		why = map(memory, &regions[i], files->fds[i], &file[i]);
 	if (why) {
 		vhost_memory_close(memory);
 		return why;
 	}
 	for (unsigned i = 0; i < files->count; i++)
-		close(files->fds[i]);
+		memory->maps[i].fd = files->fds[i];
 	files->count = 0;
 	return VHOST_ACCEPTED;
 }
@@ -107,8 +114,35 @@ void vhost_memory_close(struct vhost_memory *memory)
 	for (unsigned i = 0; i < memory->guest.count; i++) {
 		guest_fault_forget(memory->maps[i].watched);
 		munmap(memory->maps[i].at, memory->maps[i].bytes);
+		if (memory->maps[i].fd >= 0)
+			close(memory->maps[i].fd);
 	}
 	*memory = (struct vhost_memory){0};
+}
+
+// One more or less is the kernel's own: of a table of pages.
+enum { HOLE_PAGES = 2, BLOCK_BYTES = 512 };
+
+uint32_t vhost_memory_punched(struct vhost_memory *memory)
+{
+	uint32_t page = 0;
+	struct stat file;
+
+	for (unsigned i = 0; i < memory->guest.count; i++) {
+		int64_t least = (int64_t)memory->maps[i].page / BLOCK_BYTES;
+
+		if (memory->maps[i].page <= 4096)
+			least *= HOLE_PAGES;
+		if (memory->maps[i].fd < 0 || fstat(memory->maps[i].fd, &file))
+			continue;
+		if (file.st_blocks <= memory->maps[i].blocks - least && memory->maps[i].rose)
+			page = RTE_MAX(page, memory->maps[i].page);
+		if (labs(file.st_blocks - memory->maps[i].blocks) >= least) {
+			memory->maps[i].rose = file.st_blocks > memory->maps[i].blocks;
+			memory->maps[i].blocks = file.st_blocks;
+		}
+	}
+	return page;
 }
 
 bool vhost_memory_gone(const struct vhost_memory *memory)

@@ -21,6 +21,10 @@ struct vhost_memory {
 		void *at; // of the mapping, which begins with a page of the file
 		size_t bytes;
 		int watched;           // by guest_fault.h
+		int fd;                // of the file
+		uint32_t page;         // bytes
+		int64_t blocks;        // of the file, as vhost_memory_punched() has found them
+		bool rose;             // the last time that they changed
 		uint64_t user_address; // of the region in the driver's address space
 	} maps[GUEST_REGIONS_MAX];
 };
@@ -32,6 +36,11 @@ enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct v
 
 // Unmap all. May take long: the last who unmaps frees the memory.
 void vhost_memory_close(struct vhost_memory *memory);
+
+// Whether, since the last call, pages were taken out of a file again after some had come back: its blocks have fallen
+// after they had risen. A guest that gives memory up (a balloon) lets them fall, and seldom rise. Returns the bytes of a
+// page of that file, or 0. Asks the kernel once for each region.
+uint32_t vhost_memory_punched(struct vhost_memory *memory);
 
 // Whether pages of it were not there when they were used.
 bool vhost_memory_gone(const struct vhost_memory *memory);

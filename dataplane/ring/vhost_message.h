@@ -102,6 +102,7 @@ struct vhost_files {
 	DO(LATE, "late", "its end has not come within 5 s")                                                  \
 	DO(UNREAD, "unread", "the driver does not read its replies")                                         \
 	DO(BLOCKING, "blocking_eventfd", "the driver has made its eventfd block again")                      \
+	DO(HOLES, "holes_punched", "pages of its memory go away again and again while they are used")        \
 	DO(MEMORY_GONE, "memory_gone", "a file of its memory was truncated, or has no page left")
 #define VHOST_REFUSAL_NAME(name, key, text) VHOST_REFUSED_##name,
 
