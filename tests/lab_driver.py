@@ -20,6 +20,10 @@ from planebench.model.errors import StartError
 LIBRARIES = ("bus_pci", "eal", "ethdev", "kvargs", "mbuf", "mempool", "net", "pci", "ring", "telemetry")
 INTERNAL = ("lib/ethdev", "lib/eal/include", "lib/net", "lib/pci", "drivers/bus/pci", "drivers/bus/pci/linux")
 """Folders of headers that are not installed."""
+MACROS = (
+    "RTE_LIBRTE_IEEE1588",
+    *("ALLOW_INTERNAL_API", "ALLOW_EXPERIMENTAL_API", "RTE_LOG_DEFAULT_LOGTYPE=pmd.net.e1000"),
+)
 DEADLINE_S = 300.0
 PARTS = ("/drivers/net/e1000/", "/drivers/bus/pci/", "/lib/")
 
@@ -73,8 +77,7 @@ def _build(source: Path, to: Path, soname: str) -> None:
         raise StartError("a C compiler is needed to build DPDK's driver of igb with time stamps")
     folder = source / "drivers/net/e1000"
     flags = _said(["pkg-config", "--cflags", "libdpdk"], "find DPDK's headers").split()
-    flags += ["-DALLOW_INTERNAL_API", "-DALLOW_EXPERIMENTAL_API", "-DRTE_LIBRTE_IEEE1588", "-O2", "-w", "-fPIC", "-shared"]
-    flags += ["-DRTE_LOG_DEFAULT_LOGTYPE=pmd.net.e1000"]
+    flags += [*(f"-D{name}" for name in MACROS), "-O2", "-w", "-fPIC", "-shared"]
     flags += [f"-I{folder}", f"-I{folder / 'base'}", *(f"-I{source / name}" for name in INTERNAL)]
     files = [str(file) for file in (*sorted(folder.glob("*.c")), *sorted(folder.glob("base/*.c")))]
     libraries = [f"-lrte_{name}" for name in LIBRARIES]

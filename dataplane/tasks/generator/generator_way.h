@@ -68,7 +68,7 @@ struct generator {
 	struct frame_template template;
 	struct frame_template marked_template; // of the probes that the device shall stamp
 	struct profile *profile;               // of this load, or NULL
-	uint64_t burst_end_tsc;  // on and off: of the period that is counted
+	uint64_t burst_end_tsc;                // on and off: of the period that is counted
 
 	// Control thread.
 	struct profile *kept, *next; // the one made last; that of the next load, which may be the same

@@ -149,8 +149,7 @@ int frame_template_init_ptp(struct frame_template *t, const struct frame_flow *f
 	memcpy(image + OFFSET_ETHER_TYPE, &type_be, sizeof(type_be));
 	image[RTE_ETHER_HDR_LEN + PTP_OFFSET_VERSION] = PTP_VERSION;
 	memcpy(image + RTE_ETHER_HDR_LEN + PTP_OFFSET_LENGTH, &length_be, sizeof(length_be));
-	t->udp_sum =
-	        checksum_fold(checksum_add(image + RTE_ETHER_HDR_LEN, t->length - RTE_ETHER_HDR_LEN));
+	t->udp_sum = checksum_fold(checksum_add(image + RTE_ETHER_HDR_LEN, t->length - RTE_ETHER_HDR_LEN));
 	memcpy(t->words, image, sizeof(t->words));
 	return 0;
 }

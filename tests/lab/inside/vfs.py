@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run in the lab: virtual functions of a NIC, one of them a port of planed, at the other end of the NIC's cable a tester.
+"""Run in the lab: virtual functions of a NIC. One is a port of planed, and so is the NIC at the other end of the cable.
 
     vfs.py use TESTER PHYSICAL   make two, send in both directions between TESTER and the first, remove them
     vfs.py kill PHYSICAL         end by kill -9 with two made, and restore what that left
@@ -37,9 +37,7 @@ def state(physical: str) -> dict[str, object]:
 
 
 def attributes(physical: str, number: int) -> list[str | None]:
-    return [
-        read_attribute(pci.ROOT, attribute_path(physical, number, name)) for name in ("mac", "trust", "spoofchk")
-    ]
+    return [read_attribute(pci.ROOT, attribute_path(physical, number, name)) for name in ("mac", "trust", "spoofchk")]
 
 
 def use(tester: str, physical: str) -> None:
