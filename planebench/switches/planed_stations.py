@@ -56,8 +56,8 @@ def words(request: SwitchRequest, offload: str | None, nic: str | None = None) -
     count = len(request.stations)
     if nic is not None:
         return (
-            f"none: a NIC that switches is emulated by a task of the tester, on its core; frames to {count} VNFs by MAC, "
-            "replies leave by the same port"
+            f"none: a NIC that switches is emulated by a task of the tester, on its core; frames to {count} VNFs by "
+            "MAC, replies leave by the same port"
         )
     if offload is None:
         return f"fib_offload: frames to {count} VNFs by MAC, and back; each forwards in a process of its own"
@@ -92,11 +92,16 @@ def nic(request: SwitchRequest) -> Document:
     It forwards as planed does between the network and VNFs, so that both differ only in whose core that takes.
     """
     wire, vnfs = request.ports[0], [port for port in request.ports if port.kind == "vhost-user"]
-    inner = replace(request, ports=(replace(wire, name=NIC_PORT), *vnfs))
+    names = {port.name: f"vf{number}" for number, port in enumerate(vnfs)}
+    inner = replace(
+        request,
+        ports=(replace(wire, name=NIC_PORT), *(replace(port, name=names[port.name]) for port in vnfs)),
+        stations=tuple(replace(station, port=names[station.port]) for station in request.stations),
+    )
     arguments = memif_devargs("client", common.socket_path(wire), wire.ring_size)
     ports = (
         Port(NIC_PORT, "ethdev", wire.ring_size, device=f"net_memif_{NIC_PORT},{arguments}"),
-        *(Port(port.name, "vhost-user", port.ring_size, path=common.socket_path(port)) for port in vnfs),
+        *(Port(names[port.name], "vhost-user", port.ring_size, path=common.socket_path(port)) for port in vnfs),
     )
     return Document(NIC_PORT, Memory(False, 0, 0, 0), ports, (replace(task(inner, None), name=NIC_TASK),))
 
