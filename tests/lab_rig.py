@@ -42,7 +42,7 @@ MODULES = (
     *("netfs", "fscache", "9pnet", "9pnet_virtio", "9p", "overlay"),
     *("irqbypass", "vfio", "vfio_virqfd", "vfio-pci-core", "vfio-pci", "vfio_iommu_type1"),
     *("failover", "net_failover", "virtio_net", "e1000e", "vmxnet3", "dca", "i2c-algo-bit", "igb", "igbvf"),
-    *("veth", "tun"),
+    *("veth", "tun", "uio", "uio_pci_generic"),
 )
 """In the order of their dependencies. A module that this kernel has built in is left out."""
 MODELS = {
