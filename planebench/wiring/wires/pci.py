@@ -29,7 +29,6 @@ class Pci(WireKind):
     arguments = "TESTER=SWITCH,TESTER=SWITCH"
     replaces_nics = False
     ceilings = "measured"
-    has_device_clocks = True
 
     def __init__(self) -> None:
         self._rings: dict[str, RingLimits] = {}
