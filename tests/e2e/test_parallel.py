@@ -137,7 +137,7 @@ def test_an_emulated_nic_gives_each_vnf_its_frames_and_counts_what_it_does_not_t
         live.resume()
         os.kill(live.hosted.vnfs[1].processes[0].pid, signal.SIGSTOP)
         frames = live.profile(PLAIN, ROUTER, flat_out=False)
-        after = live.send(flows(live.topology, "unidirectional"), 64, DURATION_S, PPS, profile=frames)
+        after = live.send(flows(live.topology, "unidirectional"), 64, 0.5, 8 * PPS, profile=frames)
         os.kill(live.hosted.vnfs[1].processes[0].pid, signal.SIGCONT)
         (veb,) = [task for task in after["tasks"] if task["name"] == "veb"]
         (sent,) = [task["generator"]["offered_packets"] for task in after["tasks"] if "generator" in task]

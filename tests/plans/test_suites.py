@@ -53,7 +53,7 @@ def test_ic16_has_its_sizes_counts_and_loads() -> None:
         }
         assert {p.scenario for p in points} == {"parallel", "bare"}
     routers = part(plan, "many-l3")
-    assert routers.chains == ("l3fwd:fib=cuckoo:synthetic=1000000",)
+    assert routers.chains == ("l3fwd:fib=cuckoo:synthetic=1M",)
     assert (routers.latency.total_bps, routers.latency.per_vnf_bps) == ((2.5e9, 10e9), (156e6,))
     assert {p.latency.stamp for p in plan.parts} == {"all"}
     assert part(plan, "one").latency.anatomy
