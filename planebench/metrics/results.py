@@ -363,7 +363,7 @@ RESULT: tuple[Column, ...] = (
     Column(
         "is_lower_bound",
         bool,
-        lambda it: counts(it.result) and it.result.verdict.kind is VerdictKind.TESTER_LIMITED,
+        lambda it: counts(it.result) and it.result.verdict.kind.is_bound,
         outputs=TABLE,
     ),
     Column("other_band", bool, lambda it: of_other_band(it.result.verdict), outputs=TABLE),
@@ -475,7 +475,7 @@ _SEARCH = (
     *verdict_columns("search.verdict"),
     *attributes("search", complete=bool),
     Column("counts", bool, lambda it: search_counts(it.search)),
-    Column("is_lower_bound", bool, lambda it: it.search.verdict.kind is VerdictKind.TESTER_LIMITED),
+    Column("is_lower_bound", bool, lambda it: it.search.verdict.kind.is_bound),
     *attributes("search", band=str | None),
     Column("other_band", bool, lambda it: of_other_band(it.search.verdict)),
 )

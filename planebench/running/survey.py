@@ -34,7 +34,7 @@ from planebench.running.machine import enough_hugepages
 from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
 from planebench.wiring.adapter import Adapter, Situation, refusal_of
-from planebench.wiring.wires.base import named_ends
+from planebench.wiring.wires.base import cabled, named_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +174,10 @@ def _offloads(switch: str) -> bool:
     return get_adapter(switch).offloads
 
 
-def _lacks_cables(plan: Plan, point: Point) -> str:
+def _lacks_cables(plan: Plan, point: Point, adapter: Adapter) -> str:
     """Return why the devices that the wire names are not enough for the topology of a point; empty if they are."""
     try:
-        named_ends(build(point.scenario, point.chain_length).wire_ports, plan.wire)
+        named_ends(cabled(build(point.scenario, point.chain_length), adapter.vnf_interface), plan.wire)
     except UsageError as error:
         return str(error)
     return ""
@@ -194,7 +194,7 @@ def refusals(
         )
         if untaken := _takes_no_updates(plan, point, adapters[point.switch]):
             found[point] = untaken
-        if lacking := _lacks_cables(plan, point):
+        if lacking := _lacks_cables(plan, point, adapters[point.switch]):
             found[point] = lacking
         if why := refusal_of(adapters[point.switch], situation):
             found[point] = f"not supported: {why}"

@@ -47,6 +47,11 @@ class LinkSettings:
     clock: ClockChoice = "auto"
     """The clock of the ports of the tester."""
 
+    @property
+    def one_wire(self) -> bool:
+        """Return whether frames come back by the first wire: the NIC switches, which does not join its ports."""
+        return self.vnf_interface == "vf"
+
     def socket(self, port: str) -> Path:
         """Return the unix socket of a port, the same path on both sides."""
         return self.workdir / f"{port}.sock"

@@ -15,7 +15,7 @@ SOURCE = "fib_source"
 """Kind of the task that is the control of a VNF whose forwarding the switch has."""
 
 
-def tester_tasks(topology: Topology, queues: int = 1, updates: str = "") -> tuple[Task, ...]:
+def tester_tasks(topology: Topology, queues: int = 1, updates: str = "", *, one_wire: bool = False) -> tuple[Task, ...]:
     """Return every task of a topology in polling order: monitors, VNFs in chain order, generators; one for each queue.
 
     VNFs side by side are no tasks of the tester; but at the port ``updates`` it is the control of one, whose forwarding
@@ -24,10 +24,12 @@ def tester_tasks(topology: Topology, queues: int = 1, updates: str = "") -> tupl
     Both ends can send and receive, whatever the direction of a trial: a direction only chooses which generators start,
     so one live topology serves all of them. An echo topology sends and receives at end a alone.
     Receiving comes first so that a burst which has arrived leaves the ring before more is sent.
+    With ``one_wire`` the monitor of end b is at end a.
     """
-    ends = topology.ends[:1] if topology.echo else topology.ends
+    ends = topology.ends[:1] if topology.echo or one_wire else topology.ends
+    monitors = topology.ends[1:] if one_wire else ends
     tasks = (
-        *(Task(f"mon-{port}", "monitor", (port,)) for port in ends),
+        *(Task(f"mon-{end}", "monitor", (port,)) for end, port in zip(monitors, ends, strict=True)),
         *(
             Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings, sending=vnf.sending)
             for vnf in topology.chained_vnfs
@@ -63,14 +65,16 @@ def _on_queue(task: Task, queue: int) -> Task:
     return replace(task, name=queue_name(task.name, queue), stream=stream, queue=queue)
 
 
-def assign_tasks(placement: Placement, topology: Topology, queues: int = 1, updates: str = "") -> tuple[Worker, ...]:
+def assign_tasks(
+    placement: Placement, topology: Topology, queues: int = 1, updates: str = "", *, one_wire: bool = False
+) -> tuple[Worker, ...]:
     """Return the workers of the tester, one for each CPU with tasks, tasks in the order of :func:`tester_tasks`.
 
     Generator and monitor of an end share a CPU on all queues; with two tester CPUs each end has its own.
     """
     places = _cpu_of_task(placement, topology)
     cpu_of = {queue_name(name, queue): cpu for name, cpu in places for queue in range(queues)}
-    names = [task.name for task in tester_tasks(topology, queues, updates)]
+    names = [task.name for task in tester_tasks(topology, queues, updates, one_wire=one_wire)]
     cpus = sorted({cpu_of[name] for name in names})
     return tuple(Worker(f"w{cpu}", cpu, tuple(name for name in names if cpu_of[name] == cpu)) for cpu in cpus)
 

@@ -18,24 +18,31 @@ from planebench.wiring.links import LinkSettings
 from planebench.wiring.memory import memory
 from planebench.wiring.request import Station, SwitchPort, SwitchRequest
 from planebench.wiring.tasks import tester_tasks
-from planebench.wiring.wires.base import af_packet_port, is_kernel_interface, port_clock, wire_kind
+from planebench.wiring.wires.base import af_packet_port, cabled, is_kernel_interface, port_clock, wire_kind
 
 
 def wire_stage(topology: Topology, links: LinkSettings) -> Document:
     """Return the tester before the switch starts: its wire ports, no pollers, and the memory of the full stage."""
-    wires = [port for port in topology.ports if port.side == "wire"]
+    wires = [port for port in _own_ports(topology, links) if port.side == "wire"]
     return _document(topology, links, wires, (), ())
 
 
 def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSettings) -> Document:
     """Return the tester once the switch listens: every port, every task, and the workers of ``assign_tasks``."""
-    tasks = [_on_receive_queue(task, topology, links) for task in tester_tasks(topology, links.queues, links.updates)]
+    every = tester_tasks(topology, links.queues, links.updates, one_wire=links.one_wire)
+    tasks = [_on_receive_queue(task, topology, links) for task in every]
     return _document(topology, links, _own_ports(topology, links), tasks, workers)
 
 
 def _own_ports(topology: Topology, links: LinkSettings) -> list[TopologyPort]:
     """Return the ports whose other side is the tester, not a VNF in a process of its own."""
-    return [p for p in topology.ports if p.name not in topology.hosted_ports or p.name == links.updates]
+    return [p for p in _ports(topology, links) if p.name not in topology.hosted_ports or p.name == links.updates]
+
+
+def _ports(topology: Topology, links: LinkSettings) -> list[TopologyPort]:
+    """Return the ports that there are: VNFs' and those with a cable."""
+    cables = cabled(topology, links.vnf_interface)
+    return [port for port in topology.ports if port.side == "vnf" or port.name in cables]
 
 
 def switch_request(
@@ -48,7 +55,7 @@ def switch_request(
 ) -> SwitchRequest:
     """Return the request to a switch adapter for this topology; ``netns_pid`` and ``tsc_hz`` as in SwitchRequest."""
     return SwitchRequest(
-        ports=tuple(_switch_port(port, links) for port in topology.ports),
+        ports=tuple(_switch_port(port, links) for port in _ports(topology, links)),
         cross_connects=topology.cross_connects,
         cpu=placement.switch_cpu,
         control_cpus=placement.control_cpus,
@@ -121,4 +128,6 @@ def _switch_port(port: TopologyPort, links: LinkSettings) -> SwitchPort:
         return wire_kind(links.wire).switch_port(common, port.name, links)
     if links.vnf_interface == "veth":
         return replace(common, kind="af_packet", interface=links.ends[port.name].switch)
+    if links.vnf_interface == "vf":
+        return replace(common, kind="vf")
     return replace(common, path=links.socket(port.name))
