@@ -56,6 +56,7 @@ struct monitor {
 	uint64_t tenth_end_tsc;
 	uint64_t received, foreign, stale, corrupt, bursts, full_bursts;
 	uint64_t burst_tsc;     // when this burst was there; known with stamps only
+	uint64_t empty_tsc;     // of the last poll that found nothing, with stamps only
 	uint32_t probed;        // bit n: this burst holds a probe of stream n
 	uint32_t heard;         // bit n: this burst holds a frame of stream n that counts as forwarded
 	struct stream *streams; // FRAME_STREAMS of them
@@ -224,7 +225,11 @@ static __attribute__((noinline, cold)) void probe_note(struct monitor *m, const 
 	struct stamp *stamp = stamps_next(m->task.stamps);
 
 	if (stamp)
-		*stamp = (struct stamp){m->burst_tsc, now_tsc, fields->sequence, fields->stream, 0};
+		*stamp = (struct stamp){.in_tsc = m->burst_tsc,
+		                        .out_tsc = now_tsc,
+		                        .sequence = fields->sequence,
+		                        .stream = fields->stream,
+		                        .empty_tsc = m->empty_tsc};
 }
 
 static __attribute__((noinline)) void probe_record(struct monitor *m, const struct frame_fields *fields,
@@ -534,8 +539,11 @@ static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
 	if (unlikely(now_tsc > m->tenth_end_tsc))
 		tenths_end(m, now_tsc);
 	n = receive(m);
-	if (n == 0)
+	if (n == 0) {
+		if (unlikely(task->stamps))
+			m->empty_tsc = now_tsc;
 		return 0;
+	}
 	note_silences(m, now_tsc);
 	if (unlikely(m->probed)) // once a burst: frames that are no probes cost nothing
 		probed_burst_end(m);
