@@ -86,6 +86,7 @@ lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, includes of C
 	clang-format --dry-run -Werror $(C_FILES)
 	$(BIN)/python scripts/lint_sizes.py
 	$(BIN)/python scripts/structure.py
+	$(BIN)/python scripts/papers_coverage.py --check
 
 format: setup ## format C and Python in place
 	$(BIN)/ruff check --select I --fix .

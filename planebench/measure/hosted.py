@@ -19,6 +19,7 @@ from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningV
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.anatomy import StampedVnf
 from planebench.measure.counts import dropped, vnf_drops
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.hosting import HostingFacts
 from planebench.model.reasons import Reason, ReasonCode
@@ -59,7 +60,7 @@ def hosted_requests(
             values=vnf.hosting_values,
             document=document,
             files=vnf.files,
-            cpus=(placement.vnf_cpus[number],),
+            cpus=placement.cpus_of_vnf(number),
             control_cpus=placement.control_cpus,
             workdir=links.workdir,
             planed=planed,
@@ -97,7 +98,8 @@ def functional_reasons(
     shared = [
         Reason(
             ReasonCode.EMULATED_OR_SHARED,
-            f"{topology.vnfs[number].name} shares CPU {placement.vnf_cpus[number]} with {' and '.join(others)}",
+            f"{topology.vnfs[number].name} shares CPU {cpu_text(placement.cpus_of_vnf(number))} with "
+            f"{' and '.join(others)}",
         )
         for number, others in beside.items()
         if others

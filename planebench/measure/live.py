@@ -132,7 +132,7 @@ class LiveTopology:
             max_frame_bytes=settings.max_frame_bytes,
             name=_eal_prefix(supervisor, label),
             nice=-20,
-            queues=adapter.queues,
+            queues=max(adapter.queues, topology.vnf_cores),
             memif_receive_queue=adapter.memif_send_queue,
             updates=_control_port(topology, adapter, profiles),
             ends=named_ends(topology.wire_ports, settings.wire),
@@ -184,7 +184,7 @@ class LiveTopology:
         if wanted in ("kernel", "hardware") and without:
             raise StartError(
                 f"clock {wanted}: port {without[0]} of {self.topology.scenario} has no stamps of that; choose --clock "
-                "software or auto"
+                "software"
             )
         return common_clock(found.values())
 
@@ -329,7 +329,7 @@ class LiveTopology:
         """Return how many pollers share the busiest core: a frame may wait for all of them."""
         if self.hosted is None:
             return 1
-        most = 1 + max(Counter(self.placement.vnf_cpus).values())
+        most = 1 + max(Counter(self.placement.all_vnf_cpus).values())
         return max(most, EMULATED_TURNS) if any(fact.emulated for fact in self.hosted.facts) else most
 
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:

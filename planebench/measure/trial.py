@@ -125,7 +125,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     sampler = ThreadSampler(threads)
     cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
     if live.placement.hosted:
-        cpus.update(live.placement.vnf_cpus)
+        cpus.update(live.placement.all_vnf_cpus)
     scheduler: list[_Scheduler] = []
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()

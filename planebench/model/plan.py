@@ -154,7 +154,7 @@ class Plan:
     drain_us: Annotated[int, Ge(0), Le(1000)] = 100
     """Interval in which all that wait are sent."""
     clock: ClockChoice = "auto"
-    """The clock of latencies; ``auto``: the hardware's where every port of the tester has it, else software."""
+    """The clock of latencies; ``auto``: software."""
     switch_cores: SwitchCores = 1
     """Cores of the switch, where there are as many; one that has no queues for several uses the first."""
     missing_switches: Missing = "error"

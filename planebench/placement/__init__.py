@@ -2,6 +2,6 @@
 """Which core runs what. Pure: facts of the machine in, a placement out."""
 
 from planebench.model.cpus import Cpus
-from planebench.placement.place import Placement, place
+from planebench.placement.place import Placement, place, place_vnfs
 
-__all__ = ["Cpus", "Placement", "place"]
+__all__ = ["Cpus", "Placement", "place", "place_vnfs"]

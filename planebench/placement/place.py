@@ -7,8 +7,9 @@ turns in one worker, never as threads that the scheduler switches.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from planebench.model.cpus import Cpus
 from planebench.model.errors import UsageError
@@ -32,6 +33,8 @@ class Placement:
     """Further cores of the switch, whole and on the node of the first."""
     hosted: frozenset[int] = frozenset()
     """Numbers of the VNFs that are processes of their own, no tasks of the tester."""
+    more_vnf_cpus: tuple[tuple[int, ...], ...] = ()
+    """The further CPUs of each VNF; none where every VNF has one."""
     share_l3: bool | None = None
     """Whether the first CPUs of switch and tester share an L3 cache, which is what ``near`` is; None if unknown."""
 
@@ -43,25 +46,34 @@ class Placement:
     @property
     def pollers(self) -> frozenset[int]:
         """Return the CPUs of all threads that poll."""
-        return frozenset((*self.switch_cpus, *self.tester_cpus, *self.vnf_cpus))
+        return frozenset((*self.switch_cpus, *self.tester_cpus, *self.all_vnf_cpus))
+
+    @property
+    def all_vnf_cpus(self) -> tuple[int, ...]:
+        """Return a CPU for each core of each VNF."""
+        return (*self.vnf_cpus, *chain(*self.more_vnf_cpus))
+
+    def cpus_of_vnf(self, number: int) -> tuple[int, ...]:
+        """Return all CPUs of a VNF, the first one first."""
+        return (self.vnf_cpus[number], *(self.more_vnf_cpus[number] if self.more_vnf_cpus else ()))
 
     @property
     def polled_by_tester(self) -> frozenset[int]:
         """Return the CPUs of the tester's workers."""
-        tasks = (cpu for number, cpu in enumerate(self.vnf_cpus) if number not in self.hosted)
-        return frozenset((*self.tester_cpus, *tasks))
+        tasks = (self.cpus_of_vnf(number) for number in range(len(self.vnf_cpus)) if number not in self.hosted)
+        return frozenset((*self.tester_cpus, *chain(*tasks)))
 
     def cpu_neighbours(self, number: int) -> tuple[str, ...]:
-        """Return who else polls on the CPU of a hosted VNF: ``the switch``, ``the tester``, ``vnf2``."""
+        """Return who else polls on the CPUs of a hosted VNF: ``the switch``, ``the tester``, ``vnf2``."""
         return tuple(self._cpu_neighbours(number))
 
     def _cpu_neighbours(self, number: int) -> Iterator[str]:
-        cpu = self.vnf_cpus[number]
-        if cpu in self.switch_cpus:
+        cpus = frozenset(self.cpus_of_vnf(number))
+        if cpus & frozenset(self.switch_cpus):
             yield "the switch"
-        if cpu in self.polled_by_tester:
+        if cpus & self.polled_by_tester:
             yield "the tester"
-        yield from (f"vnf{other}" for other in sorted(self.hosted - {number}) if self.vnf_cpus[other] == cpu)
+        yield from (f"vnf{other}" for other in sorted(self.hosted - {number}) if cpus & set(self.cpus_of_vnf(other)))
 
 
 def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Placement:
@@ -102,6 +114,25 @@ def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pl
         more_switch_cpus=more,
         hosted=frozenset(hosted),
         share_l3=cpus.share_l3(switch, first),
+    )
+
+
+def place_vnfs(cpus: Cpus, cores: Sequence[int], *, hosted: Collection[int] = ()) -> Placement:
+    """Spread switch, tester, and VNFs of one or several ``cores`` each over the allowed CPUs, as :func:`place`.
+
+    Where there are fewer CPUs than cores of VNFs, a VNF may have fewer CPUs than cores.
+    """
+    owners = [number for number, count in enumerate(cores) for _ in range(count)]
+    placed = place(cpus, len(owners), hosted=[core for core, number in enumerate(owners) if number in hosted])
+    own = [
+        tuple(dict.fromkeys(cpu for cpu, owner in zip(placed.vnf_cpus, owners, strict=True) if owner == number))
+        for number in range(len(cores))
+    ]
+    return replace(
+        placed,
+        vnf_cpus=tuple(first for first, *_ in own),
+        more_vnf_cpus=tuple(tuple(more) for _, *more in own) if any(len(each) > 1 for each in own) else (),
+        hosted=frozenset(hosted),
     )
 
 

@@ -35,6 +35,7 @@ from planebench.running.chain_check import check_chains
 from planebench.running.machine import enough_hugepages
 from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
+from planebench.vnfs.chain import vnf_cores
 from planebench.wiring.adapter import Adapter, Situation, refusal_of
 from planebench.wiring.wires.base import named_ends
 
@@ -197,7 +198,14 @@ def refusals(
     largest, found = max_frame_bytes(plan), {}
     for point in points:
         situation = Situation(
-            point.scenario, point.wire, point.chain_length, hugepages, largest, point.chain, hosted=bool(point.hosted)
+            point.scenario,
+            point.wire,
+            point.chain_length,
+            hugepages,
+            largest,
+            point.chain,
+            hosted=bool(point.hosted),
+            vnf_cores=max(vnf_cores(point.chain, point.chain_length), default=1),
         )
         if untaken := _takes_no_updates(plan, point, adapters[point.switch]):
             found[point] = untaken

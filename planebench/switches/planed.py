@@ -11,7 +11,7 @@ from planebench.host.planed_program import REMEDY, find_planed, missing_planed, 
 from planebench.host.process import Supervisor
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.errors import UsageError
-from planebench.model.option import Option, Value
+from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.model.switch_figures import further_counters
 from planebench.planed.client import RpcError
@@ -33,16 +33,8 @@ class PlanedAdapter(Adapter):
     options: tuple[Option, ...] = OPTIONS
     traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "NFV data plane")
 
+    wires = frozenset({"virtio", "memif", "veth", "pci", "af_xdp"})
     stations = True
-
-    def __init__(self, values: Mapping[str, Value] | None = None) -> None:
-        super().__init__(values)
-        one_queue = {"memif", "veth", "pci", "af_xdp"}
-        self.wires = frozenset({"virtio"} | (one_queue if self.queues == 1 else set()))
-
-    @property
-    def queues(self) -> int:
-        return int(self.value("workers", 1))
 
     @property
     def offloads(self) -> bool:

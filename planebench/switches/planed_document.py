@@ -11,10 +11,11 @@ from typing import Any
 from planebench.host.programs import PATH_OPTION
 from planebench.model.option import Option
 from planebench.planed.document import Document, Memory, Port, PortKind, Task, Worker
-from planebench.scenarios.queues import QUEUES_MAX, queue_name
+from planebench.scenarios.queues import queue_name
 from planebench.switches import common
 from planebench.switches import planed_stations as stations
 from planebench.switches.manifest import manifest
+from planebench.wiring.adapter import WORKERS_OPTION
 from planebench.wiring.memory import memory
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
@@ -40,8 +41,7 @@ OPTIONS = (
     # A scenario has pairs of ports: a bridge learns and looks up, and has one other port to flood to.
     Option("function", "text", "forwarding function", "patch", tuple(FUNCTIONS)),
     Option("backend", "text", "data path of the ports: DPDK's or planed's", DEFAULT_BACKEND, BACKENDS),
-    # With fewer cores than workers, a worker has several queues.
-    Option("workers", "whole", "number of queue pairs per port, and of workers", "1", least=1, most=QUEUES_MAX),
+    WORKERS_OPTION,
     Option("isa", "text", "instruction set of the data path", "the best", INSTRUCTION_SETS),
     Option("offload", "text", "forwarding in place of VNFs side by side", "nothing", OFFLOADS),
     # A switch with a known loss, counted as "fault", to test what has to find it.
@@ -53,7 +53,7 @@ def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
     """Return planed's part of the fairness manifest."""
     chosen = {key: str(values[key]) for key in ("drop_one_in", "isa") if key in values}
     if request.queues > 1:
-        chosen["workers"] = str(_worker_count(request))
+        chosen["workers"] = str(len(request.worker_cpus))
     backend = values.get("backend", DEFAULT_BACKEND)
     return manifest(
         request,
@@ -75,7 +75,7 @@ def function_of(values: Values) -> str:
 
 def switch_document(request: SwitchRequest, name: str, values: Values = NO_VALUES) -> Document:
     """Return the planed document of a switch request. ``name`` is the EAL file prefix too."""
-    count = _worker_count(request)
+    count = len(request.worker_cpus)
     by_queue = [_tasks(request, values, queue) for queue in range(request.queues)]
     kind = stations.TASK if request.stations else function_of(values)
     backend = values.get("backend", "")
@@ -94,11 +94,6 @@ def switch_document(request: SwitchRequest, name: str, values: Values = NO_VALUE
         ),
         nice=-20,
     )
-
-
-def _worker_count(request: SwitchRequest) -> int:
-    """Return one worker per queue while there are cores: two on a core would only share its time."""
-    return min(request.queues, len(request.cpus))
 
 
 def _tasks(request: SwitchRequest, values: Values, queue: int) -> list[Task]:

@@ -15,11 +15,18 @@ from typing import Any, Literal, Protocol, Self
 
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, installation
+from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value, parse_values
 from planebench.model.records import ScenarioName, SwitchCycles, WireName
 from planebench.model.scenario import scenario_named
 from planebench.model.spec import USUAL_COST, SwitchCost
+from planebench.scenarios.queues import QUEUES_MAX
 from planebench.wiring.request import SwitchRequest, VnfInterface
+
+WORKERS_OPTION = Option(
+    "workers", "whole", "number of queue pairs per port, and of workers", "1", least=1, most=QUEUES_MAX
+)
+"""The option of every switch that has several queues. With fewer cores than workers, a worker has several queues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,8 @@ class Situation:
     chain: str = ""
     hosted: bool = False
     """Whether a VNF is no task of the tester: it comes to a vhost-user port."""
+    vnf_cores: int = 1
+    """The largest number of cores that a VNF has, each with a queue pair of every port."""
 
     @property
     def side_by_side(self) -> bool:
@@ -103,6 +112,8 @@ class Adapter(ABC):
     """How to install it."""
     traits: Traits
     wires: frozenset[str] = frozenset({"virtio"})
+    queued_wires: frozenset[str] = frozenset({"virtio", "memif"})
+    """The wires on which a switch with :data:`WORKERS_OPTION` may have several queue pairs."""
     vnf_interface: VnfInterface = "vhost-user"
     """The interface of its VNFs."""
     options: tuple[Option, ...] = (PATH_OPTION,)
@@ -122,12 +133,19 @@ class Adapter(ABC):
     def with_options(self, texts: Mapping[str, str]) -> Self:
         """Return an adapter with these options beside the present ones. UsageError for an unknown option or a bad
         value."""
+        if WORKERS_OPTION.name in texts and not self.has_workers:
+            raise UsageError(f"switch {self.name} forwards with one worker and one queue pair per port; remove workers")
         return type(self)({**self.values, **parse_values(f"switch {self.name}", self.options, texts)})
 
     @property
     def queues(self) -> int:
         """Return the number of queue pairs of each port, 1 to ``QUEUES_MAX``: tester and VNFs use all of them."""
-        return 1
+        return int(self.value(WORKERS_OPTION.name, 1))
+
+    @property
+    def has_workers(self) -> bool:
+        """Return whether it may have several queue pairs per port, and a worker for each of them."""
+        return WORKERS_OPTION in self.options
 
     @property
     def offloads(self) -> bool:
@@ -208,4 +226,15 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
         return f"{adapter.name} connects VNFs by {adapter.vnf_interface}, but VMs and containers need vhost-user"
     if situation.hosted and adapter.offloads:
         return f"{adapter.name} forwards in place of its VNFs, so they cannot run in a process, container or VM"
-    return adapter.refusal(situation)
+    return _queue_refusal(adapter, situation) or adapter.refusal(situation)
+
+
+def _queue_refusal(adapter: Adapter, situation: Situation) -> str:
+    """Return why ports cannot have as many queue pairs as workers of the switch and cores of a VNF need."""
+    if situation.vnf_cores > 1 and not adapter.has_workers:
+        return f"{adapter.name} has one queue pair per port; a VNF of {situation.vnf_cores} cores needs as many"
+    several = max(adapter.queues, situation.vnf_cores) > 1
+    if several and situation.wired and situation.wire in adapter.wires - adapter.queued_wires:
+        known = ", ".join(sorted(adapter.wires & adapter.queued_wires))
+        return f"{adapter.name} has one queue pair on the {situation.wire} wire; several need --wire {known}"
+    return ""

@@ -37,7 +37,7 @@ class LinkSettings:
     name: str = "tester"
     nice: int | None = None
     queues: int = 1
-    """Queue pairs of every port; 1 on the veth wire, and on the memif wire."""
+    """Queue pairs of every port (``Adapter.queued_wires``)."""
     memif_receive_queue: int = 0
     """The queue on which a tester with a memif wire receives (``Adapter.memif_send_queue``); it sends on queue 0."""
     ends: Mapping[str, Ends] = field(default_factory=dict)

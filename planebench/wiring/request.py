@@ -64,7 +64,7 @@ class SwitchRequest:
     netns_pid: int | None = None
     """Process whose network namespace the switch must live in (kernel interfaces)."""
     queues: int = 1
-    """Queue pairs of each port: as many as the adapter asked for."""
+    """Queue pairs of each port: as many as the switch has workers, or a VNF cores."""
     more_cpus: tuple[int, ...] = ()
     """Further cores to forward on, for a switch that has queues for them."""
     tsc_hz: int | None = None
@@ -78,3 +78,8 @@ class SwitchRequest:
     def cpus(self) -> tuple[int, ...]:
         """Return all cores that forward."""
         return (self.cpu, *self.more_cpus)
+
+    @property
+    def worker_cpus(self) -> tuple[int, ...]:
+        """Return the core of each worker: one worker per queue while there are cores, as two would share its time."""
+        return self.cpus[: self.queues]

@@ -66,23 +66,24 @@ def _on_queue(task: Task, queue: int) -> Task:
 def assign_tasks(placement: Placement, topology: Topology, queues: int = 1, updates: str = "") -> tuple[Worker, ...]:
     """Return the workers of the tester, one for each CPU with tasks, tasks in the order of :func:`tester_tasks`.
 
-    Generator and monitor of an end share a CPU on all queues; with two tester CPUs each end has its own.
+    Generator and monitor of an end share a CPU on all queues; with two tester CPUs each end has its own. The queues of
+    a VNF of several CPUs take turns on them.
     """
-    places = _cpu_of_task(placement, topology)
-    cpu_of = {queue_name(name, queue): cpu for name, cpu in places for queue in range(queues)}
+    places = _cpus_of_task(placement, topology)
+    cpu_of = {queue_name(name, queue): cpus[queue % len(cpus)] for name, cpus in places for queue in range(queues)}
     names = [task.name for task in tester_tasks(topology, queues, updates)]
     cpus = sorted({cpu_of[name] for name in names})
     return tuple(Worker(f"w{cpu}", cpu, tuple(name for name in names if cpu_of[name] == cpu)) for cpu in cpus)
 
 
-def _cpu_of_task(placement: Placement, topology: Topology) -> Iterator[tuple[str, int]]:
-    """Yield a CPU for each possible task; a VNF without placement (an echo) runs on the CPU of end b."""
+def _cpus_of_task(placement: Placement, topology: Topology) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the CPUs of each possible task; a VNF without placement (an echo) runs on the CPU of end b."""
     for end, port in enumerate(topology.ends):
         cpu = placement.tester_cpus[end % len(placement.tester_cpus)]
-        yield f"mon-{port}", cpu
-        yield f"gen-{port}", cpu
-    spread = (*placement.vnf_cpus, *placement.tester_cpus[-1:] * len(topology.vnfs))
-    for vnf, cpu in zip(topology.vnfs, spread, strict=False):
-        yield vnf.name, cpu
+        yield f"mon-{port}", (cpu,)
+        yield f"gen-{port}", (cpu,)
+    for number, vnf in enumerate(topology.vnfs):
+        placed = number < len(placement.vnf_cpus)
+        yield vnf.name, placement.cpus_of_vnf(number) if placed else placement.tester_cpus[-1:]
     for vnf in topology.vnfs:
-        yield control_name(vnf.ports[0]), placement.tester_cpus[0]
+        yield control_name(vnf.ports[0]), placement.tester_cpus[:1]

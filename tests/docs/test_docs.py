@@ -18,6 +18,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 
 import docs_check  # noqa: E402
 import docs_pages  # noqa: E402
+import papers_coverage  # noqa: E402
 
 PAGE = """# A title, with `code` and [a link](x.md)
     planebench run quick --runs "a # b"     # comment
@@ -110,6 +111,18 @@ def test_commands_in_the_text_parse() -> None:
     assert len(spans) > 10
     problems = [(*it, docs_check.complaint(shlex.split(it[1]))) for it in spans]
     assert [it for it in problems if it[2] and "MissingParameter" not in it[2]] == []
+
+
+def test_what_the_coverage_of_the_papers_names_exists() -> None:
+    rows = {"X1": {"item": "x", "state": "partial", "parts": ["quick/none"], "claims": ["no-claim"], "why": ""}}
+    complaints = list(papers_coverage.problems({"conext19": rows}))
+    assert complaints[:4] == [
+        "X1: unknown key why",
+        "X1: partial, and no note says why",
+        "X1: no such part: quick/none",
+        "X1: no claim no-claim of conext19",
+    ]
+    assert "claim p2p-order belongs to no item" in complaints
 
 
 def test_the_table_of_exit_codes_and_that_of_variables() -> None:

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""docs/papers-coverage.md, made from docs/papers-coverage.yaml and the claims: papers_coverage.py [--check].
+
+Each id is an item of a source paper: a system, an experiment, a figure, a finding. The script fails where an entry
+names a part of a suite, a claim or a state that does not exist, and where a state other than faithful says nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from planebench.papers.claims import all_claims
+from planebench.plans.load import list_suites, load_plan
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "docs" / "papers-coverage.yaml"
+PAGE = ROOT / "docs" / "papers-coverage.md"
+STATES = {
+    "faithful": "as in the paper; differences do not touch what the paper says of it",
+    "emulated": "another thing stands in for what this machine or repository does not have; the note names it",
+    "hardware": "built, and tested without the hardware; a figure needs what the note names",
+    "partial": "covers a part of it, or differs in something that the result rests on",
+    "missing": "not there",
+}
+KEYS = {"item", "state", "parts", "claims", "command", "note"}
+
+Rows = Mapping[str, Mapping[str, Any]]
+
+
+def main() -> int:
+    """Write the page, or (``--check``) compare it. Returns 1 for problems."""
+    source: Mapping[str, Rows] = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))
+    found = list(problems(source))
+    page = "\n".join(lines(source)) + "\n"
+    if "--check" not in sys.argv[1:]:
+        PAGE.write_text(page, encoding="utf-8")
+    elif page != PAGE.read_text(encoding="utf-8"):
+        found.append(f"{PAGE.name} is not what {SOURCE.name} says: run scripts/papers_coverage.py")
+    print("\n".join(found) or "coverage of the papers: fine")
+    return 1 if found else 0
+
+
+def problems(source: Mapping[str, Rows]) -> Iterator[str]:
+    """Yield what is wrong with the entries, by id."""
+    parts = {f"{name}/{part.name}" for name in list_suites() for part in load_plan(name).parts}
+    claims = {claim.id: claim.paper for claim in all_claims()}
+    for paper, rows in source.items():
+        for key, row in rows.items():
+            yield from (f"{key}: unknown key {name}" for name in row.keys() - KEYS)
+            if row["state"] not in STATES:
+                yield f"{key}: no such state: {row['state']}"
+            if row["state"] != "faithful" and not row.get("note"):
+                yield f"{key}: {row['state']}, and no note says why"
+            yield from (f"{key}: no such part: {part}" for part in row.get("parts", ()) if part not in parts)
+            yield from (f"{key}: no claim {name} of {paper}" for name in row.get("claims", ()) if name not in claims)
+    named = {name for rows in source.values() for row in rows.values() for name in row.get("claims", ())}
+    yield from (f"claim {name} belongs to no item" for name in sorted(claims.keys() - named))
+
+
+def lines(source: Mapping[str, Rows]) -> Iterator[str]:
+    """Yield the lines of the page."""
+    every = [row for rows in source.values() for row in rows.values()]
+    count = Counter(row["state"] for row in every)
+    yield "# What is here of each paper"
+    yield ""
+    yield f"{len(every)} items of the four source papers: systems, experiments, figures and findings."
+    yield ""
+    yield "| state | items | meaning |"
+    yield "|---|---|---|"
+    yield from (f"| {state} | {count[state]} | {text} |" for state, text in STATES.items())
+    yield ""
+    yield "A part of a suite is run with its suite: `planebench run SUITE`. A claim is judged in every run that can:"
+    yield "`planebench papers latest` ([how](papers.md)). This page is made by `scripts/papers_coverage.py` from"
+    yield "`papers-coverage.yaml`; change that file."
+    for paper, rows in source.items():
+        yield from ("", f"## {paper}", "", "| id | item | state | run | claims | note |", "|---|---|---|---|---|---|")
+        yield from (_line(key, row) for key, row in rows.items())
+
+
+def _line(key: str, row: Mapping[str, Any]) -> str:
+    commands = [row["command"]] if row.get("command") else []
+    run = [f"`{name}`" for name in [*row.get("parts", ()), *commands]]
+    claims = [f"`{name}`" for name in row.get("claims", ())]
+    cells = (key, row["item"], row["state"], ", ".join(run), ", ".join(claims), row.get("note") or "")
+    return "| " + " | ".join(cells) + " |"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
