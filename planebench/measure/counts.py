@@ -18,7 +18,7 @@ from planebench.stats.histogram import encode
 from planebench.wiring.tasks import SOURCE
 
 Tasks = Mapping[str, TaskStatistics]
-HistogramKind = Literal["latency", "ipdv", "burst_jitter"]
+HistogramKind = Literal["latency", "ipdv", "burst_rises", "burst_falls"]
 
 _ENDS = frozenset({"generator", "monitor", SOURCE})
 """Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
@@ -182,6 +182,7 @@ def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
     if sent == 0:
         return None
     streams = [stream for flow in flows for stream in _streams(flow, tasks)]
+    stamped = _sum(streams, "stamped_packets")
     return LatencyRecord(
         probes_sent=sent,
         probes_received=_sum(streams, "probes_received"),
@@ -190,7 +191,9 @@ def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
         probes_stamped=sum(generator["probes_stamped"] for generator in generators),
         clock="software",
         ipdv=_histogram(streams, "ipdv"),
-        burst_jitter=_histogram(streams, "burst_jitter"),
+        stamped_packets=stamped,
+        burst_rises=_histogram(streams, "burst_rises") if stamped else "",
+        burst_falls=_histogram(streams, "burst_falls") if stamped else "",
     )
 
 

@@ -68,6 +68,8 @@ class TrialRequest:
     profile: TrafficProfile = PLAIN
     anatomy: bool = False
     """Probes are stamped along their path, and the stamps read."""
+    stamp_all: bool = False
+    """Every frame has a time stamp: jitter by ic16's definition."""
 
     def flows(self) -> tuple[Flow, ...]:
         """Return the directions that send."""
@@ -144,6 +146,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
         profile=frames,
         stamps=request.anatomy,
         clocks=clocked,
+        stamp_all=request.stamp_all,
         updates=updates,
     )
     after = live.switch.counters()

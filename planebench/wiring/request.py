@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from planebench.model.topology import Vnf
+
 VnfInterface = Literal["vhost-user", "veth"]
 
 
@@ -71,6 +73,8 @@ class SwitchRequest:
     """TSC frequency as the tester measured it, for a switch that counts in ns; None where there is no tester yet."""
     stations: tuple[Station, ...] = ()
     monitor_mac: str = ""
+    bare: Vnf | None = None
+    """The network function that is to run between the two wires, in the place of a switch."""
     updates: str = ""
     """The port of a station whose control sends FIB messages; empty: nobody does."""
 
