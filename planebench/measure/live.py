@@ -355,10 +355,16 @@ class LiveTopology:
 
     def anatomy(self, sent: Sequence[Flow], stats: Statistics) -> tuple[Anatomy, ...]:
         """Return the latency breakdown of the trial just sent with stamps; ``stats`` are its counters."""
-        return read_anatomy(self.call, sent, self._stamped_vnfs(), stats)
+        beside = self.topology.side_by_side
+        return read_anatomy(self.call, sent, self._stamped_vnfs(), stats, side_by_side=beside)
 
     def _stamped_vnfs(self) -> list[StampedVnf]:
-        """Return the VNFs in path order, each with the source of its stamps."""
+        """Return the VNFs in path order, each with the source of its stamps.
+
+        There are none where the switch forwards in place of VNFs side by side.
+        """
+        if self.topology.side_by_side and self.hosted is None:
+            return []
         vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
         hosted = {vnf.name: stamped(vnf) for vnf in (self.hosted.vnfs if self.hosted is not None else ())}
         return [hosted.get(vnf.name, StampedVnf(vnf.name)) for vnf in vnfs]

@@ -474,6 +474,7 @@ ANATOMY = (
     *attributes("part", kind=str),
     *(Column(name, float, f"part.{name}", unit="us") for name in ("mean", "p50", "p99")),
     *attributes("part", share=float),
+    *(Column(name, Number, f"part.{name}", unit="us") for name in ("low", "high")),
 )
 
 _SEARCH = (

@@ -180,9 +180,9 @@ class PortState(TypedDict):
 
 
 class Stamps(TypedDict):
-    """One page of ``stamps.get``: (stream, sequence, in_tsc, out_tsc, port_ns) of each probe, and where the next page
-    begins."""
+    """One page of ``stamps.get``: (stream, sequence, in_tsc, out_tsc, port_ns, empty_tsc) of each probe, and where the
+    next page begins."""
 
-    stamps: list[tuple[int, int, int, int, int]]
+    stamps: list[tuple[int, int, int, int, int, int]]
     next: int | None
     lost: int

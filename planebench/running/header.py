@@ -177,6 +177,8 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         "clock": plan.clock,
         "hosting": ",".join(plan.hostings),
         "ring_size": plan.ring_size,
+        "send_burst": plan.send_burst,
+        **plan.sending,
         "hugepages": settings.hugepages,
         "tester_version": version_of(settings.planed),
         "switch_cpu": placement.switch_cpu,
