@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,10 +18,11 @@ from planed_rig import OTHER_CPU, Planed, load, until
 
 from planebench.host import procfs, reaper
 from planebench.host.leftovers import Leftovers, command_line
+from planebench.host.pci import Nic
 from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
-from planebench.hosting import container
+from planebench.hosting import container, devices
 from planebench.hosting.base import HostedRequest, Hosting, RunningVnf
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.errors import DiedError, NotInstalledError, StartError
@@ -63,8 +65,11 @@ def bed(supervisor: Supervisor, kind: str) -> tuple[Planed, HostedRequest]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: str) -> None:
+def test_every_frame_crosses_and_its_life_is_ours(
+    supervisor: Supervisor, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hosting = hosting_of(kind)
+    group = vfio_group(supervisor, kind, monkeypatch)
     before, mounts = Leftovers.take(), mounts_here()
     it, request = bed(supervisor, kind)
     vnf = start_vnf(hosting, request, supervisor)
@@ -75,6 +80,7 @@ def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: 
     assert_pinned(vnf)
     if kind != "separate":
         assert_contained(vnf, supervisor)
+        assert_inside(group, vnf)
     _paused_it_forwards_nothing(it, vnf)
     _killed_it_is_gone(it, vnf)
     again = start_vnf(hosting, request, supervisor)
@@ -89,6 +95,30 @@ def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: 
     again.stop()
     assert not groups_of(supervisor) and mounts_here() == mounts
     assert not [path for path in Leftovers.take().paths.keys() - before.paths.keys() if path.startswith(SHARED)]
+
+
+def vfio_group(supervisor: Supervisor, kind: str, monkeypatch: pytest.MonkeyPatch) -> Path | None:
+    """A character device that stands for the vfio group of a virtual function, which the VNF is given; None where we
+    may not make one."""
+    group = supervisor.root / f"{kind}-group"
+    try:
+        os.mknod(group, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+        group.open("wb").close()
+    except OSError:
+        return None
+    monkeypatch.setattr(devices, "passed_devices", lambda request: (Nic("0000:3b:02.0", "vfio-pci", 0, "61"),))
+    monkeypatch.setattr(devices, "device_files", lambda passed: (group,))
+    return group
+
+
+def assert_inside(group: Path | None, vnf: RunningVnf) -> None:
+    """The device is there under its name, it is the device of the host, and it can be used."""
+    if group is None:
+        return
+    inside = Path(f"/proc/{vnf.threads()[0].pid}/root{group}")
+    assert stat.S_ISCHR(inside.stat().st_mode) and inside.stat().st_rdev == group.stat().st_rdev
+    inside.write_bytes(b"x")
+    assert vnf.facts.details["devices"] == "0000:3b:02.0"
 
 
 def assert_pinned(vnf: RunningVnf) -> None:
