@@ -64,12 +64,27 @@ def bed(supervisor: Supervisor, kind: str) -> tuple[Planed, HostedRequest]:
     return it, hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values, shares_cpu=False)
 
 
+@pytest.fixture
+def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path | None]:
+    """A character device that stands for the vfio group of a virtual function, which VNFs are given; None where we may
+    not make one."""
+    group = Path(f"/dev/planebench-test-{os.getpid()}")
+    try:
+        os.mknod(group, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+    except OSError:
+        yield None
+        return
+    monkeypatch.setattr(devices, "passed_devices", lambda request: (Nic("0000:3b:02.0", "vfio-pci", 0, "61"),))
+    monkeypatch.setattr(devices, "device_files", lambda passed: (group,))
+    try:
+        yield group
+    finally:
+        group.unlink()
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_frame_crosses_and_its_life_is_ours(
-    supervisor: Supervisor, kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: str, group: Path | None) -> None:
     hosting = hosting_of(kind)
-    group = vfio_group(supervisor, kind, monkeypatch)
     before, mounts = Leftovers.take(), mounts_here()
     it, request = bed(supervisor, kind)
     vnf = start_vnf(hosting, request, supervisor)
@@ -95,20 +110,6 @@ def test_every_frame_crosses_and_its_life_is_ours(
     again.stop()
     assert not groups_of(supervisor) and mounts_here() == mounts
     assert not [path for path in Leftovers.take().paths.keys() - before.paths.keys() if path.startswith(SHARED)]
-
-
-def vfio_group(supervisor: Supervisor, kind: str, monkeypatch: pytest.MonkeyPatch) -> Path | None:
-    """A character device that stands for the vfio group of a virtual function, which the VNF is given; None where we
-    may not make one."""
-    group = supervisor.root / f"{kind}-group"
-    try:
-        os.mknod(group, stat.S_IFCHR | 0o600, os.makedev(1, 3))
-        group.open("wb").close()
-    except OSError:
-        return None
-    monkeypatch.setattr(devices, "passed_devices", lambda request: (Nic("0000:3b:02.0", "vfio-pci", 0, "61"),))
-    monkeypatch.setattr(devices, "device_files", lambda passed: (group,))
-    return group
 
 
 def assert_inside(group: Path | None, vnf: RunningVnf) -> None:
