@@ -73,7 +73,7 @@ class Bench:
         if isinstance(adapter, SelfMeasured):
             return adapter.runner(self.label, campaign.plan.seed, past)
         topology = build_chain(group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting)
-        placement = place(campaign.cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
+        placement = place(campaign.cpus, len(topology.vnfs), hosted=topology.hosted_numbers, placing=group.placement)
         if os.geteuid() == 0:
             with contextlib.suppress(StoreError):  # without a place for the old values the interrupts stay
                 keep_away(placement.pollers, placement.control_cpus, device_journal())

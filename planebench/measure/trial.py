@@ -19,6 +19,7 @@ from planebench.measure.updates import not_applied
 from planebench.measure.verdict import judge
 from planebench.model.chain_name import vnf_names
 from planebench.model.errors import PlanebenchError
+from planebench.model.placement import RANDOM
 from planebench.model.quantity import utc_now
 from planebench.model.records import (
     CoreDistance,
@@ -103,7 +104,9 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
             live.pause()
         return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)), started_at)
-    evidence = dataclasses.replace(trial.evidence, distance_before=before, distance_after=distance())
+    evidence = dataclasses.replace(
+        trial.evidence, distance_before=before, distance_after=distance(), memory=live.memory
+    )
     trial = dataclasses.replace(trial, evidence=evidence)
     return with_verdict(trial, ceiling_pps, request.profile, live.functional)
 
@@ -125,7 +128,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     sampler = ThreadSampler(threads)
     cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
     if live.placement.hosted:
-        cpus.update(live.placement.vnf_cpus)
+        cpus.update(live.placement.vnf_cpus, live.placement.roaming)
     scheduler: list[_Scheduler] = []
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
@@ -267,6 +270,7 @@ def with_verdict(
         policy_packets=policy_packets(trial),
         functional=functional,
         side_by_side=trial.point.side_by_side,
+        roaming=trial.point.placement == RANDOM,
     )
     remarks: list[Reason] = []
     if dropped := policy_words(trial):
