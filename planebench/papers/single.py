@@ -68,7 +68,9 @@ def far_cores(claim: Claim, shape: FarCores, measured: Measured) -> Found:
                 found.add(f"{words} on far and on near cores (core-to-core latency, not NUMA)")
                 continue
             holds, answer = judged(far, near, (None, shape.below))
-            figures = f"{far.shown} Mpps on far cores against {near.shown} Mpps on near cores (core-to-core latency, not NUMA)"
+            figures = (
+                f"{far.shown} Mpps on far cores against {near.shown} on near cores (core-to-core latency, not NUMA)"
+            )
             found.compared.append(Compared(words, figures, holds, answer))
     return found
 
