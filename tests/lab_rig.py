@@ -42,7 +42,7 @@ MODULES = (
     *("netfs", "fscache", "9pnet", "9pnet_virtio", "9p", "overlay"),
     *("irqbypass", "vfio", "vfio_virqfd", "vfio-pci-core", "vfio-pci", "vfio_iommu_type1"),
     *("failover", "net_failover", "virtio_net", "e1000e", "vmxnet3", "dca", "i2c-algo-bit", "igb", "igbvf"),
-    *("veth", "tun"),
+    *("veth", "tun", "uio", "uio_pci_generic"),
 )
 """In the order of their dependencies. A module that this kernel has built in is left out."""
 MODELS = {
@@ -116,6 +116,7 @@ class Lab:
         else:
             raise StartError(f"the guest of the lab does not boot: {self.process.exit_report()}")
         self._connection.connect(str(self._workdir / "agent"))
+        self._hide_temporary_files()
 
     def __enter__(self) -> Self:
         return self
@@ -159,6 +160,12 @@ class Lab:
     def set_link(self, nic: str, up: bool) -> None:
         """Pull the cable out of a NIC, or plug it in again."""
         self._monitor("set_link", name=nic, up=up)
+
+    def _hide_temporary_files(self) -> None:
+        """Give the guest a /tmp of its own, unless its programs are there: that of a busy machine changes."""
+        ours = (HERE, Path(sys.prefix), Path(planed_binary()))
+        if not any(path.resolve().is_relative_to("/tmp") for path in ours):
+            self.sh("mount -t tmpfs tmpfs /tmp")
 
     def _monitor(self, command: str, **arguments: Any) -> object:
         async def execute() -> object:

@@ -21,6 +21,7 @@ from planebench.hosting.registry import HOSTINGS
 from planebench.measure.anatomy import StampedVnf
 from planebench.measure.counts import dropped, vnf_drops
 from planebench.measure.placed import Placed, let_roam
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.hosting import HostingFacts
 from planebench.model.reasons import Reason, ReasonCode
@@ -49,7 +50,7 @@ class Place:
 
 
 def _place(placement: Placement, number: int) -> Place:
-    cpus = placement.roaming or frozenset({placement.vnf_cpus[number]})
+    cpus = placement.roaming or frozenset(placement.cpus_of_vnf(number))
     return Place(placement.vnf_memory_node(number), cpus, bool(placement.roaming))
 
 
@@ -80,7 +81,7 @@ def hosted_requests(
             values=vnf.hosting_values,
             document=document,
             files=vnf.files,
-            cpus=(placement.vnf_cpus[number],),
+            cpus=placement.cpus_of_vnf(number),
             control_cpus=placement.control_cpus | placement.roaming,
             workdir=links.workdir,
             planed=planed,
@@ -118,7 +119,8 @@ def functional_reasons(
     shared = [
         Reason(
             ReasonCode.EMULATED_OR_SHARED,
-            f"{topology.vnfs[number].name} shares CPU {placement.vnf_cpus[number]} with {' and '.join(others)}",
+            f"{topology.vnfs[number].name} shares CPU {cpu_text(placement.cpus_of_vnf(number))} with "
+            f"{' and '.join(others)}",
         )
         for number, others in beside.items()
         if others

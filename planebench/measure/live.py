@@ -137,12 +137,13 @@ class LiveTopology:
             max_frame_bytes=settings.max_frame_bytes,
             name=_eal_prefix(supervisor, label),
             nice=-20,
-            queues=adapter.queues,
+            queues=max(adapter.queues, topology.vnf_cores),
             memif_receive_queue=adapter.memif_send_queue,
             updates=_control_port(topology, adapter, profiles),
             ends=named_ends(topology.wire_ports, settings.wire),
             clock=settings.clock,
         )
+        links = _with_inside(links, adapter, topology, placement)
         with contextlib.ExitStack() as undo:
             veth = _make_veth(topology, links, placement, supervisor)
             if veth is not None:
@@ -165,6 +166,8 @@ class LiveTopology:
         self._tsc_hz = get_statistics(self.call)["tsc_hz"]
         self._start_switch(adapter, supervisor)
         try:
+            if self.links.inside is not None:  # the VNFs connect to the tester
+                self._apply(self.topology)
             if self.topology.hosted_vnfs and not adapter.offloads:
                 self.hosted = HostedVnfs.start(self.topology, self.placement, self.links, self._planed, supervisor)
             self._apply(self.topology)
@@ -206,7 +209,7 @@ class LiveTopology:
         if wanted in ("kernel", "hardware") and without:
             raise StartError(
                 f"clock {wanted}: port {without[0]} of {self.topology.scenario} has no stamps of that; choose --clock "
-                "software or auto"
+                "software"
             )
         return common_clock(found.values())
 
@@ -334,6 +337,7 @@ class LiveTopology:
         profile: Profile | None = None,
         stamps: bool = False,
         clocks: bool = False,
+        stamp_all: bool = False,
         updates: Updates | None = None,
     ) -> Statistics:
         """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
@@ -341,7 +345,7 @@ class LiveTopology:
         ``watch`` is called just before and just after the sending. ``updates``: the control of a VNF sends so many
         meanwhile. Raises DiedError when tester or switch is gone.
         """
-        sending = Sending(flows, frame_size_bytes, duration_s, pps, probe_rate_pps, profile, stamps, clocks)
+        sending = Sending(flows, frame_size_bytes, duration_s, pps, probe_rate_pps, profile, stamps, clocks, stamp_all)
         if stamps:
             begin_stamps(self._stamped_vnfs(), self.sender.next_epoch, duration_s)
         with updating(self.call, self.links.updates, updates):
@@ -352,7 +356,7 @@ class LiveTopology:
         """Return how many pollers share the busiest core: a frame may wait for all of them."""
         if self.hosted is None:
             return 1
-        most = 1 + max(Counter(self.placement.vnf_cpus).values())
+        most = 1 + max(Counter(self.placement.all_vnf_cpus).values())
         return max(most, EMULATED_TURNS) if any(fact.emulated for fact in self.hosted.facts) else most
 
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
@@ -395,7 +399,8 @@ class LiveTopology:
         return self._document(self.topology)
 
     def _document(self, topology: Topology) -> Document:
-        workers = assign_tasks(self.placement, topology, self.links.queues, self.links.updates)
+        inside = self.links.inside.tasks if self.links.inside is not None else ()
+        workers = assign_tasks(self.placement, topology, self.links.queues, self.links.updates, inside)
         return full_stage(topology, workers, self.links)
 
     def apply(self, document: Document) -> None:
@@ -429,6 +434,13 @@ def _control_port(topology: Topology, adapter: Adapter, profiles: Sequence[Traff
     """Return the port of the VNF whose control sends FIB messages; empty if no updates are wanted or accepted."""
     wanted = topology.side_by_side and adapter.offloads and any(profile.updates for profile in profiles)
     return topology.vnfs[0].ports[0] if wanted else ""
+
+
+def _with_inside(links: LinkSettings, adapter: Adapter, topology: Topology, placement: Placement) -> LinkSettings:
+    """Return the links with what the tester has in the place of a switch, and the wire between the two."""
+    own = replace(links, wire="memif")
+    inside = adapter.inside(switch_request(topology, placement, own))
+    return links if inside is None else replace(own, inside=inside)
 
 
 def _eal_prefix(supervisor: Supervisor, label: str) -> str:

@@ -29,6 +29,8 @@ class Placed:
     node: int | None = None
     threads: Sequence[WatchedThread] = ()
     cpus: frozenset[int] = field(default_factory=frozenset)
+    roams: bool = False
+    """The scheduler may move each thread over all of the CPUs; else each has one or some of them."""
 
 
 def read_memory(parts: Sequence[Placed], *, switch_memory: bool) -> tuple[MemoryEvidence, ...]:
@@ -89,7 +91,7 @@ def _threads_elsewhere(parts: Iterable[Placed]) -> Iterator[Reason]:
     for part in parts:
         for thread in part.threads if part.cpus else ():
             allowed = allowed_cpus(thread.tid)
-            if allowed and allowed != part.cpus:
+            if not allowed <= part.cpus or (part.roams and allowed and allowed != part.cpus):
                 text = (
                     f"thread {thread.name} of {part.name} may run on CPU {range_text(allowed)}, not on CPU "
                     f"{range_text(part.cpus)} as planned"

@@ -69,6 +69,8 @@ class TrialRequest:
     profile: TrafficProfile = PLAIN
     anatomy: bool = False
     """Probes are stamped along their path, and the stamps read."""
+    stamp_all: bool = False
+    """Every frame has a time stamp: jitter by ic16's definition."""
 
     def flows(self) -> tuple[Flow, ...]:
         """Return the directions that send."""
@@ -128,7 +130,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     sampler = ThreadSampler(threads)
     cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
     if live.placement.hosted:
-        cpus.update(live.placement.vnf_cpus, live.placement.roaming)
+        cpus.update(live.placement.all_vnf_cpus, live.placement.roaming)
     scheduler: list[_Scheduler] = []
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
@@ -147,6 +149,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
         profile=frames,
         stamps=request.anatomy,
         clocks=clocked,
+        stamp_all=request.stamp_all,
         updates=updates,
     )
     after = live.switch.counters()

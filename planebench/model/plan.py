@@ -22,6 +22,7 @@ from planebench.model.wire import WireChoice, WireName, wire_name
 
 MissingSwitches = Literal["skip", "error"]
 Band = Literal["near", "far"]
+Stamp = Literal["probes", "all"]
 RingSize = Literal[64, 128, 256, 512, 1024, 2048, 4096]
 SwitchCores = Literal[1, 2, 3, 4]
 Seconds = Annotated[float, Gt(0), Le(3600)]
@@ -30,6 +31,8 @@ Share = Annotated[float, Gt(0), Le(1)]
 PartOfOne = Annotated[float, Gt(0), Lt(1)]
 Rate = Annotated[int, Ge(1), Le(1_000_000_000)]
 RatePerDirection = Annotated[float, Gt(0), Le(1e10)]
+
+BitRate = Annotated[float, Gt(0), Le(1e13)]
 
 R_PLUS = "r_plus"
 LOOK_GROWTH = 1.6
@@ -106,7 +109,8 @@ class LatencyPlan:
 
     ``rates_pps`` are fixed loads of each sending end beside these: the same for every point, so that their latencies
     may be set against each other, as of a chain and of its parts.
-    ``probe_rate_pps`` probes per second travel inside the background traffic of each sending end.
+    ``probe_rate_pps`` probes per second travel inside the background traffic of each sending end. With ``stamp`` all,
+    every frame has a time stamp: the jitter of ic16 is of the mean delays of all frames of receive bursts.
     """
 
     loads: tuple[Share, ...]
@@ -115,15 +119,25 @@ class LatencyPlan:
     probe_rate_pps: Rate = 1000
     v2v_pps: Rate = 1_000_000
     rates_pps: tuple[RatePerDirection, ...] = ()
+    total_bps: tuple[BitRate, ...] = ()
+    """Bit rates on layer 1 of all sending ends together: the same for every frame size and number of VNFs."""
+    per_vnf_bps: tuple[BitRate, ...] = ()
+    """Bit rates on layer 1 of each VNF side by side: the load is that times their number."""
     of: str = R_PLUS
     """What the loads are shares of: ``r_plus``, or the load that this search finds, as ``carried`` or ``pdr``."""
     anatomy: bool = False
     """Probes are stamped at every task of their path, so that latency splits into parts."""
+    stamp: Stamp = "probes"
 
     @property
     def wanted(self) -> bool:
         """Return whether any latency is taken."""
-        return bool(self.loads or self.rates_pps)
+        return bool(self.loads or self.fixed)
+
+    @property
+    def fixed(self) -> tuple[float, ...]:
+        """Return the loads that are no shares."""
+        return (*self.rates_pps, *self.total_bps, *self.per_vnf_bps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +165,7 @@ class Plan:
     """The hostings of VNFs whose text in the chain names none."""
     ring_size: RingSize = 256
     clock: ClockChoice = "auto"
-    """The clock of latencies; ``auto``: the hardware's where every port of the tester has it, else software."""
+    """The clock of latencies; ``auto``: software."""
     switch_cores: SwitchCores = 1
     """Cores of the switch, where there are as many; one that has no queues for several uses the first."""
     missing_switches: MissingSwitches = "error"

@@ -287,13 +287,21 @@ class LatencyRecord:
     ipdv: str = ""
     """Histogram of the difference in delay of successive probes of a stream, its size (RFC 3393); empty if unknown."""
     burst_jitter: str = ""
-    """Histogram of the size of the difference in mean delay of successive receive bursts (ic16); empty if unknown."""
+    """The same of the mean delays of the probes of successive receive bursts: hardly ever more than one probe each, so
+    not ic16's jitter, and no longer recorded or shown."""
     software: str = ""
     """Histogram of the same probes by the software clock; empty where that is the clock."""
     unstamped: dict[str, int] = field(default_factory=dict)
     """Received probes that are not in ``histogram``, by why the clock has no latency of them."""
     floor_ns: float | None = None
     """The least latency that this clock shows of the tester alone; None where it was not calibrated."""
+    stamped_packets: int = 0
+    """Received frames of a load whose frames all have a time stamp; 0 where only probes have."""
+    burst_rises: str = ""
+    """Histogram of the rises of the mean delay of all frames from one receive burst to the next (ic16), by the software
+    clock; empty if unknown."""
+    burst_falls: str = ""
+    """Histogram of its falls: with ``burst_rises`` the signed differences."""
 
 
 @dataclass(frozen=True, slots=True)

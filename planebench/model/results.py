@@ -208,7 +208,10 @@ class LatencySummary:
     pdv: JitterSummary | None = None
     """Delay minus the least delay (RFC 5481 section 4.2)."""
     burst_jitter: JitterSummary | None = None
-    """ic16: size of the difference of the mean delays of successive receive bursts."""
+    """ic16: size of the difference of the mean delays of all frames of successive receive bursts; None if not all
+    frames were stamped."""
+    burst_signed: JitterSummary | None = None
+    """The same differences with their signs, as ic16's generator keeps them."""
     anatomy: tuple[AnatomySummary, ...] = ()
     """The latency breakdown by direction, from trials with stamped probes."""
     p50_low: float | None = None

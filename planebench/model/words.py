@@ -135,7 +135,7 @@ def load_words(label: str) -> str:
     try:
         return f"{float(share) * 100:g} % of {'the carried load' if of == 'carried' else printable(of) or 'R+'}"
     except ValueError:
-        return re.sub(r"(?<=\d)([kM]?pps)$", r" \1", printable(label))
+        return re.sub(r"(?<=\d)([kMG]?(?:pps|b/s))\b", r" \1", printable(label))
 
 
 def frame_size(size_bytes: int) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from planebench.model.cpus import Cpus
@@ -34,6 +34,28 @@ def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), placi
         return _at_random(cpus, base, vnf_count)
     far_cpus = share_out(_far_cpus(cpus, base, len(apart)), len(apart))
     return _with_vnfs(cpus, base, (*base.vnf_cpus, *far_cpus))
+
+
+def place_vnfs(cpus: Cpus, cores: Sequence[int], *, hosted: Collection[int] = (), placing: Placing = NEAR) -> Placement:
+    """Spread switch, tester, and VNFs of one or several ``cores`` each over the allowed CPUs, as :func:`place`.
+
+    Where there are fewer CPUs than cores of VNFs, a VNF may have fewer CPUs than cores.
+    """
+    owners = [number for number, count in enumerate(cores) for _ in range(count)]
+    if placing.startswith(SPLIT):
+        placing = f"{SPLIT}{sum(cores[: int(placing.removeprefix(SPLIT))])}"
+    own_cores = [core for core, number in enumerate(owners) if number in hosted]
+    placed = place(cpus, len(owners), hosted=own_cores, placing=placing)
+    own = [
+        tuple(dict.fromkeys(cpu for cpu, owner in zip(placed.vnf_cpus, owners, strict=True) if owner == number))
+        for number in range(len(cores))
+    ]
+    return replace(
+        placed,
+        vnf_cpus=tuple(first for first, *_ in own),
+        more_vnf_cpus=tuple(tuple(more) for _, *more in own) if any(len(each) > 1 for each in own) else (),
+        hosted=frozenset(hosted),
+    )
 
 
 def refusal(cpus: Cpus, vnf_count: int, *, hosted: Collection[int], placing: Placing) -> str:

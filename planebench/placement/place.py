@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 
 from planebench.model.cpus import Cpus
 from planebench.model.errors import UsageError
@@ -32,6 +33,8 @@ class Placement:
     """Further cores of the switch, whole and on the node of the first."""
     hosted: frozenset[int] = frozenset()
     """Numbers of the VNFs that are processes of their own, no tasks of the tester."""
+    more_vnf_cpus: tuple[tuple[int, ...], ...] = ()
+    """The further CPUs of each VNF; none where every VNF has one."""
     share_l3: bool | None = None
     """Whether the first CPUs of switch and tester share an L3 cache, which is what ``near`` is; None if unknown."""
     roaming: frozenset[int] = frozenset()
@@ -48,7 +51,16 @@ class Placement:
     @property
     def pollers(self) -> frozenset[int]:
         """Return the CPUs of all threads that poll."""
-        return frozenset((*self.switch_cpus, *self.tester_cpus, *self.vnf_cpus)) | self.roaming
+        return frozenset((*self.switch_cpus, *self.tester_cpus, *self.all_vnf_cpus)) | self.roaming
+
+    @property
+    def all_vnf_cpus(self) -> tuple[int, ...]:
+        """Return a CPU for each core of each VNF."""
+        return (*self.vnf_cpus, *chain(*self.more_vnf_cpus))
+
+    def cpus_of_vnf(self, number: int) -> tuple[int, ...]:
+        """Return all CPUs of a VNF, the first one first."""
+        return (self.vnf_cpus[number], *(self.more_vnf_cpus[number] if self.more_vnf_cpus else ()))
 
     def memory_node(self, cpu: int) -> int | None:
         """Return the node for the memory of what polls on a CPU; None where there is no choice."""
@@ -61,23 +73,23 @@ class Placement:
     @property
     def polled_by_tester(self) -> frozenset[int]:
         """Return the CPUs of the tester's workers."""
-        tasks = (cpu for number, cpu in enumerate(self.vnf_cpus) if number not in self.hosted)
-        return frozenset((*self.tester_cpus, *tasks))
+        tasks = (self.cpus_of_vnf(number) for number in range(len(self.vnf_cpus)) if number not in self.hosted)
+        return frozenset((*self.tester_cpus, *chain(*tasks)))
 
     def cpu_neighbours(self, number: int) -> tuple[str, ...]:
-        """Return who else polls on the CPU of a hosted VNF: ``the switch``, ``the tester``, ``vnf2``.
+        """Return who else polls on the CPUs of a hosted VNF: ``the switch``, ``the tester``, ``vnf2``.
 
         None for VNFs that the scheduler moves: how they share is what is measured.
         """
         return () if self.roaming else tuple(self._cpu_neighbours(number))
 
     def _cpu_neighbours(self, number: int) -> Iterator[str]:
-        cpu = self.vnf_cpus[number]
-        if cpu in self.switch_cpus:
+        cpus = frozenset(self.cpus_of_vnf(number))
+        if cpus & frozenset(self.switch_cpus):
             yield "the switch"
-        if cpu in self.polled_by_tester:
+        if cpus & self.polled_by_tester:
             yield "the tester"
-        yield from (f"vnf{other}" for other in sorted(self.hosted - {number}) if self.vnf_cpus[other] == cpu)
+        yield from (f"vnf{other}" for other in sorted(self.hosted - {number}) if cpus & set(self.cpus_of_vnf(other)))
 
 
 def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Placement:

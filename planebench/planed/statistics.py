@@ -33,7 +33,9 @@ class Stream(TypedDict):
     probes_received: int
     latency: NotRequired[Histogram]
     ipdv: NotRequired[Histogram]
-    burst_jitter: NotRequired[Histogram]
+    stamped_packets: NotRequired[int]
+    burst_rises: NotRequired[Histogram]
+    burst_falls: NotRequired[Histogram]
     sizes: NotRequired[Counts]
     longest_silence_ns: int
     longest_silence_begin_ns: int | None

@@ -193,8 +193,8 @@ def _sizes(profile: TrafficProfile, frame_sizes_bytes: tuple[int, ...]) -> tuple
 
 
 def _latency_loads(plan: Plan) -> tuple[float, ...]:
-    """Return every load at which latency is taken: shares of R+ and fixed rates."""
-    return (*plan.latency.loads, *plan.latency.rates_pps)
+    """Return every load at which latency is taken: shares of R+, fixed rates and bit rates."""
+    return (*plan.latency.loads, *plan.latency.fixed)
 
 
 def _check_anatomy(plan: Plan) -> None:

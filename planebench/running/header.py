@@ -16,6 +16,7 @@ from planebench import __version__
 from planebench.doctor import doctor
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
 from planebench.model.plan import LatencyPlan, Plan
@@ -23,7 +24,7 @@ from planebench.model.quantity import utc_text
 from planebench.model.records import Point
 from planebench.model.topology import Topology
 from planebench.model.words import listed
-from planebench.placement import Cpus, Placement, place
+from planebench.placement import Cpus, Placement, place, place_vnfs
 from planebench.plans.expand import SwitchLabel
 from planebench.running.machine import Machine
 from planebench.running.survey import Survey
@@ -31,7 +32,7 @@ from planebench.scenarios.shapes import build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of
 from planebench.traffic.listing import traffic_infos
-from planebench.vnfs.chain import parse_chain
+from planebench.vnfs.chain import parse_chain, vnf_cores
 from planebench.vnfs.topology import build_chain
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.tester_config import switch_request
@@ -85,7 +86,7 @@ def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
     beside = max((point.chain_length for point in points if point.side_by_side), default=0)
     if longest is None or (beside and not longest.chain_length):
         return place(cpus, beside, hosted=range(beside))
-    return place(cpus, longest.chain_length, hosted=longest.hosted)
+    return place_vnfs(cpus, vnf_cores(longest.chain, longest.chain_length), hosted=longest.hosted)
 
 
 def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, list[str]]:
@@ -94,13 +95,14 @@ def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, lis
     most = max(hosted, key=lambda point: len(point.hosted), default=None)
     if most is None:
         return {}, []
-    placement = place(cpus, most.chain_length, hosted=most.hosted)
-    used = ",".join(map(str, sorted({placement.vnf_cpus[number] for number in most.hosted})))
+    cores = vnf_cores(most.chain, most.chain_length)
+    placement = place_vnfs(cpus, cores, hosted=most.hosted)
+    used = cpu_text({cpu for number in most.hosted for cpu in placement.cpus_of_vnf(number)})
     names = [name for number in most.hosted for name in placement.cpu_neighbours(number)]
     others = dict.fromkeys("each other" if name.startswith("vnf") else name for name in names)
     shared = (
         f"hosted VNFs share CPU {used} with {listed(tuple(others))}: trials with them are functional, frames count and "
-        f"rates tell nothing; give {most.chain_length + 2} CPUs or more"
+        f"rates tell nothing; give {sum(cores) + 2} CPUs or more"
     )
     return {"hosted_vnfs": f"at most {len(most.hosted)} on CPU {used}"}, [shared] if others else []
 
@@ -155,6 +157,8 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         "latency_loads": ",".join(f"{load:g}" for load in latency.loads),
         "latency_of": _joined_over_parts(plan, lambda how: how.of),
         "latency_rates_pps": ",".join(f"{rate:.12g}" for rate in latency.rates_pps),
+        "latency_total_bps": ",".join(f"{rate:.12g}" for rate in latency.total_bps),
+        "latency_per_vnf_bps": ",".join(f"{rate:.12g}" for rate in latency.per_vnf_bps),
         "latency_duration_s": _joined_over_parts(plan, lambda how: how.duration_s),
         "latency_repetitions": _joined_over_parts(plan, lambda how: how.repetitions),
         "probe_rate_pps": _joined_over_parts(plan, lambda how: how.probe_rate_pps),
@@ -167,6 +171,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         },
         "band": plan.band,
         "anatomy": latency.anatomy,
+        "stamp": _joined_over_parts(plan, lambda how: how.stamp),
         "wire": plan.wire,
         "clock": plan.clock,
         "hosting": ",".join(plan.hostings),
@@ -231,11 +236,11 @@ def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveS
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
-        queues=adapter.queues,
+        queues=max(adapter.queues, topology.vnf_cores),
         ends={port.name: Ends(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports}
         | named_ends(topology.wire_ports, settings.wire),
     )
-    placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
+    placement = place_vnfs(cpus, topology.cores_of_vnfs, hosted=topology.hosted_numbers)
     request = switch_request(topology, placement, links)
     return SwitchInfo(
         label.label, label.adapter, survey.versions[label.label], adapter.settings(request), adapter.remedy

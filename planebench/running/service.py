@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from planebench.host.device_settings import undone_at_exit
 from planebench.host.planed_program import require_planed
 from planebench.host.process import Supervisor
 from planebench.measure.ahead import Pace, stages
@@ -15,12 +16,13 @@ from planebench.measure.calibrate import calibrate
 from planebench.measure.campaign import Campaign, Listener
 from planebench.measure.dry_poll import dry_poll
 from planebench.measure.live import LiveSettings
+from planebench.model.clock import port_clock
 from planebench.model.errors import PlanebenchError, StoreError, UsageError
 from planebench.model.header import Calibration, CoreNoise, RunHeader
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
 from planebench.model.run import RunStatus
-from planebench.model.wire import wire_named
+from planebench.model.wire import wire_arguments, wire_named
 from planebench.placement import place
 from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
 from planebench.plans.length import with_trial_length
@@ -31,7 +33,7 @@ from planebench.running.survey import Survey
 from planebench.stats.compare import differing_facts
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 from planebench.store.calibration import Condition, load, save, version_of
-from planebench.wiring.wires.base import port_clock
+from planebench.wiring.wires.base import wire_kind
 
 CALIBRATION_S = 0.1
 """Duration of each step of a calibration that a run makes for itself."""
@@ -126,7 +128,7 @@ def open_session(
     fitted = _fitted(survey, settings.calibration)
     if fitted.plan != survey.plan:
         tell(f"the host interrupts the tester: trials of {fitted.plan.throughput.duration_s:g} s")
-    header = make_header(fitted, machine, settings)
+    header = _header(fitted, machine, settings)
     if not survey.simulated:
         header = replace(header, noise=_noise(fitted, machine, settings))
     writer = RunWriter.create(folder, header)
@@ -164,7 +166,7 @@ def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir:
         )
     settings = replace(settings, calibration=info.header.calibration)
     survey = _fitted(survey, info.header.calibration)
-    differing = changes(info.header, make_header(survey, machine, settings))
+    differing = changes(info.header, _header(survey, machine, settings))
     if differing:
         raise UsageError(
             f"--resume: cannot resume run {info.run_id}: its trials would not be comparable: {'; '.join(differing)}. "
@@ -172,6 +174,13 @@ def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir:
         )
     writer = RunWriter.reopen(info.path)
     return Session(survey, machine, settings, writer, list(read_run(info.path).trials))
+
+
+def _header(survey: Survey, machine: Machine, settings: LiveSettings) -> RunHeader:
+    """Return the header of a run; devices are held meanwhile, as switches have the rings that these take."""
+    wire = machine.wire
+    with undone_at_exit(), wire_kind(wire).hold(wire_arguments(wire)):
+        return make_header(survey, machine, settings)
 
 
 def _fitted(survey: Survey, calibration: Calibration | None) -> Survey:
@@ -221,7 +230,7 @@ def _calibration(
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         tester_cpus=len(place(machine.cpus).tester_cpus),
-        clock=port_clock(settings.clock, settings.wire),
+        clock=port_clock(settings.clock),
     )
     known = load(condition, sizes)
     if known is not None:

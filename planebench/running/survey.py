@@ -23,7 +23,7 @@ from planebench.model.header import Skipped
 from planebench.model.plan import Plan
 from planebench.model.records import Point, TopologyKey
 from planebench.model.spec import SwitchCost
-from planebench.placement import Cpus, Placement, place, refusal
+from planebench.placement import Cpus, Placement, place_vnfs, refusal
 from planebench.plans.budget import duration_words, fit, parse_budget
 from planebench.plans.estimate import estimate
 from planebench.plans.expand import SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
@@ -34,6 +34,7 @@ from planebench.running.chain_check import check_chains
 from planebench.running.machine import enough_hugepages, run_cpus
 from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
+from planebench.vnfs.chain import vnf_cores
 from planebench.wiring.adapter import Adapter, Situation, refusal_of
 from planebench.wiring.wires.base import named_ends
 
@@ -194,7 +195,14 @@ def refusals(
     largest, found = max_frame_bytes(plan), {}
     for point in points:
         situation = Situation(
-            point.scenario, point.wire, point.chain_length, hugepages, largest, point.chain, hosted=bool(point.hosted)
+            point.scenario,
+            point.wire,
+            point.chain_length,
+            hugepages,
+            largest,
+            point.chain,
+            hosted=bool(point.hosted),
+            vnf_cores=max(vnf_cores(point.chain, point.chain_length), default=1),
         )
         if untaken := _takes_no_updates(plan, point, adapters[point.switch]):
             found[point] = untaken
@@ -220,7 +228,8 @@ def placements_of(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]
     for point in points:
         if point.topology not in found:
             hosted = _hosted_numbers(point)
-            placed = place(cpus, point.chain_length, hosted=hosted, placing=point.placement)
+            cores = vnf_cores(point.chain, point.named_length) * (point.chain_length if point.side_by_side else 1)
+            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement)
             found[point.topology] = point, placed
     return dict(found.values())
 

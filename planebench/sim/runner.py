@@ -85,7 +85,9 @@ class SimRunner:
             directions=ledger.directions,
             evidence=_evidence(luck, ledger),
             switch=self._cycles(luck, ledger),
-            latency=latency_record(self.spec, luck.rng, probes, load_pps, luck.capacity_pps)
+            latency=latency_record(
+                self.spec, luck.rng, probes, load_pps, luck.capacity_pps, stamp_all=request.stamp_all
+            )
             if probes and self.spec.latency_us
             else None,
         )

@@ -24,6 +24,8 @@ STANDARD_FRAME_BYTES = 1518
 """The largest frame for which a switch keeps its defaults."""
 MAX_FRAME_BYTES = 9018
 FCS_BYTES = 4
+DPDK_WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
+"""The names of DPDK's threads but the main one: up to 22.11, from 23.03, and from 23.11."""
 
 
 class ProcessGroup:
@@ -187,7 +189,8 @@ def af_packet_devargs(port: SwitchPort, request: SwitchRequest) -> str:
 def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
     """Return the ``--vdev`` of a port, for a switch that uses DPDK's virtual devices."""
     if port.kind == "virtio-user":
-        return f"net_virtio_user{number},path={socket_path(port)},queue_size={port.ring_size}"
+        several = f",queues={request.queues}" if request.queues > 1 else ""
+        return f"net_virtio_user{number},path={socket_path(port)},queue_size={port.ring_size}{several}"
     if port.kind == "vhost-user":
         return f"net_vhost{number},iface={socket_path(port)},queues={request.queues}"
     if port.kind == "memif":

@@ -20,7 +20,7 @@ from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.dpdk_version import dpdk_version
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import Adapter, ThreadRef, Traits
+from planebench.wiring.adapter import WORKERS_OPTION, Adapter, ThreadRef, Traits
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 PROMPT = b"testpmd> "
@@ -35,8 +35,6 @@ MBUF_OVERHEAD_BYTES = 320
 """Beside the data room: struct rte_mbuf, object header, the share of the free ring, rounding."""
 EAL_MB = 96
 COMMAND_DEADLINE_S = 5.0
-WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
-"""The names in DPDK up to 22.11, from 23.03, and from 23.11."""
 
 _TOTAL = re.compile(
     rb"\+ Accumulated forward statistics for all ports\+.*?RX-packets: (\d+) (?:.*?TX-packets: (\d+) )?", re.DOTALL
@@ -58,7 +56,7 @@ _TSC = re.compile(rb"TSC frequency is ~(\d+) KHz")
 
 
 class TestpmdAdapter(Adapter):
-    """``testpmd``: ``dpdk-testpmd`` in io mode, one forwarding core."""
+    """``testpmd``: ``dpdk-testpmd`` in io mode, one forwarding core for each worker."""
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
     name = "testpmd"
@@ -67,6 +65,7 @@ class TestpmdAdapter(Adapter):
     wires = frozenset({"virtio", "memif", "veth", "pci", "af_xdp"})
     options: tuple[Option, ...] = (
         PATH_OPTION,
+        WORKERS_OPTION,
         Option("burst", "whole", "maximum number of frames received at once", str(BURST), least=1, most=BURST_MAX),
         Option("rx_ring", "text", "--rxd", "--ring-size", RINGS),
         Option("tx_ring", "text", "--txd", "--ring-size", RINGS),
@@ -134,7 +133,7 @@ class RunningTestpmd(common.ProcessGroup):
         return self.process.log_path.read_bytes().endswith(PROMPT)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return common.threads_named(self.process.pid, WORKER_NAMES)
+        return common.threads_named(self.process.pid, common.DPDK_WORKER_NAMES)
 
     def counters(self) -> SwitchCycles:
         """Return the counters. Raises DiedError also if testpmd does not answer within 5 s.
@@ -234,7 +233,7 @@ def _after(path: Path, offset: int) -> bytes:
 
 def _mbuf_count(request: SwitchRequest) -> int:
     """Return twice the descriptors of all rings of all ports, at least 16384."""
-    return max(MIN_MBUFS, 4 * common.ring_size(request) * len(request.ports))
+    return max(MIN_MBUFS, 4 * common.ring_size(request) * len(request.ports) * request.queues)
 
 
 def _arguments(
@@ -247,9 +246,11 @@ def _arguments(
     mbuf_bytes = common.mbuf_bytes(request)
     size_mb = EAL_MB + _mbuf_count(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20
     ring = str(common.ring_size(request))
+    workers = ",".join(f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.worker_cpus, start=1))
+    queues = [f"--rxq={request.queues}", f"--txq={request.queues}"] if request.queues > 1 else []
     arguments = [
         str(binary),
-        f"--lcores=0@({cpu_text(request.control_cpus)}),1@{request.cpu}",
+        f"--lcores=0@({cpu_text(request.control_cpus)}),{workers}",
         "--main-lcore=0",
         "--no-telemetry",
         "--log-level=lib.eal:debug",  # tells the TSC frequency
@@ -262,7 +263,8 @@ def _arguments(
         "--forward-mode=io",
         "--port-topology=paired",  # the first port of the list with the second, the third with the fourth, ...
         *_port_list(ports),
-        "--nb-cores=1",
+        f"--nb-cores={len(request.worker_cpus)}",
+        *queues,
         f"--burst={chosen.get('burst', BURST)}",
         f"--rxd={chosen.get('rx_ring', ring)}",
         f"--txd={chosen.get('tx_ring', ring)}",

@@ -45,6 +45,8 @@ def _check_one_port(chain: str, functions: tuple[ChainVnf, ...]) -> None:
     function = functions[0]
     if function.own:
         raise UsageError(f"{function.text}: VNFs side by side must be functions of planed. Valid: {ONE_PORTED}")
+    if function.cores() > 1:
+        raise UsageError(f"{function.text}: VNFs side by side have one core each; remove cores")
     if not function.kind.one_port:
         raise UsageError(f"{function.kind.name} needs two ports; VNFs side by side have one. Valid: {ONE_PORTED}")
 
@@ -55,6 +57,7 @@ def _vnf(function: ChainVnf, hosting: Hosting) -> Vnf:
         kind=function.kind.kind,
         settings=settings,
         sending=function.sending(),
+        cores=function.cores(),
         memory_bytes=function.kind.memory_bytes(settings),
         hosting=function.hosting or hosting,
         hosting_values=function.hosting_values(),

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from planebench.model.topology import Vnf
+
 VnfInterface = Literal["vhost-user", "veth"]
 
 
@@ -64,13 +66,15 @@ class SwitchRequest:
     netns_pid: int | None = None
     """Process whose network namespace the switch must live in (kernel interfaces)."""
     queues: int = 1
-    """Queue pairs of each port: as many as the adapter asked for."""
+    """Queue pairs of each port: as many as the switch has workers, or a VNF cores."""
     more_cpus: tuple[int, ...] = ()
     """Further cores to forward on, for a switch that has queues for them."""
     tsc_hz: int | None = None
     """TSC frequency as the tester measured it, for a switch that counts in ns; None where there is no tester yet."""
     stations: tuple[Station, ...] = ()
     monitor_mac: str = ""
+    bare: Vnf | None = None
+    """The network function that is to run between the two wires, in the place of a switch."""
     updates: str = ""
     """The port of a station whose control sends FIB messages; empty: nobody does."""
 
@@ -78,3 +82,8 @@ class SwitchRequest:
     def cpus(self) -> tuple[int, ...]:
         """Return all cores that forward."""
         return (self.cpu, *self.more_cpus)
+
+    @property
+    def worker_cpus(self) -> tuple[int, ...]:
+        """Return the core of each worker: one worker per queue while there are cores, as two would share its time."""
+        return self.cpus[: self.queues]

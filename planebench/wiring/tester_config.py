@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from planebench.model.clock import port_clock
 from planebench.model.topology import MONITOR_MAC, Topology, TopologyPort
 from planebench.placement.place import Placement
 from planebench.planed.document import Document, Port, Task, Worker
@@ -18,24 +19,32 @@ from planebench.wiring.links import LinkSettings
 from planebench.wiring.memory import memory
 from planebench.wiring.request import Station, SwitchPort, SwitchRequest
 from planebench.wiring.tasks import tester_tasks
-from planebench.wiring.wires.base import af_packet_port, is_kernel_interface, port_clock, wire_kind
+from planebench.wiring.wires.base import af_packet_port, is_kernel_interface, wire_kind
 
 
 def wire_stage(topology: Topology, links: LinkSettings) -> Document:
     """Return the tester before the switch starts: its wire ports, no pollers, and the memory of the full stage."""
-    wires = [port for port in topology.ports if port.side == "wire"]
+    wires = [port for port in _own_ports(topology, links) if port.side == "wire"]
     return _document(topology, links, wires, (), ())
 
 
 def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSettings) -> Document:
     """Return the tester once the switch listens: every port, every task, and the workers of ``assign_tasks``."""
-    tasks = [_on_receive_queue(task, topology, links) for task in tester_tasks(topology, links.queues, links.updates)]
-    return _document(topology, links, _own_ports(topology, links), tasks, workers)
+    inside = links.inside.tasks if links.inside is not None else ()
+    tasks = tester_tasks(topology, links.queues, links.updates, inside)
+    tasks = tuple(_on_receive_queue(task, topology, links) for task in tasks)
+    made = _document(topology, links, _own_ports(topology, links), tasks, workers)
+    return made if links.inside is None else replace(made, ports=(*made.ports, *links.inside.ports))
 
 
 def _own_ports(topology: Topology, links: LinkSettings) -> list[TopologyPort]:
-    """Return the ports whose other side is the tester, not a VNF in a process of its own."""
-    return [p for p in topology.ports if p.name not in topology.hosted_ports or p.name == links.updates]
+    """Return the ports whose other side is the tester, not a VNF in a process of its own.
+
+    With a switch inside the tester these are those of one wire.
+    """
+    absent = topology.wire_ports[1:] if links.inside is not None else ()
+    own = [p for p in topology.ports if p.name not in topology.hosted_ports or p.name == links.updates]
+    return [port for port in own if port.name not in absent]
 
 
 def switch_request(
@@ -62,6 +71,7 @@ def switch_request(
         stations=tuple(Station(vnf.ports[0], vnf.mac, vnf.routes) for vnf in topology.vnfs) * topology.side_by_side,
         monitor_mac=MONITOR_MAC if topology.side_by_side else "",
         updates=links.updates,
+        bare=topology.bare,
     )
 
 
@@ -74,7 +84,7 @@ def _document(
 ) -> Document:
     own = [_tester_port(port, topology, links) for port in _own_ports(topology, links)]
     needed = memory(
-        ports=len(own),
+        ports=len(own) + (len(links.inside.ports) if links.inside is not None else 0),
         ring_size=max((port.ring_size or 0 for port in own), default=links.ring_size),
         max_frame_bytes=links.max_frame_bytes,
         hugepages=links.hugepages,
@@ -101,7 +111,7 @@ def _on_receive_queue(task: Task, topology: Topology, links: LinkSettings) -> Ta
 
 def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) -> Port:
     stamps = port.side == "wire" or is_kernel_interface(port, links)
-    clock = port_clock(links.clock, links.wire) if stamps else "software"
+    clock = port_clock(links.clock) if stamps else "software"
     common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=_mac(port, topology), clock=clock)
     if port.side == "wire":
         return wire_kind(links.wire).tester_port(common, port.name, links)

@@ -316,6 +316,7 @@ static void frames_set(struct generator *g, const struct generator_load *load)
 	g->flow.frame_size_bytes =
 	        g->profile ? (uint16_t)lround(g->profile->mean_frame_bytes) : load->frame_size_bytes;
 	frame_template_init(&g->template, &g->flow);
+	(load->ptp_probes ? frame_template_init_ptp : frame_template_init)(&g->marked_template, &g->flow);
 	if (g->profile)
 		profile_begin(g->profile, &g->flow);
 }
@@ -377,6 +378,7 @@ int generator_start(struct task *task, const struct generator_load *load)
 	if (g->way->begin(g) != 0)
 		return -ENOMEM;
 	g->next_sequence = 0;
+	g->stamp_all = load->stamp_all;
 	g->probe_interval_tsc = interval_tsc(load->probe_rate_pps);
 	g->probe_slot_tsc = load->start_tsc;
 	probe_schedule(g);
@@ -415,6 +417,7 @@ static const struct field load_fields[] = {
         {REAL_FIELD("line_share", struct generator_load, line_share, 1e-9, 1)},
         {.key = "flat_out", FIELD(FIELD_BOOL, struct generator_load, flat_out)},
         {REAL_FIELD("probe_rate_pps", struct generator_load, probe_rate_pps, 0, 1e7)},
+        {.key = "stamp_all", FIELD(FIELD_BOOL, struct generator_load, stamp_all)},
         {.key = "profile", .type = FIELD_ANY},
         {0},
 };
@@ -452,6 +455,7 @@ static int generator_begin(struct task *task, const struct trial *trial)
 	g->load.epoch = trial->epoch;
 	g->load.start_tsc = trial->start_tsc;
 	g->load.duration_ns = trial->duration_ns;
+	g->load.ptp_probes = trial->ptp_probes;
 	g->load.nonce = trial->nonce;
 	g->load.offered = trial->offered;
 	return generator_start(task, &g->load);

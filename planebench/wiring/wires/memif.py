@@ -27,7 +27,7 @@ class Memif(WireKind):
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
         """Return the server, with the queue that the switch sends on."""
         arguments = memif_devargs("server", links.socket(cable), links.ring_size)
-        queues = max(links.queues, links.memif_receive_queue + 1)
+        queues = links.queues + links.memif_receive_queue
         return replace(port, device=f"net_memif_{port.name},{arguments}", queues=queues)
 
     def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
