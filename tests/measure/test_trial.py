@@ -133,7 +133,7 @@ class HostedLive(FakeLive):
 
     def __init__(self) -> None:
         super().__init__(dropped=0)
-        self.placement.hosted, self.placement.vnf_cpus = frozenset({0}), (1,)
+        self.placement.hosted, self.placement.all_vnf_cpus = frozenset({0}), (1,)
         self.rule_drops = 500
 
     def vnf_drops(self) -> Counter[str]:
