@@ -20,10 +20,11 @@ from planebench.host.facts import cpu_model
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
 from planebench.host.procfs import is_kernel_thread
+from planebench.host.vfs import virtual_functions
 from planebench.measure.anatomy import StampedVnf, begin_stamps, read_anatomy
 from planebench.measure.clocks import Readings, clock_readings, common_clock
 from planebench.measure.conditions import read_conditions
-from planebench.measure.counts import vnf_drops
+from planebench.measure.counts import nic_losses, vnf_drops
 from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
 from planebench.measure.kernel_wire import KernelWires
 from planebench.measure.placed import Placed, misplaced, read_memory
@@ -54,7 +55,7 @@ from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.request import SwitchRequest
 from planebench.wiring.tasks import assign_tasks
 from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
-from planebench.wiring.wires.base import is_kernel_interface, named_ends, needs_veth_pair
+from planebench.wiring.wires.base import cabled, is_kernel_interface, named_ends, needs_veth_pair, wire_kind
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
@@ -78,8 +79,10 @@ class LiveSettings:
     calibration: Calibration | None = None
     """The calibration of the tester, if it was measured."""
     clock: ClockChoice = "auto"
-    open_loop: bool = False
-    """Saturating trials without a rate are sent at the line rate of the NICs."""
+    open_loop: bool | None = None
+    """Saturating trials without a rate are sent at the line rate of the NICs; None: where there is one."""
+    has_rate: bool = False
+    """Whether the user gave the rate of saturating trials, which replaces the line rate."""
 
 
 class LiveTopology:
@@ -140,7 +143,7 @@ class LiveTopology:
             queues=max(adapter.queues, topology.vnf_cores),
             memif_receive_queue=adapter.memif_send_queue,
             updates=_control_port(topology, adapter, profiles),
-            ends=named_ends(topology.wire_ports, settings.wire),
+            ends=named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
             clock=settings.clock,
         )
         links = _with_inside(links, adapter, topology, placement)
@@ -235,6 +238,11 @@ class LiveTopology:
         with supervisor.memory_on(self.placement.memory_node(self.placement.switch_cpu)):
             self._switch = adapter.start(self.request, supervisor)
         self._switch_processes = tuple(supervisor.processes[known:])
+        if self.links.vnf_interface == "vf":
+            nic = self.links.ends[self.topology.ends[0]].switch
+            functions = zip(self.topology.vnf_ports, virtual_functions(nic), strict=False)
+            ends = {port: Ends(function, nic) for port, function in functions}
+            self.links = replace(self.links, ends={**self.links.ends, **ends})
 
     def _stop_hosted(self) -> None:
         if self.hosted is not None:
@@ -278,17 +286,21 @@ class LiveTopology:
         ends = {cable: self.links.ends[cable] for cable in cables if cable in self.topology.wire_ports}
         return KernelWires(ends, self.netns_pid or os.getpid())
 
-    def line_rate_pps(self, frame_size_bytes: float) -> float:
-        """Return the rate that fills the slowest link of the tester's NICs. Raises StartError if none has a speed."""
+    def line_rate_pps(self, frame_size_bytes: float) -> float | None:
+        """Return the rate that fills the slowest link of the tester's NICs; None if none reports a speed."""
         ports = self.conditions.ports if self.conditions is not None else ()
         speeds = [port.speed_mbps for port in ports if port.side == "wire" and port.speed_mbps]
-        if not speeds:
-            raise StartError("no NIC of the tester reports the speed of its link: give --max-rate")
-        return line_rate_pps(frame_size_bytes, min(speeds) * 1_000_000)
+        return line_rate_pps(frame_size_bytes, min(speeds) * 1_000_000) if speeds else None
 
     def wire_drops(self) -> Counter[str]:
         """Return what the kernel has dropped between tester and switch so far, as in ``Trial.tester_drops``."""
         return self._kernel_wires.dropped()
+
+    def nic_counters(self) -> Counter[str]:
+        """Return the extended statistics of the tester's NICs that speak of lost frames; empty on other wires."""
+        if wire_kind(self.links.wire).replaces_nics:
+            return Counter()
+        return nic_losses(get_ports(self.call))
 
     def vnf_drops(self) -> Counter[str]:
         """Return what hosted VNFs have dropped so far, as in ``Trial.tester_drops``."""
@@ -366,10 +378,16 @@ class LiveTopology:
 
     def anatomy(self, sent: Sequence[Flow], stats: Statistics) -> tuple[Anatomy, ...]:
         """Return the latency breakdown of the trial just sent with stamps; ``stats`` are its counters."""
-        return read_anatomy(self.call, sent, self._stamped_vnfs(), stats)
+        beside = self.topology.side_by_side
+        return read_anatomy(self.call, sent, self._stamped_vnfs(), stats, side_by_side=beside)
 
     def _stamped_vnfs(self) -> list[StampedVnf]:
-        """Return the VNFs in path order, each with the source of its stamps."""
+        """Return the VNFs in path order, each with the source of its stamps.
+
+        There are none where the switch forwards in place of VNFs side by side.
+        """
+        if self.topology.side_by_side and self.hosted is None:
+            return []
         vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
         hosted = {vnf.name: stamped(vnf) for vnf in (self.hosted.vnfs if self.hosted is not None else ())}
         return [hosted.get(vnf.name, StampedVnf(vnf.name)) for vnf in vnfs]
@@ -399,8 +417,9 @@ class LiveTopology:
         return self._document(self.topology)
 
     def _document(self, topology: Topology) -> Document:
-        inside = self.links.inside.tasks if self.links.inside is not None else ()
-        workers = assign_tasks(self.placement, topology, self.links.queues, self.links.updates, inside)
+        links = self.links
+        inside = links.inside.tasks if links.inside is not None else ()
+        workers = assign_tasks(self.placement, topology, links.queues, links.updates, inside, one_wire=links.one_wire)
         return full_stage(topology, workers, self.links)
 
     def apply(self, document: Document) -> None:

@@ -369,7 +369,7 @@ RESULT: tuple[Column, ...] = (
     Column(
         "is_lower_bound",
         bool,
-        lambda it: counts(it.result) and it.result.verdict.kind is VerdictKind.TESTER_LIMITED,
+        lambda it: counts(it.result) and it.result.verdict.kind.is_bound,
         outputs=TABLE,
     ),
     Column("other_band", bool, lambda it: of_other_band(it.result.verdict), outputs=TABLE),
@@ -475,6 +475,7 @@ ANATOMY = (
     *attributes("part", kind=str),
     *(Column(name, float, f"part.{name}", unit="us") for name in ("mean", "p50", "p99")),
     *attributes("part", share=float),
+    *(Column(name, Number, f"part.{name}", unit="us") for name in ("low", "high")),
 )
 
 _SEARCH = (
@@ -482,7 +483,7 @@ _SEARCH = (
     *verdict_columns("search.verdict"),
     *attributes("search", complete=bool),
     Column("counts", bool, lambda it: search_counts(it.search)),
-    Column("is_lower_bound", bool, lambda it: it.search.verdict.kind is VerdictKind.TESTER_LIMITED),
+    Column("is_lower_bound", bool, lambda it: it.search.verdict.kind.is_bound),
     *attributes("search", band=str | None),
     Column("other_band", bool, lambda it: of_other_band(it.search.verdict)),
 )

@@ -198,15 +198,9 @@ def _latency_loads(plan: Plan) -> tuple[float, ...]:
 
 
 def _check_anatomy(plan: Plan) -> None:
-    """Raise UsageError for more probes than a task can note, or for tasks that note none."""
+    """Raise UsageError for more probes than a task can note."""
     latency = plan.latency
     probes = round(latency.probe_rate_pps * latency.duration_s * 2)
-    beside = scenarios_with("side-by-side", plan.scenarios)
-    if latency.anatomy and beside:
-        raise UsageError(
-            f"anatomy: not available in scenario {beside[0]}, whose VNFs are separate processes that do not "
-            "stamp probes; omit anatomy there, in a plan by a separate part"
-        )
     if latency.anatomy and _latency_loads(plan) and probes > STAMPS_MAX:
         raise UsageError(
             f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s in both directions "
