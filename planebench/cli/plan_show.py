@@ -11,6 +11,8 @@ from planebench.cli.show import print_json
 from planebench.plans.budget import describe
 from planebench.plans.expand import points_of
 from planebench.running.survey import Survey, survey
+from planebench.scenarios.shapes import build
+from planebench.wiring.wires.base import cabled, named_ends
 
 
 def show_plan(name: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None) -> None:
@@ -56,6 +58,7 @@ def _lines(held: Survey) -> Iterator[str]:
         for point in points_of(part):
             if point not in held.absent:
                 yield f"  {point.point_id}" if plan.parts else point.point_id
+    yield from _paths_in_nics(held)
     for entry in held.skipped:
         yield f"left out: {entry.what}: {entry.reason}"
     for sentence in held.missing:
@@ -66,3 +69,21 @@ def _lines(held: Survey) -> Iterator[str]:
         yield f"reproduces: {', '.join(plan.papers)}"
     yield describe(plan)
     yield f"{len(held.measured)} points, {held.takes_words}"
+
+
+def _paths_in_nics(held: Survey) -> Iterator[str]:
+    """Draw the paths of switches that are NICs: the cable, and the virtual function of each VNF."""
+    drawn = {(point.switch, point.scenario_label): point for point in held.measured}
+    for (label, where), point in drawn.items():
+        adapter = held.adapters[label]
+        if adapter.vnf_interface != "vf":
+            continue
+        topology = build(point.scenario, point.chain_length)
+        (wire,) = cabled(topology, adapter.vnf_interface)
+        ends = named_ends((wire,), held.plan.wire)[wire]
+        yield f"path of {label} {where}, and back by the same cable:"
+        lead = f"  tester {ends.tester} == {ends.switch} "
+        for number, vnf in enumerate(topology.vnfs):
+            if number in (0, 1, len(topology.vnfs) - 1):
+                what = "..." if 1 == number < len(topology.vnfs) - 1 else f"VF {number} ({vnf.mac}) -- {vnf.name}"
+                yield f"{lead if number == 0 else ' ' * len(lead)}+-- {what}"

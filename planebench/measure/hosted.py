@@ -243,5 +243,6 @@ def stamped(vnf: RunningVnf) -> StampedVnf:
 def _ports(vnf: Vnf, number: int, links: LinkSettings) -> tuple[HostedPort, ...]:
     names = dict.fromkeys(vnf.ports)
     return tuple(
-        HostedPort(name, links.socket(name), mac) for name, mac in zip(names, port_macs(vnf, number), strict=True)
+        HostedPort(name, links.socket(name), mac, links.ends[name].tester if links.vnf_interface == "vf" else "")
+        for name, mac in zip(names, port_macs(vnf, number), strict=True)
     )

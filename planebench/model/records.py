@@ -45,11 +45,18 @@ class VerdictKind(StrEnum):
     OVERLOAD = "overload"
     """A latency trial whose load the switch did not carry: its latency is that of full queues."""
     TESTER_LIMITED = "tester-limited"
+    LINE_RATE = "line-rate"
+    """The switch forwarded all that the links carry: the links, not the switch, are the limit."""
     DISTURBED = "disturbed"
     UNSTABLE = "unstable"
     FUNCTIONAL = "functional"
     """Frames were counted, and that holds; rates and latencies tell nothing: a VNF is emulated, or shares its CPU."""
     INVALID = "invalid"
+
+    @property
+    def is_bound(self) -> bool:
+        """Return whether a throughput with this verdict is a lower bound of what the switch can do."""
+        return self in (VerdictKind.TESTER_LIMITED, VerdictKind.LINE_RATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,13 +279,21 @@ class LatencyRecord:
     ipdv: str = ""
     """Histogram of the difference in delay of successive probes of a stream, its size (RFC 3393); empty if unknown."""
     burst_jitter: str = ""
-    """Histogram of the size of the difference in mean delay of successive receive bursts (ic16); empty if unknown."""
+    """The same of the mean delays of the probes of successive receive bursts: hardly ever more than one probe each, so
+    not ic16's jitter, and no longer recorded or shown."""
     software: str = ""
     """Histogram of the same probes by the software clock; empty where that is the clock."""
     unstamped: dict[str, int] = field(default_factory=dict)
     """Received probes that are not in ``histogram``, by why the clock has no latency of them."""
     floor_ns: float | None = None
     """The least latency that this clock shows of the tester alone; None where it was not calibrated."""
+    stamped_packets: int = 0
+    """Received frames of a load whose frames all have a time stamp; 0 where only probes have."""
+    burst_rises: str = ""
+    """Histogram of the rises of the mean delay of all frames from one receive burst to the next (ic16), by the software
+    clock; empty if unknown."""
+    burst_falls: str = ""
+    """Histogram of its falls: with ``burst_rises`` the signed differences."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +362,8 @@ class SwitchCycles:
     bursts: int | None = None
     """Polls of a port that found frames."""
     counters: dict[str, int] = field(default_factory=dict)
-    """Further counters by name, those of ``planebench.model.switch_figures`` that the switch has."""
+    """Further counters by name: those of ``planebench.model.switch_figures`` that the switch has, and, as
+    ``n0:rx_crc_errors``, extended statistics of its NICs that speak of lost frames."""
 
     def ratio(self, part: str, whole: str) -> float | None:
         """Return one of the further counters divided by another; None where one is not known or the other is 0."""
@@ -394,6 +410,9 @@ class Evidence:
     """Switch and tester had to share a CPU: the numbers do not count."""
     interrupts: dict[str, int] | None = None
     """Interrupts of the CPUs that polled, by name; None if unknown."""
+    nic_counters: dict[str, int] = field(default_factory=dict)
+    """Extended statistics of the tester's NICs that speak of lost frames and grew, as ``n0:rx_crc_errors``; those of
+    the switch are in ``SwitchCycles.counters``."""
     smis: int | None = None
     """System management interrupts, which no kernel sees; None where the CPU does not tell."""
 
@@ -466,6 +485,9 @@ class Trial:
     """The FIB updates of a VNF's control, if there were any."""
     restart: Restart | None = None
     """The restart of a trial with the role ``outage``."""
+    line_rate_pps: float | None = None
+    """The rate of a direction that fills the slowest link of the NICs; None on wires without a speed, and where the
+    user gave the highest rate."""
 
     @property
     def forwarded_packets(self) -> int:

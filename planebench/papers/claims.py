@@ -99,10 +99,14 @@ class TrafficRate(_Closed):
 
 
 class Share(_Closed):
-    """Somewhere this part of the path takes more than this share of the mean latency."""
+    """This part of the path takes more than this share of the mean latency, whatever the waits for polls took.
+
+    In one place, or ``everywhere``.
+    """
 
     part: Literal["switch", "vnf", "tester"]
     above: Annotated[float, Field(gt=0, lt=1)]
+    everywhere: bool = False
 
 
 class Claim(_Closed):
@@ -116,6 +120,8 @@ class Claim(_Closed):
     where: str
     says: str
     switches: tuple[Name, ...] = ()
+    batching: bool = False
+    """It is about VNFs that send in batches: a run whose plan has no ``send_burst`` does not test it."""
     compare: Compare | None = None
     trend: Trend | None = None
     order: Order | None = None

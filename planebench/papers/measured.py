@@ -18,7 +18,8 @@ from planebench.papers.told import Sample
 from planebench.stats.choose import choose_saturating
 from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
-from planebench.stats.histogram import decode, summarise
+from planebench.stats.histogram import merge, summarise
+from planebench.stats.jitter import burst_sizes
 from planebench.stats.noise import Noise
 from planebench.stats.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
 
@@ -180,8 +181,10 @@ def _mean_blocks(trials: Iterable[Trial], jitter: bool) -> Blocks:
 
 
 def _mean_us(trial: Trial, jitter: bool) -> float | None:
-    text = "" if trial.latency is None else trial.latency.burst_jitter if jitter else trial.latency.histogram
-    summary = summarise(decode(text)) if text else None
+    if trial.latency is None:
+        return None
+    texts = [text for text in (burst_sizes(trial.latency) if jitter else (trial.latency.histogram,)) if text]
+    summary = summarise(merge(texts)) if texts else None
     return None if summary is None else summary.mean
 
 

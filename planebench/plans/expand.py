@@ -186,20 +186,14 @@ def _sizes(profile: TrafficProfile, frame_sizes_bytes: tuple[int, ...]) -> tuple
 
 
 def _latency_loads(plan: Plan) -> tuple[float, ...]:
-    """Return every load at which latency is taken: shares of R+ and fixed rates."""
-    return (*plan.latency.loads, *plan.latency.rates_pps)
+    """Return every load at which latency is taken: shares of R+, fixed rates and bit rates."""
+    return (*plan.latency.loads, *plan.latency.fixed)
 
 
 def _check_anatomy(plan: Plan) -> None:
-    """Raise UsageError for more probes than a task can note, or for tasks that note none."""
+    """Raise UsageError for more probes than a task can note."""
     latency = plan.latency
     probes = round(latency.probe_rate_pps * latency.duration_s * 2)
-    beside = scenarios_with("side-by-side", plan.scenarios)
-    if latency.anatomy and beside:
-        raise UsageError(
-            f"anatomy: not available in scenario {beside[0]}, whose VNFs are separate processes that do not "
-            "stamp probes; omit anatomy there, in a plan by a separate part"
-        )
     if latency.anatomy and _latency_loads(plan) and probes > STAMPS_MAX:
         raise UsageError(
             f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s in both directions "

@@ -71,5 +71,7 @@ def _latency(plans: Sequence[LatencyPlan]) -> LatencyPlan:
         first,
         loads=union(plan.loads for plan in plans),
         rates_pps=union(plan.rates_pps for plan in plans),
+        total_bps=union(plan.total_bps for plan in plans),
+        per_vnf_bps=union(plan.per_vnf_bps for plan in plans),
         anatomy=any(plan.anatomy for plan in plans),
     )

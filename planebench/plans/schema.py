@@ -36,7 +36,7 @@ from planebench.scenarios.registry import (
     parse_vnf_count,
 )
 from planebench.search import METHODS
-from planebench.traffic.rates import parse_rate
+from planebench.traffic.rates import parse_bits, parse_rate
 from planebench.traffic.registry import parse_all
 from planebench.vnfs.chain import resolve_chain
 
@@ -247,6 +247,8 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "latency.of": lambda value: value if value == R_PLUS else _parse_load(value),
     "latency.loads": _each(lambda value: value),
     "latency.rates_pps": _each(lambda value: parse_rate(str(value))),
+    "latency.total_bps": _each(lambda value: parse_bits(str(value))),
+    "latency.per_vnf_bps": _each(lambda value: parse_bits(str(value))),
     # R+ is always measured, and not listed.
     "search.methods": lambda values: tuple(name for name in _each(_parse_search)(values) if name != R_PLUS),
 }

@@ -146,6 +146,7 @@ def live_settings(survey: Survey) -> LiveSettings:
         wire=survey.plan.wire,
         clock=survey.plan.clock,
         open_loop=survey.plan.throughput.open_loop,
+        has_rate=survey.plan.throughput.max_rate_pps is not None,
     )
 
 

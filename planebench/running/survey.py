@@ -6,6 +6,7 @@ Nothing is started.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,6 +17,7 @@ from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts
 from planebench.host.planed_program import find_planed
 from planebench.host.programs import Found, NotFound
+from planebench.hosting import vm
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import NotInstalledError, UsageError
@@ -35,7 +37,7 @@ from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.chain import vnf_cores
 from planebench.wiring.adapter import Adapter, Situation, refusal_of
-from planebench.wiring.wires.base import named_ends
+from planebench.wiring.wires.base import cabled, named_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +136,12 @@ def survey(
     *,
     hugepages: bool | None = None,
     facts: HostFacts | None = None,
+    boots: bool = False,
 ) -> Survey:
     """Check a plan, a suite or a plan file against this machine.
 
     ``options`` are those of :func:`planebench.plans.override.override`. ``hugepages``: None for as many as are free.
+    ``boots``: a guest may be booted to find out whether KVM works, which is kept.
     Raises UsageError for a plan that cannot be run anywhere.
     """
     named = plan if isinstance(plan, Plan) else load_plan(plan)
@@ -152,6 +156,9 @@ def survey(
     enough = enough_hugepages(hugepages, facts or host_facts.collect(), len(labels) - len(leave_out))
     absent = refusals(fitting, points, adapters, hugepages=enough)
     absent |= {p: away[p.switch].removeprefix("is ") for p in points if p.switch in leave_out}
+    if fitting.missing_hostings == "skip":
+        away_hostings = _without_hosting(points, boots=boots)
+        absent |= {p: away_hostings[name] for p in points for name in p.hostings if name in away_hostings}
     missing = [f'switch "{label}" {words}' for label, words in away.items()]
     if len(away) == len(labels) and fitting.missing_switches == "skip":
         missing = [f"none of the switches of plan {fitting.name} is installed: {'; '.join(missing)}"]
@@ -175,10 +182,10 @@ def _offloads(switch: str) -> bool:
     return get_adapter(switch).offloads
 
 
-def _lacks_cables(plan: Plan, point: Point) -> str:
+def _lacks_cables(plan: Plan, point: Point, adapter: Adapter) -> str:
     """Return why the devices that the wire names are not enough for the topology of a point; empty if they are."""
     try:
-        named_ends(build(point.scenario, point.chain_length).wire_ports, plan.wire)
+        named_ends(cabled(build(point.scenario, point.chain_length), adapter.vnf_interface), plan.wire)
     except UsageError as error:
         return str(error)
     return ""
@@ -202,7 +209,7 @@ def refusals(
         )
         if untaken := _takes_no_updates(plan, point, adapters[point.switch]):
             found[point] = untaken
-        if lacking := _lacks_cables(plan, point):
+        if lacking := _lacks_cables(plan, point, adapters[point.switch]):
             found[point] = lacking
         if why := refusal_of(adapters[point.switch], situation):
             found[point] = f"not supported: {why}"
@@ -217,8 +224,25 @@ def _takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
     return "not supported: traffic with FIB updates needs a switch that forwards in place of its VNFs"
 
 
+def _without_hosting(points: Iterable[Point], *, boots: bool) -> dict[str, str]:
+    """Return why points with a hosting are skipped, by hosting: it is not installed, or its VMs would be emulated."""
+    hostings = _hostings(points)
+    found = {name: what.words for name, what in hostings.items() if isinstance(what, NotFound)}
+    planed = find_planed()
+    cpus = frozenset(os.sched_getaffinity(0))
+    asked = "vm" in hostings.keys() - found
+    if asked and planed is not None and (why := vm.why_emulated(planed, cpus, boots=boots)):
+        found["vm"] = f"would be emulated, so that its rates and latencies say nothing: {why}"
+    return {name: f"hosting {name} {words}" for name, words in found.items()}
+
+
+def _hostings(points: Iterable[Point]) -> dict[str, Found | NotFound]:
+    """Return the hostings of points, as found."""
+    names = dict.fromkeys(name for point in points for name in point.hostings if name != "process")
+    return {name: HOSTINGS[name].find() if name in HOSTINGS else NotFound("a newer planebench") for name in names}
+
+
 def missing_hostings(points: Iterable[Point]) -> tuple[str, ...]:
     """Return a sentence for each hosting of the VNFs of ``points`` that is not installed."""
-    names = dict.fromkeys(name for point in points for name in point.hostings if name != "process")
-    found = {name: HOSTINGS[name].find() if name in HOSTINGS else NotFound("a newer planebench") for name in names}
+    found = _hostings(points)
     return tuple(f'hosting "{name}" {what.words}' for name, what in found.items() if isinstance(what, NotFound))
