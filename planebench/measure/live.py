@@ -19,6 +19,7 @@ from planebench.host.evidence import WatchedThread
 from planebench.host.facts import cpu_model
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
+from planebench.host.procfs import is_kernel_thread
 from planebench.host.vfs import virtual_functions
 from planebench.measure.anatomy import StampedVnf, begin_stamps, read_anatomy
 from planebench.measure.clocks import Readings, clock_readings, common_clock
@@ -26,6 +27,7 @@ from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import nic_losses, vnf_drops
 from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
 from planebench.measure.kernel_wire import KernelWires
+from planebench.measure.placed import Placed, misplaced, read_memory
 from planebench.measure.ready import wait_until_forwarding
 from planebench.measure.sending import Sender, Sending
 from planebench.measure.updates import updating, wait_for_session
@@ -34,9 +36,10 @@ from planebench.model.clock import ClockChoice, ClockName
 from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
-from planebench.model.records import Direction, Reason
+from planebench.model.records import Direction, MemoryEvidence, Reason
 from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
+from planebench.model.wire import wire_name, wire_named
 from planebench.placement import Placement
 from planebench.planed.client import RpcError
 from planebench.planed.document import Document, Json
@@ -107,6 +110,8 @@ class LiveTopology:
         """The clock of the latencies: that which all ports have."""
         self.functional: tuple[Reason, ...] = ()
         """Why its rates and latencies are not representative; empty if they are."""
+        self.memory: tuple[MemoryEvidence, ...] = ()
+        """The memory of all processes by NUMA node, as found at the start; empty on a machine with one node."""
 
     @classmethod
     def start(
@@ -148,7 +153,8 @@ class LiveTopology:
                 undo.callback(veth.close)
                 links = replace(links, ends={**links.ends, **{name: Ends(*pair) for name, pair in veth.pairs.items()}})
             netns_pid = veth.netns_pid if veth is not None else None
-            tester = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
+            with supervisor.memory_on(placement.memory_node(placement.tester_cpus[0])):
+                tester = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
             live = cls(topology, placement, links, tester)
             live._veth, live._planed = veth, settings.planed
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
@@ -178,8 +184,24 @@ class LiveTopology:
         self.conditions = read_conditions(
             self.topology, self.links.wire, self.switch, ports, facts, partial(self._xdp_mode, supervisor)
         )
+        parts = self._placed()
+        self.memory = read_memory(parts, switch_memory=wire_named(wire_name(self.links.wire)).switch_memory)
         self.functional = functional_reasons(self.topology, self.placement, facts, cpu_model())
+        self.functional += misplaced(parts, self.memory)
         self.pause()
+
+    def _placed(self) -> tuple[Placed, ...]:
+        """Return the processes whose place matters: all on a machine with NUMA nodes, else VNFs that roam."""
+        vnfs = self.hosted.placed() if self.hosted is not None else ()
+        if not self.placement.nodes:
+            return vnfs if self.placement.roaming else ()
+        node = self.placement.memory_node
+        switch = [thread.pid for thread in self.switch.polling_threads() if not is_kernel_thread(thread.pid)]
+        return (
+            Placed("tester", "the tester", (self._tester.process.pid,), node(self.placement.tester_cpus[0])),
+            Placed("switch", "the switch", tuple(dict.fromkeys(switch)), node(self.placement.switch_cpu)),
+            *vnfs,
+        )
 
     def _common_clock(self) -> ClockName:
         """Return the clock that all ports at the ends of its paths have. Raise StartError if another one is wanted."""
@@ -213,7 +235,8 @@ class LiveTopology:
 
     def _start_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
         known = len(supervisor.processes)
-        self._switch = adapter.start(self.request, supervisor)
+        with supervisor.memory_on(self.placement.memory_node(self.placement.switch_cpu)):
+            self._switch = adapter.start(self.request, supervisor)
         self._switch_processes = tuple(supervisor.processes[known:])
         if self.links.vnf_interface == "vf":
             nic = self.links.ends[self.topology.ends[0]].switch

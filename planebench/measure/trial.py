@@ -20,6 +20,7 @@ from planebench.measure.verdict import judge
 from planebench.model.chain_name import vnf_names
 from planebench.model.errors import PlanebenchError
 from planebench.model.nic_counters import NOT_BASIC
+from planebench.model.placement import RANDOM
 from planebench.model.quantity import utc_now
 from planebench.model.records import (
     CoreDistance,
@@ -121,7 +122,9 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
             live.pause()
         return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)), started_at)
-    evidence = dataclasses.replace(trial.evidence, distance_before=before, distance_after=distance())
+    evidence = dataclasses.replace(
+        trial.evidence, distance_before=before, distance_after=distance(), memory=live.memory
+    )
     trial = dataclasses.replace(trial, evidence=evidence)
     return with_verdict(trial, ceiling_pps, request.profile, live.functional)
 
@@ -143,7 +146,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     sampler = ThreadSampler(threads)
     cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
     if live.placement.hosted:
-        cpus.update(live.placement.all_vnf_cpus)
+        cpus.update(live.placement.all_vnf_cpus, live.placement.roaming)
     scheduler: list[_Scheduler] = []
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
@@ -289,6 +292,7 @@ def with_verdict(
         policy_packets=policy_packets(trial),
         functional=functional,
         side_by_side=trial.point.side_by_side,
+        roaming=trial.point.placement == RANDOM,
         line_rate_pps=trial.line_rate_pps,
     )
     remarks: list[Reason] = []

@@ -77,6 +77,7 @@ def judge(
     policy_packets: int = 0,
     functional: Sequence[Reason] = (),
     side_by_side: bool = True,
+    roaming: bool = False,
     line_rate_pps: float | None = None,
 ) -> Verdict:
     """Return the verdict of a trial that ran to its end: the worst kind with a reason, and the reasons of that kind.
@@ -84,7 +85,8 @@ def judge(
     ``ceiling_pps``: the maximum rate of the tester without a switch, all directions together, if it is known.
     ``policy_packets``: frames that network functions dropped by policy, which are no loss of the switch.
     ``functional``: why rates and latencies are not representative. ``side_by_side``: VNFs in processes of their own
-    are independent; those of a chain may keep the switch from being saturated, as the tester may.
+    are independent; those of a chain may keep the switch from being saturated, as the tester may. ``roaming``: the
+    scheduler moves the VNFs, whose waits for a CPU are what is measured.
     ``line_rate_pps``: the rate of a direction that fills its links, if they have a speed.
     """
     if side_by_side and _has_vnfs(evidence):
@@ -100,6 +102,8 @@ def judge(
     if role == "r_plus":
         limited += _at_ceiling(directions, duration_ns, ceiling_pps)
     limit = LOST_CPU_SHARE_LATENCY if role == "latency" else LOST_CPU_SHARE
+    if roaming:
+        evidence = replace(evidence, threads=tuple(it for it in evidence.threads if it.owner != "vnf"))
     for kind, reasons in (
         (VerdictKind.INVALID, (*_invalid(sent, policy_packets), *_above_line_rate(sent, line_packets))),
         (VerdictKind.FUNCTIONAL, tuple(functional)),

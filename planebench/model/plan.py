@@ -15,6 +15,7 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from planebench.model.clock import ClockChoice
 from planebench.model.hosting import Hosting
+from planebench.model.placement import NEAR, Placing, TesterPlace
 from planebench.model.records import Direction, ScenarioName
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import WireChoice, WireName, wire_name
@@ -200,6 +201,10 @@ class Plan:
 
     more_hostings: tuple[Hosting, ...] = ()
     """Further hostings, each in a separate topology."""
+    placements: tuple[Placing, ...] = (NEAR,)
+    """The NUMA nodes of the VNFs, relative to the switch; each in a separate topology."""
+    tester: TesterPlace = "near"
+    """The NUMA node of generator and monitor, relative to the switch."""
 
     @property
     def sending(self) -> dict[str, int]:

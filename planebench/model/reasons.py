@@ -35,6 +35,8 @@ class ReasonCode(StrEnum):
 
     # of a trial that is functional
     EMULATED_OR_SHARED = "emulated-or-shared"
+    MISPLACED = "misplaced"
+    """Threads or memory are not where the placement has them."""
 
     # of a trial that is disturbed
     ONE_CPU = "one-cpu"

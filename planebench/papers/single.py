@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.words import mpps, percent, printable, us
-from planebench.papers.claims import Claim, LineRate, Share, TrafficRate
-from planebench.papers.comparing import Found, Spot, cell_words, spot_words
+from planebench.papers.claims import Claim, FarCores, LineRate, Share, TrafficRate
+from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
 from planebench.papers.data import paper_facts
 from planebench.papers.measured import Measured
 from planebench.papers.told import Compared, Sample, Told, reached
@@ -56,6 +56,27 @@ def _full(measured: Measured, point: Point, line: float) -> Compared:
     answer = reached(sample, FULL * whole)
     words = f"{sample.shown} of {mpps(whole)} Mpps"
     return Compared(spot_words(Spot(point, None)), words, answer.above, answer, with_ratio=False)
+
+
+def far_cores(claim: Claim, shape: FarCores, measured: Measured) -> Found:
+    """Compare each point on far cores with itself on near ones: it was measured on both where trials of both count."""
+    found = Found()
+    for label in measured.labels(claim.switches):
+        points = measured.points(label, shape.cell)
+        if not points:
+            found.add(f"{printable(label)} {cell_words(shape.cell)}")
+        for point in points:
+            far, near = (measured.in_band(point, band) for band in ("far", "near"))
+            words = spot_words(Spot(point, None))
+            if far is None or near is None:
+                found.add(f"{words} on far and on near cores (core-to-core latency, not NUMA)")
+                continue
+            holds, answer = judged(far, near, (None, shape.below))
+            figures = (
+                f"{far.shown} Mpps on far cores against {near.shown} on near cores (core-to-core latency, not NUMA)"
+            )
+            found.compared.append(Compared(words, figures, holds, answer))
+    return found
 
 
 def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
+from planebench.model.placement import NEAR
 from planebench.model.records import VerdictKind
 from planebench.model.results import Result
 from planebench.model.words import (
@@ -121,7 +122,7 @@ def _named_chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]
     """Yield bars by chain, a figure per direction and frame size."""
     from planebench.report.charts.bars import throughput_bars
 
-    cells = same_cell(results, chain_length=1, chain="", hosting="process")
+    cells = same_cell(results, chain_length=1, chain="", hosting="process", placement=NEAR)
     top = top_mpps(results)
     for cell, members in cells.items():
         rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]

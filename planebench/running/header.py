@@ -181,6 +181,8 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         **plan.sending,
         "hugepages": settings.hugepages,
         "tester_version": version_of(settings.planed),
+        "placements": ",".join(plan.placements),
+        "tester": plan.tester,
         "switch_cpu": placement.switch_cpu,
         "more_switch_cpus": ",".join(str(cpu) for cpu in placement.more_switch_cpus),
         "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),

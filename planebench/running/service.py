@@ -118,7 +118,7 @@ def open_session(
     survey.required()
     _check_open_loop(survey.plan)
     settings = live_settings(survey)
-    machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire)
+    machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire, survey.plan.tester)
     folder = runs_dir or default_runs_dir()
     if resume:
         return _resumed(survey, machine, settings, folder)
