@@ -26,7 +26,7 @@ from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError
 from planebench.placement import Cpus
-from planebench.wiring.adapter import Adapter
+from planebench.wiring.adapter import Adapter, refusal_of
 
 LOG_LINES = 12
 
@@ -100,7 +100,7 @@ def _results(plan: Plan, listener: Listener) -> Iterator[Result]:
 def _case(plan: Plan, case: Case, wire: str, listener: Listener) -> Iterator[Result]:
     with Supervisor() as supervisor:
         rig = Rig(plan.adapter, case, plan.cpus, replace(plan.settings, wire=wire), supervisor)
-        refusal = plan.adapter.refusal(rig.situation)
+        refusal = refusal_of(plan.adapter, rig.situation)
         usable = not refusal
         try:
             checks = plan.chosen(CASE_CHECKS)

@@ -10,15 +10,16 @@ from typing import Literal
 
 from planebench.measure.sent import traffic_sent
 from planebench.measure.updates import fib_updates
+from planebench.model.nic_counters import of_losses
 from planebench.model.records import TENTHS, DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
-from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, Statistics, Stream, TaskStatistics
+from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, PortState, Statistics, Stream, TaskStatistics
 from planebench.scenarios.flows import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import encode
 from planebench.wiring.tasks import SOURCE
 
 Tasks = Mapping[str, TaskStatistics]
-HistogramKind = Literal["latency", "ipdv", "burst_jitter"]
+HistogramKind = Literal["latency", "ipdv", "burst_rises", "burst_falls"]
 
 _ENDS = frozenset({"generator", "monitor", SOURCE})
 """Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
@@ -57,9 +58,10 @@ def tester_counts(stats: Statistics, flows: Sequence[Flow]) -> TesterCounts:
     workers = stats["workers"]
     monitors = [task["monitor"] for task in stats["tasks"] if "monitor" in task]
     expected = {
-        (queue_name(flow.receiver_port, queue), queue_stream(flow.stream, queue))
+        (queue_name(flow.receiver_port, queue), stream)
         for flow in flows
         for queue in range(QUEUES_MAX)
+        for stream in _stream_numbers(flow)
     }
     worst = max(workers, key=lambda worker: worker["gap_sum_ns"], default=None)
     return TesterCounts(
@@ -87,15 +89,23 @@ def received_total(stats: Statistics) -> int:
 
 
 def arrived(stats: Statistics, flow: Flow) -> bool:
-    """Return whether frames arrived on every queue of the receiving port."""
+    """Return whether frames of every queue of the sending port arrived, on whatever queues of the receiving port."""
     tasks = {task["name"]: task for task in stats["tasks"]}
-    return all(monitor["received_packets"] for monitor in _monitors(flow, tasks))
+    came = {seen["stream"] for seen in _streams(flow, tasks) if seen["forwarded_packets"]}
+    return len(came) == len(_generators(flow, tasks))
 
 
 def lost(stats: Statistics, flow: Flow) -> int:
     """Return the number of frames of a flow that were sent and did not arrive."""
     tasks = {task["name"]: task for task in stats["tasks"]}
     return _direction(flow, tasks).lost_packets
+
+
+def nic_losses(ports: Sequence[PortState]) -> Counter[str]:
+    """Return the extended statistics of ports (``ports.get``) that speak of lost frames, as ``n0:rx_crc_errors``."""
+    return Counter(
+        {f"{port['name']}:{name}": count for port in ports for name, count in of_losses(port.get("xstats", {})).items()}
+    )
 
 
 def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:
@@ -122,13 +132,16 @@ def _each_queue(name: str, tasks: Tasks) -> list[TaskStatistics]:
 
 
 def _streams(flow: Flow, tasks: Tasks) -> list[Stream]:
-    """Yield what the receiving monitors counted of the flow; nothing for a monitor that received none of it."""
-    return [
-        seen
-        for queue, monitor in enumerate(_monitors(flow, tasks))
-        for seen in monitor["streams"]
-        if seen["stream"] == queue_stream(flow.stream, queue)
-    ]
+    """Return what the receiving monitors counted of the flow; nothing for a monitor that received none of it.
+
+    The switch chooses the queue on which a frame leaves: a stream may arrive on several.
+    """
+    numbers = _stream_numbers(flow)
+    return [seen for monitor in _monitors(flow, tasks) for seen in monitor["streams"] if seen["stream"] in numbers]
+
+
+def _stream_numbers(flow: Flow) -> frozenset[int]:
+    return frozenset(queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX))
 
 
 def _sum(parts: Iterable[Mapping[str, object]], key: str) -> int:
@@ -177,6 +190,7 @@ def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
     if sent == 0:
         return None
     streams = [stream for flow in flows for stream in _streams(flow, tasks)]
+    stamped = _sum(streams, "stamped_packets")
     return LatencyRecord(
         probes_sent=sent,
         probes_received=_sum(streams, "probes_received"),
@@ -185,7 +199,9 @@ def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
         probes_stamped=sum(generator["probes_stamped"] for generator in generators),
         clock="software",
         ipdv=_histogram(streams, "ipdv"),
-        burst_jitter=_histogram(streams, "burst_jitter"),
+        stamped_packets=stamped,
+        burst_rises=_histogram(streams, "burst_rises") if stamped else "",
+        burst_falls=_histogram(streams, "burst_falls") if stamped else "",
     )
 
 

@@ -263,8 +263,8 @@ def _row(result: Result, summary: LatencySummary, x: float, value: float, ends: 
 
 MEAN, _SD = "mean latency, µs (log scale)", "standard deviation, µs (log scale)"
 
-DRAWN = [(name, field) for field, name in JITTERS.items() if field != "pdv"]
-"""The definitions of jitter that are drawn; PDV is the latency moved down, and in the table."""
+DRAWN = [(JITTERS[field], field) for field in ("ipdv", "burst_jitter")]
+"""The definitions of jitter that are drawn; PDV is the latency moved down, and in the table, as signed differences."""
 
 JITTER = "mean jitter, µs (log scale)"
 
@@ -412,6 +412,17 @@ def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
     return (
         f"{scenario} latency is measured only at a fixed {load_words(*loads)} (see docs/methodology.md), "
         "not at several loads"
+    )
+
+
+def batching_sentence(settings: Settings, results: Iterable[Result]) -> str:
+    """Return how the VNFs of the run collect frames before they send; empty if they do not, or there are none."""
+    burst, drain_us = settings.get("send_burst"), settings.get("drain_us")
+    if not burst or not any(scenario_named(r.point.scenario).has_vnfs for r in results):
+        return ""
+    return (
+        f"VNFs whose text names no send_burst send {burst} packets at once, or what has come in {drain_us} µs, as "
+        "DPDK's l2fwd does: at low load a packet waits for others"
     )
 
 

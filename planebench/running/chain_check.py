@@ -12,7 +12,7 @@ from pathlib import Path
 
 from planebench.host.deadlines import stretched
 from planebench.model.errors import UsageError
-from planebench.placement import Cpus, place
+from planebench.placement import Cpus, place_vnfs
 from planebench.vnfs.chain import parse_chain
 from planebench.vnfs.topology import build_chain
 from planebench.wiring.links import LinkSettings
@@ -33,11 +33,11 @@ def _check(chain: str, planed: Path) -> None:
     """Check a document of the tester with all functions of the chain, so that its memory is checked, too."""
     built = build_chain("loopback", len(parse_chain(chain)), chain=chain)
     topology = replace(built, vnfs=tuple(replace(vnf, hosting="process") if vnf.kind else vnf for vnf in built.vnfs))
-    placement = place(Cpus(tuple(sorted(os.sched_getaffinity(0)))), len(topology.vnfs))
+    placement = place_vnfs(Cpus(tuple(sorted(os.sched_getaffinity(0)))), topology.cores_of_vnfs)
     with tempfile.TemporaryDirectory(prefix="planebench-") as folder:
-        links = LinkSettings(workdir=Path(folder), name="check")
+        links = LinkSettings(workdir=Path(folder), name="check", queues=topology.vnf_cores)
         path = Path(folder) / "tester.json"
-        full_stage(topology, assign_tasks(placement, topology), links).write(path)
+        full_stage(topology, assign_tasks(placement, topology, links.queues), links).write(path)
         try:
             done = subprocess.run(
                 [str(planed), "--check", str(path)],

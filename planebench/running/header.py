@@ -16,14 +16,16 @@ from planebench import __version__
 from planebench.doctor import doctor
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchInfo
 from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.quantity import utc_text
 from planebench.model.records import Point
 from planebench.model.topology import Topology
+from planebench.model.wire import wire_named
 from planebench.model.words import listed
-from planebench.placement import Cpus, Placement, place
+from planebench.placement import Cpus, Placement, place, place_vnfs
 from planebench.plans.expand import SwitchLabel
 from planebench.running.machine import Machine
 from planebench.running.survey import Survey
@@ -31,11 +33,11 @@ from planebench.scenarios.shapes import build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of
 from planebench.traffic.listing import traffic_infos
-from planebench.vnfs.chain import parse_chain
+from planebench.vnfs.chain import parse_chain, vnf_cores
 from planebench.vnfs.topology import build_chain
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.tester_config import switch_request
-from planebench.wiring.wires.base import named_ends
+from planebench.wiring.wires.base import cabled, named_ends
 
 Settings = dict[str, str | int | float | bool | None]
 
@@ -85,7 +87,7 @@ def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
     beside = max((point.chain_length for point in points if point.side_by_side), default=0)
     if longest is None or (beside and not longest.chain_length):
         return place(cpus, beside, hosted=range(beside))
-    return place(cpus, longest.chain_length, hosted=longest.hosted)
+    return place_vnfs(cpus, vnf_cores(longest.chain, longest.chain_length), hosted=longest.hosted)
 
 
 def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, list[str]]:
@@ -94,13 +96,14 @@ def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, lis
     most = max(hosted, key=lambda point: len(point.hosted), default=None)
     if most is None:
         return {}, []
-    placement = place(cpus, most.chain_length, hosted=most.hosted)
-    used = ",".join(map(str, sorted({placement.vnf_cpus[number] for number in most.hosted})))
+    cores = vnf_cores(most.chain, most.chain_length)
+    placement = place_vnfs(cpus, cores, hosted=most.hosted)
+    used = cpu_text({cpu for number in most.hosted for cpu in placement.cpus_of_vnf(number)})
     names = [name for number in most.hosted for name in placement.cpu_neighbours(number)]
     others = dict.fromkeys("each other" if name.startswith("vnf") else name for name in names)
     shared = (
         f"hosted VNFs share CPU {used} with {listed(tuple(others))}: trials with them are functional, frames count and "
-        f"rates tell nothing; give {most.chain_length + 2} CPUs or more"
+        f"rates tell nothing; give {sum(cores) + 2} CPUs or more"
     )
     return {"hosted_vnfs": f"at most {len(most.hosted)} on CPU {used}"}, [shared] if others else []
 
@@ -151,10 +154,12 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         "retries": throughput.retries,
         "restarts": throughput.restarts,
         "max_rate_pps": throughput.max_rate_pps,
-        "open_loop": throughput.open_loop,
+        "open_loop": throughput.is_open_loop(has_line_rate=not wire_named(plan.wire).replaces_nics),
         "latency_loads": ",".join(f"{load:g}" for load in latency.loads),
         "latency_of": _joined_over_parts(plan, lambda how: how.of),
         "latency_rates_pps": ",".join(f"{rate:.12g}" for rate in latency.rates_pps),
+        "latency_total_bps": ",".join(f"{rate:.12g}" for rate in latency.total_bps),
+        "latency_per_vnf_bps": ",".join(f"{rate:.12g}" for rate in latency.per_vnf_bps),
         "latency_duration_s": _joined_over_parts(plan, lambda how: how.duration_s),
         "latency_repetitions": _joined_over_parts(plan, lambda how: how.repetitions),
         "probe_rate_pps": _joined_over_parts(plan, lambda how: how.probe_rate_pps),
@@ -167,12 +172,17 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         },
         "band": plan.band,
         "anatomy": latency.anatomy,
+        "stamp": _joined_over_parts(plan, lambda how: how.stamp),
         "wire": plan.wire,
         "clock": plan.clock,
         "hosting": ",".join(plan.hostings),
         "ring_size": plan.ring_size,
+        "send_burst": plan.send_burst,
+        **plan.sending,
         "hugepages": settings.hugepages,
         "tester_version": version_of(settings.planed),
+        "placements": ",".join(plan.placements),
+        "tester": plan.tester,
         "switch_cpu": placement.switch_cpu,
         "more_switch_cpus": ",".join(str(cpu) for cpu in placement.more_switch_cpus),
         "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),
@@ -229,11 +239,11 @@ def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveS
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
-        queues=adapter.queues,
+        queues=max(adapter.queues, topology.vnf_cores),
         ends={port.name: Ends(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports}
-        | named_ends(topology.wire_ports, settings.wire),
+        | named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
     )
-    placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
+    placement = place_vnfs(cpus, topology.cores_of_vnfs, hosted=topology.hosted_numbers)
     request = switch_request(topology, placement, links)
     return SwitchInfo(
         label.label, label.adapter, survey.versions[label.label], adapter.settings(request), adapter.remedy

@@ -19,7 +19,7 @@ from planebench.model.records import Point
 from planebench.model.run import RunStatus
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_arguments, wire_name
-from planebench.placement import place
+from planebench.placement import place_vnfs
 from planebench.plans.schema import validated, with_chains
 from planebench.running.service import Session, open_session
 from planebench.running.survey import survey
@@ -115,7 +115,7 @@ def _started(
 ) -> LiveTopology:
     """Bring a switch up, and store under which conditions it came up."""
     topology, label = _topology(point), point.switch
-    placement = place(session.machine.cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
+    placement = place_vnfs(session.machine.cpus, topology.cores_of_vnfs, hosted=topology.hosted_numbers)
     tell(f"starting {label}")
     live = LiveTopology.start(
         label,

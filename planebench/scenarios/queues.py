@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Several queue pairs on every port of a topology: what a task of each queue is called, and the stream that it sends.
 
-Queue 0 is as if there were no other. Who receives on a queue tells by the stream whether a frame belongs there.
+Queue 0 is as if there were no other. The switch chooses the queue by which a frame leaves: it belongs to the port.
 """
 
 from __future__ import annotations

@@ -19,10 +19,11 @@ from planebench.model.claims import everywhere
 from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
+from planebench.scenarios.queues import queue_name
 from planebench.switches import common
 from planebench.switches.bess_client import BessClient, missing_modules
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
 from planebench.wiring.request import SwitchRequest
 
 BUFFERS = 32768
@@ -37,7 +38,7 @@ _TYPE = "type.googleapis.com/bess.pb."
 
 
 class BessAdapter(Adapter):
-    """``bess``: bessd with one worker."""
+    """``bess``: bessd with a worker on each core of the switch."""
 
     name = "bess"
     title = "BESS"
@@ -55,6 +56,7 @@ class BessAdapter(Adapter):
     )
     options = (
         PATH_OPTION,
+        WORKERS_OPTION,
         Option("ring", "whole", "size_inc_q and size_out_q", "--ring-size", least=64, most=4096),
         Option("eal_env", "text", "environment variable with EAL arguments, for a modified bessd", "none"),
     )
@@ -154,21 +156,27 @@ class RunningBess(common.ProcessGroup):
         self._request = request
 
     def configure(self, ring: int) -> None:
-        """Create the ports, the modules, and one worker that serves the ports in turn. Raises PlanebenchError."""
-        self._client.call("AddWorker", {"wid": 0, "core": self._request.cpu})
-        self._client.call("AddTc", {"class": {"name": "rr", "policy": "round_robin", "wid": 0}})
+        """Create the ports, the modules, and workers that serve their queues of the ports in turn.
+
+        Raises PlanebenchError.
+        """
+        for worker, cpu in enumerate(self._request.worker_cpus):
+            self._client.call("AddWorker", {"wid": worker, "core": cpu})
+            name = queue_name("rr", worker)
+            self._client.call("AddTc", {"class": {"name": name, "policy": "round_robin", "wid": worker}})
         for number, port in enumerate(common.paired_ports(self._request)):
             nic = {"pci": port.address} if port.kind == "pci" else None
             self._add_port(port.name, nic or {"vdev": common.dpdk_vdev(number, port, self._request)}, ring)
         for a, b in self._request.cross_connects:
-            self._connect(a, b)
-            self._connect(b, a)
+            for queue in range(self._request.queues):
+                self._connect(a, b, queue)
+                self._connect(b, a, queue)
         self._client.call("ResumeAll")
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return the worker: all threads are called bessd, but only the worker is bound to the switch's core."""
-        pid, cpu = self.process.pid, self._request.cpu
-        return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if _bound_to(tid, cpu))
+        """Return the workers: all threads are called bessd, but only a worker is bound to one of the switch's cores."""
+        pid, cores = self.process.pid, [{cpu} for cpu in self._request.worker_cpus]
+        return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if _bound_to(tid) in cores)
 
     def counters(self) -> SwitchCycles:
         """Return counters of the ports.
@@ -194,18 +202,23 @@ class RunningBess(common.ProcessGroup):
         super().stop()
 
     def _add_port(self, name: str, device: Mapping[str, Any], ring: int) -> None:
-        queues = {"num_inc_q": 1, "num_out_q": 1, "size_inc_q": ring, "size_out_q": ring}
+        count = self._request.queues
+        queues = {"num_inc_q": count, "num_out_q": count, "size_inc_q": ring, "size_out_q": ring}
         port = {"name": name, "driver": "PMDPort", **queues}
         self._client.call("CreatePort", {**port, "arg": {"@type": f"{_TYPE}PMDPortArg", **device}})
         for prefix, kind in (("in_", "QueueInc"), ("out_", "QueueOut")):
-            argument = {"@type": f"{_TYPE}{kind}Arg", "port": name, "qid": 0}
-            self._client.call("CreateModule", {"name": f"{prefix}{name}", "mclass": kind, "arg": argument})
+            for queue in range(count):
+                argument = {"@type": f"{_TYPE}{kind}Arg", "port": name, "qid": queue}
+                module = queue_name(f"{prefix}{name}", queue)
+                self._client.call("CreateModule", {"name": module, "mclass": kind, "arg": argument})
 
-    def _connect(self, a: str, b: str) -> None:
-        """Connect two modules without the hook that counts batches at every gate (Track), as conext19 does."""
-        gate = {"m1": f"in_{a}", "m2": f"out_{b}", "ogate": 0, "igate": 0, "skip_default_hooks": True}
+    def _connect(self, a: str, b: str, queue: int) -> None:
+        """Connect two modules of a queue without the hook that counts batches at every gate (Track), as conext19."""
+        source, sink = queue_name(f"in_{a}", queue), queue_name(f"out_{b}", queue)
+        gate = {"m1": source, "m2": sink, "ogate": 0, "igate": 0, "skip_default_hooks": True}
         self._client.call("ConnectModules", gate)
-        leaf = {"parent": "rr", "leaf_module_name": f"in_{a}", "leaf_module_taskid": 0, "wid": -1}
+        parent = queue_name("rr", queue % len(self._request.worker_cpus))
+        leaf = {"parent": parent, "leaf_module_name": source, "leaf_module_taskid": 0, "wid": -1}
         self._client.call("UpdateTcParent", {"class": leaf})
 
 
@@ -215,11 +228,12 @@ def bursts(stats: Sequence[Any]) -> int | None:
     return sum(sum(map(int, hist[1:])) for hist in histograms) if all(histograms) else None
 
 
-def _bound_to(tid: int, cpu: int) -> bool:
+def _bound_to(tid: int) -> set[int]:
+    """Return the CPUs to which a thread is bound; none if it has ended."""
     try:
-        return os.sched_getaffinity(tid) == {cpu}
-    except OSError:  # it has ended
-        return False
+        return os.sched_getaffinity(tid)
+    except OSError:
+        return set()
 
 
 def _protos(binary: Path) -> Path | None:

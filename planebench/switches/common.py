@@ -7,7 +7,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from planebench.host import procfs
@@ -15,6 +15,7 @@ from planebench.host.process import Process
 from planebench.host.programs import Found, NotFound
 from planebench.model.claims import FeatureClaim, State, everywhere
 from planebench.model.errors import DiedError, NotInstalledError, UsageError
+from planebench.model.nic_counters import NOT_BASIC, of_losses
 from planebench.wiring import devargs
 from planebench.wiring.adapter import Adapter, ThreadRef
 from planebench.wiring.memory import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES
@@ -24,6 +25,8 @@ STANDARD_FRAME_BYTES = 1518
 """The largest frame for which a switch keeps its defaults."""
 MAX_FRAME_BYTES = 9018
 FCS_BYTES = 4
+DPDK_WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
+"""The names of DPDK's threads but the main one: up to 22.11, from 23.03, and from 23.11."""
 
 
 class ProcessGroup:
@@ -63,6 +66,16 @@ class ProcessGroup:
         except BaseException:
             self.stop()
             raise
+
+
+def nic_counters(ports: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Return the extended statistics, by port and name, that speak of lost frames, as ``n0:rx_crc_errors``."""
+    return {f"{port}:{name}": count for port, found in ports.items() for name, count in of_losses(found).items()}
+
+
+def nic_drops(counters: Mapping[str, int]) -> dict[str, int]:
+    """Return those of :func:`nic_counters` that are drops, as no basic counter has them."""
+    return {key: count for key, count in counters.items() if key.partition(":")[2] in NOT_BASIC}
 
 
 class CpuTime:
@@ -187,7 +200,8 @@ def af_packet_devargs(port: SwitchPort, request: SwitchRequest) -> str:
 def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
     """Return the ``--vdev`` of a port, for a switch that uses DPDK's virtual devices."""
     if port.kind == "virtio-user":
-        return f"net_virtio_user{number},path={socket_path(port)},queue_size={port.ring_size}"
+        several = f",queues={request.queues}" if request.queues > 1 else ""
+        return f"net_virtio_user{number},path={socket_path(port)},queue_size={port.ring_size}{several}"
     if port.kind == "vhost-user":
         return f"net_vhost{number},iface={socket_path(port)},queues={request.queues}"
     if port.kind == "memif":

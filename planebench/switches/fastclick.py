@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""FastClick: Click with DPDK and batches. ``FromDPDKDevice -> ToDPDKDevice`` each way (conext19), one router thread.
+"""FastClick: Click with DPDK and batches. ``FromDPDKDevice -> ToDPDKDevice`` each way (conext19), a thread a worker.
 
-The router thread is DPDK's main lcore, on the switch's core; EAL puts its own threads on the other cores of the
+The first router thread is DPDK's main lcore, on the switch's core; EAL puts its own threads on the other cores of the
 process's mask. NDESC says how many descriptors of a ring a driver uses: of a virtio ring at most those that it has,
 and drivers of vhost, memif and af_packet rings ignore it. So the ring is that of the bench whatever NDESC is.
 """
@@ -23,7 +23,7 @@ from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.click_common import RunningClick, cross_connects, element_classes, find_click, total
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import Adapter, Traits
+from planebench.wiring.adapter import WORKERS_OPTION, Adapter, ThreadRef, Traits
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 PLACES = (
@@ -49,6 +49,7 @@ USEFUL_KCYCLES = "useful_kcycles"
 """Thousands of TSC cycles of tasks that found work; only in a build with --enable-cpu-load."""
 OPTIONS: tuple[Option, ...] = (
     PATH_OPTION,
+    WORKERS_OPTION,
     Option("burst", "whole", "maximum number of frames received from a port at once", str(BURST), least=1, most=1024),
     Option("ndesc", "whole", "NDESC: descriptors of a ring to use", "ring size", least=1, most=32768),
     Option(
@@ -132,12 +133,15 @@ class FastClickAdapter(Adapter):
         burst, iqueue = self.value("burst", BURST), self.value("iqueue", TX_QUEUE)
         blocking = str(self.value("blocking", False)).lower()
         size = f", MBUF_SIZE {common.mbuf_bytes(request)}" if common.is_jumbo(request) else ""
+        # A thread for each queue of every port: by default each port has threads of its own.
+        threads = f", MAXTHREADS {len(request.worker_cpus)}, THREADOFFSET 0" if request.queues > 1 else ""
         lines = [f"DPDKInfo(NB_MBUF {self.buffers(request)}{size});"]
         for number, port in enumerate(common.dpdk_order(ports)):
             # MODE none: the default is RSS, which virtio-user refuses.
             lines += [
-                f"{port.name}_in :: FromDPDKDevice({number}, N_QUEUES 1, MODE none, BURST {burst}, NDESC {ndesc});",
-                f"{port.name}_out :: ToDPDKDevice({number}, N_QUEUES 1, BLOCKING {blocking}, "
+                f"{port.name}_in :: FromDPDKDevice({number}, N_QUEUES {request.queues}{threads}, MODE none, "
+                f"BURST {burst}, NDESC {ndesc});",
+                f"{port.name}_out :: ToDPDKDevice({number}, N_QUEUES {request.queues}, BLOCKING {blocking}, "
                 f"IQUEUE {iqueue}, NDESC {ndesc});",
             ]
         return "\n".join([*lines, *cross_connects(request), f"ControlSocket(UNIX, {control});", ""])
@@ -148,7 +152,7 @@ class FastClickAdapter(Adapter):
         size_mb = EAL_MB + -(-self.buffers(request) * mbuf_bytes // 2**20)
         return [
             "--dpdk",
-            f"--lcores=0@{request.cpu}",
+            f"--lcores={','.join(f'{lcore}@{cpu}' for lcore, cpu in enumerate(request.worker_cpus))}",
             "--no-telemetry",
             f"--file-prefix={prefix}",
             *common.eal_memory_arguments(hugepages=request.hugepages, size_mb=size_mb),
@@ -166,6 +170,11 @@ class RunningFastClick(RunningClick):
         self._spare = spare
         """Frames that may be neither sent nor dropped yet: the software queue of a port."""
         self._kept = Kept()
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """Return DPDK's main thread and its workers."""
+        workers = common.threads_named(self.process.pid, common.DPDK_WORKER_NAMES)
+        return (*super().polling_threads(), *workers)
 
     def counters(self) -> SwitchCycles:
         names = [port.name for port in self._request.ports]

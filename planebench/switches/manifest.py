@@ -13,7 +13,7 @@ def manifest(request: SwitchRequest, *, function: str, burst: str, **more: str |
     """Return a complete manifest from the request and the values of the adapter; other keys are ``unknown``."""
     known = {
         "function": function,
-        "cores": cpu_text(request.cpus[: request.queues]),
+        "cores": cpu_text(request.worker_cpus),
         "queues": str(request.queues),
         "ring_size": str(max(port.ring_size for port in request.ports)),
         "burst": burst,

@@ -18,6 +18,7 @@ from pathlib import Path
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import Found, NotFound, find_program, run_tool, version_lines
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
@@ -72,7 +73,11 @@ class OvsAdapter(Adapter):
 
         The OpenFlow number of a port is its place in the request, from 1.
         """
-        options = [*self.vswitchd_options(request, prefix), f"pmd-cpu-mask={mask(request.cpu)}", *self._cache_options()]
+        options = [
+            *self.vswitchd_options(request, prefix),
+            f"pmd-cpu-mask={mask(*request.worker_cpus)}",
+            *self._cache_options(),
+        ]
         commands = [
             ["set", "Open_vSwitch", ".", *(f"other_config:{option}" for option in options)],
             ["add-br", BRIDGE],
@@ -211,13 +216,14 @@ class RunningOvs(common.ProcessGroup):
             raise self.died(error) from error
 
     def check_placement(self, interfaces: Sequence[str]) -> None:
-        """Raise StartError unless the one PMD thread, on the core of the switch, polls every port."""
+        """Raise StartError unless the PMD threads, one on each core of a worker, poll every port."""
         text = self.ask("dpif-netdev/pmd-rxq-show")
         cores = set(re.findall(r"core_id (\d+)", text))
         polled = set(re.findall(r"port: (\S+)", text))
         missing = set(interfaces) - polled
-        if cores != {str(self._request.cpu)} or missing or len(self.polling_threads()) != 1:
-            raise StartError(f"Open vSwitch does not poll every port on CPU {self._request.cpu}:\n{text}")
+        wanted = self._request.worker_cpus
+        if cores != set(map(str, wanted)) or missing or len(self.polling_threads()) != len(wanted):
+            raise StartError(f"Open vSwitch does not poll every port on CPU {cpu_text(wanted)}:\n{text}")
 
     def ask(self, *command: str) -> str:
         """Return the output of ``ovs-appctl``. Raises DiedError."""
@@ -247,9 +253,9 @@ def flows_of(request: SwitchRequest) -> list[str]:
     return [*to_stations, f"dl_dst={request.monitor_mac},actions=output:{wires[-1]}"]
 
 
-def mask(cpu: int) -> str:
-    """Return a CPU in the form of ``pmd-cpu-mask``."""
-    return hex(1 << cpu)
+def mask(*cpus: int) -> str:
+    """Return CPUs in the form of ``pmd-cpu-mask``."""
+    return hex(sum(1 << cpu for cpu in cpus))
 
 
 def _schema() -> Path | None:

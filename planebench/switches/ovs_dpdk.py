@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Open vSwitch with DPDK: one PMD thread polls every port (planebench.switches.ovs has the rest).
+"""Open vSwitch with DPDK: a PMD thread for each worker polls every port (planebench.switches.ovs has the rest).
 
 Without hugepages OvS needs ``--legacy-mem`` in ``dpdk-extra``: it adds ``--in-memory`` by itself otherwise, which EAL
 refuses together with ``--no-huge``.
@@ -15,7 +15,7 @@ from planebench.model.errors import UsageError
 from planebench.model.option import Option
 from planebench.switches import common, ovs
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import Traits
+from planebench.wiring.adapter import WORKERS_OPTION, Traits
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 EAL_MB = 128
@@ -41,11 +41,13 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     remedy = "install Open vSwitch with DPDK: `apt-get install openvswitch-switch-dpdk` (Debian, Ubuntu)"
     unfit = "has no DPDK"
     wires = frozenset({"virtio", "memif", "veth", "pci", "af_xdp"})
+    queued_wires = frozenset({"virtio"})  # on memif each thread sends on a queue of its own, whatever it received
     stations = True
     memif_send_queue = 1
     """Queue 0 is that of its main thread (one queue for each thread, the main thread's first)."""
     options: tuple[Option, ...] = (
         PATH_OPTION,
+        WORKERS_OPTION,
         Option("rx_ring", "text", "n_rxq_desc of wire ports", "--ring-size", RINGS),
         Option("tx_ring", "text", "n_txq_desc of wire ports", "--ring-size", RINGS),
         *ovs.CACHE_OPTIONS,
@@ -105,8 +107,9 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         if port.kind == "vhost-user":
             return ["type=dpdkvhostuser", *mtu]
         rings = [f"options:n_{way}q_desc={self.value(f'{way}_ring', port.ring_size)}" for way in ("rx", "tx")]
+        queues = [f"options:n_rxq={request.queues}"] if request.queues > 1 else []  # of a vhost-user port: the VNF's
         device = common.pci_address(port) if port.kind == "pci" else common.dpdk_vdev(number, port, request)
-        return ["type=dpdk", f"options:dpdk-devargs={device}", *rings, *mtu]
+        return ["type=dpdk", f"options:dpdk-devargs={device}", *queues, *rings, *mtu]
 
     def _rings(self, request: SwitchRequest) -> str:
         usual = common.ring_size(request)
@@ -133,7 +136,7 @@ def _memory_mb(request: SwitchRequest) -> int:
     total = 0
     for port in request.ports:
         descriptors = max(VHOST_DESCRIPTORS if port.kind == "vhost-user" else port.ring_size, int(RINGS[-1]))
-        total += (MBUFS_PER_PORT + 3 * descriptors) * (data_bytes + MBUF_OVERHEAD_BYTES)
+        total += (MBUFS_PER_PORT + 3 * descriptors * request.queues) * (data_bytes + MBUF_OVERHEAD_BYTES)
     return EAL_MB + 2 * -(-total // 2**20)
 
 

@@ -20,7 +20,7 @@ from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.dpdk_version import dpdk_version
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import Adapter, ThreadRef, Traits
+from planebench.wiring.adapter import WORKERS_OPTION, Adapter, ThreadRef, Traits
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 PROMPT = b"testpmd> "
@@ -35,8 +35,6 @@ MBUF_OVERHEAD_BYTES = 320
 """Beside the data room: struct rte_mbuf, object header, the share of the free ring, rounding."""
 EAL_MB = 96
 COMMAND_DEADLINE_S = 5.0
-WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
-"""The names in DPDK up to 22.11, from 23.03, and from 23.11."""
 
 _TOTAL = re.compile(
     rb"\+ Accumulated forward statistics for all ports\+.*?RX-packets: (\d+) (?:.*?TX-packets: (\d+) )?", re.DOTALL
@@ -50,6 +48,7 @@ _PORT_DROPS = {
 }
 """The lines of errors and nombufs are there only if one of them is not zero."""
 _TX_ERRORS = re.compile(rb"# NIC statistics for port (\d+) (?:(?!# NIC).)*?TX-errors: (\d+) ", re.DOTALL)
+_XSTATS = re.compile(rb"NIC extended statistics for port (\d+) *\r?\n((?:\w+: \d+\r?\n)*)")
 ERRORS_IN_DROPPED = (23, 3)
 """From this DPDK on, what testpmd calls dropped includes what the driver counts as an error, and net_vhost counts what
 it could not send as an error since 23.11: such a frame is counted twice."""
@@ -58,7 +57,7 @@ _TSC = re.compile(rb"TSC frequency is ~(\d+) KHz")
 
 
 class TestpmdAdapter(Adapter):
-    """``testpmd``: ``dpdk-testpmd`` in io mode, one forwarding core."""
+    """``testpmd``: ``dpdk-testpmd`` in io mode, one forwarding core for each worker."""
 
     __test__ = False  # not a test class, whatever pytest thinks of its name
     name = "testpmd"
@@ -67,6 +66,7 @@ class TestpmdAdapter(Adapter):
     wires = frozenset({"virtio", "memif", "veth", "pci", "af_xdp"})
     options: tuple[Option, ...] = (
         PATH_OPTION,
+        WORKERS_OPTION,
         Option("burst", "whole", "maximum number of frames received at once", str(BURST), least=1, most=BURST_MAX),
         Option("rx_ring", "text", "--rxd", "--ring-size", RINGS),
         Option("tx_ring", "text", "--txd", "--ring-size", RINGS),
@@ -110,7 +110,8 @@ class TestpmdAdapter(Adapter):
         found = common.require(self)
         arguments = _arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd", self.values)
         process = self.spawn(["stdbuf", "-oL", *arguments], request, supervisor, pipe_stdin=True)
-        switch = RunningTestpmd(process, [port.name for port in common.dpdk_order(ports)], found.version)
+        nics = any(port.kind == "pci" for port in ports)
+        switch = RunningTestpmd(process, [port.name for port in common.dpdk_order(ports)], found.version, nics=nics)
         with switch.stopped_on_failure():
             wait_ready("testpmd", switch.at_prompt, [process])
             wait_ready("testpmd's vhost ports", lambda: common.sockets_exist(ports), [process])
@@ -122,10 +123,11 @@ class TestpmdAdapter(Adapter):
 class RunningTestpmd(common.ProcessGroup):
     """A testpmd that forwards. Counters come from its command line."""
 
-    def __init__(self, process: Process, ports: Sequence[str], version: str = "") -> None:
+    def __init__(self, process: Process, ports: Sequence[str], version: str = "", *, nics: bool = False) -> None:
         super().__init__("testpmd", [process])
         self._errors_in_dropped = _release(version) >= ERRORS_IN_DROPPED
         self._ports = tuple(ports)
+        self._nics = nics
         self._worker: ThreadRef | None = None
         self._khz: int | None = None
 
@@ -134,7 +136,7 @@ class RunningTestpmd(common.ProcessGroup):
         return self.process.log_path.read_bytes().endswith(PROMPT)
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return common.threads_named(self.process.pid, WORKER_NAMES)
+        return common.threads_named(self.process.pid, common.DPDK_WORKER_NAMES)
 
     def counters(self) -> SwitchCycles:
         """Return the counters. Raises DiedError also if testpmd does not answer within 5 s.
@@ -154,8 +156,17 @@ class RunningTestpmd(common.ProcessGroup):
             output += self._ask("show port stats all")
         drops = parse_drops(output, self._ports, errors_in_dropped=self._errors_in_dropped)
         sent = int(packets[2]) if packets[2] else None
+        extended = common.nic_counters(
+            parse_xstats(self._ask("show port xstats all"), self._ports) if self._nics else {}
+        )
+        drops |= common.nic_drops(extended)
         return SwitchCycles(
-            busy_cycles=busy, idle_cycles=idle, packets=int(packets[1]), drops=drops, forwarded_packets=sent
+            busy_cycles=busy,
+            idle_cycles=idle,
+            packets=int(packets[1]),
+            drops=drops,
+            forwarded_packets=sent,
+            counters=extended,
         )
 
     def _tsc_khz(self) -> int | None:
@@ -207,6 +218,15 @@ def parse_drops(output: bytes, ports: Sequence[str], *, errors_in_dropped: bool 
     return _without_errors(drops, output, ports) if errors_in_dropped else drops
 
 
+def parse_xstats(output: bytes, ports: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Return the statistics of each port by name from ``show port xstats all``; ``ports`` as in :func:`parse_drops`."""
+    return {
+        ports[int(number)]: {name.decode(): int(count) for name, count in re.findall(rb"(\w+): (\d+)", block)}
+        for number, block in _XSTATS.findall(output)
+        if int(number) < len(ports)
+    }
+
+
 def _without_errors(drops: Mapping[str, int], output: bytes, ports: Sequence[str]) -> dict[str, int]:
     """Subtract the drivers' errors from ``tx_full``; a port whose errors are not in ``output`` has no ``tx_full``."""
     errors = {f"{ports[int(n)]}:tx_full": int(count) for n, count in _TX_ERRORS.findall(output) if int(n) < len(ports)}
@@ -234,7 +254,7 @@ def _after(path: Path, offset: int) -> bytes:
 
 def _mbuf_count(request: SwitchRequest) -> int:
     """Return twice the descriptors of all rings of all ports, at least 16384."""
-    return max(MIN_MBUFS, 4 * common.ring_size(request) * len(request.ports))
+    return max(MIN_MBUFS, 4 * common.ring_size(request) * len(request.ports) * request.queues)
 
 
 def _arguments(
@@ -247,9 +267,11 @@ def _arguments(
     mbuf_bytes = common.mbuf_bytes(request)
     size_mb = EAL_MB + _mbuf_count(request) * (mbuf_bytes + MBUF_OVERHEAD_BYTES) // 2**20
     ring = str(common.ring_size(request))
+    workers = ",".join(f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.worker_cpus, start=1))
+    queues = [f"--rxq={request.queues}", f"--txq={request.queues}"] if request.queues > 1 else []
     arguments = [
         str(binary),
-        f"--lcores=0@({cpu_text(request.control_cpus)}),1@{request.cpu}",
+        f"--lcores=0@({cpu_text(request.control_cpus)}),{workers}",
         "--main-lcore=0",
         "--no-telemetry",
         "--log-level=lib.eal:debug",  # tells the TSC frequency
@@ -262,7 +284,8 @@ def _arguments(
         "--forward-mode=io",
         "--port-topology=paired",  # the first port of the list with the second, the third with the fourth, ...
         *_port_list(ports),
-        "--nb-cores=1",
+        f"--nb-cores={len(request.worker_cpus)}",
+        *queues,
         f"--burst={chosen.get('burst', BURST)}",
         f"--rxd={chosen.get('rx_ring', ring)}",
         f"--txd={chosen.get('tx_ring', ring)}",

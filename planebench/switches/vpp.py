@@ -19,7 +19,7 @@ from planebench.model.records import SwitchCycles
 from planebench.switches import common, vpp_config, vpp_counters
 from planebench.switches.manifest import manifest
 from planebench.switches.vpp_config import Paths
-from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
 from planebench.wiring.request import SwitchRequest
 
 FRAME_VECTORS = 256
@@ -41,7 +41,7 @@ _VERSION = re.compile(r"^vpp v(\S+)")
 
 
 class VppAdapter(Adapter):
-    """``vpp``: one main thread and one worker."""
+    """``vpp``: one main thread and its workers."""
 
     name = "vpp"
     title = "FD.io VPP"
@@ -53,6 +53,7 @@ class VppAdapter(Adapter):
     wires = frozenset({"memif", "veth", "pci", "af_xdp"})
     options = (
         PATH_OPTION,
+        WORKERS_OPTION,
         Option("function", "text", "forwarding function", "l2patch", tuple(vpp_config.FUNCTIONS)),
         Option("rx_ring", "text", "receive ring of wire ports", "--ring-size", RINGS),
         Option("tx_ring", "text", "send ring of wire ports (a memif has one size)", "--ring-size", RINGS),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import UsageError
 from planebench.model.option import Value
 from planebench.switches import common
@@ -51,8 +52,8 @@ class Paths:
 
 
 def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Mapping[str, Value]) -> str:
-    """Return startup.conf: one main thread on a control core, one worker on the switch's core, all files in the working
-    folder.
+    """Return startup.conf: one main thread on a control core, the workers on the switch's cores, all files in the
+    working folder.
 
     The heap has 4 KiB pages, the default; hugepages are for packet buffers.
     """
@@ -66,7 +67,7 @@ def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Ma
             f"api-segment {{ prefix {paths.prefix} }}",
             f"socksvr {{ socket-name {paths.api} }}",
             f"statseg {{ socket-name {paths.stats} page-size 4k }}",
-            f"cpu {{ main-core {min(request.control_cpus)} corelist-workers {request.cpu} }}",
+            f"cpu {{ main-core {min(request.control_cpus)} corelist-workers {cpu_text(request.worker_cpus)} }}",
             f"memory {{ main-heap-size {MAIN_HEAP_MB}M main-heap-page-size 4k }}",
             f"buffers {{ buffers-per-numa {values.get('buffers', BUFFERS)} page-size {page_size} }}",
             f"plugins {{ path {plugins} plugin default {{ disable }} {enabled} }}",
@@ -135,7 +136,7 @@ def _create(number: int, port: SwitchPort, request: SwitchRequest, values: Mappi
     if port.kind == "memif":
         return [
             f"create memif socket id {number} filename {common.socket_path(port)}",
-            f"create interface memif id 0 socket-id {number} slave ring-size {rx}",
+            f"create interface memif id 0 socket-id {number} slave ring-size {rx}{_memif_queues(request)}",
         ]
     if port.kind == "vhost-user":
         words = {"packed": " packed", "event_idx": " event-idx"}
@@ -155,6 +156,11 @@ def _create(number: int, port: SwitchPort, request: SwitchRequest, values: Mappi
         f"create host-interface name {common.interface_name(port)} v2 rx-size {slot} tx-size {slot} "
         f"rx-per-block {rx} tx-per-block {tx}"
     ]
+
+
+def _memif_queues(request: SwitchRequest) -> str:
+    """Return the queues of a memif if they are several. Those of a vhost-user interface are what the VNF enables."""
+    return f" rx-queues {request.queues} tx-queues {request.queues}" if request.queues > 1 else ""
 
 
 def _connect(function: str, number: int, a: str, b: str) -> list[str]:

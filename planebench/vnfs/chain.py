@@ -24,7 +24,7 @@ from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value, existing_file, parse_values
 from planebench.model.spec import parse_options
-from planebench.vnfs.registry import SENDING_OPTIONS, SETTINGS_OPTION, VNFS, VnfKind
+from planebench.vnfs.registry import CORES_OPTION, SENDING_OPTIONS, SETTINGS_OPTION, VNFS, VnfKind
 
 NO_FUNCTION = {name: VnfKind(name, "", "the user's own VNF") for name in OWN}
 """Placeholders for the function of a VNF of the user, for which planed has no task."""
@@ -87,6 +87,10 @@ class ChainVnf:
         given = [option for option in SENDING_OPTIONS if option.name in self.options]
         return {option.name: option.value(self.options[option.name], self.kind.name) for option in given}
 
+    def cores(self) -> int:
+        """Return the number of its cores."""
+        return int(self.options.get(CORES_OPTION.name, CORES_OPTION.default))
+
     def files(self) -> tuple[Path, ...]:
         """Return every file with its settings, and the files for its hosting."""
         own = [self.options[SETTINGS_OPTION]] if SETTINGS_OPTION in self.options else []
@@ -129,6 +133,11 @@ def resolve_chain(text: str, base: Path) -> str:
     except UsageError as error:
         said = str(error)
         raise UsageError(said if said.startswith("chain ") else f'chain "{text}": {said}') from None
+
+
+def vnf_cores(chain: str, length: int) -> tuple[int, ...]:
+    """Return the number of cores of each VNF of a chain; of l2fwd without a text. Raises UsageError."""
+    return tuple(vnf.cores() for vnf in parse_chain(chain)) if chain else (1,) * length
 
 
 def hosted_chain(chain: str, length: int, usual: model.Hosting) -> tuple[str, model.Hosting]:
@@ -197,7 +206,7 @@ def _function(name: str, parts: Sequence[str], told: model.Hosting | None) -> Ch
     options = _options(name, parts, f"{name}:{known[0].name}=..." if known else name)
     mine = {key: value for key, value in options.items() if key not in {o.name for o in of_hosting}}
     parse_values(name, (*kind.all_options, *of_hosting), options)
-    if "drain_us" in options and "send_burst" not in options:
+    if "drain_us" in options and options.get("send_burst", "0") == "0":
         raise UsageError(f"{name}: drain_us without send_burst; give both, e.g. send_burst=32:drain_us=100")
     return ChainVnf(kind, mine, told, {key: value for key, value in options.items() if key not in mine})
 

@@ -13,17 +13,27 @@ from dataclasses import dataclass
 from typing import Any
 
 from planebench.model.option import Option
+from planebench.scenarios.queues import QUEUES_MAX
 from planebench.vnfs import memory
 
 SETTINGS_OPTION = "settings"
 _SETTINGS = Option(SETTINGS_OPTION, "file", "JSON file with the whole settings object")
 SENDING_OPTIONS = (
     Option(
-        "send_burst", "whole", "frames that wait for each other before they are sent", "none wait", least=1, most=64
+        "send_burst",
+        "whole",
+        "frames that wait for each other before they are sent; 0: none wait",
+        "the plan's",
+        least=0,
+        most=64,
     ),
-    Option("drain_us", "whole", "interval in which all that wait are sent, in us", "100", least=0, most=1000),
+    Option("drain_us", "whole", "interval in which all that wait are sent, in us", "the plan's", least=0, most=1000),
 )
 """The batching of DPDK's l2fwd (send_burst=32:drain_us=100), of every function."""
+CORES_OPTION = Option(
+    "cores", "whole", "number of its cores, each with a queue pair of its ports", "1", least=1, most=QUEUES_MAX
+)
+"""The cores of every function (can17's two virtual NICs and two vCPUs)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +59,11 @@ class VnfKind:
     @property
     def all_options(self) -> tuple[Option, ...]:
         """Return its options, with the one for a file of settings if it has any, and those of every function."""
-        return (*self.options, *([_SETTINGS] if self.options else []), *(SENDING_OPTIONS if self.kind else ()))
+        return (
+            *self.options,
+            *([_SETTINGS] if self.options else []),
+            *((*SENDING_OPTIONS, CORES_OPTION) if self.kind else ()),
+        )
 
 
 _KINDS = (

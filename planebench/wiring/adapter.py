@@ -15,11 +15,19 @@ from typing import Any, Literal, Protocol, Self
 
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, installation
+from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value, parse_values
 from planebench.model.records import ScenarioName, SwitchCycles, WireName
 from planebench.model.scenario import scenario_named
 from planebench.model.spec import USUAL_COST, SwitchCost
+from planebench.planed.document import Document
+from planebench.scenarios.queues import QUEUES_MAX
 from planebench.wiring.request import SwitchRequest, VnfInterface
+
+WORKERS_OPTION = Option(
+    "workers", "whole", "number of queue pairs per port, and of workers", "1", least=1, most=QUEUES_MAX
+)
+"""The option of every switch that has several queues. With fewer cores than workers, a worker has several queues."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +42,18 @@ class Situation:
     chain: str = ""
     hosted: bool = False
     """Whether a VNF is no task of the tester: it comes to a vhost-user port."""
+    vnf_cores: int = 1
+    """The largest number of cores that a VNF has, each with a queue pair of every port."""
 
     @property
     def side_by_side(self) -> bool:
         """Return whether the VNFs are side by side, found by their MAC addresses."""
         return scenario_named(self.scenario).side_by_side
+
+    @property
+    def bare(self) -> bool:
+        """Return whether a network function is in the place of the switch."""
+        return scenario_named(self.scenario).bare
 
     @property
     def wired(self) -> bool:
@@ -103,6 +118,8 @@ class Adapter(ABC):
     """How to install it."""
     traits: Traits
     wires: frozenset[str] = frozenset({"virtio"})
+    queued_wires: frozenset[str] = frozenset({"virtio", "memif"})
+    """The wires on which a switch with :data:`WORKERS_OPTION` may have several queue pairs."""
     vnf_interface: VnfInterface = "vhost-user"
     """The interface of its VNFs."""
     options: tuple[Option, ...] = (PATH_OPTION,)
@@ -115,6 +132,8 @@ class Adapter(ABC):
     """Seconds that a trial takes beside sending."""
     stations: bool = False
     """Whether it can give frames to many VNFs by their MAC addresses."""
+    functions: bool = False
+    """Whether it can run a network function between its wires."""
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
         self.values: Mapping[str, Value] = dict(values or {})
@@ -122,12 +141,19 @@ class Adapter(ABC):
     def with_options(self, texts: Mapping[str, str]) -> Self:
         """Return an adapter with these options beside the present ones. UsageError for an unknown option or a bad
         value."""
+        if WORKERS_OPTION.name in texts and not self.has_workers:
+            raise UsageError(f"switch {self.name} forwards with one worker and one queue pair per port; remove workers")
         return type(self)({**self.values, **parse_values(f"switch {self.name}", self.options, texts)})
 
     @property
     def queues(self) -> int:
         """Return the number of queue pairs of each port, 1 to ``QUEUES_MAX``: tester and VNFs use all of them."""
-        return 1
+        return int(self.value(WORKERS_OPTION.name, 1))
+
+    @property
+    def has_workers(self) -> bool:
+        """Return whether it may have several queue pairs per port, and a worker for each of them."""
+        return WORKERS_OPTION in self.options
 
     @property
     def offloads(self) -> bool:
@@ -138,6 +164,11 @@ class Adapter(ABC):
     def cost(self) -> SwitchCost:
         """Return the time that it adds to a run."""
         return SwitchCost(self.start_s, self.trial_overhead_s, self.offloads)
+
+    def inside(self, request: SwitchRequest) -> Document | None:
+        """Return the ports and tasks that the tester is to have in the place of a switch; None for a switch that is a
+        process. Its wires are memifs, of which it uses the first."""
+        return None
 
     def value(self, key: str, default: Any) -> Any:
         """Return the value of an option, or ``default`` if it was not given."""
@@ -199,13 +230,30 @@ class Adapter(ABC):
 def refusal_of(adapter: Adapter, situation: Situation) -> str:
     """Return why a switch cannot be measured in a situation; empty if it can.
 
-    Checked before ``adapter.refusal``: VNFs side by side need stations, hosted VNFs need vhost-user ports and a switch
-    that does not forward in their place.
+    Checked before ``adapter.refusal``: bare takes one that runs network functions, VNFs side by side need stations,
+    hosted VNFs need vhost-user ports and a switch that does not forward in their place.
     """
+    if situation.bare:
+        return (
+            adapter.refusal(situation)
+            if adapter.functions
+            else f"{adapter.name} is a switch; bare is a network function of planed without one"
+        )
     if situation.side_by_side and not adapter.stations:
         return f"{adapter.name} connects ports in pairs; it cannot forward to several VNFs by MAC address"
-    if situation.hosted and adapter.vnf_interface != "vhost-user":
+    if situation.hosted and adapter.vnf_interface == "veth":
         return f"{adapter.name} connects VNFs by {adapter.vnf_interface}, but VMs and containers need vhost-user"
     if situation.hosted and adapter.offloads:
         return f"{adapter.name} forwards in place of its VNFs, so they cannot run in a process, container or VM"
-    return adapter.refusal(situation)
+    return _queue_refusal(adapter, situation) or adapter.refusal(situation)
+
+
+def _queue_refusal(adapter: Adapter, situation: Situation) -> str:
+    """Return why ports cannot have as many queue pairs as workers of the switch and cores of a VNF need."""
+    if situation.vnf_cores > 1 and not adapter.has_workers:
+        return f"{adapter.name} has one queue pair per port; a VNF of {situation.vnf_cores} cores needs as many"
+    several = max(adapter.queues, situation.vnf_cores) > 1
+    if several and situation.wired and situation.wire in adapter.wires - adapter.queued_wires:
+        known = ", ".join(sorted(adapter.wires & adapter.queued_wires))
+        return f"{adapter.name} has one queue pair on the {situation.wire} wire; several need --wire {known}"
+    return ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The planed documents of VNFs that are not tasks of the tester: each is a process with one worker. Pure."""
+"""The planed documents of VNFs that are not tasks of the tester: each is a process, with a worker on each CPU. Pure."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Literal
 from planebench.model.topology import MONITOR_MAC, Topology, Vnf
 from planebench.placement.place import Placement
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
+from planebench.scenarios.queues import queue_name
 from planebench.wiring.links import LinkSettings
 from planebench.wiring.memory import memory
 from planebench.wiring.tasks import each_queue
@@ -17,7 +18,7 @@ CACHED_MBUFS = 256
 
 
 def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings) -> tuple[Document | None, ...]:
-    """Return a document for each hosted VNF, with the worker on the VNF's CPU; None for a VNF of the user."""
+    """Return a document for each hosted VNF, with a worker on each CPU of the VNF; None for a VNF of the user."""
     return tuple(
         _document(vnf, number, topology, placement, links) if vnf.kind else None
         for number, vnf in zip(topology.hosted_numbers, topology.hosted_vnfs, strict=True)
@@ -47,7 +48,7 @@ def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, l
     suffix = f"-v{number}"
     usual = "sleep" if shares_cpu(topology, placement, number) else "poll"
     idle: Literal["sleep", "poll"] = "sleep" if vnf.hosting_values.get("idle", usual) == "sleep" else "poll"
-    names = tuple(task.name for task in tasks)
+    cpus = placement.cpus_of_vnf(number)
     needed = memory(
         ports=len(ports),
         ring_size=links.ring_size,
@@ -63,10 +64,15 @@ def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, l
         needed,
         tuple(_port(port, mac, links) for port, mac in zip(ports, port_macs(vnf, number), strict=True)),
         tasks,
-        (Worker(f"w-{vnf.name}", placement.vnf_cpus[number], names, idle),),
+        tuple(
+            Worker(queue_name(f"w-{vnf.name}", place), cpu, tuple(it.name for it in tasks[place :: len(cpus)]), idle)
+            for place, cpu in enumerate(cpus)
+        ),
         links.nice,
     )
 
 
 def _port(name: str, mac: str, links: LinkSettings) -> Port:
+    if links.vnf_interface == "vf":
+        return Port(name, "ethdev", links.ring_size, links.queues, device=links.ends[name].tester)
     return Port(name, "virtio-user", links.ring_size, links.queues, links.socket(name), mac=mac)

@@ -22,11 +22,12 @@ class Memif(WireKind):
     help = "A memif of DPDK or VPP: rings in shared memory; the switch is the client."
     standard_frames_driver = "memif"
     ceilings = "wires"
+    switch_memory = True  # the client makes the regions
 
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
         """Return the server, with the queue that the switch sends on."""
         arguments = memif_devargs("server", links.socket(cable), links.ring_size)
-        queues = max(links.queues, links.memif_receive_queue + 1)
+        queues = links.queues + links.memif_receive_queue
         return replace(port, device=f"net_memif_{port.name},{arguments}", queues=queues)
 
     def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Several queue pairs and workers of the switches: command lines and configurations, without any of them running."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from planebench.model.errors import UsageError
+from planebench.switches import bess, common, fastclick, ovs_dpdk, testpmd, vpp_config
+from planebench.switches.base import Situation, SwitchPort, SwitchRequest
+from planebench.switches.registry import ADAPTERS, get_adapter
+from planebench.wiring.adapter import refusal_of
+
+SEVERAL = {"bess", "fastclick", "ovs-dpdk", "planed", "testpmd", "vpp"}
+
+
+def request(wire: str = "virtio-user", *, queues: int = 2, cpus: tuple[int, ...] = (3, 4)) -> SwitchRequest:
+    return SwitchRequest(
+        ports=(
+            SwitchPort("n0", wire, path=Path("/w/n0")),  # type: ignore[arg-type]
+            SwitchPort("v0", "vhost-user", path=Path("/w/v0")),
+        ),
+        cross_connects=(("n0", "v0"),),
+        cpu=cpus[0],
+        control_cpus=frozenset({0}),
+        workdir=Path("/w"),
+        hugepages=False,
+        queues=queues,
+        more_cpus=cpus[1:],
+    )
+
+
+def test_testpmd_has_a_core_and_a_queue_pair_for_each_worker() -> None:
+    arguments = testpmd._arguments(Path("/bin/t"), request(), common.paired_ports(request()), "pb-x")
+    assert "--lcores=0@(0),1@3,2@4" in arguments and "--nb-cores=2" in arguments
+    assert "--rxq=2" in arguments and "--txq=2" in arguments
+    assert [it for it in arguments if it.startswith("--vdev=")] == [
+        "--vdev=net_virtio_user0,path=/w/n0,queue_size=256,queues=2",
+        "--vdev=net_vhost1,iface=/w/v0,queues=2",
+    ]
+    alone = testpmd._arguments(Path("/bin/t"), request(cpus=(3,)), common.paired_ports(request()), "pb-x")
+    assert "--lcores=0@(0),1@3" in alone and "--nb-cores=1" in alone and "--rxq=2" in alone
+
+
+def test_open_vswitch_has_a_pmd_thread_for_each_worker() -> None:
+    commands = ovs_dpdk.ADAPTER.configuration(request(), "pb-x")
+    assert "other_config:pmd-cpu-mask=0x18" in commands[0]
+    settings = {command[2]: command for command in commands if command[:2] == ["set", "Interface"]}
+    assert "options:n_rxq=2" in settings["n0"] and not any("n_rxq=" in text for text in settings["v0"])
+    assert "options:dpdk-devargs=net_virtio_user1,path=/w/n0,queue_size=256,queues=2" in settings["n0"]
+    one = ovs_dpdk.ADAPTER.configuration(request(queues=1), "pb-x")
+    assert "other_config:pmd-cpu-mask=0x8" in one[0] and not any(
+        "n_rxq=" in text for command in one for text in command
+    )
+
+
+def test_vpp_has_workers_and_queues_of_its_memifs() -> None:
+    wanted = request("memif")
+    paths = vpp_config.Paths(Path("/w"), "pb-x")
+    assert "cpu { main-core 0 corelist-workers 3,4 }" in vpp_config.startup_conf(wanted, paths, Path("/p"), {})
+    assert "create interface memif id 0 socket-id 1 slave ring-size 256 rx-queues 2 tx-queues 2" in vpp_config.commands(
+        wanted, {}
+    )
+
+
+def test_fastclick_has_a_thread_for_each_queue_of_every_port() -> None:
+    wanted = request()
+    graph = fastclick.ADAPTER.graph(wanted, common.paired_ports(wanted), Path("/w/c")).splitlines()
+    assert graph[1:3] == [
+        "n0_in :: FromDPDKDevice(0, N_QUEUES 2, MAXTHREADS 2, THREADOFFSET 0, MODE none, BURST 32, NDESC 256);",
+        "n0_out :: ToDPDKDevice(0, N_QUEUES 2, BLOCKING false, IQUEUE 1024, NDESC 256);",
+    ]
+    assert "--lcores=0@3,1@4" in fastclick.ADAPTER.eal_arguments(wanted, common.paired_ports(wanted), "pb-x")
+
+
+@pytest.mark.parametrize(("cpus", "second"), [((3, 4), "rr-q1"), ((3,), "rr")])
+def test_bess_serves_each_queue_by_a_worker(cpus: tuple[int, ...], second: str) -> None:
+    calls: list[tuple[str, Mapping[str, Any]]] = []
+    client: Any = SimpleNamespace(call=lambda name, arguments=None: calls.append((name, arguments or {})))
+    process: Any = SimpleNamespace(pid=1)
+    bess.RunningBess(process, client, request("memif", cpus=cpus)).configure(256)
+    assert [it["core"] for name, it in calls if name == "AddWorker"] == list(cpus)
+    ports = [it for name, it in calls if name == "CreatePort"]
+    assert [(it["num_inc_q"], it["num_out_q"]) for it in ports] == [(2, 2), (2, 2)]
+    modules = [(it["name"], it["arg"]["qid"]) for name, it in calls if name == "CreateModule"]
+    assert modules[:4] == [("in_n0", 0), ("in_n0-q1", 1), ("out_n0", 0), ("out_n0-q1", 1)]
+    assert [(it["m1"], it["m2"]) for name, it in calls if name == "ConnectModules"] == [
+        ("in_n0", "out_v0"),
+        ("in_v0", "out_n0"),
+        ("in_n0-q1", "out_v0-q1"),
+        ("in_v0-q1", "out_n0-q1"),
+    ]
+    leaves = [(it["class"]["parent"], it["class"]["leaf_module_name"]) for n, it in calls if n == "UpdateTcParent"]
+    assert leaves == [("rr", "in_n0"), ("rr", "in_v0"), (second, "in_n0-q1"), (second, "in_v0-q1")]
+
+
+def test_a_switch_with_one_worker_says_so() -> None:
+    assert {name for name, adapter in ADAPTERS.items() if adapter.has_workers} == SEVERAL
+    with pytest.raises(UsageError, match="snabb forwards with one worker and one queue pair per port; remove workers"):
+        get_adapter("snabb:workers=2")
+    two = Situation("v2v", "virtio", vnf_cores=2)
+    assert refusal_of(ADAPTERS["snabb"], two) == "snabb has one queue pair per port; a VNF of 2 cores needs as many"
+    assert not refusal_of(ADAPTERS["testpmd"], two)
+
+
+def test_only_some_wires_have_several_queues() -> None:
+    adapter = get_adapter("ovs-dpdk:workers=2")
+    assert refusal_of(adapter, Situation("p2p", "memif")).endswith("several need --wire virtio")
+    assert not refusal_of(adapter, Situation("v2v", "memif")), "no wire"
+    assert refusal_of(get_adapter("planed"), Situation("loopback", "veth", 1, vnf_cores=2)) == (
+        "planed has one queue pair on the veth wire; several need --wire memif, virtio"
+    )
+
+
+def test_a_request_without_cores_for_all_workers_has_fewer_of_them() -> None:
+    assert request().worker_cpus == (3, 4) and request(cpus=(3,)).worker_cpus == (3,)
+    assert replace(request(), queues=1).worker_cpus == (3,)
