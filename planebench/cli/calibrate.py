@@ -119,7 +119,9 @@ def _set_points(found: Calibration) -> Table:
 
 
 def _floors(found: Calibration) -> Table:
-    table = plain_table("bytes", "load", "clock", "floor us", "p50 us", "p99 us", "probes", "by this clock", justify="right")
+    table = plain_table(
+        "bytes", "load", "clock", "floor us", "p50 us", "p99 us", "probes", "by this clock", justify="right"
+    )
     for floor in found.floors:
         p50, p99 = f"{floor.p50_ns / 1e3:.2f}", f"{floor.p99_ns / 1e3:.2f}"
         probes = f"{floor.probes_received} of {floor.probes_sent}"
