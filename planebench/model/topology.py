@@ -44,7 +44,7 @@ class Vnf:
     kind: str = "l2fwd"
     settings: Mapping[str, Any] = field(default_factory=dict)
     sending: Mapping[str, Value] = field(default_factory=dict)
-    """Its ``send_burst`` and ``drain_us``, where frames wait for each other."""
+    """Its ``send_burst`` and ``drain_us``, where frames wait for each other; empty: as the plan says."""
     cores: int = 1
     """Its cores: each has a queue pair of the ports, and a worker."""
     memory_bytes: int = 0

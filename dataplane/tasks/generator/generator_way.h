@@ -173,7 +173,10 @@ static __attribute__((noinline)) void probe_note(struct generator *g, uint32_t s
 
 	if (stamp == NULL)
 		return;
-	*stamp = (struct stamp){g->probe_tsc, rte_rdtsc(), sequence, g->flow.stream, 0};
+	*stamp = (struct stamp){.in_tsc = g->probe_tsc,
+	                        .out_tsc = rte_rdtsc(),
+	                        .sequence = sequence,
+	                        .stream = g->flow.stream};
 	if (g->marks && g->marked == NULL) {
 		g->marked = stamp;
 		g->marked_until_tsc = stamp->out_tsc + rte_get_tsc_hz() / STAMP_WAITS_PER_S;

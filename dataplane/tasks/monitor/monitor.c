@@ -57,6 +57,7 @@ struct monitor {
 	uint64_t tenth_end_tsc;
 	uint64_t received, foreign, stale, corrupt, bursts, full_bursts;
 	uint64_t burst_tsc;     // when this burst was there; known with stamps only
+	uint64_t empty_tsc;     // of the last poll that found nothing, with stamps only
 	uint32_t stamped;       // bit n: this burst holds a stamped frame of stream n
 	uint64_t arrived_tsc;   // when this burst was there, if one of its frames has a time stamp; else 0
 	uint32_t heard;         // bit n: this burst holds a frame of stream n that counts as forwarded
@@ -230,7 +231,11 @@ static __attribute__((noinline, cold)) void probe_note(struct monitor *m, const 
 	struct stamp *stamp = stamps_next(m->task.stamps);
 
 	if (stamp)
-		*stamp = (struct stamp){m->burst_tsc, now_tsc, fields->sequence, fields->stream, 0};
+		*stamp = (struct stamp){.in_tsc = m->burst_tsc,
+		                        .out_tsc = now_tsc,
+		                        .sequence = fields->sequence,
+		                        .stream = fields->stream,
+		                        .empty_tsc = m->empty_tsc};
 }
 
 static __attribute__((noinline)) void probe_record(struct monitor *m, const struct frame_fields *fields,
@@ -552,8 +557,11 @@ static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
 	if (unlikely(now_tsc > m->tenth_end_tsc))
 		tenths_end(m, now_tsc);
 	n = receive(m);
-	if (n == 0)
+	if (n == 0) {
+		if (unlikely(task->stamps))
+			m->empty_tsc = now_tsc;
 		return 0;
+	}
 	note_silences(m, now_tsc);
 	if (unlikely(m->arrived_tsc)) // once a burst: frames without a time stamp cost nothing
 		timed_burst_end(m);

@@ -2,6 +2,7 @@
 // The monitor with mbufs and in place: known frames are dropped, duplicated, reordered and damaged, and
 // exactly those counted.
 #include "lib/isa.h"
+#include "lib/stamps.h"
 #include "tasks/monitor/monitor_rig.h"
 
 // How many values a histogram of the report holds.
@@ -69,6 +70,31 @@ static void known_faults_are_counted_exactly(void **state)
 		assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), table[i].reordered);
 		close_bench(&b);
 	}
+}
+
+// The time of the last poll that found nothing bounds the time at which a probe came.
+static void a_stamp_has_the_last_empty_poll(void **state)
+{
+	struct bench b = open_bench(state, 32);
+	const struct stamp *log;
+
+	b.task->ops->poll(b.task, 5); // nobody asked
+	b.task->stamps = stamps_create();
+	for (uint32_t sequence = 0; sequence < 3; sequence++) {
+		if (sequence == 1)
+			assert_int_equal(b.task->ops->poll(b.task, 70), 0);
+		put(&b, make(STREAM, EPOCH, sequence, rte_rdtsc()));
+		assert_int_equal(b.task->ops->poll(b.task, 71 + sequence), 1);
+	}
+	log = b.task->stamps->log;
+	assert_int_equal(b.task->stamps->count, 3);
+	assert_int_equal(log[0].empty_tsc, 0);
+	assert_int_equal(log[1].empty_tsc, 70);
+	assert_int_equal(log[2].empty_tsc, 70);
+	assert_true(log[1].in_tsc <= log[1].out_tsc);
+	stamps_free(b.task->stamps);
+	b.task->stamps = NULL;
+	close_bench(&b);
 }
 
 // Every byte from the IP header on, and the EtherType before it.
@@ -427,6 +453,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        WIRE_TEST(every_burst_is_counted),
 	        WIRE_TEST(known_faults_are_counted_exactly),
+	        WIRE_TEST(a_stamp_has_the_last_empty_poll),
 	        WIRE_TEST(every_damaged_byte_is_corrupt),
 	        WIRE_TEST(other_lengths_are_corrupt),
 	        WIRE_TEST(streams_epochs_and_strangers_are_told_apart),
