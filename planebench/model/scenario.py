@@ -42,6 +42,8 @@ class Scenario:
     vnfs_max: int = 0
     count_name: str = ""
     """The name of its number of VNFs: ``chain length``."""
+    two_switches: bool = False
+    """Whether a second switch follows the first, as on another server (``Topology.link``)."""
     latency_by_echo: bool = False
     """Latency is taken at a fixed rate, with end b sending everything back (METHODOLOGY section 2)."""
 
