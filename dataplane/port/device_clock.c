@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include <rte_cycles.h>
+#include <rte_errno.h>
+#include <rte_ether.h>
 #include <rte_mbuf_dyn.h>
 
 #include "lib/log.h"
@@ -18,19 +20,16 @@ enum { READINGS = 8 };
 static int field_offset;
 static uint64_t field_flag;
 
-static bool wants_hardware(const struct port *port)
+void device_clock_configure(struct port *port, const struct rte_eth_dev_info *info, struct rte_eth_conf *conf)
 {
-	return port->config.clock == PORT_CLOCK_HARDWARE || port->config.clock == PORT_CLOCK_AUTO;
-}
-
-void device_clock_configure(const struct port *port, const struct rte_eth_dev_info *info,
-                            struct rte_eth_conf *conf)
-{
-	if (!wants_hardware(port))
+	if (port->config.clock != PORT_CLOCK_HARDWARE)
 		return;
 	if (field_flag == 0 && rte_mbuf_dyn_rx_timestamp_register(&field_offset, &field_flag) != 0)
 		field_flag = 0; // no room in the mbuf
 	conf->rxmode.offloads |= info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP;
+	port->stamps_ptp_only = !(info->rx_offload_capa & RTE_ETH_RX_OFFLOAD_TIMESTAMP);
+	// Drivers have a transmit function without offloads, which heeds no mark of a frame either.
+	conf->txmode.offloads |= info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
 }
 
 bool device_clock_interface(const struct port *port, char *name, size_t size)
@@ -50,15 +49,38 @@ static int refuse(const struct port *port, const char *why)
 	return -ENOTSUP;
 }
 
+// Whether the driver heeds the mark of a frame to be stamped: those of igb and ixgbe do if they were built for it.
+static bool heeds_marks(const struct port *port)
+{
+	struct rte_mbuf *m = rte_pktmbuf_alloc(port->rx_pool);
+	bool refused;
+
+	if (m == NULL)
+		return true;
+	rte_pktmbuf_append(m, RTE_ETHER_MIN_LEN);
+	m->ol_flags |= RTE_MBUF_F_TX_IEEE1588_TMST;
+	refused = rte_eth_tx_prepare(port->port_id, 0, &m, 1) == 0 && rte_errno == ENOTSUP;
+	rte_pktmbuf_free(m);
+	return !refused;
+}
+
+static int hardware_open(struct port *port)
+{
+	if (rte_eth_timesync_enable(port->port_id) != 0)
+		return refuse(port, "the device has no hardware time stamps");
+	port->clock = PORT_CLOCK_HARDWARE;
+	if (heeds_marks(port))
+		return 0;
+	return refuse(port, "the driver stamps no frames that it sends: DPDK was built without "
+	                    "-Dc_args=-DRTE_LIBRTE_IEEE1588");
+}
+
 int device_clock_open(struct port *port)
 {
 	char interface[IF_NAMESIZE];
 
-	if (wants_hardware(port) && rte_eth_timesync_enable(port->port_id) == 0)
-		port->clock = PORT_CLOCK_HARDWARE;
-	else if (port->config.clock == PORT_CLOCK_HARDWARE)
-		return refuse(port,
-		              "the device has no hardware time stamps; clock \"auto\" takes it without");
+	if (port->config.clock == PORT_CLOCK_HARDWARE)
+		return hardware_open(port);
 	if (port->config.clock == PORT_CLOCK_KERNEL) {
 		if (!device_clock_interface(port, interface, sizeof(interface)))
 			return refuse(port, "the kernel stamps no frames of this device; it does those of "

@@ -9,10 +9,10 @@
 
 struct port;
 
-// Control thread. Ask for stamps of received frames, before the device is configured; then, when it runs, find out which
-// clock the port has. device_clock_open() returns 0, or -ENOTSUP after logging one line: the document asks for a clock
-// that the port does not have.
-void device_clock_configure(const struct port *port, const struct rte_eth_dev_info *info,
+// Control thread. Ask for stamps if the port shall have them, before the device is configured, since it may choose slower
+// functions for them; then, when it runs, find out which clock the port has. device_clock_open() returns 0, or -ENOTSUP
+// after logging one line: the document asks for a clock that the port does not have.
+void device_clock_configure(struct port *port, const struct rte_eth_dev_info *info,
                             struct rte_eth_conf *conf);
 int device_clock_open(struct port *port);
 void device_clock_close(struct port *port);

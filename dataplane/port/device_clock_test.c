@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <rte_cycles.h>
+#include <rte_errno.h>
 #include <rte_mbuf_dyn.h>
 
 #include "lib/stamps.h"
@@ -77,7 +78,7 @@ static struct task *create(struct fixture *f, unsigned port, const char *kind)
 }
 
 // Frames of which each is a probe, unless the port refuses it.
-static struct bench open_bench(void **state)
+static struct bench open_bench(void **state, bool ptp_probes)
 {
 	struct bench b = {.fixture = *state};
 	const struct generator_load load = {.epoch = 5,
@@ -85,7 +86,8 @@ static struct bench open_bench(void **state)
 	                                    .duration_ns = 1000000000,
 	                                    .frame_size_bytes = 64,
 	                                    .rate_pps = 1000,
-	                                    .probe_rate_pps = 1e6};
+	                                    .probe_rate_pps = 1e6,
+	                                    .ptp_probes = ptp_probes};
 
 	device = (struct device){0};
 	for (unsigned i = 0; i < 2; i++) {
@@ -138,7 +140,7 @@ static void received(struct bench *b, struct rte_mbuf *m, uint64_t flags)
 
 static void a_sent_probe_gets_the_stamp_that_the_device_has_later(void **state)
 {
-	struct bench b = open_bench(state);
+	struct bench b = open_bench(state, false);
 	struct rte_mbuf *m = sent(&b, 0);
 	const struct stamp *log = b.generator->stamps->log;
 
@@ -155,7 +157,7 @@ static void a_sent_probe_gets_the_stamp_that_the_device_has_later(void **state)
 // One at a time: while a stamp is owed, the next probe is not marked, and has none.
 static void a_probe_is_not_marked_while_a_stamp_is_owed(void **state)
 {
-	struct bench b = open_bench(state);
+	struct bench b = open_bench(state, false);
 	const struct stamp *log = b.generator->stamps->log;
 
 	for (unsigned i = 0; i < 3; i++) {
@@ -173,10 +175,45 @@ static void a_probe_is_not_marked_while_a_stamp_is_owed(void **state)
 	close_bench(&b);
 }
 
+static bool is_ptp(const struct rte_mbuf *m)
+{
+	const uint8_t *data = rte_pktmbuf_mtod(m, const uint8_t *);
+
+	return data[12] == 0x88 && data[13] == 0xf7;
+}
+
+// Where a device stamps PTP messages only: one that is not to be stamped must not take the register of the receiver.
+static void a_probe_is_a_ptp_message_while_it_is_marked(void **state)
+{
+	struct bench b = open_bench(state, true);
+	struct rte_mbuf *m = sent(&b, 0);
+	json_t *report;
+
+	assert_true(is_marked(m) && is_ptp(m));
+	device.has_received = true;
+	device.received = (struct timespec){4, 5};
+	received(&b, m, RTE_MBUF_F_RX_IEEE1588_PTP | RTE_MBUF_F_RX_IEEE1588_TMST);
+	m = sent(&b, 1);
+	assert_false(is_marked(m) || is_ptp(m));
+	received(&b, m, 0);
+	device.has_sent = true;
+	device.sent = (struct timespec){4, 1};
+	m = sent(&b, 2);
+	assert_true(is_marked(m) && is_ptp(m));
+	received(&b, m, 0);
+	assert_int_equal(b.monitor->stamps->count, 3);
+	assert_int_equal(b.generator->stamps->log[0].port_ns, UINT64_C(4000000001));
+	assert_int_equal(b.monitor->stamps->log[0].port_ns, UINT64_C(4000000005));
+	report = fixture_report(b.monitor);
+	assert_int_equal(fixture_number(report, "monitor.streams.0.forwarded_packets"), 3);
+	json_decref(report);
+	close_bench(&b);
+}
+
 // The device forgot one: the generator gives up. Its stamp comes after all, and is nobody's.
 static void a_late_stamp_is_not_given_to_the_next_probe(void **state)
 {
-	struct bench b = open_bench(state);
+	struct bench b = open_bench(state, false);
 	const struct stamp *log = b.generator->stamps->log;
 	struct rte_mbuf *m;
 
@@ -206,7 +243,7 @@ static void a_late_stamp_is_not_given_to_the_next_probe(void **state)
 
 static void a_received_probe_has_the_stamp_of_its_register(void **state)
 {
-	struct bench b = open_bench(state);
+	struct bench b = open_bench(state, false);
 	struct rte_mbuf *m = sent(&b, 0);
 
 	device.has_received = true;
@@ -219,7 +256,7 @@ static void a_received_probe_has_the_stamp_of_its_register(void **state)
 // The register is of a frame that never came: it is emptied, and this probe has no stamp.
 static void a_register_of_another_frame_is_emptied(void **state)
 {
-	struct bench b = open_bench(state);
+	struct bench b = open_bench(state, false);
 	struct rte_mbuf *m = sent(&b, 0);
 
 	device.has_received = true;
@@ -235,7 +272,7 @@ static void a_register_of_another_frame_is_emptied(void **state)
 // Stamps in the mbufs: that of each frame is its own, in one burst with one that has none.
 static void a_burst_has_a_stamp_for_each_frame(void **state)
 {
-	struct bench b = open_bench(state);
+	struct bench b = open_bench(state, false);
 	struct rte_mbuf *pkts[] = {sent(&b, 0), sent(&b, 1), sent(&b, 2)};
 	uint64_t flag;
 	int offset;
@@ -263,9 +300,46 @@ static void a_clock_that_is_not_there_is_refused(void **state)
 	assert_int_equal(device_clock_open(port), -ENOTSUP);
 	port->config.clock = PORT_CLOCK_KERNEL;
 	assert_int_equal(device_clock_open(port), -ENOTSUP);
-	port->config.clock = PORT_CLOCK_AUTO;
+	port->config.clock = PORT_CLOCK_SOFTWARE;
 	assert_int_equal(device_clock_open(port), 0);
 	assert_int_equal(port->clock, PORT_CLOCK_SOFTWARE);
+}
+
+static void only_who_asks_for_stamps_pays_for_them(void **state)
+{
+	const struct rte_eth_dev_info info = {.rx_offload_capa = RTE_ETH_RX_OFFLOAD_TIMESTAMP,
+	                                      .tx_offload_capa = RTE_ETH_TX_OFFLOAD_MULTI_SEGS};
+	struct port *port = &((struct fixture *)*state)->ports[0].port;
+	struct rte_eth_conf conf = {0};
+
+	device_clock_configure(port, &info, &conf);
+	assert_true(conf.rxmode.offloads == 0 && conf.txmode.offloads == 0);
+	port->config.clock = PORT_CLOCK_HARDWARE;
+	device_clock_configure(port, &info, &conf);
+	assert_true(conf.rxmode.offloads == RTE_ETH_RX_OFFLOAD_TIMESTAMP);
+	assert_true(conf.txmode.offloads == RTE_ETH_TX_OFFLOAD_MULTI_SEGS);
+	assert_false(port->stamps_ptp_only);
+}
+
+static uint16_t refuse_marked(void *queue, struct rte_mbuf **pkts, uint16_t n)
+{
+	rte_errno = ENOTSUP;
+	return pkts[0]->ol_flags & RTE_MBUF_F_TX_IEEE1588_TMST ? 0 : n;
+}
+
+// As the drivers of igb and ixgbe do that were built without stamps.
+static void a_driver_that_ignores_the_mark_is_refused(void **state)
+{
+	struct port *port = &((struct fixture *)*state)->ports[0].port;
+	struct rte_eth_fp_ops *ops = &rte_eth_fp_ops[port->port_id];
+	eth_tx_prep_t was = ops->tx_pkt_prepare;
+
+	device = (struct device){0};
+	port->config.clock = PORT_CLOCK_HARDWARE;
+	ops->tx_pkt_prepare = refuse_marked;
+	assert_int_equal(device_clock_open(port), -ENOTSUP);
+	ops->tx_pkt_prepare = was;
+	assert_int_equal(device_clock_open(port), 0);
 }
 
 static void a_clock_is_read_between_two_readings_of_the_tsc(void **state)
@@ -308,6 +382,9 @@ int main(void)
 	        TEST(a_register_of_another_frame_is_emptied),
 	        TEST(a_burst_has_a_stamp_for_each_frame),
 	        TEST(a_clock_that_is_not_there_is_refused),
+	        TEST(only_who_asks_for_stamps_pays_for_them),
+	        TEST(a_driver_that_ignores_the_mark_is_refused),
+	        TEST(a_probe_is_a_ptp_message_while_it_is_marked),
 	        TEST(a_clock_is_read_between_two_readings_of_the_tsc),
 	        TEST(an_interface_is_found_in_the_arguments_of_its_driver),
 	};

@@ -70,7 +70,7 @@ const char *port_backends(const char *kind)
 	return names;
 }
 
-const char *const port_clock_names[] = {"software", "kernel", "hardware", "auto", NULL};
+const char *const port_clock_names[] = {"software", "kernel", "hardware", NULL};
 
 // --- A port ----------------------------------------------------------------------------------------------
 

@@ -24,8 +24,8 @@ struct config_drivers {
 	uint32_t max_memory_mb; // of a connection
 };
 
-// Who stamps probes at a port: this program, the kernel, or the device; in a document also the best of device and program.
-enum port_clock { PORT_CLOCK_SOFTWARE, PORT_CLOCK_KERNEL, PORT_CLOCK_HARDWARE, PORT_CLOCK_AUTO };
+// Who stamps probes at a port: this program, the kernel, or the device.
+enum port_clock { PORT_CLOCK_SOFTWARE, PORT_CLOCK_KERNEL, PORT_CLOCK_HARDWARE };
 extern const char *const port_clock_names[];
 
 // A port of the configuration document.
@@ -149,6 +149,7 @@ struct port {
 	struct rte_mempool *rx_pool;    // shared by all ports of the process; not owned
 	struct port_counters baseline;  // counters at the last clear
 	enum port_clock clock;          // that it has
+	bool stamps_ptp_only;           // its device, of what it receives
 	bool hotplugged;
 };
 

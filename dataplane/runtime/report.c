@@ -110,13 +110,13 @@ static json_t *port_facts(const struct port *port)
 	uint32_t mbps = port_speed_mbps(port);
 
 	port_mac(port, &address);
-	return json_pack("{s:s, s:s, s:b, s:o, s:s, s:s, s:o, s:i, s:i, s:s, s:o, s:o}", "name",
+	return json_pack("{s:s, s:s, s:b, s:o, s:s, s:s, s:o, s:i, s:i, s:s, s:b, s:o, s:o}", "name",
 	                 port->config.name, "kind", port->ops->kind, "link_up", port_link_up(port),
 	                 "speed_mbps", mbps ? count(mbps) : json_null(), "device", port->device, "driver",
 	                 port_driver(port), "mac", schema_mac_json(address.addr_bytes), "queues",
 	                 (int)port->config.queues, "ring_size", (int)port->config.ring_size, "clock",
-	                 port_clock_names[port->clock], "clock_reading", report_reading(port), "virtio",
-	                 report_virtio(port));
+	                 port_clock_names[port->clock], "stamps_ptp_only", port->stamps_ptp_only,
+	                 "clock_reading", report_reading(port), "virtio", report_virtio(port));
 }
 
 json_t *report_ports(const struct planed *planed)

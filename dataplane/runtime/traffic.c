@@ -132,6 +132,14 @@ static int stamps_set(struct planed *planed, const struct request *request, char
 	return 0;
 }
 
+static bool any_stamps_ptp_only(const struct planed *planed)
+{
+	for (unsigned i = 0; i < planed->port_count; i++)
+		if (planed->ports[i]->clock == PORT_CLOCK_HARDWARE && planed->ports[i]->stamps_ptp_only)
+			return true;
+	return false;
+}
+
 static int begin(struct planed *planed, struct task *task, const struct trial *trial, char *error)
 {
 	int rc = task->ops->begin(task, trial);
@@ -175,6 +183,7 @@ static int start_parked(struct planed *planed, const struct request *request, st
 	struct trial trial = {.epoch = request->epoch,
 	                      .duration_ns = request->duration_ns,
 	                      .nonce = request->nonce,
+	                      .ptp_probes = any_stamps_ptp_only(planed),
 	                      .offered = offered_begin(request->nonce)};
 	uint64_t duration_tsc =
 	        (uint64_t)((unsigned __int128)request->duration_ns * rte_get_tsc_hz() / NS_PER_S);

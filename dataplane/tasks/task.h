@@ -73,7 +73,8 @@ struct trial_offered {
 struct trial {
 	uint16_t epoch;
 	uint64_t start_tsc, duration_ns;
-	uint64_t nonce; // of its frames (frame_stamp()), or 0
+	uint64_t nonce;  // of its frames (frame_stamp()), or 0
+	bool ptp_probes; // a device of some port stamps received PTP messages only
 	struct trial_offered
 	        *offered; // of TRIAL_STREAMS streams, for as long as the process runs; NULL without nonce
 };

@@ -148,7 +148,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "clock": _text(
         "--clock",
         "NAME",
-        "Clock of latencies: hardware, kernel (veth), software, or auto (hardware where every port has it).",
+        "Clock of latencies: hardware, kernel (veth), software, or auto (software).",
         one_of("model.clock:ClockChoice"),
     ),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),

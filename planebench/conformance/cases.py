@@ -12,7 +12,7 @@ from planebench.model.errors import UsageError
 from planebench.model.scenario import SCENARIOS, scenarios_with
 from planebench.model.wire import WIRES as ALL
 from planebench.model.wire import parse_wire, split_wires, wire_name
-from planebench.wiring.adapter import Adapter, Situation
+from planebench.wiring.adapter import Adapter, Situation, refusal_of
 
 ALL_WIRES = "all"
 WIRES = (*ALL, ALL_WIRES)
@@ -34,7 +34,7 @@ def parse_wires(text: str | None, adapter: Adapter) -> tuple[str, ...]:
 
     A wire that needs arguments is used only where it is named, with them.
     """
-    usable = tuple(wire for wire in ALL if wire in adapter.wires)
+    usable = tuple(wire for wire in ALL if wire in (adapter.wires if adapter.queues == 1 else adapter.queued_wires))
     bare = tuple(name for name in usable if not ALL[name].needs_arguments)
     if text is None:
         return bare[:1]
@@ -42,7 +42,7 @@ def parse_wires(text: str | None, adapter: Adapter) -> tuple[str, ...]:
         return bare
     named = {wire_name(wire): parse_wire(wire) for wire in split_wires(text)}
     for name in (wire for wire in ALL if wire in named and wire not in usable):
-        reason = adapter.refusal(Situation("p2p", name)) or f"{adapter.name} has no {name} wire"
+        reason = refusal_of(adapter, Situation("p2p", name)) or f"{adapter.name} has no {name} wire"
         raise UsageError(f"{reason}. Valid: {', '.join(usable)}, {ALL_WIRES}")
     return tuple(named[name] for name in usable if name in named)
 

@@ -27,6 +27,7 @@ from planebench.measure.distance import machine_distances_ns
 from planebench.measure.live import LiveSettings
 from planebench.measure.sending import Sender, Sending
 from planebench.measure.verdict import LOST_CPU_MIN_NS, LOST_CPU_SHARE
+from planebench.model.clock import port_clock
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint, TwoClocks
 from planebench.model.quantity import utc_now
@@ -43,7 +44,7 @@ from planebench.stats.histogram import decode, percentile_ns
 from planebench.store.calibration import version_of
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.memory import memory
-from planebench.wiring.wires.base import named_ends, port_clock, wire_kind
+from planebench.wiring.wires.base import named_ends, wire_kind
 
 TRIES = 3
 """For a ceiling and for a floor; at most, for a set point."""
@@ -149,7 +150,7 @@ def calibrate(
         floors=tuple(floor for _, _, floors in found for floor in floors),
         distances_ns=(*distances, *machine_distances_ns(settings.planed, cpus.allowed)),
         interruptions_per_s=steps.interruptions_per_s,
-        clock=port_clock(settings.clock, wire),
+        clock=port_clock(settings.clock),
         two_clocks=None
         if cable is None
         else TwoClocks(cable.offset_ns, cable.offset_error_ns, cable.drift, cable.drift_error, cable.delay_ns),
@@ -349,7 +350,7 @@ def _ports(settings: LiveSettings, workdir: Path, ends: Ends | None) -> tuple[Po
         max_frame_bytes=settings.max_frame_bytes,
         ends={} if ends is None else {LOOP: ends},
     )
-    clock = port_clock(settings.clock, settings.wire)
+    clock = port_clock(settings.clock)
     kind, a, b = wire_kind(settings.wire), *(Port(name, "ethdev", settings.ring_size, clock=clock) for name in "ab")
     return kind.tester_port(a, LOOP, links), kind.far_port(b, LOOP, links)
 

@@ -187,7 +187,7 @@ class LiveTopology:
         if wanted in ("kernel", "hardware") and without:
             raise StartError(
                 f"clock {wanted}: port {without[0]} of {self.topology.scenario} has no stamps of that; choose --clock "
-                "software or auto"
+                "software"
             )
         return common_clock(found.values())
 

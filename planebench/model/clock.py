@@ -8,4 +8,9 @@ from typing import Literal
 ClockName = Literal["software", "kernel", "hardware"]
 """planed, the kernel at its interface, or the device."""
 ClockChoice = Literal["auto", "hardware", "kernel", "software"]
-"""``auto``: hardware where every port of the tester has it, else software."""
+"""``auto``: software. Hardware has to be asked for: with it, drivers choose slower functions than their vector ones."""
+
+
+def port_clock(choice: ClockChoice) -> ClockName:
+    """Return the clock to ask the ports of the tester for."""
+    return "software" if choice == "auto" else choice

@@ -150,7 +150,7 @@ class Plan:
     """The hostings of VNFs whose text in the chain names none."""
     ring_size: RingSize = 256
     clock: ClockChoice = "auto"
-    """The clock of latencies; ``auto``: the hardware's where every port of the tester has it, else software."""
+    """The clock of latencies; ``auto``: software."""
     switch_cores: SwitchCores = 1
     """Cores of the switch, where there are as many; one that has no queues for several uses the first."""
     missing_switches: MissingSwitches = "error"

@@ -15,6 +15,7 @@ from planebench.measure.calibrate import calibrate
 from planebench.measure.campaign import Campaign, Listener
 from planebench.measure.dry_poll import dry_poll
 from planebench.measure.live import LiveSettings
+from planebench.model.clock import port_clock
 from planebench.model.errors import PlanebenchError, StoreError, UsageError
 from planebench.model.header import Calibration, CoreNoise, RunHeader
 from planebench.model.plan import Plan
@@ -31,7 +32,6 @@ from planebench.running.survey import Survey
 from planebench.stats.compare import differing_facts
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 from planebench.store.calibration import Condition, load, save, version_of
-from planebench.wiring.wires.base import port_clock
 
 CALIBRATION_S = 0.1
 """Duration of each step of a calibration that a run makes for itself."""
@@ -221,7 +221,7 @@ def _calibration(
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         tester_cpus=len(place(machine.cpus).tester_cpus),
-        clock=port_clock(settings.clock, settings.wire),
+        clock=port_clock(settings.clock),
     )
     known = load(condition, sizes)
     if known is not None:

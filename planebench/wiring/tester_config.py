@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from planebench.model.clock import port_clock
 from planebench.model.topology import MONITOR_MAC, Topology, TopologyPort
 from planebench.placement.place import Placement
 from planebench.planed.document import Document, Port, Task, Worker
@@ -18,7 +19,7 @@ from planebench.wiring.links import LinkSettings
 from planebench.wiring.memory import memory
 from planebench.wiring.request import Station, SwitchPort, SwitchRequest
 from planebench.wiring.tasks import tester_tasks
-from planebench.wiring.wires.base import af_packet_port, is_kernel_interface, port_clock, wire_kind
+from planebench.wiring.wires.base import af_packet_port, is_kernel_interface, wire_kind
 
 
 def wire_stage(topology: Topology, links: LinkSettings) -> Document:
@@ -101,7 +102,7 @@ def _on_receive_queue(task: Task, topology: Topology, links: LinkSettings) -> Ta
 
 def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) -> Port:
     stamps = port.side == "wire" or is_kernel_interface(port, links)
-    clock = port_clock(links.clock, links.wire) if stamps else "software"
+    clock = port_clock(links.clock) if stamps else "software"
     common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=_mac(port, topology), clock=clock)
     if port.side == "wire":
         return wire_kind(links.wire).tester_port(common, port.name, links)

@@ -15,7 +15,7 @@ from planebench.switches.registry import ADAPTERS
         (("nothing",), 'unknown switch "nothing"'),
         (("sim",), "nothing to check"),
         (("planed", "--scenario", "p2q"), "did you mean p2v?"),
-        (("planed:workers=2", "--wire", "memif"), "planed has no memif wire; it has virtio. Valid: virtio, all"),
+        (("planed:workers=2", "--wire", "veth"), "several need --wire memif, virtio. Valid: virtio, memif, all"),
         (("planed", "--check", "ordre"), "did you mean order?"),
         (("planed", "--wire", "string"), "Valid: virtio, memif, veth"),
         (("testpmd:path=/nowhere/testpmd",), "/nowhere/testpmd"),

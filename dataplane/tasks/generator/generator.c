@@ -316,6 +316,7 @@ static void frames_set(struct generator *g, const struct generator_load *load)
 	g->flow.frame_size_bytes =
 	        g->profile ? (uint16_t)lround(g->profile->mean_frame_bytes) : load->frame_size_bytes;
 	frame_template_init(&g->template, &g->flow);
+	(load->ptp_probes ? frame_template_init_ptp : frame_template_init)(&g->marked_template, &g->flow);
 	if (g->profile)
 		profile_begin(g->profile, &g->flow);
 }
@@ -452,6 +453,7 @@ static int generator_begin(struct task *task, const struct trial *trial)
 	g->load.epoch = trial->epoch;
 	g->load.start_tsc = trial->start_tsc;
 	g->load.duration_ns = trial->duration_ns;
+	g->load.ptp_probes = trial->ptp_probes;
 	g->load.nonce = trial->nonce;
 	g->load.offered = trial->offered;
 	return generator_start(task, &g->load);

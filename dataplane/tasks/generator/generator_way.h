@@ -66,8 +66,9 @@ struct generator {
 	struct trial_offered *told;  // where the monitors read what is offered, or nobody
 	uint64_t offered, attempted, refused, ring_full, no_mbuf, probes;
 	struct frame_template template;
-	struct profile *profile; // of this load, or NULL
-	uint64_t burst_end_tsc;  // on and off: of the period that is counted
+	struct frame_template marked_template; // of the probes that the device shall stamp
+	struct profile *profile;               // of this load, or NULL
+	uint64_t burst_end_tsc;                // on and off: of the period that is counted
 
 	// Control thread.
 	struct profile *kept, *next; // the one made last; that of the next load, which may be the same
@@ -104,27 +105,31 @@ static inline void probe_choose(struct generator *g, uint16_t n, uint64_t now_ts
 }
 
 // The device stamps one frame at a time. A stamp that came when nobody waited for it any more is of another frame.
-static __attribute__((noinline, cold)) void probe_mark(struct generator *g)
+// Returns the template of the probe.
+static __attribute__((noinline, cold)) const struct frame_template *probe_mark(struct generator *g)
 {
 	const struct port *port = g->task.ports[0];
 	uint64_t late_ns;
 
 	if (g->marked)
-		return;
+		return &g->template;
 	port->ops->stamp_sent(port, &late_ns);
 	port->ops->stamp_next(port, g->task.queue, (unsigned)g->probe_index);
+	return &g->marked_template;
 }
 
 // Stamp the probe, if it is one of the n frames at data[]. As late as possible: nothing but the hand-over
 // comes after.
 static inline void probe_stamp(struct generator *g, uint8_t *const *data, uint16_t n)
 {
+	const struct frame_template *template = &g->template;
+
 	if (g->probe_index == PROBE_NONE || g->probe_index >= n)
 		return;
 	if (unlikely(g->marks))
-		probe_mark(g);
+		template = probe_mark(g);
 	g->probe_tsc = rte_rdtsc();
-	frame_write_probe(&g->template, data[g->probe_index], g->next_sequence + (uint32_t)g->probe_index,
+	frame_write_probe(template, data[g->probe_index], g->next_sequence + (uint32_t)g->probe_index,
 	                  g->probe_tsc);
 }
 

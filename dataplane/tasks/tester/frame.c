@@ -52,6 +52,14 @@ enum {
 	FRAGMENT_BITS = 0x3fff, // more fragments, or an offset
 };
 
+// Of a PTP message (IEEE 1588-2008, 13.3).
+enum {
+	PTP_VERSION = 2,
+	PTP_OFFSET_VERSION = 1,
+	PTP_OFFSET_LENGTH = 2,
+	PTP_OWN = FRAME_OFFSET_MAGIC - RTE_ETHER_HDR_LEN, // our magic, in the place of the port number
+};
+
 static_assert(sizeof(struct rte_ether_hdr) == FRAME_OFFSET_IP, "Ethernet header");
 static_assert(FRAME_OFFSET_IP + sizeof(struct rte_ipv4_hdr) == FRAME_OFFSET_UDP,
               "IPv4 header without options");
@@ -98,23 +106,50 @@ static void headers_write(uint8_t *data, const struct frame_flow *flow, uint16_t
 	udp->dgram_len = rte_cpu_to_be_16(length - FRAME_OFFSET_UDP);
 }
 
-int frame_template_init(struct frame_template *t, const struct frame_flow *flow)
+static int template_begin(struct frame_template *t, const struct frame_flow *flow,
+                          uint8_t image[static FRAME_SIZE_MAX])
 {
-	uint8_t image[FRAME_SIZE_MAX];
 	uint16_t epoch_be = rte_cpu_to_be_16(flow->epoch), magic_be = MAGIC_BE;
 	uint64_t nonce_be = rte_cpu_to_be_64(flow->nonce);
 
 	if (flow->frame_size_bytes < FRAME_SIZE_MIN || flow->frame_size_bytes > FRAME_SIZE_MAX)
 		return -EINVAL;
 	t->length = flow->frame_size_bytes - FRAME_FCS_BYTES;
-	frame_fill_payload(image, sizeof(image));
+	frame_fill_payload(image, FRAME_SIZE_MAX);
 	memset(image, 0, FRAME_HEADER_BYTES);
 	headers_write(image, flow, t->length);
 	memcpy(image + FRAME_OFFSET_MAGIC, &magic_be, sizeof(magic_be));
 	image[FRAME_OFFSET_STREAM] = flow->stream;
 	memcpy(image + FRAME_OFFSET_EPOCH, &epoch_be, sizeof(epoch_be));
 	memcpy(image + FRAME_OFFSET_TSC, &nonce_be, sizeof(nonce_be));
+	return 0;
+}
+
+int frame_template_init(struct frame_template *t, const struct frame_flow *flow)
+{
+	uint8_t image[FRAME_SIZE_MAX];
+
+	if (template_begin(t, flow, image) != 0)
+		return -EINVAL;
 	t->udp_sum = checksum_fold(udp_sum(image, t->length));
+	memcpy(t->words, image, sizeof(t->words));
+	return 0;
+}
+
+int frame_template_init_ptp(struct frame_template *t, const struct frame_flow *flow)
+{
+	uint8_t image[FRAME_SIZE_MAX];
+	rte_be16_t type_be = RTE_BE16(RTE_ETHER_TYPE_1588), length_be;
+
+	if (template_begin(t, flow, image) != 0)
+		return -EINVAL;
+	length_be = rte_cpu_to_be_16(t->length - RTE_ETHER_HDR_LEN);
+	memset(image + RTE_ETHER_HDR_LEN, 0, OFFSET_UDP_DPORT - RTE_ETHER_HDR_LEN); // a Sync message
+	memset(image + OFFSET_UDP_LENGTH, 0, FRAME_OFFSET_MAGIC - OFFSET_UDP_LENGTH);
+	memcpy(image + OFFSET_ETHER_TYPE, &type_be, sizeof(type_be));
+	image[RTE_ETHER_HDR_LEN + PTP_OFFSET_VERSION] = PTP_VERSION;
+	memcpy(image + RTE_ETHER_HDR_LEN + PTP_OFFSET_LENGTH, &length_be, sizeof(length_be));
+	t->udp_sum = checksum_fold(checksum_add(image + RTE_ETHER_HDR_LEN, t->length - RTE_ETHER_HDR_LEN));
 	memcpy(t->words, image, sizeof(t->words));
 	return 0;
 }
@@ -217,6 +252,7 @@ static inline bool is_plain(const uint8_t *data, uint32_t length)
 // IPv6: who rewrites these does no damage.
 
 enum {
+	PTP = 0, // in place of IP's version
 	UDP_BYTES = 8,
 	TCP_BYTES = 20,
 	IPV6_BYTES = 40,
@@ -283,10 +319,31 @@ bool frame_locate(const uint8_t *data, uint32_t length, struct frame_layout *at)
 	       locate_payload(data, length, at);
 }
 
+// The same of a PTP message.
+static bool locate_ptp(const uint8_t *data, uint32_t length, struct frame_layout *at)
+{
+	rte_be16_t type_be;
+
+	if (packet_ethernet(data, length, &at->l3, &type_be) != PACKET_FINE ||
+	    type_be != RTE_BE16(RTE_ETHER_TYPE_1588) || length < (uint32_t)at->l3 + PTP_OWN)
+		return false;
+	at->version = PTP;
+	at->own = at->l3 + PTP_OWN;
+	at->l4 = at->own - UDP_BYTES;
+	return true;
+}
+
+static bool locate_any(const uint8_t *data, uint32_t length, struct frame_layout *at)
+{
+	return frame_locate(data, length, at) || locate_ptp(data, length, at);
+}
+
 static bool network_fits(const uint8_t *data, uint32_t length, const struct frame_layout *at)
 {
 	const uint8_t *ip = data + at->l3;
 
+	if (at->version == PTP)
+		return get_be16(ip + PTP_OFFSET_LENGTH) == length - at->l3;
 	if (at->version == 6)
 		return get_be16(ip + offsetof(struct rte_ipv6_hdr, payload_len)) == length - at->l4;
 	return get_be16(ip + offsetof(struct rte_ipv4_hdr, total_length)) == length - at->l3 &&
@@ -298,8 +355,11 @@ static bool transport_fits(const uint8_t *data, uint32_t length, const struct fr
 {
 	const uint8_t *l4 = data + at->l4;
 	uint32_t bytes = length - at->l4;
-	uint64_t sum = checksum_add_pseudo(data + at->l3, at->version, at->protocol, (uint16_t)bytes);
+	uint64_t sum;
 
+	if (at->version == PTP)
+		return checksum_is_right(data + at->l3, length - at->l3);
+	sum = checksum_add_pseudo(data + at->l3, at->version, at->protocol, (uint16_t)bytes);
 	if (at->protocol == IPPROTO_UDP && (get_be16(l4 + 4) != bytes || load16(l4 + 6) == 0))
 		return false;
 	return checksum_fold(sum + checksum_add(l4, bytes)) == 0xffff;
@@ -349,7 +409,7 @@ enum frame_class frame_classify_any(const uint8_t *data, uint32_t length, struct
 
 	if (length < FRAME_HEADER_BYTES && is_plain(data, length)) // cut off
 		return refused(data, length, &at, fields);
-	if (!frame_locate(data, length, &at))
+	if (!locate_any(data, length, &at))
 		return refused(data, length, NULL, fields);
 	if (length > FRAME_TAGGED_MAX || length < (uint32_t)at.own + FRAME_OWN_BYTES ||
 	    load16(data + at.own) != MAGIC_BE || !network_fits(data, length, &at) ||
@@ -418,7 +478,7 @@ bool frame_find(const uint8_t *data, uint32_t length, struct frame_fields *field
 {
 	struct frame_layout at = {.own = FRAME_OFFSET_MAGIC};
 
-	if (!is_plain(data, length) && !frame_locate(data, length, &at))
+	if (!is_plain(data, length) && !locate_any(data, length, &at))
 		return false;
 	if (length < (uint32_t)at.own + FRAME_OWN_BYTES || load16(data + at.own) != MAGIC_BE)
 		return false;

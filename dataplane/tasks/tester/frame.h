@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The tester frame (docs/design/planed-protocol.md): Ethernet, IPv4, UDP port 0x7062 and 18 bytes of our own,
 // then a fixed pattern. That is the plain one, which is written here; those of a profile (profile.h) have
-// other headers, and are recognised here too, with up to two VLAN tags that somebody put on.
+// other headers, and are recognised here too, as PTP messages are, with up to two VLAN tags that somebody put on.
 // Writing costs four 16-byte stores, whatever the frame size: the pattern is put into
 // the buffers once (frame_fill_payload) and the UDP checksum is carried on from a sum taken once per
 // template. Checking reads every byte. Many frames at a time: frame_run.h.
@@ -110,6 +110,11 @@ enum frame_class {
 
 // Prepare the template of a flow. Returns 0, or -EINVAL for a frame size that does not exist.
 int frame_template_init(struct frame_template *t, const struct frame_flow *flow);
+
+// The same of frames that are PTP messages (IEEE 1588: Sync, on Ethernet), the only ones that some devices stamp.
+// Our own bytes are where a plain frame has them, and so are its port and its checksum, in PTP's clock identity. The
+// checksum covers all behind the Ethernet header.
+int frame_template_init_ptp(struct frame_template *t, const struct frame_flow *flow);
 
 // Write the fixed pattern over length bytes of a frame buffer. A byte depends on its offset only, not on the
 // frame size.

@@ -110,6 +110,67 @@ static void layout_is_the_documents(void **state)
 	assert_int_equal(fields.stamp, UINT64_C(0x1122334455667788));
 }
 
+static void ptp_sample_make(struct sample *s, uint16_t frame_size)
+{
+	struct frame_flow f = flow;
+
+	f.frame_size_bytes = frame_size;
+	f.nonce = UINT64_C(0xfedcba9876543210);
+	assert_int_equal(frame_template_init_ptp(&s->template, &f), 0);
+	s->length = s->template.length;
+	frame_fill_payload(s->data, s->length);
+	frame_write_probe(&s->template, s->data, 0x01020304, UINT64_C(0x1122334455667788));
+}
+
+// What 82576 and 82599 ask of a frame that they stamp: EtherType, message type and version.
+static void a_ptp_message_has_the_fields_of_a_probe(void **state)
+{
+	struct frame_fields fields;
+	struct sample s;
+
+	for (uint16_t size = 64; size <= 1518; size++) {
+		ptp_sample_make(&s, size);
+		assert_int_equal(s.data[12] << 8 | s.data[13], 0x88f7);
+		assert_int_equal(s.data[14], 0);
+		assert_int_equal(s.data[15], 2);
+		assert_int_equal(s.data[16] << 8 | s.data[17], size - 4 - 14);
+		assert_int_equal(frame_classify(s.data, s.length, &fields), FRAME_INTACT);
+		assert_int_equal(fields.stream, 3);
+		assert_int_equal(fields.epoch, 0xabcd);
+		assert_int_equal(fields.sequence, 0x01020304);
+		assert_true(frame_stamp(UINT64_C(0xfedcba9876543210), fields.stamp) ==
+		            UINT64_C(0x1122334455667788));
+		assert_true(frame_is_probe(s.data, s.length, &fields));
+	}
+}
+
+static void every_flipped_byte_of_a_ptp_message_is_found(void **state)
+{
+	static const uint8_t flips[] = {0x01, 0x80, 0xff};
+	struct sample s;
+
+	for (uint16_t size = 64; size <= 66; size++) {
+		ptp_sample_make(&s, size);
+		for (uint32_t at = 12; at < s.length; at++)
+			for (size_t k = 0; k < RTE_DIM(flips); k++) {
+				s.data[at] ^= flips[k];
+				assert_int_equal(sample_classify(&s), FRAME_CORRUPT);
+				s.data[at] ^= flips[k];
+			}
+	}
+}
+
+static void a_ptp_message_of_others_is_foreign(void **state)
+{
+	struct sample s = {.length = 60};
+
+	s.data[12] = 0x88;
+	s.data[13] = 0xf7;
+	s.data[15] = 2;
+	for (s.length = 14; s.length < 64; s.length++)
+		assert_int_equal(sample_classify(&s), FRAME_FOREIGN);
+}
+
 static void pattern_depends_on_the_offset_only(void **state)
 {
 	struct sample small, large;
@@ -285,6 +346,9 @@ int main(void)
 	        cmocka_unit_test(checksums_agree_with_dpdk),
 	        cmocka_unit_test(checksum_is_never_zero),
 	        cmocka_unit_test(layout_is_the_documents),
+	        cmocka_unit_test(a_ptp_message_has_the_fields_of_a_probe),
+	        cmocka_unit_test(every_flipped_byte_of_a_ptp_message_is_found),
+	        cmocka_unit_test(a_ptp_message_of_others_is_foreign),
 	        cmocka_unit_test(pattern_depends_on_the_offset_only),
 	        cmocka_unit_test(every_flipped_byte_is_found),
 	        cmocka_unit_test(every_other_length_is_found),

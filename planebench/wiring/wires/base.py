@@ -9,7 +9,6 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from typing import Literal
 
-from planebench.model.clock import ClockChoice
 from planebench.model.errors import UsageError
 from planebench.model.topology import TopologyPort
 from planebench.model.wire import Wire, wire_arguments, wire_named
@@ -36,8 +35,6 @@ class WireKind(Wire, ABC):
     rate from one to the other is the ceiling from wire to wire."""
     kernel_interfaces: bool = False
     """Whether both ends are interfaces of the kernel: it may send frames of its own, and takes frames in its queues."""
-    has_device_clocks: bool = False
-    """Whether its devices may stamp frames: the clock ``auto`` asks them."""
 
     @abstractmethod
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
@@ -104,11 +101,6 @@ def needs_veth_pair(port: TopologyPort, links: LinkSettings) -> bool:
     if port.side == "wire":
         return wire_kind(links.wire).makes_veth_pairs(wire_arguments(links.wire))
     return links.vnf_interface == "veth"
-
-
-def port_clock(choice: ClockChoice, wire: str) -> ClockChoice:
-    """Return the clock to ask a port of the tester for."""
-    return "software" if choice == "auto" and not wire_kind(wire).has_device_clocks else choice
 
 
 def af_packet_port(port: Port, interface: str, links: LinkSettings) -> Port:

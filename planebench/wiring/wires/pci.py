@@ -25,7 +25,6 @@ class Pci(WireKind):
     arguments = "TESTER=SWITCH,TESTER=SWITCH"
     replaces_nics = False
     ceilings = "measured"
-    has_device_clocks = True
 
     def check(self, arguments: str) -> None:
         """Raise UsageError for what is no list of cables between different PCI addresses."""
