@@ -191,8 +191,10 @@ def _with_scenarios(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
 def _with_length(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
     """Return the plan with chains of l2fwd of these lengths, instead of those that it names."""
     if not scenarios_with("chain", plan.scenarios):
-        names = " and ".join(scenarios_with("chain"))
-        raise UsageError(f"--chain-length {given[option]}: applies only to {names}; add --scenario {names}")
+        names = scenarios_with("chain")
+        raise UsageError(
+            f"--chain-length {given[option]}: applies only to {' and '.join(names)}; add --scenario {names[0]}"
+        )
     return replace(_put_one(plan, option, given), chains=())
 
 
