@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,15 +23,14 @@ IDLE_S = 0.5
 
 def clocked_cpus(placement: Placement) -> frozenset[int]:
     """Return the CPUs whose clock belongs to the server: those of switch and VNFs, without those of the tester."""
-    vnfs = {cpu for number in range(len(placement.vnf_cpus)) for cpu in placement.cpus_of_vnf(number)}
-    return frozenset({*placement.switch_cpus, *vnfs} - set(placement.tester_cpus))
+    return frozenset({*placement.switch_cpus, *placement.all_vnf_cpus} - set(placement.tester_cpus))
 
 
 @contextmanager
 def held_clock(
-    mhz: int | None, cpus: Collection[int], planed: Path, journal: Journal | None = None
+    mhz: int | None, placement: Placement, planed: Path, journal: Journal | None = None
 ) -> Iterator[dict[str, int]]:
-    """Keep CPUs at a clock, and yield counters that are complete at the end: the clock asked for, and that found.
+    """Keep the CPUs of a server at a clock, and yield counters: the clock asked for, and at the end that found.
 
     Of the clocks before and after, and of all CPUs, it is the one that is furthest off. Nothing without ``mhz``.
     Raises StartError if the system refuses.
@@ -40,7 +39,7 @@ def held_clock(
     if mhz is None:
         yield found
         return
-    found[WANTED_MHZ] = mhz
+    found[WANTED_MHZ], cpus = mhz, clocked_cpus(placement)
     with fixed(cpus, mhz, journal or device_journal()):
         read = [*core_mhz(planed, cpus)]
         yield found

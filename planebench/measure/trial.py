@@ -15,7 +15,7 @@ from planebench.host.interrupts import count_difference, interrupt_counts, smi_c
 from planebench.measure.clocks import by_clock
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
-from planebench.measure.power import EnergyAccount, clocked_cpus, energy_account, held_clock
+from planebench.measure.power import EnergyAccount, energy_account, held_clock
 from planebench.measure.sent import not_as_intended
 from planebench.measure.updates import not_applied
 from planebench.measure.verdict import judge
@@ -100,7 +100,7 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
     try:
         frames = _frames(live, request)
         account = energy_account()
-        with held_clock(live.cpu_mhz, clocked_cpus(live.placement), live.planed) as clock:
+        with held_clock(live.cpu_mhz, live.placement, live.planed) as clock:
             live.resume()
             trial = _measure(live, request, frames, started_at, account)
             live.pause()

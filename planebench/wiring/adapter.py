@@ -22,6 +22,7 @@ from planebench.model.scenario import scenario_named
 from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.scenarios.queues import QUEUES_MAX
 from planebench.wiring.request import SwitchRequest, VnfInterface
+from planebench.wiring.wires.base import wire_kind
 
 WORKERS_OPTION = Option(
     "workers", "whole", "number of queue pairs per port, and of workers", "1", least=1, most=QUEUES_MAX
@@ -249,10 +250,10 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
 
 def _link_refusal(adapter: Adapter, situation: Situation) -> str:
     """Return why a switch cannot be connected to a second one."""
-    if not situation.two_switches or situation.wire == "veth":
+    if not situation.two_switches or (wire := wire_kind(situation.wire)).makes_veth_pairs(""):
         return ""
-    if situation.wire == "pci":
-        return "two switches are processes of one machine here, connected by virtio or veth; --wire pci has no link"
+    if wire.needs_arguments:
+        return f"two switches are processes of one machine here; --wire {wire.name} has no link between them"
     if adapter.vnf_interface != "vhost-user" or adapter.refusal(replace(situation, wire="virtio")):
         return f"{adapter.name} cannot drive the virtio link to a second switch; use --wire veth"
     return ""

@@ -12,7 +12,9 @@ from planebench.host import cpu_frequency
 from planebench.host.cpu_frequency import fixed, refusal
 from planebench.host.device_settings import DEVICE_SETTINGS
 from planebench.host.journal import Journal, Saved
+from planebench.measure.power import held_clock
 from planebench.model.errors import StartError
+from planebench.placement import Cpus, place
 
 CPUFREQ = "sys/devices/system/cpu/cpu{}/cpufreq/{}"
 
@@ -93,3 +95,18 @@ def test_the_journal_knows_the_files() -> None:
     assert cpu_frequency.FREQUENCY.has("/sys/devices/system/cpu/cpu12/cpufreq/scaling_min_freq")
     assert not cpu_frequency.FREQUENCY.has("/sys/devices/system/cpu/cpu12/cpufreq/scaling_governor")
     assert cpu_frequency.FREQUENCY.is_ours("1200000", Saved("p", "800000", "1200000"))
+
+
+def test_the_clock_of_a_trial_is_counted_before_and_after(tree: Tree, tmp_path: Path) -> None:
+    program, seen = tmp_path / "planed", tmp_path / "seen"
+    highest = tree.root / CPUFREQ.format(1, "scaling_max_freq")
+    program.write_text(
+        f'#!/bin/sh\necho $(cat {highest}) >>{seen}\necho "{{\\"core_mhz\\": $((1100 + $(wc -l <{seen}) * 90))}}"\n'
+    )
+    program.chmod(0o755)
+    with held_clock(1200, place(Cpus((0, 1))), program, journal(tree)) as found:
+        assert bounds(tree, 1) == ("1200000", "1200000") and bounds(tree, 0) == ("800000", "3200000")
+        assert found == {"wanted_mhz": 1200}
+    assert found == {"wanted_mhz": 1200, "core_mhz": 1280}, "1190 before, 1280 after"
+    assert seen.read_text() == "1200000\n1200000\n"
+    assert bounds(tree, 1) == ("800000", "3200000")

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -31,7 +32,7 @@ class FakeLive:
         self.misdirected, self.dies_in, self.forwarded = misdirected, dies_in, forwarded
         self.placement = SimpleNamespace(switch_cpus=(0,), tester_cpus=(0,), shared=False, hosted=frozenset())
         self.functional: tuple[str, ...] = ()
-        self.clock = "software"
+        self.clock, self.cpu_mhz, self.planed = "software", None, Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)
         self._busy = self._drops = 0
         self.dropped = dropped
@@ -130,7 +131,7 @@ class HostedLive(FakeLive):
 
     def __init__(self) -> None:
         super().__init__(dropped=0)
-        self.placement.hosted, self.placement.vnf_cpus = frozenset({0}), (1,)
+        self.placement.hosted, self.placement.all_vnf_cpus = frozenset({0}), (1,)
         self.rule_drops = 500
 
     def vnf_drops(self) -> Counter[str]:

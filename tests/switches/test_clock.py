@@ -70,7 +70,7 @@ def test_the_clock_is_that_of_the_server_and_not_of_the_tester() -> None:
 
 
 def test_without_a_clock_nothing_is_set_or_read(tmp_path: Path) -> None:
-    with held_clock(None, {0, 1}, tmp_path / "no-planed") as found:
+    with held_clock(None, place(Cpus((0, 1))), tmp_path / "no-planed") as found:
         pass
     assert found == {}
 
