@@ -20,13 +20,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import functools
 import json
 import math
 import statistics
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -41,7 +40,8 @@ from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.running.machine import Machine
-from planebench.stats.histogram import decode, percentile_ns, summarise
+from planebench.stats.histogram import decode, merge, percentile_ns, summarise
+from planebench.stats.jitter import burst_sizes
 from planebench.switches.registry import get_adapter
 from planebench.traffic.rates import SATURATING, rate_label
 from planebench.traffic.registry import parse_traffic
@@ -128,6 +128,7 @@ class Side:
             duration_s,
             warmup_s=0.0 if latency else 0.2,
             probe_rate_pps=PROBES_PPS if latency else 0,
+            stamp_all=latency,
             profile=self.profile,
         )
         trial = self.runner.run(request)
@@ -306,9 +307,8 @@ def jitter_bars(bench: Bench, sides: dict[str, Side]) -> tuple[list[Bar], dict[s
     load = Load(rate_label(rate), rate)
     found = sample(bench, lambda: sides[OFFLOADED].run(SHORT_S, load), lambda: sides[ALONE].run(SHORT_S, load))
     bars = []
-    for name, kind in (("burst jitter", "burst_jitter"), ("IPDV", "ipdv")):
+    for name, figure in (("burst jitter", burst_us), ("IPDV", mean_ipdv_us)):
         what = f"{name} at {rate / 1e6:.2f} Mpps, {bench.vnfs} VNFs offloaded against the forwarder alone"
-        figure = functools.partial(jitter_us, kind=kind)
         bars.append(found.bar(what, MAX_JITTER, "µs", (figure, figure), at_least=False))
     of_side = {OFFLOADED: found.a, ALONE: found.b}
     return bars, {label: [ipdv_us(trials, share) for share in PERCENTILES] for label, trials in of_side.items()}
@@ -320,9 +320,18 @@ def ipdv_us(trials: Sequence[Trial], share: float) -> float:
     return statistics.median(found) if found else math.nan
 
 
-def jitter_us(trial: Trial, kind: str) -> float:
-    """Mean of one of the histograms."""
-    summary = summarise(decode(getattr(trial.latency, kind))) if trial.latency is not None else None
+def burst_us(trial: Trial) -> float:
+    """Mean size of the differences of burst means."""
+    return _mean_us(() if trial.latency is None else burst_sizes(trial.latency))
+
+
+def mean_ipdv_us(trial: Trial) -> float:
+    """Mean IPDV."""
+    return _mean_us(() if trial.latency is None else (trial.latency.ipdv,))
+
+
+def _mean_us(texts: Iterable[str]) -> float:
+    summary = summarise(merge(text for text in texts if text))
     return summary.mean if summary is not None else math.nan
 
 

@@ -19,12 +19,13 @@
 #include "lib/isa.h"
 #include "lib/log.h"
 #include "runtime/planed.h"
+#include "runtime/ring_limits.h"
 #include "runtime/rpc.h"
 
 enum { EXIT_USAGE = 2 };
 
 struct options {
-	const char *config, *rpc, *check, *core_distance, *dry_poll, *isa;
+	const char *config, *rpc, *check, *core_distance, *dry_poll, *ring_limits, *isa;
 	bool version, help;
 };
 
@@ -37,21 +38,19 @@ static const char usage_text[] =
         "line\n"
         "       planed --dry-poll CPU,MS              gaps in polling a CPU that has nothing to do, as one JSON "
         "line\n"
+        "       planed --ring-limits NIC,NIC          descriptors that rings of PCI devices take, a JSON line "
+        "each\n"
         "       planed --version\n"
         "with   --isa scalar|avx2|avx512              use no more of this CPU, to compare or to test\n";
 
 static int parse(int argc, char **argv, struct options *options)
 {
 	static const struct option table[] = {
-	        {"config", required_argument, NULL, 'c'},
-	        {"rpc", required_argument, NULL, 'r'},
-	        {"check", required_argument, NULL, 'k'},
-	        {"core-distance", required_argument, NULL, 'd'},
-	        {"dry-poll", required_argument, NULL, 'p'},
-	        {"isa", required_argument, NULL, 'i'},
-	        {"version", no_argument, NULL, 'v'},
-	        {"help", no_argument, NULL, 'h'},
-	        {0},
+	        {"config", required_argument, NULL, 'c'},   {"rpc", required_argument, NULL, 'r'},
+	        {"check", required_argument, NULL, 'k'},    {"core-distance", required_argument, NULL, 'd'},
+	        {"dry-poll", required_argument, NULL, 'p'}, {"ring-limits", required_argument, NULL, 'l'},
+	        {"isa", required_argument, NULL, 'i'},      {"version", no_argument, NULL, 'v'},
+	        {"help", no_argument, NULL, 'h'},           {0},
 	};
 	int option;
 
@@ -72,6 +71,9 @@ static int parse(int argc, char **argv, struct options *options)
 		case 'p':
 			options->dry_poll = optarg;
 			break;
+		case 'l':
+			options->ring_limits = optarg;
+			break;
 		case 'i':
 			options->isa = optarg;
 			break;
@@ -89,7 +91,7 @@ static int parse(int argc, char **argv, struct options *options)
 		return -EINVAL;
 	}
 	return options->config || options->check || options->core_distance || options->dry_poll ||
-	                       options->version || options->help
+	                       options->ring_limits || options->version || options->help
 	               ? 0
 	               : -EINVAL;
 }
@@ -166,6 +168,13 @@ static int print_dry_poll(const char *cpu_and_ms)
 		}
 	puts("]}");
 	return EXIT_SUCCESS;
+}
+
+static int print_ring_limits(const char *devices)
+{
+	int rc = ring_limits_print(devices);
+
+	return rc == -EINVAL ? EXIT_USAGE : rc ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 // Signals are read from a descriptor by rpc_serve(): no thread may take them.
@@ -259,5 +268,7 @@ int main(int argc, char **argv)
 		return print_core_distance(options.core_distance);
 	if (options.dry_poll)
 		return print_dry_poll(options.dry_poll);
+	if (options.ring_limits)
+		return print_ring_limits(options.ring_limits);
 	return run(&options);
 }

@@ -70,7 +70,7 @@ def run(
     from planebench.running.service import open_session
     from planebench.running.survey import survey
 
-    held = survey(plan, options, hugepages=hugepages).required().within(time_budget)
+    held = survey(plan, options, hugepages=hugepages, boots=True).required().within(time_budget)
     folder = None if runs_dir is None else Path(runs_dir)
     session = open_session(held, runs_dir=folder, resume=resume, calibrated=calibrate)
     session.measure(*([listener] if listener else []))

@@ -42,7 +42,7 @@ MODULES = (
     *("netfs", "fscache", "9pnet", "9pnet_virtio", "9p", "overlay"),
     *("irqbypass", "vfio", "vfio_virqfd", "vfio-pci-core", "vfio-pci", "vfio_iommu_type1"),
     *("failover", "net_failover", "virtio_net", "e1000e", "vmxnet3", "dca", "i2c-algo-bit", "igb", "igbvf"),
-    *("veth", "tun"),
+    *("veth", "tun", "uio", "uio_pci_generic"),
 )
 """In the order of their dependencies. A module that this kernel has built in is left out."""
 MODELS = {
@@ -73,6 +73,8 @@ class Topology:
     vcpus: int = 4
     memory_mb: int = 2560
     hugepages: int = 512
+    nodes: int = 1
+    """NUMA nodes, each with its share of the memory, and of the vCPUs, of which none is isolated then."""
 
     def address(self, nic: str) -> str:
         """Return the PCI address of a NIC: each is behind a root port of its own, thus in an IOMMU group of its own."""
@@ -114,6 +116,7 @@ class Lab:
         else:
             raise StartError(f"the guest of the lab does not boot: {self.process.exit_report()}")
         self._connection.connect(str(self._workdir / "agent"))
+        self._hide_temporary_files()
 
     def __enter__(self) -> Self:
         return self
@@ -157,6 +160,12 @@ class Lab:
     def set_link(self, nic: str, up: bool) -> None:
         """Pull the cable out of a NIC, or plug it in again."""
         self._monitor("set_link", name=nic, up=up)
+
+    def _hide_temporary_files(self) -> None:
+        """Give the guest a /tmp of its own, unless its programs are there: that of a busy machine changes."""
+        ours = (HERE, Path(sys.prefix), Path(planed_binary()))
+        if not any(path.resolve().is_relative_to("/tmp") for path in ours):
+            self.sh("mount -t tmpfs tmpfs /tmp")
 
     def _monitor(self, command: str, **arguments: Any) -> object:
         async def execute() -> object:
@@ -222,7 +231,7 @@ def _start(supervisor: Supervisor, topology: Topology, workdir: Path) -> Process
     kernel = guest_image.kernel_folder(KERNEL_PACKAGE, MODULES)
     initramfs = workdir / "initramfs"
     initramfs.write_bytes(guest_image.archive(_files(kernel)))
-    isolated = f"isolcpus=managed_irq,domain,2-{topology.vcpus - 1}"
+    isolated = f"isolcpus=managed_irq,domain,2-{topology.vcpus - 1}" if topology.nodes == 1 else ""
     # no_timer_check: where the host is busy the guest's timer may stand still for that check, and the kernel gives up.
     words = [
         "console=ttyS0 loglevel=3 panic=-1 net.ifnames=0 no_timer_check",
@@ -248,14 +257,14 @@ def _files(kernel: Path) -> dict[str, bytes]:
 
 
 def _machine(topology: Topology, workdir: Path) -> list[str]:
-    memory = f"memory-backend-memfd,id=memory,size={topology.memory_mb}M,share=on"
     return [
         *("-name", "lab,debug-threads=on", "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot"),
         *("-sandbox", _SANDBOX),
         # smm=off: with SMM, QEMU 10.0 ends by that assertion each time (BOOTS).
-        *("-machine", "q35,memory-backend=memory,kernel-irqchip=split,smm=off", "-object", memory),
+        *("-machine", "q35,kernel-irqchip=split,smm=off"),
         *("-accel", "tcg,thread=multi", "-cpu", "max"),
-        *("-m", f"{topology.memory_mb}M", "-smp", str(topology.vcpus)),
+        *("-m", f"{topology.memory_mb}M", "-smp", f"{topology.vcpus},sockets={topology.nodes}"),
+        *_nodes(topology),
         *(("-device", "intel-iommu,intremap=on,caching-mode=on") if topology.iommu else ()),
         *("-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"),
         *("-chardev", f"socket,id=monitor,path={workdir}/monitor,server=on,wait=off"),
@@ -265,6 +274,17 @@ def _machine(topology: Topology, workdir: Path) -> list[str]:
         *("-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap"),
         *("-device", "virtio-9p-pci,fsdev=root,mount_tag=root,addr=2"),
     ]
+
+
+def _nodes(topology: Topology) -> list[str]:
+    """Return the NUMA nodes, each a socket; every other one is as far as on a server of two sockets."""
+    size, cpus, words = topology.memory_mb // topology.nodes, topology.vcpus // topology.nodes, []
+    for node in range(topology.nodes):
+        first = node * cpus
+        words += ["-object", f"memory-backend-memfd,id=memory{node},size={size}M,share=on"]
+        words += ["-numa", f"node,nodeid={node},cpus={first}-{first + cpus - 1},memdev=memory{node}"]
+    pairs = [(a, b) for a in range(topology.nodes) for b in range(topology.nodes) if a != b]
+    return [*words, *(word for a, b in pairs for word in ("-numa", f"dist,src={a},dst={b},val=21"))]
 
 
 def _nic(topology: Topology, number: int, nic: str, model: str) -> list[str]:

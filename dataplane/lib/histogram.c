@@ -46,28 +46,29 @@ int histogram_next(const struct histogram *h, uint32_t *index, uint64_t *value_n
 
 // --- Jitter ----------------------------------------------------------------------------------------------
 
-// Only probes get here, a few thousand a second: nothing is tuned.
+// Only probes and bursts get here, not each frame: nothing is tuned.
 
 int jitter_init(struct jitter *j)
 {
-	*j = (struct jitter){.ipdv = histogram_create(), .burst = histogram_create()};
-	return j->ipdv && j->burst ? 0 : -ENOMEM;
+	*j = (struct jitter){
+	        .ipdv = histogram_create(), .rises = histogram_create(), .falls = histogram_create()};
+	return j->ipdv && j->rises && j->falls ? 0 : -ENOMEM;
 }
 
 void jitter_release(struct jitter *j)
 {
 	free(j->ipdv);
-	free(j->burst);
-	j->ipdv = j->burst = NULL;
+	free(j->rises);
+	free(j->falls);
+	*j = (struct jitter){0};
 }
 
 void jitter_reset(struct jitter *j)
 {
-	struct histogram *ipdv = j->ipdv, *burst = j->burst;
-
-	histogram_reset(ipdv);
-	histogram_reset(burst);
-	*j = (struct jitter){.ipdv = ipdv, .burst = burst};
+	histogram_reset(j->ipdv);
+	histogram_reset(j->rises);
+	histogram_reset(j->falls);
+	*j = (struct jitter){.ipdv = j->ipdv, .rises = j->rises, .falls = j->falls};
 }
 
 static uint64_t distance(uint64_t a, uint64_t b)
@@ -79,8 +80,6 @@ void jitter_probe(struct jitter *j, uint32_t sequence, uint64_t delay_ns)
 {
 	if (delay_ns > HISTOGRAM_HIGHEST_NS)
 		return;
-	j->burst_sum_ns += delay_ns;
-	j->burst_probes++;
 	if (j->has_last && (int32_t)(sequence - j->last_sequence) < 0)
 		return;
 	if (j->has_last)
@@ -94,13 +93,14 @@ void jitter_burst_end(struct jitter *j)
 {
 	uint64_t mean_ns;
 
-	if (j->burst_probes == 0)
+	if (j->burst_frames == 0)
 		return;
-	mean_ns = j->burst_sum_ns / j->burst_probes;
+	mean_ns = j->burst_sum_ns / j->burst_frames;
 	if (j->has_mean)
-		histogram_record(j->burst, distance(mean_ns, j->last_mean_ns));
+		histogram_record(mean_ns < j->last_mean_ns ? j->falls : j->rises,
+		                 distance(mean_ns, j->last_mean_ns));
 	j->last_mean_ns = mean_ns;
 	j->has_mean = true;
 	j->burst_sum_ns = 0;
-	j->burst_probes = 0;
+	j->burst_frames = 0;
 }

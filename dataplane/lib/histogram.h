@@ -66,7 +66,7 @@ static inline void histogram_record(struct histogram *h, uint64_t value_ns)
 
 // --- Jitter ----------------------------------------------------------------------------------------------
 
-// Jitter of the probes of one stream, by two definitions, each a histogram of sizes in ns:
+// Jitter of one stream, by two definitions, in histograms of sizes in ns:
 //
 // ipdv: RFC 3393, size of the difference between the delays of two probes. Selection function (s3.2 there):
 // successive received probes, in the order in which they were sent. A probe that comes after a later one is
@@ -74,30 +74,41 @@ static inline void histogram_record(struct histogram *h, uint64_t value_ns)
 // and no number of their own, so a probe that was lost between two others cannot be told: the two make a
 // pair.
 //
-// burst: the generator of ic16, size of the difference of the mean delays of two successive receive bursts
-// that hold probes. Means are whole ns. Every probe counts, reordered or not.
+// rises, falls: the generator of ic16, difference of the mean delays of two successive receive bursts, a rise or a
+// fall of the mean: so the difference is known with its sign. The mean is that of all frames of the burst, reordered or
+// not, so all have to be stamped: with probes alone a burst has one, and the differences are those of IPDV. Means
+// are whole ns.
 //
 // A delay above HISTOGRAM_HIGHEST_NS is not recorded here: its overflow is counted with the latency.
 
 struct jitter {
-	struct histogram *ipdv, *burst;
-	uint64_t last_delay_ns; // of the probe that was sent last of those received
-	uint64_t burst_sum_ns;  // of this burst
-	uint64_t last_mean_ns;  // of the last burst with probes
+	struct histogram *ipdv, *rises, *falls; // rises: of 0, too
+	uint64_t last_delay_ns;                 // of the probe that was sent last of those received
+	uint64_t burst_sum_ns;                  // of this burst
+	uint64_t last_mean_ns;                  // of the last burst
 	uint32_t last_sequence;
-	uint32_t burst_probes; // of this burst
+	uint32_t burst_frames; // of this burst
 	bool has_last, has_mean;
 };
 
-// Allocate both histograms. Returns 0, or -ENOMEM; jitter_release() either way.
+// Allocate the histograms. Returns 0, or -ENOMEM; jitter_release() either way.
 int jitter_init(struct jitter *j);
 void jitter_release(struct jitter *j);
 
-// Forget all probes and counts.
+// Forget all probes, bursts and counts.
 void jitter_reset(struct jitter *j);
 
 // A unique probe with this number of its stream, received after this delay.
 void jitter_probe(struct jitter *j, uint32_t sequence, uint64_t delay_ns);
 
-// A receive burst ends; only needed for those that hold probes of the stream.
+// A unique frame of a load that stamps all, probe or not, received after this delay.
+static inline void jitter_frame(struct jitter *j, uint64_t delay_ns)
+{
+	if (__builtin_expect(delay_ns > HISTOGRAM_HIGHEST_NS, 0))
+		return;
+	j->burst_sum_ns += delay_ns;
+	j->burst_frames++;
+}
+
+// A receive burst ends; only needed for those that hold such frames.
 void jitter_burst_end(struct jitter *j);

@@ -16,7 +16,8 @@ struct stamp {
 	uint64_t in_tsc, out_tsc; // out_tsc 0: it did not leave
 	uint32_t sequence;
 	uint8_t stream;
-	uint64_t port_ns; // by the clock of the port; 0: that did not stamp this probe
+	uint64_t port_ns;   // by the clock of the port; 0: that did not stamp this probe
+	uint64_t empty_tsc; // of the last poll that found nothing: the probe came later; 0: not known
 };
 
 struct stamps {
@@ -39,6 +40,6 @@ static inline struct stamp *stamps_next(struct stamps *stamps)
 	return NULL;
 }
 
-// Up to limit entries from the one numbered from: {"stamps": [[stream, sequence, in_tsc, out_tsc, port_ns], ...],
-// "next": n or null, "lost": n}. stamps may be NULL: nothing was asked for, the list is empty.
+// Up to limit entries from the one numbered from: {"stamps": [[stream, sequence, in_tsc, out_tsc, port_ns,
+// empty_tsc], ...], "next": n or null, "lost": n}. stamps may be NULL: nothing was asked for, the list is empty.
 json_t *stamps_list(const struct stamps *stamps, uint32_t from, uint32_t limit);

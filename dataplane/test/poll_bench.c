@@ -15,6 +15,7 @@
 #include <rte_udp.h>
 
 #include "ring/frames.h"
+#include "tasks/generator/generator.h"
 #include "tasks/tester/frame.h"
 #include "test/nf_task.h"
 #include "test/wire.h"
@@ -97,6 +98,15 @@ static void offer_probes(struct rig *rig)
 {
 	for (unsigned i = 0; i < BURST; i++) {
 		frame_write_probe(&rig->template, rig->frame, rig->sequence++, rte_rdtsc());
+		inject(rig, 1);
+	}
+}
+
+static void offer_stamped(struct rig *rig)
+{
+	for (unsigned i = 0; i < BURST; i++) {
+		frame_write_timed(&rig->template, rig->frame, rig->sequence++, rte_rdtsc(),
+		                  FRAME_FLAG_STAMPED);
 		inject(rig, 1);
 	}
 }
@@ -462,11 +472,60 @@ static const struct guest_group {
         {"view", false, poll_view},
 };
 
+// --- The generator: frames as they are, and with a time stamp in each -----------------------------------
+
+static void generator_open(struct rig *rig, const char *profile, bool stamp_all)
+{
+	struct config_task config = {.name = "gen", .kind = "generator", .port_count = 1, .burst = BURST};
+	struct generator_load load = {.duration_ns = 1000000000,
+	                              .frame_size_bytes = FRAME_SIZE_MIN,
+	                              .flat_out = true,
+	                              .nonce = NONCE,
+	                              .stamp_all = stamp_all};
+	json_t *object = profile ? json_loads(profile, 0, NULL) : NULL;
+	char error[CONFIG_ERROR_MAX] = "";
+
+	rig->poll = poll_task;
+	rig->task = wire_task(rig->wire, &config);
+	if (generator_prepare(rig->task, object, &load, "load", error) != 0 ||
+	    generator_start(rig->task, &load) != 0)
+		abort();
+	json_decref(object);
+}
+
+static void generator_plain(struct rig *rig)
+{
+	generator_open(rig, NULL, false);
+}
+
+static void generator_stamped(struct rig *rig)
+{
+	generator_open(rig, NULL, true);
+}
+
+static void generator_flows(struct rig *rig)
+{
+	generator_open(rig, "{\"flows\": {\"count\": 64}}", false);
+}
+
+static void generator_flows_stamped(struct rig *rig)
+{
+	generator_open(rig, "{\"flows\": {\"count\": 64}}", true);
+}
+
+static void take_all(struct rig *rig)
+{
+	while (wire_collect(rig->wire, rig->frame))
+		;
+}
+
 static const struct shape shapes[] = {
         {"monitor", "own", monitor_open, offer_own},
         {"monitor", "own-probes", monitor_open, offer_probes},
+        {"monitor", "own-stamped", monitor_open, offer_stamped},
         {"monitor", "own-backwards", monitor_open, offer_backwards},
         {"monitor", "own-1518", monitor_long, offer_own},
+        {"monitor", "own-stamped-1518", monitor_long, offer_stamped},
         {"monitor", "zeros", monitor_zeros, offer_same},
         {"monitor", "zeros-1518", monitor_zeros_long, offer_same},
         {"monitor", "no-nonce", monitor_forged, offer_same},
@@ -477,6 +536,10 @@ static const struct shape shapes[] = {
         {"monitor", "truncated", monitor_truncated, offer_same},
         {"monitor", "corrupt", monitor_corrupt, offer_same},
         {"monitor", "corrupt-1518", monitor_corrupt_long, offer_same},
+        {"generator", "plain", generator_plain, take_all},
+        {"generator", "stamped", generator_stamped, take_all},
+        {"generator", "flows", generator_flows, take_all},
+        {"generator", "flows-stamped", generator_flows_stamped, take_all},
 };
 
 // --- Runs ------------------------------------------------------------------------------------------------

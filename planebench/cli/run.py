@@ -40,7 +40,7 @@ def run_plan(
     ``overrides`` are the keyword arguments of plans.override. ``page``: write the HTML report.
     Raises UsageError and NotInstalledError before anything is started.
     """
-    held = survey(plan, overrides, hugepages=hugepages).required().within(time_budget)
+    held = survey(plan, overrides, hugepages=hugepages, boots=True).required().within(time_budget)
     console = Console(stderr=True, quiet=quiet)
     try:
         with terminable():

@@ -20,7 +20,7 @@ FREQUENCY = Setting(
 _WHY = "a switch is measured at a clock that was asked for"
 
 
-def refusal(cpus: Collection[int], mhz: int, root: Path = ROOT) -> str:
+def clock_refusal(cpus: Collection[int], mhz: int, root: Path = ROOT) -> str:
     """Return why these CPUs cannot run at a clock, as a sentence; empty if they can."""
     for cpu in sorted(cpus):
         bounds = [_khz(cpu, f"cpuinfo_{bound}_freq", root) for bound in ("min", "max")]

@@ -80,10 +80,8 @@ class Probe:
 
     def outcome(self) -> Outcome:
         """Return the outcome of a boot, now or before. Others that ask during a boot wait for its outcome."""
-        if not self.device.exists():
-            return Outcome(False, f"{self.device} does not exist")
-        if not os.access(self.device, os.R_OK | os.W_OK):
-            return Outcome(False, f"no permission to open {self.device}; add this user to group kvm")
+        if closed := _no_device(self.device):
+            return Outcome(False, closed)
         with _one_at_a_time:
             file = self._file()
             kept = _load(file)
@@ -96,7 +94,7 @@ class Probe:
         """Return the file of the outcome, named by everything that the outcome depends on."""
         programs = [(str(path.resolve()), path.stat().st_mtime_ns) for path in (self.qemu.binary, self.kernel)]
         told = json.dumps([procfs.boot_id(), self.qemu.version, programs])
-        return default_folder() / "guest" / f"kvm-{hashlib.sha256(told.encode()).hexdigest()[:16]}.json"
+        return _folder() / f"{_prefix()}{hashlib.sha256(told.encode()).hexdigest()[:16]}.json"
 
     def _boot(self) -> Outcome:
         machine = qemu.Machine(
@@ -114,6 +112,31 @@ class Probe:
             return _watched(process, stretched(self.limit_s))
         finally:
             process.kill()
+
+
+def known_failure(device: Path = DEVICE) -> str:
+    """Return why KVM does not work, as far as that is known without a boot; empty if it may work."""
+    if closed := _no_device(device):
+        return closed
+    kept = [outcome for file in _folder().glob(f"{_prefix()}*.json") if (outcome := _load(file)) is not None]
+    return kept[0].why if kept and not any(outcome.works for outcome in kept) else ""
+
+
+def _folder() -> Path:
+    return default_folder() / "guest"
+
+
+def _prefix() -> str:
+    """Return how the files of outcomes since this boot of the machine begin."""
+    return f"kvm-{procfs.boot_id()[:8]}-"
+
+
+def _no_device(device: Path) -> str:
+    if not device.exists():
+        return f"{device} does not exist"
+    if not os.access(device, os.R_OK | os.W_OK):
+        return f"no permission to open {device}; add this user to group kvm"
+    return ""
 
 
 def _watched(process: Process, limit_s: float) -> Outcome:

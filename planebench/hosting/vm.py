@@ -8,11 +8,11 @@ from pathlib import Path
 
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
-from planebench.hosting import guest_document, guest_image, machine, machine_options, qemu
+from planebench.hosting import devices, guest_document, guest_image, machine, machine_options, qemu
 from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import folder_of
-from planebench.hosting.kvm_probe import COMMAND_LINE, Accelerator, Probe
-from planebench.model.errors import StartError
+from planebench.hosting.kvm_probe import COMMAND_LINE, Accelerator, Probe, known_failure
+from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.option import Option
 from planebench.planed.document import Document
 
@@ -33,6 +33,7 @@ class VmHosting:
         machine_options.vcpus_option("polling CPUs, plus one with KVM if a CPU is free"),
         machine_options.memory_option("computed from planed's tables"),
         machine_options.ACCEL,
+        devices.DEVICES,
         IDLE,
     )
     own_vnf = False
@@ -70,6 +71,23 @@ class VmHosting:
 
 
 HOSTING = VmHosting()
+
+
+def why_emulated(planed: Path, cpus: frozenset[int], *, boots: bool) -> str:
+    """Return why VMs would be emulated here, or cannot start; empty if KVM works.
+
+    Without ``boots`` it is empty, too, where only a test boot, which may take ten seconds, would tell.
+    """
+    known = known_failure()
+    if known or not boots:
+        return known
+    try:
+        image = guest_image.guest_image(planed)
+        with Supervisor() as supervisor:
+            found = qemu.require(HOSTING.title)
+            return Probe(found, image.kernel, image.initramfs, cpus, supervisor).outcome().why
+    except PlanebenchError as error:
+        return str(error)
 
 
 def _linux_vcpus(request: HostedRequest, accelerator: Accelerator) -> int:

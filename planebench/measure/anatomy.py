@@ -23,8 +23,8 @@ Probe = tuple[int, int]
 """Stream and sequence number."""
 Clock = Literal["tester", "own", "none"]
 """The clock of a place: that of the tester, its own, or unknown."""
-Stamps = Sequence[tuple[int, int]]
-"""The stamps of one probe at every place of its path."""
+SIDE_BY_SIDE = "VNFs"
+"""The place of VNFs side by side: each probe passes one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +59,42 @@ class StampLog:
 
     port_ns: dict[Probe, int] = field(default_factory=dict)
     """The stamp by the clock of the place's port, of the probes that it stamped."""
+    waits: dict[Probe, int] = field(default_factory=dict)
+    """Ticks from the last poll that found nothing to the poll that found the probe: it waited no longer there."""
 
     def add(self, stamps: Sequence[Sequence[int]]) -> None:
-        """Add entries of ``stamps.get``. A planed of before clocks has no stamps of ports."""
-        for stream, sequence, in_tsc, out_tsc, *port_ns in stamps:
-            if self.times.setdefault((stream, sequence), (in_tsc, out_tsc)) != (in_tsc, out_tsc):
-                self.twice.add((stream, sequence))
-            if port_ns and port_ns[0]:
-                self.port_ns[stream, sequence] = port_ns[0]
+        """Add entries of ``stamps.get``. An older planed in a guest has no stamps of ports and of empty polls."""
+        for stream, sequence, in_tsc, out_tsc, *more in stamps:
+            probe, (port_ns, empty_tsc, *_) = (stream, sequence), (*more, 0, 0)
+            if self.times.setdefault(probe, (in_tsc, out_tsc)) != (in_tsc, out_tsc):
+                self.twice.add(probe)
+            if port_ns:
+                self.port_ns[probe] = port_ns
+            if empty_tsc:
+                self.waits[probe] = in_tsc - empty_tsc
+
+    def add_log(self, other: StampLog) -> None:
+        """Add the stamps of a place beside this one. Clocks of their own differ in rate: times become this one's."""
+        scale = (self.tsc_hz, other.tsc_hz) if other.tsc_hz else (1, 1)
+        for probe, times in other.times.items():
+            into, out = (tsc * scale[0] // scale[1] for tsc in times)
+            empty = into - other.waits[probe] * scale[0] // scale[1] if probe in other.waits else 0
+            self.add([(*probe, into, out, other.port_ns.get(probe, 0), empty)])
+        self.twice |= other.twice
+        self.lost += other.lost
 
 
 def read_anatomy(
-    call: Call, flows: Sequence[Flow], vnfs: Sequence[StampedVnf], stats: Statistics
+    call: Call, flows: Sequence[Flow], vnfs: Sequence[StampedVnf], stats: Statistics, *, side_by_side: bool = False
 ) -> tuple[Anatomy, ...]:
     """Return the anatomy of every direction of the trial just ended.
 
-    ``vnfs`` is in path order of the first direction.
+    ``vnfs`` is in path order of the first direction; ``side_by_side``: each probe passes one of them.
     """
     tasks = _task_names(stats)
     inner = [_vnf_log(vnf, call, tasks) for vnf in vnfs]
+    if side_by_side and inner:
+        inner = [_as_one_place(inner)]
     found = []
     for flow in flows:
         way = inner if flow.stream == 0 else inner[::-1]
@@ -104,6 +121,15 @@ def _vnf_log(vnf: StampedVnf, tester: Call, tasks: set[str]) -> StampLog:
     log = read_log(vnf.call, vnf.name, _task_names(stats))
     log.hosted, log.clock, log.tsc_hz = True, vnf.clock, stats["tsc_hz"]
     return log
+
+
+def _as_one_place(logs: Sequence[StampLog]) -> StampLog:
+    """Return the stamps of VNFs side by side as those of one place. All have the same kind of clock."""
+    first = logs[0]
+    made = StampLog(SIDE_BY_SIDE, hosted=first.hosted, clock=first.clock, tsc_hz=first.tsc_hz)
+    for log in logs:
+        made.add_log(log)
+    return made
 
 
 def _task_names(stats: Statistics) -> set[str]:
@@ -140,13 +166,13 @@ def split(flow: Flow, path: Sequence[StampLog], tsc_hz: int, reported_ns: float 
     """Join the stamps of one direction and split the latency of each probe into parts. Pure."""
     streams = {queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)}
     missing: Counter[str] = Counter()
-    joined: list[Stamps] = []
+    joined: list[Probe] = []
     for probe in (probe for probe in path[0].times if probe[0] in streams):
         why = _not_joined(probe, path)
         if why:
             missing[why] += 1
         else:
-            joined.append([log.times.get(probe, (0, 0)) for log in path])
+            joined.append(probe)
     missing["the generator's log was full"] += path[0].lost
     parts = tuple(_parts(path, joined, tsc_hz)) if joined else ()
     made = Anatomy(flow.name, len(joined), {why: n for why, n in missing.items() if n}, parts, reported_ns)
@@ -169,51 +195,78 @@ def _not_joined(probe: Probe, path: Sequence[StampLog]) -> str:
     return ""
 
 
-def _parts(path: Sequence[StampLog], joined: Sequence[Stamps], tsc_hz: int) -> Iterator[AnatomyPart]:
-    """Yield the time in each place with the tester's clock and between them: tester, hop, VNF, ..., tester."""
+def _parts(path: Sequence[StampLog], joined: Sequence[Probe], tsc_hz: int) -> Iterator[AnatomyPart]:
+    """Yield the time in each place with the tester's clock and between them: tester, hop, VNF, ..., tester.
+
+    A probe may have waited at a place for its poll: no longer than since the last poll that found nothing there, nor
+    than the hop took. A hop has this wait in its mean and not in its lower bound; the place has it in its upper bound.
+    """
     here = [number for number, log in enumerate(path) if log.clock == "tester"]
+    waited_ns = [0.0] * len(joined)
     for place, following in zip(here, [*here[1:], None], strict=True):
-        yield _part(*_place(path, place), _inside_ns(joined, place, tsc_hz))
+        yield _place(path, place, _inside_ns(path[place], joined, tsc_hz), waited_ns)
         if following is not None:
-            yield from _between(path, joined, place, following, tsc_hz)
+            parts, waited_ns = _between(path, joined, place, following, tsc_hz)
+            yield from parts
 
 
-def _place(path: Sequence[StampLog], place: int) -> tuple[str, PartKind]:
-    if place in (0, len(path) - 1):
-        return ("monitor" if place else "generator"), "tester"
-    return path[place].name, "vnf"
+def _place(path: Sequence[StampLog], place: int, inside_ns: Sequence[float], waited_ns: Sequence[float]) -> AnatomyPart:
+    ends = {0: "generator", len(path) - 1: "monitor"}
+    most_ns = [inside + waited for inside, waited in zip(inside_ns, waited_ns, strict=True)]
+    return _part(ends.get(place, path[place].name), "tester" if place in ends else "vnf", inside_ns, inside_ns, most_ns)
 
 
 def _between(
-    path: Sequence[StampLog], joined: Sequence[Stamps], place: int, following: int, tsc_hz: int
-) -> Iterator[AnatomyPart]:
-    """Yield the hops from ``place`` to ``following``, less the time inside the VNFs between them; then these VNFs."""
-    inner = range(place + 1, following)
-    inside = {k: _inside_ns(joined, k, path[k].tsc_hz) for k in inner if path[k].clock == "own"}
+    path: Sequence[StampLog], joined: Sequence[Probe], place: int, following: int, tsc_hz: int
+) -> tuple[list[AnatomyPart], list[float]]:
+    """Return the hops from ``place`` to ``following``, less the time inside the VNFs between them; then these VNFs.
+
+    Beside them: how long each probe may have waited for the poll of ``following``.
+    """
+    between = path[place + 1 : following]
+    inner = [log for log in between if log.clock == "own"]
+    inside = [_inside_ns(log, joined, log.tsc_hz) for log in inner]
     scale = 1e9 / tsc_hz
-    whole = [(stamps[following][0] - stamps[place][1]) * scale for stamps in joined]
-    hops = [ns - sum(times[probe] for times in inside.values()) for probe, ns in enumerate(whole)]
-    number = f"hop {following}" if not inner else f"hops {place + 1} to {following}"
-    silent = [path[k].name for k in inner if path[k].clock == "none"]
+    whole = [(path[following].times[it][0] - path[place].times[it][1]) * scale for it in joined]
+    hops = [ns - sum(times) for ns, *times in zip(whole, *inside, strict=True)]
+    waits = [_waits_ns(log, joined, hops, log.tsc_hz) for log in inner]
+    last = _waits_ns(path[following], joined, hops, tsc_hz)
+    silent = [log.name for log in between if log.clock == "none"]
+    # Of a VNF that tells no times the time inside is in the hops: nothing of them is surely the switch's.
+    low = [0.0 if silent else ns - min(max(ns, 0.0), sum(wait)) for ns, *wait in zip(hops, last, *waits, strict=True)]
+    number = f"hops {place + 1} to {following}" if between else f"hop {following}"
     kind: PartKind = "hosting" if any(log.hosted for log in path[place : following + 1]) else "switch"
-    yield _part(", ".join([number, *silent]), kind, hops)
-    for k, times in inside.items():
-        yield _part(path[k].name, "vnf", times)
+    parts = [_part(", ".join([number, *silent]), kind, hops, low, hops)]
+    for log, times, wait in zip(inner, inside, waits, strict=True):
+        parts.append(_part(log.name, "vnf", times, times, [ns + more for ns, more in zip(times, wait, strict=True)]))
+    return parts, last
 
 
-def _inside_ns(joined: Sequence[Stamps], place: int, tsc_hz: int) -> list[float]:
+def _inside_ns(log: StampLog, joined: Sequence[Probe], tsc_hz: int) -> list[float]:
     """Return the time that each probe spent at a place, by the clock of that place."""
     scale = 1e9 / tsc_hz
-    return [(stamps[place][1] - stamps[place][0]) * scale for stamps in joined]
+    return [(out - into) * scale for into, out in (log.times[probe] for probe in joined)]
 
 
-def _part(name: str, kind: PartKind, times_ns: Sequence[float]) -> AnatomyPart:
+def _waits_ns(log: StampLog, joined: Sequence[Probe], hops_ns: Sequence[float], tsc_hz: int) -> list[float]:
+    """Return how long each probe may have waited at a place for its poll: at most as long as its hops took."""
+    scale = 1e9 / tsc_hz
+    longest = (log.waits.get(probe) for probe in joined)
+    return [
+        max(0.0, hop if ticks is None else min(hop, ticks * scale)) for hop, ticks in zip(hops_ns, longest, strict=True)
+    ]
+
+
+def _part(
+    name: str, kind: PartKind, times_ns: Sequence[float], low_ns: Sequence[float], high_ns: Sequence[float]
+) -> AnatomyPart:
     # Below 1 ns: two cores read the clock within a few ticks of each other. The mean has it as it is.
     counts = sorted(Counter(min(max(1, round(ns)), HIGHEST_NS) for ns in times_ns).items())
     text = encode(counts)
     histogram = decode(text)
-    mean = sum(times_ns) / len(times_ns)
-    return AnatomyPart(name, kind, mean, percentile_ns(histogram, 0.50), percentile_ns(histogram, 0.99), text)
+    mean, low, high = (sum(times) / len(times) for times in (times_ns, low_ns, high_ns))
+    p50, p99 = (percentile_ns(histogram, share) for share in (0.50, 0.99))
+    return AnatomyPart(name, kind, mean, p50, p99, text, low, high)
 
 
 def _problem(anatomy: Anatomy) -> str:

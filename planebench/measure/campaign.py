@@ -19,7 +19,7 @@ from planebench.measure.ahead import stages_of
 from planebench.measure.bench import Bench
 from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
-from planebench.model.plan import R_PLUS, Plan
+from planebench.model.plan import R_PLUS, LatencyPlan, Plan
 from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Load, Point, TopologyKey, Trial, VerdictKind
 from planebench.model.results import SearchResult
@@ -40,7 +40,7 @@ from planebench.stats.choose import choose, choose_saturating, is_usable, run_ba
 from planebench.stats.derived import Derived
 from planebench.stats.looks import Open, still_open
 from planebench.store import RunWriter
-from planebench.traffic.rates import SATURATING, fixed_loads, latency_loads, rate_label
+from planebench.traffic.rates import SATURATING, bit_loads, fixed_loads, latency_loads, rate_label
 from planebench.wiring.adapter import Adapter
 from planebench.wiring.wires.base import wire_kind
 
@@ -274,6 +274,7 @@ class Campaign:
             echo=scenario_named(point.scenario).latency_by_echo,
             profile=self.plan.profile(point.traffic),
             anatomy=how.anatomy,
+            stamp_all=how.stamp == "all",
         )
         self._measure(benches, request)
         last = next((t for t in reversed(self._seen) if _answers(t, request)), None)
@@ -283,6 +284,9 @@ class Campaign:
     def _latency_load(self, wanted: LatencyStep) -> Load | None:
         """Return the load of a latency step in pps; None where the load that it is a share of is not known."""
         step, how, point = wanted.step, wanted.how, wanted.step.point
+        bits = {load.label: load for load in self._bit_loads(how, point)}
+        if step.load in bits:
+            return bits[step.load]
         fixed = {load.label: load for load in fixed_loads(point.scenario, how.loads, how.v2v_pps, how.rates_pps)}
         echoed = scenario_named(point.scenario).latency_by_echo
         if step.load in fixed and not echoed:
@@ -294,6 +298,12 @@ class Campaign:
             point.scenario, how.loads, whole_pps, _senders(point), how.v2v_pps, how.rates_pps, load_name(how.of)
         )
         return next(load for load in loads if load.label == step.load)
+
+    def _bit_loads(self, how: LatencyPlan, point: Point) -> tuple[Load, ...]:
+        """Return the loads of a point that are bit rates; a traffic profile with sizes of its own has its mean."""
+        size = self.plan.profile(point.traffic).mean_frame_bytes or point.frame_size_bytes
+        vnfs = point.chain_length if point.side_by_side else 1
+        return bit_loads(how.total_bps, how.per_vnf_bps, size, vnfs, _senders(point))
 
     def _r_plus(self, point: Point) -> float | None:
         """Return the mean rate of the saturating trials so far that count; None without one."""

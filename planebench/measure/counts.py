@@ -10,15 +10,16 @@ from typing import Literal
 
 from planebench.measure.sent import traffic_sent
 from planebench.measure.updates import fib_updates
+from planebench.model.nic_counters import of_losses
 from planebench.model.records import TENTHS, DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
-from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, Statistics, Stream, TaskStatistics
+from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, PortState, Statistics, Stream, TaskStatistics
 from planebench.scenarios.flows import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import encode
 from planebench.wiring.tasks import SOURCE
 
 Tasks = Mapping[str, TaskStatistics]
-HistogramKind = Literal["latency", "ipdv", "burst_jitter"]
+HistogramKind = Literal["latency", "ipdv", "burst_rises", "burst_falls"]
 
 _ENDS = frozenset({"generator", "monitor", SOURCE})
 """Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
@@ -103,6 +104,13 @@ def lost(stats: Statistics, flow: Flow) -> int:
     return _direction(flow, tasks).lost_packets
 
 
+def nic_losses(ports: Sequence[PortState]) -> Counter[str]:
+    """Return the extended statistics of ports (``ports.get``) that speak of lost frames, as ``n0:rx_crc_errors``."""
+    return Counter(
+        {f"{port['name']}:{name}": count for port in ports for name, count in of_losses(port.get("xstats", {})).items()}
+    )
+
+
 def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:
     """Return what each network function dropped by policy, by reason. Full rings and zeros are left out."""
     found = {
@@ -185,6 +193,7 @@ def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
     if sent == 0:
         return None
     streams = [stream for flow in flows for stream in _streams(flow, tasks)]
+    stamped = _sum(streams, "stamped_packets")
     return LatencyRecord(
         probes_sent=sent,
         probes_received=_sum(streams, "probes_received"),
@@ -193,7 +202,9 @@ def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
         probes_stamped=sum(generator["probes_stamped"] for generator in generators),
         clock="software",
         ipdv=_histogram(streams, "ipdv"),
-        burst_jitter=_histogram(streams, "burst_jitter"),
+        stamped_packets=stamped,
+        burst_rises=_histogram(streams, "burst_rises") if stamped else "",
+        burst_falls=_histogram(streams, "burst_falls") if stamped else "",
     )
 
 

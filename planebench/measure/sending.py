@@ -36,7 +36,7 @@ class Sending:
 
     ``profile`` as planed takes it (traffic.document); sizes of its own replace the frame size. With ``stamps`` every
     task of the path notes when it had each probe; with ``clocks`` only its two ends do, by the clocks
-    of their ports too.
+    of their ports too. With ``stamp_all`` every frame has a time stamp, not the probes alone.
     """
 
     flows: Sequence[Flow]
@@ -47,6 +47,7 @@ class Sending:
     profile: Profile | None = None
     stamps: bool = False
     clocks: bool = False
+    stamp_all: bool = False
 
     def loads(self, queues: int) -> list[Load]:
         """Return the load of each generator: the rate of a flow is spread evenly over the ``queues`` of its port."""
@@ -60,6 +61,7 @@ class Sending:
                 probe_rate_pps=self.probe_rate_pps / queues,
                 profile=self.profile,
                 recorded=isinstance(pcap, dict) and pcap.get("timing") == "recorded",
+                stamp_all=self.stamp_all,
             )
             for flow in self.flows
             for queue in range(queues)

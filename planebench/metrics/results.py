@@ -70,8 +70,13 @@ JITTER = "jitter"
 DROPS = "drops"
 """The tables of the page, beside the main one of results and that of latencies, that have columns of the catalog."""
 
-JITTERS = {"ipdv": "IPDV (RFC 3393)", "pdv": "PDV (delay - minimum)", "burst_jitter": "burst means (ic16)"}
-"""The three definitions of jitter: the field, and its exact name."""
+JITTERS = {
+    "ipdv": "IPDV (RFC 3393)",
+    "pdv": "PDV (delay - minimum)",
+    "burst_jitter": "burst means (ic16)",
+    "burst_signed": "burst means, signed (ic16)",
+}
+"""The definitions of jitter: the field, and its exact name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +221,8 @@ LATENCY: tuple[Column, ...] = (
     Column("other_band", bool, lambda it: of_other_band(it.summary.verdict), outputs=TABLE),
     *_jitter("ipdv", "RFC 3393.", JITTERS["ipdv"], 1),
     *_jitter("pdv", "RFC 5481 section 4.2.", JITTERS["pdv"], 2),
-    *_jitter("burst_jitter", "ic16.", JITTERS["burst_jitter"], 3),
+    *_jitter("burst_jitter", "ic16: of all frames of a burst.", JITTERS["burst_jitter"], 3),
+    *_jitter("burst_signed", "ic16, with its sign.", JITTERS["burst_signed"], 4),
     Column(
         "floor_p50",
         Number,
@@ -364,7 +370,7 @@ RESULT: tuple[Column, ...] = (
     Column(
         "is_lower_bound",
         bool,
-        lambda it: counts(it.result) and it.result.verdict.kind is VerdictKind.TESTER_LIMITED,
+        lambda it: counts(it.result) and it.result.verdict.kind.is_bound,
         outputs=TABLE,
     ),
     Column("other_band", bool, lambda it: of_other_band(it.result.verdict), outputs=TABLE),
@@ -458,6 +464,7 @@ RESULT: tuple[Column, ...] = (
         page=OnPage("with the disturbed trials", 4, mpps, optional=True),
     ),
     Column("starts", Int32, "result.starts", "Starts of the switch that the throughput rests on."),
+    Column("placement", str, "result.point.placement", "The NUMA nodes of the VNFs: near, random, far, split:K."),
 )
 """One result: what a point came to. What is not known is null."""
 
@@ -466,7 +473,7 @@ POINT = tuple(
     _BY_NAME[name]
     for name in (
         *("run_id", "switch", "version", "scenario", "chain_length", "chain"),
-        *("direction", "frame_size_bytes", "traffic", "wire", "hosting"),
+        *("direction", "frame_size_bytes", "traffic", "wire", "hosting", "placement"),
     )
 )
 """Which point, of which run: the first columns of every table of this module, and what they are joined by."""
@@ -484,6 +491,7 @@ ANATOMY = (
     *attributes("part", kind=str),
     *(Column(name, float, f"part.{name}", unit="us") for name in ("mean", "p50", "p99")),
     *attributes("part", share=float),
+    *(Column(name, Number, f"part.{name}", unit="us") for name in ("low", "high")),
 )
 
 _SEARCH = (
@@ -491,7 +499,7 @@ _SEARCH = (
     *verdict_columns("search.verdict"),
     *attributes("search", complete=bool),
     Column("counts", bool, lambda it: search_counts(it.search)),
-    Column("is_lower_bound", bool, lambda it: it.search.verdict.kind is VerdictKind.TESTER_LIMITED),
+    Column("is_lower_bound", bool, lambda it: it.search.verdict.kind.is_bound),
     *attributes("search", band=str | None),
     Column("other_band", bool, lambda it: of_other_band(it.search.verdict)),
 )

@@ -15,12 +15,14 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from planebench.model.clock import ClockChoice
 from planebench.model.hosting import Hosting
+from planebench.model.placement import NEAR, Placing, TesterPlace
 from planebench.model.records import Direction, ScenarioName
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import WireChoice, WireName, wire_name
 
-MissingSwitches = Literal["skip", "error"]
+Missing = Literal["skip", "error"]
 Band = Literal["near", "far"]
+Stamp = Literal["probes", "all"]
 RingSize = Literal[64, 128, 256, 512, 1024, 2048, 4096]
 SwitchCores = Literal[1, 2, 3, 4]
 Seconds = Annotated[float, Gt(0), Le(3600)]
@@ -29,6 +31,8 @@ Share = Annotated[float, Gt(0), Le(1)]
 PartOfOne = Annotated[float, Gt(0), Lt(1)]
 Rate = Annotated[int, Ge(1), Le(1_000_000_000)]
 RatePerDirection = Annotated[float, Gt(0), Le(1e10)]
+
+BitRate = Annotated[float, Gt(0), Le(1e13)]
 
 R_PLUS = "r_plus"
 LOOK_GROWTH = 1.6
@@ -63,9 +67,14 @@ class ThroughputPlan:
     """Where comparisons are open after ``repetitions``, further passes over their points, up to this many in all."""
     max_rate_pps: RatePerDirection | None = None
     """Saturating trials send at this rate in each direction instead of the maximum: a line rate for a wire without."""
-    open_loop: bool = False
+    open_loop: bool | None = None
     """Saturating trials send at ``max_rate_pps`` or, without it, at the line rate of the NICs, and count frames that
-    find the ring full as unsent. False: without ``max_rate_pps`` the generator waits for room in the ring."""
+    find the ring full as unsent. False: without ``max_rate_pps`` the generator waits for room in the ring. None: so it
+    does on wires without a line rate."""
+
+    def is_open_loop(self, *, has_line_rate: bool) -> bool:
+        """Return whether saturating trials without ``max_rate_pps`` are an open loop."""
+        return has_line_rate if self.open_loop is None else self.open_loop
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -105,7 +114,8 @@ class LatencyPlan:
 
     ``rates_pps`` are fixed loads of each sending end beside these: the same for every point, so that their latencies
     may be set against each other, as of a chain and of its parts.
-    ``probe_rate_pps`` probes per second travel inside the background traffic of each sending end.
+    ``probe_rate_pps`` probes per second travel inside the background traffic of each sending end. With ``stamp`` all,
+    every frame has a time stamp: the jitter of ic16 is of the mean delays of all frames of receive bursts.
     """
 
     loads: tuple[Share, ...]
@@ -114,15 +124,25 @@ class LatencyPlan:
     probe_rate_pps: Rate = 1000
     v2v_pps: Rate = 1_000_000
     rates_pps: tuple[RatePerDirection, ...] = ()
+    total_bps: tuple[BitRate, ...] = ()
+    """Bit rates on layer 1 of all sending ends together: the same for every frame size and number of VNFs."""
+    per_vnf_bps: tuple[BitRate, ...] = ()
+    """Bit rates on layer 1 of each VNF side by side: the load is that times their number."""
     of: str = R_PLUS
     """What the loads are shares of: ``r_plus``, or the load that this search finds, as ``carried`` or ``pdr``."""
     anatomy: bool = False
     """Probes are stamped at every task of their path, so that latency splits into parts."""
+    stamp: Stamp = "probes"
 
     @property
     def wanted(self) -> bool:
         """Return whether any latency is taken."""
-        return bool(self.loads or self.rates_pps)
+        return bool(self.loads or self.fixed)
+
+    @property
+    def fixed(self) -> tuple[float, ...]:
+        """Return the loads that are no shares."""
+        return (*self.rates_pps, *self.total_bps, *self.per_vnf_bps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +169,17 @@ class Plan:
     hosting: Hosting = "process"
     """The hostings of VNFs whose text in the chain names none."""
     ring_size: RingSize = 256
+    send_burst: Annotated[int, Ge(0), Le(64)] = 0
+    """Frames that wait for each other in VNFs whose text does not say it; 0: none waits."""
+    drain_us: Annotated[int, Ge(0), Le(1000)] = 100
+    """Interval in which all that wait are sent."""
     clock: ClockChoice = "auto"
     """The clock of latencies; ``auto``: software."""
     switch_cores: SwitchCores = 1
     """Cores of the switch, where there are as many; one that has no queues for several uses the first."""
-    missing_switches: MissingSwitches = "error"
+    missing_switches: Missing = "error"
+    missing_hostings: Missing = "error"
+    """What becomes of VNFs in a hosting that is not installed, and, with ``skip``, of VMs that would be emulated."""
     time_budget_s: Annotated[float, Gt(0)] | None = None
     search: SearchPlan = field(default_factory=SearchPlan)
     band: Band | None = None
@@ -175,6 +201,15 @@ class Plan:
 
     more_hostings: tuple[Hosting, ...] = ()
     """Further hostings, each in a separate topology."""
+    placements: tuple[Placing, ...] = (NEAR,)
+    """The NUMA nodes of the VNFs, relative to the switch; each in a separate topology."""
+    tester: TesterPlace = "near"
+    """The NUMA node of generator and monitor, relative to the switch."""
+
+    @property
+    def sending(self) -> dict[str, int]:
+        """Return how VNFs collect frames whose text does not say it, as their tasks take it; empty if they do not."""
+        return {"send_burst": self.send_burst, "drain_us": self.drain_us} if self.send_burst else {}
 
     @property
     def wire_name(self) -> WireName:

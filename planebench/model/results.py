@@ -10,7 +10,7 @@ from typing import Literal
 from planebench.model.anatomy import PartKind
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, TrafficSent, Verdict
 
-LossPlace = Literal["wire ring", "vhost ring", "switch", "VNF", "tester"]
+LossPlace = Literal["wire ring", "vhost ring", "NIC", "switch", "VNF", "tester"]
 """The place of a loss: a full ring to the emulated NIC or to a VNF, or inside switch, VNF or tester."""
 
 Metric = Literal["throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99", "outage"]
@@ -143,7 +143,10 @@ class LoadFinding:
 
 @dataclass(frozen=True, slots=True)
 class PartSummary:
-    """One part of the way of the probes, in microseconds; ``share`` of the mean latency, 0..1."""
+    """One part of the way of the probes, in microseconds; ``share`` of the mean latency, 0..1.
+
+    ``low`` and ``high`` bound the mean that is the part's own, as in AnatomyPart.
+    """
 
     name: str
     kind: PartKind
@@ -151,6 +154,8 @@ class PartSummary:
     p50: float
     p99: float
     share: float
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +180,14 @@ class AnatomySummary:
     def share(self, kind: PartKind) -> float:
         """Return the share of all parts of a kind."""
         return sum(part.share for part in self.parts if part.kind == kind)
+
+    def bounds(self, kind: PartKind) -> tuple[float, float] | None:
+        """Return the least and the greatest share that is a kind's own; None in runs that did not record bounds."""
+        low = [part.low for part in self.parts if part.kind == kind]
+        high = [part.high for part in self.parts if part.kind == kind]
+        if None in low or None in high or not self.mean:
+            return None
+        return sum(filter(None, low)) / self.mean, sum(filter(None, high)) / self.mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +221,10 @@ class LatencySummary:
     pdv: JitterSummary | None = None
     """Delay minus the least delay (RFC 5481 section 4.2)."""
     burst_jitter: JitterSummary | None = None
-    """ic16: size of the difference of the mean delays of successive receive bursts."""
+    """ic16: size of the difference of the mean delays of all frames of successive receive bursts; None if not all
+    frames were stamped."""
+    burst_signed: JitterSummary | None = None
+    """The same differences with their signs, as ic16's generator keeps them."""
     anatomy: tuple[AnatomySummary, ...] = ()
     """The latency breakdown by direction, from trials with stamped probes."""
     p50_low: float | None = None

@@ -44,7 +44,7 @@ class Vnf:
     kind: str = "l2fwd"
     settings: Mapping[str, Any] = field(default_factory=dict)
     sending: Mapping[str, Value] = field(default_factory=dict)
-    """Its ``send_burst`` and ``drain_us``, where frames wait for each other."""
+    """Its ``send_burst`` and ``drain_us``, where frames wait for each other; empty: as the plan says."""
     cores: int = 1
     """Its cores: each has a queue pair of the ports, and a worker."""
     memory_bytes: int = 0
@@ -73,6 +73,20 @@ class Topology:
     from the one with the second of them on are those of the second switch."""
     chain: str = ""
     """The functions of a chain as they were named, or the one of VNFs side by side; empty for l2fwd."""
+    bare: Vnf | None = None
+    """The function that is in the place of switch and VNFs, on the wires."""
+    macs: tuple[str, ...] = ()
+    """The addresses of the VNFs that it stands for."""
+
+    @property
+    def destinations(self) -> tuple[str, ...]:
+        """Return the addresses to which the frames for VNFs side by side go, in turn."""
+        return self.macs or tuple(vnf.mac for vnf in self.vnfs)
+
+    @property
+    def routes(self) -> int:
+        """Return the number of routes from which destination IPs are drawn: those of one table, synthetic."""
+        return self.bare.routes if self.bare is not None else self.vnfs[0].routes if self.vnfs else 0
 
     @property
     def cores_of_vnfs(self) -> tuple[int, ...]:

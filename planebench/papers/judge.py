@@ -40,6 +40,10 @@ def judge(claim: Claim, measured: Measured) -> Judgement:
         )
     if claim.order is not None:
         return _order(claim, measured)
+    if claim.batching and not measured.derived.run.header.settings.get("send_burst"):
+        missing = ("VNFs that send in batches (send_burst of the plan)",)
+        words = _missing_words(claim, measured, missing)
+        return _untestable(claim, "not covered by this run", words, (), missing)
     labels = measured.labels(claim.switches)
     beside = _compared(claim, measured, measured.others(claim.switches)).compared if _has_beside(claim) else []
     if not labels:
@@ -60,6 +64,7 @@ def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
         (claim.traffic_rate, lambda shape: single.traffic_rate(claim, shape, measured)),
         (claim.share, lambda shape: single.share(claim, shape, measured)),
         (claim.chain_below_parts, lambda _: single.chain_below_parts(claim, measured)),
+        (claim.far_cores, lambda shape: single.far_cores(claim, shape, measured)),
     )
     return next(make(shape) for shape, make in shapes if shape is not None)
 
@@ -69,7 +74,8 @@ def _judgement(claim: Claim, measured: Measured, found: Found, beside: Sequence[
     compared = corrected(found.compared)
     if not compared:
         return _untestable(claim, "not covered by this run", _missing_words(claim, measured, missing), beside, missing)
-    outcome = _somewhere(compared) if claim.share is not None else _everywhere(compared)
+    anywhere = claim.share is not None and not claim.share.everywhere
+    outcome = _somewhere(compared) if anywhere else _everywhere(compared)
     why: Why = "insufficient data" if outcome is Outcome.CANNOT_BE_TESTED else ""
     evidence = _evidence(compared, beside)
     return Judgement(claim, outcome, why, evidence, tuple(compared), tuple(beside), missing)

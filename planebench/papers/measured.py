@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
+from planebench.model.placement import NEAR
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
@@ -18,7 +20,8 @@ from planebench.papers.told import Sample
 from planebench.stats.choose import choose_saturating
 from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
-from planebench.stats.histogram import decode, summarise
+from planebench.stats.histogram import merge, summarise
+from planebench.stats.jitter import burst_sizes
 from planebench.stats.noise import Noise
 from planebench.stats.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
 
@@ -94,6 +97,20 @@ class Measured:
         estimate = estimate and replace(estimate, mean=estimate.mean + math.log(gbits))
         return Sample(tuple(rate * gbits for rate in rates), kind, result.band, _gbps(result), estimate)
 
+    def in_band(self, point: Point, band: str) -> Sample | None:
+        """Return the throughput of a point in a core-to-core latency band; None without an accepted trial there.
+
+        Figures of two bands are compared only where the distance itself is the question, so it has no band.
+        """
+        trials = [t for t in self.derived.trials[point] if t.role == "r_plus" and t.band == band]
+        choice = choose_saturating(trials, band)
+        blocks = throughput_blocks(choice.trials)
+        rates = tuple(map(math.exp, by_start(blocks)))
+        if not rates:
+            return None
+        shown = mpps(statistics.geometric_mean(rates))
+        return Sample(rates, choice.verdict.kind, None, shown, self._rates_noise.estimate(by_start(blocks)))
+
     def saturating(self, result: Result) -> tuple[Trial, ...]:
         """Return the trials that the throughput of a result rests on."""
         trials = [t for t in self.derived.trials[result.point] if t.role == "r_plus"]
@@ -154,16 +171,18 @@ def fits(point: Point, cell: Cell) -> bool:
         "chain_length": cell.chain_length,
         "chain": None if cell.chain == ANY_CHAIN else cell.chain or "",
         "traffic": cell.traffic or "",
+        "placement": cell.placement or NEAR,
     }
     return all(value is None or getattr(point, name) == value for name, value in asked.items())
 
 
 def counterpart(point: Point, cell: Cell, label: str) -> Point:
     """Return the point of switch ``label`` that differs from ``point`` only in what ``cell`` requires."""
-    said = cell.model_dump(include={"scenario", "direction", "frame_size_bytes", "chain_length", "chain", "traffic"})
+    fields = {"scenario", "direction", "frame_size_bytes", "chain_length", "chain", "traffic", "placement"}
+    said = cell.model_dump(include=fields)
     changes = {name: value for name, value in said.items() if value is not None}
     if cell.scenario is not None and not scenario_named(cell.scenario).has_vnfs:
-        changes |= {"chain_length": 0, "chain": ""}
+        changes |= {"chain_length": 0, "chain": "", "placement": NEAR}
     return replace(point, switch=label, **changes)
 
 
@@ -180,8 +199,10 @@ def _mean_blocks(trials: Iterable[Trial], jitter: bool) -> Blocks:
 
 
 def _mean_us(trial: Trial, jitter: bool) -> float | None:
-    text = "" if trial.latency is None else trial.latency.burst_jitter if jitter else trial.latency.histogram
-    summary = summarise(decode(text)) if text else None
+    if trial.latency is None:
+        return None
+    texts = [text for text in (burst_sizes(trial.latency) if jitter else (trial.latency.histogram,)) if text]
+    summary = summarise(merge(texts)) if texts else None
     return None if summary is None else summary.mean
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.words import mpps, percent, printable, us
-from planebench.papers.claims import Claim, LineRate, Share, TrafficRate
-from planebench.papers.comparing import Found, Spot, cell_words, spot_words
+from planebench.papers.claims import Claim, FarCores, LineRate, Share, TrafficRate
+from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
 from planebench.papers.data import paper_facts
 from planebench.papers.measured import Measured
 from planebench.papers.told import Compared, Sample, Told, reached
@@ -23,6 +24,9 @@ FULL = 0.98
 """Minimum share of the line rate for a full line."""
 SAME_RATE = 0.01
 """Two rates of one mix that differ by less are one: sizes are drawn at random."""
+
+LEAST_NS = 1.0
+"""Of a part that has nothing: shares are compared as logarithms."""
 
 
 def line_rate(claim: Claim, shape: LineRate, measured: Measured) -> Found:
@@ -54,6 +58,27 @@ def _full(measured: Measured, point: Point, line: float) -> Compared:
     return Compared(spot_words(Spot(point, None)), words, answer.above, answer, with_ratio=False)
 
 
+def far_cores(claim: Claim, shape: FarCores, measured: Measured) -> Found:
+    """Compare each point on far cores with itself on near ones: it was measured on both where trials of both count."""
+    found = Found()
+    for label in measured.labels(claim.switches):
+        points = measured.points(label, shape.cell)
+        if not points:
+            found.add(f"{printable(label)} {cell_words(shape.cell)}")
+        for point in points:
+            far, near = (measured.in_band(point, band) for band in ("far", "near"))
+            words = spot_words(Spot(point, None))
+            if far is None or near is None:
+                found.add(f"{words} on far and on near cores (core-to-core latency, not NUMA)")
+                continue
+            holds, answer = judged(far, near, (None, shape.below))
+            figures = (
+                f"{far.shown} Mpps on far cores against {near.shown} on near cores (core-to-core latency, not NUMA)"
+            )
+            found.compared.append(Compared(words, figures, holds, answer))
+    return found
+
+
 def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
     """Compare the published rate with the rate at which 10 Gb/s is full of frames of the mean size that was sent."""
     found = Found()
@@ -75,7 +100,7 @@ def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
 
 
 def share(claim: Claim, shape: Share, measured: Measured) -> Found:
-    """Compare the share of a part in the mean latency of each trial with stamped probes with the claim."""
+    """Compare the bounds of a part's share in the mean latency of each trial with stamped probes with the claim."""
     found = Found()
     for label in measured.labels(claim.switches):
         for result in measured.derived.results:
@@ -83,30 +108,39 @@ def share(claim: Claim, shape: Share, measured: Measured) -> Found:
                 for summary in result.latency:
                     _add_shares(found, shape, measured, result.point, summary.load)
     if not found.compared:
-        found.add("valid latency with its anatomy (--anatomy)")
+        found.add("valid latency with its anatomy and bounds (--anatomy)")
     return found
 
 
 def _add_shares(found: Found, shape: Share, measured: Measured, point: Point, load: str) -> None:
+    """Add the judgement of one latency: the lower bound is above the limit, or the upper one below, or neither."""
     kinds = (shape.part, "hosting") if shape.part == "switch" else (shape.part,)  # the papers' switch serves VMs
-    trials = measured.latency_trials(point, load)
-    shares = tuple(map(math.exp, by_start(blocks_of(trials, lambda trial: _share(trial, kinds)))))
-    if shares:
-        shown = percent(sum(shares) / len(shares))
-        sample = Sample(shares, VerdictKind.VALID, None, shown, estimate_alone(shares))
-        answer = reached(sample, shape.above)
-        found.add(
-            Compared(
-                spot_words(Spot(point, load)), f"{sample.shown} of the latency", answer.above, answer, with_ratio=False
-            )
-        )
+    bounds = [_shares(measured.latency_trials(point, load), kinds, highest=highest) for highest in (False, True)]
+    if not all(bounds):
+        return
+    low, high = (reached(sample, shape.above) for sample in bounds if sample is not None)
+    words = " to ".join(sample.shown for sample in bounds if sample is not None)
+    holds, answer = (True, low) if low.above else (False, high) if high.above is False else (None, low)
+    if holds is None and low.above is False:
+        answer = replace(low, above=None, why="waits for polls decide: the limit lies between the bounds")
+    found.add(Compared(spot_words(Spot(point, load)), f"{words} of the latency", holds, answer, with_ratio=False))
 
 
-def _share(trial: Trial, kinds: Sequence[str]) -> float | None:
-    """Return the share of some parts of the way in the mean latency of a trial."""
+def _shares(trials: Sequence[Trial], kinds: Sequence[str], *, highest: bool) -> Sample | None:
+    """Return the lowest or highest share of some parts of the way by start; None if no trial has it."""
+    shares = tuple(map(math.exp, by_start(blocks_of(trials, lambda trial: _share(trial, kinds, highest=highest)))))
+    shown = percent(sum(shares) / len(shares)) if shares else ""
+    return Sample(shares, VerdictKind.VALID, None, shown, estimate_alone(shares)) if shares else None
+
+
+def _share(trial: Trial, kinds: Sequence[str], *, highest: bool) -> float | None:
+    """Return the lowest or highest share of some parts of the way in the mean latency of a trial; None if unknown."""
     anatomies = [anatomy for anatomy in trial.anatomy if not anatomy.problem and anatomy.sum_ns]
-    parts = sum(part.mean_ns for a in anatomies for part in a.parts if part.kind in kinds)
-    return parts / sum(a.sum_ns for a in anatomies) if anatomies else None
+    parts = [part for a in anatomies for part in a.parts if part.kind in kinds]
+    bounds = [part.high_ns if highest else part.low_ns for part in parts]
+    if not bounds or None in bounds:
+        return None
+    return max(sum(filter(None, bounds)), LEAST_NS) / sum(a.sum_ns for a in anatomies)
 
 
 def chain_below_parts(claim: Claim, measured: Measured) -> Found:

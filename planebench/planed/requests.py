@@ -58,6 +58,8 @@ class Load:
     probe_rate_pps: float = 0
     profile: Profile | None = None
     recorded: bool = False
+    stamp_all: bool = False
+    """Every frame has a time stamp, not the probes alone."""
 
     def to_json(self) -> Json:
         """Return the object as planed takes it."""
@@ -68,6 +70,7 @@ class Load:
             found["frame_size_bytes"] = self.frame_size_bytes
         if not self.recorded:
             found |= {"flat_out": True} if self.rate_pps is None else {"rate_pps": self.rate_pps}
+        found |= {"stamp_all": True} if self.stamp_all else {}
         return {**found, "probe_rate_pps": self.probe_rate_pps}
 
 

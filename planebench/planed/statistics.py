@@ -6,7 +6,7 @@ Answers are not validated: a guest may answer anything, and a caller that asks o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict, get_args
 
 Counts = Sequence[tuple[int, int]]
@@ -33,7 +33,9 @@ class Stream(TypedDict):
     probes_received: int
     latency: NotRequired[Histogram]
     ipdv: NotRequired[Histogram]
-    burst_jitter: NotRequired[Histogram]
+    stamped_packets: NotRequired[int]
+    burst_rises: NotRequired[Histogram]
+    burst_falls: NotRequired[Histogram]
     sizes: NotRequired[Counts]
     longest_silence_ns: int
     longest_silence_begin_ns: int | None
@@ -174,12 +176,13 @@ class PortState(TypedDict):
     clock_reading: NotRequired[tuple[int, int, int] | None]
     queues: NotRequired[int]
     virtio: NotRequired[Virtio | None]
+    xstats: NotRequired[Mapping[str, int]]
 
 
 class Stamps(TypedDict):
-    """One page of ``stamps.get``: (stream, sequence, in_tsc, out_tsc, port_ns) of each probe, and where the next page
-    begins."""
+    """One page of ``stamps.get``: (stream, sequence, in_tsc, out_tsc, port_ns, empty_tsc) of each probe, and where the
+    next page begins."""
 
-    stamps: list[tuple[int, int, int, int, int]]
+    stamps: list[tuple[int, int, int, int, int, int]]
     next: int | None
     lost: int

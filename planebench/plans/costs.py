@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from planebench.model.plan import Plan
 from planebench.model.records import Point
+from planebench.model.scenario import scenario_named
 from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.plans.order import Group
 from planebench.traffic.routes import synthetic_routes_of
@@ -52,5 +53,5 @@ def saturating_s(plan: Plan, costs: Costs, point: Point) -> float:
 def _processes(switch: SwitchCost, point: Point) -> int:
     """Return the number of VNFs that are processes or more."""
     if point.side_by_side:
-        return 0 if switch.offloads else point.chain_length
+        return 0 if switch.offloads or scenario_named(point.scenario).bare else point.chain_length
     return len(point.hosted)

@@ -12,7 +12,7 @@ from planebench.model.records import Point
 from planebench.plans.expand import points_of
 from planebench.plans.order import Group, Step, interleave
 from planebench.search import load_name
-from planebench.traffic.rates import latency_labels
+from planebench.traffic.rates import bit_loads, latency_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,8 @@ def check_latency(plan: Plan) -> None:
             if _how(other) != _how(section):
                 raise UsageError(
                     f"parts {other.name} and {section.name} both take latency of {point.point_id} at {label}, with "
-                    "other latency keys: give both the same duration_s, probe_rate_pps and anatomy, or other loads"
+                    "other latency keys: give both the same duration_s, probe_rate_pps, anatomy and stamp, or other "
+                    "loads"
                 )
 
 
@@ -63,9 +64,10 @@ def _loads(section: Plan) -> Iterator[tuple[Point, str]]:
 def _labels(section: Plan, point: Point) -> tuple[str, ...]:
     latency = section.latency
     of = load_name(latency.of)
-    return latency_labels(point.scenario, latency.loads, latency.v2v_pps, latency.rates_pps, of)
+    bits = (load.label for load in bit_loads(latency.total_bps, latency.per_vnf_bps))
+    return (*latency_labels(point.scenario, latency.loads, latency.v2v_pps, latency.rates_pps, of), *bits)
 
 
-def _how(section: Plan) -> tuple[float, int, bool]:
+def _how(section: Plan) -> tuple[float, int, bool, str]:
     latency = section.latency
-    return latency.duration_s, latency.probe_rate_pps, latency.anatomy
+    return latency.duration_s, latency.probe_rate_pps, latency.anatomy, latency.stamp

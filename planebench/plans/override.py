@@ -67,6 +67,8 @@ OPTIONS: Mapping[str, _Option] = {
     "chain_length": _Option(("chain_lengths",), items),
     "vnfs": _Option(("vnf_counts",), items),
     "hosting": _Option(("hosting",), items),
+    "placement": _Option(("placements",), items),
+    "tester": _Option(("tester",)),
     "duration": _Option(("throughput.duration_s", "latency.duration_s")),
     "repeat": _Option(("throughput.repetitions",)),
     "restarts": _Option(("throughput.restarts",)),
@@ -171,6 +173,11 @@ def _with_switches(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
     return replace(_put_one(plan, option, given), missing_switches="error")
 
 
+def _with_hostings(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
+    """Return the plan with other hostings; they must be there."""
+    return replace(_put_one(plan, option, given), missing_hostings="error")
+
+
 def _with_switch_options(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
     return replace(plan, switches=with_switch_options(plan.switches, given[option]))
 
@@ -229,6 +236,7 @@ _PUT: Mapping[str, Callable[[Plan, str, Mapping[str, Any]], Plan]] = {
     "switch": _with_switches,
     "switch_option": _with_switch_options,
     "cpu_mhz": _with_clocks,
+    "hosting": _with_hostings,
     "scenario": _with_scenarios,
     "chain_length": _with_length,
     "vnfs": _with_vnfs,

@@ -34,6 +34,7 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
         vnf_counts=union(part.vnf_counts for part in parts),
         chains=union(part.chains for part in parts),
         **of_hostings(union(part.hostings for part in parts)),
+        placements=union(part.placements for part in parts),
         traffic=_profiles(parts),
         latency=_latency([part.latency for part in parts]),
     )
@@ -71,5 +72,7 @@ def _latency(plans: Sequence[LatencyPlan]) -> LatencyPlan:
         first,
         loads=union(plan.loads for plan in plans),
         rates_pps=union(plan.rates_pps for plan in plans),
+        total_bps=union(plan.total_bps for plan in plans),
+        per_vnf_bps=union(plan.per_vnf_bps for plan in plans),
         anatomy=any(plan.anatomy for plan in plans),
     )

@@ -19,7 +19,8 @@ PAPER = "ic16 (Fig. 8) reports a hypervisor share of up to 80 % on its own hosts
 
 NOTE = (
     "Tester: generator and receiver. Switch: all hops, including the time that packets wait in rings and "
-    "for the next poll. "
+    "for the next poll. In parentheses: the least and the greatest share that is a part's own, because a packet may "
+    "have waited at the end of a hop since the last poll that found nothing. "
     "Hosting: hops to and from VNFs in processes, containers and VMs, that is, the switch plus the cost of "
     "the isolation; "
     "compare it with the same chain with hosting process. "
@@ -64,7 +65,16 @@ def anatomy_table(results: Sequence[Result]) -> PageTable:
 
 def _share(kind: PartKind, found: Found) -> str:
     anatomy = found[2]
-    return percent(anatomy.share(kind)) if any(part.kind == kind for part in anatomy.parts) else NOTHING
+    return _share_words(anatomy, kind) if any(part.kind == kind for part in anatomy.parts) else NOTHING
+
+
+def _share_words(anatomy: AnatomySummary, kind: PartKind) -> str:
+    """Return the share of a kind, with its bounds: ``62 % (40 to 62 %)``."""
+    bounds = anatomy.bounds(kind)
+    if bounds is None:
+        return percent(anatomy.share(kind))
+    low, high = (percent(share) for share in bounds)
+    return f"{percent(anatomy.share(kind))} ({low.removesuffix(' %')} to {high})"
 
 
 def _parts(anatomy: AnatomySummary) -> str:
@@ -101,7 +111,7 @@ def _load(summary: LatencySummary) -> str:
 def _line(anatomy: AnatomySummary) -> str:
     if not anatomy.parts:
         return f"no latency breakdown: {anatomy.problem}"
-    shares = ", ".join(f"{KINDS[kind]} {percent(anatomy.share(kind))}" for kind in _kinds(anatomy))
+    shares = ", ".join(f"{KINDS[kind]} {_share_words(anatomy, kind)}" for kind in _kinds(anatomy))
     return f"{us(anatomy.mean)} µs: {shares}"
 
 

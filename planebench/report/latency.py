@@ -263,8 +263,8 @@ def _row(result: Result, summary: LatencySummary, x: float, value: float, ends: 
 
 MEAN, _SD = "mean latency, µs (log scale)", "standard deviation, µs (log scale)"
 
-DRAWN = [(name, field) for field, name in JITTERS.items() if field != "pdv"]
-"""The definitions of jitter that are drawn; PDV is the latency moved down, and in the table."""
+DRAWN = [(JITTERS[field], field) for field in ("ipdv", "burst_jitter")]
+"""The definitions of jitter that are drawn; PDV is the latency moved down, and in the table, as signed differences."""
 
 JITTER = "mean jitter, µs (log scale)"
 

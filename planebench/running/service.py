@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from planebench.host.device_settings import undone_at_exit
 from planebench.host.planed_program import require_planed
 from planebench.host.process import Supervisor
 from planebench.measure.ahead import Pace, stages
@@ -21,7 +22,7 @@ from planebench.model.header import Calibration, CoreNoise, RunHeader
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
 from planebench.model.run import RunStatus
-from planebench.model.wire import wire_named
+from planebench.model.wire import wire_arguments, wire_named
 from planebench.placement import place
 from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
 from planebench.plans.length import with_trial_length
@@ -32,6 +33,7 @@ from planebench.running.survey import Survey
 from planebench.stats.compare import differing_facts
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 from planebench.store.calibration import Condition, load, save, version_of
+from planebench.wiring.wires.base import wire_kind
 
 CALIBRATION_S = 0.1
 """Duration of each step of a calibration that a run makes for itself."""
@@ -116,7 +118,7 @@ def open_session(
     survey.required()
     _check_open_loop(survey.plan)
     settings = live_settings(survey)
-    machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire)
+    machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire, survey.plan.tester)
     folder = runs_dir or default_runs_dir()
     if resume:
         return _resumed(survey, machine, settings, folder)
@@ -126,7 +128,7 @@ def open_session(
     fitted = _fitted(survey, settings.calibration)
     if fitted.plan != survey.plan:
         tell(f"the host interrupts the tester: trials of {fitted.plan.throughput.duration_s:g} s")
-    header = make_header(fitted, machine, settings)
+    header = _header(fitted, machine, settings)
     if not survey.simulated:
         header = replace(header, noise=_noise(fitted, machine, settings))
     writer = RunWriter.create(folder, header)
@@ -144,6 +146,7 @@ def live_settings(survey: Survey) -> LiveSettings:
         wire=survey.plan.wire,
         clock=survey.plan.clock,
         open_loop=survey.plan.throughput.open_loop,
+        has_rate=survey.plan.throughput.max_rate_pps is not None,
     )
 
 
@@ -164,7 +167,7 @@ def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir:
         )
     settings = replace(settings, calibration=info.header.calibration)
     survey = _fitted(survey, info.header.calibration)
-    differing = changes(info.header, make_header(survey, machine, settings))
+    differing = changes(info.header, _header(survey, machine, settings))
     if differing:
         raise UsageError(
             f"--resume: cannot resume run {info.run_id}: its trials would not be comparable: {'; '.join(differing)}. "
@@ -172,6 +175,13 @@ def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir:
         )
     writer = RunWriter.reopen(info.path)
     return Session(survey, machine, settings, writer, list(read_run(info.path).trials))
+
+
+def _header(survey: Survey, machine: Machine, settings: LiveSettings) -> RunHeader:
+    """Return the header of a run; devices are held meanwhile, as switches have the rings that these take."""
+    wire = machine.wire
+    with undone_at_exit(), wire_kind(wire).hold(wire_arguments(wire)):
+        return make_header(survey, machine, settings)
 
 
 def _fitted(survey: Survey, calibration: Calibration | None) -> Survey:

@@ -14,17 +14,19 @@ from pathlib import Path
 from typing import Any
 
 from planebench.host import facts as host_facts
-from planebench.host.cpu_frequency import refusal
+from planebench.host.cpu_frequency import clock_refusal
 from planebench.host.facts import HostFacts
 from planebench.host.planed_program import find_planed
 from planebench.host.programs import Found, NotFound
+from planebench.hosting import vm
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.header import Skipped
 from planebench.model.plan import Plan
-from planebench.model.records import Point
+from planebench.model.records import Point, TopologyKey
 from planebench.model.spec import SwitchCost
+from planebench.placement import Cpus, Placement, place_vnfs, refusal
 from planebench.plans.budget import duration_words, fit, parse_budget
 from planebench.plans.estimate import estimate
 from planebench.plans.expand import SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
@@ -32,12 +34,12 @@ from planebench.plans.fit_memory import fit_memory
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.running.chain_check import check_chains
-from planebench.running.machine import enough_hugepages
+from planebench.running.machine import enough_hugepages, run_cpus
 from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.chain import vnf_cores
 from planebench.wiring.adapter import Adapter, Situation, refusal_of
-from planebench.wiring.wires.base import named_ends
+from planebench.wiring.wires.base import cabled, named_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,10 +138,12 @@ def survey(
     *,
     hugepages: bool | None = None,
     facts: HostFacts | None = None,
+    boots: bool = False,
 ) -> Survey:
     """Check a plan, a suite or a plan file against this machine.
 
     ``options`` are those of :func:`planebench.plans.override.override`. ``hugepages``: None for as many as are free.
+    ``boots``: a guest may be booted to find out whether KVM works, which is kept.
     Raises UsageError for a plan that cannot be run anywhere.
     """
     named = plan if isinstance(plan, Plan) else load_plan(plan)
@@ -151,9 +155,15 @@ def survey(
     away = {label: what.words for label, what in found.items() if isinstance(what, NotFound)}
     points = expand(fitting)
     leave_out = away if fitting.missing_switches == "skip" and here else {}
-    enough = enough_hugepages(hugepages, facts or host_facts.collect(), len(labels) - len(leave_out))
+    facts = facts or host_facts.collect()
+    enough = enough_hugepages(hugepages, facts, len(labels) - len(leave_out))
     absent = refusals(fitting, points, adapters, hugepages=enough)
+    real = [point for point in points if not isinstance(adapters[point.switch], SelfMeasured)]
+    absent |= _misplaced(real, run_cpus(facts, fitting.switch_cores, fitting.wire, fitting.tester))
     absent |= {p: away[p.switch].removeprefix("is ") for p in points if p.switch in leave_out}
+    if fitting.missing_hostings == "skip":
+        away_hostings = _without_hosting(points, boots=boots)
+        absent |= {p: away_hostings[name] for p in points for name in p.hostings if name in away_hostings}
     missing = [f'switch "{label}" {words}' for label, words in away.items()]
     if len(away) == len(labels) and fitting.missing_switches == "skip":
         missing = [f"none of the switches of plan {fitting.name} is installed: {'; '.join(missing)}"]
@@ -177,10 +187,10 @@ def _offloads(switch: str) -> bool:
     return get_adapter(switch).offloads
 
 
-def _lacks_cables(plan: Plan, point: Point) -> str:
+def _lacks_cables(plan: Plan, point: Point, adapter: Adapter) -> str:
     """Return why the devices that the wire names are not enough for the topology of a point; empty if they are."""
     try:
-        named_ends(build(point.scenario, point.chain_length).wire_ports, plan.wire)
+        named_ends(cabled(build(point.scenario, point.chain_length), adapter.vnf_interface), plan.wire)
     except UsageError as error:
         return str(error)
     return ""
@@ -204,7 +214,7 @@ def refusals(
         )
         if untaken := _takes_no_updates(plan, point, adapters[point.switch]):
             found[point] = untaken
-        if lacking := _lacks_cables(plan, point):
+        if lacking := _lacks_cables(plan, point, adapters[point.switch]):
             found[point] = lacking
         if why := refusal_of(adapters[point.switch], situation) or _refused_clock(adapters[point.switch]):
             found[point] = f"not supported: {why}"
@@ -213,7 +223,32 @@ def refusals(
 
 def _refused_clock(adapter: Adapter) -> str:
     """Return why the CPUs of this process cannot run at the clock of a switch; empty if they can, or need not."""
-    return refusal(os.sched_getaffinity(0), adapter.cpu_mhz) if adapter.cpu_mhz is not None else ""
+    return clock_refusal(os.sched_getaffinity(0), adapter.cpu_mhz) if adapter.cpu_mhz is not None else ""
+
+
+def _misplaced(points: Iterable[Point], cpus: Cpus) -> dict[Point, str]:
+    """Return the points whose placement this machine cannot have, and why."""
+    why = {
+        point: refusal(cpus, point.chain_length, hosted=_hosted_numbers(point), placing=point.placement)
+        for point in points
+    }
+    return {point: reason for point, reason in why.items() if reason}
+
+
+def placements_of(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]:
+    """Return the placement of each topology on a machine, by the first of its points."""
+    found: dict[TopologyKey, tuple[Point, Placement]] = {}
+    for point in points:
+        if point.topology not in found:
+            hosted = _hosted_numbers(point)
+            cores = vnf_cores(point.chain, point.named_length) * (point.chain_length if point.side_by_side else 1)
+            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement)
+            found[point.topology] = point, placed
+    return dict(found.values())
+
+
+def _hosted_numbers(point: Point) -> Sequence[int]:
+    return range(point.chain_length) if point.side_by_side else point.hosted
 
 
 def _takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
@@ -224,8 +259,25 @@ def _takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
     return "not supported: traffic with FIB updates needs a switch that forwards in place of its VNFs"
 
 
+def _without_hosting(points: Iterable[Point], *, boots: bool) -> dict[str, str]:
+    """Return why points with a hosting are skipped, by hosting: it is not installed, or its VMs would be emulated."""
+    hostings = _hostings(points)
+    found = {name: what.words for name, what in hostings.items() if isinstance(what, NotFound)}
+    planed = find_planed()
+    cpus = frozenset(os.sched_getaffinity(0))
+    asked = "vm" in hostings.keys() - found
+    if asked and planed is not None and (why := vm.why_emulated(planed, cpus, boots=boots)):
+        found["vm"] = f"would be emulated, so that its rates and latencies say nothing: {why}"
+    return {name: f"hosting {name} {words}" for name, words in found.items()}
+
+
+def _hostings(points: Iterable[Point]) -> dict[str, Found | NotFound]:
+    """Return the hostings of points, as found."""
+    names = dict.fromkeys(name for point in points for name in point.hostings if name != "process")
+    return {name: HOSTINGS[name].find() if name in HOSTINGS else NotFound("a newer planebench") for name in names}
+
+
 def missing_hostings(points: Iterable[Point]) -> tuple[str, ...]:
     """Return a sentence for each hosting of the VNFs of ``points`` that is not installed."""
-    names = dict.fromkeys(name for point in points for name in point.hostings if name != "process")
-    found = {name: HOSTINGS[name].find() if name in HOSTINGS else NotFound("a newer planebench") for name in names}
+    found = _hostings(points)
     return tuple(f'hosting "{name}" {what.words}' for name, what in found.items() if isinstance(what, NotFound))

@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 from planebench.model.records import LatencyRecord
@@ -15,7 +16,7 @@ from planebench.stats.histogram import HIGHEST_NS, encode
 SAMPLES_MAX = 2000
 """Probes that are drawn one by one; more of them would only cost time."""
 BURST = 8
-"""Probes of a receive burst, for the jitter of burst means."""
+"""Frames of a receive burst, for the jitter of burst means."""
 SPREAD = 0.15
 QUEUE_LOAD_MAX = 0.98
 RING_FULL_FACTOR = 50.0
@@ -23,18 +24,29 @@ RING_FULL_FACTOR = 50.0
 
 
 def latency_record(
-    spec: SimSpec, rng: random.Random, probes: int, load_pps: float, capacity_pps: float
+    spec: SimSpec, rng: random.Random, probes: int, load_pps: float, capacity_pps: float, *, stamp_all: bool = False
 ) -> LatencyRecord:
-    """Return the latency at ``load_pps``, the load of all directions, from at most SAMPLES_MAX probes."""
+    """Return the latency at ``load_pps``, the load of all directions, from at most SAMPLES_MAX probes.
+
+    With ``stamp_all`` they stand for all frames, and have burst means too.
+    """
     samples = _samples(spec, rng, min(probes, SAMPLES_MAX), load_pps, capacity_pps)
-    means = [sum(burst) // len(burst) for i in range(0, len(samples), BURST) if (burst := samples[i : i + BURST])]
-    return LatencyRecord(
+    bursts = [samples[i : i + BURST] for i in range(0, len(samples) * stamp_all, BURST)]
+    means = [sum(burst) // len(burst) for burst in bursts]
+    record = LatencyRecord(
         probes_sent=len(samples),
         probes_received=len(samples),
         histogram=_histogram(samples),
         probes_stamped=len(samples),
         ipdv=_histogram(_steps(samples)),
-        burst_jitter=_histogram(_steps(means)),
+    )
+    if not stamp_all:
+        return record
+    return replace(
+        record,
+        stamped_packets=len(samples),
+        burst_rises=_histogram(b - a for a, b in pairwise(means) if b >= a),
+        burst_falls=_histogram(a - b for a, b in pairwise(means) if b < a),
     )
 
 

@@ -31,9 +31,8 @@ def _direction(name: str, every: Sequence[Anatomy]) -> AnatomySummary:
         missing.update(anatomy.not_joined)
     if not good:
         return AnatomySummary(name, 0, dict(missing), (), problem=every[-1].problem)
-    means = [_mean_ns([a.parts[i] for a in good], good) for i in range(len(good[0].parts))]
-    whole = sum(means)
-    parts = tuple(_part([a.parts[i] for a in good], mean, whole) for i, mean in enumerate(means))
+    whole = _weighted_ns([a.sum_ns for a in good], good)
+    parts = tuple(_part([a.parts[i] for a in good], good, whole) for i in range(len(good[0].parts)))
     return AnatomySummary(name, sum(a.joined for a in good), dict(missing), parts, left_out=len(every) - len(good))
 
 
@@ -41,12 +40,21 @@ def _names(anatomy: Anatomy) -> list[str]:
     return [part.name for part in anatomy.parts]
 
 
-def _mean_ns(parts: Sequence[AnatomyPart], of: Sequence[Anatomy]) -> float:
+def _weighted_ns(values: Sequence[float], of: Sequence[Anatomy]) -> float:
+    """Return the mean over the probes of all trials."""
     probes = sum(anatomy.joined for anatomy in of)
-    return sum(part.mean_ns * anatomy.joined for part, anatomy in zip(parts, of, strict=True)) / probes
+    return sum(value * anatomy.joined for value, anatomy in zip(values, of, strict=True)) / probes
 
 
-def _part(parts: Sequence[AnatomyPart], mean_ns: float, whole_ns: float) -> PartSummary:
+def _bound_us(values: Sequence[float | None], of: Sequence[Anatomy]) -> float | None:
+    known = [value for value in values if value is not None]
+    return _weighted_ns(known, of) / 1e3 if len(known) == len(values) else None
+
+
+def _part(parts: Sequence[AnatomyPart], of: Sequence[Anatomy], whole_ns: float) -> PartSummary:
     histogram = merge(part.histogram for part in parts)
+    mean_ns = _weighted_ns([part.mean_ns for part in parts], of)
     p50, p99 = (percentile_ns(histogram, share) / 1e3 for share in (0.50, 0.99))
-    return PartSummary(parts[0].name, parts[0].kind, mean_ns / 1e3, p50, p99, mean_ns / whole_ns if whole_ns else 0.0)
+    low, high = _bound_us([part.low_ns for part in parts], of), _bound_us([part.high_ns for part in parts], of)
+    share = mean_ns / whole_ns if whole_ns else 0.0
+    return PartSummary(parts[0].name, parts[0].kind, mean_ns / 1e3, p50, p99, share, low, high)

@@ -13,7 +13,7 @@ from planebench.model.results import LatencySummary, LoadFinding
 from planebench.stats.anatomy import summarise_anatomy
 from planebench.stats.choose import LIMITED, VALID, Choice, choose
 from planebench.stats.histogram import Counts, decode, merge, percentile_ns, summarise
-from planebench.stats.jitter import merged_jitter, pdv
+from planebench.stats.jitter import burst_sizes, merged_jitter, pdv, signed_jitter
 from planebench.stats.latency_load import LoadPoint, load_finding
 from planebench.stats.starts import Blocks, blocks_of
 
@@ -83,7 +83,10 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
         software_p99=None if beside is None else beside.p99,
         ipdv=merged_jitter(r.ipdv for r in records if summary),
         pdv=pdv(counts),
-        burst_jitter=merged_jitter(r.burst_jitter for r in records if summary),
+        burst_jitter=merged_jitter(sizes for r in records if summary for sizes in burst_sizes(r)),
+        burst_signed=signed_jitter((r.burst_rises for r in records), (r.burst_falls for r in records))
+        if summary
+        else None,
         anatomy=summarise_anatomy(choice.trials),
     )
 

@@ -26,6 +26,8 @@ class Fact:
 MUST_MATCH = (
     Fact("settings", "wire", "wire"),
     Fact("settings", "ring_size", "ring size"),
+    Fact("settings", "send_burst", "batch of VNFs (send_burst)", newer=True),
+    Fact("settings", "drain_us", "drain time of VNFs (drain_us)", newer=True),
     Fact("settings", "hugepages", "hugepages"),
     Fact("settings", "hosting", "hosting"),
     Fact("settings", "trial_duration_s", "seconds of a saturating trial"),

@@ -15,12 +15,13 @@ from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.model.switch_figures import further_counters
 from planebench.planed.client import RpcError
+from planebench.planed.document import Document
 from planebench.planed.process import PlanedProcess
-from planebench.planed.requests import get_statistics
+from planebench.planed.requests import get_ports, get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics, TaskStatistics
 from planebench.switches import common, planed_stations
 from planebench.switches.planed_document import OPTIONS, function_of, switch_document, switch_settings
-from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.adapter import Adapter, RunningSwitch, Situation, ThreadRef, Traits
 from planebench.wiring.request import SwitchRequest
 
 
@@ -35,6 +36,7 @@ class PlanedAdapter(Adapter):
 
     wires = frozenset({"virtio", "memif", "veth", "pci", "af_xdp"})
     stations = True
+    functions = True
 
     @property
     def offloads(self) -> bool:
@@ -62,7 +64,12 @@ class PlanedAdapter(Adapter):
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         return switch_settings(request, self.values)
 
-    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningPlaned:
+    def inside(self, request: SwitchRequest) -> Document | None:
+        return planed_stations.nic(request) if "nic" in self.values and request.stations else None
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
+        if "nic" in self.values:
+            return EmulatedNic()
         common.check_frame_size(request)
         common.ordered_ports(request)
         found = common.require(self)
@@ -83,15 +90,38 @@ class PlanedAdapter(Adapter):
         except BaseException:
             planed.stop()
             raise
-        return RunningPlaned(planed)
+        return RunningPlaned(planed, nics=any(port.kind == "pci" for port in request.ports))
+
+
+class EmulatedNic:
+    """A NIC that is a task of the tester: there is no process, and its drops are among those of the tester."""
+
+    def pids(self) -> tuple[int, ...]:
+        """Return none."""
+        return ()
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """Return none."""
+        return ()
+
+    def counters(self) -> SwitchCycles:
+        """Return that nothing is known beside what the tester says."""
+        return SwitchCycles()
+
+    def check(self) -> None:
+        """Do nothing: the tester is checked."""
+
+    def stop(self) -> None:
+        """Do nothing: the tester ends it."""
 
 
 class RunningPlaned(common.ProcessGroup):
     """A planed that forwards. Counters come from its control socket."""
 
-    def __init__(self, planed: PlanedProcess) -> None:
+    def __init__(self, planed: PlanedProcess, *, nics: bool = False) -> None:
         super().__init__("planed", [planed.process])
         self._planed = planed
+        self._nics = nics
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         workers, pid = self._stats()["workers"], self.process.pid
@@ -100,14 +130,17 @@ class RunningPlaned(common.ProcessGroup):
     def counters(self) -> SwitchCycles:
         stats = self._stats()
         tasks = stats["tasks"]
+        ports = get_ports(self._planed.call) if self._nics else []
+        nic = common.nic_counters({port["name"]: port.get("xstats", {}) for port in ports})
+        own = {name: count for name in further_counters() if (count := _total(tasks, name)) is not None}
         return SwitchCycles(
             busy_cycles=sum(task["busy_cycles"] for task in tasks),
             idle_cycles=sum(task["idle_cycles"] for task in tasks),
             packets=sum(task["rx_packets"] for task in tasks),
-            drops=parse_drops(stats),
+            drops=parse_drops(stats) | common.nic_drops(nic),
             forwarded_packets=sum(task["tx_packets"] for task in tasks),
             bursts=_total(tasks, "rx_bursts"),
-            counters={name: count for name in further_counters() if (count := _total(tasks, name)) is not None},
+            counters=own | nic,
         )
 
     def stop(self) -> None:

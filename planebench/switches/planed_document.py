@@ -10,6 +10,7 @@ from typing import Any
 
 from planebench.host.programs import PATH_OPTION
 from planebench.model.option import Option
+from planebench.model.topology import MONITOR_MAC
 from planebench.planed.document import Document, Memory, Port, PortKind, Task, Worker
 from planebench.scenarios.queues import queue_name
 from planebench.switches import common
@@ -30,6 +31,7 @@ DEFAULT_BACKEND = "vring"
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512")
 DROP_ONE_IN_MAX = 2**32 - 1
 OFFLOADS = ("fib",)
+NICS = ("veb",)
 
 
 Values = Mapping[str, Any]
@@ -46,6 +48,7 @@ OPTIONS = (
     # A machine without a governor has no other way to a lower clock.
     Option("duty", "share", "emulated clock, as a share of the CPU's: each poll is followed by a wait", "1"),
     Option("offload", "text", "forwarding in place of VNFs side by side", "nothing", OFFLOADS),
+    Option("nic", "text", "a NIC in place of the switch of VNFs side by side, emulated in the tester", "none", NICS),
     # A switch with a known loss, counted as "fault", to test what has to find it.
     Option("drop_one_in", "whole", "drop one in N frames (fault injection)", "none", least=1, most=DROP_ONE_IN_MAX),
 )
@@ -61,7 +64,7 @@ def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
     backend = values.get("backend", DEFAULT_BACKEND)
     return manifest(
         request,
-        function=stations.words(request, values.get("offload")) if request.stations else FUNCTIONS[function_of(values)],
+        function=_function_words(request, values),
         nic_driver=common.nic_driver(request) if backend == "dpdk" else common.nic_driver(request, "planed's"),
         vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
         burst=str(BURST),
@@ -70,6 +73,15 @@ def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
         **common.offloads(request, mergeable_wires=backend == "dpdk"),
         **chosen,
     )
+
+
+def _function_words(request: SwitchRequest, values: Values) -> str:
+    if request.bare is not None:
+        routes = f" with {request.bare.routes} routes" if request.bare.routes else ""
+        return f"none: {request.bare.kind}{routes} straight on the wires"
+    if not request.stations:
+        return FUNCTIONS[function_of(values)]
+    return stations.words(request, values.get("offload"), values.get("nic"))
 
 
 def function_of(values: Values) -> str:
@@ -81,7 +93,7 @@ def switch_document(request: SwitchRequest, name: str, values: Values = NO_VALUE
     """Return the planed document of a switch request. ``name`` is the EAL file prefix too."""
     count = len(request.worker_cpus)
     by_queue = [_tasks(request, values, queue) for queue in range(request.queues)]
-    kind = stations.TASK if request.stations else function_of(values)
+    kind = stations.TASK if request.stations else request.bare.kind if request.bare else function_of(values)
     backend = values.get("backend", "")
     return Document(
         name.lower(),
@@ -108,7 +120,21 @@ def _duty_percent(values: Values) -> int | None:
 
 
 def _tasks(request: SwitchRequest, values: Values, queue: int) -> list[Task]:
-    """Return one task for all stations, or one for each cross-connect."""
+    """Return one task for all stations, or one for each cross-connect; of a network function that alone."""
+    if request.bare is not None:
+        function, ports = request.bare, tuple(port.name for port in request.ports)
+        macs = (MONITOR_MAC,) * len(ports)
+        return [
+            Task(
+                function.name,
+                function.kind,
+                ports,
+                settings=function.settings,
+                peer_macs=macs,
+                burst=BURST,
+                sending=function.sending,
+            )
+        ]
     if request.stations:
         return [replace(stations.task(request, values.get("offload")), burst=BURST)]
     return [_task(values, index, pair, queue, request.queues) for index, pair in enumerate(request.cross_connects)]
@@ -138,6 +164,7 @@ def _memory(request: SwitchRequest) -> Memory:
         hugepages=request.hugepages,
         pools=1,
         queues=request.queues,
+        vnf_bytes=0 if request.bare is None else request.bare.memory_bytes,
     )
 
 

@@ -8,15 +8,20 @@ forwards by the union of the VNFs' FIBs, and they hold only their control. It is
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from planebench.planed.document import Task
+from planebench.planed.document import Document, Memory, Port, Task
 from planebench.planed.requests import Call
+from planebench.switches import common
 from planebench.traffic.routes import synthetic_routes_of
 from planebench.wiring.adapter import Situation
+from planebench.wiring.devargs import memif_devargs
 from planebench.wiring.request import SwitchRequest
 
 TASK = "fib_offload"
+NIC_PORT, NIC_TASK = "nic", "veb"
+"""The port and the task of an emulated NIC (its virtual Ethernet bridge)."""
 LOAD_DEADLINE_S = 120.0
 NEXT_HOPS = 16
 PAUSED_S = 86_400
@@ -26,10 +31,16 @@ PAUSED_S = 86_400
 def refusal(situation: Situation, values: Mapping[str, Any]) -> str:
     """Return why planed with these options cannot be measured in a situation; empty if it can."""
     offload = values.get("offload")
+    if situation.bare:
+        given = [key for key in ("offload", "nic", "function", "workers", "drop_one_in") if key in values]
+        return f"bare is one network function without a switch; remove {given[0]}" if given else ""
     if not situation.side_by_side:
-        return f"offload={offload} applies only to VNFs side by side (scenario parallel)" if offload else ""
+        given = [f"{key}={values[key]}" for key in ("offload", "nic") if key in values]
+        return f"{given[0]} applies only to VNFs side by side (scenario parallel)" if given else ""
     if values.get("workers", 1) > 1:
         return "with VNFs side by side planed has one worker; remove workers"
+    if values.get("nic") and offload:
+        return "a NIC does not forward in place of its VNFs; remove nic or offload"
     if "drop_one_in" in values:
         return "drop_one_in applies to patch tasks, which VNFs side by side do not have; remove it"
     if offload and not synthetic_routes_of(situation.chain):
@@ -40,9 +51,14 @@ def refusal(situation: Situation, values: Mapping[str, Any]) -> str:
     return ""
 
 
-def words(request: SwitchRequest, offload: str | None) -> str:
+def words(request: SwitchRequest, offload: str | None, nic: str | None = None) -> str:
     """Return the forwarding function for the manifest."""
     count = len(request.stations)
+    if nic is not None:
+        return (
+            f"none: a NIC that switches is emulated by a task of the tester, on its core; frames to {count} VNFs by "
+            "MAC, replies leave by the same port"
+        )
     if offload is None:
         return f"fib_offload: frames to {count} VNFs by MAC, and back; each forwards in a process of its own"
     return f"fib_offload: forwards by the FIBs of {count} VNFs, which hold control only"
@@ -68,6 +84,26 @@ def task(request: SwitchRequest, offload: str | None) -> Task:
     ]
     settings = {"wires": wires, "routes4": max(routes, 1024), "routes6": 0, "vnfs": vnfs}
     return Task(TASK, TASK, tuple(port.name for port in request.ports), settings=settings)
+
+
+def nic(request: SwitchRequest) -> Document:
+    """Return the ports and the task of an emulated NIC, for the tester: one memif, and a virtual function for each VNF.
+
+    It forwards as planed does between the network and VNFs, so that both differ only in whose core that takes.
+    """
+    wire, vnfs = request.ports[0], [port for port in request.ports if port.kind == "vhost-user"]
+    names = {port.name: f"vf{number}" for number, port in enumerate(vnfs)}
+    inner = replace(
+        request,
+        ports=(replace(wire, name=NIC_PORT), *(replace(port, name=names[port.name]) for port in vnfs)),
+        stations=tuple(replace(station, port=names[station.port]) for station in request.stations),
+    )
+    arguments = memif_devargs("client", common.socket_path(wire), wire.ring_size)
+    ports = (
+        Port(NIC_PORT, "ethdev", wire.ring_size, device=f"net_memif_{NIC_PORT},{arguments}"),
+        *(Port(names[port.name], "vhost-user", port.ring_size, path=common.socket_path(port)) for port in vnfs),
+    )
+    return Document(NIC_PORT, Memory(False, 0, 0, 0), ports, (replace(task(inner, None), name=NIC_TASK),))
 
 
 def load(call: Call, request: SwitchRequest, offload: str | None) -> None:

@@ -50,14 +50,15 @@ def to_vnfs(document: Document | None, profile: TrafficProfile, topology: Topolo
     """Return the document with the MACs of VNFs side by side as destinations, in turn.
 
     For routers with a synthetic FIB, destination addresses are drawn from it (all have the same one, so any address
-    goes with any MAC), unless the profile has its own.
+    goes with any MAC; a bare function has all of them in one), unless the profile has its own.
     """
     made: Document = {"seed": profile.seed} if document is None else dict(document)
     made.pop("dst_mac_count", None)
-    made["dst_macs"] = [vnf.mac for vnf in topology.vnfs]
-    if topology.vnfs[0].routes and profile.dst_ips is None:
-        drawn = replace(profile, dst_ips=Destinations(fib=FIB_ADDRESSES))
-        made["dst_ips_file"] = str(_addresses(drawn, workdir, topology.chain))
+    made["dst_macs"] = list(topology.destinations)
+    wanted = profile.dst_ips or Destinations(fib=FIB_ADDRESSES)
+    if topology.routes and wanted.fib is not None and not wanted.path:
+        drawn = replace(profile, dst_ips=wanted)
+        made["dst_ips_file"] = str(_addresses(drawn, workdir, topology.chain, topology.routes))
     return made
 
 
@@ -85,14 +86,17 @@ def _arrival(profile: TrafficProfile) -> Document:
     return document
 
 
-def _addresses(profile: TrafficProfile, workdir: Path, chain: str) -> Path:
-    """Return the file of addresses: the user's own, or one drawn from routes and made on first use."""
+def _addresses(profile: TrafficProfile, workdir: Path, chain: str, synthetic: int = 0) -> Path:
+    """Return the file of addresses: the user's own, or one drawn from routes and made on first use.
+
+    ``synthetic``: the number of routes of a synthetic FIB; 0 for that of the chain.
+    """
     wanted = profile.dst_ips
     assert wanted is not None
     if wanted.fib is None:
         return Path(wanted.path)
     routes = Path(wanted.path) if wanted.path else routes_file_of(chain)
-    synthetic = 0 if wanted.path else synthetic_routes_of(chain)
+    synthetic = 0 if wanted.path else synthetic or synthetic_routes_of(chain)
     key = hashlib.sha256(f"{routes} {synthetic} {profile.ip} {wanted.fib} {profile.seed}".encode()).hexdigest()[:12]
     path = workdir / f"ips-{key}.txt"
     if not path.exists() and synthetic:

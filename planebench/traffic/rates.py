@@ -9,17 +9,19 @@ from planebench.model.errors import UsageError
 from planebench.model.quantity import parse_number
 from planebench.model.records import L1_OVERHEAD_BYTES, Load, ScenarioName
 from planebench.model.scenario import scenario_named
+from planebench.scenarios.registry import FRAME_SIZE_MIN_BYTES
 
 SATURATING = Load("saturating")
 """Maximum offered load."""
 
 RATE_MAX_PPS = 1e10
+BITS_MAX_BPS = 1e13
 
 V2V_LATENCY_PPS = 1_000_000
 """v2v latency is taken at this fixed rate instead of at shares of R+ (METHODOLOGY section 2)."""
 
 
-def line_rate_pps(frame_size_bytes: float, line_rate_bps: int = 10_000_000_000) -> float:
+def line_rate_pps(frame_size_bytes: float, line_rate_bps: float = 10_000_000_000) -> float:
     """Return the frames per second that fill a line: 14.88 million of 64 bytes at 10 Gb/s, with layer-1 overhead.
 
     For a mix give the mean frame size, not rounded.
@@ -50,6 +52,40 @@ def parse_rate(text: str) -> float:
     if value is None or not 0 < value <= RATE_MAX_PPS:
         raise UsageError(f'rate "{text}" is not valid. Valid: packets per second, e.g. 14.88M, 100k or 5e6')
     return value
+
+
+def bits_label(bps: float) -> str:
+    """Return e.g. ``2.5Gb/s``, ``156Mb/s``."""
+    for unit, factor in (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):
+        if bps >= factor:
+            return f"{bps / factor:g}{unit}"
+    return f"{bps:g}b/s"
+
+
+def parse_bits(text: str) -> float:
+    """Return ``2.5G`` or ``156M`` in bits per second. Raises UsageError for anything else."""
+    value = parse_number(text)
+    if value is None or not 0 < value <= BITS_MAX_BPS:
+        raise UsageError(f'bit rate "{text}" is not valid. Valid: bits per second, e.g. 10G or 156M')
+    return value
+
+
+def bit_loads(
+    total_bps: Sequence[float],
+    per_vnf_bps: Sequence[float],
+    frame_size_bytes: float = FRAME_SIZE_MIN_BYTES,
+    vnfs: int = 1,
+    senders: int = 1,
+) -> tuple[Load, ...]:
+    """Return the loads that are bit rates on layer 1: of all sending ends together, and of each of ``vnfs`` VNFs.
+
+    A rate per VNF is multiplied by their number; only those side by side have a number, the VNFs of a chain share one
+    stream. The labels depend on the bit rates alone.
+    """
+    totals = [(bits_label(bps), bps) for bps in total_bps]
+    each = [(f"{bits_label(bps)} per VNF", bps * vnfs) for bps in per_vnf_bps]
+    frame_bits = (frame_size_bytes + L1_OVERHEAD_BYTES) * 8
+    return tuple(Load(label, bps / frame_bits / senders) for label, bps in dict.fromkeys((*totals, *each)))
 
 
 def fixed_loads(

@@ -206,7 +206,7 @@ def _function(name: str, parts: Sequence[str], told: model.Hosting | None) -> Ch
     options = _options(name, parts, f"{name}:{known[0].name}=..." if known else name)
     mine = {key: value for key, value in options.items() if key not in {o.name for o in of_hosting}}
     parse_values(name, (*kind.all_options, *of_hosting), options)
-    if "drain_us" in options and "send_burst" not in options:
+    if "drain_us" in options and options.get("send_burst", "0") == "0":
         raise UsageError(f"{name}: drain_us without send_burst; give both, e.g. send_burst=32:drain_us=100")
     return ChainVnf(kind, mine, told, {key: value for key, value in options.items() if key not in mine})
 

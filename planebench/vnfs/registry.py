@@ -20,9 +20,14 @@ SETTINGS_OPTION = "settings"
 _SETTINGS = Option(SETTINGS_OPTION, "file", "JSON file with the whole settings object")
 SENDING_OPTIONS = (
     Option(
-        "send_burst", "whole", "frames that wait for each other before they are sent", "none wait", least=1, most=64
+        "send_burst",
+        "whole",
+        "frames that wait for each other before they are sent; 0: none wait",
+        "the plan's",
+        least=0,
+        most=64,
     ),
-    Option("drain_us", "whole", "interval in which all that wait are sent, in us", "100", least=0, most=1000),
+    Option("drain_us", "whole", "interval in which all that wait are sent, in us", "the plan's", least=0, most=1000),
 )
 """The batching of DPDK's l2fwd (send_burst=32:drain_us=100), of every function."""
 CORES_OPTION = Option(

@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
+from planebench.model.option import Value
 from planebench.model.scenario import Scenario, ScenarioName, scenario_named
 from planebench.model.topology import Topology, Vnf
 from planebench.scenarios.shapes import build
@@ -15,12 +19,19 @@ ONE_PORTED = ", ".join(name for name, kind in VNFS.items() if kind.one_port)
 
 
 def build_chain(
-    scenario: ScenarioName, count: int = 0, *, chain: str = "", hosting: Hosting = "process", echo: bool = False
+    scenario: ScenarioName,
+    count: int = 0,
+    *,
+    chain: str = "",
+    hosting: Hosting = "process",
+    sending: Mapping[str, Value] | None = None,
+    echo: bool = False,
 ) -> Topology:
     """Return the topology of a scenario whose VNFs ``chain`` names; by default they are l2fwd.
 
-    ``hosting`` is that of VNFs whose text names none. Reads the files of settings in the chain; where only ports and
-    flows matter, use scenarios.build. Raises UsageError for a chain that does not fit.
+    ``hosting`` is that of VNFs whose text names none, and ``sending`` how those collect frames.
+    Reads the files of settings in the chain; where only ports and flows matter, use scenarios.build.
+    Raises UsageError for a chain that does not fit.
     """
     known = scenario_named(scenario)
     functions = parse_chain(chain) if chain else ()
@@ -28,8 +39,9 @@ def build_chain(
         raise UsageError(f"chain {chain} has {len(functions)} functions; the scenario needs {count}")
     if known.side_by_side and functions:
         _check_one_port(chain, functions)
-    vnfs = [_vnf(function, hosting) for function in functions]
-    return build(scenario, count, vnfs or _plain(known, count, hosting), chain=chain, echo=echo)
+    vnfs = [_vnf(function, hosting) for function in functions] or _plain(known, count, hosting)
+    batching = [replace(vnf, sending=sending) if sending and vnf.kind and not vnf.sending else vnf for vnf in vnfs]
+    return build(scenario, count, batching, chain=chain, echo=echo)
 
 
 def _plain(known: Scenario, count: int, hosting: Hosting) -> list[Vnf]:

@@ -20,6 +20,7 @@ from planebench.model.option import Option, Value, parse_values
 from planebench.model.records import ScenarioName, SwitchCycles, WireName
 from planebench.model.scenario import scenario_named
 from planebench.model.spec import USUAL_COST, SwitchCost
+from planebench.planed.document import Document
 from planebench.scenarios.queues import QUEUES_MAX
 from planebench.wiring.request import SwitchRequest, VnfInterface
 from planebench.wiring.wires.base import wire_kind
@@ -60,6 +61,11 @@ class Situation:
     def two_switches(self) -> bool:
         """Return whether a second switch follows the first."""
         return scenario_named(self.scenario).two_switches
+
+    @property
+    def bare(self) -> bool:
+        """Return whether a network function is in the place of the switch."""
+        return scenario_named(self.scenario).bare
 
     @property
     def wired(self) -> bool:
@@ -138,6 +144,8 @@ class Adapter(ABC):
     """Seconds that a trial takes beside sending."""
     stations: bool = False
     """Whether it can give frames to many VNFs by their MAC addresses."""
+    functions: bool = False
+    """Whether it can run a network function between its wires."""
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
         self.values: Mapping[str, Value] = dict(values or {})
@@ -175,6 +183,11 @@ class Adapter(ABC):
     def cost(self) -> SwitchCost:
         """Return the time that it adds to a run."""
         return SwitchCost(self.start_s, self.trial_overhead_s, self.offloads)
+
+    def inside(self, request: SwitchRequest) -> Document | None:
+        """Return the ports and tasks that the tester is to have in the place of a switch; None for a switch that is a
+        process. Its wires are memifs, of which it uses the first."""
+        return None
 
     def value(self, key: str, default: Any) -> Any:
         """Return the value of an option, or ``default`` if it was not given."""
@@ -236,12 +249,18 @@ class Adapter(ABC):
 def refusal_of(adapter: Adapter, situation: Situation) -> str:
     """Return why a switch cannot be measured in a situation; empty if it can.
 
-    Checked before ``adapter.refusal``: VNFs side by side need stations, hosted VNFs need vhost-user ports and a switch
-    that does not forward in their place.
+    Checked before ``adapter.refusal``: bare takes one that runs network functions, VNFs side by side need stations,
+    hosted VNFs need vhost-user ports and a switch that does not forward in their place.
     """
+    if situation.bare:
+        return (
+            adapter.refusal(situation)
+            if adapter.functions
+            else f"{adapter.name} is a switch; bare is a network function of planed without one"
+        )
     if situation.side_by_side and not adapter.stations:
         return f"{adapter.name} connects ports in pairs; it cannot forward to several VNFs by MAC address"
-    if situation.hosted and adapter.vnf_interface != "vhost-user":
+    if situation.hosted and adapter.vnf_interface == "veth":
         return f"{adapter.name} connects VNFs by {adapter.vnf_interface}, but VMs and containers need vhost-user"
     if situation.hosted and adapter.offloads:
         return f"{adapter.name} forwards in place of its VNFs, so they cannot run in a process, container or VM"

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from planebench.model.clock import ClockChoice
+from planebench.planed.document import Document
 from planebench.wiring.request import VnfInterface
 
 
@@ -46,6 +47,13 @@ class LinkSettings:
     """The port of a VNF side by side with others at which the tester is its control, and sends its FIB messages."""
     clock: ClockChoice = "auto"
     """The clock of the ports of the tester."""
+    inside: Document | None = None
+    """Ports and tasks of a switch that is part of the tester: an emulated NIC, on the first wire alone."""
+
+    @property
+    def one_wire(self) -> bool:
+        """Return whether frames come back by the first wire, as of a NIC that switches: it does not join its ports."""
+        return self.vnf_interface == "vf" or self.inside is not None
 
     def socket(self, port: str) -> Path:
         """Return the unix socket of a port, the same path on both sides."""

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-VnfInterface = Literal["vhost-user", "veth"]
+from planebench.model.topology import Vnf
+
+VnfInterface = Literal["vhost-user", "veth", "vf"]
+"""The interface of VNFs; ``vf`` is a virtual function of the NIC, which is the switch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +23,11 @@ class SwitchPort:
     ``pci``: the NIC with the PCI address ``address``, which no other process may probe.
     ``af_packet``: the kernel interface ``interface``: a veth wire, or a VNF's interface of a switch in the kernel.
     ``af_xdp``: the same by an AF_XDP socket.
+    ``vf``: a virtual function of the NIC.
     """
 
     name: str
-    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "af_xdp", "pci"]
+    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "af_xdp", "pci", "vf"]
     path: Path | None = None
     interface: str | None = None
     address: str | None = None
@@ -71,6 +75,8 @@ class SwitchRequest:
     """TSC frequency as the tester measured it, for a switch that counts in ns; None where there is no tester yet."""
     stations: tuple[Station, ...] = ()
     monitor_mac: str = ""
+    bare: Vnf | None = None
+    """The network function that is to run between the two wires, in the place of a switch."""
     updates: str = ""
     """The port of a station whose control sends FIB messages; empty: nobody does."""
 

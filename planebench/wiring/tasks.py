@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from planebench.model.topology import MONITOR_MAC, Topology, Vnf
@@ -15,19 +15,28 @@ SOURCE = "fib_source"
 """Kind of the task that is the control of a VNF whose forwarding the switch has."""
 
 
-def tester_tasks(topology: Topology, queues: int = 1, updates: str = "") -> tuple[Task, ...]:
+def tester_tasks(
+    topology: Topology, queues: int = 1, updates: str = "", inside: Sequence[Task] = (), *, one_wire: bool = False
+) -> tuple[Task, ...]:
     """Return every task of a topology in polling order: monitors, VNFs in chain order, generators; one for each queue.
 
     VNFs side by side are no tasks of the tester; but at the port ``updates`` it is the control of one, whose forwarding
     the switch has, and sends its FIB messages.
 
+    ``inside`` are those of a switch that is part of the tester. It has one wire, as one that is a NIC (``one_wire``):
+    what the VNFs send back leaves by the port by which it came, so the monitor of the second end is there, and that end
+    sends nothing.
+
     Both ends can send and receive, whatever the direction of a trial: a direction only chooses which generators start,
     so one live topology serves all of them. An echo topology sends and receives at end a alone.
     Receiving comes first so that a burst which has arrived leaves the ring before more is sent.
     """
-    ends = topology.ends[:1] if topology.echo else topology.ends
+    one_wire = one_wire or bool(inside)
+    ends = topology.ends[:1] if topology.echo or one_wire else topology.ends
+    monitors = {topology.ends[1]: topology.ends[0]} if one_wire else {port: port for port in ends}
     tasks = (
-        *(Task(f"mon-{port}", "monitor", (port,)) for port in ends),
+        *(Task(f"mon-{end}", "monitor", (port,)) for end, port in monitors.items()),
+        *inside,
         *(
             Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings, sending=vnf.sending)
             for vnf in topology.chained_vnfs
@@ -63,15 +72,24 @@ def _on_queue(task: Task, queue: int) -> Task:
     return replace(task, name=queue_name(task.name, queue), stream=stream, queue=queue)
 
 
-def assign_tasks(placement: Placement, topology: Topology, queues: int = 1, updates: str = "") -> tuple[Worker, ...]:
+def assign_tasks(
+    placement: Placement,
+    topology: Topology,
+    queues: int = 1,
+    updates: str = "",
+    inside: Sequence[Task] = (),
+    *,
+    one_wire: bool = False,
+) -> tuple[Worker, ...]:
     """Return the workers of the tester, one for each CPU with tasks, tasks in the order of :func:`tester_tasks`.
 
     Generator and monitor of an end share a CPU on all queues; with two tester CPUs each end has its own. The queues of
     a VNF of several CPUs take turns on them.
     """
-    places = _cpus_of_task(placement, topology)
+    inside_cpus = ((task.name, placement.tester_cpus[:1]) for task in inside)
+    places = (*_cpus_of_task(placement, topology), *inside_cpus)
     cpu_of = {queue_name(name, queue): cpus[queue % len(cpus)] for name, cpus in places for queue in range(queues)}
-    names = [task.name for task in tester_tasks(topology, queues, updates)]
+    names = [task.name for task in tester_tasks(topology, queues, updates, inside, one_wire=one_wire)]
     cpus = sorted({cpu_of[name] for name in names})
     return tuple(Worker(f"w{cpu}", cpu, tuple(name for name in names if cpu_of[name] == cpu)) for cpu in cpus)
 

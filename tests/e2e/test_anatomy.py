@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
 
 import pytest
 from builders import make_point
@@ -18,7 +19,8 @@ from planebench.hosting.registry import HOSTINGS
 from planebench.measure.anatomy import TOLERANCE
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
-from planebench.model.records import Load, Point, Trial
+from planebench.model.anatomy import Anatomy
+from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.placement import Cpus, place
 from planebench.stats.anatomy import summarise_anatomy
 from planebench.switches.base import NotFound
@@ -48,7 +50,8 @@ def running(switch: str, point: Point) -> Iterator[LiveTopology]:
     placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
     settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
     with high_priority(), Supervisor(Path("/tmp")) as supervisor:
-        it = LiveTopology.start("planed", get_adapter(switch), topology, placement, settings, supervisor)
+        ways = (point.direction,) if point.side_by_side else ("unidirectional", "bidirectional")
+        it = LiveTopology.start("planed", get_adapter(switch), topology, placement, settings, supervisor, ways)
         yield it
         it.stop()
 
@@ -89,10 +92,59 @@ def test_every_probe_that_came_back_is_joined_and_the_parts_add_up(live: tuple[L
         assert anatomy.problem == ""
         assert anatomy.reported_mean_ns is not None
         assert abs(anatomy.sum_ns - anatomy.reported_mean_ns) <= TOLERANCE * anatomy.reported_mean_ns
+        assert_bounds(anatomy)
     for summary in summarise_anatomy([trial]):
         shares = [summary.share(kind) for kind in ("switch", "vnf", "tester")]  # type: ignore[arg-type]
         assert sum(shares) == pytest.approx(1.0)
         assert (shares[1] > 0) == bool(inner)
+
+
+def assert_bounds(anatomy: Anatomy) -> None:
+    """Each part has bounds around its mean, and what is surely the hops' may be less than their means."""
+    bounds = [(part.low_ns, part.mean_ns, part.high_ns) for part in anatomy.parts]
+    assert all(low is not None and high is not None and low <= mean <= high for low, mean, high in bounds), bounds
+    for part in anatomy.parts:
+        assert part.high_ns == part.mean_ns if part.name.startswith("hop") else part.low_ns == part.mean_ns
+
+
+def test_at_full_load_and_side_by_side_there_are_bounds_too() -> None:
+    """More is offered than the switch forwards: hardly a poll is empty."""
+    chain = make_point("planed", "loopback", direction="unidirectional")
+    beside = make_point("planed", "parallel", direction="unidirectional", chain_length=3)
+    for point, pps, names in ((chain, 2e7, "vnf0"), (beside, PPS, "VNFs")):
+        with running("planed", point) as live:
+            wanted = TrialRequest(point, "latency", Load("x", pps), DURATION_S, probe_rate_pps=PROBES_PPS, anatomy=True)
+            trial = next(
+                trial
+                for trial in (run_trial(live, wanted, lambda: None) for _ in range(TRIES))
+                if all(anatomy.joined for anatomy in trial.anatomy)
+            )
+        (anatomy,) = trial.anatomy
+        assert [part.name for part in anatomy.parts] == ["generator", "hop 1", names, "hop 2", "monitor"]
+        assert trial.latency is not None and anatomy.joined == trial.latency.probes_received
+        assert anatomy.problem == ""
+        assert_bounds(anatomy)
+
+
+GAP_US, BURST, DRAIN_US = 50.0, 4, 330
+
+
+def test_the_wait_for_a_batch_is_the_vnfs_part_and_has_its_closed_form() -> None:
+    """At a constant rate: whole batches wait for their last frame, what is left of a drain time for its end."""
+    frames = DRAIN_US / GAP_US
+    in_batches = frames // BURST * BURST
+    expected_us = GAP_US / 2 * (in_batches * (BURST - 1) + (frames - in_batches) ** 2) / frames
+    chain = f"l2fwd:send_burst={BURST}:drain_us={DRAIN_US}"
+    point = make_point("planed", "loopback", direction="unidirectional", chain=chain)
+    pps = 1e6 / GAP_US
+    wanted = TrialRequest(point, "latency", Load("x", pps), 0.3, probe_rate_pps=int(pps), anatomy=True)
+    with running("planed", point) as live:
+        trials = [run_trial(live, wanted, lambda: None) for _ in range(TRIES // 2)]
+    valid = [trial for trial in trials if trial.verdict.kind is VerdictKind.VALID]
+    if len(valid) < 3:
+        pytest.skip("the machine stops tester and VNF for longer than a batch takes")
+    waits = [part.mean_ns / 1e3 for trial in valid for part in trial.anatomy[0].parts if part.kind == "vnf"]
+    assert median(waits) == pytest.approx(expected_us, rel=0.05)
 
 
 def test_a_trial_that_did_not_ask_has_no_anatomy(live: tuple[LiveTopology, Point]) -> None:

@@ -9,7 +9,7 @@ import pytest
 from sysfs_tree import Tree
 
 from planebench.host import cpu_frequency
-from planebench.host.cpu_frequency import fixed, refusal
+from planebench.host.cpu_frequency import clock_refusal, fixed
 from planebench.host.device_settings import DEVICE_SETTINGS
 from planebench.host.journal import Journal, Saved
 from planebench.measure.power import held_clock
@@ -85,10 +85,10 @@ def test_what_the_system_refuses_is_an_error_and_nothing_stays(tree: Tree, monke
 
 
 def test_why_a_clock_cannot_be_had(tree: Tree) -> None:
-    assert refusal({0, 1}, 2400, tree.root) == ""
-    assert refusal({0, 1}, 3300, tree.root) == "CPU 0 runs at 800 to 3200 MHz, not at 3300"
-    assert "CPU 2 has no cpufreq" in refusal({1, 2}, 2400, tree.root)
-    assert "planed:duty=0.5" in refusal({2}, 2400, tree.root)
+    assert clock_refusal({0, 1}, 2400, tree.root) == ""
+    assert clock_refusal({0, 1}, 3300, tree.root) == "CPU 0 runs at 800 to 3200 MHz, not at 3300"
+    assert "CPU 2 has no cpufreq" in clock_refusal({1, 2}, 2400, tree.root)
+    assert "planed:duty=0.5" in clock_refusal({2}, 2400, tree.root)
 
 
 def test_the_journal_knows_the_files() -> None:

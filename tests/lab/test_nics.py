@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pytest
@@ -15,7 +16,11 @@ from planebench.host.process import Supervisor
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(1200)]
 DRIVERS = {"virtio-net": "virtio-pci"}
 """The driver of the PCI device, where it is not the name of the model."""
+SWITCHES = ("planed", "testpmd", "ovs-dpdk")
+SCENARIOS = "p2p,p2v,loopback-1"
+RATE_PPS = 1000
 KILLS = 20
+RUNS = "/run/lab/runs"
 
 
 @pytest.fixture(scope="module", params=list(MODELS))
@@ -38,20 +43,36 @@ def test_frames_cross_each_cable_once_intact_and_in_order(lab: Lab) -> None:
 def test_the_cabling_is_found_and_two_swapped_nics_are_told(lab: Lab) -> None:
     cables = [[lab.address(a), lab.address(b)] for a, b in lab.topology.cables]
     (first_tester, first_switch), (second_tester, second_switch) = cables
-    done = lab.planebench("wires", "--json", timeout_s=300)
+    done = lab.planebench("wires", "--hugepages", "--json", timeout_s=300)
     assert json.loads(done.output)["cables"] == cables, done.output
     swapped = f"pci:{first_tester}={second_switch},{second_tester}={first_switch}"
-    done = lab.planebench("wires", "--wire", swapped, timeout_s=300)
+    done = lab.planebench("wires", "--hugepages", "--wire", swapped, timeout_s=300)
     assert done.code == 1, done.output
     assert f"{first_tester} is cabled to {first_switch}, not to {second_switch}" in done.output
     assert_drivers(lab)
 
 
-def test_planed_conforms_between_the_nics(lab: Lab) -> None:
-    wire = "pci:" + ",".join(f"{lab.address(a)}={lab.address(b)}" for a, b in lab.topology.cables)
-    words = ["--scenario", "p2p", "--check", "forwards,intact", "--wire", wire]
-    done = lab.planebench("switch", "check", "planed", *words, timeout_s=600)
+@pytest.mark.parametrize("switch", SWITCHES)
+def test_a_switch_conforms_between_the_nics(lab: Lab, switch: str) -> None:
+    words = ["--scenario", SCENARIOS, "--check", "settings,forwards,counters", "--wire", wire(lab), "--hugepages"]
+    done = lab.planebench("switch", "check", switch, *words, timeout_s=900)
     assert done.code == 0, done.output
+    assert_drivers(lab)
+
+
+def test_a_run_is_functional_and_no_frame_is_unexplained(lab: Lab) -> None:
+    """At a rate that neither the emulated NICs nor the queues of their cables are too slow for."""
+    plan = ["--switch", ",".join(SWITCHES), "--scenario", "p2p,p2v,loopback", "--chain-length", "1"]
+    plan += ["--frame-size", "64", "--direction", "bidirectional", "--wire", wire(lab), "--hugepages"]
+    plan += ["--max-rate", str(RATE_PPS), "--duration", "1", "--repeat", "1", "--loads", "none"]
+    done = lab.planebench("run", *plan, "--no-calibrate", "--no-report", "--runs", RUNS, timeout_s=1800)
+    assert done.code == 0, done.output
+    trials = documents(lab.script("trials.py", RUNS))
+    rings = trials.pop()["rings"]
+    assert set(rings.values()) == {"512" if lab.topology.nics["s0"] == "vmxnet3" else "256"}
+    assert {(it["switch"], it["scenario"]) for it in trials} == set(product(SWITCHES, ("p2p", "p2v", "loopback")))
+    for it in trials:
+        assert it["verdict"] == "functional" and it["forwarded"] == it["offered"] > 0 == it["unexplained"], it
     assert_drivers(lab)
 
 
@@ -62,6 +83,11 @@ def test_a_kill_at_any_moment_of_binding_leaves_nics_that_are_given_back(lab: La
     half_way = [line for line in lines if line["killed"] and set(line["left"]) != {"vfio-pci"}]
     assert half_way, "no kill came while drivers were changed"
     assert_drivers(lab)
+
+
+def wire(lab: Lab) -> str:
+    """Return the wire of all cables of the guest."""
+    return "pci:" + ",".join(f"{lab.address(a)}={lab.address(b)}" for a, b in lab.topology.cables)
 
 
 def documents(done: Done) -> list[dict[str, Any]]:

@@ -114,6 +114,86 @@ def test_everything_is_read_page_by_page_and_the_way_back_is_the_other_way_round
     assert (back.joined, back.sum_ns, back.problem) == (1, 50.0, "")
 
 
+def bounds(anatomy: Anatomy) -> dict[str, tuple[float | None, float | None]]:
+    return {part.name: (part.low_ns, part.high_ns) for part in anatomy.parts}
+
+
+def stamped(name: str, *stamps: tuple[int, int, int, int, int, int]) -> StampLog:
+    made = StampLog(name)
+    made.add(stamps)
+    return made
+
+
+def test_the_last_empty_poll_bounds_what_is_the_switchs_and_what_may_be_a_wait() -> None:
+    """The first probe waited 100 ticks at most, the second, whose log knows no empty poll, the whole hop at most."""
+    vnf = stamped("vnf0", (0, 1, 520, 620, 0, 420), (0, 2, 3040, 3240, 0, 0))
+    monitor = stamped("mon-n1", (0, 1, 2060, 2100, 0, 2050), (0, 2, 4920, 5000, 0, 4320))
+    anatomy = split(THERE, [log("gen-n0", (0, 1, 100, 120), (0, 2, 1000, 1040)), vnf, monitor], HZ, 1500.0)
+    assert means(anatomy) == {"generator": 15.0, "hop 1": 600.0, "vnf0": 75.0, "hop 2": 780.0, "monitor": 30.0}
+    assert bounds(anatomy) == {
+        "generator": (15.0, 15.0),
+        "hop 1": (75.0, 600.0),
+        "vnf0": (75.0, 75.0 + (50.0 + 1000.0) / 2),
+        "hop 2": (780.0 - (5.0 + 300.0) / 2, 780.0),
+        "monitor": (30.0, 30.0 + (5.0 + 300.0) / 2),
+    }
+
+
+def test_a_poll_that_was_empty_before_the_probe_was_sent_bounds_nothing() -> None:
+    vnf = stamped("vnf0", (0, 1, 110, 200, 0, 20))
+    first = [log("gen-n0", (0, 1, 100, 120)), vnf, stamped("mon-n1", (0, 1, 300, 400, 0, 190))]
+    assert bounds(split(THERE, first, HZ, 150.0)) == {
+        "generator": (10.0, 10.0),
+        "hop 1": (-5.0, -5.0),  # the VNF polled the frame before the generator's core had read the clock
+        "vnf0": (45.0, 45.0),
+        "hop 2": (0.0, 50.0),
+        "monitor": (50.0, 100.0),
+    }
+
+
+def test_a_vnf_in_a_vm_has_its_wait_by_its_own_clock_and_one_without_stamps_bounds_nothing() -> None:
+    """Of the hops of 1380 ns the VM's wait is 40 ns of its clock, the monitor's 20 of the tester's."""
+    there = log("gen-n0", (0, 1, 100, 120))
+    guest = StampLog("vnf0", hosted=True, clock="own", tsc_hz=GUEST_HZ)
+    guest.add([(0, 1, 5_000_000, 5_000_050, 0, 4_999_960)])
+    back = stamped("mon-n1", (0, 1, 2060, 2100, 0, 2020))
+    vm = split(THERE, [there, guest, back], HZ, 1000.0)
+    assert bounds(vm)["hops 1 to 2"] == (920.0 - 60.0, 920.0)
+    assert bounds(vm)["vnf0"] == (50.0, 90.0)
+    silent = split(THERE, [there, StampLog("vnf0", hosted=True, clock="none"), back], HZ, 1000.0)
+    assert bounds(silent)["hops 1 to 2, vnf0"] == (0.0, 970.0)
+
+
+def test_vnfs_side_by_side_are_one_place_of_which_each_probe_passes_one() -> None:
+    """The clocks of VMs differ in rate: the times of the second are converted to the first one's."""
+    stamps = {"gen-n0": [[0, n, 1000 * n, 1000 * n + 10, 0, 0] for n in (1, 2, 3)]}
+    stamps["mon-n1"] = [[0, n, 1000 * n + 400, 1000 * n + 500, 0, 1000 * n + 390] for n in (1, 2, 3)]
+
+    def call(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        return {"stamps": stamps[params["task"]], "next": None, "lost": 0}
+
+    def guest(name: str, hz: int, *of: list[int]) -> StampedVnf:
+        def answer(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+            if method == "stats.get":
+                return {"tsc_hz": hz, "tasks": [{"name": name}]}
+            return {"stamps": list(of), "next": None, "lost": 0}
+
+        return StampedVnf(name, answer, "own")
+
+    monitor = {"streams": [{"stream": 0, "latency": {"overflow": 0, "counts": [[250, 2]]}}]}
+    stats: Any = {"tsc_hz": HZ, "tasks": [{"name": "gen-n0"}, {"name": "mon-n1", "monitor": monitor}]}
+    vnfs = (
+        guest("vnf0", GUEST_HZ, [0, 1, 7000, 7040, 0, 6990]),
+        guest("vnf1", 2 * GUEST_HZ, [0, 2, 9000, 9080, 0, 8980]),
+    )
+    (anatomy,) = read_anatomy(call, (THERE,), vnfs, stats, side_by_side=True)
+    assert means(anatomy) == {"generator": 5.0, "hops 1 to 2": 155.0, "VNFs": 40.0, "monitor": 50.0}
+    assert bounds(anatomy)["VNFs"] == (40.0, 50.0)
+    assert (anatomy.joined, anatomy.not_joined, anatomy.problem) == (2, {"did not reach VNFs": 1}, "")
+    (offloaded,) = read_anatomy(call, (THERE,), (), stats, side_by_side=True)
+    assert [part.name for part in offloaded.parts] == ["generator", "hop 1", "monitor"]
+
+
 GUEST_HZ = 1_000_000_000
 
 

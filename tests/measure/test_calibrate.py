@@ -78,7 +78,6 @@ def monitor(port: str, stream: int, packets: int, cycles: int, latency: Mapping[
             "probes_received": sum(latency.values()),
             "latency": histogram(*latency.items()),
             "ipdv": histogram(),
-            "burst_jitter": histogram(),
         }
     ]
     zeros = dict.fromkeys(("foreign_packets", "stale_packets", "corrupt_packets", "bursts", "full_bursts"), 0)

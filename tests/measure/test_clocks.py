@@ -93,14 +93,14 @@ def test_a_record_keeps_both_histograms() -> None:
         return {"stamps": pages[params["task"]], "next": None, "lost": 0}
 
     stats: Any = {"tsc_hz": HZ, "tasks": [{"name": name} for name in pages]}
-    software = LatencyRecord(3, 3, "whole", probes_stamped=3, burst_jitter="bursts")
+    software = LatencyRecord(3, 3, "whole", probes_stamped=3, burst_rises="bursts")
     found = by_clock(software, "kernel", call, (Flow("a", "b", 0),), stats)
     assert (found.clock, found.probes_sent, found.probes_received, found.probes_stamped) == ("kernel", 3, 3, 2)
     assert found.unstamped == {"not stamped when sent": 1}
     assert used_ns(decode(found.histogram))[0] == pytest.approx([1500, 2000], rel=1e-3)
     assert used_ns(decode(found.software))[0] == pytest.approx([5000, 6000], rel=1e-3)
     assert used_ns(decode(found.ipdv))[0] == pytest.approx([500], rel=1e-3)
-    assert found.burst_jitter == "bursts"
+    assert found.burst_rises == "bursts"
 
 
 def test_a_clock_that_stamped_nothing_leaves_the_latency_to_software() -> None:

@@ -40,7 +40,7 @@ def monitor(port: str, *streams: Stats, **changes: Any) -> Stats:
 
 def stream(number: int, forwarded: int, **changes: Any) -> Stats:
     values = {"duplicate_packets": 0, "reordered_packets": 0, "corrupt_packets": 0, "probes_received": 0}
-    histograms = {kind: {"overflow": 0, "counts": []} for kind in ("latency", "ipdv", "burst_jitter")}
+    histograms = {kind: {"overflow": 0, "counts": []} for kind in ("latency", "ipdv")}
     return {"stream": number, "forwarded_packets": forwarded, **values, **histograms, **changes}
 
 
@@ -221,14 +221,17 @@ def values(histogram: str) -> dict[float, int]:
 
 
 def test_jitter_of_both_directions_is_added_up_kind_by_kind() -> None:
-    there = {"ipdv": {"overflow": 0, "counts": [[0, 1], [20, 4]]}, "burst_jitter": {"overflow": 0, "counts": [[5, 2]]}}
-    back = {"ipdv": {"overflow": 0, "counts": [[20, 3]]}, "burst_jitter": {"overflow": 0, "counts": [[6, 1]]}}
-    monitors = (monitor("n0", stream(1, 9, probes_received=4, **back)), monitor("n1", stream(0, 9, **there)))
+    there = {"ipdv": {"overflow": 0, "counts": [[0, 1], [20, 4]]}, "burst_rises": {"overflow": 0, "counts": [[5, 2]]}}
+    back = {"ipdv": {"overflow": 0, "counts": [[20, 3]]}, "burst_rises": {"overflow": 0, "counts": [[6, 1]]}}
+    monitors = (
+        monitor("n0", stream(1, 9, probes_received=4, stamped_packets=2, **back)),
+        monitor("n1", stream(0, 9, stamped_packets=3, **there)),
+    )
     sent = (generator("n0", probes_sent=6), generator("n1", probes_sent=4))
     latency = tester_counts(stats(*sent, *monitors), p2p("bidirectional")).latency
     assert latency is not None
     assert values(latency.ipdv) == {0: 1, 20: 7}
-    assert values(latency.burst_jitter) == {5: 2, 6: 1}
+    assert (latency.stamped_packets, values(latency.burst_rises)) == (5, {5: 2, 6: 1})
     assert values(latency.histogram) == {}
     assert (latency.probes_stamped, latency.clock) == (10, "software")
 
@@ -237,7 +240,7 @@ def test_probes_that_all_got_lost_are_a_record_without_samples() -> None:
     got = tester_counts(stats(generator("n0", probes_sent=4), monitor("n1")), p2p())
     assert got.latency is not None
     assert (got.latency.probes_sent, got.latency.probes_stamped, got.latency.probes_received) == (4, 4, 0)
-    assert values(got.latency.ipdv) == values(got.latency.burst_jitter) == {}
+    assert values(got.latency.ipdv) == {}
     assert summarise(merge([got.latency.histogram])) is None
 
 

@@ -30,7 +30,10 @@ class FakeLive:
     def __init__(self, *, misdirected: int = 0, dies_in: str = "", forwarded: int = 900, dropped: int = 100) -> None:
         self.asked: list[Any] = []
         self.misdirected, self.dies_in, self.forwarded = misdirected, dies_in, forwarded
-        self.placement = SimpleNamespace(switch_cpus=(0,), tester_cpus=(0,), shared=False, hosted=frozenset())
+        self.placement = SimpleNamespace(
+            switch_cpus=(0,), tester_cpus=(0,), shared=False, hosted=frozenset(), roaming=frozenset()
+        )
+        self.memory = ()
         self.functional: tuple[str, ...] = ()
         self.clock, self.cpu_mhz, self.planed = "software", None, Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)

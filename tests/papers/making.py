@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from builders import make_header, make_latency_trial, make_point, make_trial
@@ -43,7 +44,9 @@ def run(*figures: Iterable[Figure], **header: Any) -> Run:
     for point, value, how in points:
         trials += _trials(len(trials), point, value, **how)
     switches = tuple(dict.fromkeys(point.switch for point, _, _ in points)) or ("planed",)
-    return Run(make_header(switches, **header), tuple(trials), Finished("complete", "2026-11-21T12:38:31Z"))
+    made = make_header(switches, **header)
+    made = replace(made, settings={"send_burst": 32, "drain_us": 100, **made.settings})
+    return Run(made, tuple(trials), Finished("complete", "2026-11-21T12:38:31Z"))
 
 
 def measured(made: Run) -> Measured:
@@ -74,9 +77,16 @@ def _trials(
             yield make_trial(start + number, point, value * factor, **more)
 
 
-def anatomy(switch_share: float) -> tuple[Anatomy, ...]:
-    """The latency of a direction, of which the switch has this share."""
-    kinds = (("generator", "tester", 1 - switch_share), ("hop 1", "switch", switch_share))
+def anatomy(switch_share: float, waited: float | None = 0.0) -> tuple[Anatomy, ...]:
+    """The latency of a direction, of which the switch has this share and a VNF the rest.
+
+    ``waited``: the share that may be a wait for the VNF's poll; None: no bounds were recorded.
+    """
+    kinds = (("hop 1", "switch", switch_share), ("vnf0", "vnf", 1 - switch_share))
     histogram = make_latency_trial().latency.histogram  # type: ignore[union-attr]
-    parts = tuple(AnatomyPart(name, kind, 1000 * share, 1.0, 1.0, histogram) for name, kind, share in kinds)  # type: ignore[arg-type]
-    return (Anatomy("n0->n1", 100, {}, parts, 1000.0),)
+    parts = []
+    for name, kind, share in kinds:
+        less, more = (waited or 0.0, 0.0) if kind == "switch" else (0.0, waited or 0.0)
+        bounds = () if waited is None else (1000 * (share - less), 1000 * (share + more))
+        parts.append(AnatomyPart(name, kind, 1000 * share, 1.0, 1.0, histogram, *bounds))  # type: ignore[arg-type]
+    return (Anatomy("n0->n1", 100, {}, tuple(parts), 1000.0),)

@@ -77,4 +77,4 @@ def test_jitter_is_that_of_receive_bursts(ns: int, outcome: Outcome) -> None:
 def _latency(record: dict[str, Any], jitter_ns: int) -> Any:
     from planebench.model.records import LatencyRecord
 
-    return LatencyRecord(**record, burst_jitter=encode([[jitter_ns, 999]]))
+    return LatencyRecord(**record, burst_falls=encode([[jitter_ns, 999]]))

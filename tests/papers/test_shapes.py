@@ -100,12 +100,16 @@ def test_a_mix_makes_the_papers_rate_of_10_gbps() -> None:
     assert facebook(124, "disturbed").outcome is OPEN
 
 
-def hypervisor(*shares: float, verdict: str = "valid") -> Any:
+def latency_share(claim: str, *parts: Any, verdict: str = "valid") -> Any:
     sides = [
-        delay("planed", "loopback", "0.50", 9.0, chain_length=n + 1, verdict=verdict, extra={"anatomy": anatomy(share)})
-        for n, share in enumerate(shares)
+        delay("planed", "loopback", "0.50", 9.0, chain_length=n + 1, verdict=verdict, extra={"anatomy": part})
+        for n, part in enumerate(parts)
     ]
-    return judged("hypervisor-has-most-of-the-latency", *sides)
+    return judged(claim, *sides)
+
+
+def hypervisor(*shares: float, verdict: str = "valid") -> Any:
+    return latency_share("hypervisor-has-most-of-the-latency", *map(anatomy, shares), verdict=verdict)
 
 
 def test_a_share_of_the_latency_in_one_place_is_enough() -> None:
@@ -115,6 +119,22 @@ def test_a_share_of_the_latency_in_one_place_is_enough() -> None:
     assert hypervisor(0.5).outcome is OPEN
     unheard = hypervisor(0.8, verdict="disturbed")
     assert (unheard.outcome, unheard.why) == (OPEN, "not covered by this run")
+
+
+def test_waits_for_polls_decide_nothing_and_both_papers_are_not_right_at_once() -> None:
+    """0.8 of the latency are hops; of these, up to 0.6 may be waits for the next poll of the VNF."""
+    switch, function = "hypervisor-has-most-of-the-latency", "functions-have-most-of-the-latency"
+    wide, tight, mostly_function = anatomy(0.8, 0.6), anatomy(0.8, 0.1), anatomy(0.3, 0.1)
+    for claim in (switch, function):
+        undecided = latency_share(claim, wide)
+        assert (undecided.outcome, undecided.why) == (OPEN, "insufficient data")
+        assert "the limit lies between the bounds" in undecided.evidence
+        assert latency_share(claim, anatomy(0.8, None)).why == "not covered by this run"
+    assert (latency_share(switch, tight).outcome, latency_share(function, tight).outcome) == (YES, NO)
+    assert latency_share(switch, mostly_function).outcome is NO
+    assert latency_share(function, mostly_function).outcome is YES
+    assert latency_share(switch, tight, mostly_function).outcome is YES  # in one place
+    assert latency_share(function, tight, mostly_function).outcome is NO  # everywhere
 
 
 def chain(whole: float, firewall: float, l3fwd: float, verdict: str = "valid") -> Any:

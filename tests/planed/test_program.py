@@ -173,6 +173,18 @@ def test_a_dry_poll_counts_its_gaps() -> None:
     assert not among or among[-1] <= longest_ns < 2 * among[-1]
 
 
+@pytest.mark.parametrize("nics", ["", ",", "0000:ff:1f.7,,"])
+def test_ring_limits_of_what_is_no_list_of_nics(nics: str) -> None:
+    done = run("--ring-limits", nics)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "--ring-limits" in done.stderr
+
+
+def test_ring_limits_of_a_nic_that_is_not_there() -> None:
+    done = run("--ring-limits", "0000:ff:1f.7")
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
+
+
 def test_a_device_that_cannot_be_opened_ends_it(tmp_path: Path) -> None:
     path = tmp_path / "config.json"
     path.write_text(json.dumps(document("program", [ethdev("e0", "net_pcap0,rx_pcap=/no/such.pcap")])))

@@ -216,9 +216,23 @@ def test_jitter_is_between_probes_that_follow_each_other(planed: Planed) -> None
     probes = sent["probes_sent"]
     assert probes == sent["probes_stamped"] == came["probes_received"] == samples(came["latency"]) > 1
     assert samples(came["ipdv"]) == probes - 1
-    assert 0 < samples(came["burst_jitter"]) <= probes - 1
+    assert (came["stamped_packets"], "burst_rises" in came) == (0, False)
     for key in ("lowest_ns", "highest_ns", "significant_digits"):
-        assert came["ipdv"][key] == came["burst_jitter"][key] == came["latency"][key]
+        assert came["ipdv"][key] == came["latency"][key]
+
+
+@pytest.mark.parametrize("profile", [{}, {"flows": {"count": 100}}], ids=["plain", "flows"])
+def test_stamped_frames_have_the_jitter_of_bursts(planed: Planed, profile: dict[str, Any]) -> None:
+    """Every frame is in the mean of its burst, so bursts of several frames say something else than IPDV of probes."""
+    planed.apply([ring("r0")], [task("gen", "generator", "r0", burst=16), task("mon", "monitor", "r0", burst=4)])
+    more = {"profile": profile} if profile else {}
+    tasks = planed.send(load("gen", **FLAT_OUT, probe_rate_pps=5_000, stamp_all=True, **more), duration_s=0.05)
+    came, monitor = stream(tasks["mon"]), tasks["mon"]["monitor"]
+    offered = tasks["gen"]["generator"]["offered_packets"]
+    assert offered == came["forwarded_packets"] == came["stamped_packets"]
+    assert (monitor["foreign_packets"], monitor["corrupt_packets"]) == (0, 0)
+    assert samples(came["burst_rises"]) + samples(came["burst_falls"]) == monitor["bursts"] - 1
+    assert samples(came["ipdv"]) == came["probes_received"] - 1 < monitor["bursts"] - 1
 
 
 def test_without_probes_there_is_no_jitter(planed: Planed) -> None:
@@ -227,7 +241,7 @@ def test_without_probes_there_is_no_jitter(planed: Planed) -> None:
     tasks = planed.send(load("gen", **PACED), epoch=2)
     came = stream(tasks["mon"])
     assert tasks["gen"]["generator"]["probes_stamped"] == 0
-    assert [came[kind]["counts"] for kind in ("latency", "ipdv", "burst_jitter")] == [[], [], []]
+    assert [came[kind]["counts"] for kind in ("latency", "ipdv")] == [[], []]
 
 
 def test_a_worker_that_may_sleep_loses_nothing(planed: Planed) -> None:

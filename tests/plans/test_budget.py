@@ -131,7 +131,8 @@ def test_searches_shrink_from_their_standard_and_grow_no_further_than_it(documen
 
 def test_every_part_is_scaled_alike() -> None:
     plan = override(SUITES["conext19"], switch="sim,testpmd")
-    fitted = fit(plan, expand(plan), 300)
+    without_vms = [point for point in expand(plan) if point.hosting != "vm"]
+    fitted = fit(plan, without_vms, 300)
     assert {part.throughput for part in fitted.parts} == {fitted.throughput}
     assert len({part.latency.duration_s for part in fitted.parts}) == 1
     assert fitted.parts[1].latency.duration_s < plan.parts[1].latency.duration_s

@@ -127,10 +127,13 @@ def test_rates_of_a_plan(document: dict[str, Any]) -> None:
 def test_the_suite_of_can17_has_its_chains_and_every_part_alone() -> None:
     assert "can17" in list_suites()
     plan = load_plan("can17")
-    chains = chains_of(plan)
+    chains = chains_of(plan.parts[0])
     assert chains == [(1, "l3fwd"), (2, "firewall,l3fwd"), (3, "firewall,l3fwd,l2fwd"), (1, "firewall"), (1, "")]
+    assert (plan.send_burst, plan.drain_us) == (32, 100)
+    own = next(part for part in plan.parts if part.name == "own-vnf")
+    assert all(text.endswith(":send_burst=0") for chain in own.chains for text in chain.split(","))
     assert (min(plan.frame_sizes_bytes), max(plan.frame_sizes_bytes)) == (64, 1500)
-    assert plan.latency.loads == () and 100 in plan.latency.rates_pps and plan.latency.repetitions >= 3
+    assert plan.parts[1].latency.loads == () and 100 in plan.latency.rates_pps and plan.latency.repetitions >= 3
 
 
 def test_traffic_that_a_function_cannot_pass_is_left_out_and_said() -> None:

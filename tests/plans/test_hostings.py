@@ -3,14 +3,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from planebench.host.programs import NotFound
+from planebench.host.programs import Found, NotFound
+from planebench.hosting import vm
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.errors import NotInstalledError, UsageError
+from planebench.model.plan import Plan
 from planebench.plans.estimate import estimate
 from planebench.plans.expand import expand
 from planebench.plans.load import load_plan
@@ -71,7 +74,8 @@ def test_in_a_plan_it_is_one_or_a_list_and_in_parts_too(document: dict[str, Any]
     assert plan.hostings == ("process", "container")
     assert {p.hosting for p in expand(plan) if p.scenario == "loopback"} == {"process", "container"}
     everywhere = override(load_plan("conext19"), hosting="separate")
-    assert {point.hosting for point in expand(everywhere) if point.scenario == "loopback"} == {"separate"}
+    usual = {point.hosting for point in expand(everywhere) if point.scenario == "loopback"}
+    assert usual == {"separate", "exec"}  # a command of the user's is hosted as its text says
 
 
 @pytest.mark.parametrize("text", ["docker", "image", "exec", ""])
@@ -131,3 +135,30 @@ def test_a_hosting_that_is_not_installed_is_reported_before_anything_starts(monk
     with pytest.raises(NotInstalledError, match=sentence):
         held.required()
     assert sentence not in survey(QUICK, {"switch": "testpmd", "scenario": "loopback"}).missing
+
+
+def in_hostings(*hostings: str) -> Plan:
+    plan = override(QUICK, switch="sim", scenario="loopback", frame_size="64", hosting=",".join(hostings))
+    return replace(plan, missing_hostings="skip")
+
+
+def test_a_hosting_that_may_be_missing_is_skipped_and_it_is_said_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(HOSTINGS["container"]), "find", lambda _: NotFound("apt-get install bubblewrap"))
+    held = survey(in_hostings("process", "container"))
+    assert {point.hosting for point in held.required().measured} == {"process"}
+    assert "hosting container is not installed; to install: apt-get install bubblewrap" in held.absent.values()
+
+
+@pytest.mark.parametrize("why", ["/dev/kvm does not exist", ""])
+def test_vms_that_would_be_emulated_are_skipped_and_those_asked_for_are_not(
+    monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    monkeypatch.setattr(type(HOSTINGS["vm"]), "find", lambda _: Found("7.2", Path("/bin/true")))
+    monkeypatch.setattr("planebench.running.survey.find_planed", lambda: Path("/bin/true"))
+    monkeypatch.setattr(vm, "why_emulated", lambda *_, boots: why)
+    plan = in_hostings("process", "vm")
+    held = survey(plan)
+    assert {point.hosting for point in held.measured} == {"process", *(() if why else ("vm",))}
+    assert all(text.startswith("hosting vm would be emulated") for text in held.absent.values())
+    assert all(why in text for text in held.absent.values()) and bool(held.absent) == bool(why)
+    assert not survey(plan, {"hosting": "process,vm"}).absent

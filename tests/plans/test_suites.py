@@ -10,6 +10,7 @@ from planebench.plans.estimate import estimate
 from planebench.plans.expand import expand, points_of
 from planebench.plans.load import list_suites, load_plan
 from planebench.plans.override import override
+from planebench.vnfs.chain import parse_chain
 
 PAPERS = ("netsoft19", "conext19", "can17", "ic16")
 
@@ -28,13 +29,34 @@ def test_a_suite_of_a_paper_names_it_and_what_it_leaves_out(name: str) -> None:
     assert plan.papers[0] == name
     assert plan.left_out and all(entry.reason for entry in plan.left_out)
     assert all(part.purpose for part in plan.parts)
-    assert plan.missing_switches == "skip"
+    assert (plan.missing_switches, plan.missing_hostings) == ("skip", "skip")
+    hostings = {hosting for point in expand(plan) for hosting in point.hostings}
+    assert {"process", "vm", "exec"} <= hostings  # beside each other, and DPDK's driver as a spot check
+
+
+@pytest.mark.parametrize("name", ["netsoft19", "conext19", "can17"])
+def test_the_vnfs_of_the_papers_batch_and_planeds_own_are_beside_them(name: str) -> None:
+    plan = load_plan(name)
+    assert plan.sending == {"send_burst": 32, "drain_us": 100}
+    own = part(plan, "own-vnf")
+    assert {vnf.text.rpartition(":")[2] for chain in own.chains for vnf in parse_chain(chain)} == {"send_burst=0"}
+
+
+def test_can17_sweeps_threshold_and_timer_from_100_pps_to_the_maximum() -> None:
+    sweep = part(load_plan("can17"), "batching")
+    sending = [vnf.sending() for chain in sweep.chains for vnf in parse_chain(chain)]
+    for burst in (8, 64):
+        assert {it.get("drain_us") for it in sending if it.get("send_burst") == burst} == {10, 100}
+    assert {} in sending  # the plan's: 32 and 100 us
+    assert (min(sweep.latency.rates_pps), sweep.latency.loads, sweep.latency.anatomy) == (100, (1.0,), True)
 
 
 def test_conext19_has_every_cell_of_its_figures_and_tables() -> None:
     plan = override(load_plan("conext19"), switch="sim")
     # 3 sizes x (p2p 2 + p2v 3 + v2v 2 + five chains x 2 directions)
-    assert len(points_of(part(plan, "throughput"))) == len(expand(plan)) == 3 * (2 + 3 + 2 + 5 * 2)
+    assert len(points_of(part(plan, "throughput"))) == 3 * (2 + 3 + 2 + 5 * 2)
+    in_vms = [point for point in expand(plan) if point.hosting == "vm"]
+    assert len(in_vms) == 3 * 5 * 2
     table3 = points_of(part(plan, "table-3"))
     assert [p.scenario_label for p in table3] == ["p2p", "loopback-1", "loopback-2", "loopback-3", "loopback-4"]
     assert {(p.direction, p.frame_size_bytes) for p in table3} == {("unidirectional", 64)}

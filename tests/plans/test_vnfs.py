@@ -63,7 +63,6 @@ def test_a_plan_has_numbers_of_vnfs_beside_chains(document: dict[str, Any]) -> N
         ({"scenario": "parallel-8"}, ["use parallel", "1..63"]),
         ({"scenario": "parallel", "chain": ["l3fwd,l2fwd"]}, ["one function each"]),
         ({"scenario": "parallel", "direction": "bidirectional"}, ["not valid for parallel", "unidirectional"]),
-        ({"scenario": "parallel", "anatomy": True}, ["anatomy", "separate processes"]),
     ],
 )
 def test_what_does_not_go_together_is_told(options: dict[str, Any], words: list[str]) -> None:

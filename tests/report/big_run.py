@@ -45,7 +45,7 @@ def _latency(switch: str, load: str) -> Trial:
     made = make_latency_trial(load=load, samples_ns=samples)
     assert made.latency is not None
     jitter = made.latency.histogram
-    return dataclasses.replace(made, latency=dataclasses.replace(made.latency, ipdv=jitter, burst_jitter=jitter))
+    return dataclasses.replace(made, latency=dataclasses.replace(made.latency, ipdv=jitter, burst_rises=jitter))
 
 
 def main(out: str) -> None:

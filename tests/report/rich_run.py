@@ -173,6 +173,12 @@ def _latency(index: int, point: Point, load: float) -> Trial:
     jitter = encode([[200, 900], [900, 90], [4000, 9]])
     assert isinstance(trial.latency, LatencyRecord)
     latency = dataclasses.replace(
-        trial.latency, probes_sent=1003, probes_stamped=1001, clock="hardware", ipdv=jitter, burst_jitter=jitter
+        trial.latency,
+        probes_sent=1003,
+        probes_stamped=1001,
+        clock="hardware",
+        ipdv=jitter,
+        burst_rises=jitter,
+        burst_falls=jitter,
     )
     return dataclasses.replace(trial, latency=latency)

@@ -59,6 +59,7 @@ def test_the_page_has_every_section(page: str) -> None:
         "IPDV (RFC 3393)",
         "PDV (delay - minimum)",
         "burst means (ic16)",
+        "burst means, signed (ic16)",
         "Pairwise comparison",
         "Reasons for rejected trials",
         "All 33 trials with their evidence",

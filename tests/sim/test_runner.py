@@ -285,7 +285,9 @@ def test_latency_has_all_its_histograms():
     assert (record.probes_sent, record.probes_received, record.probes_stamped) == (1000, 1000, 1000)
     assert decode(record.histogram).sum() == 1000
     assert decode(record.ipdv).sum() == 999
-    assert decode(record.burst_jitter).sum() == 124
+    assert (record.stamped_packets, record.burst_rises) == (0, "")
+    record = latency("sim:latency_us=10", 1e6, stamp_all=True)
+    assert decode(record.burst_rises).sum() + decode(record.burst_falls).sum() == 124
     assert run("sim:latency_us=0", 1e6, probe_rate_pps=1000).latency is None
     assert run("sim", 1e6).latency is None
 

@@ -10,7 +10,7 @@ from planebench.model.results import JitterSummary, LatencySummary
 from planebench.model.run import Run
 from planebench.stats import derive_results
 from planebench.stats.histogram import decode, encode
-from planebench.stats.jitter import merged_jitter, pdv
+from planebench.stats.jitter import merged_jitter, pdv, signed_jitter
 
 NO_PROBE = encode([])
 
@@ -49,13 +49,29 @@ def test_equal_delays_do_not_vary_however_long() -> None:
 
 def test_the_summary_merges_what_its_trials_know() -> None:
     summary = _latency(
-        {"ipdv": encode([(200, 3)]), "burst_jitter": "", "probes_stamped": 4},
-        {"ipdv": encode([(400, 1)]), "burst_jitter": encode([(50, 2)]), "probes_stamped": 6},
+        {"ipdv": encode([(200, 3)]), "burst_rises": "", "probes_stamped": 4},
+        {
+            "ipdv": encode([(400, 1)]),
+            "burst_rises": encode([(50, 2)]),
+            "burst_falls": encode([(80, 1)]),
+            "probes_stamped": 6,
+        },
     )
     assert summary.ipdv == JitterSummary(0.25, 0.2, 0.4, 0.4, 4)
-    assert summary.burst_jitter == JitterSummary(0.05, 0.05, 0.05, 0.05, 2)
+    assert summary.burst_jitter == JitterSummary(pytest.approx(0.06), 0.05, 0.08, 0.08, 3)
+    assert summary.burst_signed == JitterSummary(pytest.approx(0.02 / 3), 0.05, 0.05, 0.05, 3)
     assert summary.pdv == JitterSummary(0.0, 0.0, 0.0, 0.0, 20)
     assert summary.probes_stamped == 10
+
+
+def test_signed_differences_begin_with_the_largest_fall() -> None:
+    found = signed_jitter([encode([(10, 2), (30, 1)]), ""], [encode([(40, 3)])])
+    assert found == JitterSummary(pytest.approx(-0.07 / 6), -0.04, 0.03, 0.03, 6)
+    assert signed_jitter([""], []) is None
+
+
+def test_means_of_single_probes_of_an_older_run_are_not_ic16s() -> None:
+    assert _latency({"burst_jitter": encode([(50, 2)])}).burst_jitter is None
 
 
 def test_jitter_that_no_trial_knows_is_none() -> None:

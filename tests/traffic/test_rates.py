@@ -6,7 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.model.records import Load
-from planebench.traffic.rates import fixed_loads, latency_labels, latency_loads, line_rate_pps, rate_label, share_label
+from planebench.traffic.rates import (
+    bit_loads,
+    fixed_loads,
+    latency_labels,
+    latency_loads,
+    line_rate_pps,
+    rate_label,
+    share_label,
+)
 
 
 @pytest.mark.parametrize(("size", "mpps"), [(64, 14.88), (1024, 1.197), (1518, 0.8127)])
@@ -64,3 +72,24 @@ def test_shares_of_another_load_than_r_plus_say_so() -> None:
     assert latency_labels("p2p", (0.1, 0.995), of="carried") == ("0.10 carried", "0.995 carried")
     assert latency_loads("p2p", (0.5,), 8e6, senders=2, of="PDR") == (Load("0.50 PDR", 2e6),)
     assert latency_labels("v2v", (0.1,), of="carried") == ("1Mpps",)
+
+
+@pytest.mark.parametrize("vnfs", [1, 8, 16, 32, 63])
+@pytest.mark.parametrize("size", [64, 128, 256, 512, 1024])
+def test_a_rate_per_vnf_is_multiplied_by_their_number(size: int, vnfs: int) -> None:
+    """ic16: 156 Mb/s for each of N VNFs, and 2.5 and 10 Gb/s for all of them together, on layer 1."""
+    total, full, each = bit_loads((2.5e9, 10e9), (156e6,), size, vnfs)
+    assert (total.label, full.label, each.label) == ("2.5Gb/s", "10Gb/s", "156Mb/s per VNF")
+
+    def bits(load: Load) -> float:
+        return (load.pps_per_direction or 0.0) * (size + 20) * 8
+
+    assert (bits(total), bits(full)) == (pytest.approx(2.5e9), pytest.approx(10e9))
+    assert bits(each) == pytest.approx(156e6 * vnfs)
+    assert full.pps_per_direction == pytest.approx(line_rate_pps(size))
+
+
+def test_bit_rates_are_split_over_the_sending_ends() -> None:
+    (one,), (half,) = bit_loads((1e9,), (), 64), bit_loads((1e9,), (), 64, senders=2)
+    assert one.label == half.label == "1Gb/s"
+    assert one.pps_per_direction == pytest.approx(2 * (half.pps_per_direction or 0.0))

@@ -138,3 +138,12 @@ def test_frames_wait_where_a_chain_says_so_hosted_or_not() -> None:
     assert (own["send_burst"], own["drain_us"]) == (32, 50)
     (hosted,) = vnf_documents(topology, placement, LINKS)
     assert json_of(hosted)["tasks"][0]["send_burst"] == 8 and "drain_us" not in json_of(hosted)["tasks"][0]
+
+
+def test_a_plan_says_how_vnfs_collect_frames_whose_text_does_not() -> None:
+    usual = {"send_burst": 32, "drain_us": 100}
+    named = build_chain("loopback", 2, chain="l2fwd:send_burst=0,firewall", sending=usual)
+    assert [dict(vnf.sending) for vnf in named.vnfs] == [{"send_burst": 0}, usual]
+    assert [dict(vnf.sending) for vnf in build_chain("loopback", 3, sending=usual).vnfs] == [usual] * 3
+    assert [dict(vnf.sending) for vnf in build_chain("loopback", 1).vnfs] == [{}]
+    assert build_chain("v2v", sending=usual, echo=True).vnfs[0].sending == {}  # the echo is the tester's, no VNF

@@ -378,6 +378,7 @@ int generator_start(struct task *task, const struct generator_load *load)
 	if (g->way->begin(g) != 0)
 		return -ENOMEM;
 	g->next_sequence = 0;
+	g->stamp_all = load->stamp_all;
 	g->probe_interval_tsc = interval_tsc(load->probe_rate_pps);
 	g->probe_slot_tsc = load->start_tsc;
 	probe_schedule(g);
@@ -416,6 +417,7 @@ static const struct field load_fields[] = {
         {REAL_FIELD("line_share", struct generator_load, line_share, 1e-9, 1)},
         {.key = "flat_out", FIELD(FIELD_BOOL, struct generator_load, flat_out)},
         {REAL_FIELD("probe_rate_pps", struct generator_load, probe_rate_pps, 0, 1e7)},
+        {.key = "stamp_all", FIELD(FIELD_BOOL, struct generator_load, stamp_all)},
         {.key = "profile", .type = FIELD_ANY},
         {0},
 };

@@ -28,6 +28,7 @@ struct generator_load {
 	double line_share;         // of the port's line rate, counted on layer 1, of frames of the mean size
 	bool flat_out;
 	double probe_rate_pps;         // 0 = no probes
+	bool stamp_all;                // every frame has a time stamp, probes or not
 	bool ptp_probes;               // those that the port's device shall stamp are PTP messages
 	uint64_t nonce;                // of the frames, or 0
 	struct trial_offered *offered; // of each stream; or NULL

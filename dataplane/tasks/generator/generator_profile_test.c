@@ -65,10 +65,9 @@ static bool next_is(struct wire *w, struct profile *p, uint64_t k)
 	frame_fill_payload(wanted, sizeof(wanted));
 	profile_draw(p, k, 1);
 	assert_int_equal(frame_classify(data, length, &fields), FRAME_INTACT);
+	profile_write(p, &at, k, 1);
 	if (fields.flags)
-		profile_write_probe(p, at, k, fields.stamp);
-	else
-		profile_write(p, &at, k, 1);
+		profile_stamp(p, at, k, fields.stamp, fields.flags);
 	assert_int_equal(length, profile_drawn(p, k)->length);
 	assert_memory_equal(data, wanted, length);
 	profile_count(p, k, 1);

@@ -129,6 +129,50 @@ static void partial_send_paced_counts_ring_full(void **state)
 	task_destroy(task);
 }
 
+// Every frame has the time of its burst; the probes are among them, as often as without.
+static void all_frames_are_stamped(void **state)
+{
+	struct wire *w = *state;
+	struct task *task = create(w, 16);
+	struct generator_load load = {.epoch = EPOCH,
+	                              .start_tsc = START,
+	                              .duration_ns = 1000000,
+	                              .frame_size_bytes = 100,
+	                              .flat_out = true,
+	                              .probe_rate_pps = 1e5,
+	                              .stamp_all = true};
+	unsigned sent = 0, probes = 0;
+	struct frame_fields fields;
+
+	assert_int_equal(generator_start(task, &load), 0);
+	for (unsigned us = 0; us < 200; us++) {
+		uint64_t before = rte_rdtsc(), burst_tsc = 0;
+		unsigned n = task->ops->poll(task, after_us(us));
+
+		assert_int_equal(n, 16);
+		for (unsigned i = 0; i < n; i++, sent++) {
+			assert_true(collect_one(w, sent, &fields));
+			assert_true(fields.flags & FRAME_FLAG_STAMPED);
+			probes += fields.flags & FRAME_FLAG_PROBE;
+			assert_true(fields.stamp >= before && fields.stamp <= rte_rdtsc());
+			assert_true(i == 0 || fields.stamp == burst_tsc);
+			burst_tsc = fields.stamp;
+		}
+	}
+	assert_in_range(probes, 15, 21); // one in 10 us
+	assert_int_equal(number(task, "probes_sent"), probes);
+	generator_stop(task);
+	load.stamp_all = false;
+	assert_int_equal(generator_start(task, &load), 0);
+	assert_int_equal(task->ops->poll(task, after_us(0)), 16);
+	for (unsigned i = 0; i < 16; i++) {
+		assert_true(collect_one(w, i, &fields));
+		assert_false(fields.flags & FRAME_FLAG_STAMPED);
+	}
+	generator_stop(task);
+	task_destroy(task);
+}
+
 static void probes_keep_their_own_schedule(void **state)
 {
 	struct wire *w = *state;
@@ -233,6 +277,7 @@ int main(void)
 	        WIRE_TEST(line_share_is_layer_1),
 	        WIRE_TEST_SMALL(partial_send_leaves_no_gap_flat_out),
 	        WIRE_TEST_SMALL(partial_send_paced_counts_ring_full),
+	        WIRE_TEST(all_frames_are_stamped),
 	        WIRE_TEST(probes_keep_their_own_schedule),
 	        WIRE_TEST(probes_rotate_through_the_burst),
 	        WIRE_TEST(stop_ends_and_start_begins_anew),

@@ -139,9 +139,7 @@ static uint16_t copy_send(struct generator *g, uint16_t n, uint64_t now_tsc)
 	struct copies *own = g->own;
 	uint16_t sent;
 
-	g->write(&g->template, own->data, n, g->next_sequence);
-	probe_choose(g, n, now_tsc);
-	probe_stamp(g, own->data, n);
+	frames_write(g, own->data, n, now_tsc);
 	sent = (uint16_t)port_deliver(g->task.ports[0], g->task.queue, own->frames, n);
 	frames_sent(g, n, sent);
 	return sent;
@@ -155,9 +153,7 @@ static uint16_t copy_send_profile(struct generator *g, uint16_t n, uint64_t now_
 	profile_draw(g->profile, g->offered, n);
 	for (unsigned i = 0; i < n; i++)
 		frame_lay(own, i, profile_drawn(g->profile, g->offered + i)->length, g->profile->store);
-	profile_write(g->profile, own->data, g->offered, n);
-	probe_choose(g, n, now_tsc);
-	profile_probe_stamp(g, own->data, n);
+	profile_frames_write(g, own->data, n, now_tsc);
 	sent = (uint16_t)port_deliver(g->task.ports[0], g->task.queue, own->frames, n);
 	frames_sent(g, n, sent);
 	return sent;
@@ -266,11 +262,8 @@ static uint16_t room_send(struct generator *g, uint16_t slots, uint64_t now_tsc)
 	uint8_t *data[CONFIG_BURST_MAX];
 	unsigned n = room_reserve(g, own, slots, data);
 
-	if (likely(n)) {
-		g->write(&g->template, data, n, g->next_sequence);
-		probe_choose(g, (uint16_t)n, now_tsc);
-		probe_stamp(g, data, (uint16_t)n);
-	}
+	if (likely(n))
+		frames_write(g, data, (uint16_t)n, now_tsc);
 	return room_publish(g, own, slots, n);
 }
 
@@ -284,11 +277,8 @@ static uint16_t room_send_profile(struct generator *g, uint16_t slots, uint64_t 
 	for (unsigned i = 0; i < slots; i++)
 		own->lengths[i] = profile_drawn(g->profile, g->offered + i)->length;
 	n = room_reserve(g, own, slots, data);
-	if (likely(n)) {
-		profile_write(g->profile, data, g->offered, n);
-		probe_choose(g, (uint16_t)n, now_tsc);
-		profile_probe_stamp(g, data, (uint16_t)n);
-	}
+	if (likely(n))
+		profile_frames_write(g, data, (uint16_t)n, now_tsc);
 	return room_publish(g, own, slots, n);
 }
 

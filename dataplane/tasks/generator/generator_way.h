@@ -60,6 +60,7 @@ struct generator {
 	uint64_t probe_slot_tsc;     // where the interval of the next probe begins
 	uint64_t probe_due_tsc;      // of the next probe, anywhere in its interval
 	uint64_t probe_tsc;          // in the one that was stamped last
+	bool stamp_all;              // frames, probes or not
 	bool marks;                  // probes, for the port's device to stamp
 	struct stamp *marked;        // the entry of the probe whose stamp the device still owes, or NULL
 	uint64_t marked_until_tsc;   // how long it is waited for
@@ -133,6 +134,38 @@ static inline void probe_stamp(struct generator *g, uint8_t *const *data, uint16
 	                  g->probe_tsc);
 }
 
+// The flags of frame i of a burst whose frames are all stamped.
+static inline uint8_t flags_of(const struct generator *g, unsigned i)
+{
+	return (int)i == g->probe_index ? FRAME_FLAGS_TIMED : FRAME_FLAG_STAMPED;
+}
+
+// Write n frames, each with the time of now: they are handed over together.
+static __attribute__((noinline)) void frames_write_stamped(struct generator *g, uint8_t *const *data,
+                                                           uint16_t n)
+{
+	const struct frame_template *probe = &g->template;
+
+	if (unlikely(g->marks && g->probe_index != PROBE_NONE && g->probe_index < n))
+		probe = probe_mark(g);
+	g->probe_tsc = rte_rdtsc();
+	for (unsigned i = 0; i < n; i++)
+		frame_write_timed((int)i == g->probe_index ? probe : &g->template, data[i],
+		                  g->next_sequence + i, g->probe_tsc, flags_of(g, i));
+}
+
+// Write the next n frames, the probe among them if one is due.
+static inline void frames_write(struct generator *g, uint8_t *const *data, uint16_t n, uint64_t now_tsc)
+{
+	probe_choose(g, n, now_tsc);
+	if (unlikely(g->stamp_all)) {
+		frames_write_stamped(g, data, n);
+		return;
+	}
+	g->write(&g->template, data, n, g->next_sequence);
+	probe_stamp(g, data, n);
+}
+
 // The port has the probe, whose number this is.
 static __attribute__((noinline)) void probe_note(struct generator *g, uint32_t sequence)
 {
@@ -140,7 +173,10 @@ static __attribute__((noinline)) void probe_note(struct generator *g, uint32_t s
 
 	if (stamp == NULL)
 		return;
-	*stamp = (struct stamp){g->probe_tsc, rte_rdtsc(), sequence, g->flow.stream, 0};
+	*stamp = (struct stamp){.in_tsc = g->probe_tsc,
+	                        .out_tsc = rte_rdtsc(),
+	                        .sequence = sequence,
+	                        .stream = g->flow.stream};
 	if (g->marks && g->marked == NULL) {
 		g->marked = stamp;
 		g->marked_until_tsc = stamp->out_tsc + rte_get_tsc_hz() / STAMP_WAITS_PER_S;
@@ -167,16 +203,25 @@ static inline void frames_sent(struct generator *g, uint16_t n, uint16_t sent)
 
 // --- Of a profile: frame k is number k, from 0 at the start and beyond 2^32. -----------------------------
 
-// As probe_stamp().
-static inline void profile_probe_stamp(struct generator *g, uint8_t *const *data, uint16_t n)
+// As frames_write().
+static inline void profile_frames_write(struct generator *g, uint8_t *const *data, uint16_t n,
+                                        uint64_t now_tsc)
 {
-	if (g->probe_index == PROBE_NONE || g->probe_index >= n)
+	bool probe;
+
+	profile_write(g->profile, data, g->offered, n);
+	probe_choose(g, n, now_tsc);
+	probe = g->probe_index != PROBE_NONE && g->probe_index < n;
+	if (!probe && likely(!g->stamp_all))
 		return;
-	if (unlikely(g->marks))
+	if (unlikely(probe && g->marks))
 		probe_mark(g);
 	g->probe_tsc = rte_rdtsc();
-	profile_write_probe(g->profile, data[g->probe_index], g->offered + (uint64_t)g->probe_index,
-	                    g->probe_tsc);
+	if (!g->stamp_all)
+		profile_stamp(g->profile, data[g->probe_index], g->offered + (uint64_t)g->probe_index,
+		              g->probe_tsc, FRAME_FLAG_PROBE);
+	for (unsigned i = 0; g->stamp_all && i < n; i++)
+		profile_stamp(g->profile, data[i], g->offered + i, g->probe_tsc, flags_of(g, i));
 }
 
 // Buffers that a port lends again and again, and which of them have the pattern of the tester frame in them.

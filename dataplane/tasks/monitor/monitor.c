@@ -45,6 +45,7 @@ struct stream {
 	uint64_t bound; // numbers from here on, extended as in sequence, were not offered when we last looked
 	struct sequence sequence;
 	struct jitter jitter; // last: not of every frame
+	uint64_t stamped;     // frames of a load that stamps all
 };
 
 struct monitor {
@@ -56,7 +57,9 @@ struct monitor {
 	uint64_t tenth_end_tsc;
 	uint64_t received, foreign, stale, corrupt, bursts, full_bursts;
 	uint64_t burst_tsc;     // when this burst was there; known with stamps only
-	uint32_t probed;        // bit n: this burst holds a probe of stream n
+	uint64_t empty_tsc;     // of the last poll that found nothing, with stamps only
+	uint32_t stamped;       // bit n: this burst holds a stamped frame of stream n
+	uint64_t arrived_tsc;   // when this burst was there, if one of its frames has a time stamp; else 0
 	uint32_t heard;         // bit n: this burst holds a frame of stream n that counts as forwarded
 	struct stream *streams; // FRAME_STREAMS of them
 	unsigned (*run)(const struct frame_look *look, const struct vnf_frame *frames, unsigned n,
@@ -135,6 +138,7 @@ static const struct counter stream_counters[] = {
         COUNTER("forwarded_bytes", struct stream, forwarded_bytes),
         COUNTER("corrupt_packets", struct stream, corrupt),
         COUNTER("probes_received", struct stream, probes),
+        COUNTER("stamped_packets", struct stream, stamped),
         {0},
 };
 
@@ -159,10 +163,13 @@ static json_t *tenths_report(const struct monitor *m, const struct stream *s)
 static json_t *stream_report(const struct stream *s, unsigned index)
 {
 	json_t *object =
-	        json_pack("{si so so so so*}", "stream", (int)index, "latency", histogram_report(s->latency),
-	                  "ipdv", histogram_report(s->jitter.ipdv), "burst_jitter",
-	                  histogram_report(s->jitter.burst), "sizes", sizes_report(s));
+	        json_pack("{si so so so*}", "stream", (int)index, "latency", histogram_report(s->latency),
+	                  "ipdv", histogram_report(s->jitter.ipdv), "sizes", sizes_report(s));
 
+	if (s->stamped) {
+		json_object_set_new(object, "burst_rises", histogram_report(s->jitter.rises));
+		json_object_set_new(object, "burst_falls", histogram_report(s->jitter.falls));
+	}
 	counters_report(stream_counters, s, NULL, object);
 	counters_report(sequence_counters, &s->sequence, NULL, object);
 	return object;
@@ -224,7 +231,11 @@ static __attribute__((noinline, cold)) void probe_note(struct monitor *m, const 
 	struct stamp *stamp = stamps_next(m->task.stamps);
 
 	if (stamp)
-		*stamp = (struct stamp){m->burst_tsc, now_tsc, fields->sequence, fields->stream, 0};
+		*stamp = (struct stamp){.in_tsc = m->burst_tsc,
+		                        .out_tsc = now_tsc,
+		                        .sequence = fields->sequence,
+		                        .stream = fields->stream,
+		                        .empty_tsc = m->empty_tsc};
 }
 
 static __attribute__((noinline)) void probe_record(struct monitor *m, const struct frame_fields *fields,
@@ -238,15 +249,23 @@ static __attribute__((noinline)) void probe_record(struct monitor *m, const stru
 	s->probes++;
 	histogram_record(s->latency, latency_ns);
 	jitter_probe(&s->jitter, fields->sequence, latency_ns);
-	m->probed |= UINT32_C(1) << fields->stream;
 }
 
-static __attribute__((noinline, cold)) void probed_burst_end(struct monitor *m)
+// A frame of a load that stamps all. Its burst was there as a whole when the first frame was looked at.
+static __attribute__((noinline)) void stamped_record(struct monitor *m, const struct frame_fields *fields)
 {
-	for (unsigned i = 0; i < FRAME_STREAMS; i++)
-		if (m->probed & UINT32_C(1) << i)
-			jitter_burst_end(&m->streams[i].jitter);
-	m->probed = 0;
+	struct stream *s = &m->streams[fields->stream];
+
+	s->stamped++;
+	jitter_frame(&s->jitter, monitor_ns(m, m->arrived_tsc - frame_stamp(m->nonce, fields->stamp)));
+	m->stamped |= UINT32_C(1) << fields->stream;
+}
+
+static __attribute__((noinline, cold)) void timed_burst_end(struct monitor *m)
+{
+	for (; m->stamped; m->stamped &= m->stamped - 1)
+		jitter_burst_end(&m->streams[__builtin_ctz(m->stamped)].jitter);
+	m->arrived_tsc = 0;
 }
 
 static __attribute__((noinline, cold)) void silence_ends(struct stream *s, uint64_t now_tsc)
@@ -340,14 +359,14 @@ static void learn(struct monitor *m, const struct vnf_frame *frame, uint8_t stre
 // A stamp that differs from now by more is nobody's: of a frame with another nonce all but 24 bits of it are wrong.
 enum { STAMP_BITS = 40 };
 
-// Whether it has the trial's nonce. now_tsc: any, if it is no probe.
+// Whether it has the trial's nonce. now_tsc: any, if it has no time stamp.
 static inline bool has_nonce(const struct monitor *m, const struct frame_fields *fields, uint64_t now_tsc)
 {
 	uint64_t tsc = frame_stamp(m->nonce, fields->stamp);
 
 	if (m->nonce == 0)
 		return true;
-	if (!(fields->flags & FRAME_FLAG_PROBE))
+	if (!(fields->flags & FRAME_FLAGS_TIMED))
 		return tsc == 0;
 	return (now_tsc - tsc + (UINT64_C(1) << (STAMP_BITS - 1))) >> STAMP_BITS == 0;
 }
@@ -356,8 +375,6 @@ static inline bool has_nonce(const struct monitor *m, const struct frame_fields 
 static void count_intact(struct monitor *m, const struct vnf_frame *frame, const struct frame_fields *fields,
                          uint64_t now_tsc)
 {
-	bool probe = fields->flags & FRAME_FLAG_PROBE;
-
 	if (unlikely(!has_nonce(m, fields, now_tsc))) {
 		m->foreign++;
 		return;
@@ -366,9 +383,13 @@ static void count_intact(struct monitor *m, const struct vnf_frame *frame, const
 		m->stale++;
 		return;
 	}
-	if (!probe)
+	if (!(fields->flags & FRAME_FLAGS_TIMED))
 		learn(m, frame, fields->stream);
-	if (count_number(m, fields->stream, fields->sequence, frame->length) && probe)
+	if (!count_number(m, fields->stream, fields->sequence, frame->length))
+		return;
+	if (fields->flags & FRAME_FLAG_STAMPED)
+		stamped_record(m, fields);
+	if (fields->flags & FRAME_FLAG_PROBE)
 		probe_record(m, fields, now_tsc);
 }
 
@@ -378,11 +399,13 @@ static void count_any(struct monitor *m, const struct vnf_frame *frame)
 {
 	struct frame_fields fields;
 	bool found = frame_find(frame->data, frame->length, &fields);
-	bool probe = found && (fields.flags & FRAME_FLAG_PROBE);
-	uint64_t now_tsc = probe ? rte_rdtsc() : 0;
+	bool timed = found && (fields.flags & FRAME_FLAGS_TIMED);
+	uint64_t now_tsc = timed ? rte_rdtsc() : 0;
 	enum frame_class class =
 	        (found ? frame_classify : frame_classify_any)(frame->data, frame->length, &fields);
 
+	if (timed && m->arrived_tsc == 0)
+		m->arrived_tsc = now_tsc;
 	if (class == FRAME_CORRUPT)
 		count_corrupt(m, fields.stream);
 	else if (class == FRAME_FOREIGN || fields.stream >= FRAME_STREAMS)
@@ -534,11 +557,14 @@ static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
 	if (unlikely(now_tsc > m->tenth_end_tsc))
 		tenths_end(m, now_tsc);
 	n = receive(m);
-	if (n == 0)
+	if (n == 0) {
+		if (unlikely(task->stamps))
+			m->empty_tsc = now_tsc;
 		return 0;
+	}
 	note_silences(m, now_tsc);
-	if (unlikely(m->probed)) // once a burst: frames that are no probes cost nothing
-		probed_burst_end(m);
+	if (unlikely(m->arrived_tsc)) // once a burst: frames without a time stamp cost nothing
+		timed_burst_end(m);
 	task->counters.rx_packets += n;
 	m->received += n;
 	m->bursts++;

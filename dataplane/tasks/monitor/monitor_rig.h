@@ -37,8 +37,9 @@ static inline struct bench open_bench(void **state, uint32_t burst)
 
 static uint64_t nonce; // of the frames that are made
 
-// A frame of ours; tsc 0: no probe.
-static inline struct sample make(uint8_t stream, uint16_t epoch, uint32_t sequence, uint64_t tsc)
+// A frame of ours. flags: FRAME_FLAGS_TIMED, and its tsc; or 0.
+static inline struct sample make_timed(uint8_t stream, uint16_t epoch, uint32_t sequence, uint64_t tsc,
+                                       uint8_t flags)
 {
 	struct frame_flow flow = {.src_ip = 1,
 	                          .dst_ip = 2,
@@ -51,11 +52,17 @@ static inline struct sample make(uint8_t stream, uint16_t epoch, uint32_t sequen
 
 	assert_int_equal(frame_template_init(&t, &flow), 0);
 	frame_fill_payload(s.data, s.length);
-	if (tsc)
-		frame_write_probe(&t, s.data, sequence, tsc);
+	if (flags)
+		frame_write_timed(&t, s.data, sequence, tsc, flags);
 	else
 		frame_write(&t, s.data, sequence);
 	return s;
+}
+
+// tsc 0: no probe.
+static inline struct sample make(uint8_t stream, uint16_t epoch, uint32_t sequence, uint64_t tsc)
+{
+	return make_timed(stream, epoch, sequence, tsc, tsc ? FRAME_FLAG_PROBE : 0);
 }
 
 static inline void put(struct bench *b, struct sample s)

@@ -2,6 +2,7 @@
 // The monitor with mbufs and in place: known frames are dropped, duplicated, reordered and damaged, and
 // exactly those counted.
 #include "lib/isa.h"
+#include "lib/stamps.h"
 #include "tasks/monitor/monitor_rig.h"
 
 // How many values a histogram of the report holds.
@@ -69,6 +70,31 @@ static void known_faults_are_counted_exactly(void **state)
 		assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), table[i].reordered);
 		close_bench(&b);
 	}
+}
+
+// The time of the last poll that found nothing bounds the time at which a probe came.
+static void a_stamp_has_the_last_empty_poll(void **state)
+{
+	struct bench b = open_bench(state, 32);
+	const struct stamp *log;
+
+	b.task->ops->poll(b.task, 5); // nobody asked
+	b.task->stamps = stamps_create();
+	for (uint32_t sequence = 0; sequence < 3; sequence++) {
+		if (sequence == 1)
+			assert_int_equal(b.task->ops->poll(b.task, 70), 0);
+		put(&b, make(STREAM, EPOCH, sequence, rte_rdtsc()));
+		assert_int_equal(b.task->ops->poll(b.task, 71 + sequence), 1);
+	}
+	log = b.task->stamps->log;
+	assert_int_equal(b.task->stamps->count, 3);
+	assert_int_equal(log[0].empty_tsc, 0);
+	assert_int_equal(log[1].empty_tsc, 70);
+	assert_int_equal(log[2].empty_tsc, 70);
+	assert_true(log[1].in_tsc <= log[1].out_tsc);
+	stamps_free(b.task->stamps);
+	b.task->stamps = NULL;
+	close_bench(&b);
 }
 
 // Every byte from the IP header on, and the EtherType before it.
@@ -164,9 +190,9 @@ static void probes_are_recorded_once(void **state)
 	close_bench(&b);
 }
 
-// In bursts of 32: two probes and a plain frame, then none, then two probes of which one is reordered and
-// one comes twice. The clock is real, so only how many differences there are is known.
-static void jitter_is_counted_per_pair_and_per_burst(void **state)
+// Two probes and a plain frame, then none, then two probes of which one is reordered and one comes twice. The clock is
+// real, so only how many differences there are is known.
+static void jitter_of_probes_is_counted_per_pair(void **state)
 {
 	struct bench b = open_bench(state, 32);
 	uint64_t ago = rte_rdtsc() - 1000;
@@ -183,20 +209,69 @@ static void jitter_is_counted_per_pair_and_per_burst(void **state)
 	put(&b, make(STREAM, EPOCH, 9, ago));
 	poll_all(&b);
 	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 4);
+	assert_int_equal(number(&b, "monitor.streams.0.stamped_packets"), 0);
 	assert_int_equal(samples(&b, "streams.0.latency"), 4);
 	assert_int_equal(samples(&b, "streams.0.ipdv"), 2); // 0-8, 8-9
-	assert_int_equal(samples(&b, "streams.0.burst_jitter"), 1);
 	assert_int_equal(samples(&b, "streams.1.ipdv"), 0);
-	assert_int_equal(samples(&b, "streams.1.burst_jitter"), 0);
 	assert_int_equal(number(&b, "monitor.streams.0.ipdv.overflow"), 0);
-	assert_int_equal(number(&b, "monitor.streams.0.burst_jitter.highest_ns"), 10000000000);
+	assert_int_equal(number(&b, "monitor.streams.0.burst_rises.overflow"),
+	                 -1); // a burst of one probe says nothing
 	monitor_start(b.task, EPOCH, 0);
 	b.task->counters.rx_packets = 0;
 	put(&b, make(STREAM, EPOCH, 0, ago));
 	poll_all(&b);
 	assert_int_equal(samples(&b, "streams.0.latency"), 1);
 	assert_int_equal(samples(&b, "streams.0.ipdv"), 0);
-	assert_int_equal(samples(&b, "streams.0.burst_jitter"), 0);
+	close_bench(&b);
+}
+
+static uint64_t lowest_ns(struct bench *b, const char *histogram)
+{
+	char at[96];
+
+	snprintf(at, sizeof(at), "monitor.streams.0.%s.counts.0.0", histogram);
+	return (uint64_t)number(b, at);
+}
+
+// Bursts of frames that are all stamped, each so many milliseconds before one time: means 20, 50 and 30. The clock goes
+// on between the bursts, so a rise is larger than that, and a fall smaller. Its two probes say something else.
+static void all_frames_of_a_burst_make_its_mean(void **state)
+{
+	static const struct {
+		uint64_t ms;
+		uint8_t flags;
+	} bursts[3][4] = {
+	        {{10, FRAME_FLAG_STAMPED}, {20, FRAME_FLAGS_TIMED}, {30, FRAME_FLAG_STAMPED}},
+	        {{50, FRAME_FLAG_STAMPED}},
+	        {{10, FRAME_FLAG_STAMPED},
+	         {50, FRAME_FLAG_STAMPED},
+	         {40, FRAME_FLAG_STAMPED},
+	         {20, FRAME_FLAGS_TIMED}},
+	};
+	struct bench b = open_bench(state, 32);
+	uint64_t base = rte_rdtsc(), ms = rte_get_tsc_hz() / 1000;
+	uint32_t sequence = 0;
+
+	for (unsigned i = 0; i < RTE_DIM(bursts); i++) {
+		for (unsigned k = 0; k < 4 && bursts[i][k].ms; k++)
+			put(&b, make_timed(STREAM, EPOCH, sequence++, base - bursts[i][k].ms * ms,
+			                   bursts[i][k].flags));
+		poll_all(&b);
+	}
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_packets"), 8);
+	assert_int_equal(number(&b, "monitor.streams.0.stamped_packets"), 8);
+	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 2);
+	assert_int_equal(samples(&b, "streams.0.latency"), 2);
+	assert_int_equal(samples(&b, "streams.0.ipdv"), 1);
+	assert_int_equal(samples(&b, "streams.0.burst_rises"), 1);
+	assert_true(lowest_ns(&b, "burst_rises") > 29900000); // buckets of three digits
+	assert_int_equal(samples(&b, "streams.0.burst_falls") + samples(&b, "streams.0.burst_rises"), 2);
+	assert_true(lowest_ns(&b, "burst_falls") <= 20000000);
+	monitor_start(b.task, EPOCH, 0);
+	b.task->counters.rx_packets = 0;
+	put(&b, make(STREAM, EPOCH, 0, 0));
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.streams.0.stamped_packets"), 0);
 	close_bench(&b);
 }
 
@@ -309,6 +384,23 @@ static void frames_without_the_nonce_are_foreign(void **state)
 	close_secret(&b);
 }
 
+static void stamped_frames_have_the_nonce(void **state)
+{
+	struct bench b = open_secret(state, 1000);
+	uint64_t now = rte_rdtsc();
+
+	put(&b, make_timed(STREAM, EPOCH, 0, now, FRAME_FLAG_STAMPED));
+	nonce = NONCE ^ UINT64_C(1) << 63;
+	put(&b, make_timed(STREAM, EPOCH, 1, now, FRAME_FLAG_STAMPED));
+	nonce = NONCE;
+	put(&b, make_timed(STREAM, EPOCH, 1, now, FRAME_FLAGS_TIMED));
+	poll_all(&b);
+	assert_int_equal(number(&b, "monitor.foreign_packets"), 1);
+	assert_int_equal(number(&b, "monitor.streams.0.stamped_packets"), 2);
+	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 1);
+	close_secret(&b);
+}
+
 // Who has seen the nonce can number frames as he likes: what was not offered does not count, nor make others late.
 static void numbers_that_were_not_offered_are_foreign(void **state)
 {
@@ -361,11 +453,14 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        WIRE_TEST(every_burst_is_counted),
 	        WIRE_TEST(known_faults_are_counted_exactly),
+	        WIRE_TEST(a_stamp_has_the_last_empty_poll),
 	        WIRE_TEST(every_damaged_byte_is_corrupt),
 	        WIRE_TEST(other_lengths_are_corrupt),
 	        WIRE_TEST(streams_epochs_and_strangers_are_told_apart),
 	        WIRE_TEST(probes_are_recorded_once),
-	        WIRE_TEST(jitter_is_counted_per_pair_and_per_burst),
+	        WIRE_TEST(jitter_of_probes_is_counted_per_pair),
+	        WIRE_TEST(all_frames_of_a_burst_make_its_mean),
+	        WIRE_TEST(stamped_frames_have_the_nonce),
 	        WIRE_TEST(many_rounds_lose_nothing),
 	        WIRE_TEST(pieces_are_put_together),
 	        WIRE_TEST(longer_than_any_is_corrupt),

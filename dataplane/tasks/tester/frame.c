@@ -453,7 +453,7 @@ static inline bool is_forged(const uint8_t *data, uint32_t length, uint64_t nonc
 {
 	uint64_t stamp;
 
-	if (nonce == 0 || length < FRAME_HEADER_BYTES || data[FRAME_OFFSET_FLAGS] & FRAME_FLAG_PROBE)
+	if (nonce == 0 || length < FRAME_HEADER_BYTES || data[FRAME_OFFSET_FLAGS] & FRAME_FLAGS_TIMED)
 		return false;
 	stamp = rte_be_to_cpu_64(load64(data + FRAME_OFFSET_TSC));
 	return __builtin_popcountll(frame_stamp(nonce, stamp)) > 8;

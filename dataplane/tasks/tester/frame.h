@@ -31,6 +31,8 @@ enum {
 	FRAME_HEADER_BYTES = 60, // all that is not pattern
 	FRAME_STORE_BYTES = 64,  // what frame_write() touches; the last four bytes of it are pattern
 	FRAME_FLAG_PROBE = 1,
+	FRAME_FLAG_STAMPED = 2, // of a load whose frames all have a time stamp, probes or not
+	FRAME_FLAGS_TIMED = FRAME_FLAG_PROBE | FRAME_FLAG_STAMPED,
 	FRAME_STREAMS = 8, // that a tester tells apart
 	FRAME_STREAM_NONE = 0xff,
 	FRAME_TAGS_MAX = 2, // VLAN tags
@@ -149,7 +151,7 @@ bool frame_is_probe(const uint8_t *data, uint32_t length, struct frame_fields *f
 bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t length);
 
 // What a frame has in its field of the TSC. nonce: of all frames of a run, a secret of who sends and who receives them;
-// so nobody who has not seen one of them can make one. 0: none. tsc: 0 in frames that are no probes.
+// so nobody who has not seen one of them can make one. 0: none. tsc: 0 in frames without a time stamp.
 static inline uint64_t frame_stamp(uint64_t nonce, uint64_t tsc)
 {
 	return nonce ^ tsc;
@@ -192,15 +194,21 @@ static inline void frame_write(const struct frame_template *t, uint8_t *data, ui
 	frame_store(t, data, be, 0, 0, t->udp_sum + (be & 0xffff) + (be >> 16));
 }
 
-// The same with the probe flag and a time stamp.
-static inline void frame_write_probe(const struct frame_template *t, uint8_t *data, uint32_t sequence,
-                                     uint64_t tsc)
+// The same with a time stamp and FRAME_FLAGS_TIMED.
+static inline void frame_write_timed(const struct frame_template *t, uint8_t *data, uint32_t sequence,
+                                     uint64_t tsc, uint8_t flags)
 {
 	uint32_t be = rte_cpu_to_be_32(sequence);
 	uint64_t tsc_be = rte_cpu_to_be_64(tsc), nonce_be = t->words[6] >> 32 | t->words[7] << 32;
-	uint32_t sum = t->udp_sum + (be & 0xffff) + (be >> 16) + (FRAME_FLAG_PROBE << 8);
+	uint32_t sum = t->udp_sum + (be & 0xffff) + (be >> 16) + ((uint32_t)flags << 8);
 
 	sum += frame_words(nonce_be ^ tsc_be) +
 	       frame_words(~nonce_be); // in the nonce's place (RFC 1624 eqn. 3)
-	frame_store(t, data, be, tsc_be, (uint64_t)FRAME_FLAG_PROBE << 40, sum);
+	frame_store(t, data, be, tsc_be, (uint64_t)flags << 40, sum);
+}
+
+static inline void frame_write_probe(const struct frame_template *t, uint8_t *data, uint32_t sequence,
+                                     uint64_t tsc)
+{
+	frame_write_timed(t, data, sequence, tsc, FRAME_FLAG_PROBE);
 }

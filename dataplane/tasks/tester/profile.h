@@ -163,8 +163,8 @@ static inline const struct profile_draw *profile_drawn(const struct profile *p, 
 // Write n frames that are drawn; data[] have room for p->store bytes and the pattern from there on.
 void profile_write(const struct profile *p, uint8_t *const *data, uint64_t k, unsigned n);
 
-// The same with one probe.
-void profile_write_probe(const struct profile *p, uint8_t *data, uint64_t k, uint64_t tsc);
+// Put a time stamp and FRAME_FLAGS_TIMED into frame k, which is written.
+void profile_stamp(const struct profile *p, uint8_t *data, uint64_t k, uint64_t tsc, uint8_t flags);
 
 // The port took frames k .. k + n - 1.
 void profile_count(struct profile *p, uint64_t k, unsigned n);

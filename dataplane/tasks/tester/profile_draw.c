@@ -267,7 +267,7 @@ void profile_write(const struct profile *p, uint8_t *const *data, uint64_t k, un
 }
 
 // The words that change go into the checksum as it is (RFC 1624 eqn. 3).
-void profile_write_probe(const struct profile *p, uint8_t *data, uint64_t k, uint64_t tsc)
+void profile_stamp(const struct profile *p, uint8_t *data, uint64_t k, uint64_t tsc, uint8_t flags)
 {
 	const struct capture_frame *f = p->capture ? &p->capture->frames[profile_drawn(p, k)->place] : NULL;
 	bool udp = f ? f->udp : p->protocol == IPPROTO_UDP;
@@ -276,12 +276,11 @@ void profile_write_probe(const struct profile *p, uint8_t *data, uint64_t k, uin
 	uint64_t nonce_be, stamp_be;
 	uint32_t sum;
 
-	profile_write(p, &data, k, 1);
 	nonce_be = load64(own + FRAME_OWN_TSC);
 	stamp_be = nonce_be ^ rte_cpu_to_be_64(tsc);
-	sum = (uint16_t)~load16(checksum) + (FRAME_FLAG_PROBE << 8);
+	sum = (uint16_t)~load16(checksum) + ((uint32_t)flags << 8);
 	sum += frame_words(stamp_be) + frame_words(~nonce_be);
-	own[FRAME_OWN_FLAGS] = FRAME_FLAG_PROBE;
+	own[FRAME_OWN_FLAGS] = flags;
 	memcpy(own + FRAME_OWN_TSC, &stamp_be, sizeof(stamp_be));
 	store16(checksum, checksum_of(sum, udp));
 }

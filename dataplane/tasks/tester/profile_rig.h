@@ -48,9 +48,8 @@ static inline uint32_t frame_of(struct profile *p, uint64_t k, uint64_t tsc, uin
 {
 	frame_fill_payload(data, ROOM);
 	profile_draw(p, k, 1);
+	profile_write(p, &data, k, 1);
 	if (tsc)
-		profile_write_probe(p, data, k, tsc);
-	else
-		profile_write(p, &data, k, 1);
+		profile_stamp(p, data, k, tsc, FRAME_FLAG_PROBE);
 	return profile_drawn(p, k)->length;
 }

@@ -70,7 +70,7 @@ enum { BURST_DEFAULT = 32, TICKS_PER_S = 1000 };
 		.key = "settings", .type = FIELD_ANY                                                         \
 	}
 #define KEYS_SENDING                                                                                         \
-	{UINT_FIELD("send_burst", struct vnf_settings, send_burst, 1, SEND_BURST_MAX)},                      \
+	{UINT_FIELD("send_burst", struct vnf_settings, send_burst, 0, SEND_BURST_MAX)},                      \
 	{                                                                                                    \
 		UINT_FIELD("drain_us", struct vnf_settings, drain_us, 0, DRAIN_US_MAX)                       \
 	}
@@ -225,8 +225,8 @@ struct probes {
 	} found[CONFIG_BURST_MAX];
 };
 
-static __attribute__((noinline)) void probes_find(struct vnf *vnf, const struct vnf_frame *frames, unsigned n,
-                                                  struct probes *probes)
+static __attribute__((noinline)) void
+probes_find(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n, struct probes *probes)
 {
 	uint64_t now_tsc = rte_rdtsc();
 	struct frame_fields fields;
@@ -239,7 +239,10 @@ static __attribute__((noinline)) void probes_find(struct vnf *vnf, const struct 
 		stamp = stamps_next(vnf->task.stamps);
 		if (!stamp)
 			continue;
-		*stamp = (struct stamp){now_tsc, 0, fields.sequence, fields.stream, 0};
+		*stamp = (struct stamp){.in_tsc = now_tsc,
+		                        .sequence = fields.sequence,
+		                        .stream = fields.stream,
+		                        .empty_tsc = vnf->empty_tsc[in]};
 		probes->found[probes->count].at = (uint16_t)i;
 		probes->found[probes->count++].stamp = stamp;
 	}
@@ -265,7 +268,7 @@ static inline bool burst_process(struct vnf *vnf, unsigned in, const struct vnf_
 	if (likely(!vnf->task.stamps))
 		return vnf->ops->process(vnf, in, frames, n, now_tsc, verdicts);
 	probes.count = 0;
-	probes_find(vnf, frames, n, &probes);
+	probes_find(vnf, in, frames, n, &probes);
 	all = vnf->ops->process(vnf, in, frames, n, now_tsc, verdicts);
 	if (!vnf->sends_later) // else they leave when their buffer does
 		probes_leave(&probes, all ? NULL : verdicts);
@@ -358,8 +361,11 @@ static unsigned poll_side(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t
 	struct view view;
 	unsigned n = port_peek_writable(from, vnf->task.queue, &view, burst), out = vnf->out[in];
 
-	if (n == 0)
+	if (n == 0) {
+		if (unlikely(vnf->task.stamps))
+			vnf->empty_tsc[in] = now_tsc;
 		return 0;
+	}
 	view_spans(&view, frames);
 	vnf->task.counters.rx_packets += n;
 	if (likely(burst_process(vnf, in, frames, n, now_tsc, verdicts) ||

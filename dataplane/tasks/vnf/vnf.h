@@ -80,6 +80,7 @@ struct vnf {
 	struct send_buffer *buffers[CONFIG_TASK_PORTS_MAX];
 	uint64_t drain_due_tsc, drain_tsc;
 	uint64_t tick_due_tsc, tick_tsc;
+	uint64_t empty_tsc[CONFIG_TASK_PORTS_MAX]; // last poll that found nothing, while probes are stamped
 	uint64_t drops[VNF_DROPS_MAX];
 	uint8_t macs[CONFIG_TASK_PORTS_MAX][VNF_MACS_BYTES]; // destination, source of what leaves ports[i]
 };

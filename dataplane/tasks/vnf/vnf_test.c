@@ -213,9 +213,10 @@ static void probes_are_stamped_when_asked(void **state)
 	inject_probe(f, 8, 1);
 	inject(f, &plain, 1);
 	inject_probe(f, 9, VNF_DROP | ODD);
-	assert_int_equal(task->ops->poll(task, 0), 3);
+	assert_int_equal(task->ops->poll(task, 70), 3); // the other side was empty: not where probes come
+	assert_int_equal(task->ops->poll(task, 71), 0);
 	inject_probe(f, 10, 0xff);
-	assert_int_equal(task->ops->poll(task, 0), 1);
+	assert_int_equal(task->ops->poll(task, 72), 1);
 	log = task->stamps->log;
 	assert_int_equal(task->stamps->count, 3);
 	assert_int_equal(log[0].sequence, 8);
@@ -224,6 +225,8 @@ static void probes_are_stamped_when_asked(void **state)
 	assert_int_equal(log[1].sequence, 9);
 	assert_int_equal(log[1].out_tsc, 0);
 	assert_true(log[2].out_tsc >= log[2].in_tsc);
+	assert_int_equal(log[0].empty_tsc, 0); // no poll was empty since there are stamps
+	assert_int_equal(log[2].empty_tsc, 71);
 	stamps_free(task->stamps);
 	ring_port_drain(&f->ports[1]);
 	task_destroy(task);

@@ -254,6 +254,9 @@ def _marks(results: Sequence[Result]) -> dict[str, str]:
         marks["≥"] = (
             "tester-limited (lower bound): the tester, not the switch, was the bottleneck (pale bar, hollow point)"
         )
+    if VerdictKind.LINE_RATE in kinds:
+        line = "line rate (lower bound): the links, not the switch, were the limit"
+        marks["≥"] = f"{marks['≥']}; or {line}" if "≥" in marks else line
     if any(r.capacity_estimate_pps is not None for r in results):
         marks["est."] = (
             "estimated capacity in Mpps, at full batches: cycles per packet fitted over the batch sizes of all trials"

@@ -183,8 +183,10 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
     yield band_words(results)
     if any(s.samples and math.isfinite(s.p50) for r in results for s in r.latency):
         yield "latency: p50 / p99 / p99.9 in µs"
-    if any(r.verdict.kind is VerdictKind.TESTER_LIMITED and r.throughput_pps is not None for r in results):
-        yield "≥ tester-limited (lower bound)"
+    bounds = {r.verdict.kind for r in results if r.verdict.kind.is_bound and r.throughput_pps is not None}
+    if bounds:
+        names = ("tester-limited" if kind is VerdictKind.TESTER_LIMITED else "line rate" for kind in sorted(bounds))
+        yield f"≥ {' or '.join(names)} (lower bound)"
         figures = in_terminal(RESULT, (OfResult(derived.run, r) for r in results))
         yield from (brief.legend for _, brief in figures if brief.legend)
     if any(r.capacity_estimate_pps is not None for r in results):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from planebench.model.errors import UsageError
 from planebench.model.wire import register
@@ -13,6 +14,9 @@ from planebench.planed.document import Port
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.request import SwitchPort
 from planebench.wiring.wires.base import WireKind
+
+if TYPE_CHECKING:
+    from planebench.host.ring_limits import RingLimits
 
 
 class Pci(WireKind):
@@ -26,6 +30,10 @@ class Pci(WireKind):
     replaces_nics = False
     ceilings = "measured"
 
+    def __init__(self) -> None:
+        self._rings: dict[str, RingLimits] = {}
+        """Of the NICs that were held so far, by address."""
+
     def check(self, arguments: str) -> None:
         """Raise UsageError for what is no list of cables between different PCI addresses."""
         super().check(arguments)
@@ -35,15 +43,16 @@ class Pci(WireKind):
 
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
         """Return the tester's NIC."""
-        return replace(port, device=links.ends[cable].tester)
+        return self._port(port, links.ends[cable].tester)
 
     def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
         """Return the switch's NIC: in a calibration the tester has both ends of the cable."""
-        return replace(port, device=links.ends[cable].switch)
+        return self._port(port, links.ends[cable].switch)
 
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
         """Return the switch's NIC."""
-        return replace(port, kind="pci", address=links.ends[cable].switch)
+        address = links.ends[cable].switch
+        return replace(port, kind="pci", address=address, ring_size=self._ring_size(address, port.ring_size))
 
     def cables(self, arguments: str) -> tuple[Ends, ...]:
         """Return the NICs at the ends of each cable. Raises UsageError for text of another form."""
@@ -51,14 +60,29 @@ class Pci(WireKind):
 
     @contextmanager
     def hold(self, arguments: str) -> Iterator[tuple[str, ...]]:
-        """Bind the NICs to vfio-pci as long as the context lasts; yield what the user has to know."""
+        """Bind the NICs to vfio-pci as long as the context lasts; yield what the user has to know.
+
+        From then on all ports have rings that their NICs take: see :class:`RingLimits`.
+        """
         from planebench.host.pci_binding import bound
+        from planebench.host.ring_limits import ring_limits
 
         cables = self.cables(arguments)
         for cable in cables:
             _check_links(cable)
-        with bound([end for cable in cables for end in (cable.tester, cable.switch)]) as taken:
+        nics = [end for cable in cables for end in (cable.tester, cable.switch)]
+        with bound(nics) as taken:
+            if missing := [address for address in nics if address not in self._rings]:
+                self._rings |= ring_limits(missing)
             yield taken.warnings
+
+    def _port(self, port: Port, address: str) -> Port:
+        size = port.ring_size
+        return replace(port, device=address, ring_size=size and self._ring_size(address, size))
+
+    def _ring_size(self, address: str, wanted: int) -> int:
+        limits = self._rings.get(address)
+        return limits.nearest(wanted) if limits else wanted
 
 
 def _cable(text: str) -> Ends:

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""NICs that must not be taken, and cables that are not there: one sentence each, and nothing is changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from lab_rig import Lab, require, topology
+
+from planebench.host.process import Supervisor
+from planebench.model.errors import StartError, UsageError
+
+pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(900)]
+
+SAID = {
+    "no NIC": "PCI device 0000:00:02.0 is no network device",
+    "absent": "there is no PCI device 0000:7f:00.0; the network devices of this machine: 0000:01:00.0",
+    "twice": "is named twice",
+    "default route": "carries the default route of this machine",
+    "ssh": "carries the ssh connection of this machine",
+    "address": "is up and has addresses; take it down first",
+    "open": "sleep (process ",
+    "another run": "of planebench uses it; wait until it ends",
+    "uio": "uio_pci_generic has it, which lets it write to any memory",
+}
+"""A part of the sentence for each case of inside/refusals.py."""
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    one_cable = topology("one_cable")
+    require(one_cable)
+    with Supervisor() as supervisor, Lab(supervisor, one_cable) as running:
+        yield running
+
+
+def test_nics_that_must_not_be_taken_are_refused(lab: Lab) -> None:
+    found = refusals(lab)
+    assert [line["case"] for line in found] == list(SAID)
+    for line in found:
+        assert SAID[line["case"]] in line["said"], line
+        assert_one_sentence(line, UsageError.exit_code)
+
+
+def test_a_nic_without_a_link_is_refused_while_the_kernel_knows_it(lab: Lab) -> None:
+    lab.set_link("s0", up=False)
+    (line,) = refusals(lab, "no link")
+    lab.set_link("s0", up=True)
+    assert "has no link; is the cable in?" in line["said"]
+    assert_one_sentence(line, UsageError.exit_code)
+
+
+def test_a_cable_that_is_missing_or_pulled_out_is_told(lab: Lab) -> None:
+    done = lab.planebench("wires", "--hugepages", timeout_s=300)
+    assert f"{lab.address('t0')} " in done.output and "------" in done.output, done.output
+    assert f"{lab.address('x0')} has a link, but none of the other ports receives its frames" in done.output
+    lab.set_link("x0", up=False)
+    done = lab.planebench("wires", "--hugepages", timeout_s=300)
+    lab.set_link("x0", up=True)
+    assert f"{lab.address('x0')} has no link" in done.output, done.output
+    assert done.code == 0
+
+
+def test_a_switch_at_the_end_of_no_cable_fails_with_the_way_out(lab: Lab) -> None:
+    wire = f"pci:{lab.address('t0')}={lab.address('x0')}"
+    words = ["--scenario", "p2v", "--check", "starts", "--hugepages", "--wire", wire]
+    done = lab.planebench("switch", "check", "planed", *words, timeout_s=400)
+    assert done.code == 1
+    assert "is the cabling as --wire says? `planebench wires` finds it" in " ".join(done.output.split())
+    assert {lab.driver(nic) for nic in lab.topology.nics} == {"vmxnet3"}
+
+
+def test_without_an_iommu_no_nic_is_bound() -> None:
+    bare = replace(topology("one_cable"), iommu=False)
+    require(bare)
+    with Supervisor() as supervisor, Lab(supervisor, bare) as lab:
+        (line,) = refusals(lab, "as it is")
+    assert "has no IOMMU, and this kernel's vfio has no mode without one" in line["said"]
+    assert_one_sentence(line, StartError.exit_code)
+
+
+def refusals(lab: Lab, *cases: str) -> list[dict[str, Any]]:
+    done = lab.script("refusals.py", f"{lab.address('t0')}={lab.address('s0')}", *cases, timeout_s=400)
+    assert done.code == 0, done.output
+    return [json.loads(line) for line in done.output.splitlines() if line.startswith("{")]
+
+
+def assert_one_sentence(line: dict[str, Any], code: int) -> None:
+    """The command ended with this code and one line, and drivers and interfaces are as they were."""
+    assert line["code"] == code and line["same"], line
+    assert line["said"].startswith("planebench: ") and line["said"].count("\n") == 1, line
