@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import platform
 import re
@@ -92,6 +93,11 @@ class Done:
     code: int
     output: str = field(repr=False)
 
+    def documents(self) -> list[dict[str, Any]]:
+        """Return the lines of JSON that a script printed, which must have ended with 0."""
+        assert self.code == 0, self.output
+        return [json.loads(line) for line in self.output.splitlines() if line.startswith("{")]
+
 
 def topology(name: str) -> Topology:
     """Return the topology of a file ``lab/topologies/NAME.yaml``."""
@@ -147,6 +153,16 @@ class Lab:
         """Run a Python script of ``lab/inside``, which may import the rigs of the tests."""
         path = HERE / "inside" / name
         return self.run(sys.executable, str(path), *argv, timeout_s=timeout_s, **_environment())
+
+    def cross_cables(self) -> list[dict[str, Any]]:
+        """Return what inside/cables.py counts of each direction of each cable."""
+        cables = [f"{self.address(a)}={self.address(b)}" for a, b in self.topology.cables]
+        return self.script("cables.py", *cables, timeout_s=300).documents()
+
+    def refusals(self, *cases: str) -> list[dict[str, Any]]:
+        """Return what inside/refusals.py prints of these cases, for the cable of the NICs t0 and s0."""
+        cable = f"{self.address('t0')}={self.address('s0')}"
+        return self.script("refusals.py", cable, *cases, timeout_s=400).documents()
 
     def address(self, nic: str) -> str:
         """Return the PCI address of a NIC of the topology."""
