@@ -29,7 +29,7 @@ def _build(vnfs: tuple[Vnf, ...]) -> Topology:
 register(
     Scenario(
         name="bridged",
-        order=45,
+        order=42,
         path="NIC -> switch -> VNF 1 -> ... -> switch -> second switch -> ... -> VNF N -> second switch -> NIC",
         meaning=(
             "Service chain of N VNFs over two servers, half of it on each. Here both switches are processes of one "

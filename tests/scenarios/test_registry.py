@@ -17,7 +17,7 @@ from planebench.scenarios.shapes import build
 
 
 def test_scenarios_are_found_and_in_their_order() -> None:
-    assert list(SCENARIOS) == ["p2p", "p2v", "v2v", "loopback", "bridged", "parallel"]
+    assert list(SCENARIOS) == ["p2p", "p2v", "v2v", "loopback", "bridged", "bare", "parallel"]
     assert all(name == scenario.name for name, scenario in SCENARIOS.items())
 
 
