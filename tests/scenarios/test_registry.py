@@ -27,7 +27,7 @@ def test_what_a_scenario_says_of_itself_is_what_it_builds(scenario: Scenario) ->
     sides = {port.name: port.side for port in topology.ports}
     assert tuple(sides[end] for end in topology.ends) == scenario.ends
     assert scenario.wired == ("wire" in sides.values())
-    assert bool(topology.vnfs) == scenario.has_vnfs
+    assert bool(topology.vnfs) == (scenario.has_vnfs and not scenario.bare)
     assert {flow.name for mode in scenario.directions for flow in flows(topology, mode)}
 
 
