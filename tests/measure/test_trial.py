@@ -55,12 +55,6 @@ class FakeLive:
             busy_cycles=self._busy, idle_cycles=0, packets=self._busy // 100, drops={"n1:tx_full": self._drops}
         )
 
-    def nic_counters(self) -> Counter[str]:
-        return Counter()
-
-    def line_rate_pps(self, frame_size_bytes: float) -> float | None:
-        return None
-
     def resume(self) -> None:
         self._note("resume")
 
