@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 import os
 import platform
 import re
@@ -73,6 +74,8 @@ class Topology:
     vcpus: int = 4
     memory_mb: int = 2560
     hugepages: int = 512
+    nodes: int = 1
+    """NUMA nodes, each with its share of the memory, and of the vCPUs, of which none is isolated then."""
 
     def address(self, nic: str) -> str:
         """Return the PCI address of a NIC: each is behind a root port of its own, thus in an IOMMU group of its own."""
@@ -89,6 +92,11 @@ class Done:
 
     code: int
     output: str = field(repr=False)
+
+    def documents(self) -> list[dict[str, Any]]:
+        """Return the lines of JSON that a script printed, which must have ended with 0."""
+        assert self.code == 0, self.output
+        return [json.loads(line) for line in self.output.splitlines() if line.startswith("{")]
 
 
 def topology(name: str) -> Topology:
@@ -145,6 +153,16 @@ class Lab:
         """Run a Python script of ``lab/inside``, which may import the rigs of the tests."""
         path = HERE / "inside" / name
         return self.run(sys.executable, str(path), *argv, timeout_s=timeout_s, **_environment())
+
+    def cross_cables(self) -> list[dict[str, Any]]:
+        """Return what inside/cables.py counts of each direction of each cable."""
+        cables = [f"{self.address(a)}={self.address(b)}" for a, b in self.topology.cables]
+        return self.script("cables.py", *cables, timeout_s=300).documents()
+
+    def refusals(self, *cases: str) -> list[dict[str, Any]]:
+        """Return what inside/refusals.py prints of these cases, for the cable of the NICs t0 and s0."""
+        cable = f"{self.address('t0')}={self.address('s0')}"
+        return self.script("refusals.py", cable, *cases, timeout_s=400).documents()
 
     def address(self, nic: str) -> str:
         """Return the PCI address of a NIC of the topology."""
@@ -229,7 +247,7 @@ def _start(supervisor: Supervisor, topology: Topology, workdir: Path) -> Process
     kernel = guest_image.kernel_folder(KERNEL_PACKAGE, MODULES)
     initramfs = workdir / "initramfs"
     initramfs.write_bytes(guest_image.archive(_files(kernel)))
-    isolated = f"isolcpus=managed_irq,domain,2-{topology.vcpus - 1}"
+    isolated = f"isolcpus=managed_irq,domain,2-{topology.vcpus - 1}" if topology.nodes == 1 else ""
     # no_timer_check: where the host is busy the guest's timer may stand still for that check, and the kernel gives up.
     words = [
         "console=ttyS0 loglevel=3 panic=-1 net.ifnames=0 no_timer_check",
@@ -255,14 +273,14 @@ def _files(kernel: Path) -> dict[str, bytes]:
 
 
 def _machine(topology: Topology, workdir: Path) -> list[str]:
-    memory = f"memory-backend-memfd,id=memory,size={topology.memory_mb}M,share=on"
     return [
         *("-name", "lab,debug-threads=on", "-no-user-config", "-nodefaults", "-display", "none", "-no-reboot"),
         *("-sandbox", _SANDBOX),
         # smm=off: with SMM, QEMU 10.0 ends by that assertion each time (BOOTS).
-        *("-machine", "q35,memory-backend=memory,kernel-irqchip=split,smm=off", "-object", memory),
+        *("-machine", "q35,kernel-irqchip=split,smm=off"),
         *("-accel", "tcg,thread=multi", "-cpu", "max"),
-        *("-m", f"{topology.memory_mb}M", "-smp", str(topology.vcpus)),
+        *("-m", f"{topology.memory_mb}M", "-smp", f"{topology.vcpus},sockets={topology.nodes}"),
+        *_nodes(topology),
         *(("-device", "intel-iommu,intremap=on,caching-mode=on") if topology.iommu else ()),
         *("-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console"),
         *("-chardev", f"socket,id=monitor,path={workdir}/monitor,server=on,wait=off"),
@@ -272,6 +290,17 @@ def _machine(topology: Topology, workdir: Path) -> list[str]:
         *("-fsdev", "local,id=root,path=/,security_model=none,readonly=on,multidevs=remap"),
         *("-device", "virtio-9p-pci,fsdev=root,mount_tag=root,addr=2"),
     ]
+
+
+def _nodes(topology: Topology) -> list[str]:
+    """Return the NUMA nodes, each a socket; every other one is as far as on a server of two sockets."""
+    size, cpus, words = topology.memory_mb // topology.nodes, topology.vcpus // topology.nodes, []
+    for node in range(topology.nodes):
+        first = node * cpus
+        words += ["-object", f"memory-backend-memfd,id=memory{node},size={size}M,share=on"]
+        words += ["-numa", f"node,nodeid={node},cpus={first}-{first + cpus - 1},memdev=memory{node}"]
+    pairs = [(a, b) for a in range(topology.nodes) for b in range(topology.nodes) if a != b]
+    return [*words, *(word for a, b in pairs for word in ("-numa", f"dist,src={a},dst={b},val=21"))]
 
 
 def _nic(topology: Topology, number: int, nic: str, model: str) -> list[str]:

@@ -5,6 +5,7 @@
 #include <rte_cycles.h>
 #include <rte_ether.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "lib/counters.h"
 #include "lib/schema.h"
@@ -104,19 +105,39 @@ static json_t *report_reading(const struct port *port)
 	                 (json_int_t)reading.width_tsc);
 }
 
+// {NAME: n} of the extended statistics of an ethdev that are not 0, since it was opened. Control thread.
+static json_t *report_xstats(const struct port *port)
+{
+	json_t *object = json_object();
+	int n = port->port_id == RTE_MAX_ETHPORTS ? 0 : rte_eth_xstats_get(port->port_id, NULL, 0);
+	unsigned room = n > 0 ? (unsigned)n : 0;
+	struct rte_eth_xstat_name *names = calloc(room + 1, sizeof(*names));
+	struct rte_eth_xstat *values = calloc(room + 1, sizeof(*values));
+	bool named = room && names && values && rte_eth_xstats_get_names(port->port_id, names, room) == n;
+
+	n = named ? rte_eth_xstats_get(port->port_id, values, room) : 0;
+	for (int i = 0; i < n && i < (int)room; i++)
+		if (values[i].value && values[i].id < room)
+			json_object_set_new(object, names[values[i].id].name, count(values[i].value));
+	free(names);
+	free(values);
+	return object;
+}
+
 static json_t *port_facts(const struct port *port)
 {
 	struct rte_ether_addr address = {0};
 	uint32_t mbps = port_speed_mbps(port);
 
 	port_mac(port, &address);
-	return json_pack("{s:s, s:s, s:b, s:o, s:s, s:s, s:o, s:i, s:i, s:s, s:b, s:o, s:o}", "name",
+	return json_pack("{s:s, s:s, s:b, s:o, s:s, s:s, s:o, s:i, s:i, s:s, s:b, s:o, s:o, s:o}", "name",
 	                 port->config.name, "kind", port->ops->kind, "link_up", port_link_up(port),
 	                 "speed_mbps", mbps ? count(mbps) : json_null(), "device", port->device, "driver",
 	                 port_driver(port), "mac", schema_mac_json(address.addr_bytes), "queues",
 	                 (int)port->config.queues, "ring_size", (int)port->config.ring_size, "clock",
 	                 port_clock_names[port->clock], "stamps_ptp_only", port->stamps_ptp_only,
-	                 "clock_reading", report_reading(port), "virtio", report_virtio(port));
+	                 "clock_reading", report_reading(port), "virtio", report_virtio(port), "xstats",
+	                 report_xstats(port));
 }
 
 json_t *report_ports(const struct planed *planed)

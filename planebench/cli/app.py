@@ -418,13 +418,21 @@ def man() -> None:
 def plan_show(
     plan: PlanArgument = "quick",
     time_budget: TimeBudgetOption = None,
+    topology: Annotated[
+        str | None,
+        option(
+            "--topology",
+            'Show the placement on another machine: XML file of lstopo, or e.g. "pack:2 core:8 pu:2".',
+            "FILE|TEXT",
+        ),
+    ] = None,
     json: JsonOption = False,
     **overrides: Any,
 ) -> None:
     """List all test points and the estimated duration (dry run)."""
     from planebench.cli import plan_show as showing
 
-    showing.show_plan(plan, overrides, json, time_budget)
+    showing.show_plan(plan, overrides, json, time_budget, topology)
 
 
 @switch_app.command("show", epilog=examples("planebench switch show planed", "planebench switch show vpp --json"))

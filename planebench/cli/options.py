@@ -117,6 +117,18 @@ PLAN_OPTIONS: dict[str, Any] = {
         "VNF isolation: process, separate, container, vm.",
         listed("model.chain_name:WHOLE"),
     ),
+    "placement": _text(
+        "--placement",
+        "A,B",
+        "NUMA node of the VNFs against the switch: near, random, far, split:K.",
+        listed("model.placement:PLACINGS"),
+    ),
+    "tester": _text(
+        "--tester",
+        "near|other-node",
+        "NUMA node of generator and monitor.",
+        listed("model.placement:TESTER_PLACES"),
+    ),
     "duration": _number(float, "--duration", "Duration of each saturating and latency trial in seconds."),
     "repeat": _number(int, "--repeat", "Number of saturating trials per test point; R+ is their mean."),
     "restarts": _number(int, "--restarts", "Number of restarts between those trials (default: before each)."),

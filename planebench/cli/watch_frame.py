@@ -42,6 +42,7 @@ VERDICT_STYLES = {
     VerdictKind.VALID: "green",
     VerdictKind.OVERLOAD: "yellow",
     VerdictKind.TESTER_LIMITED: "cyan",
+    VerdictKind.LINE_RATE: "cyan",
     VerdictKind.DISTURBED: "yellow",
     VerdictKind.UNSTABLE: "yellow",
     VerdictKind.FUNCTIONAL: "magenta",

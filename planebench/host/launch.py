@@ -5,9 +5,10 @@
 Run by path with ``python -I -S`` by :class:`planebench.host.process.Supervisor`; standard library only, about 12 ms.
 A wrapper instead of a ``preexec_fn``: code between fork and exec may deadlock when the harness has threads.
 
-    launch.py PARENT_PID CPUS PRIORITY NETNS PROGRAM [ARGUMENT...]
+    launch.py PARENT_PID CPUS MEMORY PRIORITY NETNS PROGRAM [ARGUMENT...]
 
-CPUS: ``0,1``. PRIORITY: ``high`` or ``normal``. NETNS: ``host``, ``new``, or the pid of the process to join.
+CPUS: ``0,1``. MEMORY: ``any``, or the NUMA node of all memory. PRIORITY: ``high`` or ``normal``. NETNS: ``host``,
+``new``, or the pid of the process to join.
 Exit codes: 126 the set-up failed, 127 the program could not be executed; stderr says why.
 """
 
@@ -23,6 +24,9 @@ PR_SET_PDEATHSIG = 1
 CLONE_NEWUSER = 0x10000000
 CLONE_NEWNET = 0x40000000
 HIGH_PRIORITY = -20
+MPOL_BIND = 2
+SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
+"""The number of set_mempolicy(2), for which libc has no function."""
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -39,6 +43,16 @@ def _die_with(parent_pid: int) -> None:
     _checked(_libc.prctl(PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0), "prctl(PR_SET_PDEATHSIG)")
     if os.getppid() != parent_pid:
         os._exit(126)
+
+
+def bind_memory(node: int) -> None:
+    """Have this process, and all that it starts, take memory from a NUMA node only. Raises OSError."""
+    number = SET_MEMPOLICY.get(os.uname().machine)
+    if number is None:
+        raise OSError(38, "the number of set_mempolicy is not known on this machine")
+    mask = (ctypes.c_ulong * (node // 64 + 1))()
+    mask[node // 64] = 1 << node % 64
+    _checked(_libc.syscall(number, MPOL_BIND, mask, ctypes.c_ulong(64 * len(mask) + 1)), "set_mempolicy")
 
 
 def raise_priority() -> None:
@@ -75,10 +89,12 @@ def _join_network_namespace(holder_pid: int) -> None:
 
 def main(argv: list[str]) -> int:
     """Set this process up and execute the program. Returns only on failure."""
-    parent_pid, cpus, priority, netns, program = int(argv[0]), argv[1], argv[2], argv[3], argv[4:]
+    parent_pid, (cpus, memory, priority, netns), program = int(argv[0]), argv[1:5], argv[5:]
     try:
         _die_with(parent_pid)
         os.sched_setaffinity(0, {int(cpu) for cpu in cpus.split(",")})
+        if memory != "any":
+            bind_memory(int(memory))
         if priority == "high":
             raise_priority()
         if netns == "new":
@@ -87,7 +103,10 @@ def main(argv: list[str]) -> int:
             _join_network_namespace(int(netns))
         _die_with(parent_pid)  # again: a change of user namespace clears the death signal
     except OSError as error:
-        print(f"launch: cannot set up {program[0]} on CPUs {cpus}, network namespace {netns}: {error}", file=sys.stderr)
+        print(
+            f"launch: cannot set up {program[0]} on CPUs {cpus}, memory {memory}, network namespace {netns}: {error}",
+            file=sys.stderr,
+        )
         return 126
     for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(ignored_by_python, signal.SIG_DFL)

@@ -78,6 +78,11 @@ def bind(addresses: Sequence[str], journal: Journal | None = None, *, for_guest:
     return Bound(nics, _warnings(nics))
 
 
+def give_back(address: str, journal: Journal) -> None:
+    """Give a NIC back to the driver that it had before this process bound it; do nothing if it did not."""
+    journal.undo_own({driver_path(address)})
+
+
 def release(journal: Journal | None = None) -> tuple[Outcome, ...]:
     """Give the NICs that this process bound back to their drivers; return what was restored and what was not."""
     return (journal or device_journal()).undo_own()
@@ -120,6 +125,11 @@ def refusal(
         return (
             f"{nic.driver} has it, which lets it write to any memory; give it back to its kernel driver, "
             "planebench binds it to vfio-pci itself"
+        )
+    if for_guest and not nic.has_iommu:
+        return (
+            "it has no IOMMU, and without one neither QEMU nor a container without capabilities can use vfio; enable "
+            "VT-d or AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)"
         )
     user = group_user(nic, root)
     if user:

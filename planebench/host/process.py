@@ -17,8 +17,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import TracebackType
@@ -204,6 +205,7 @@ class Supervisor:
         self._processes: list[Process] = []
         self._closed = False
         self._folders = 0
+        self._memory = threading.local()
         if len(os.fsencode(self.root)) > ROOT_PATH_MAX_BYTES:
             self.root.rmdir()
             raise UsageError(
@@ -252,6 +254,15 @@ class Supervisor:
         with (self.root / reaper.PATHS_FILE).open("a", encoding="utf-8") as file:
             file.write(f"{path}\n")
 
+    @contextlib.contextmanager
+    def memory_on(self, node: int | None) -> Iterator[None]:
+        """Take the memory of what this thread starts meanwhile from a NUMA node; None for any."""
+        self._memory.node = node
+        try:
+            yield
+        finally:
+            self._memory.node = None
+
     def spawn(
         self,
         name: str,
@@ -278,11 +289,13 @@ class Supervisor:
             raise StartError(f"cannot start {name}: the supervisor of {self.root} is closed")
         where = workdir or self.workdir(name)
         netns = str(netns_pid) if netns_pid is not None else "new" if new_netns else "host"
+        node = getattr(self._memory, "node", None)
         command = [
             *_PYTHON,
             launch.__file__,
             str(os.getpid()),
             cpu_text(cpus),
+            "any" if node is None else str(node),
             "high" if high_priority else "normal",
             netns,
             *argv,

@@ -29,11 +29,13 @@ IDLE = Option(
 
 @dataclass(frozen=True, slots=True)
 class HostedPort:
-    """A virtio port of a VNF: the switch is the vhost-user device and listens on ``socket`` already."""
+    """A port of a VNF: virtio, whose vhost-user device is the switch, which listens on ``socket`` already; or a virtual
+    function of a NIC at the PCI address ``address``."""
 
     name: str
     socket: Path
     mac: str
+    address: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,9 +31,12 @@ def find() -> Found | NotFound:
     return Found(lines[0], program) if program and lines else NotFound(REMEDY)
 
 
-def planed_container(bwrap: Path, request: HostedRequest, planed: Path) -> list[str]:
-    """Return the command line before planed, which is alone in its root and is process 1 that handles signals."""
-    return [*_container(bwrap, request, ("--ro-bind", str(planed), PLANED)), "--as-pid-1", "--"]
+def planed_container(bwrap: Path, request: HostedRequest, planed: Path, devices: Iterable[Path] = ()) -> list[str]:
+    """Return the command line before planed, which is alone in its root and is process 1 that handles signals.
+
+    ``devices``: files in /dev that it has, too.
+    """
+    return [*_container(bwrap, request, ("--ro-bind", str(planed), PLANED)), *_own(devices), "--as-pid-1", "--"]
 
 
 def command_container(bwrap: Path, request: HostedRequest, root: Path, devices: Iterable[Path] = ()) -> list[str]:
@@ -41,8 +44,11 @@ def command_container(bwrap: Path, request: HostedRequest, root: Path, devices: 
 
     ``devices``: files in /dev that it has, too.
     """
-    own = (word for device in devices for word in ("--dev-bind", str(device), str(device)))
-    return [*_container(bwrap, request, _of_root(root)), *own, "--"]
+    return [*_container(bwrap, request, _of_root(root)), *_own(devices), "--"]
+
+
+def _own(devices: Iterable[Path]) -> list[str]:
+    return [word for device in devices for word in ("--dev-bind", str(device), str(device))]
 
 
 def _container(bwrap: Path, request: HostedRequest, root: Iterable[str]) -> list[str]:

@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from planebench.host.planed_program import STATIC_REMEDY, find_static_planed
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
-from planebench.hosting import bubblewrap, limits, podman
+from planebench.hosting import bubblewrap, devices, limits, podman
 from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import RunningPlaned, document_of, folder_of, planed_arguments
 from planebench.hosting.limits import Limits
@@ -42,6 +42,7 @@ class ContainerHosting:
         ),
         Option("memory_mb", "whole", "memory limit in MiB", "computed from its tables, plus 1024", least=16),
         limits.PIDS_OPTION,
+        devices.DEVICES,
         IDLE,
     )
     own_vnf = False
@@ -59,10 +60,14 @@ class ContainerHosting:
         planed = static_planed(request)
         chosen = limits.chosen(request.values, document_of(request).memory.size_mb + MORE_MB)
         details = {"cpus": cpu_text(request.cpus), "isolation": ISOLATION}
+        passed = devices.passed_devices(request)
+        if passed:
+            details["devices"] = ", ".join(nic.address for nic in passed)
+        files = devices.device_files(passed)
         facts = HostingFacts(request.name, "container", runtime.version, details=details)
         if runtime.binary.name == podman.PROGRAM:
-            return podman.start(request, supervisor, planed, chosen, facts)
-        return _start_bubblewrap(runtime.binary, request, supervisor, planed, chosen, facts)
+            return podman.start(request, supervisor, planed, chosen, facts, files)
+        return _start_bubblewrap(runtime.binary, request, supervisor, planed, chosen, facts, files)
 
 
 def find_runtime(wanted: str) -> Found | NotFound:
@@ -80,10 +85,16 @@ def static_planed(request: HostedRequest) -> Path:
 
 
 def _start_bubblewrap(
-    bwrap: Path, request: HostedRequest, supervisor: Supervisor, planed: Path, chosen: Limits, facts: HostingFacts
+    bwrap: Path,
+    request: HostedRequest,
+    supervisor: Supervisor,
+    planed: Path,
+    chosen: Limits,
+    facts: HostingFacts,
+    files: Sequence[Path],
 ) -> RunningPlaned:
     argv = [
-        *bubblewrap.planed_container(bwrap, request, planed),
+        *bubblewrap.planed_container(bwrap, request, planed, files),
         bubblewrap.PLANED,
         *planed_arguments(request),
     ]

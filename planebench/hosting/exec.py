@@ -33,7 +33,7 @@ _PLACEHOLDER = re.compile(r"\{(\w*)\}")
 PLACEHOLDERS: Mapping[str, str] = {
     "eal": "EAL options of a DPDK program: ports, memory, one lcore for each CPU and a separate main lcore",
     "eal_main": "the same for a program whose main lcore forwards, e.g. dpdk-l2fwd",
-    "port0": "socket of the first port: the VNF is the virtio driver (virtio-user), the switch listens",
+    "port0": "socket of the first port: the VNF is the virtio driver (virtio-user), the switch listens; or PCI address",
     "port1": "socket of the second port",
     "mac0": "MAC address of the first port",
     "mac1": "MAC address of the second port",
@@ -127,7 +127,7 @@ def _filled(text: str, known: Mapping[str, str]) -> str:
 def _values(request: HostedRequest) -> dict[str, str]:
     ports = dict(enumerate(request.ports))
     return {
-        **{f"port{number}": str(port.socket) for number, port in ports.items()},
+        **{f"port{number}": port.address or str(port.socket) for number, port in ports.items()},
         **{f"mac{number}": port.mac for number, port in ports.items()},
         "cpus": cpu_text(request.cpus),
         "control_cpus": cpu_text(request.control_cpus),
@@ -155,6 +155,7 @@ def _eal(request: HostedRequest, memory_mb: int, passed: Sequence[Nic], *, main:
             f"--vdev=net_virtio_user{number},path={port.socket},mac={port.mac},queue_size={request.ring_size}"
             f",queues={request.queues}"
             for number, port in enumerate(request.ports)
+            if not port.address
         ),
     ]
 

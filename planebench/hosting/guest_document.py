@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from planebench.hosting.base import HostedPort
-from planebench.hosting.qemu import pci_address
+from planebench.hosting.qemu import device_address, pci_address
 from planebench.model.errors import StartError
 from planebench.planed.document import Document, Port
 
@@ -28,7 +28,9 @@ def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequen
     in the guest they compete only with planed's own control thread, which could not answer then. Raises StartError for
     a port that the VNF does not have.
     """
-    slots = {port.name: pci_address(number) for number, port in enumerate(ports)}
+    virtio, passed = ([port.name for port in ports if bool(port.address) is are] for are in (False, True))
+    slots = {name: pci_address(number) for number, name in enumerate(virtio)}
+    slots |= {name: device_address(number) for number, name in enumerate(passed)}
     vcpu = {cpu: first_vcpu + number for number, cpu in enumerate(cpus)}
     return replace(
         document,

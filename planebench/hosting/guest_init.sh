@@ -21,6 +21,11 @@ insmod /modules/uio_pci_generic.ko
 for device in 1041 1000; do # virtio-net, modern and transitional
 	echo "1af4 $device" >/sys/bus/pci/drivers/uio_pci_generic/new_id
 done
+for device in /sys/bus/pci/devices/0000:00:1[2-9a-e].0; do # of the host (qemu.py: FIRST_DEVICE_SLOT)
+	[ -d $device ] || continue
+	echo uio_pci_generic >$device/driver_override
+	echo ${device##*/} >/sys/bus/pci/drivers_probe
+done
 rpc=/dev/ttyS1
 if grep -q -e 0x1043 -e 0x1003 /sys/bus/pci/devices/*/device; then # virtio-serial
 	rpc=/dev/vport0p1

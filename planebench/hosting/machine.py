@@ -13,6 +13,7 @@ from planebench.hosting import devices, machine_options, qemu
 from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import RunningProcess, Sandbox, attach, folder_of
 from planebench.hosting.kvm_probe import Accelerator
+from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting, HostingFacts
 
 
@@ -55,6 +56,9 @@ def start(
 
     folder = folder_of(request)
     sockets = Sockets(folder)
+    passed = devices.passed_devices(request)
+    if len(passed) > qemu.DEVICES_MAX:
+        raise UsageError(f"{request.name}: {len(passed)} devices, but a guest has places for {qemu.DEVICES_MAX}")
     guest = qemu.Machine(
         name=request.name,
         version=found.version,
@@ -67,7 +71,7 @@ def start(
         hugepages=request.hugepages,
         monitor=sockets.monitor,
         rpc=sockets.rpc if request.document is not None else None,
-        devices=tuple(nic.address for nic in devices.passed_devices(request)),
+        devices=tuple(nic.address for nic in passed),
     )
     argv = [str(found.binary), *qemu.arguments(guest)]
     process = supervisor.spawn(request.name, argv, cpus=request.control_cpus, workdir=folder)

@@ -52,8 +52,8 @@ def memory_mb(request: HostedRequest, default: int, least: int) -> int:
 
 
 def nics(request: HostedRequest) -> tuple[Nic, ...]:
-    """Return a NIC for each port, in their order."""
-    return tuple(Nic(port.socket, port.mac) for port in request.ports)
+    """Return a NIC for each virtio port, in their order."""
+    return tuple(Nic(port.socket, port.mac) for port in request.ports if not port.address)
 
 
 def nic_settings(request: HostedRequest) -> NicSettings:

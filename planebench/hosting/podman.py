@@ -13,7 +13,7 @@ import os
 import resource
 import shlex
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,9 +48,17 @@ def find() -> Found | NotFound:
 
 
 def start(
-    request: HostedRequest, supervisor: Supervisor, planed: Path, chosen: Limits, facts: HostingFacts
+    request: HostedRequest,
+    supervisor: Supervisor,
+    planed: Path,
+    chosen: Limits,
+    facts: HostingFacts,
+    devices: Sequence[Path] = (),
 ) -> RunningPlaned:
-    """Start a container with planed in it, connected to the switch. Raises StartError."""
+    """Start a container with planed in it, connected to the switch. Raises StartError.
+
+    ``devices``: files in /dev that it has, too.
+    """
     podman, runc = find_program(PROGRAM), find_program("runc")
     assert podman is not None and runc is not None
     store = Path(tempfile.mkdtemp(prefix="p", dir=supervisor.root))  # short: podman refuses longer ones
@@ -61,7 +69,7 @@ def start(
             *_UNSHARE,
             *_FIRST,
             str(podman),
-            *_run(request, planed, chosen, limits.group_name(request, supervisor), store),
+            *run_words(request, planed, chosen, limits.group_name(request, supervisor), store, devices),
             *planed_arguments(request),
         ],
         cpus=frozenset({*request.cpus, *request.control_cpus}),
@@ -118,11 +126,16 @@ def _write_toml(path: Path, **sections: Mapping[str, Any]) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _run(request: HostedRequest, planed: Path, chosen: Limits, group: str, store: Path) -> list[str]:
+def run_words(
+    request: HostedRequest, planed: Path, chosen: Limits, group: str, store: Path, devices: Sequence[Path] = ()
+) -> list[str]:
+    """Return the words after ``podman``, to run planed in a new root in ``store``."""
     folder, workdir = folder_of(request), request.workdir
     root = store / "root"
     root.mkdir()
-    files, processes = (resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC))
+    files, processes, locked = (
+        resource.getrlimit(kind)[1] for kind in (resource.RLIMIT_NOFILE, resource.RLIMIT_NPROC, resource.RLIMIT_MEMLOCK)
+    )
     return [
         "run",
         "--rm",
@@ -148,6 +161,8 @@ def _run(request: HostedRequest, planed: Path, chosen: Limits, group: str, store
         f"--volume={workdir}:{workdir}:ro",
         f"--volume={folder}:{folder}",
         *(f"--volume={file}:{file}:ro" for file in request.files),
+        *(f"--device={device}" for device in devices),
+        *((f"--ulimit=memlock={locked}:{locked}",) if devices else ()),  # vfio locks what devices may write to
         f"--workdir={folder}",
         "--rootfs",
         str(root),

@@ -27,6 +27,8 @@ FIRST_NIC_SLOT = 2
 DISK_SLOT = 16
 RPC_SLOT = 17
 FIRST_DEVICE_SLOT = 18
+DEVICES_MAX = 13
+"""Slots from there up to that of the chip set."""
 RPC_PORT = "planed"
 """The name that /init of the guest image looks for (guest_image.py)."""
 LEAST_RING = 256
@@ -143,6 +145,11 @@ def require(title: str) -> Found:
 def pci_address(nic: int) -> str:
     """Return the PCI address of the guest's n-th NIC."""
     return f"0000:00:{FIRST_NIC_SLOT + nic:02x}.0"
+
+
+def device_address(device: int) -> str:
+    """Return the PCI address in the guest of the n-th device of the host."""
+    return f"0000:00:{FIRST_DEVICE_SLOT + device:02x}.0"
 
 
 def arguments(machine: Machine) -> list[str]:

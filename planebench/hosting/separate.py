@@ -7,6 +7,7 @@ from planebench.host.planed_program import REMEDY, find_planed, missing_planed, 
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.base import IDLE, HostedRequest
+from planebench.hosting.devices import bind_ports
 from planebench.hosting.inside import RunningPlaned, Sandbox, folder_of, planed_arguments
 from planebench.model.cpus import cpu_text
 from planebench.model.hosting import HostingFacts
@@ -28,6 +29,7 @@ class SeparateHosting:
         return Found(version, planed) if planed and version else missing_planed()
 
     def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningPlaned:
+        bind_ports(request)
         process = supervisor.spawn(
             request.name,
             [str(request.planed), *planed_arguments(request)],

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound
-from planebench.hosting import guest_document, guest_image, machine, machine_options, qemu
+from planebench.hosting import devices, guest_document, guest_image, machine, machine_options, qemu
 from planebench.hosting.base import IDLE, HostedRequest
 from planebench.hosting.inside import folder_of
 from planebench.hosting.kvm_probe import COMMAND_LINE, Accelerator, Probe, known_failure
@@ -33,6 +33,7 @@ class VmHosting:
         machine_options.vcpus_option("polling CPUs, plus one with KVM if a CPU is free"),
         machine_options.memory_option("computed from planed's tables"),
         machine_options.ACCEL,
+        devices.DEVICES,
         IDLE,
     )
     own_vnf = False

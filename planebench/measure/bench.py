@@ -76,7 +76,9 @@ class Bench:
         topology = build_chain(
             group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting, sending=sending
         )
-        placement = place_vnfs(campaign.cpus, topology.cores_of_vnfs, hosted=topology.hosted_numbers)
+        placement = place_vnfs(
+            campaign.cpus, topology.cores_of_vnfs, hosted=topology.hosted_numbers, placing=group.placement
+        )
         if os.geteuid() == 0:
             with contextlib.suppress(StoreError):  # without a place for the old values the interrupts stay
                 keep_away(placement.pollers, placement.control_cpus, device_journal())

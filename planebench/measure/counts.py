@@ -10,8 +10,9 @@ from typing import Literal
 
 from planebench.measure.sent import traffic_sent
 from planebench.measure.updates import fib_updates
+from planebench.model.nic_counters import of_losses
 from planebench.model.records import TENTHS, DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
-from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, Statistics, Stream, TaskStatistics
+from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, PortState, Statistics, Stream, TaskStatistics
 from planebench.scenarios.flows import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import encode
@@ -98,6 +99,13 @@ def lost(stats: Statistics, flow: Flow) -> int:
     """Return the number of frames of a flow that were sent and did not arrive."""
     tasks = {task["name"]: task for task in stats["tasks"]}
     return _direction(flow, tasks).lost_packets
+
+
+def nic_losses(ports: Sequence[PortState]) -> Counter[str]:
+    """Return the extended statistics of ports (``ports.get``) that speak of lost frames, as ``n0:rx_crc_errors``."""
+    return Counter(
+        {f"{port['name']}:{name}": count for port in ports for name, count in of_losses(port.get("xstats", {})).items()}
+    )
 
 
 def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:

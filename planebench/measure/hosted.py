@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,6 +20,7 @@ from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningV
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.anatomy import StampedVnf
 from planebench.measure.counts import dropped, vnf_drops
+from planebench.measure.placed import Placed, let_roam
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.hosting import HostingFacts
@@ -36,6 +38,25 @@ SIDE_BY_SIDE = "separate"
 """Default hosting of VNFs side by side."""
 EMULATED_CPU = "QEMU TCG CPU"
 """What a CPU of QEMU without KVM calls itself (QEMU, target/i386/cpu.c: the model ``max``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The NUMA node and the CPUs for a VNF; None and none where it may have any."""
+
+    node: int | None
+    cpus: frozenset[int]
+    roams: bool
+
+
+def _place(placement: Placement, number: int) -> Place:
+    cpus = placement.roaming or frozenset(placement.cpus_of_vnf(number))
+    return Place(placement.vnf_memory_node(number), cpus, bool(placement.roaming))
+
+
+def _pids(vnf: RunningVnf, threads: Iterable[WatchedThread]) -> tuple[int, ...]:
+    """Return the processes that forward, which the launched ones may have enclosed."""
+    return tuple(dict.fromkeys(thread.pid for thread in threads)) or tuple(process.pid for process in vnf.processes)
 
 
 def hosting_of(vnf: Vnf) -> Hosting:
@@ -61,7 +82,7 @@ def hosted_requests(
             document=document,
             files=vnf.files,
             cpus=placement.cpus_of_vnf(number),
-            control_cpus=placement.control_cpus,
+            control_cpus=placement.control_cpus | placement.roaming,
             workdir=links.workdir,
             planed=planed,
             ring_size=links.ring_size,
@@ -110,10 +131,17 @@ def functional_reasons(
 class HostedVnfs:
     """The hosted VNFs of one topology. Made by :meth:`start`; :meth:`stop` ends them in any state."""
 
-    def __init__(self, hostings: Sequence[Hosting], requests: Sequence[HostedRequest], supervisor: Supervisor) -> None:
+    def __init__(
+        self,
+        hostings: Sequence[Hosting],
+        requests: Sequence[HostedRequest],
+        supervisor: Supervisor,
+        places: Sequence[Place],
+    ) -> None:
         self._hostings = tuple(hostings)
         self._requests = tuple(requests)
         self._supervisor = supervisor
+        self._places = tuple(places)
         self._pool = ThreadPoolExecutor(max_workers=max(len(requests), 1), thread_name_prefix="vnf")
         self._threads: dict[str, tuple[WatchedThread, ...]] = {}
         self._running: dict[str, RunningVnf] = {}
@@ -127,10 +155,12 @@ class HostedVnfs:
         The switch must listen already. Raises StartError.
         """
         requests = hosted_requests(topology, placement, links, planed)
-        made = cls([hosting_of(vnf) for vnf in topology.hosted_vnfs], requests, supervisor)
+        places = [_place(placement, number) for number in topology.hosted_numbers]
+        made = cls([hosting_of(vnf) for vnf in topology.hosted_vnfs], requests, supervisor, places)
         try:
             made._start_all()
             made._together(lambda vnf: vnf.forward())
+            made._let_roam()
         except PlanebenchError as error:
             made.stop()
             raise StartError(f"VNFs of {topology.scenario}-{len(requests)}: {error}") from error
@@ -150,7 +180,23 @@ class HostedVnfs:
 
     def _start(self, number: int) -> None:
         request = self._requests[number]
-        self._running[request.name] = self._hostings[number].start(request, self._supervisor)
+        with self._supervisor.memory_on(self._places[number].node):
+            self._running[request.name] = self._hostings[number].start(request, self._supervisor)
+
+    def _let_roam(self) -> None:
+        """Let the scheduler move the VNFs that are placed at random."""
+        for part in self.placed() if any(place.roams for place in self._places) else ():
+            let_roam(part.threads, part.cpus)
+
+    def placed(self) -> tuple[Placed, ...]:
+        """Return each VNF with its processes and threads, and where they should be."""
+        self.threads()
+        return tuple(
+            Placed(
+                "vnf", vnf.name, _pids(vnf, self._threads[vnf.name]), place.node, self._threads[vnf.name], place.cpus
+            )
+            for vnf, place in zip(self.vnfs, self._places, strict=True)
+        )
 
     @property
     def vnfs(self) -> tuple[RunningVnf, ...]:
@@ -203,6 +249,7 @@ class HostedVnfs:
             vnf.stop()
         self._start(next(n for n, request in enumerate(self._requests) if request.name == name))
         self._running[name].forward()
+        self._let_roam()
         return self._running[name]
 
     def stop(self) -> None:
@@ -243,5 +290,6 @@ def stamped(vnf: RunningVnf) -> StampedVnf:
 def _ports(vnf: Vnf, number: int, links: LinkSettings) -> tuple[HostedPort, ...]:
     names = dict.fromkeys(vnf.ports)
     return tuple(
-        HostedPort(name, links.socket(name), mac) for name, mac in zip(names, port_macs(vnf, number), strict=True)
+        HostedPort(name, links.socket(name), mac, links.ends[name].tester if links.vnf_interface == "vf" else "")
+        for name, mac in zip(names, port_macs(vnf, number), strict=True)
     )

@@ -19,12 +19,15 @@ from planebench.host.evidence import WatchedThread
 from planebench.host.facts import cpu_model
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
+from planebench.host.procfs import is_kernel_thread
+from planebench.host.vfs import virtual_functions
 from planebench.measure.anatomy import StampedVnf, begin_stamps, read_anatomy
 from planebench.measure.clocks import Readings, clock_readings, common_clock
 from planebench.measure.conditions import read_conditions
-from planebench.measure.counts import vnf_drops
+from planebench.measure.counts import nic_losses, vnf_drops
 from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
 from planebench.measure.kernel_wire import KernelWires
+from planebench.measure.placed import Placed, misplaced, read_memory
 from planebench.measure.ready import wait_until_forwarding
 from planebench.measure.sending import Sender, Sending
 from planebench.measure.updates import updating, wait_for_session
@@ -33,9 +36,10 @@ from planebench.model.clock import ClockChoice, ClockName
 from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
-from planebench.model.records import Direction, Reason
+from planebench.model.records import Direction, MemoryEvidence, Reason
 from planebench.model.topology import Topology
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
+from planebench.model.wire import wire_name, wire_named
 from planebench.placement import Placement
 from planebench.planed.client import RpcError
 from planebench.planed.document import Document, Json
@@ -51,7 +55,7 @@ from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.request import SwitchRequest
 from planebench.wiring.tasks import assign_tasks
 from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
-from planebench.wiring.wires.base import is_kernel_interface, named_ends, needs_veth_pair
+from planebench.wiring.wires.base import cabled, is_kernel_interface, named_ends, needs_veth_pair, wire_kind
 
 CONNECT_DEADLINE_S = 15.0
 APPLY_DEADLINE_S = 120.0
@@ -75,8 +79,10 @@ class LiveSettings:
     calibration: Calibration | None = None
     """The calibration of the tester, if it was measured."""
     clock: ClockChoice = "auto"
-    open_loop: bool = False
-    """Saturating trials without a rate are sent at the line rate of the NICs."""
+    open_loop: bool | None = None
+    """Saturating trials without a rate are sent at the line rate of the NICs; None: where there is one."""
+    has_rate: bool = False
+    """Whether the user gave the rate of saturating trials, which replaces the line rate."""
 
 
 class LiveTopology:
@@ -104,6 +110,8 @@ class LiveTopology:
         """The clock of the latencies: that which all ports have."""
         self.functional: tuple[Reason, ...] = ()
         """Why its rates and latencies are not representative; empty if they are."""
+        self.memory: tuple[MemoryEvidence, ...] = ()
+        """The memory of all processes by NUMA node, as found at the start; empty on a machine with one node."""
 
     @classmethod
     def start(
@@ -135,7 +143,7 @@ class LiveTopology:
             queues=max(adapter.queues, topology.vnf_cores),
             memif_receive_queue=adapter.memif_send_queue,
             updates=_control_port(topology, adapter, profiles),
-            ends=named_ends(topology.wire_ports, settings.wire),
+            ends=named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
             clock=settings.clock,
         )
         links = _with_inside(links, adapter, topology, placement)
@@ -145,7 +153,8 @@ class LiveTopology:
                 undo.callback(veth.close)
                 links = replace(links, ends={**links.ends, **{name: Ends(*pair) for name, pair in veth.pairs.items()}})
             netns_pid = veth.netns_pid if veth is not None else None
-            tester = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
+            with supervisor.memory_on(placement.memory_node(placement.tester_cpus[0])):
+                tester = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
             live = cls(topology, placement, links, tester)
             live._veth, live._planed = veth, settings.planed
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
@@ -175,8 +184,24 @@ class LiveTopology:
         self.conditions = read_conditions(
             self.topology, self.links.wire, self.switch, ports, facts, partial(self._xdp_mode, supervisor)
         )
+        parts = self._placed()
+        self.memory = read_memory(parts, switch_memory=wire_named(wire_name(self.links.wire)).switch_memory)
         self.functional = functional_reasons(self.topology, self.placement, facts, cpu_model())
+        self.functional += misplaced(parts, self.memory)
         self.pause()
+
+    def _placed(self) -> tuple[Placed, ...]:
+        """Return the processes whose place matters: all on a machine with NUMA nodes, else VNFs that roam."""
+        vnfs = self.hosted.placed() if self.hosted is not None else ()
+        if not self.placement.nodes:
+            return vnfs if self.placement.roaming else ()
+        node = self.placement.memory_node
+        switch = [thread.pid for thread in self.switch.polling_threads() if not is_kernel_thread(thread.pid)]
+        return (
+            Placed("tester", "the tester", (self._tester.process.pid,), node(self.placement.tester_cpus[0])),
+            Placed("switch", "the switch", tuple(dict.fromkeys(switch)), node(self.placement.switch_cpu)),
+            *vnfs,
+        )
 
     def _common_clock(self) -> ClockName:
         """Return the clock that all ports at the ends of its paths have. Raise StartError if another one is wanted."""
@@ -210,8 +235,14 @@ class LiveTopology:
 
     def _start_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
         known = len(supervisor.processes)
-        self._switch = adapter.start(self.request, supervisor)
+        with supervisor.memory_on(self.placement.memory_node(self.placement.switch_cpu)):
+            self._switch = adapter.start(self.request, supervisor)
         self._switch_processes = tuple(supervisor.processes[known:])
+        if self.links.vnf_interface == "vf":
+            nic = self.links.ends[self.topology.ends[0]].switch
+            functions = zip(self.topology.vnf_ports, virtual_functions(nic), strict=False)
+            ends = {port: Ends(function, nic) for port, function in functions}
+            self.links = replace(self.links, ends={**self.links.ends, **ends})
 
     def _stop_hosted(self) -> None:
         if self.hosted is not None:
@@ -255,17 +286,21 @@ class LiveTopology:
         ends = {cable: self.links.ends[cable] for cable in cables if cable in self.topology.wire_ports}
         return KernelWires(ends, self.netns_pid or os.getpid())
 
-    def line_rate_pps(self, frame_size_bytes: float) -> float:
-        """Return the rate that fills the slowest link of the tester's NICs. Raises StartError if none has a speed."""
+    def line_rate_pps(self, frame_size_bytes: float) -> float | None:
+        """Return the rate that fills the slowest link of the tester's NICs; None if none reports a speed."""
         ports = self.conditions.ports if self.conditions is not None else ()
         speeds = [port.speed_mbps for port in ports if port.side == "wire" and port.speed_mbps]
-        if not speeds:
-            raise StartError("no NIC of the tester reports the speed of its link: give --max-rate")
-        return line_rate_pps(frame_size_bytes, min(speeds) * 1_000_000)
+        return line_rate_pps(frame_size_bytes, min(speeds) * 1_000_000) if speeds else None
 
     def wire_drops(self) -> Counter[str]:
         """Return what the kernel has dropped between tester and switch so far, as in ``Trial.tester_drops``."""
         return self._kernel_wires.dropped()
+
+    def nic_counters(self) -> Counter[str]:
+        """Return the extended statistics of the tester's NICs that speak of lost frames; empty on other wires."""
+        if wire_kind(self.links.wire).replaces_nics:
+            return Counter()
+        return nic_losses(get_ports(self.call))
 
     def vnf_drops(self) -> Counter[str]:
         """Return what hosted VNFs have dropped so far, as in ``Trial.tester_drops``."""
@@ -382,8 +417,9 @@ class LiveTopology:
         return self._document(self.topology)
 
     def _document(self, topology: Topology) -> Document:
-        inside = self.links.inside.tasks if self.links.inside is not None else ()
-        workers = assign_tasks(self.placement, topology, self.links.queues, self.links.updates, inside)
+        links = self.links
+        inside = links.inside.tasks if links.inside is not None else ()
+        workers = assign_tasks(self.placement, topology, links.queues, links.updates, inside, one_wire=links.one_wire)
         return full_stage(topology, workers, self.links)
 
     def apply(self, document: Document) -> None:

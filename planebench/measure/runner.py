@@ -12,7 +12,7 @@ from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial, unmeasured
 from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError, StartError
-from planebench.model.records import CoreDistance, Load, Reason, ReasonCode, Trial, Verdict, VerdictKind
+from planebench.model.records import CoreDistance, Reason, ReasonCode, Trial, Verdict, VerdictKind
 from planebench.stats.ceiling import clock_floor_ns, tester_ceiling_pps
 from planebench.traffic.rates import SATURATING
 
@@ -70,7 +70,7 @@ class LiveRunner:
         """Run one trial; measure the core-to-core latency before and after it."""
         calibration, point = self.settings.calibration, request.point
         try:
-            request = self._at_line_rate(request)
+            request = self._on_line(request)
         except StartError as error:
             return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)))
         trial = run_trial(self.live, request, self._distance, tester_ceiling_pps(calibration, point))
@@ -96,12 +96,14 @@ class LiveRunner:
         """End tester and switch."""
         self.live.stop()
 
-    def _at_line_rate(self, request: TrialRequest) -> TrialRequest:
-        """Return a saturating trial of an open loop at the line rate; any other request as it is. Raises StartError."""
-        if not self.settings.open_loop or request.load != SATURATING:
+    def _on_line(self, request: TrialRequest) -> TrialRequest:
+        """Return the request with the line rate of its NICs. Raises StartError if an open loop needs one in vain."""
+        if self.settings.has_rate:
             return request
-        size = request.profile.mean_frame_bytes or request.point.frame_size_bytes
-        return replace(request, load=Load(SATURATING.label, self.live.line_rate_pps(size)))
+        pps = self.live.line_rate_pps(request.mean_frame_bytes)
+        if pps is None and self.settings.open_loop and request.load == SATURATING:
+            raise StartError("no NIC of the tester reports the speed of its link: give --max-rate")
+        return request.on_line(pps, open_loop=self.settings.open_loop is not False)
 
     def _distance(self) -> CoreDistance | None:
         placement = self.live.placement

@@ -19,6 +19,8 @@ from planebench.measure.updates import not_applied
 from planebench.measure.verdict import judge
 from planebench.model.chain_name import vnf_names
 from planebench.model.errors import PlanebenchError
+from planebench.model.nic_counters import NOT_BASIC
+from planebench.model.placement import RANDOM
 from planebench.model.quantity import utc_now
 from planebench.model.records import (
     CoreDistance,
@@ -38,7 +40,8 @@ from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed.requests import Profile
 from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.shapes import build
-from planebench.stats.ledger import describe, ledger, policy_packets, policy_words
+from planebench.stats.ledger import describe, ledger, policy_packets, policy_words, reason_of
+from planebench.traffic.rates import SATURATING
 from planebench.vnfs.registry import VNFS
 
 DRAINED_SHARE = 0.001
@@ -70,6 +73,20 @@ class TrialRequest:
     """Probes are stamped along their path, and the stamps read."""
     stamp_all: bool = False
     """Every frame has a time stamp: jitter by ic16's definition."""
+    line_rate_pps: float | None = None
+    """As in :class:`Trial`."""
+
+    @property
+    def mean_frame_bytes(self) -> float:
+        """Return the mean size of the frames."""
+        return self.profile.mean_frame_bytes or self.point.frame_size_bytes
+
+    def on_line(self, pps: float | None, *, open_loop: bool = True) -> TrialRequest:
+        """Return the request on links that carry ``pps`` per direction: with ``open_loop`` a saturating trial sends at
+        that rate."""
+        at_rate = pps is not None and open_loop and self.load == SATURATING
+        load = Load(SATURATING.label, pps) if at_rate else self.load
+        return dataclasses.replace(self, load=load, line_rate_pps=pps)
 
     def flows(self) -> tuple[Flow, ...]:
         """Return the directions that send."""
@@ -105,7 +122,9 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
             live.pause()
         return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)), started_at)
-    evidence = dataclasses.replace(trial.evidence, distance_before=before, distance_after=distance())
+    evidence = dataclasses.replace(
+        trial.evidence, distance_before=before, distance_after=distance(), memory=live.memory
+    )
     trial = dataclasses.replace(trial, evidence=evidence)
     return with_verdict(trial, ceiling_pps, request.profile, live.functional)
 
@@ -127,11 +146,11 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     sampler = ThreadSampler(threads)
     cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
     if live.placement.hosted:
-        cpus.update(live.placement.all_vnf_cpus)
+        cpus.update(live.placement.all_vnf_cpus, live.placement.roaming)
     scheduler: list[_Scheduler] = []
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
-    kernel, before = live.wire_drops(), live.switch.counters()
+    kernel, nics, before = live.wire_drops(), live.nic_counters(), live.switch.counters()
     clocked = request.probe_rate_pps > 0 and live.clock != "software"
     readings = [live.clock_readings()] if clocked else []
     stats = live.send(
@@ -153,6 +172,8 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     live.check()
     counts = tester_counts(stats, wanted)
     others = (live.vnf_drops() - dropped) + _not_told_twice(live.wire_drops() - kernel, after)
+    grown = live.nic_counters() - nics
+    others += Counter({key: count for key, count in grown.items() if reason_of(key) in NOT_BASIC})
     counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(others))
     if clocked and counts.latency is not None:
         readings.append(live.clock_readings())
@@ -160,6 +181,7 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
         counts = dataclasses.replace(counts, latency=latency)
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
+    evidence = dataclasses.replace(evidence, nic_counters=dict(grown))
     cycles = cycles_of_trial(before, after, _switch_cpus(evidence) * _cycles(counts))
     return dataclasses.replace(_trial(request, started_at, counts, evidence, cycles), anatomy=anatomy)
 
@@ -270,6 +292,8 @@ def with_verdict(
         policy_packets=policy_packets(trial),
         functional=functional,
         side_by_side=trial.point.side_by_side,
+        roaming=trial.point.placement == RANDOM,
+        line_rate_pps=trial.line_rate_pps,
     )
     remarks: list[Reason] = []
     if dropped := policy_words(trial):
@@ -279,10 +303,17 @@ def with_verdict(
     account = ledger(trial)
     if account.unexplained_packets and account.counted:
         values = {"packets": account.unexplained_packets}
-        remarks.append(Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account), values))
+        remarks.append(Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account) + _grown_words(trial), values))
     remarks += [reason for sent in trial.sent for reason in not_as_intended(profile, sent)]
     remarks += not_applied(trial.updates)
     return dataclasses.replace(trial, verdict=Verdict(verdict.kind, (*verdict.reasons, *remarks)))
+
+
+def _grown_words(trial: Trial) -> str:
+    """Return the counters of NICs that grew, which may be what the ledger leaves open; empty without any."""
+    of_switch = {f"{key} (switch)": count for key, count in trial.switch.counters.items() if ":" in key and count}
+    grown = {**of_switch, **trial.evidence.nic_counters}
+    return f"; counters of NICs: {', '.join(f'{key} {count}' for key, count in grown.items())}" if grown else ""
 
 
 def _course(trial: Trial) -> Iterator[Reason]:
@@ -316,4 +347,5 @@ def unmeasured(request: TrialRequest, verdict: Verdict, started_at: str = "") ->
         repetition=request.repetition,
         start=request.start,
         search=request.search,
+        line_rate_pps=request.line_rate_pps,
     )

@@ -41,6 +41,10 @@ RING_FULL_SHARE = 0.01
 LOSS_SHARE = 0.001
 """Signs of a saturated switch beside its busy share: it refused frames, or lost them. A poller of batches may be busy
 all the time at half of its capacity."""
+LINE_RATE_SHARE = 0.01
+"""A link that is so close to full is full."""
+LINE_RATE_PACKETS = 8192
+"""So many frames were in rings and NICs when the counters were cleared."""
 FULL_BURSTS_SHARE = 0.5
 """A monitor that finds more of its bursts full than this is behind: what is lost then is lost by the tester."""
 OVERLOAD_SHARE = 0.001
@@ -73,27 +77,38 @@ def judge(
     policy_packets: int = 0,
     functional: Sequence[Reason] = (),
     side_by_side: bool = True,
+    roaming: bool = False,
+    line_rate_pps: float | None = None,
 ) -> Verdict:
     """Return the verdict of a trial that ran to its end: the worst kind with a reason, and the reasons of that kind.
 
     ``ceiling_pps``: the maximum rate of the tester without a switch, all directions together, if it is known.
     ``policy_packets``: frames that network functions dropped by policy, which are no loss of the switch.
     ``functional``: why rates and latencies are not representative. ``side_by_side``: VNFs in processes of their own
-    are independent; those of a chain may keep the switch from being saturated, as the tester may.
+    are independent; those of a chain may keep the switch from being saturated, as the tester may. ``roaming``: the
+    scheduler moves the VNFs, whose waits for a CPU are what is measured.
+    ``line_rate_pps``: the rate of a direction that fills its links, if they have a speed.
     """
     if side_by_side and _has_vnfs(evidence):
         # They may be what limits, or keep the switch from its core: its busy share tells nothing.
         switch = replace(switch, busy_cycles=None)
     sent, directions = directions, [_less_policy(d, directions, policy_packets) for d in directions]
-    limited = [*_tester_limited(role == "r_plus", flat_out, directions, switch)]
+    line_packets = None if line_rate_pps is None else line_rate_pps * duration_ns / 1e9
+    at_line = tuple(_at_line_rate(directions, line_packets)) if role == "r_plus" else ()
+    # Saturated is saturated: a tester slower than the links does not matter then.
+    fast_enough = role == "r_plus" and line_packets is not None and _loses(directions)
+    limited = [*_tester_limited(role == "r_plus", flat_out, directions, switch, late_matters=not fast_enough)]
     limited += _stretched(duration_ns, intended_duration_ns)
     if role == "r_plus":
         limited += _at_ceiling(directions, duration_ns, ceiling_pps)
     limit = LOST_CPU_SHARE_LATENCY if role == "latency" else LOST_CPU_SHARE
+    if roaming:
+        evidence = replace(evidence, threads=tuple(it for it in evidence.threads if it.owner != "vnf"))
     for kind, reasons in (
-        (VerdictKind.INVALID, tuple(_invalid(sent, policy_packets))),
+        (VerdictKind.INVALID, (*_invalid(sent, policy_packets), *_above_line_rate(sent, line_packets))),
         (VerdictKind.FUNCTIONAL, tuple(functional)),
         (VerdictKind.DISTURBED, tuple(_disturbed(duration_ns, evidence, limit))),
+        (VerdictKind.LINE_RATE, at_line),
         (VerdictKind.TESTER_LIMITED, tuple(limited)),
         (
             VerdictKind.OVERLOAD,
@@ -211,11 +226,44 @@ def _has_vnfs(evidence: Evidence) -> bool:
     return any(thread.owner == "vnf" for thread in evidence.threads)
 
 
+def _above_line_rate(directions: Sequence[DirectionCounts], line_packets: float | None) -> Iterator[Reason]:
+    """Yield the directions in which more frames came than the link carries: counters or its speed are wrong."""
+    if line_packets is None:
+        return
+    most = (1 + LINE_RATE_SHARE) * line_packets + LINE_RATE_PACKETS
+    for d in directions:
+        if d.forwarded_packets > most:
+            text = (
+                f"{d.name}: received {d.forwarded_packets} frames, but the link carries {line_packets:.0f} in this "
+                "time; if it reports a wrong speed, give --max-rate"
+            )
+            yield _counted(ReasonCode.ABOVE_LINE_RATE, text, d.forwarded_packets, round(line_packets))
+
+
+def _at_line_rate(directions: Sequence[DirectionCounts], line_packets: float | None) -> Iterator[Reason]:
+    """Yield a reason where the links were full in every direction, and the switch forwarded everything."""
+    if not line_packets or _loses(directions):
+        return
+    if all(d.forwarded_packets >= (1 - LINE_RATE_SHARE) * line_packets for d in directions):
+        share = min(d.forwarded_packets for d in directions) / line_packets
+        text = f"line rate: the switch forwarded all that the links carry ({share:.1%} of each direction)"
+        yield Reason(ReasonCode.LINE_RATE, text, {"share": share})
+
+
+def _loses(directions: Sequence[DirectionCounts]) -> bool:
+    return any(d.lost_packets > LOSS_SHARE * d.offered_packets for d in directions)
+
+
 def _tester_limited(
-    saturating: bool, flat_out: bool, directions: Sequence[DirectionCounts], switch: SwitchCycles
+    saturating: bool,
+    flat_out: bool,
+    directions: Sequence[DirectionCounts],
+    switch: SwitchCycles,
+    *,
+    late_matters: bool = True,
 ) -> Iterator[Reason]:
     """Yield reasons why the tester limits: a late generator, an unsaturated switch, or a monitor that is behind."""
-    for d in directions:
+    for d in directions if late_matters else ():
         if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
             late = _percent(d.unsent_late_packets, d.intended_packets)
             text = f"{d.name}: the generator missed its schedule for {late} of frames"

@@ -369,7 +369,7 @@ RESULT: tuple[Column, ...] = (
     Column(
         "is_lower_bound",
         bool,
-        lambda it: counts(it.result) and it.result.verdict.kind is VerdictKind.TESTER_LIMITED,
+        lambda it: counts(it.result) and it.result.verdict.kind.is_bound,
         outputs=TABLE,
     ),
     Column("other_band", bool, lambda it: of_other_band(it.result.verdict), outputs=TABLE),
@@ -448,6 +448,7 @@ RESULT: tuple[Column, ...] = (
         page=OnPage("with the disturbed trials", 4, mpps, optional=True),
     ),
     Column("starts", Int32, "result.starts", "Starts of the switch that the throughput rests on."),
+    Column("placement", str, "result.point.placement", "The NUMA nodes of the VNFs: near, random, far, split:K."),
 )
 """One result: what a point came to. What is not known is null."""
 
@@ -456,7 +457,7 @@ POINT = tuple(
     _BY_NAME[name]
     for name in (
         *("run_id", "switch", "version", "scenario", "chain_length", "chain"),
-        *("direction", "frame_size_bytes", "traffic", "wire", "hosting"),
+        *("direction", "frame_size_bytes", "traffic", "wire", "hosting", "placement"),
     )
 )
 """Which point, of which run: the first columns of every table of this module, and what they are joined by."""
@@ -482,7 +483,7 @@ _SEARCH = (
     *verdict_columns("search.verdict"),
     *attributes("search", complete=bool),
     Column("counts", bool, lambda it: search_counts(it.search)),
-    Column("is_lower_bound", bool, lambda it: it.search.verdict.kind is VerdictKind.TESTER_LIMITED),
+    Column("is_lower_bound", bool, lambda it: it.search.verdict.kind.is_bound),
     *attributes("search", band=str | None),
     Column("other_band", bool, lambda it: of_other_band(it.search.verdict)),
 )

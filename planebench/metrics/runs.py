@@ -27,7 +27,7 @@ TRIAL = (
     Column("version", str, lambda it: it.run.version_of(it.trial.point.switch)),
     *attributes(_POINT, scenario=str, chain_length=Int32),
     Column("chain", str, "trial.point.chain_text"),
-    *attributes(_POINT, direction=str, frame_size_bytes=Int32, traffic=str, wire=str, hosting=str),
+    *attributes(_POINT, direction=str, frame_size_bytes=Int32, traffic=str, wire=str, hosting=str, placement=str),
     *attributes("trial", role=str),
     Column("load", str, "trial.load.label"),
     *attributes("trial", repetition=Int32, started_at=str),

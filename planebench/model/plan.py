@@ -15,6 +15,7 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from planebench.model.clock import ClockChoice
 from planebench.model.hosting import Hosting
+from planebench.model.placement import NEAR, Placing, TesterPlace
 from planebench.model.records import Direction, ScenarioName
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import WireChoice, WireName, wire_name
@@ -66,9 +67,14 @@ class ThroughputPlan:
     """Where comparisons are open after ``repetitions``, further passes over their points, up to this many in all."""
     max_rate_pps: RatePerDirection | None = None
     """Saturating trials send at this rate in each direction instead of the maximum: a line rate for a wire without."""
-    open_loop: bool = False
+    open_loop: bool | None = None
     """Saturating trials send at ``max_rate_pps`` or, without it, at the line rate of the NICs, and count frames that
-    find the ring full as unsent. False: without ``max_rate_pps`` the generator waits for room in the ring."""
+    find the ring full as unsent. False: without ``max_rate_pps`` the generator waits for room in the ring. None: so it
+    does on wires without a line rate."""
+
+    def is_open_loop(self, *, has_line_rate: bool) -> bool:
+        """Return whether saturating trials without ``max_rate_pps`` are an open loop."""
+        return has_line_rate if self.open_loop is None else self.open_loop
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -195,6 +201,10 @@ class Plan:
 
     more_hostings: tuple[Hosting, ...] = ()
     """Further hostings, each in a separate topology."""
+    placements: tuple[Placing, ...] = (NEAR,)
+    """The NUMA nodes of the VNFs, relative to the switch; each in a separate topology."""
+    tester: TesterPlace = "near"
+    """The NUMA node of generator and monitor, relative to the switch."""
 
     @property
     def sending(self) -> dict[str, int]:

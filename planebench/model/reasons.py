@@ -29,11 +29,14 @@ class ReasonCode(StrEnum):
     NOTHING_SENT = "nothing-sent"
     NOTHING_FORWARDED = "nothing-forwarded"
     IMPOSSIBLE_BYTES = "impossible-bytes"
+    ABOVE_LINE_RATE = "above-line-rate"
     MISDIRECTED = "misdirected"
     NOT_SUPPORTED = "not-supported"
 
     # of a trial that is functional
     EMULATED_OR_SHARED = "emulated-or-shared"
+    MISPLACED = "misplaced"
+    """Threads or memory are not where the placement has them."""
 
     # of a trial that is disturbed
     ONE_CPU = "one-cpu"
@@ -48,6 +51,9 @@ class ReasonCode(StrEnum):
     NOT_SATURATED = "not-saturated"
     STRETCHED = "stretched"
     TESTER_CEILING = "tester-ceiling"
+
+    # of a trial, or of a search, that is limited by the links
+    LINE_RATE = "line-rate"
 
     # The switch did not carry the load of a latency trial.
     OVERLOAD = "overload"

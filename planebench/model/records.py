@@ -16,6 +16,7 @@ from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_t
 from planebench.model.clock import ClockName
 from planebench.model.hosting import WORDS, Hosting
 from planebench.model.outage import Restart
+from planebench.model.placement import NEAR, Placing
 from planebench.model.reasons import Reason as Reason
 from planebench.model.reasons import ReasonCode as ReasonCode
 from planebench.model.scenario import Direction as Direction
@@ -23,8 +24,8 @@ from planebench.model.scenario import ScenarioName as ScenarioName
 from planebench.model.scenario import scenario_named
 from planebench.model.wire import WireName as WireName
 
-TopologyKey = tuple[ScenarioName, int, str, Hosting, WireName]
-"""Scenario, number of VNFs, chain, hosting, wire."""
+TopologyKey = tuple[ScenarioName, int, str, Hosting, Placing, WireName]
+"""Scenario, number of VNFs, chain, hosting, placement, wire."""
 Role = Literal["warmup", "r_plus", "search", "latency", "outage"]
 
 L1_OVERHEAD_BYTES = 20
@@ -45,11 +46,18 @@ class VerdictKind(StrEnum):
     OVERLOAD = "overload"
     """A latency trial whose load the switch did not carry: its latency is that of full queues."""
     TESTER_LIMITED = "tester-limited"
+    LINE_RATE = "line-rate"
+    """The switch forwarded all that the links carry: the links, not the switch, are the limit."""
     DISTURBED = "disturbed"
     UNSTABLE = "unstable"
     FUNCTIONAL = "functional"
     """Frames were counted, and that holds; rates and latencies tell nothing: a VNF is emulated, or shares its CPU."""
     INVALID = "invalid"
+
+    @property
+    def is_bound(self) -> bool:
+        """Return whether a throughput with this verdict is a lower bound of what the switch can do."""
+        return self in (VerdictKind.TESTER_LIMITED, VerdictKind.LINE_RATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +107,8 @@ class Point:
     one is l2fwd. Of VNFs side by side the one function that each of them is."""
     traffic: str = ""
     """Name of the traffic profile; empty: frames of one size. With a mix, ``frame_size_bytes`` is its mean, rounded."""
+    placement: Placing = NEAR
+    """The NUMA nodes of its VNFs, relative to the switch."""
 
     def __post_init__(self) -> None:
         if scenario_named(self.scenario).has_vnfs != (self.chain_length > 0):
@@ -123,9 +133,9 @@ class Point:
         if not self.chain_length:
             return self.scenario
         if not self.chain:
-            return f"{self.scenario}-{self.chain_length}{self.hosting_words}"
+            return f"{self.scenario}-{self.chain_length}{self.where_words}"
         number = f"-{self.chain_length}" if self.side_by_side else ""
-        return f"{self.scenario}{number} {chain_label(self.chain, self.named_length)}{self.hosting_words}"
+        return f"{self.scenario}{number} {chain_label(self.chain, self.named_length)}{self.where_words}"
 
     @property
     def hosting_words(self) -> str:
@@ -133,9 +143,14 @@ class Point:
         return f" {words}" if (words := WORDS.get(self.hosting)) else ""
 
     @property
+    def where_words(self) -> str:
+        """Return hosting and placement of the VNFs where they are not the usual ones: `` in VMs, placed far``."""
+        return self.hosting_words + (f", placed {self.placement}" if self.placement != NEAR else "")
+
+    @property
     def named(self) -> bool:
-        """Return whether the number of its VNFs does not tell them: they have names, or a hosting."""
-        return bool(self.chain or self.hosting_words)
+        """Return whether the number of its VNFs does not tell them: they have names, a hosting or a placement."""
+        return bool(self.chain or self.where_words)
 
     @property
     def hostings(self) -> tuple[Hosting, ...]:
@@ -150,11 +165,17 @@ class Point:
     @property
     def scenario_slug(self) -> str:
         """Return the label in characters that are valid in a file name and an anchor."""
-        where = f"-{self.hosting}" if self.hosting_words else ""
+        where = self.where_slug
         if not self.chain:
             return f"{self.scenario}-{self.chain_length}{where}" if self.chain_length else self.scenario
         number = f"{self.chain_length}-" if self.side_by_side else ""
         return f"{self.scenario}-{number}{chain_slug(self.chain, self.chain_length)}{where}"
+
+    @property
+    def where_slug(self) -> str:
+        """Return hosting and placement in such characters, where they are not the usual ones: ``-vm-split-1``."""
+        placed = f"-{self.placement.replace(':', '-')}" if self.placement != NEAR else ""
+        return (f"-{self.hosting}" if self.hosting_words else "") + placed
 
     @property
     def named_length(self) -> int:
@@ -162,9 +183,9 @@ class Point:
         return 1 if self.side_by_side else self.chain_length
 
     @property
-    def chain_key(self) -> tuple[int, str, Hosting]:
-        """Return the key of a chain and its hosting; shorter chains sort first."""
-        return self.chain_length, self.chain, self.hosting
+    def chain_key(self) -> tuple[int, str, Hosting, Placing]:
+        """Return the key of a chain, its hosting and its placement; shorter chains sort first."""
+        return self.chain_length, self.chain, self.hosting, self.placement
 
     @property
     def topology(self) -> TopologyKey:
@@ -180,7 +201,7 @@ class Point:
     def chain_label(self) -> str:
         """Return ``firewall,l3fwd``; ``l2fwd,l2fwd in VMs`` for a chain without a name; ``63 x l3fwd``; empty
         without a chain."""
-        text = f"{chain_label(self.chain, self.named_length)}{self.hosting_words}" if self.chain_length else ""
+        text = f"{chain_label(self.chain, self.named_length)}{self.where_words}" if self.chain_length else ""
         return f"{self.chain_length} x {text}" if self.side_by_side else text
 
     @property
@@ -189,7 +210,8 @@ class Point:
         shape = f"{self.scenario}-{self.chain_length}" if self.chain_length else self.scenario
         where = f"{shape}:{self.chain}" if self.chain else shape
         parts = (self.switch, where, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
-        return "/".join((*parts, *filter(None, (self.traffic,))))
+        placed = self.placement if self.placement != NEAR else ""
+        return "/".join((*parts, *filter(None, (self.traffic, placed))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -331,6 +353,24 @@ class ThreadEvidence:
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryEvidence:
+    """The NUMA nodes of the memory that a process has filled, programs and libraries apart (/proc/PID/numa_maps)."""
+
+    owner: Literal["switch", "tester", "vnf"]
+    name: str
+    node: int | None
+    """The node for all of it; None where there was none planned."""
+    bytes_by_node: tuple[tuple[int, int], ...]
+
+    @property
+    def misplaced_share(self) -> float:
+        """Return the share of the bytes that is on other nodes than planned."""
+        total = sum(count for _, count in self.bytes_by_node)
+        elsewhere = sum(count for node, count in self.bytes_by_node if self.node not in (node, None))
+        return elsewhere / total if total else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class CoreDistance:
     """Median round trip of a cache line between two CPUs (DESIGN section 4, "Two bands")."""
 
@@ -355,7 +395,8 @@ class SwitchCycles:
     bursts: int | None = None
     """Polls of a port that found frames."""
     counters: dict[str, int] = field(default_factory=dict)
-    """Further counters by name, those of ``planebench.model.switch_figures`` that the switch has."""
+    """Further counters by name: those of ``planebench.model.switch_figures`` that the switch has, and, as
+    ``n0:rx_crc_errors``, extended statistics of its NICs that speak of lost frames."""
 
     def ratio(self, part: str, whole: str) -> float | None:
         """Return one of the further counters divided by another; None where one is not known or the other is 0."""
@@ -402,8 +443,13 @@ class Evidence:
     """Switch and tester had to share a CPU: the numbers do not count."""
     interrupts: dict[str, int] | None = None
     """Interrupts of the CPUs that polled, by name; None if unknown."""
+    nic_counters: dict[str, int] = field(default_factory=dict)
+    """Extended statistics of the tester's NICs that speak of lost frames and grew, as ``n0:rx_crc_errors``; those of
+    the switch are in ``SwitchCycles.counters``."""
     smis: int | None = None
     """System management interrupts, which no kernel sees; None where the CPU does not tell."""
+    memory: tuple[MemoryEvidence, ...] = ()
+    """The memory of switch, tester and VNFs since this start; empty on a machine with one NUMA node."""
 
     @property
     def interrupt_count(self) -> int | None:
@@ -474,6 +520,9 @@ class Trial:
     """The FIB updates of a VNF's control, if there were any."""
     restart: Restart | None = None
     """The restart of a trial with the role ``outage``."""
+    line_rate_pps: float | None = None
+    """The rate of a direction that fills the slowest link of the NICs; None on wires without a speed, and where the
+    user gave the highest rate."""
 
     @property
     def forwarded_packets(self) -> int:

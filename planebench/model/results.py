@@ -10,7 +10,7 @@ from typing import Literal
 from planebench.model.anatomy import PartKind
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, TrafficSent, Verdict
 
-LossPlace = Literal["wire ring", "vhost ring", "switch", "VNF", "tester"]
+LossPlace = Literal["wire ring", "vhost ring", "NIC", "switch", "VNF", "tester"]
 """The place of a loss: a full ring to the emulated NIC or to a VNF, or inside switch, VNF or tester."""
 
 Metric = Literal["throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99", "outage"]

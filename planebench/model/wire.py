@@ -35,6 +35,9 @@ class Wire:
     replaces_nics: bool = True
     """Whether it stands in for a NIC; False for a NIC."""
 
+    switch_memory: bool = False
+    """Whether its rings are in memory of the switch; False where they are in that of the tester, or of the kernel."""
+
     @property
     def needs_arguments(self) -> bool:
         """Return whether its name alone is not enough."""

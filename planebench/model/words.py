@@ -41,6 +41,7 @@ VERDICT_WORDS: dict[VerdictKind, str] = {
     VerdictKind.TESTER_LIMITED: "the tester, not the switch, was the bottleneck: throughput is a lower "
     "bound; latency was measured below the "
     "requested load",
+    VerdictKind.LINE_RATE: "the switch forwarded all that the links carry: throughput is a lower bound",
     VerdictKind.UNSTABLE: "the standard deviation of the trials is above 5 %",
     VerdictKind.FUNCTIONAL: "packet counts are valid; rates and latencies are not meaningful (VNF emulated "
     "or sharing a "
@@ -165,7 +166,7 @@ def result_words(result: Result) -> str:
 
 def mark(kind: VerdictKind) -> str:
     """Return the mark before a figure: ``≥`` for a lower bound, ``~`` for an unstable figure, none for a valid one."""
-    return {VerdictKind.TESTER_LIMITED: "≥", VerdictKind.UNSTABLE: "~"}.get(kind, "")
+    return "≥" if kind.is_bound else "~" if kind is VerdictKind.UNSTABLE else ""
 
 
 def throughput(result: Result) -> str:

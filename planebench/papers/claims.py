@@ -28,7 +28,8 @@ class _Closed(BaseModel):
 class Cell(_Closed):
     """Points and a load. A field that is not given is as the run has it, and equal on both sides of a comparison.
 
-    Without ``chain`` and ``traffic``, a cell has chains of l2fwd and plain frames only.
+    Without ``chain``, ``traffic`` and ``placement``, a cell has chains of l2fwd, plain frames and VNFs near the switch
+    only.
     ``switches`` replace those of the claim.
     """
 
@@ -38,6 +39,7 @@ class Cell(_Closed):
     chain_length: int | None = None
     chain: str | None = None
     traffic: str | None = None
+    placement: str | None = None
     load: str | None = None
     switches: tuple[Name, ...] = ()
 
@@ -109,6 +111,16 @@ class Share(_Closed):
     everywhere: bool = False
 
 
+class FarCores(_Closed):
+    """Throughput in the far core-to-core latency band over that in the near band, at the same point, is below a limit.
+
+    It stands in for a remote socket on a machine with one NUMA node, whose cores are near or far by chance.
+    """
+
+    cell: Cell
+    below: Limit
+
+
 class Claim(_Closed):
     """One claim: exactly one of the shapes, or why it cannot be tested (``cannot``, with facts of the host in braces).
 
@@ -129,12 +141,13 @@ class Claim(_Closed):
     traffic_rate: TrafficRate | None = None
     share: Share | None = None
     chain_below_parts: Literal[True] | None = None
+    far_cores: FarCores | None = None
     cannot: str | None = None
 
     @model_validator(mode="after")
     def _one_shape(self) -> Claim:
         shapes = (self.compare, self.trend, self.order, self.line_rate, self.traffic_rate, self.share)
-        given = sum(shape is not None for shape in (*shapes, self.chain_below_parts, self.cannot))
+        given = sum(shape is not None for shape in (*shapes, self.chain_below_parts, self.far_cores, self.cannot))
         if given != 1:
             raise ValueError(f"claim {self.id} has {given} shapes; give one")
         return self

@@ -136,7 +136,8 @@ def cell_words(cell: Cell) -> str:
     size = f"{cell.frame_size_bytes} B" if cell.frame_size_bytes else ""
     chain = "" if cell.chain == "any" else cell.chain
     load = f"at {load_words(cell.load)}" if cell.load else ""
-    return " ".join(filter(None, (name, chain, cell.direction, size, cell.traffic, load)))
+    placed = f"placed {cell.placement}" if cell.placement else ""
+    return " ".join(filter(None, (name, chain, placed, cell.direction, size, cell.traffic, load)))
 
 
 def _differs(b: Spot, a: Spot) -> str:

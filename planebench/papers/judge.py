@@ -64,6 +64,7 @@ def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
         (claim.traffic_rate, lambda shape: single.traffic_rate(claim, shape, measured)),
         (claim.share, lambda shape: single.share(claim, shape, measured)),
         (claim.chain_below_parts, lambda _: single.chain_below_parts(claim, measured)),
+        (claim.far_cores, lambda shape: single.far_cores(claim, shape, measured)),
     )
     return next(make(shape) for shape, make in shapes if shape is not None)
 

@@ -4,11 +4,14 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
+from planebench.model.chain_name import OWN
+from planebench.model.placement import NEAR
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
@@ -62,8 +65,12 @@ class Measured:
         return [label for label, adapter in self.adapters.items() if adapter not in wanted] if wanted else []
 
     def points(self, label: str, cell: Cell) -> list[Point]:
-        """Return the points of a switch that fit a cell."""
-        return [point for point in self.by_point if point.switch == label and fits(point, cell)]
+        """Return the points of a switch that fit a cell, but for those whose rates say nothing (functional)."""
+        return [
+            point
+            for point, result in self.by_point.items()
+            if point.switch == label and fits(point, cell) and result.verdict.kind is not VerdictKind.FUNCTIONAL
+        ]
 
     @cached_property
     def _known(self) -> dict[tuple[Point, Metric, str | None], Sample | None]:
@@ -94,6 +101,20 @@ class Measured:
         gbits = (size + L1_OVERHEAD_BYTES) * 8 / 1e9
         estimate = estimate and replace(estimate, mean=estimate.mean + math.log(gbits))
         return Sample(tuple(rate * gbits for rate in rates), kind, result.band, _gbps(result), estimate)
+
+    def in_band(self, point: Point, band: str) -> Sample | None:
+        """Return the throughput of a point in a core-to-core latency band; None without an accepted trial there.
+
+        Figures of two bands are compared only where the distance itself is the question, so it has no band.
+        """
+        trials = [t for t in self.derived.trials[point] if t.role == "r_plus" and t.band == band]
+        choice = choose_saturating(trials, band)
+        blocks = throughput_blocks(choice.trials)
+        rates = tuple(map(math.exp, by_start(blocks)))
+        if not rates:
+            return None
+        shown = mpps(statistics.geometric_mean(rates))
+        return Sample(rates, choice.verdict.kind, None, shown, self._rates_noise.estimate(by_start(blocks)))
 
     def saturating(self, result: Result) -> tuple[Trial, ...]:
         """Return the trials that the throughput of a result rests on."""
@@ -155,16 +176,25 @@ def fits(point: Point, cell: Cell) -> bool:
         "chain_length": cell.chain_length,
         "chain": None if cell.chain == ANY_CHAIN else cell.chain or "",
         "traffic": cell.traffic or "",
+        "placement": cell.placement or NEAR,
     }
+    if cell.chain == ANY_CHAIN and not of_the_plan(point):
+        return False
     return all(value is None or getattr(point, name) == value for name, value in asked.items())
+
+
+def of_the_plan(point: Point) -> bool:
+    """Return whether the VNFs of a point collect frames as the plan says: none is another one, set beside them."""
+    return "send_burst=" not in point.chain and not any(hosting in OWN for hosting in point.hostings)
 
 
 def counterpart(point: Point, cell: Cell, label: str) -> Point:
     """Return the point of switch ``label`` that differs from ``point`` only in what ``cell`` requires."""
-    said = cell.model_dump(include={"scenario", "direction", "frame_size_bytes", "chain_length", "chain", "traffic"})
+    fields = {"scenario", "direction", "frame_size_bytes", "chain_length", "chain", "traffic", "placement"}
+    said = cell.model_dump(include=fields)
     changes = {name: value for name, value in said.items() if value is not None}
     if cell.scenario is not None and not scenario_named(cell.scenario).has_vnfs:
-        changes |= {"chain_length": 0, "chain": ""}
+        changes |= {"chain_length": 0, "chain": "", "placement": NEAR, "hosting": "process"}
     return replace(point, switch=label, **changes)
 
 

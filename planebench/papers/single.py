@@ -9,10 +9,10 @@ from dataclasses import replace
 
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.words import mpps, percent, printable, us
-from planebench.papers.claims import Claim, LineRate, Share, TrafficRate
-from planebench.papers.comparing import Found, Spot, cell_words, spot_words
+from planebench.papers.claims import Claim, FarCores, LineRate, Share, TrafficRate
+from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
 from planebench.papers.data import paper_facts
-from planebench.papers.measured import Measured
+from planebench.papers.measured import Measured, of_the_plan
 from planebench.papers.told import Compared, Sample, Told, reached
 from planebench.stats.chains import ChainLatency
 from planebench.stats.counting import counts
@@ -58,6 +58,27 @@ def _full(measured: Measured, point: Point, line: float) -> Compared:
     return Compared(spot_words(Spot(point, None)), words, answer.above, answer, with_ratio=False)
 
 
+def far_cores(claim: Claim, shape: FarCores, measured: Measured) -> Found:
+    """Compare each point on far cores with itself on near ones: it was measured on both where trials of both count."""
+    found = Found()
+    for label in measured.labels(claim.switches):
+        points = measured.points(label, shape.cell)
+        if not points:
+            found.add(f"{printable(label)} {cell_words(shape.cell)}")
+        for point in points:
+            far, near = (measured.in_band(point, band) for band in ("far", "near"))
+            words = spot_words(Spot(point, None))
+            if far is None or near is None:
+                found.add(f"{words} on far and on near cores (core-to-core latency, not NUMA)")
+                continue
+            holds, answer = judged(far, near, (None, shape.below))
+            figures = (
+                f"{far.shown} Mpps on far cores against {near.shown} on near cores (core-to-core latency, not NUMA)"
+            )
+            found.compared.append(Compared(words, figures, holds, answer))
+    return found
+
+
 def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
     """Compare the published rate with the rate at which 10 Gb/s is full of frames of the mean size that was sent."""
     found = Found()
@@ -83,7 +104,7 @@ def share(claim: Claim, shape: Share, measured: Measured) -> Found:
     found = Found()
     for label in measured.labels(claim.switches):
         for result in measured.derived.results:
-            if result.point.switch == label:
+            if result.point.switch == label and of_the_plan(result.point):
                 for summary in result.latency:
                     _add_shares(found, shape, measured, result.point, summary.load)
     if not found.compared:

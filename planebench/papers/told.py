@@ -186,7 +186,7 @@ def _why_not(bounds: Bounds, estimate: Estimate) -> str:
 
 
 def _bound(sample: Sample) -> bool:
-    return sample.kind is VerdictKind.TESTER_LIMITED
+    return sample.kind.is_bound
 
 
 def middle(sample: Sample) -> float:

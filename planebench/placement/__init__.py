@@ -2,6 +2,7 @@
 """Which core runs what. Pure: facts of the machine in, a placement out."""
 
 from planebench.model.cpus import Cpus
-from planebench.placement.place import Placement, place, place_vnfs
+from planebench.placement.nodes import place, place_vnfs, refusal, tester_elsewhere
+from planebench.placement.place import Placement
 
-__all__ = ["Cpus", "Placement", "place", "place_vnfs"]
+__all__ = ["Cpus", "Placement", "place", "place_vnfs", "refusal", "tester_elsewhere"]

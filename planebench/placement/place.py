@@ -7,8 +7,8 @@ turns in one worker, never as threads that the scheduler switches.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import chain
 
 from planebench.model.cpus import Cpus
@@ -37,6 +37,11 @@ class Placement:
     """The further CPUs of each VNF; none where every VNF has one."""
     share_l3: bool | None = None
     """Whether the first CPUs of switch and tester share an L3 cache, which is what ``near`` is; None if unknown."""
+    roaming: frozenset[int] = frozenset()
+    """The CPUs over which the scheduler moves all VNFs; empty if each is pinned to its own. Those in ``vnf_cpus`` are
+    where they start."""
+    nodes: Mapping[int, int] = field(default_factory=dict)
+    """The NUMA node of each CPU; empty on a machine with one node, where memory has no choice."""
 
     @property
     def switch_cpus(self) -> tuple[int, ...]:
@@ -46,7 +51,7 @@ class Placement:
     @property
     def pollers(self) -> frozenset[int]:
         """Return the CPUs of all threads that poll."""
-        return frozenset((*self.switch_cpus, *self.tester_cpus, *self.all_vnf_cpus))
+        return frozenset((*self.switch_cpus, *self.tester_cpus, *self.all_vnf_cpus)) | self.roaming
 
     @property
     def all_vnf_cpus(self) -> tuple[int, ...]:
@@ -57,6 +62,14 @@ class Placement:
         """Return all CPUs of a VNF, the first one first."""
         return (self.vnf_cpus[number], *(self.more_vnf_cpus[number] if self.more_vnf_cpus else ()))
 
+    def memory_node(self, cpu: int) -> int | None:
+        """Return the node for the memory of what polls on a CPU; None where there is no choice."""
+        return self.nodes.get(cpu)
+
+    def vnf_memory_node(self, number: int) -> int | None:
+        """Return the node for the memory of a VNF; None where there is no choice, or the scheduler moves it."""
+        return None if self.roaming else self.memory_node(self.vnf_cpus[number])
+
     @property
     def polled_by_tester(self) -> frozenset[int]:
         """Return the CPUs of the tester's workers."""
@@ -64,8 +77,11 @@ class Placement:
         return frozenset((*self.tester_cpus, *chain(*tasks)))
 
     def cpu_neighbours(self, number: int) -> tuple[str, ...]:
-        """Return who else polls on the CPUs of a hosted VNF: ``the switch``, ``the tester``, ``vnf2``."""
-        return tuple(self._cpu_neighbours(number))
+        """Return who else polls on the CPUs of a hosted VNF: ``the switch``, ``the tester``, ``vnf2``.
+
+        None for VNFs that the scheduler moves: how they share is what is measured.
+        """
+        return () if self.roaming else tuple(self._cpu_neighbours(number))
 
     def _cpu_neighbours(self, number: int) -> Iterator[str]:
         cpus = frozenset(self.cpus_of_vnf(number))
@@ -76,7 +92,7 @@ class Placement:
         yield from (f"vnf{other}" for other in sorted(self.hosted - {number}) if cpus & set(self.cpus_of_vnf(other)))
 
 
-def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Placement:
+def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Placement:
     """Spread switch, tester, ``vnf_count`` VNFs and control threads over the allowed CPUs.
 
     One CPU: everything on it, ``shared``. Two: the switch on the last, all else on the first. More: the switch a core,
@@ -94,45 +110,30 @@ def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pl
         return _everything_on(cpus.allowed[0], vnf_count, frozenset(hosted))
     switch = _switch_cpu(cpus)
     spare = _spare(cpus, switch, vnf_count)
-    first = next(cpu for cpu in _ranked(cpus, switch, _tester_node(cpus, switch)) if cpu not in spare)
-    others = [cpu for cpu in _ranked(cpus, switch, cpus.node(switch)) if cpu not in spare | {first}]
+    first = next(cpu for cpu in ranked(cpus, switch, _tester_node(cpus, switch)) if cpu not in spare)
+    others = [cpu for cpu in ranked(cpus, switch, cpus.node(switch)) if cpu not in spare | {first}]
     more = _more_switch_cpus(cpus, switch, others)
     taken = frozenset[int]().union(*(cpus.core(cpu) for cpu in (switch, *more)))
     rest = [cpu for cpu in others if cpu not in taken]
+    # VNFs stay on the node, on second threads before whole cores elsewhere; the tester's core is the last to be shared.
+    rest.sort(key=lambda cpu: (cpu in cpus.core(first), cpus.node(cpu) != cpus.node(switch)))
     vnf_cpus = _all_vnf_cpus(rest, vnf_count, frozenset(hosted), first, switch)
     left = [cpu for cpu in rest if cpu not in vnf_cpus]
     second = next((cpu for cpu in left if _near_and_whole(cpus, cpu, first) and _shares_l3(cpus, cpu, first)), None)
     tester = (first,) if second is None or len(left) + len(spare) < 2 else (first, second)
     left = [cpu for cpu in left if cpu not in tester]
+    nodes = {cpu: cpus.node(cpu) for cpu in cpus.allowed} if len(set(cpus.numa_node.values())) > 1 else {}
     used = {switch, *more, *tester, *vnf_cpus}
     return Placement(
         switch_cpu=switch,
         tester_cpus=tester,
         vnf_cpus=vnf_cpus,
-        control_cpus=_control_cpus(cpus, [*sorted(spare), *left], used, first),
+        control_cpus=control_cpus(cpus, [*sorted(spare), *left], used, first),
         warnings=(*_too_few(cpus, 1 + len(more)), *_warnings(cpus, switch, tester, used)),
         more_switch_cpus=more,
         hosted=frozenset(hosted),
         share_l3=cpus.share_l3(switch, first),
-    )
-
-
-def place_vnfs(cpus: Cpus, cores: Sequence[int], *, hosted: Collection[int] = ()) -> Placement:
-    """Spread switch, tester, and VNFs of one or several ``cores`` each over the allowed CPUs, as :func:`place`.
-
-    Where there are fewer CPUs than cores of VNFs, a VNF may have fewer CPUs than cores.
-    """
-    owners = [number for number, count in enumerate(cores) for _ in range(count)]
-    placed = place(cpus, len(owners), hosted=[core for core, number in enumerate(owners) if number in hosted])
-    own = [
-        tuple(dict.fromkeys(cpu for cpu, owner in zip(placed.vnf_cpus, owners, strict=True) if owner == number))
-        for number in range(len(cores))
-    ]
-    return replace(
-        placed,
-        vnf_cpus=tuple(first for first, *_ in own),
-        more_vnf_cpus=tuple(tuple(more) for _, *more in own) if any(len(each) > 1 for each in own) else (),
-        hosted=frozenset(hosted),
+        nodes=nodes,
     )
 
 
@@ -142,7 +143,7 @@ def _spare(cpus: Cpus, switch: int, vnf_count: int) -> frozenset[int]:
     The kernel gives CPU 0 most of the work that it cannot move, so a poller there is disturbed most.
     """
     core = cpus.core(0) if 0 in cpus.allowed else frozenset[int]()
-    nodes = [cpus.node(cpu) for cpu in _primaries(cpus) if cpu not in core]
+    nodes = [cpus.node(cpu) for cpu in whole_cores(cpus) if cpu not in core]
     needed = [cpus.node(switch)] * (cpus.switch_cores + vnf_count) + [_tester_node(cpus, switch)]
     return core if all(nodes.count(node) >= needed.count(node) for node in needed) else frozenset()
 
@@ -153,7 +154,7 @@ def _tester_node(cpus: Cpus, switch: int) -> int:
     return cpus.tester_node if cpus.tester_node is not None and there else cpus.node(switch)
 
 
-def _control_cpus(cpus: Cpus, left: list[int], used: set[int], first: int) -> frozenset[int]:
+def control_cpus(cpus: Cpus, left: list[int], used: set[int], first: int) -> frozenset[int]:
     """Return the CPUs of threads that do not poll: the remaining ones, not isolated if possible; else ``first``."""
     left = [cpu for cpu in left if cpu not in cpus.isolated]
     whole = [cpu for cpu in left if not cpus.core(cpu) & used]
@@ -182,7 +183,7 @@ def _too_few(cpus: Cpus, found: int) -> tuple[str, ...]:
     )
 
 
-def _primaries(cpus: Cpus) -> list[int]:
+def whole_cores(cpus: Cpus) -> list[int]:
     """Return the lowest allowed CPU of each physical core."""
     return [cpu for cpu in sorted(cpus.allowed) if cpu == min(cpus.core(cpu))]
 
@@ -192,7 +193,7 @@ def _switch_cpu(cpus: Cpus) -> int:
 
     The node is that of its NICs if it has CPUs there, else the one with the most cores. Isolated cores come first.
     """
-    primaries = _primaries(cpus)
+    primaries = whole_cores(cpus)
     if len(primaries) == 1:
         return max(cpus.allowed)
     near_nic = [cpu for cpu in primaries if cpus.node(cpu) == cpus.switch_node] or primaries
@@ -204,10 +205,10 @@ def _switch_cpu(cpus: Cpus) -> int:
     return max(eligible)
 
 
-def _ranked(cpus: Cpus, switch: int, node: int) -> list[int]:
+def ranked(cpus: Cpus, switch: int, node: int) -> list[int]:
     """Return the other CPUs, best first: whole cores before siblings, then those of the node, isolated ones, and those
     that share the L3 cache of the switch."""
-    primaries = frozenset(_primaries(cpus))
+    primaries = frozenset(whole_cores(cpus))
 
     def rank(cpu: int) -> tuple[bool, bool, bool, bool, bool, int]:
         return (
@@ -224,7 +225,7 @@ def _ranked(cpus: Cpus, switch: int, node: int) -> list[int]:
 
 def _near_and_whole(cpus: Cpus, cpu: int, other: int) -> bool:
     """Return whether a CPU is a whole core on the node of another."""
-    return cpu in _primaries(cpus) and cpus.node(cpu) == cpus.node(other)
+    return cpu in whole_cores(cpus) and cpus.node(cpu) == cpus.node(other)
 
 
 def _shares_l3(cpus: Cpus, cpu: int, other: int) -> bool:
@@ -234,14 +235,14 @@ def _shares_l3(cpus: Cpus, cpu: int, other: int) -> bool:
 
 def _all_vnf_cpus(rest: list[int], count: int, hosted: frozenset[int], tester: int, switch: int) -> tuple[int, ...]:
     """Return a CPU for each VNF, in their order."""
-    own = _vnf_cpus(rest, len(hosted)) or (switch,) * len(hosted)
+    own = share_out(rest, len(hosted)) or (switch,) * len(hosted)
     left = [cpu for cpu in rest if cpu not in own]
-    turns = _vnf_cpus(left, count - len(hosted)) or (tester,) * (count - len(hosted))
+    turns = share_out(left, count - len(hosted)) or (tester,) * (count - len(hosted))
     of_hosted, of_tasks = iter(own), iter(turns)
     return tuple(next(of_hosted if number in hosted else of_tasks) for number in range(count))
 
 
-def _vnf_cpus(available: list[int], count: int) -> tuple[int, ...]:
+def share_out(available: list[int], count: int) -> tuple[int, ...]:
     """Return a CPU for each VNF; neighbours in the chain share if there are fewer CPUs. Empty if there is none."""
     used = min(count, len(available))
     return tuple(available[k * used // count] for k in range(count)) if used else ()

@@ -6,7 +6,7 @@ Answers are not validated: a guest may answer anything, and a caller that asks o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict, get_args
 
 Counts = Sequence[tuple[int, int]]
@@ -176,6 +176,7 @@ class PortState(TypedDict):
     clock_reading: NotRequired[tuple[int, int, int] | None]
     queues: NotRequired[int]
     virtio: NotRequired[Virtio | None]
+    xstats: NotRequired[Mapping[str, int]]
 
 
 class Stamps(TypedDict):

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.model.errors import UsageError
+from planebench.model.placement import parse_placing
 from planebench.model.plan import Plan
 from planebench.model.scenario import scenarios_with
 from planebench.model.traffic import PLAIN_NAME
@@ -35,6 +36,7 @@ NAMES = {
     "vnf_counts": "number of VNFs",
     "chains": "chain",
     "traffic": "traffic",
+    "placements": "placement",
 }
 """Field of a plan -> what one value of it is called."""
 
@@ -43,10 +45,11 @@ PARSERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
     "direction": ("directions", parse_direction),
     "frame_size": ("frame_sizes_bytes", parse_frame_size),
     "vnfs": ("vnf_counts", parse_vnf_count),
+    "placement": ("placements", parse_placing),
 }
 """Option -> the field of a plan that it chooses from, and the parser of one value."""
 
-CHOICES = ("scenario", "direction", "frame_size", "chain_length", "vnfs", "chain", "traffic")
+CHOICES = ("scenario", "direction", "frame_size", "chain_length", "vnfs", "chain", "traffic", "placement")
 """The options that choose."""
 
 

@@ -11,6 +11,7 @@ from planebench.model.chain_name import join, vnf_texts
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
 from planebench.model.hosting import Hosting
+from planebench.model.placement import NEAR, Placing
 from planebench.model.plan import Plan
 from planebench.model.records import Direction, Point, ScenarioName
 from planebench.model.scenario import scenario_named, scenarios_with
@@ -62,10 +63,11 @@ def expand(plan: Plan) -> tuple[Point, ...]:
 def points_of(plan: Plan) -> tuple[Point, ...]:
     """Return the points of one matrix, a plan without parts or one of them; perhaps none."""
     return tuple(
-        Point(label.label, scenario, direction, length, size, plan.wire_name, hosting, chain, traffic)
+        Point(label.label, scenario, direction, length, size, plan.wire_name, hosting, chain, traffic, placing)
         for label in switch_labels(plan.switches)
         for scenario in plan.scenarios
         for length, chain, hosting in _shapes(plan, scenario)
+        for placing in _placings(plan, scenario)
         for direction in _directions(plan, scenario)
         for traffic, size in _frames(plan, chain)
     )
@@ -88,6 +90,10 @@ def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting
         for chain, hosting in kinds
     )
     return tuple(dict.fromkeys(beside))
+
+
+def _placings(plan: Plan, scenario: ScenarioName) -> tuple[Placing, ...]:
+    return plan.placements if scenario_named(scenario).has_vnfs else (NEAR,)
 
 
 def _kinds(plan: Plan) -> tuple[str, ...]:
@@ -157,6 +163,7 @@ def emptied(part: Plan) -> str:
         "directions": part.directions,
         "frame sizes": part.frame_sizes_bytes,
         "traffic profiles": part.traffic,
+        "placements": part.placements,
     }
     return next((name for name, values in matrix.items() if not values), "")
 

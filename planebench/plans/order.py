@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from planebench.model.hosting import Hosting
+from planebench.model.placement import NEAR, Placing
 from planebench.model.records import Direction, Point, ScenarioName, TopologyKey, WireName
 
 Cell = tuple[Direction, int, str, str]
@@ -24,6 +25,7 @@ class Group:
     points: tuple[Point, ...]
     chain: str = ""
     hosting: Hosting = "process"
+    placement: Placing = NEAR
 
     @property
     def key(self) -> TopologyKey:
@@ -51,8 +53,8 @@ def group_points(points: Sequence[Point]) -> tuple[Group, ...]:
     for point in points:
         groups.setdefault(point.topology, []).append(point)
     return tuple(
-        Group(scenario, length, wire, tuple(members), chain, hosting)
-        for (scenario, length, chain, hosting, wire), members in groups.items()
+        Group(scenario, length, wire, tuple(members), chain, hosting, placement)
+        for (scenario, length, chain, hosting, placement, wire), members in groups.items()
     )
 
 
@@ -75,7 +77,8 @@ class Rounds:
         self._loads = loads
         chain = f"/{group.chain}" if group.chain else ""
         hosting = f"/{group.hosting}" if group.hosting != "process" else ""
-        where = f"{group.scenario}/{group.chain_length}{chain}{hosting}/{group.wire}"
+        placed = f"/{group.placement}" if group.placement != NEAR else ""
+        where = f"{group.scenario}/{group.chain_length}{chain}{hosting}{placed}/{group.wire}"
         self._rng = Random(f"{seed}/{where}/{','.join(loads)}")
         self._last: Step | None = None
         self._number = 0

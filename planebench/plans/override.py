@@ -66,6 +66,8 @@ OPTIONS: Mapping[str, _Option] = {
     "chain_length": _Option(("chain_lengths",), items),
     "vnfs": _Option(("vnf_counts",), items),
     "hosting": _Option(("hosting",), items),
+    "placement": _Option(("placements",), items),
+    "tester": _Option(("tester",)),
     "duration": _Option(("throughput.duration_s", "latency.duration_s")),
     "repeat": _Option(("throughput.repetitions",)),
     "restarts": _Option(("throughput.restarts",)),

@@ -34,6 +34,7 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
         vnf_counts=union(part.vnf_counts for part in parts),
         chains=union(part.chains for part in parts),
         **of_hostings(union(part.hostings for part in parts)),
+        placements=union(part.placements for part in parts),
         traffic=_profiles(parts),
         latency=_latency([part.latency for part in parts]),
     )

@@ -23,6 +23,7 @@ from planebench.model.clock import ClockChoice
 from planebench.model.closed import adapter
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
+from planebench.model.placement import TESTER_PLACES, parse_placing
 from planebench.model.plan import R_PLUS, Band, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.traffic import PLAIN_NAME
@@ -54,6 +55,7 @@ OF_A_PART = (
     "chains",
     "hosting",
     "traffic",
+    "placements",
 )
 """Keys of a plan that may differ in a part; so may the keys of ``latency``."""
 SECTIONS: Mapping[str, type[Any]] = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
@@ -128,7 +130,7 @@ def flat_plan(document: Document, folder: Path) -> Plan:
     # Chains of l2fwd: where chains are named, only those that are asked for.
     defaults = {"description": "", "directions": DIRECTIONS, "traffic": (PLAIN_NAME,), "hosting": ("process",)}
     values = {**defaults, "chain_lengths": () if values.get("chains") else (1,), **values}
-    for key in ("scenarios", "directions", "frame_sizes_bytes", "hosting", "traffic"):
+    for key in ("scenarios", "directions", "frame_sizes_bytes", "hosting", "traffic", "placements"):
         if values.get(key) == []:
             raise UsageError(f"{key}: the list is empty; name at least 1")
     return with_chains(validated(values), folder)
@@ -237,6 +239,8 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "vnf_counts": _each(lambda value: parse_vnf_count(_plain(value))),
     "hosting": lambda value: tuple(dict.fromkeys(map(parse_hosting, [value] if isinstance(value, str) else value))),
     "traffic": _traffic,
+    "placements": _each(lambda value: parse_placing(str(value))),
+    "tester": _named("tester", TESTER_PLACES),
     "papers": _each(str),
     "wire": lambda value: parse_wire(str(value)),
     "ring_size": check_ring_size,

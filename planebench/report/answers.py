@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from planebench.model.chain_name import vnf_name
-from planebench.model.records import Point, ScenarioName, VerdictKind
+from planebench.model.records import Point, ScenarioName
 from planebench.model.results import Comparison, LatencySummary, Metric, Result
 from planebench.model.scenario import scenario_named
 from planebench.model.wire import WIRES, wire_name
@@ -111,7 +111,7 @@ class Standing:
 
 def is_limited(result: Result) -> bool:
     """Return whether the throughput of a result is a lower bound."""
-    return result.verdict.kind is VerdictKind.TESTER_LIMITED
+    return result.verdict.kind.is_bound
 
 
 class Standings:

@@ -10,6 +10,7 @@ from functools import partial
 from rich.console import RenderableType
 from rich.text import Text
 
+from planebench.model.placement import NEAR
 from planebench.model.records import Point
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, printable, us
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, frames_key
@@ -185,7 +186,7 @@ def chain_figures(found: Sequence[ChainLatency]) -> Iterator[Figure]:
 
     cells: dict[tuple[Point, str], list[ChainLatency]] = {}
     for it in found:
-        cell = replace(it.point, switch="", chain_length=1, chain="", hosting="process")
+        cell = replace(it.point, switch="", chain_length=1, chain="", hosting="process", placement=NEAR)
         cells.setdefault((cell, it.load), []).append(it)
     for (cell, load), members in cells.items():
         rows = stack_rows(members)

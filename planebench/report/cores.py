@@ -99,6 +99,7 @@ def _cores(result: Result, cores: int) -> str:
     gbps = result.throughput_l1_gbps
     if not counts(result) or not gbps:
         return NOTHING
-    sign = {VerdictKind.TESTER_LIMITED: "≤", VerdictKind.UNSTABLE: "~"}.get(result.verdict.kind, "")
+    kind = result.verdict.kind
+    sign = "≤" if kind.is_bound else "~" if kind is VerdictKind.UNSTABLE else ""
     number = math.ceil(PORT_GBPS / (gbps / cores))
     return str(number) if number == 1 and sign == "≤" else f"{sign}{number}"

@@ -9,7 +9,6 @@ from functools import partial
 from rich.table import Table
 from rich.text import Text
 
-from planebench.model.records import VerdictKind
 from planebench.model.results import BurstSummary, CurvePoint, Result, SearchResult
 from planebench.model.words import NOTHING, count, mpps, printable, us
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_figure
@@ -188,7 +187,7 @@ def search_figure(search: SearchResult) -> str:
         figure = NOTHING if search.burst is None else count(round(search.burst.mean_packets))
     else:
         figure = search_bounds(search)
-        if search.verdict.kind is VerdictKind.TESTER_LIMITED and figure[0].isdigit():
+        if search.verdict.kind.is_bound and figure[0].isdigit():
             figure = f"≥{figure}"
     return figure if search_counts(search) else f"({figure})"
 

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
+from planebench.model.placement import NEAR
+from planebench.model.records import VerdictKind
 from planebench.model.results import Result
 from planebench.model.words import (
     ARROWS,
@@ -32,7 +34,8 @@ def throughput_row(result: Result) -> ChartRow:
     """Return one bar: the rate and its 95 % confidence interval in Mpps, and how it may be read."""
     shown, rate = result.throughput_pps is not None, (result.throughput_pps or 0.0) / 1e6
     low, high = (rate if end is None else end / 1e6 for end in (result.throughput_low_pps, result.throughput_high_pps))
-    limited = mark(result.verdict.kind) == "≥"
+    limit = {VerdictKind.TESTER_LIMITED: " tester limit", VerdictKind.LINE_RATE: " line rate"}
+    limited = result.verdict.kind.is_bound
     return {
         "switch": printable(result.point.switch),
         "size": frames(result.point),
@@ -42,7 +45,7 @@ def throughput_row(result: Result) -> ChartRow:
         "mpps": rate,
         "low": low,
         "high": high,
-        "label": throughput(result) + " tester limit" * limited + _band_words(result)
+        "label": throughput(result) + limit.get(result.verdict.kind, "") + _band_words(result)
         if shown
         else f"{NOTHING} {result.verdict.kind.value}",
         "limited": limited,
@@ -119,7 +122,7 @@ def _named_chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]
     """Yield bars by chain, a figure per direction and frame size."""
     from planebench.report.charts.bars import throughput_bars
 
-    cells = same_cell(results, chain_length=1, chain="", hosting="process")
+    cells = same_cell(results, chain_length=1, chain="", hosting="process", placement=NEAR)
     top = top_mpps(results)
     for cell, members in cells.items():
         rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]

@@ -45,12 +45,12 @@ def _latencies(cell: Point, members: Sequence[Result], colors: Colors, spreads: 
 
 def _key(cell: Point, what: str) -> str:
     kind = f"{chain_slug(cell.chain, 1)}-" if cell.chain else ""
-    kind += f"{cell.hosting}-" if cell.hosting_words else ""
+    kind += f"{cell.where_slug.removeprefix('-')}-" if cell.where_words else ""
     return f"vnfs-{kind}{frames_key(cell)}-{what}"
 
 
 def _title(cell: Point, what: str) -> str:
-    kind = f"each {printable(chain_label(cell.chain, 1))}{cell.hosting_words}, " if cell.named else ""
+    kind = f"each {printable(chain_label(cell.chain, 1))}{cell.where_words}, " if cell.named else ""
     return f"{kind}{cell_title(cell)}, {what}"
 
 

@@ -23,6 +23,7 @@ from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.quantity import utc_text
 from planebench.model.records import Point
 from planebench.model.topology import Topology
+from planebench.model.wire import wire_named
 from planebench.model.words import listed
 from planebench.placement import Cpus, Placement, place, place_vnfs
 from planebench.plans.expand import SwitchLabel
@@ -36,7 +37,7 @@ from planebench.vnfs.chain import parse_chain, vnf_cores
 from planebench.vnfs.topology import build_chain
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.tester_config import switch_request
-from planebench.wiring.wires.base import named_ends
+from planebench.wiring.wires.base import cabled, named_ends
 
 Settings = dict[str, str | int | float | bool | None]
 
@@ -153,7 +154,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         "retries": throughput.retries,
         "restarts": throughput.restarts,
         "max_rate_pps": throughput.max_rate_pps,
-        "open_loop": throughput.open_loop,
+        "open_loop": throughput.is_open_loop(has_line_rate=not wire_named(plan.wire).replaces_nics),
         "latency_loads": ",".join(f"{load:g}" for load in latency.loads),
         "latency_of": _joined_over_parts(plan, lambda how: how.of),
         "latency_rates_pps": ",".join(f"{rate:.12g}" for rate in latency.rates_pps),
@@ -180,6 +181,8 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         **plan.sending,
         "hugepages": settings.hugepages,
         "tester_version": version_of(settings.planed),
+        "placements": ",".join(plan.placements),
+        "tester": plan.tester,
         "switch_cpu": placement.switch_cpu,
         "more_switch_cpus": ",".join(str(cpu) for cpu in placement.more_switch_cpus),
         "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),
@@ -238,7 +241,7 @@ def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveS
         max_frame_bytes=settings.max_frame_bytes,
         queues=max(adapter.queues, topology.vnf_cores),
         ends={port.name: Ends(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports}
-        | named_ends(topology.wire_ports, settings.wire),
+        | named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
     )
     placement = place_vnfs(cpus, topology.cores_of_vnfs, hosted=topology.hosted_numbers)
     request = switch_request(topology, placement, links)

@@ -19,8 +19,9 @@ from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus
+from planebench.model.placement import TesterPlace
 from planebench.model.wire import wire_arguments
-from planebench.placement import place
+from planebench.placement import place, tester_elsewhere
 from planebench.wiring.wires.base import wire_kind
 
 HUGEPAGE_BYTES = 2 * 1024 * 1024
@@ -35,6 +36,16 @@ def enough_hugepages(wanted: bool | None, facts: HostFacts, switches: int) -> bo
     return facts.hugepages_2m_free * HUGEPAGE_BYTES >= switches * HUGEPAGE_MB_PER_SWITCH * 1024 * 1024
 
 
+def run_cpus(facts: HostFacts, switch_cores: int, wire: str, tester: TesterPlace) -> Cpus:
+    """Return the CPUs of a machine for a run, near the NICs of the wire. Raises UsageError for a ``tester`` on another
+    node where there is none."""
+    node = {nic.address: nic.numa_node for nic in facts.nics}
+    cpus = cpus_of(facts, switch_cores)
+    for cable in wire_kind(wire).cables(wire_arguments(wire))[:1]:
+        cpus = replace(cpus, switch_node=node.get(cable.switch), tester_node=node.get(cable.tester))
+    return tester_elsewhere(cpus) if tester == "other-node" else cpus
+
+
 @dataclass(frozen=True, slots=True)
 class Machine:
     """The facts of this machine, and the CPUs that a command may use, looked up before it moves to some of them."""
@@ -45,16 +56,13 @@ class Machine:
     """The wire of a run: its NICs decide on which nodes the CPUs are, and are held while it measures."""
 
     @classmethod
-    def prepare(cls, switch_cores: int = 1, wire: str = "virtio") -> Machine:
-        """Collect the facts, and remove or restore what killed runs have left behind."""
+    def prepare(cls, switch_cores: int = 1, wire: str = "virtio", tester: TesterPlace = "near") -> Machine:
+        """Collect the facts, and remove or restore what killed runs have left behind. Raises UsageError as
+        :func:`run_cpus`."""
         sweep_stale()
         restore_abandoned()
         facts = host_facts.collect()
-        node = {nic.address: nic.numa_node for nic in facts.nics}
-        cpus = cpus_of(facts, switch_cores)
-        for cable in wire_kind(wire).cables(wire_arguments(wire))[:1]:
-            cpus = replace(cpus, switch_node=node.get(cable.switch), tester_node=node.get(cable.tester))
-        return cls(facts, cpus, wire)
+        return cls(facts, run_cpus(facts, switch_cores, wire, tester), wire)
 
     def live_settings(self, wire: str, ring_size: int, max_frame_bytes: int, hugepages: bool | None) -> LiveSettings:
         """Return the settings of a tester with one switch. Raises NotInstalledError without planed.

@@ -118,7 +118,7 @@ def open_session(
     survey.required()
     _check_open_loop(survey.plan)
     settings = live_settings(survey)
-    machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire)
+    machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire, survey.plan.tester)
     folder = runs_dir or default_runs_dir()
     if resume:
         return _resumed(survey, machine, settings, folder)
@@ -146,6 +146,7 @@ def live_settings(survey: Survey) -> LiveSettings:
         wire=survey.plan.wire,
         clock=survey.plan.clock,
         open_loop=survey.plan.throughput.open_loop,
+        has_rate=survey.plan.throughput.max_rate_pps is not None,
     )
 
 

@@ -23,8 +23,9 @@ from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.header import Skipped
 from planebench.model.plan import Plan
-from planebench.model.records import Point
+from planebench.model.records import Point, TopologyKey
 from planebench.model.spec import SwitchCost
+from planebench.placement import Cpus, Placement, place_vnfs, refusal
 from planebench.plans.budget import duration_words, fit, parse_budget
 from planebench.plans.estimate import estimate
 from planebench.plans.expand import SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
@@ -32,12 +33,12 @@ from planebench.plans.fit_memory import fit_memory
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.running.chain_check import check_chains
-from planebench.running.machine import enough_hugepages
+from planebench.running.machine import enough_hugepages, run_cpus
 from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.chain import vnf_cores
 from planebench.wiring.adapter import Adapter, Situation, refusal_of
-from planebench.wiring.wires.base import named_ends
+from planebench.wiring.wires.base import cabled, named_ends
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +154,11 @@ def survey(
     away = {label: what.words for label, what in found.items() if isinstance(what, NotFound)}
     points = expand(fitting)
     leave_out = away if fitting.missing_switches == "skip" and here else {}
-    enough = enough_hugepages(hugepages, facts or host_facts.collect(), len(labels) - len(leave_out))
+    facts = facts or host_facts.collect()
+    enough = enough_hugepages(hugepages, facts, len(labels) - len(leave_out))
     absent = refusals(fitting, points, adapters, hugepages=enough)
+    real = [point for point in points if not isinstance(adapters[point.switch], SelfMeasured)]
+    absent |= _misplaced(real, run_cpus(facts, fitting.switch_cores, fitting.wire, fitting.tester))
     absent |= {p: away[p.switch].removeprefix("is ") for p in points if p.switch in leave_out}
     if fitting.missing_hostings == "skip":
         away_hostings = _without_hosting(points, boots=boots)
@@ -182,10 +186,10 @@ def _offloads(switch: str) -> bool:
     return get_adapter(switch).offloads
 
 
-def _lacks_cables(plan: Plan, point: Point) -> str:
+def _lacks_cables(plan: Plan, point: Point, adapter: Adapter) -> str:
     """Return why the devices that the wire names are not enough for the topology of a point; empty if they are."""
     try:
-        named_ends(build(point.scenario, point.chain_length).wire_ports, plan.wire)
+        named_ends(cabled(build(point.scenario, point.chain_length), adapter.vnf_interface), plan.wire)
     except UsageError as error:
         return str(error)
     return ""
@@ -209,11 +213,36 @@ def refusals(
         )
         if untaken := _takes_no_updates(plan, point, adapters[point.switch]):
             found[point] = untaken
-        if lacking := _lacks_cables(plan, point):
+        if lacking := _lacks_cables(plan, point, adapters[point.switch]):
             found[point] = lacking
         if why := refusal_of(adapters[point.switch], situation):
             found[point] = f"not supported: {why}"
     return found
+
+
+def _misplaced(points: Iterable[Point], cpus: Cpus) -> dict[Point, str]:
+    """Return the points whose placement this machine cannot have, and why."""
+    why = {
+        point: refusal(cpus, point.chain_length, hosted=_hosted_numbers(point), placing=point.placement)
+        for point in points
+    }
+    return {point: reason for point, reason in why.items() if reason}
+
+
+def placements_of(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]:
+    """Return the placement of each topology on a machine, by the first of its points."""
+    found: dict[TopologyKey, tuple[Point, Placement]] = {}
+    for point in points:
+        if point.topology not in found:
+            hosted = _hosted_numbers(point)
+            cores = vnf_cores(point.chain, point.named_length) * (point.chain_length if point.side_by_side else 1)
+            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement)
+            found[point.topology] = point, placed
+    return dict(found.values())
+
+
+def _hosted_numbers(point: Point) -> Sequence[int]:
+    return range(point.chain_length) if point.side_by_side else point.hosted
 
 
 def _takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:

@@ -43,7 +43,10 @@ class SearchSettings(SearchPlan):
     r_plus_duration_s: Annotated[float, Gt(0)] = 1.0
     """Duration of a saturating trial; also of the one a search starts with."""
     max_load_pps: Annotated[float, Gt(0)] | None = None
-    """The highest load, of all directions together; None: a quarter above the forwarding rate at the maximum."""
+    """The highest load, of all directions together; None: the line rate, or without one a quarter above the forwarding
+    rate at the maximum."""
+    line_rate_pps: Annotated[float, Gt(0)] | None = None
+    """What the links carry, of all directions together; None on wires without a speed. Trials tell it."""
     min_load_pps: float = 1000.0
 
 

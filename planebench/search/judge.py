@@ -112,6 +112,9 @@ def _met_at_max(load_pps: float, task: Task) -> Verdict:
     if task.cap_pps is not None and task.whole(task.cap_pps) == load_pps:
         text = f"the goal was met at {mpps}, the highest rate of the tester: a lower bound"
         return Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.MET_AT_MAXIMUM, text, {"pps": load_pps}),))
+    if task.line_pps == load_pps:
+        text = f"the goal was met at {mpps}, the line rate: the links, not the switch, are the limit"
+        return Verdict(VerdictKind.LINE_RATE, (Reason(ReasonCode.LINE_RATE, text, {"pps": load_pps}),))
     what = "the highest load allowed" if limit is not None else "the highest load tried"
     text = f"the goal was met at {mpps}, {what}: the switch may do more"
     return Verdict(VerdictKind.VALID, (Reason(ReasonCode.MET_AT_MAXIMUM, text, {"pps": load_pps}),))

@@ -97,7 +97,7 @@ class TrialLog:
         if self._band is not None and trial.band != self._band:
             return False
         if ask.load_pps is None:
-            return trial.verdict.kind in (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)
+            return trial.verdict.kind is VerdictKind.VALID or trial.verdict.kind.is_bound
         return trial.verdict.kind is VerdictKind.VALID and not is_stretched(trial)
 
 

@@ -110,7 +110,9 @@ def wide_bounds(settings: SearchSettings) -> Iterator[str]:
 
 
 def highest_load(settings: SearchSettings) -> Iterator[str]:
-    """Yield where the search begins: an emulated wire has no line rate."""
+    """Yield where the search begins if that is not the line rate: an emulated wire has none."""
+    if settings.max_load_pps is None and settings.line_rate_pps is not None:
+        return
     if settings.max_load_pps is None:
         yield f"the highest load is {MAX_LOAD_FACTOR:g} x the forwarding rate at maximum offered load (no line rate)"
     else:

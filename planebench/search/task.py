@@ -14,7 +14,10 @@ from planebench.search.facts import aggregate_pps, is_flat_out, is_stretched
 from planebench.search.log import GaveUp
 
 MAX_LOAD_FACTOR = 1.25
-"""The highest load of a search, relative to the forwarding rate at maximum offered load."""
+"""The highest load of a search without a line rate, relative to the forwarding rate at maximum offered load."""
+LINE_SHARE = 1 - 200e-6
+"""The highest load of a search, relative to the line rate. The clocks of a link and of the tester may each be wrong by
+100 ppm (IEEE 802.3 for links): at the line rate itself a long trial would lose frames for that alone."""
 
 CAP_FACTOR = 0.98
 """The highest load of a search, of what the tester sent when it fell short."""
@@ -52,11 +55,19 @@ class Task:
         return Ask(None, self.settings.r_plus_duration_s)
 
     def max_load_pps(self, measure: Measure) -> float:
-        """Return the highest load: as set, or MAX_LOAD_FACTOR x the rate at maximum offered load; capped."""
-        pps = self.settings.max_load_pps
+        """Return the highest load: as set, the line rate, or MAX_LOAD_FACTOR x the rate at maximum load; capped."""
+        pps = self.settings.max_load_pps or self.line_pps
         if pps is None:
             pps = MAX_LOAD_FACTOR * measure(self.flat_out()).throughput_pps
         return self.whole(pps if self.cap_pps is None else min(pps, self.cap_pps))
+
+    @property
+    def line_pps(self) -> float | None:
+        """Return the load that fills the links, unless the user set the highest load; None on wires without a speed."""
+        settings = self.settings
+        if settings.line_rate_pps is None or settings.max_load_pps is not None:
+            return None
+        return self.whole(LINE_SHARE * settings.line_rate_pps)
 
 
 @dataclass(slots=True)

@@ -22,6 +22,7 @@ from planebench.sim.draw import Band, Draw, draw
 from planebench.sim.flow import DISTURBED_SHARE, Ledger, account
 from planebench.sim.latency import latency_record
 from planebench.sim.spec import SimSpec
+from planebench.traffic.rates import line_rate_pps
 
 DISTANCE_NS: dict[Band, float] = {"near": 62.0, "far": 261.0}
 SWITCH_CPU, TESTER_CPU = 0, 1
@@ -50,6 +51,8 @@ class SimRunner:
 
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial. Never raises; a switch that dies makes an invalid trial."""
+        line_pps = line_rate_pps(request.mean_frame_bytes, self.spec.line) if self.spec.line else None
+        request = request.on_line(line_pps)
         start = max(request.start, self._starts)
         luck = draw(self.spec, self._seed, request.point, start, self._done[request.point.point_id])
         self._done[request.point.point_id] += 1

@@ -41,6 +41,7 @@ class SimSpec:
         "rate",
         "maximum rate of the generator in packets per second, sum of all directions; the rest is unsent",
     )
+    line: float = _key(0.0, "rate", "speed of the links in bits per second (0: none, as of emulated wires)")
     drop_one_in: int = _key(0, "whole", "fault: drop one in N frames of each direction (0: none)")
     ring: int = _key(0, "whole", "number of frames that queue in front of an overloaded switch")
     latency_us: float = _key(5.0, "amount", "latency without load in microseconds (0: no latency measurement)")

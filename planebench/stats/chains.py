@@ -18,7 +18,7 @@ from planebench.model.records import Point, Trial
 from planebench.model.results import AnswerKind, Result
 from planebench.model.run import Run
 from planebench.stats.answers import ALPHA, EXACT, MARGIN, Answer, Bounds, OneOfMany, shares_of_alpha
-from planebench.stats.choose import LIMITED, VALID, choose_saturating
+from planebench.stats.choose import VALID, choose_saturating
 from planebench.stats.counting import counts
 from planebench.stats.effect import effect_of
 from planebench.stats.histogram import decode, summarise
@@ -240,7 +240,7 @@ def _mean_us(trial: Trial) -> float:
 def _throughput(
     result: Result, results: Mapping[Point, Result], trials: Mapping[Point, Sequence[Trial]]
 ) -> _Draft[ChainThroughput]:
-    point, bound = result.point, result.verdict.kind is LIMITED
+    point, bound = result.point, result.verdict.kind.is_bound
     if not counts(result):
         note = f"no accepted trial ({result.verdict.kind.value})"
         return _Draft(ChainThroughput(point, None, note=note), point)
@@ -259,7 +259,7 @@ def _throughput(
     before, after = (
         throughput_blocks(choose_saturating(_saturating(trials[r.point]), r.band).trials) for r in (slowest, result)
     )
-    limited = slowest.verdict.kind is LIMITED
+    limited = slowest.verdict.kind.is_bound
     claim = replace(known, against=slowest.point.chain_label, note=_bounds(limited, bound))
     return _Draft(claim, point, after, ((slowest.point, before),), Bounds(limited, bound))
 

@@ -15,7 +15,7 @@ VALID, LIMITED = VerdictKind.VALID, VerdictKind.TESTER_LIMITED
 FORCED_BANDS = ("near", "far")
 """Values of the setting ``band`` that choose it."""
 LIMITED_SHARE_MAX = 0.2
-"""A figure with more tester-limited trials than this share is a lower bound. Without those that are limited it would be
+"""A figure with more trials than this share that are lower bounds is one. Without those that are limited it would be
 the mean of the slowest trials only."""
 
 
@@ -43,23 +43,24 @@ def run_band(trials: Iterable[Trial], forced: object = None) -> str | None:
 
 
 def is_usable(trial: Trial) -> bool:
-    """Return whether a trial is valid or tester-limited."""
-    return trial.verdict.kind in (VALID, LIMITED)
+    """Return whether a trial is valid or a lower bound."""
+    return trial.verdict.kind is VALID or trial.verdict.kind.is_bound
 
 
 def choose_saturating(trials: Sequence[Trial], band: str | None) -> Choice:
     """Return the usable trials in ``band`` if it has any, else those of another band.
 
-    Their verdict is tester-limited where more than LIMITED_SHARE_MAX of them are, else valid: all of them are used
-    either way. Every start is in it: one of which all trials were disturbed by its disturbed trials, because a slow
-    start may be what disturbs them. Without usable trials, ``trials`` is empty and the verdict collects why.
+    Their verdict is that of the bounds where more than LIMITED_SHARE_MAX of them are bounds, else valid: all of them
+    are used either way. Every start is in it: one of which all trials were disturbed by its disturbed trials, because a
+    slow start may be what disturbs them. Without usable trials, ``trials`` is empty and the verdict collects why.
     """
     usable = [t for t in trials if is_usable(t)]
     for candidate in _bands_to_try(usable, band):
         chosen = tuple(t for t in usable if t.band == candidate)
         if chosen:
-            limited = sum(t.verdict.kind is LIMITED for t in chosen)
-            kind = LIMITED if limited > LIMITED_SHARE_MAX * len(chosen) else VALID
+            bounds = Counter(t.verdict.kind for t in chosen if t.verdict.kind.is_bound)
+            is_bound = bounds.total() > LIMITED_SHARE_MAX * len(chosen)
+            kind = bounds.most_common(1)[0][0] if is_bound else VALID
             instead = _of_disturbed_starts(trials, usable, candidate)
             reasons = _reasons(chosen) + _disturbed_starts_reason(instead) + other_band_reason(candidate, band)
             return Choice(chosen + instead, Verdict(kind, reasons), candidate)
@@ -107,6 +108,7 @@ def nothing_counts(trials: Sequence[Trial]) -> Verdict:
     if not trials:
         return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.NO_TRIAL, "no trial was run"),))
     order = (
+        VerdictKind.LINE_RATE,
         LIMITED,
         VerdictKind.OVERLOAD,
         VerdictKind.UNSTABLE,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Comparison, Metric, Result, SearchResult
 from planebench.stats.answers import ALPHA, EXACT, Bounds, OneOfMany, shares_of_alpha
-from planebench.stats.choose import LIMITED, VALID, Choice, choose, choose_saturating, is_usable
+from planebench.stats.choose import VALID, Choice, choose, choose_saturating, is_usable
 from planebench.stats.counting import search_ended
 from planebench.stats.effect import effect_of
 from planebench.stats.latency import mean_intended_pps, percentile_blocks
@@ -354,13 +354,14 @@ def _flat_out(a: _Side, b: _Side) -> Found:
         if not blocks:
             yield _left_out(a, b, FLAT_OUT, f"{side.name} forwarded no packets; ratio undefined")
             return
-    bounds = Bounds(*(choice.verdict.kind is LIMITED for choice in chosen))
+    kinds = [choice.verdict.kind for choice in chosen]
+    bounds = Bounds(*(kind.is_bound for kind in kinds))
     names, n = _called(a, b), (len(chosen[0].trials), len(chosen[1].trials))
-    notes = (*_bound_notes(names, bounds), *map(_two_bands, names, chosen))
+    notes = (*_bound_notes(names, kinds), *map(_two_bands, names, chosen))
     yield _Draft("throughput", a, b, rates, n, band, notes, bounds)
     cycles = cycles_blocks(chosen[0].trials), cycles_blocks(chosen[1].trials)
     if all(cycles):
-        limited = [name for name, c in zip(names, chosen, strict=True) if c.verdict.kind is LIMITED]
+        limited = [name for name, c in zip(names, chosen, strict=True) if c.verdict.kind.is_bound]
         note = f"{_were(limited)} not fully loaded (cycles per packet measured below saturation)" if limited else ""
         yield _Draft("cycles_per_packet", a, b, cycles, n, band, (note,))
 
@@ -389,11 +390,12 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
         return
     band = _preferred(a, b, bands_a & bands_b)
     in_band = [[s for s in ended if s.band == band] for ended in (ended_a, ended_b)]
-    bounds = Bounds(*(any(s.verdict.kind is LIMITED for s in some) for some in in_band))
+    kinds = [next((s.verdict.kind for s in some if s.verdict.kind.is_bound), VALID) for some in in_band]
+    bounds = Bounds(*(kind.is_bound for kind in kinds))
     lower = _lower_bounds(in_band[0]), _lower_bounds(in_band[1])
     n = sum(len(s.trials) for s in in_band[0]), sum(len(s.trials) for s in in_band[1])
     rates = [throughput_blocks(choose_saturating(side.saturating, band).trials) for side in (a, b)]
-    notes = tuple(_bound_notes(_called(a, b), bounds))
+    notes = tuple(_bound_notes(_called(a, b), kinds))
     widths = _mean_width(in_band[0]), _mean_width(in_band[1])
     yield _Draft(method, a, b, lower, n, band, notes, bounds, like=(rates[0], rates[1]), widths=widths)
 
@@ -474,11 +476,12 @@ def _were(names: Sequence[str]) -> str:
     return f"{' and '.join(names)} {'were' if len(names) > 1 else 'was'}"
 
 
-def _bound_notes(names: tuple[str, str], bounds: Bounds) -> list[str]:
-    limited = [name for name, is_bound in zip(names, (bounds.a, bounds.b), strict=True) if is_bound]
-    if len(limited) == 2:
-        return [f"{limited[0]} and {limited[1]} are tester-limited (lower bounds)"]
-    return [f"{limited[0]} is tester-limited (lower bound)"] if limited else []
+def _bound_notes(names: tuple[str, str], kinds: Sequence[VerdictKind]) -> Iterator[str]:
+    for limit, words in ((VerdictKind.TESTER_LIMITED, "tester-limited"), (VerdictKind.LINE_RATE, "at line rate")):
+        limited = [name for name, kind in zip(names, kinds, strict=True) if kind is limit]
+        if limited:
+            several = len(limited) > 1
+            yield f"{' and '.join(limited)} {'are' if several else 'is'} {words} (lower bound{'s' * several})"
 
 
 def _more_notes(draft: _Draft, estimate: Estimate | None) -> Iterator[str]:

@@ -7,7 +7,7 @@ from planebench.model.records import VerdictKind
 from planebench.model.results import LatencySummary, Result, SearchResult
 from planebench.stats.choose import of_other_band
 
-ACCEPTED = (VerdictKind.VALID, VerdictKind.TESTER_LIMITED, VerdictKind.UNSTABLE)
+ACCEPTED = (VerdictKind.VALID, VerdictKind.TESTER_LIMITED, VerdictKind.LINE_RATE, VerdictKind.UNSTABLE)
 """Verdicts with which a throughput may be shown as one; all but the first with a mark."""
 
 
@@ -28,7 +28,7 @@ def latency_compares(summary: LatencySummary) -> bool:
 
 def search_ended(search: SearchResult) -> bool:
     """Return whether a search came to a figure that may be compared with one of the same band."""
-    return search.complete and search.verdict.kind in (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)
+    return search.complete and (search.verdict.kind is VerdictKind.VALID or search.verdict.kind.is_bound)
 
 
 def search_counts(search: SearchResult) -> bool:

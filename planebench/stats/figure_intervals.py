@@ -45,7 +45,7 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
         yield replace(
             it.result,
             throughput_low_pps=low,
-            throughput_high_pps=None if it.result.verdict.kind is VerdictKind.TESTER_LIMITED else high,
+            throughput_high_pps=None if it.result.verdict.kind.is_bound else high,
             cycles_low=cycles_low,
             cycles_high=cycles_high,
             latency=tuple(latency),

@@ -11,9 +11,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from planebench.model.chain_name import OWN, vnf_name
+from planebench.model.nic_counters import NOT_BASIC
 from planebench.model.records import Point, SwitchCycles, Trial
 from planebench.model.results import Ledger, Loss, LossPlace
-from planebench.model.topology import Topology
+from planebench.model.topology import Topology, topology_port
+from planebench.model.wire import WIRES
 from planebench.model.words import count
 from planebench.scenarios.shapes import build
 
@@ -23,7 +25,11 @@ WIRE_FULL = "wire_full"
 ATTEMPTS = frozenset({"rx_nombuf"})
 """Reasons that count attempts, not frames: without a buffer, a DPDK driver leaves the frame where it is and tries
 again. What is lost for it shows at the sender's ring."""
-_CAUSES = {RING_FULL: "ring full", "tx_errors": "taken, not sent"}
+OF_NIC = frozenset({"rx_missed", "rx_errors", "tx_errors", *NOT_BASIC})
+"""Reasons that a NIC counts, of wires that are NICs."""
+NIC_DROPPED = "nic_dropped"
+"""A NIC that is the switch had no room in the ring of a virtual function."""
+_CAUSES = {RING_FULL: "ring full", "tx_errors": "taken, not sent", NIC_DROPPED: "ring full"}
 """Reasons whose names say too little. ``tx_errors``: the port had taken the frame; it was too long for every buffer of
 the other end, or its buffer went with a connection."""
 
@@ -31,9 +37,10 @@ the other end, or its buffer went with a connection."""
 def ledger(trial: Trial) -> Ledger:
     """Return the loss accounting of one trial, all directions together.
 
-    Places: a full ring of the switch is the **wire ring** or the **vhost ring** of a port; everything else that the
-    switch dropped, or damaged, is **switch**. Of ``Trial.tester_drops``, ``v1:tx_full`` is a VNF that found the ring
-    of its port v1 full, ``vnf0:runt`` a VNF too; other keys of a port (``n1:rx_missed``) are the **tester**'s.
+    Places: a full ring of the switch is the **wire ring** or the **vhost ring** of a port; what a NIC dropped, at
+    either end of a cable, is **NIC**; everything else that the switch dropped, or damaged, is **switch**.
+    Of ``Trial.tester_drops``, ``v1:tx_full`` is a VNF that found the ring of its port v1 full, ``vnf0:runt`` a VNF too;
+    other keys of a port (``n1:rx_missed``) are the **tester**'s.
     An echo trial passes the switch twice; a frame is dropped once all the same.
 
     It is counted where the switch gave at least one drop counter that could be read, be it 0, and no VNF is the user's
@@ -93,8 +100,16 @@ def _switch(trial: Trial, topology: Topology) -> Iterator[Loss]:
         port, reason = _split(key)
         if reason == RING_FULL and port in rings:
             yield Loss(rings[port], f"full ({port})", packets)
+        elif reason == NIC_DROPPED or _of_nic(trial, port, reason):
+            yield Loss("NIC", _cause(port, reason), packets)
         elif reason not in ATTEMPTS:
             yield Loss("switch", _cause(port, reason), packets)
+
+
+def _of_nic(trial: Trial, port: str, reason: str) -> bool:
+    """Return whether a reason is one that a NIC counts at its end of a cable."""
+    wire = WIRES.get(trial.point.wire)
+    return wire is not None and not wire.replaces_nics and topology_port(port).side == "wire" and reason in OF_NIC
 
 
 def _damaged(trial: Trial) -> Iterator[Loss]:
@@ -106,7 +121,10 @@ def _tester(trial: Trial, topology: Topology) -> Iterator[Loss]:
     ports = {port.name for port in topology.ports}
     for key, packets in trial.tester_drops.items():
         owner, reason = _split(key)
-        if reason in ATTEMPTS:
+        if reason in ATTEMPTS or f"{owner}:{NIC_DROPPED}" in trial.switch.drops:
+            continue
+        if _of_nic(trial, owner, reason):
+            yield Loss("NIC", f"{_CAUSES.get(reason, reason)} ({owner}, tester)", packets)
             continue
         if reason == WIRE_FULL:
             yield Loss("wire ring", f"full ({owner})", packets)

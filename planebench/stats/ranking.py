@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from planebench.model.records import Point, VerdictKind
+from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.stats.counting import counts
 
@@ -65,9 +65,9 @@ def _main_band(results: Sequence[Result]) -> str | None:
 
 
 def _cycles_decide(results: Sequence[Result]) -> bool:
-    """Return whether cycles decide: every tester-limited switch must report its cycles, and at least two must be
+    """Return whether cycles decide: every switch with a lower bound must report its cycles, and at least two must be
     limited."""
-    limited = [r for r in results if r.verdict.kind is VerdictKind.TESTER_LIMITED]
+    limited = [r for r in results if r.verdict.kind.is_bound]
     return bool(limited) and all(_cycles(r) for r in limited) and sum(bool(_cycles(r)) for r in results) > 1
 
 

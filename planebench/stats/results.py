@@ -15,7 +15,7 @@ from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.switch_figures import figures_of, median
 from planebench.stats.capacity import capacity_estimate_pps
-from planebench.stats.choose import LIMITED, VALID, Choice, choose_saturating, is_usable, run_band, with_disturbed
+from planebench.stats.choose import VALID, Choice, choose_saturating, is_usable, run_band, with_disturbed
 from planebench.stats.figure_intervals import Sampled, with_intervals
 from planebench.stats.latency import finding, latency_groups, percentile_blocks, summarise_latency
 from planebench.stats.ledger import ledger, merge
@@ -86,7 +86,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
         rejected=sum(t.role not in ("warmup", "outage") and t.index not in counting for t in trials),
         throughput_median_pps=statistics.median(rates) if rates else None,
         other_bands=_other_bands(saturating, choice.band),
-        capacity_estimate_pps=capacity_estimate_pps(in_band) if verdict.kind is LIMITED else None,
+        capacity_estimate_pps=capacity_estimate_pps(in_band) if verdict.kind.is_bound else None,
         searches=searches,
         load_finding=finding(groups, latency),
         ledger=_ledger(choice.trials),
@@ -113,7 +113,7 @@ def _throughput_verdict(choice: Choice, rates: tuple[float, ...], latency: tuple
     reason = _unsteady(choice, rates)
     if reason is None:
         return choice.verdict
-    kind = LIMITED if choice.verdict.kind is LIMITED else VerdictKind.UNSTABLE
+    kind = choice.verdict.kind if choice.verdict.kind.is_bound else VerdictKind.UNSTABLE
     return Verdict(kind, (*choice.verdict.reasons, reason))
 
 
@@ -137,7 +137,7 @@ def _other_bands(saturating: Sequence[Trial], band: str | None) -> tuple[BandFig
         choice = choose_saturating(saturating, other)
         rate = geometric_mean(throughput_blocks(choice.trials))
         if rate is not None:
-            figures.append(BandFigure(other, rate, len(choice.trials), choice.verdict.kind is LIMITED))
+            figures.append(BandFigure(other, rate, len(choice.trials), choice.verdict.kind.is_bound))
     return tuple(figures)
 
 

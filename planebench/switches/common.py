@@ -7,7 +7,7 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from planebench.host import procfs
@@ -15,6 +15,7 @@ from planebench.host.process import Process
 from planebench.host.programs import Found, NotFound
 from planebench.model.claims import FeatureClaim, State, everywhere
 from planebench.model.errors import DiedError, NotInstalledError, UsageError
+from planebench.model.nic_counters import NOT_BASIC, of_losses
 from planebench.wiring import devargs
 from planebench.wiring.adapter import Adapter, ThreadRef
 from planebench.wiring.memory import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES
@@ -65,6 +66,16 @@ class ProcessGroup:
         except BaseException:
             self.stop()
             raise
+
+
+def nic_counters(ports: Mapping[str, Mapping[str, int]]) -> dict[str, int]:
+    """Return the extended statistics, by port and name, that speak of lost frames, as ``n0:rx_crc_errors``."""
+    return {f"{port}:{name}": count for port, found in ports.items() for name, count in of_losses(found).items()}
+
+
+def nic_drops(counters: Mapping[str, int]) -> dict[str, int]:
+    """Return those of :func:`nic_counters` that are drops, as no basic counter has them."""
+    return {key: count for key, count in counters.items() if key.partition(":")[2] in NOT_BASIC}
 
 
 class CpuTime:

@@ -17,6 +17,7 @@ SWITCHES: Mapping[str, str] = {
     "xdp": "xdp",
     "vale": "vale",
     "ovs-netdev": "ovs_netdev",
+    "sriov": "sriov",
     "sim": "sim",
 }
 """Name -> module of planebench.switches with its ADAPTER."""

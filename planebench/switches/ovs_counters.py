@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from planebench.model.records import SwitchCycles
-from planebench.switches.common import total
+from planebench.switches.common import nic_counters, nic_drops, total
 
 MAIN_THREAD = "main thread:\n"
 DROP_COUNTERS = {
@@ -38,6 +38,8 @@ class PortCounters:
 
     drops: dict[str, int] = field(default_factory=dict)
     """By reason; of all ports by ``PORT:REASON``."""
+    nic: dict[str, int] = field(default_factory=dict)
+    """Extended statistics of DPDK ports that speak of lost frames; of all ports by ``PORT:NAME``."""
     rx_packets: int | None = None
     tx_packets: int | None = None
     tx_drops: int | None = None
@@ -54,8 +56,11 @@ def parse_ports(text: str, ports: Sequence[str], *, kernel: bool = False) -> Por
     blocks = zip(parts[::2], parts[1::2], strict=True)
     found = {names[number]: _parse_port(block, kernel) for number, block in blocks if number in names}
     every = [found.get(name, PortCounters()) for name in ports]
+    nic = nic_counters({name: port.nic for name, port in found.items()})
     return PortCounters(
-        drops={f"{name}:{reason}": count for name, port in found.items() for reason, count in port.drops.items()},
+        drops={f"{name}:{reason}": count for name, port in found.items() for reason, count in port.drops.items()}
+        | nic_drops(nic),
+        nic=nic,
         rx_packets=total(port.rx_packets for port in every),
         tx_packets=total(port.tx_packets for port in every),
         tx_drops=total(port.tx_drops for port in every),
@@ -73,8 +78,11 @@ def _parse_port(block: str, kernel: bool) -> PortCounters:
             for reason, group in (("dropped", 2), ("errors", 3))
             if counts is not None and counts[group] != "?"
         }
+    of_driver = dict(_COUNTER.findall(block.partition("CUSTOM Statistics")[2]))
+    others = {key: int(count) for key, count in of_driver.items() if not key.startswith("ovs_")}
     return PortCounters(
         drops,
+        {} if kernel else others,
         int(received[1]) if received else None,
         int(sent[1]) if sent else None,
         sum(custom[key] for key in _TX_DROPS) if custom.keys() >= set(_TX_DROPS) else None,
@@ -96,6 +104,7 @@ def pmd_cycles(stats: str, perf: str, ports: PortCounters) -> SwitchCycles:
         drops=ports.drops,
         forwarded_packets=ports.tx_packets if taken is None else taken,
         bursts=_number("Tx batches", perf),
+        counters=ports.nic,
     )
 
 

@@ -17,7 +17,7 @@ from planebench.model.switch_figures import further_counters
 from planebench.planed.client import RpcError
 from planebench.planed.document import Document
 from planebench.planed.process import PlanedProcess
-from planebench.planed.requests import get_statistics
+from planebench.planed.requests import get_ports, get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics, TaskStatistics
 from planebench.switches import common, planed_stations
 from planebench.switches.planed_document import OPTIONS, function_of, switch_document, switch_settings
@@ -90,7 +90,7 @@ class PlanedAdapter(Adapter):
         except BaseException:
             planed.stop()
             raise
-        return RunningPlaned(planed)
+        return RunningPlaned(planed, nics=any(port.kind == "pci" for port in request.ports))
 
 
 class EmulatedNic:
@@ -118,9 +118,10 @@ class EmulatedNic:
 class RunningPlaned(common.ProcessGroup):
     """A planed that forwards. Counters come from its control socket."""
 
-    def __init__(self, planed: PlanedProcess) -> None:
+    def __init__(self, planed: PlanedProcess, *, nics: bool = False) -> None:
         super().__init__("planed", [planed.process])
         self._planed = planed
+        self._nics = nics
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         workers, pid = self._stats()["workers"], self.process.pid
@@ -129,14 +130,17 @@ class RunningPlaned(common.ProcessGroup):
     def counters(self) -> SwitchCycles:
         stats = self._stats()
         tasks = stats["tasks"]
+        ports = get_ports(self._planed.call) if self._nics else []
+        nic = common.nic_counters({port["name"]: port.get("xstats", {}) for port in ports})
+        own = {name: count for name in further_counters() if (count := _total(tasks, name)) is not None}
         return SwitchCycles(
             busy_cycles=sum(task["busy_cycles"] for task in tasks),
             idle_cycles=sum(task["idle_cycles"] for task in tasks),
             packets=sum(task["rx_packets"] for task in tasks),
-            drops=parse_drops(stats),
+            drops=parse_drops(stats) | common.nic_drops(nic),
             forwarded_packets=sum(task["tx_packets"] for task in tasks),
             bursts=_total(tasks, "rx_bursts"),
-            counters={name: count for name in further_counters() if (count := _total(tasks, name)) is not None},
+            counters=own | nic,
         )
 
     def stop(self) -> None:

@@ -48,6 +48,7 @@ _PORT_DROPS = {
 }
 """The lines of errors and nombufs are there only if one of them is not zero."""
 _TX_ERRORS = re.compile(rb"# NIC statistics for port (\d+) (?:(?!# NIC).)*?TX-errors: (\d+) ", re.DOTALL)
+_XSTATS = re.compile(rb"NIC extended statistics for port (\d+) *\r?\n((?:\w+: \d+\r?\n)*)")
 ERRORS_IN_DROPPED = (23, 3)
 """From this DPDK on, what testpmd calls dropped includes what the driver counts as an error, and net_vhost counts what
 it could not send as an error since 23.11: such a frame is counted twice."""
@@ -109,7 +110,8 @@ class TestpmdAdapter(Adapter):
         found = common.require(self)
         arguments = _arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd", self.values)
         process = self.spawn(["stdbuf", "-oL", *arguments], request, supervisor, pipe_stdin=True)
-        switch = RunningTestpmd(process, [port.name for port in common.dpdk_order(ports)], found.version)
+        nics = any(port.kind == "pci" for port in ports)
+        switch = RunningTestpmd(process, [port.name for port in common.dpdk_order(ports)], found.version, nics=nics)
         with switch.stopped_on_failure():
             wait_ready("testpmd", switch.at_prompt, [process])
             wait_ready("testpmd's vhost ports", lambda: common.sockets_exist(ports), [process])
@@ -121,10 +123,11 @@ class TestpmdAdapter(Adapter):
 class RunningTestpmd(common.ProcessGroup):
     """A testpmd that forwards. Counters come from its command line."""
 
-    def __init__(self, process: Process, ports: Sequence[str], version: str = "") -> None:
+    def __init__(self, process: Process, ports: Sequence[str], version: str = "", *, nics: bool = False) -> None:
         super().__init__("testpmd", [process])
         self._errors_in_dropped = _release(version) >= ERRORS_IN_DROPPED
         self._ports = tuple(ports)
+        self._nics = nics
         self._worker: ThreadRef | None = None
         self._khz: int | None = None
 
@@ -153,8 +156,17 @@ class RunningTestpmd(common.ProcessGroup):
             output += self._ask("show port stats all")
         drops = parse_drops(output, self._ports, errors_in_dropped=self._errors_in_dropped)
         sent = int(packets[2]) if packets[2] else None
+        extended = common.nic_counters(
+            parse_xstats(self._ask("show port xstats all"), self._ports) if self._nics else {}
+        )
+        drops |= common.nic_drops(extended)
         return SwitchCycles(
-            busy_cycles=busy, idle_cycles=idle, packets=int(packets[1]), drops=drops, forwarded_packets=sent
+            busy_cycles=busy,
+            idle_cycles=idle,
+            packets=int(packets[1]),
+            drops=drops,
+            forwarded_packets=sent,
+            counters=extended,
         )
 
     def _tsc_khz(self) -> int | None:
@@ -204,6 +216,15 @@ def parse_drops(output: bytes, ports: Sequence[str], *, errors_in_dropped: bool 
             found = {reason: pattern.search(block) for reason, pattern in _PORT_DROPS.items()}
             drops |= {f"{ports[int(number)]}:{reason}": int(match[1]) for reason, match in found.items() if match}
     return _without_errors(drops, output, ports) if errors_in_dropped else drops
+
+
+def parse_xstats(output: bytes, ports: Sequence[str]) -> dict[str, dict[str, int]]:
+    """Return the statistics of each port by name from ``show port xstats all``; ``ports`` as in :func:`parse_drops`."""
+    return {
+        ports[int(number)]: {name.decode(): int(count) for name, count in re.findall(rb"(\w+): (\d+)", block)}
+        for number, block in _XSTATS.findall(output)
+        if int(number) < len(ports)
+    }
 
 
 def _without_errors(drops: Mapping[str, int], output: bytes, ports: Sequence[str]) -> dict[str, int]:

@@ -21,7 +21,7 @@ V2V_LATENCY_PPS = 1_000_000
 """v2v latency is taken at this fixed rate instead of at shares of R+ (METHODOLOGY section 2)."""
 
 
-def line_rate_pps(frame_size_bytes: float, line_rate_bps: int = 10_000_000_000) -> float:
+def line_rate_pps(frame_size_bytes: float, line_rate_bps: float = 10_000_000_000) -> float:
     """Return the frames per second that fill a line: 14.88 million of 64 bytes at 10 Gb/s, with layer-1 overhead.
 
     For a mix give the mean frame size, not rounded.

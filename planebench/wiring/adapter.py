@@ -241,7 +241,7 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
         )
     if situation.side_by_side and not adapter.stations:
         return f"{adapter.name} connects ports in pairs; it cannot forward to several VNFs by MAC address"
-    if situation.hosted and adapter.vnf_interface != "vhost-user":
+    if situation.hosted and adapter.vnf_interface == "veth":
         return f"{adapter.name} connects VNFs by {adapter.vnf_interface}, but VMs and containers need vhost-user"
     if situation.hosted and adapter.offloads:
         return f"{adapter.name} forwards in place of its VNFs, so they cannot run in a process, container or VM"

@@ -50,6 +50,11 @@ class LinkSettings:
     inside: Document | None = None
     """Ports and tasks of a switch that is part of the tester: an emulated NIC, on the first wire alone."""
 
+    @property
+    def one_wire(self) -> bool:
+        """Return whether frames come back by the first wire, as of a NIC that switches: it does not join its ports."""
+        return self.vnf_interface == "vf" or self.inside is not None
+
     def socket(self, port: str) -> Path:
         """Return the unix socket of a port, the same path on both sides."""
         return self.workdir / f"{port}.sock"

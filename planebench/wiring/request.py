@@ -9,7 +9,8 @@ from typing import Literal
 
 from planebench.model.topology import Vnf
 
-VnfInterface = Literal["vhost-user", "veth"]
+VnfInterface = Literal["vhost-user", "veth", "vf"]
+"""The interface of VNFs; ``vf`` is a virtual function of the NIC, which is the switch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,11 @@ class SwitchPort:
     ``pci``: the NIC with the PCI address ``address``, which no other process may probe.
     ``af_packet``: the kernel interface ``interface``: a veth wire, or a VNF's interface of a switch in the kernel.
     ``af_xdp``: the same by an AF_XDP socket.
+    ``vf``: a virtual function of the NIC.
     """
 
     name: str
-    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "af_xdp", "pci"]
+    kind: Literal["virtio-user", "memif", "vhost-user", "af_packet", "af_xdp", "pci", "vf"]
     path: Path | None = None
     interface: str | None = None
     address: str | None = None

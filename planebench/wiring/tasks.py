@@ -16,22 +16,24 @@ SOURCE = "fib_source"
 
 
 def tester_tasks(
-    topology: Topology, queues: int = 1, updates: str = "", inside: Sequence[Task] = ()
+    topology: Topology, queues: int = 1, updates: str = "", inside: Sequence[Task] = (), *, one_wire: bool = False
 ) -> tuple[Task, ...]:
     """Return every task of a topology in polling order: monitors, VNFs in chain order, generators; one for each queue.
 
     VNFs side by side are no tasks of the tester; but at the port ``updates`` it is the control of one, whose forwarding
     the switch has, and sends its FIB messages.
 
-    ``inside`` are those of a switch that is part of the tester, on the first wire alone: what the VNFs send back leaves
-    by the port by which it came, so the monitor of the second end is there, and that end sends nothing.
+    ``inside`` are those of a switch that is part of the tester. It has one wire, as one that is a NIC (``one_wire``):
+    what the VNFs send back leaves by the port by which it came, so the monitor of the second end is there, and that end
+    sends nothing.
 
     Both ends can send and receive, whatever the direction of a trial: a direction only chooses which generators start,
     so one live topology serves all of them. An echo topology sends and receives at end a alone.
     Receiving comes first so that a burst which has arrived leaves the ring before more is sent.
     """
-    ends = topology.ends[:1] if topology.echo or inside else topology.ends
-    monitors = {topology.ends[1]: topology.ends[0]} if inside else {port: port for port in ends}
+    one_wire = one_wire or bool(inside)
+    ends = topology.ends[:1] if topology.echo or one_wire else topology.ends
+    monitors = {topology.ends[1]: topology.ends[0]} if one_wire else {port: port for port in ends}
     tasks = (
         *(Task(f"mon-{end}", "monitor", (port,)) for end, port in monitors.items()),
         *inside,
@@ -71,7 +73,13 @@ def _on_queue(task: Task, queue: int) -> Task:
 
 
 def assign_tasks(
-    placement: Placement, topology: Topology, queues: int = 1, updates: str = "", inside: Sequence[Task] = ()
+    placement: Placement,
+    topology: Topology,
+    queues: int = 1,
+    updates: str = "",
+    inside: Sequence[Task] = (),
+    *,
+    one_wire: bool = False,
 ) -> tuple[Worker, ...]:
     """Return the workers of the tester, one for each CPU with tasks, tasks in the order of :func:`tester_tasks`.
 
@@ -81,7 +89,7 @@ def assign_tasks(
     inside_cpus = ((task.name, placement.tester_cpus[:1]) for task in inside)
     places = (*_cpus_of_task(placement, topology), *inside_cpus)
     cpu_of = {queue_name(name, queue): cpus[queue % len(cpus)] for name, cpus in places for queue in range(queues)}
-    names = [task.name for task in tester_tasks(topology, queues, updates, inside)]
+    names = [task.name for task in tester_tasks(topology, queues, updates, inside, one_wire=one_wire)]
     cpus = sorted({cpu_of[name] for name in names})
     return tuple(Worker(f"w{cpu}", cpu, tuple(name for name in names if cpu_of[name] == cpu)) for cpu in cpus)
 

@@ -19,7 +19,7 @@ from planebench.wiring.links import LinkSettings
 from planebench.wiring.memory import memory
 from planebench.wiring.request import Station, SwitchPort, SwitchRequest
 from planebench.wiring.tasks import tester_tasks
-from planebench.wiring.wires.base import af_packet_port, is_kernel_interface, wire_kind
+from planebench.wiring.wires.base import af_packet_port, cabled, is_kernel_interface, wire_kind
 
 
 def wire_stage(topology: Topology, links: LinkSettings) -> Document:
@@ -31,18 +31,15 @@ def wire_stage(topology: Topology, links: LinkSettings) -> Document:
 def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSettings) -> Document:
     """Return the tester once the switch listens: every port, every task, and the workers of ``assign_tasks``."""
     inside = links.inside.tasks if links.inside is not None else ()
-    tasks = tester_tasks(topology, links.queues, links.updates, inside)
+    tasks = tester_tasks(topology, links.queues, links.updates, inside, one_wire=links.one_wire)
     tasks = tuple(_on_receive_queue(task, topology, links) for task in tasks)
     made = _document(topology, links, _own_ports(topology, links), tasks, workers)
     return made if links.inside is None else replace(made, ports=(*made.ports, *links.inside.ports))
 
 
 def _own_ports(topology: Topology, links: LinkSettings) -> list[TopologyPort]:
-    """Return the ports whose other side is the tester, not a VNF in a process of its own.
-
-    With a switch inside the tester these are those of one wire.
-    """
-    absent = topology.wire_ports[1:] if links.inside is not None else ()
+    """Return the ports whose other side is the tester, not a VNF in a process of its own."""
+    absent = topology.wire_ports[1:] if links.one_wire else ()
     own = [p for p in topology.ports if p.name not in topology.hosted_ports or p.name == links.updates]
     return [port for port in own if port.name not in absent]
 
@@ -56,8 +53,9 @@ def switch_request(
     tsc_hz: int | None = None,
 ) -> SwitchRequest:
     """Return the request to a switch adapter for this topology; ``netns_pid`` and ``tsc_hz`` as in SwitchRequest."""
+    uncabled = set(topology.wire_ports) - set(cabled(topology, links.vnf_interface))
     return SwitchRequest(
-        ports=tuple(_switch_port(port, links) for port in topology.ports),
+        ports=tuple(_switch_port(port, links) for port in topology.ports if port.name not in uncabled),
         cross_connects=topology.cross_connects,
         cpu=placement.switch_cpu,
         control_cpus=placement.control_cpus,
@@ -131,4 +129,6 @@ def _switch_port(port: TopologyPort, links: LinkSettings) -> SwitchPort:
         return wire_kind(links.wire).switch_port(common, port.name, links)
     if links.vnf_interface == "veth":
         return replace(common, kind="af_packet", interface=links.ends[port.name].switch)
+    if links.vnf_interface == "vf":
+        return replace(common, kind="vf")
     return replace(common, path=links.socket(port.name))

@@ -73,4 +73,6 @@ def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, l
 
 
 def _port(name: str, mac: str, links: LinkSettings) -> Port:
+    if links.vnf_interface == "vf":
+        return Port(name, "ethdev", links.ring_size, links.queues, device=links.ends[name].tester)
     return Port(name, "virtio-user", links.ring_size, links.queues, links.socket(name), mac=mac)

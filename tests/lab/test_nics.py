@@ -6,10 +6,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import product
-from typing import Any
 
 import pytest
-from lab_rig import MODELS, Done, Lab, require, topology
+from lab_rig import MODELS, Lab, require, topology
 
 from planebench.host.process import Supervisor
 
@@ -32,8 +31,7 @@ def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
 
 
 def test_frames_cross_each_cable_once_intact_and_in_order(lab: Lab) -> None:
-    cables = [f"{lab.address(a)}={lab.address(b)}" for a, b in lab.topology.cables]
-    lines = documents(lab.script("cables.py", *cables, timeout_s=300))
+    lines = lab.cross_cables()
     assert len(lines) == 4
     for line in lines:
         assert line["sent"] == line["came"] > 0 and line["wrong"] == 0, line
@@ -67,7 +65,7 @@ def test_a_run_is_functional_and_no_frame_is_unexplained(lab: Lab) -> None:
     plan += ["--max-rate", str(RATE_PPS), "--duration", "1", "--repeat", "1", "--loads", "none"]
     done = lab.planebench("run", *plan, "--no-calibrate", "--no-report", "--runs", RUNS, timeout_s=1800)
     assert done.code == 0, done.output
-    trials = documents(lab.script("trials.py", RUNS))
+    trials = lab.script("trials.py", RUNS).documents()
     rings = trials.pop()["rings"]
     assert set(rings.values()) == {"512" if lab.topology.nics["s0"] == "vmxnet3" else "256"}
     assert {(it["switch"], it["scenario"]) for it in trials} == set(product(SWITCHES, ("p2p", "p2v", "loopback")))
@@ -78,7 +76,7 @@ def test_a_run_is_functional_and_no_frame_is_unexplained(lab: Lab) -> None:
 
 def test_a_kill_at_any_moment_of_binding_leaves_nics_that_are_given_back(lab: Lab) -> None:
     nics = [lab.address(nic) for nic in lab.topology.nics]
-    lines = documents(lab.script("kill_binding.py", str(KILLS), *nics, timeout_s=600))
+    lines = lab.script("kill_binding.py", str(KILLS), *nics, timeout_s=600).documents()
     assert [line["restored"] for line in lines] == [True] * KILLS, lines
     half_way = [line for line in lines if line["killed"] and set(line["left"]) != {"vfio-pci"}]
     assert half_way, "no kill came while drivers were changed"
@@ -88,12 +86,6 @@ def test_a_kill_at_any_moment_of_binding_leaves_nics_that_are_given_back(lab: La
 def wire(lab: Lab) -> str:
     """Return the wire of all cables of the guest."""
     return "pci:" + ",".join(f"{lab.address(a)}={lab.address(b)}" for a, b in lab.topology.cables)
-
-
-def documents(done: Done) -> list[dict[str, Any]]:
-    """Return the lines of JSON that a script printed."""
-    assert done.code == 0, done.output
-    return [json.loads(line) for line in done.output.splitlines() if line.startswith("{")]
 
 
 def assert_drivers(lab: Lab) -> None:

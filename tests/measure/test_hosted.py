@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import SimpleNamespace
@@ -82,7 +83,7 @@ def begin(monkeypatch: pytest.MonkeyPatch, hosting: Fake) -> HostedVnfs:
     monkeypatch.setattr(module, "hosting_of", lambda _: hosting)
     topology = build_chain("loopback", 3, hosting="separate")
     placement: Any = place(Cpus((0, 1)), 3, hosted=range(3))
-    nobody: Any = None
+    nobody: Any = SimpleNamespace(memory_on=nullcontext)
     return HostedVnfs.start(topology, placement, LinkSettings(Path("/run/x")), Path("planed"), nobody)
 
 

@@ -49,6 +49,21 @@ def test_other_loads_and_closed_loops_stay_as_they_are(monkeypatch: pytest.Monke
     assert sent_at(10_000, settings=closed, patch=monkeypatch).load == SATURATING
 
 
+def test_nics_with_a_speed_have_an_open_loop_unless_it_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = replace(SETTINGS, open_loop=None)
+    trial = sent_at(10_000, settings=usual, patch=monkeypatch)
+    assert trial.load == Load("saturating", line_rate_pps(64))
+    assert trial.line_rate_pps == line_rate_pps(64)
+    assert sent_at(None, settings=usual, patch=monkeypatch).load == SATURATING
+    closed = sent_at(10_000, settings=replace(SETTINGS, open_loop=False), patch=monkeypatch)
+    assert closed.line_rate_pps == line_rate_pps(64), "searches need it"
+
+
+def test_the_rate_of_the_user_replaces_the_line_rate(monkeypatch: pytest.MonkeyPatch) -> None:
+    trial = sent_at(10_000, settings=replace(SETTINGS, has_rate=True), load=Load("saturating", 1e6), patch=monkeypatch)
+    assert (trial.load, trial.line_rate_pps) == (Load("saturating", 1e6), None)
+
+
 def test_a_nic_without_a_speed_makes_an_invalid_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = sent_at(None, patch=monkeypatch)
     assert trial.verdict.kind is VerdictKind.INVALID

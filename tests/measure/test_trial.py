@@ -29,7 +29,10 @@ class FakeLive:
     def __init__(self, *, misdirected: int = 0, dies_in: str = "", forwarded: int = 900, dropped: int = 100) -> None:
         self.asked: list[Any] = []
         self.misdirected, self.dies_in, self.forwarded = misdirected, dies_in, forwarded
-        self.placement = SimpleNamespace(switch_cpus=(0,), tester_cpus=(0,), shared=False, hosted=frozenset())
+        self.placement = SimpleNamespace(
+            switch_cpus=(0,), tester_cpus=(0,), shared=False, hosted=frozenset(), roaming=frozenset()
+        )
+        self.memory = ()
         self.functional: tuple[str, ...] = ()
         self.clock = "software"
         self.switch = SimpleNamespace(counters=self._counters)
@@ -130,7 +133,7 @@ class HostedLive(FakeLive):
 
     def __init__(self) -> None:
         super().__init__(dropped=0)
-        self.placement.hosted, self.placement.vnf_cpus = frozenset({0}), (1,)
+        self.placement.hosted, self.placement.all_vnf_cpus = frozenset({0}), (1,)
         self.rule_drops = 500
 
     def vnf_drops(self) -> Counter[str]:

@@ -419,3 +419,37 @@ def test_threads_of_the_kernel_take_turns_on_one_core_and_pollers_may_not(
     half = SECOND_NS // 2
     threads = tuple(ThreadEvidence("switch", name, 1, half, half, 14) for name in names)
     assert verdict(flat_out=False, evidence=Evidence(threads=threads)).kind is kind
+
+
+LINE_PPS = 1000.0
+"""The thousand frames of :func:`counts` in a second."""
+MANY = {"intended_packets": 10**6, "offered_packets": 10**6, "forwarded_packets": 10**6}
+
+
+def test_full_links_without_loss_are_the_line_rate() -> None:
+    idle = SwitchCycles(busy_cycles=50, idle_cycles=50)
+    found = verdict(counts(), counts(), flat_out=False, role="r_plus", switch=idle, line_rate_pps=LINE_PPS)
+    assert found.kind is VerdictKind.LINE_RATE
+    assert found.texts == ("line rate: the switch forwarded all that the links carry (100.0% of each direction)",)
+    one = verdict(counts(), counts(forwarded_packets=900), role="r_plus", line_rate_pps=LINE_PPS)
+    assert one.kind is VerdictKind.VALID, "one direction lost frames"
+    half = verdict(role="r_plus", flat_out=False, switch=idle, line_rate_pps=2 * LINE_PPS)
+    assert half.kind is VerdictKind.TESTER_LIMITED, "neither the links nor the switch were full"
+
+
+def test_a_search_at_the_line_rate_judges_itself() -> None:
+    assert verdict(flat_out=False, role="search", line_rate_pps=LINE_PPS).kind is VerdictKind.VALID
+
+
+def test_a_tester_slower_than_the_links_may_saturate_the_switch() -> None:
+    late = counts(intended_packets=2000, unsent_late_packets=1000, forwarded_packets=500)
+    assert verdict(late, flat_out=False, role="r_plus", line_rate_pps=2000.0).kind is VerdictKind.VALID
+    assert verdict(late, flat_out=False, role="r_plus").kind is VerdictKind.TESTER_LIMITED
+
+
+def test_more_frames_than_a_link_carries_are_no_measurement() -> None:
+    most = 990_000 - 8192
+    assert verdict(counts(**MANY), line_rate_pps=10**6).kind is not VerdictKind.INVALID
+    found = verdict(counts(**MANY), line_rate_pps=most / 1.01)
+    assert found.kind is VerdictKind.INVALID
+    assert "give --max-rate" in found.texts[0]

@@ -137,6 +137,22 @@ def test_waits_for_polls_decide_nothing_and_both_papers_are_not_right_at_once() 
     assert latency_share(function, tight, mostly_function).outcome is NO  # everywhere
 
 
+def test_vnfs_set_beside_those_of_the_plan_are_not_judged() -> None:
+    """A VNF that does not wait, and one in an emulated VM, say nothing of what the papers measured."""
+    waits = [delay("planed", "loopback", load, us, frame_size_bytes=128) for load, us in (("100pps", 60), ("1Mpps", 5))]
+    own = [
+        delay("planed", "loopback", load, 5.0, frame_size_bytes=128, chain="l2fwd:send_burst=0")
+        for load in ("100pps", "1Mpps")
+    ]
+    assert judged("slow-at-100-pps", *waits, *own).outcome is YES
+    assert judged("slow-at-100-pps", *own).why == "not covered by this run"
+    sides = [rate("vpp", "p2p", 9.0), rate("vpp", "loopback", 4.0)]
+    emulated = rate("vpp", "loopback", 0.1, hosting="vm", verdict="functional")
+    assert len(judged("p2p-is-the-baseline", *sides, emulated).compared) == 1
+    in_vm = rate("vpp", "loopback", 3.0, hosting="vm")
+    assert len(judged("p2p-is-the-baseline", *sides, in_vm).compared) == 2  # both against the one p2p
+
+
 def chain(whole: float, firewall: float, l3fwd: float, verdict: str = "valid") -> Any:
     parts = {"firewall,l3fwd": whole, "firewall": firewall, "l3fwd": l3fwd}
     sides = [

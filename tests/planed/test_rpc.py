@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planed_rig import PATIENCE_S, Planed, ethdev, ring, task, until
+from planed_rig import PATIENCE_S, Planed, ethdev, load, ring, task, until
 
 from planebench.planed.client import RpcError
 
@@ -210,6 +210,17 @@ def test_version(planed: Planed) -> None:
     assert version["pid"] == planed.process.pid
     assert version["dpdk"].startswith("DPDK ")
     assert version["tsc_hz"] > 10**8
+
+
+def test_extended_statistics_are_those_that_count(planed: Planed) -> None:
+    """A null device counts what it sends; rings of our own have none."""
+    planed.apply([ring("r0"), ethdev("e0", "net_null0,no-rx=1")], [task("gen", "generator", "e0")])
+    mine, device = planed.call("ports.get")["ports"]
+    assert (mine["xstats"], device["xstats"]) == ({}, {})
+    sent = planed.send(load("gen", rate_pps=100_000))["gen"]["generator"]["offered_packets"]
+    found = planed.call("ports.get")["ports"][1]["xstats"]
+    assert found["tx_good_packets"] == sent > 0
+    assert "tx_errors" not in found
 
 
 def test_stats_have_the_documented_keys(planed: Planed) -> None:

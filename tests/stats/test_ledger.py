@@ -26,7 +26,29 @@ def trial(
     switch = SwitchCycles(busy_cycles=1, packets=offered, drops={"fault": 0} | (drops or {}))
     directions = (DirectionCounts("a->b", offered, offered, forwarded),)
     values = {"directions": directions, "switch": switch, "tester_drops": tester or {}}
-    return make_trial(point=make_point("planed", scenario), **{**values, **changes})
+    return make_trial(**{"point": make_point("planed", scenario), **values, **changes})
+
+
+@pytest.mark.parametrize(
+    ("drops", "tester", "loss"),
+    [
+        ({"n0:rx_missed": 7}, {}, Loss("NIC", "rx_missed (n0)", 7)),
+        ({"n1:tx_errors": 7}, {}, Loss("NIC", "taken, not sent (n1)", 7)),
+        ({"n0:rx_phy_discard_packets": 7}, {}, Loss("NIC", "rx_phy_discard_packets (n0)", 7)),
+        ({}, {"n1:rx_missed": 7}, Loss("NIC", "rx_missed (n1, tester)", 7)),
+        ({"v0:rx_missed": 7}, {}, Loss("switch", "rx_missed (v0)", 7)),
+        ({"n1:tx_full": 7}, {}, Loss("wire ring", "full (n1)", 7)),
+        # The NIC is the switch: the VNF may count what the NIC has counted.
+        ({"v0:nic_dropped": 7}, {"v0:rx_missed": 5}, Loss("NIC", "ring full (v0)", 7)),
+    ],
+)
+def test_what_a_nic_dropped_is_explained(drops: dict[str, int], tester: dict[str, int], loss: Loss) -> None:
+    scenario = "p2v" if any(key.startswith("v0") for key in drops) else "p2p"
+    lost = trial(scenario, 100, 93, drops, tester, point=make_point("planed", scenario, wire="pci"))
+    assert ledger(lost) == Ledger(100, 93, (loss,))
+    assert describe(ledger(lost)) == (
+        f"7 lost: 7 {loss.place} {loss.cause}" if loss.place == "wire ring" else f"7 lost: 7 {loss.place}: {loss.cause}"
+    )
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from planebench.host.process import Supervisor
 from planebench.measure.counts import tester_counts
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.records import Direction, ScenarioName
-from planebench.placement.place import Cpus, place
+from planebench.placement import Cpus, place
 from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
 from planebench.switches.base import Adapter

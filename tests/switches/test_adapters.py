@@ -261,6 +261,29 @@ def test_testpmd_of_every_release_is_read(version: str, asked: bool, monkeypatch
     assert counted.busy_cycles == 824921002
 
 
+XSTATS = b"""show port xstats all
+###### NIC extended statistics for port 0 \r
+rx_good_packets: 1003555\r
+rx_missed_errors: 5\r
+rx_crc_errors: 4\r
+###### NIC extended statistics for port 1 \r
+rx_good_packets: 7\r
+rx_phy_discard_packets: 6\r
+testpmd> """
+
+
+def test_testpmd_tells_what_nics_count_of_lost_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    running = testpmd.RunningTestpmd(SimpleNamespace(pid=1), ["n0", "n1"], "DPDK 22.11", nics=True)  # type: ignore[arg-type]
+    answers = {b"show fwd stats all": TESTPMD_STATS, b"show port xstats all": XSTATS}
+    monkeypatch.setattr(running, "_ask", lambda command: answers[command.encode()])
+    monkeypatch.setattr(running, "_worker_run_ns", lambda: None)
+    monkeypatch.setattr(running, "_tsc_khz", lambda: None)
+    counted = running.counters()
+    assert counted.counters == {"n0:rx_crc_errors": 4, "n1:rx_phy_discard_packets": 6}
+    assert counted.drops["n1:rx_phy_discard_packets"] == 6 and "n0:rx_crc_errors" not in counted.drops
+    assert testpmd.parse_xstats(XSTATS, ["n0"]).keys() == {"n0"}
+
+
 def test_planed_drops_by_port() -> None:
     none = {"rx_missed": 0, "rx_nombuf": 0, "rx_errors": 0, "tx_errors": 0}
     stats = {

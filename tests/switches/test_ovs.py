@@ -103,6 +103,15 @@ def test_ovs_drops_by_port() -> None:
     }
 
 
+def test_ovs_tells_what_nics_count_of_lost_frames() -> None:
+    text = OVS_PORTS.replace(
+        "rx_q0_errors=0,", "rx_q0_errors=0, rx_crc_errors=4, rx_phy_discard_packets=6, rx_bytes=9,"
+    )
+    counted = ovs_counters.parse_ports(text, ["n0", "n1", "v0", "v1"])
+    assert counted.nic == {"n0:rx_crc_errors": 4, "n0:rx_phy_discard_packets": 6}
+    assert counted.drops["n0:rx_phy_discard_packets"] == 6 and "n0:rx_crc_errors" not in counted.drops
+
+
 def test_ovs_text_that_is_not_whole_gives_no_key_but_never_a_wrong_number() -> None:
     names = ["n0", "n1", "v0", "v1"]
     for text in ("", "nonsense", "  port  9: rx pkts=1\n ovs_tx_failure_drops=5,\n", "ovs_tx_failure_drops=5,\n"):

@@ -25,7 +25,7 @@ from planebench.report.comparison import comparison_tables
 from planebench.report.conditions import conditions_page, cores_sentence
 from planebench.report.cores import cores_table
 from planebench.report.hosting import hosting_page
-from planebench.report.latency import clock_sentences, load_sentences, v2v_sentence
+from planebench.report.latency import batching_sentence, clock_sentences, load_sentences, v2v_sentence
 from planebench.report.ledger import policy_sentences, unexplained_sentences
 from planebench.report.outages import TITLE as OUTAGES
 from planebench.report.outages import outage_table
@@ -150,7 +150,7 @@ def _scenario(name: str, page: Page) -> dict[str, Any]:
             *disturbed_sentences(members),
             *load_sentences(members),
             *clock_sentences(members),
-            *filter(None, [v2v_sentence(run.header.settings, members)]),
+            *filter(None, [says(run.header.settings, members) for says in (v2v_sentence, batching_sentence)]),
         ],
         "searches": some([search_table(members), burst_table(members)]),
         "deviations": deviations(members),
@@ -254,6 +254,9 @@ def _marks(results: Sequence[Result]) -> dict[str, str]:
         marks["≥"] = (
             "tester-limited (lower bound): the tester, not the switch, was the bottleneck (pale bar, hollow point)"
         )
+    if VerdictKind.LINE_RATE in kinds:
+        line = "line rate (lower bound): the links, not the switch, were the limit"
+        marks["≥"] = f"{marks['≥']}; or {line}" if "≥" in marks else line
     if any(r.capacity_estimate_pps is not None for r in results):
         marks["est."] = (
             "estimated capacity in Mpps, at full batches: cycles per packet fitted over the batch sizes of all trials"

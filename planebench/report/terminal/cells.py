@@ -12,7 +12,7 @@ from rich.text import Text
 
 from planebench.metrics.column import in_terminal
 from planebench.metrics.results import RESULT, OfResult
-from planebench.model.records import Point, Verdict, VerdictKind
+from planebench.model.records import Point, Verdict
 from planebench.model.results import Result
 from planebench.model.words import (
     NOTHING,
@@ -142,7 +142,7 @@ def _best_pps(results: Sequence[Result], result: Result) -> float:
 
 def _note(result: Result, notes: Notes) -> str:
     """Return a footnote, unless the mark of the figure says the same."""
-    if result.verdict.kind is VerdictKind.TESTER_LIMITED or not result.verdict.reasons:
+    if result.verdict.kind.is_bound or not result.verdict.reasons:
         return ""
     return notes.add(result.verdict)
 
@@ -185,7 +185,7 @@ def limit_tables(standings: Standings, results: Sequence[Result], glyphs: Glyphs
     Green: shown to need the fewest cycles. A switch that reports nothing is there all the same, as unknown.
     """
     run = standings.derived.run
-    columns = {column_of(r) for r in results if r.verdict.kind is VerdictKind.TESTER_LIMITED and _known(r)}
+    columns = {column_of(r) for r in results if r.verdict.kind.is_bound and _known(r)}
     members = [r for r in results if column_of(r) in columns and counts(r)]
     leaders = _leaders(standings.cost.values())
     figures = in_terminal(RESULT, (OfResult(run, r) for r in members))

@@ -27,7 +27,13 @@ from planebench.report.comparison import brief_comparison_table
 from planebench.report.conditions import conditions_remark, conditions_table, conditions_warnings
 from planebench.report.evidence import causes
 from planebench.report.hosting import FUNCTIONAL, TITLE, functional_sentences, hosting_lines
-from planebench.report.latency import clock_sentences, floor_sentence, load_sentences, v2v_sentence
+from planebench.report.latency import (
+    batching_sentence,
+    clock_sentences,
+    floor_sentence,
+    load_sentences,
+    v2v_sentence,
+)
 from planebench.report.ledger import policy_sentences, unexplained_sentences
 from planebench.report.outages import TITLE as OUTAGES
 from planebench.report.outages import outage_lines
@@ -110,7 +116,8 @@ def _scenario(standings: Standings, results: Sequence[Result], notes: Notes, wid
     yield from _block("Offered traffic", traffic_sentences(results), glyphs)
     for sentence in cut([*load_sentences(results), *clock_sentences(results)], MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
-    if sentence := v2v_sentence(standings.derived.run.header.settings, results):
+    settings = standings.derived.run.header.settings
+    for sentence in filter(None, [v2v_sentence(settings, results), batching_sentence(settings, results)]):
         yield Text(glyphs.text(sentence))
 
 
@@ -183,8 +190,10 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
     yield band_words(results)
     if any(s.samples and math.isfinite(s.p50) for r in results for s in r.latency):
         yield "latency: p50 / p99 / p99.9 in µs"
-    if any(r.verdict.kind is VerdictKind.TESTER_LIMITED and r.throughput_pps is not None for r in results):
-        yield "≥ tester-limited (lower bound)"
+    bounds = {r.verdict.kind for r in results if r.verdict.kind.is_bound and r.throughput_pps is not None}
+    if bounds:
+        names = ("tester-limited" if kind is VerdictKind.TESTER_LIMITED else "line rate" for kind in sorted(bounds))
+        yield f"≥ {' or '.join(names)} (lower bound)"
         figures = in_terminal(RESULT, (OfResult(derived.run, r) for r in results))
         yield from (brief.legend for _, brief in figures if brief.legend)
     if any(r.capacity_estimate_pps is not None for r in results):

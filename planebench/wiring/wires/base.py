@@ -10,12 +10,12 @@ from dataclasses import replace
 from typing import Literal
 
 from planebench.model.errors import UsageError
-from planebench.model.topology import TopologyPort
+from planebench.model.topology import Topology, TopologyPort
 from planebench.model.wire import Wire, wire_arguments, wire_named
 from planebench.planed.document import Port
 from planebench.wiring.devargs import af_packet_devargs
 from planebench.wiring.links import Ends, LinkSettings
-from planebench.wiring.request import SwitchPort
+from planebench.wiring.request import SwitchPort, VnfInterface
 
 Ceilings = Literal["all", "wires", "measured"]
 
@@ -78,6 +78,11 @@ def wire_kind(wire: str) -> WireKind:
     if not isinstance(found, WireKind):
         raise UsageError(f"wire {found.name} is described, but cannot be brought up: it is no WireKind")
     return found
+
+
+def cabled(topology: Topology, interface: VnfInterface) -> tuple[str, ...]:
+    """Return the wires of a topology that need a cable: only the first if VNFs have virtual functions."""
+    return topology.wire_ports[:1] if interface == "vf" else topology.wire_ports
 
 
 def named_ends(cables: Sequence[str], wire: str) -> dict[str, Ends]:

@@ -22,6 +22,7 @@ class Memif(WireKind):
     help = "A memif of DPDK or VPP: rings in shared memory; the switch is the client."
     standard_frames_driver = "memif"
     ceilings = "wires"
+    switch_memory = True  # the client makes the regions
 
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
         """Return the server, with the queue that the switch sends on."""

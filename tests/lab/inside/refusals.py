@@ -128,8 +128,9 @@ CASES = {
 
 
 def state() -> list[object]:
-    links = subprocess.run(["ip", "-o", "address"], capture_output=True, check=True).stdout
-    return [[(nic.address, nic.driver, nic.interfaces) for nic in pci.nics()], links]
+    """Return drivers, interfaces and addresses; those of IPv6 come by themselves when a link comes up."""
+    addresses = subprocess.run(["ip", "-o", "-4", "address"], capture_output=True, check=True).stdout
+    return [[(nic.address, nic.driver, nic.interfaces) for nic in pci.nics()], addresses]
 
 
 def refused(switch: str) -> dict[str, object]:

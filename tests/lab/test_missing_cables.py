@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Cables that are pulled out, missing, or elsewhere: told in a sentence, and nothing is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from lab_rig import Lab, require, topology
+
+from planebench.host.process import Supervisor
+from planebench.model.errors import UsageError
+
+pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(900)]
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    one_cable = topology("one_cable")
+    require(one_cable)
+    with Supervisor() as supervisor, Lab(supervisor, one_cable) as running:
+        yield running
+
+
+def test_a_nic_without_a_link_is_refused_while_the_kernel_knows_it(lab: Lab) -> None:
+    lab.set_link("s0", up=False)
+    (line,) = lab.refusals("no link")
+    lab.set_link("s0", up=True)
+    assert "has no link; is the cable in?" in line["said"]
+    assert line["code"] == UsageError.exit_code and line["same"], line
+
+
+def test_a_cable_that_is_missing_or_pulled_out_is_told(lab: Lab) -> None:
+    done = lab.planebench("wires", "--hugepages", timeout_s=300)
+    assert f"{lab.address('t0')} " in done.output and "------" in done.output, done.output
+    assert f"{lab.address('x0')} has a link, but none of the other ports receives its frames" in done.output
+    lab.set_link("x0", up=False)
+    done = lab.planebench("wires", "--hugepages", timeout_s=300)
+    lab.set_link("x0", up=True)
+    assert f"{lab.address('x0')} has no link" in done.output, done.output
+    assert done.code == 0
+
+
+def test_a_switch_at_the_end_of_no_cable_fails_with_the_way_out(lab: Lab) -> None:
+    wire = f"pci:{lab.address('t0')}={lab.address('x0')}"
+    words = ["--scenario", "p2v", "--check", "starts", "--hugepages", "--wire", wire]
+    done = lab.planebench("switch", "check", "planed", *words, timeout_s=400)
+    assert done.code == 1
+    assert "is the cabling as --wire says? `planebench wires` finds it" in " ".join(done.output.split())
+    assert {lab.driver(nic) for nic in lab.topology.nics} == {"vmxnet3"}

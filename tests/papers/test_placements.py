@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claims on placements: a remote NUMA node, and far cores where there is none."""
+
+from __future__ import annotations
+
+import pytest
+from making import judged, rate
+
+from planebench.papers import Outcome
+
+YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
+CHAIN = {"chain_length": 2, "hosting": "separate"}
+
+
+@pytest.mark.parametrize(("mpps", "outcome"), [(3.0, YES), (9.0, NO)])
+def test_the_worst_placement_loses_most_of_the_packets(mpps: float, outcome: Outcome) -> None:
+    near, far = (
+        rate("ovs-dpdk", "parallel", value, chain_length=8, placement=placement)
+        for value, placement in ((10.0, "near"), (mpps, "far"))
+    )
+    assert judged("worst-case-placement", near, far).outcome is outcome
+    assert judged("worst-case-placement", near).outcome is OPEN
+
+
+@pytest.mark.parametrize(("mpps", "outcome"), [(2.1, YES), (3.9, NO)])
+def test_two_sockets_halve_a_chain(mpps: float, outcome: Outcome) -> None:
+    near, split = (
+        rate("bess", "loopback", value, placement=placement, **CHAIN)
+        for value, placement in ((4.0, "near"), (mpps, "split:1"))
+    )
+    assert judged("numa-halves-a-chain", near, split).outcome is outcome
+
+
+@pytest.mark.parametrize(("mpps", "outcome"), [(2.1, YES), (3.9, NO)])
+def test_far_cores_stand_in_and_say_so(mpps: float, outcome: Outcome) -> None:
+    near, far = (rate("bess", "loopback", value, band=band, **CHAIN) for value, band in ((4.0, "near"), (mpps, "far")))
+    found = judged("far-cores-halve-a-chain", near, far)
+    assert found.outcome is outcome
+    assert all("core-to-core latency, not NUMA" in text for text in (found.evidence, found.claim.sentence))
+
+
+def test_one_band_does_not_judge_far_cores() -> None:
+    found = judged("far-cores-halve-a-chain", rate("bess", "loopback", 4.0, **CHAIN))
+    assert found.outcome is OPEN and "on far and on near cores" in found.evidence
