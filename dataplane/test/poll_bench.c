@@ -240,8 +240,7 @@ static const struct packet_shape {
         {.name = "icmp-errors-tagged", .icmp_error = 64, .tags = 2},
 };
 
-static const char *const task_groups[] = {"bridge", "nat44",        "firewall",    "load_balancer",
-                                          "l3fwd",  "flow_monitor", "rate_limiter"};
+static const char *const task_groups[] = {"bridge", "nat44", "firewall", "load_balancer", "l3fwd"};
 
 enum { TASK_MEMORY_MB = 256 };
 
