@@ -23,6 +23,7 @@ from planebench.plans.schema import check_ring_size
 from planebench.running.machine import Machine
 from planebench.scenarios.registry import parse_frame_size
 from planebench.stats.ceiling import least_ns
+from planebench.stats.histogram import decode
 from planebench.store.calibration import save
 from planebench.store.codec import to_json
 
@@ -118,13 +119,16 @@ def _set_points(found: Calibration) -> Table:
 
 
 def _floors(found: Calibration) -> Table:
-    table = plain_table("bytes", "load", "clock", "floor us", "p50 us", "p99 us", "probes", justify="right")
+    table = plain_table(
+        "bytes", "load", "clock", "floor us", "p50 us", "p99 us", "probes", "by this clock", justify="right"
+    )
     for floor in found.floors:
         p50, p99 = f"{floor.p50_ns / 1e3:.2f}", f"{floor.p99_ns / 1e3:.2f}"
         probes = f"{floor.probes_received} of {floor.probes_sent}"
         least = NOTHING if (ns := least_ns(floor)) is None else f"{ns / 1e3:.2f}"
         load = _rate(floor.background_pps)
-        table.add_row(str(floor.frame_size_bytes), load, floor.clock, least, p50, p99, probes)
+        clocked = f"{decode(floor.histogram).sum() / found.duration_s:.0f} per s" if floor.histogram else NOTHING
+        table.add_row(str(floor.frame_size_bytes), load, floor.clock, least, p50, p99, probes, clocked)
     return table
 
 

@@ -120,6 +120,8 @@ def _lines(held: Survey) -> Iterator[str]:
         yield f"not reproduced: {entry.what}: {entry.reason}"
     if plan.papers:
         yield f"reproduces: {', '.join(plan.papers)}"
+    if plan.send_burst:
+        yield f"VNFs send {plan.send_burst} packets at once, or what has come in {plan.drain_us} us"
     yield describe(plan)
     yield f"{len(held.measured)} points, {held.takes_words}"
 

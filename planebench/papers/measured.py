@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
+from planebench.model.chain_name import OWN
 from planebench.model.placement import NEAR
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import Result
@@ -28,6 +29,7 @@ from planebench.stats.starts import Blocks, blocks_of, by_start, noise_of_sides,
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""
 OFFLOAD = "offload"
+EMULATED_NIC = "veb"
 UNITS: Mapping[Metric, str] = {"throughput": "Mpps", "gbps": "Gb/s", "latency": "µs", "jitter": "µs"}
 
 
@@ -64,8 +66,12 @@ class Measured:
         return [label for label, adapter in self.adapters.items() if adapter not in wanted] if wanted else []
 
     def points(self, label: str, cell: Cell) -> list[Point]:
-        """Return the points of a switch that fit a cell."""
-        return [point for point in self.by_point if point.switch == label and fits(point, cell)]
+        """Return the points of a switch that fit a cell, but for those whose rates say nothing (functional)."""
+        return [
+            point
+            for point, result in self.by_point.items()
+            if point.switch == label and fits(point, cell) and result.verdict.kind is not VerdictKind.FUNCTIONAL
+        ]
 
     @cached_property
     def _known(self) -> dict[tuple[Point, Metric, str | None], Sample | None]:
@@ -159,6 +165,8 @@ class Measured:
 def _paper_name(adapter: str) -> str:
     """Return the name that claims use for an adapter: FIB offload is an architecture, whichever switch does it."""
     name, *options = adapter.split(":")
+    if any(option.startswith("nic=") for option in options):
+        return EMULATED_NIC
     return OFFLOAD if any(option.startswith("offload=") for option in options) else name
 
 
@@ -173,7 +181,14 @@ def fits(point: Point, cell: Cell) -> bool:
         "traffic": cell.traffic or "",
         "placement": cell.placement or NEAR,
     }
+    if cell.chain == ANY_CHAIN and not of_the_plan(point):
+        return False
     return all(value is None or getattr(point, name) == value for name, value in asked.items())
+
+
+def of_the_plan(point: Point) -> bool:
+    """Return whether the VNFs of a point collect frames as the plan says: none is another one, set beside them."""
+    return "send_burst=" not in point.chain and not any(hosting in OWN for hosting in point.hostings)
 
 
 def counterpart(point: Point, cell: Cell, label: str) -> Point:
@@ -182,7 +197,7 @@ def counterpart(point: Point, cell: Cell, label: str) -> Point:
     said = cell.model_dump(include=fields)
     changes = {name: value for name, value in said.items() if value is not None}
     if cell.scenario is not None and not scenario_named(cell.scenario).has_vnfs:
-        changes |= {"chain_length": 0, "chain": "", "placement": NEAR}
+        changes |= {"chain_length": 0, "chain": "", "placement": NEAR, "hosting": "process"}
     return replace(point, switch=label, **changes)
 
 

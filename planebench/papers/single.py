@@ -12,7 +12,7 @@ from planebench.model.words import mpps, percent, printable, us
 from planebench.papers.claims import Claim, FarCores, LineRate, Share, TrafficRate
 from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
 from planebench.papers.data import paper_facts
-from planebench.papers.measured import Measured
+from planebench.papers.measured import Measured, of_the_plan
 from planebench.papers.told import Compared, Sample, Told, reached
 from planebench.stats.chains import ChainLatency
 from planebench.stats.counting import counts
@@ -104,7 +104,7 @@ def share(claim: Claim, shape: Share, measured: Measured) -> Found:
     found = Found()
     for label in measured.labels(claim.switches):
         for result in measured.derived.results:
-            if result.point.switch == label:
+            if result.point.switch == label and of_the_plan(result.point):
                 for summary in result.latency:
                     _add_shares(found, shape, measured, result.point, summary.load)
     if not found.compared:

@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import Literal
 
 from planebench.model.chain_name import vnf_name
-from planebench.model.records import Point, ScenarioName
+from planebench.model.records import Point, ScenarioName, VerdictKind
 from planebench.model.results import Comparison, LatencySummary, Metric, Result
 from planebench.model.scenario import scenario_named
 from planebench.model.wire import WIRES, wire_name
@@ -89,6 +89,11 @@ class Standing:
         if self.metric != "throughput":
             return ()
         return tuple(r for r, c in self.level if is_limited(r) and (c is None or c.answer != "same"))
+
+    @property
+    def at_line_rate(self) -> bool:
+        """Return whether it is the links alone that hide how fast others are."""
+        return bool(self.hidden) and all(r.verdict.kind is VerdictKind.LINE_RATE for r in self.hidden)
 
     @property
     def state(self) -> State:
@@ -314,7 +319,7 @@ def _found(standing: Standing) -> str:
     same = [label for label, c in tested if c is not None and c.answer == "same"]
     parts = [
         f"{first} is {_BETTER[standing.metric]} than {some_names(behind)}" if behind else "",
-        f"{some_names(hidden)} reached the limit of the tester and may be faster than {first}" if hidden else "",
+        f"{some_names(hidden)} reached {_limit_words(standing)} and may be faster than {first}" if hidden else "",
         f"{first} and {some_names(same)} are the same within {MARGIN * 100:.0f} %" if same else "",
         *(
             f"{first} or {printable(label)}: {open_words(c) if c else 'not compared'}"
@@ -323,6 +328,10 @@ def _found(standing: Standing) -> str:
         ),
     ]
     return f"{'; '.join(filter(None, parts))}."
+
+
+def _limit_words(standing: Standing) -> str:
+    return "the line rate" if standing.at_line_rate else "the limit of the tester"
 
 
 def _cost_words(standing: Standing, cost: Standing) -> str:

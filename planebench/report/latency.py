@@ -415,11 +415,23 @@ def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
     )
 
 
+def batching_sentence(settings: Settings, results: Iterable[Result]) -> str:
+    """Return how the VNFs of the run collect frames before they send; empty if they do not, or there are none."""
+    burst, drain_us = settings.get("send_burst"), settings.get("drain_us")
+    if not burst or not any(scenario_named(r.point.scenario).has_vnfs for r in results):
+        return ""
+    return (
+        f"VNFs whose text names no send_burst send {burst} packets at once, or what has come in {drain_us} µs, as "
+        "DPDK's l2fwd does: at low load a packet waits for others"
+    )
+
+
 def clock_sentences(results: Iterable[Result]) -> list[str]:
-    """Return a sentence per latency by the clock of ports: its p99, its floor, and what the software clock adds."""
+    """Return a sentence per latency by the clock of ports: p99, floor, probes, and what the software clock adds."""
     return [
         f"{r.point.switch} {frame_size(r.point.frame_size_bytes)} at {load_words(s.load)}: p99 {us(s.p99)} µs, clock: "
-        f"{s.clock}{_floor_words(s.floor)}. The software clock has {us(s.software_p99)} µs for the same probes: "
+        f"{s.clock}{_floor_words(s.floor)}, of {s.probes_stamped} of {s.probes_sent} probes. "
+        f"The software clock has {us(s.software_p99)} µs for the same probes: "
         f"{s.software_share_p99:.0%} of that is its own: the drivers of the tester and the wait for its next poll"
         for r in results
         for s in r.latency

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -53,7 +53,7 @@ def trust(standings: Standings) -> Trust:
     return Trust(
         _level(share, decided / len(found) if found else 1.0),
         (
-            _decided_words(len(found), decided, len(by_cost)),
+            _decided_words(len(found), decided, by_cost),
             *_rejected_words(derived, total, share),
             *([f"{derived.drift}; comparisons are paired and not affected.".capitalize()] if derived.drift else ()),
         ),
@@ -67,11 +67,12 @@ def _level(rejected: float, decided: float) -> Level:
     return "medium" if rejected > REJECTED_SOME or decided < DECIDED_MOST else "high"
 
 
-def _decided_words(found: int, decided: int, by_cost: int) -> str:
+def _decided_words(found: int, decided: int, by_cost: Sequence[Standing]) -> str:
     if not found:
         return "Nothing to compare: the run has one switch."
     words = f"{decided} of {found} test points {'is' if decided == 1 else 'are'} decided"
-    return words + (f", {by_cost} of them by CPU cost because the tester was the limit." if by_cost else ".")
+    limit = "the links were full" if all(it.at_line_rate for it in by_cost) else "the tester was the limit"
+    return words + (f", {len(by_cost)} of them by CPU cost because {limit}." if by_cost else ".")
 
 
 def _rejected_words(derived: Derived, total: int, share: float) -> Iterator[str]:
@@ -102,7 +103,10 @@ def _advice(rest: list[Standing], rejected: float, derived: Derived) -> Iterator
         yield _more(needed, derived)
     if any(c.answer == "untested" for c in pairs):
         yield "Run again with three starts or more of each switch: with fewer the noise is not known."
-    if any(it.state == "tester-limited" for it in rest):
+    limited = [it for it in rest if it.state == "tester-limited"]
+    if any(it.at_line_rate for it in limited):
+        yield "Use faster links or smaller frames, or compare the CPU cost: here the switches filled the links."
+    if any(not it.at_line_rate for it in limited):
         yield "Give the tester more cores, or compare the CPU cost: here the tester was slower than the switches."
     if rejected > REJECTED_SOME:
         yield "Run planebench doctor, which names what disturbs this host and how to stop it."

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,10 +18,11 @@ from planed_rig import OTHER_CPU, Planed, load, until
 
 from planebench.host import procfs, reaper
 from planebench.host.leftovers import Leftovers, command_line
+from planebench.host.pci import Nic
 from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
-from planebench.hosting import container
+from planebench.hosting import container, devices
 from planebench.hosting.base import HostedRequest, Hosting, RunningVnf
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.errors import DiedError, NotInstalledError, StartError
@@ -62,8 +64,26 @@ def bed(supervisor: Supervisor, kind: str) -> tuple[Planed, HostedRequest]:
     return it, hosted_request("vnf0", (folder / "a.sock", folder / "b.sock"), supervisor, values, shares_cpu=False)
 
 
+@pytest.fixture
+def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path | None]:
+    """A character device that stands for the vfio group of a virtual function, which VNFs are given; None where we may
+    not make one."""
+    group = Path(f"/dev/planebench-test-{os.getpid()}")
+    try:
+        os.mknod(group, stat.S_IFCHR | 0o600, os.makedev(1, 3))
+    except OSError:
+        yield None
+        return
+    monkeypatch.setattr(devices, "passed_devices", lambda request: (Nic("0000:3b:02.0", "vfio-pci", 0, "61"),))
+    monkeypatch.setattr(devices, "device_files", lambda passed: (group,))
+    try:
+        yield group
+    finally:
+        group.unlink()
+
+
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: str) -> None:
+def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: str, group: Path | None) -> None:
     hosting = hosting_of(kind)
     before, mounts = Leftovers.take(), mounts_here()
     it, request = bed(supervisor, kind)
@@ -75,6 +95,7 @@ def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: 
     assert_pinned(vnf)
     if kind != "separate":
         assert_contained(vnf, supervisor)
+        assert_inside(group, vnf)
     _paused_it_forwards_nothing(it, vnf)
     _killed_it_is_gone(it, vnf)
     again = start_vnf(hosting, request, supervisor)
@@ -89,6 +110,16 @@ def test_every_frame_crosses_and_its_life_is_ours(supervisor: Supervisor, kind: 
     again.stop()
     assert not groups_of(supervisor) and mounts_here() == mounts
     assert not [path for path in Leftovers.take().paths.keys() - before.paths.keys() if path.startswith(SHARED)]
+
+
+def assert_inside(group: Path | None, vnf: RunningVnf) -> None:
+    """The device is there under its name, it is the device of the host, and it can be used."""
+    if group is None:
+        return
+    inside = Path(f"/proc/{vnf.threads()[0].pid}/root{group}")
+    assert stat.S_ISCHR(inside.stat().st_mode) and inside.stat().st_rdev == group.stat().st_rdev
+    inside.write_bytes(b"x")
+    assert vnf.facts.details["devices"] == "0000:3b:02.0"
 
 
 def assert_pinned(vnf: RunningVnf) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,10 +35,12 @@ class FakeLive:
         )
         self.memory = ()
         self.functional: tuple[str, ...] = ()
-        self.clock = "software"
+        self.clock, self.cpu_mhz, self.planed = "software", None, Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)
         self._busy = self._drops = 0
         self.dropped = dropped
+        self.nics, self.grown = Counter[str](), Counter[str]()
+        """What the NICs count between two readings, and since the start."""
 
     def _note(self, what: str, *more: Any) -> None:
         self.asked.append((what, *more))
@@ -66,6 +69,10 @@ class FakeLive:
 
     def wire_drops(self) -> Counter[str]:
         return Counter()
+
+    def nic_counters(self) -> Counter[str]:
+        self.grown += self.nics
+        return Counter(self.grown)
 
     def vnf_drops(self) -> Counter[str]:
         return Counter()
@@ -303,6 +310,22 @@ def test_what_no_counter_explains_makes_a_trial_suspect(dropped: int, open_packe
     assert ledger(trial).unexplained_packets == open_packets
     assert trial.verdict.kind is VerdictKind.VALID
     assert ("unexplained-loss" in trial.verdict.codes) == (open_packets != 0)
+
+
+def test_counters_of_nics_that_grew_explain_losses_or_are_named() -> None:
+    """What drivers count nowhere else is a drop; of others the trial says that they grew."""
+    live = FakeLive(dropped=60)
+    live.nics = Counter({"n0:rx_phy_discard_packets": 30})
+    trial = run_trial(live, request(), near)  # type: ignore[arg-type]
+    assert trial.tester_drops["n0:rx_phy_discard_packets"] == 30
+    assert ledger(trial).unexplained_packets == 10
+    live = FakeLive(dropped=60)
+    live.nics = Counter({"n0:rx_crc_errors": 40})
+    trial = run_trial(live, request(), near)  # type: ignore[arg-type]
+    assert ledger(trial).unexplained_packets == 40 and "n0:rx_crc_errors" not in trial.tester_drops
+    assert trial.evidence.nic_counters == {"n0:rx_crc_errors": 40}
+    (remark,) = [reason.text for reason in trial.verdict.reasons if reason.code is ReasonCode.UNEXPLAINED_LOSS]
+    assert remark.endswith("; counters of NICs: n0:rx_crc_errors 40")
 
 
 def test_a_trial_says_who_asked_for_it_and_after_how_many_starts() -> None:

@@ -22,6 +22,17 @@ def order(**mpps: float) -> Any:
     return judged("p2p-order", *(rate(name, "p2p", value) for name, value in named.items()))
 
 
+def test_switches_are_ranked_with_vnfs_in_one_hosting() -> None:
+    """Of two hostings each has its pairs; a VM is not compared with a process."""
+    switches = (("bess", 3.0, 0.3), ("snabb", 2.0, 0.2), ("vpp", 1.0, 0.1))
+    sides = [
+        delay(name, "loopback", "0.50", 1 / rate, hosting=hosting)
+        for name, *rates in switches
+        for hosting, rate in zip(("process", "vm"), rates, strict=True)
+    ]
+    assert len(judged("loopback-latency-order", *sides).compared) == 2 * 3
+
+
 def test_the_papers_order_confirms_whatever_the_rates() -> None:
     found = order(bess=3.0, snabb=2.0, ovs_dpdk=1.5, vale=1.0)
     assert found.outcome is YES
@@ -135,6 +146,22 @@ def test_waits_for_polls_decide_nothing_and_both_papers_are_not_right_at_once() 
     assert latency_share(function, mostly_function).outcome is YES
     assert latency_share(switch, tight, mostly_function).outcome is YES  # in one place
     assert latency_share(function, tight, mostly_function).outcome is NO  # everywhere
+
+
+def test_vnfs_set_beside_those_of_the_plan_are_not_judged() -> None:
+    """A VNF that does not wait, and one in an emulated VM, say nothing of what the papers measured."""
+    waits = [delay("planed", "loopback", load, us, frame_size_bytes=128) for load, us in (("100pps", 60), ("1Mpps", 5))]
+    own = [
+        delay("planed", "loopback", load, 5.0, frame_size_bytes=128, chain="l2fwd:send_burst=0")
+        for load in ("100pps", "1Mpps")
+    ]
+    assert judged("slow-at-100-pps", *waits, *own).outcome is YES
+    assert judged("slow-at-100-pps", *own).why == "not covered by this run"
+    sides = [rate("vpp", "p2p", 9.0), rate("vpp", "loopback", 4.0)]
+    emulated = rate("vpp", "loopback", 0.1, hosting="vm", verdict="functional")
+    assert len(judged("p2p-is-the-baseline", *sides, emulated).compared) == 1
+    in_vm = rate("vpp", "loopback", 3.0, hosting="vm")
+    assert len(judged("p2p-is-the-baseline", *sides, in_vm).compared) == 2  # both against the one p2p
 
 
 def chain(whole: float, firewall: float, l3fwd: float, verdict: str = "valid") -> Any:

@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-from builders import make_header, make_trial
+from builders import make_header, make_point, make_trial
 
 from planebench.model.run import Run
 from planebench.report.charts.figure import KINDS
@@ -70,6 +71,14 @@ def test_a_registered_section_is_in_page_and_contents() -> None:
 def test_a_section_without_content_is_left_out() -> None:
     empty = Section("empty", "Empty", lambda page: {})
     assert "empty" not in Anchors(to_html(Derived(small()), (*SECTIONS, empty))).links
+
+
+def test_a_run_says_how_its_vnfs_collect_frames() -> None:
+    header = make_header(("planed",))
+    batching = replace(header, settings={**header.settings, "send_burst": 32, "drain_us": 100})
+    for scenario, made, said in (("loopback", batching, True), ("p2p", batching, False), ("loopback", header, False)):
+        run = Run(made, (make_trial(0, make_point("planed", scenario), 1.0),))
+        assert ("send 32 packets at once, or what has come in 100 µs" in to_html(Derived(run)).decode()) == said
 
 
 def test_ids_are_unique_and_figures_name_sections_that_exist() -> None:

@@ -25,7 +25,7 @@ from planebench.report.comparison import comparison_tables
 from planebench.report.conditions import conditions_page, cores_sentence
 from planebench.report.cores import cores_table
 from planebench.report.hosting import hosting_page
-from planebench.report.latency import clock_sentences, load_sentences, v2v_sentence
+from planebench.report.latency import batching_sentence, clock_sentences, load_sentences, v2v_sentence
 from planebench.report.ledger import policy_sentences, unexplained_sentences
 from planebench.report.outages import TITLE as OUTAGES
 from planebench.report.outages import outage_table
@@ -150,7 +150,7 @@ def _scenario(name: str, page: Page) -> dict[str, Any]:
             *disturbed_sentences(members),
             *load_sentences(members),
             *clock_sentences(members),
-            *filter(None, [v2v_sentence(run.header.settings, members)]),
+            *filter(None, [says(run.header.settings, members) for says in (v2v_sentence, batching_sentence)]),
         ],
         "searches": some([search_table(members), burst_table(members)]),
         "deviations": deviations(members),

@@ -27,7 +27,13 @@ from planebench.report.comparison import brief_comparison_table
 from planebench.report.conditions import conditions_remark, conditions_table, conditions_warnings
 from planebench.report.evidence import causes
 from planebench.report.hosting import FUNCTIONAL, TITLE, functional_sentences, hosting_lines
-from planebench.report.latency import clock_sentences, floor_sentence, load_sentences, v2v_sentence
+from planebench.report.latency import (
+    batching_sentence,
+    clock_sentences,
+    floor_sentence,
+    load_sentences,
+    v2v_sentence,
+)
 from planebench.report.ledger import policy_sentences, unexplained_sentences
 from planebench.report.outages import TITLE as OUTAGES
 from planebench.report.outages import outage_lines
@@ -110,7 +116,8 @@ def _scenario(standings: Standings, results: Sequence[Result], notes: Notes, wid
     yield from _block("Offered traffic", traffic_sentences(results), glyphs)
     for sentence in cut([*load_sentences(results), *clock_sentences(results)], MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
-    if sentence := v2v_sentence(standings.derived.run.header.settings, results):
+    settings = standings.derived.run.header.settings
+    for sentence in filter(None, [v2v_sentence(settings, results), batching_sentence(settings, results)]):
         yield Text(glyphs.text(sentence))
 
 

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The switch in a NIC (ic16's path): VNFs have virtual functions of an emulated igb, and frames come back by the same
+cable. `make lab MODEL=igb`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from lab_rig import Lab, require, topology
+
+from planebench.host.process import Supervisor
+
+pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(1200)]
+COUNT = 2
+RATE_PPS = 500
+RUNS = "/run/lab/runs"
+
+
+@pytest.fixture(scope="module", params=["igb"])
+def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
+    two_dual_ports = topology("two_dual_ports").with_nics(request.param)
+    require(two_dual_ports)
+    with Supervisor() as supervisor, Lab(supervisor, two_dual_ports) as running:
+        yield running
+
+
+def test_frames_cross_virtual_functions_and_come_back(lab: Lab) -> None:
+    """At a rate that the emulated NICs are not too slow for: the count is exact, the rate means nothing."""
+    tester, physical = (lab.address(nic) for nic in lab.topology.cables[0])
+    plan = ["--switch", "sriov", "--scenario", "parallel", "--vnfs", str(COUNT), "--frame-size", "64"]
+    plan += ["--direction", "unidirectional", "--wire", f"pci:{tester}={physical}", "--hugepages"]
+    plan += ["--max-rate", str(RATE_PPS), "--duration", "1", "--repeat", "1", "--loads", "none"]
+    done = lab.planebench("run", *plan, "--no-calibrate", "--no-report", "--runs", RUNS, timeout_s=900)
+    assert done.code == 0, done.output
+    told = lab.script("trials.py", RUNS)
+    trials = [json.loads(line) for line in told.output.splitlines() if line.startswith('{"switch"')]
+    assert trials, told.output
+    for it in trials:
+        assert (it["switch"], it["scenario"], it["verdict"]) == ("sriov", "parallel", "functional"), it
+        assert it["forwarded"] == it["offered"] > 0, it
+    assert lab.driver("t0") == lab.driver("s0") == "igb"
+    left = lab.sh(f"cat /sys/bus/pci/devices/{physical}/sriov_numvfs")
+    assert left.output.strip() == "0"
