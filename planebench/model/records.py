@@ -544,7 +544,7 @@ class Trial:
     def throughput_pps(self) -> float:
         """Return the aggregate forwarding rate.
 
-        At maximum offered load, in a closed loop or at the line rate, it is that of the last nine tenths of the sending,
+        At maximum offered load, closed loop or line rate, it is that of the last nine tenths of the sending,
         where they were counted: in the first one the rings fill, and what they give back later was not forwarded in the
         time.
         """
