@@ -220,6 +220,7 @@ static const struct field worker_fields[] = {
         {.key = "name", FIELD(FIELD_NAME, struct config_worker, name), .required = true},
         {UINT_FIELD("cpu", struct config_worker, cpu, 0, 1023), .required = true},
         {CHOICE_FIELD("idle", struct config_worker, idle, worker_idles)},
+        {UINT_FIELD("duty_percent", struct config_worker, duty_percent, 1, 99)},
         {ARRAY_FIELD("tasks", FIELD_NAME, struct config_worker, tasks, task_count, 0, CONFIG_TASKS_MAX),
          .required = true},
         {0},

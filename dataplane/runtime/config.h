@@ -23,6 +23,7 @@ struct config_worker {
 	char name[CONFIG_NAME_MAX];
 	uint32_t cpu;
 	enum config_worker_idle idle; // what it does when there is nothing to do
+	uint32_t duty_percent;        // the emulated clock, of that of the CPU; 0: the CPU's own
 	unsigned task_count;
 	char tasks[CONFIG_TASKS_MAX][CONFIG_NAME_MAX];
 };

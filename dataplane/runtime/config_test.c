@@ -207,8 +207,9 @@ static const struct {
         {"two workers of a name", "'name': 'w1'", "'name': 'w0'", "two workers are called \"w0\""},
         {"cpu", "1023", "1024", "workers[1].cpu: 1024 is not valid"},
         {"idle", "'cpu': 0", "'cpu': 0, 'idle': 'nap'", "workers[0].idle: \"nap\""},
+        {"duty", "'cpu': 0", "'cpu': 0, 'duty_percent': 100", "workers[0].duty_percent"},
         {"worker key", "'cpu': 0", "'core': 0",
-         "workers[0]: unknown key \"core\"; valid keys: name cpu idle tasks"},
+         "workers[0]: unknown key \"core\"; valid keys: name cpu idle duty_percent tasks"},
 };
 
 static void what_is_refused(void **state)

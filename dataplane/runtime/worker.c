@@ -33,14 +33,29 @@ static inline void note_gap(struct worker *worker, uint64_t begin, uint64_t end)
 		worker->counters.gap_max_cycles = cycles;
 }
 
+// Wait after a poll so long that it takes the time that it would take at the emulated clock. A poll that lost its CPU took
+// the time of others: it is left as it is. Returns the time after it.
+static uint64_t stretch(const struct worker *worker, uint64_t begin, uint64_t end)
+{
+	uint64_t until = begin + (end - begin) * 100 / worker->duty_percent;
+
+	if (end - begin > worker->gap_threshold_cycles)
+		return end;
+	while (end < until)
+		end = rte_rdtsc();
+	return end;
+}
+
 // Poll every task once. Returns the time at the end, which is the time at the beginning of the next turn.
-static inline uint64_t turn(struct worker *worker, uint64_t now)
+static inline __attribute__((always_inline)) uint64_t turn(struct worker *worker, uint64_t now, bool slowed)
 {
 	for (unsigned i = 0; i < worker->task_count; i++) {
 		struct task *task = worker->tasks[i];
 		unsigned handled = task->ops->poll(task, now);
 		uint64_t end = rte_rdtsc();
 
+		if (slowed)
+			end = stretch(worker, now, end);
 		task->counters.polls++;
 		if (handled) {
 			task->counters.busy_polls++;
@@ -68,14 +83,15 @@ static __attribute__((noinline)) uint64_t doze(struct worker *worker, uint64_t n
 	return end;
 }
 
-// sleeps is a constant of the caller: who polls pays nothing.
-static inline __attribute__((always_inline)) void poll_or_doze(struct worker *worker, bool sleeps)
+// sleeps and slowed are constants of the caller: who polls pays nothing.
+static inline __attribute__((always_inline)) void poll_or_doze(struct worker *worker, bool sleeps,
+                                                               bool slowed)
 {
 	uint64_t begin = rte_rdtsc(), end, busy = 0;
 	unsigned idle_turns = 0;
 
 	while (likely(atomic_load_explicit(&worker->order, memory_order_relaxed) == WORKER_RUN)) {
-		end = turn(worker, begin);
+		end = turn(worker, begin, slowed);
 		worker->counters.loops++;
 		if (unlikely(end - begin > worker->gap_threshold_cycles))
 			note_gap(worker, begin, end);
@@ -91,10 +107,12 @@ static inline __attribute__((always_inline)) void poll_or_doze(struct worker *wo
 
 static void poll_until_ordered(struct worker *worker)
 {
-	if (worker->idle == WORKER_IDLE_SLEEP)
-		poll_or_doze(worker, true);
+	if (worker->duty_percent)
+		poll_or_doze(worker, worker->idle == WORKER_IDLE_SLEEP, true);
+	else if (worker->idle == WORKER_IDLE_SLEEP)
+		poll_or_doze(worker, true, false);
 	else
-		poll_or_doze(worker, false);
+		poll_or_doze(worker, false, false);
 }
 
 static void sleep_until_ordered(struct worker *worker)
@@ -181,6 +199,7 @@ int worker_create(const struct config_worker *config, struct task *const *tasks,
 	memcpy(worker->name, config->name, sizeof(worker->name));
 	worker->cpu = config->cpu;
 	worker->idle = config->idle;
+	worker->duty_percent = config->duty_percent;
 	worker->nice = nice;
 	worker->task_count = config->task_count;
 	memcpy(worker->tasks, tasks, sizeof(tasks[0]) * config->task_count);

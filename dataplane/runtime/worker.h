@@ -4,6 +4,9 @@
 // once nothing has come for WORKER_IDLE_TURNS turns. Parked, it sleeps, and the control thread may read and
 // change everything its tasks own.
 //
+// With a duty of less than 100 % it waits after each poll, so that all its work takes as much longer as at a lower clock.
+// The wait counts as the poll's own cycles, as TSC cycles at a lower clock would.
+//
 // All functions are for the control thread.
 #pragma once
 
@@ -39,6 +42,7 @@ struct worker {
 	char name[CONFIG_NAME_MAX];
 	uint32_t cpu;
 	enum config_worker_idle idle;
+	uint32_t duty_percent;
 	int nice;
 	pid_t tid;
 	unsigned task_count;

@@ -67,6 +67,33 @@ static void caches_are_empty_at_the_end(void **state)
 	rte_mempool_free(pool);
 }
 
+enum { WORK_CYCLES = 2000 };
+
+static unsigned working_poll(struct task *task, uint64_t now_tsc)
+{
+	while (rte_rdtsc() - now_tsc < WORK_CYCLES)
+		;
+	return 1;
+}
+
+// Each poll of so many cycles takes four times as long; other threads may only make it longer.
+static void at_a_quarter_of_the_clock_a_poll_takes_four_times_as_long(void **state)
+{
+	const struct task_ops ops = {.poll = working_poll};
+	struct task task = {.ops = &ops};
+	const struct config_worker config = {
+	        .name = "w", .cpu = some_cpu(), .duty_percent = 25, .task_count = 1};
+	struct task *tasks[] = {&task};
+	struct worker *worker;
+
+	assert_int_equal(worker_create(&config, tasks, CONFIG_NICE_UNSET, &worker), 0);
+	worker_run(worker);
+	while (__atomic_load_n(&task.counters.busy_polls, __ATOMIC_RELAXED) < 100)
+		sched_yield();
+	worker_destroy(worker);
+	assert_true(task.counters.busy_cycles >= task.counters.busy_polls * 4 * WORK_CYCLES);
+}
+
 struct stuck {
 	struct task task;
 	_Atomic bool released;
@@ -139,6 +166,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(caches_are_empty_at_the_end),
+	        cmocka_unit_test(at_a_quarter_of_the_clock_a_poll_takes_four_times_as_long),
 	        cmocka_unit_test(who_does_not_park_is_named_and_polls_on),
 	};
 

@@ -95,7 +95,10 @@ PLAN_OPTIONS: dict[str, Any] = {
     "switch_option": Annotated[
         list[str] | None, option("--switch-option", "Switch option. May be repeated.", "SWITCH.KEY=VALUE")
     ],
-    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, parallel.", listed("model.scenario:SCENARIOS")),
+    "cpu_mhz": _text("--cpu-mhz", "N,M", "Clocks in MHz: every switch is measured at each of them (cpufreq, root)."),
+    "scenario": _text(
+        "--scenario", "A,B", "p2p, p2v, v2v, loopback, bridged, parallel.", listed("model.scenario:SCENARIOS")
+    ),
     "frame_size": _text("--frame-size", "N,M", "Frame sizes in bytes, FCS included: 64 to 1518, 9000."),
     "direction": _text(
         "--direction", "A,B", "unidirectional, bidirectional, reversed (p2v).", listed("scenarios.registry:DIRECTIONS")
@@ -161,7 +164,7 @@ PLAN_OPTIONS: dict[str, Any] = {
         one_of("model.clock:ClockChoice"),
     ),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
-    "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch; for planed also set planed:workers=N."),
+    "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch, e.g. with planed:workers=N."),
     "traffic": _text(
         "--traffic", "A,B", "Traffic profiles (see list traffic), or FILE.yaml; plain for none.", complete.traffic
     ),

@@ -16,7 +16,7 @@ from planebench.wiring.adapter import Adapter, Situation, refusal_of
 
 ALL_WIRES = "all"
 WIRES = (*ALL, ALL_WIRES)
-_CHAINED = scenarios_with("chain")
+_CHAINED = [name for name in scenarios_with("chain") if not SCENARIOS[name].two_switches]
 CASES = {name: Case(name, name) for name in scenarios_with("none")} | {
     f"{name}-{n}": Case(f"{name}-{n}", name, n) for name in _CHAINED for n in range(1, SCENARIOS[name].vnfs_max + 1)
 }

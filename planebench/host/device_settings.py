@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from planebench.host import interrupts, pci_driver, vf_values
+from planebench.host import cpu_frequency, interrupts, pci_driver, vf_values
 from planebench.host.journal import ROOT, Journal, Setting, state_path
 
 DEVICE_SETTINGS: tuple[Setting, ...] = (
@@ -18,6 +18,7 @@ DEVICE_SETTINGS: tuple[Setting, ...] = (
     vf_values.UP,
     vf_values.ATTRIBUTES,
     interrupts.AFFINITY,
+    cpu_frequency.FREQUENCY,
 )
 
 

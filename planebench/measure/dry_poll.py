@@ -7,6 +7,7 @@ import json
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from planebench.host.deadlines import stretched
 from planebench.model.header import CoreNoise
@@ -26,6 +27,13 @@ def dry_poll(planed: Path, cpus: Iterable[int], duration_s: float = DURATION_S) 
     return tuple(noise for noise in found if noise is not None)
 
 
+def core_mhz(planed: Path, cpus: Iterable[int]) -> tuple[int, ...]:
+    """Return the clock of each of these idle CPUs as its core counts cycles; none for one that could not be read."""
+    started = [_started(planed, cpu, 1) for cpu in sorted(set(cpus))]
+    found = [_told(process).get("core_mhz") for process in started if process is not None]
+    return tuple(mhz for mhz in found if isinstance(mhz, int))
+
+
 def _started(planed: Path, cpu: int, duration_ms: int) -> subprocess.Popen[str] | None:
     try:
         return subprocess.Popen(
@@ -40,11 +48,20 @@ def _started(planed: Path, cpu: int, duration_ms: int) -> subprocess.Popen[str] 
 
 
 def _noise(process: subprocess.Popen[str]) -> CoreNoise | None:
+    told = _told(process)
+    try:
+        gaps = tuple((int(least_ns), int(count)) for least_ns, count in told["gaps"])
+        return CoreNoise(told["cpu"], told["duration_ns"], told["longest_gap_ns"], gaps)
+    except (ValueError, KeyError, TypeError):
+        return None
+
+
+def _told(process: subprocess.Popen[str]) -> dict[str, Any]:
+    """Return what planed printed; nothing if that is no object, or comes too late."""
     with process:
         try:
-            told = json.loads(process.communicate(timeout=stretched(DURATION_S + GRACE_S))[0])
-            gaps = tuple((int(least_ns), int(count)) for least_ns, count in told["gaps"])
-            return CoreNoise(told["cpu"], told["duration_ns"], told["longest_gap_ns"], gaps)
-        except (ValueError, KeyError, TypeError, subprocess.SubprocessError):
+            found = json.loads(process.communicate(timeout=stretched(DURATION_S + GRACE_S))[0])
+        except (ValueError, subprocess.SubprocessError):
             process.kill()
-            return None
+            return {}
+    return found if isinstance(found, dict) else {}

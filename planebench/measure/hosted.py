@@ -95,6 +95,11 @@ def hosted_requests(
     )
 
 
+def share_a_core(topology: Topology, placement: Placement) -> bool:
+    """Return whether a topology has two switches on one core, where they take turns by the scheduler's slices."""
+    return topology.link is not None and len(placement.switch_cpus) == 1
+
+
 def functional_reasons(
     topology: Topology, placement: Placement, facts: Iterable[HostingFacts], cpu_model: str = ""
 ) -> tuple[Reason, ...]:
@@ -112,6 +117,13 @@ def functional_reasons(
         Reason(ReasonCode.EMULATED_OR_SHARED, f"{fact.vnf} is emulated: its instructions run on no CPU of this machine")
         for fact in facts
         if fact.emulated
+    ]
+    emulated += [
+        Reason(
+            ReasonCode.EMULATED_OR_SHARED,
+            f"two switches share CPU {placement.switch_cpu}; give each its own with --switch-cores 2",
+        )
+        for _ in range(share_a_core(topology, placement))
     ]
     if topology.side_by_side:
         return tuple(emulated)

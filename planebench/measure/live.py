@@ -25,7 +25,7 @@ from planebench.measure.anatomy import StampedVnf, begin_stamps, read_anatomy
 from planebench.measure.clocks import Readings, clock_readings, common_clock
 from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import nic_losses, vnf_drops
-from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, stamped
+from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, share_a_core, stamped
 from planebench.measure.kernel_wire import KernelWires
 from planebench.measure.placed import Placed, misplaced, read_memory
 from planebench.measure.ready import wait_until_forwarding
@@ -51,6 +51,7 @@ from planebench.scenarios.shapes import build
 from planebench.traffic.document import profile_document, to_vnfs
 from planebench.traffic.rates import line_rate_pps
 from planebench.wiring.adapter import Adapter, RunningSwitch
+from planebench.wiring.linked import link_cables, requests_of, start_switches
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.request import SwitchRequest
 from planebench.wiring.tasks import assign_tasks
@@ -98,7 +99,9 @@ class LiveTopology:
         self.hosted: HostedVnfs | None = None
         """VNFs that are no tasks of the tester; none where the switch forwards in their place."""
         self._veth: VethWire | None = None
-        self._planed = Path("planed")
+        self.planed = Path("planed")
+        self.cpu_mhz: int | None = None
+        """The clock at which the switch is measured; None for that which the machine has."""
         self.sender = Sender(self.call, queues=links.queues, check=self.check)
         self._tsc_hz = 0
         self._echo = False
@@ -156,7 +159,7 @@ class LiveTopology:
             with supervisor.memory_on(placement.memory_node(placement.tester_cpus[0])):
                 tester = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
             live = cls(topology, placement, links, tester)
-            live._veth, live._planed = veth, settings.planed
+            live._veth, live.planed, live.cpu_mhz = veth, settings.planed, adapter.cpu_mhz
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
             live._profiles = (PLAIN, *(profile for profile in profiles if not profile.plain))
             undo.callback(live.stop)
@@ -172,7 +175,7 @@ class LiveTopology:
             if self.links.inside is not None:  # the VNFs connect to the tester
                 self._apply(self.topology)
             if self.topology.hosted_vnfs and not adapter.offloads:
-                self.hosted = HostedVnfs.start(self.topology, self.placement, self.links, self._planed, supervisor)
+                self.hosted = HostedVnfs.start(self.topology, self.placement, self.links, self.planed, supervisor)
             self._apply(self.topology)
             self.wait_until_forwarding()
             wait_for_session(self.call, self.links.updates)
@@ -235,8 +238,9 @@ class LiveTopology:
 
     def _start_switch(self, adapter: Adapter, supervisor: Supervisor) -> None:
         known = len(supervisor.processes)
+        requests = requests_of(self.request, self.topology, self.links)
         with supervisor.memory_on(self.placement.memory_node(self.placement.switch_cpu)):
-            self._switch = adapter.start(self.request, supervisor)
+            self._switch = start_switches(adapter, requests, supervisor)
         self._switch_processes = tuple(supervisor.processes[known:])
         if self.links.vnf_interface == "vf":
             nic = self.links.ends[self.topology.ends[0]].switch
@@ -366,9 +370,10 @@ class LiveTopology:
     @property
     def pollers_on_core(self) -> int:
         """Return how many pollers share the busiest core: a frame may wait for all of them."""
+        switches = 2 if share_a_core(self.topology, self.placement) else 1
         if self.hosted is None:
-            return 1
-        most = 1 + max(Counter(self.placement.all_vnf_cpus).values())
+            return switches
+        most = switches + max(Counter(self.placement.all_vnf_cpus).values())
         return max(most, EMULATED_TURNS) if any(fact.emulated for fact in self.hosted.facts) else most
 
     def profile(self, wanted: TrafficProfile, chain: str, *, flat_out: bool) -> Profile | None:
@@ -473,7 +478,7 @@ def _make_veth(
     topology: Topology, links: LinkSettings, placement: Placement, supervisor: Supervisor
 ) -> VethWire | None:
     """Make the ports of a topology that are kernel interfaces; return None if there are none."""
-    names = [port.name for port in topology.ports if needs_veth_pair(port, links)]
+    names = [port.name for port in topology.ports if needs_veth_pair(port, links)] + link_cables(topology, links)
     return VethWire.create(supervisor, names, cpus=placement.control_cpus) if names else None
 
 

@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from planebench.host.energy import Reading
 from planebench.host.evidence import Sample, ThreadSampler, steal_ns
 from planebench.host.interrupts import count_difference, interrupt_counts, smi_count
 from planebench.measure.clocks import by_clock
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
+from planebench.measure.power import EnergyAccount, energy_account, held_clock
 from planebench.measure.sent import not_as_intended
 from planebench.measure.updates import not_applied
 from planebench.measure.verdict import judge
@@ -103,6 +105,7 @@ class _Scheduler:
     steal_ns: int
     interrupts: Mapping[str, int] | None
     smis: int | None
+    energy: Reading | None
 
 
 def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, ceiling_pps: float | None = None) -> Trial:
@@ -115,9 +118,13 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
     before = distance()
     try:
         frames = _frames(live, request)
-        live.resume()
-        trial = _measure(live, request, frames, started_at)
-        live.pause()
+        account = energy_account()
+        with held_clock(live.cpu_mhz, live.placement, live.planed) as clock:
+            live.resume()
+            trial = _measure(live, request, frames, started_at, account)
+            live.pause()
+        counters = {**trial.switch.counters, **clock}
+        trial = dataclasses.replace(trial, switch=dataclasses.replace(trial.switch, counters=counters))
     except PlanebenchError as error:
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
             live.pause()
@@ -136,7 +143,9 @@ def _frames(live: LiveTopology, request: TrialRequest) -> Profile | None:
     return live.profile(request.profile, request.point.chain, flat_out=request.load.pps_per_direction is None)
 
 
-def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, started_at: str) -> Trial:
+def _measure(
+    live: LiveTopology, request: TrialRequest, frames: Profile | None, started_at: str, account: EnergyAccount | None
+) -> Trial:
     wanted, size = request.flows(), request.point.frame_size_bytes
     live.set_echo(request.echo)
     pps, updates = request.load.pps_per_direction, request.profile.updates
@@ -160,7 +169,13 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
         pps,
         request.probe_rate_pps,
         watch=lambda: scheduler.append(
-            _Scheduler(sampler.sample(), steal_ns(cpus), interrupt_counts(cpus), smi_count(cpus))
+            _Scheduler(
+                sampler.sample(),
+                steal_ns(cpus),
+                interrupt_counts(cpus),
+                smi_count(cpus),
+                None if account is None else account.meter.read(),
+            )
         ),
         profile=frames,
         stamps=request.anatomy,
@@ -183,6 +198,10 @@ def _measure(live: LiveTopology, request: TrialRequest, frames: Profile | None, 
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
     evidence = dataclasses.replace(evidence, nic_counters=dict(grown))
     cycles = cycles_of_trial(before, after, _switch_cpus(evidence) * _cycles(counts))
+    if account is not None:
+        delivered = sum(direction.forwarded_packets for direction in counts.directions)
+        energy = account.counters(scheduler[0].energy, scheduler[1].energy, delivered)
+        cycles = dataclasses.replace(cycles, counters={**cycles.counters, **energy})
     return dataclasses.replace(_trial(request, started_at, counts, evidence, cycles), anatomy=anatomy)
 
 

@@ -18,6 +18,7 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
+from planebench.model.switch_figures import CORE_MHZ, WANTED_MHZ
 from planebench.scenarios.registry import FRAME_SIZE_MIN_BYTES
 from planebench.stats.ceiling import CEILING_SHARE
 
@@ -60,6 +61,8 @@ FRAME_SIZE_LIMIT_BYTES = 9728
 """Maximum frame size of planed's ports and of DPDK's virtio."""
 VLAN_TAG_BYTES = 4
 """A switch may take one off, or put two on."""
+CLOCK_SHARE = 0.02
+"""A core whose clock differs by more from the one that was asked for is not measured at that clock."""
 UNSENT_SHARE = 0.01
 """Share of the intended frames that a paced generator may miss for its own lateness."""
 
@@ -107,7 +110,7 @@ def judge(
     for kind, reasons in (
         (VerdictKind.INVALID, (*_invalid(sent, policy_packets), *_above_line_rate(sent, line_packets))),
         (VerdictKind.FUNCTIONAL, tuple(functional)),
-        (VerdictKind.DISTURBED, tuple(_disturbed(duration_ns, evidence, limit))),
+        (VerdictKind.DISTURBED, (*_disturbed(duration_ns, evidence, limit), *_other_clock(switch))),
         (VerdictKind.LINE_RATE, at_line),
         (VerdictKind.TESTER_LIMITED, tuple(limited)),
         (
@@ -118,6 +121,14 @@ def judge(
         if reasons:
             return Verdict(kind, reasons)
     return Verdict(VerdictKind.VALID, tuple(_remarks(flat_out, directions, evidence.foreign_packets)))
+
+
+def _other_clock(switch: SwitchCycles) -> Iterator[Reason]:
+    """Yield a reason if the core did not run at the clock that was asked for."""
+    wanted, found = (switch.counters.get(name) for name in (WANTED_MHZ, CORE_MHZ))
+    if wanted and found and abs(found - wanted) > CLOCK_SHARE * wanted:
+        text = f"the core of the switch ran at {found} MHz, not at {wanted}"
+        yield Reason(ReasonCode.OTHER_CLOCK, text, {"found_mhz": found, "wanted_mhz": wanted})
 
 
 def _less_policy(direction: DirectionCounts, all_of: Sequence[DirectionCounts], policy: int) -> DirectionCounts:

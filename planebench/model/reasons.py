@@ -44,6 +44,7 @@ class ReasonCode(StrEnum):
     POLL_GAPS = "poll-gaps"
     STEAL = "steal"
     DISTANCE_CHANGED = "distance-changed"
+    OTHER_CLOCK = "other-clock"
 
     # of a trial that is tester-limited
     GENERATOR_LATE = "generator-late"

@@ -42,6 +42,8 @@ class Scenario:
     vnfs_max: int = 0
     count_name: str = ""
     """The name of its number of VNFs: ``chain length``."""
+    two_switches: bool = False
+    """Whether a second switch follows the first, as on another server (``Topology.link``)."""
     bare: bool = False
     """One process is in the place of the switch and of its VNFs: the switch runs their function on its wires."""
     latency_by_echo: bool = False

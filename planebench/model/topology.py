@@ -68,6 +68,9 @@ class Topology:
     chain_length: int = 0
     side_by_side: bool = False
     """True if its VNFs are side by side, each behind one port and in a separate process."""
+    link: tuple[str, str] | None = None
+    """The two ports by which a second switch is connected to the first. They are none of ``ports``; the cross-connects
+    from the one with the second of them on are those of the second switch."""
     chain: str = ""
     """The functions of a chain as they were named, or the one of VNFs side by side; empty for l2fwd."""
     bare: Vnf | None = None

@@ -53,9 +53,10 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A switch in a cell: its figure here, and the paper's."""
+    """A switch in a cell: its figure here, with VNFs in a hosting, and the paper's."""
 
     label: str
+    hosting: str
     sample: Sample
     paper: float
 
@@ -67,7 +68,8 @@ def rank_order(claim: Claim, shape: Order, measured: Measured) -> Ranked:
     for (cell,) in expanded(shape.each, shape.cell):
         placed = list(_placed(claim, shape, cell, measured))
         switches |= dict.fromkeys(it.label for it in placed)
-        compared += [_pair(a, b, shape, cell) for a, b in combinations(placed, 2) if a.paper != b.paper]
+        pairs = [(a, b) for a, b in combinations(placed, 2) if a.hosting == b.hosting]
+        compared += [_pair(a, b, shape, cell) for a, b in pairs if a.paper != b.paper]
     held = [it.holds for it in compared]
     return Ranked(tuple(switches), tuple(compared), held.count(True), held.count(False))
 
@@ -80,7 +82,7 @@ def _placed(claim: Claim, shape: Order, cell: Cell, measured: Measured) -> Itera
             sample = measured.sample(point, shape.metric, cell.load)
             paper = paper_value(claim.paper, shape.metric, adapter, Spot(point, cell.load))
             if sample is not None and paper is not None:
-                yield Placed(label, sample, paper)
+                yield Placed(label, point.hosting, sample, paper)
 
 
 def _pair(a: Placed, b: Placed, shape: Order, cell: Cell) -> Compared:

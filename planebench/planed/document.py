@@ -128,11 +128,13 @@ class Worker:
     cpu: int
     tasks: tuple[str, ...]
     idle: Literal["poll", "sleep"] = "poll"
+    duty_percent: int | None = None
+    """The clock that it emulates, as a share of that of its CPU."""
 
     def to_json(self) -> Json:
         """Return the object as planed takes it."""
-        idle: Json = {} if self.idle == "poll" else {"idle": self.idle}
-        return {"name": self.name, "cpu": self.cpu, "tasks": list(self.tasks), **idle}
+        chosen: Json = {"idle": self.idle if self.idle == "sleep" else None, "duty_percent": self.duty_percent}
+        return {"name": self.name, "cpu": self.cpu, "tasks": list(self.tasks), **_only_set(chosen)}
 
 
 @dataclass(frozen=True, slots=True)

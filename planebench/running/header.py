@@ -35,6 +35,7 @@ from planebench.store.calibration import version_of
 from planebench.traffic.listing import traffic_infos
 from planebench.vnfs.chain import parse_chain, vnf_cores
 from planebench.vnfs.topology import build_chain
+from planebench.wiring.linked import requests_of
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.tester_config import switch_request
 from planebench.wiring.wires.base import cabled, named_ends
@@ -232,6 +233,7 @@ def _representative(points: Sequence[Point]) -> Topology:
 def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveSettings) -> SwitchInfo:
     adapter = survey.adapters[label.label]
     topology = _representative([point for point in survey.points if point.switch == label.label])
+    port_names = [*(port.name for port in topology.ports), *(topology.link or ())]
     links = LinkSettings(
         workdir=Path("/"),
         wire=settings.wire,
@@ -240,11 +242,11 @@ def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveS
         hugepages=settings.hugepages,
         max_frame_bytes=settings.max_frame_bytes,
         queues=max(adapter.queues, topology.vnf_cores),
-        ends={port.name: Ends(f"{port.name}-tester", f"{port.name}-switch") for port in topology.ports}
+        ends={name: Ends(f"{name}-tester", f"{name}-switch") for name in port_names}
         | named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
     )
     placement = place_vnfs(cpus, topology.cores_of_vnfs, hosted=topology.hosted_numbers)
-    request = switch_request(topology, placement, links)
+    request = requests_of(switch_request(topology, placement, links), topology, links)[0]
     return SwitchInfo(
         label.label, label.adapter, survey.versions[label.label], adapter.settings(request), adapter.remedy
     )

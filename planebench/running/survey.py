@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.host import facts as host_facts
+from planebench.host.cpu_frequency import clock_refusal
 from planebench.host.facts import HostFacts
 from planebench.host.planed_program import find_planed
 from planebench.host.programs import Found, NotFound
@@ -215,9 +216,14 @@ def refusals(
             found[point] = untaken
         if lacking := _lacks_cables(plan, point, adapters[point.switch]):
             found[point] = lacking
-        if why := refusal_of(adapters[point.switch], situation):
+        if why := refusal_of(adapters[point.switch], situation) or _refused_clock(adapters[point.switch]):
             found[point] = f"not supported: {why}"
     return found
+
+
+def _refused_clock(adapter: Adapter) -> str:
+    """Return why the CPUs of this process cannot run at the clock of a switch; empty if they can, or need not."""
+    return clock_refusal(os.sched_getaffinity(0), adapter.cpu_mhz) if adapter.cpu_mhz is not None else ""
 
 
 def _misplaced(points: Iterable[Point], cpus: Cpus) -> dict[Point, str]:

@@ -45,6 +45,8 @@ OPTIONS = (
     Option("backend", "text", "data path of the ports: DPDK's or planed's", DEFAULT_BACKEND, BACKENDS),
     WORKERS_OPTION,
     Option("isa", "text", "instruction set of the data path", "the best", INSTRUCTION_SETS),
+    # A machine without a governor has no other way to a lower clock.
+    Option("duty", "share", "emulated clock, as a share of the CPU's: each poll is followed by a wait", "1"),
     Option("offload", "text", "forwarding in place of VNFs side by side", "nothing", OFFLOADS),
     Option("nic", "text", "a NIC in place of the switch of VNFs side by side, emulated in the tester", "none", NICS),
     # A switch with a known loss, counted as "fault", to test what has to find it.
@@ -55,6 +57,8 @@ OPTIONS = (
 def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
     """Return planed's part of the fairness manifest."""
     chosen = {key: str(values[key]) for key in ("drop_one_in", "isa") if key in values}
+    if (percent := _duty_percent(values)) is not None:
+        chosen["clock"] = f"EMULATED: {percent} % of the CPU's, by a wait after each poll"
     if request.queues > 1:
         chosen["workers"] = str(len(request.worker_cpus))
     backend = values.get("backend", DEFAULT_BACKEND)
@@ -101,11 +105,18 @@ def switch_document(request: SwitchRequest, name: str, values: Values = NO_VALUE
                 queue_name(kind, number),
                 request.cpus[number],
                 tuple(task.name for tasks in by_queue[number::count] for task in tasks),
+                duty_percent=_duty_percent(values),
             )
             for number in range(count)
         ),
         nice=-20,
     )
+
+
+def _duty_percent(values: Values) -> int | None:
+    """Return the emulated clock in percent of the CPU's; None for the CPU's own."""
+    percent = round(100 * float(values.get("duty", 1)))
+    return None if percent >= 100 else max(percent, 1)
 
 
 def _tasks(request: SwitchRequest, values: Values, queue: int) -> list[Task]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, Self
 
@@ -23,11 +23,18 @@ from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.planed.document import Document
 from planebench.scenarios.queues import QUEUES_MAX
 from planebench.wiring.request import SwitchRequest, VnfInterface
+from planebench.wiring.wires.base import wire_kind
 
 WORKERS_OPTION = Option(
     "workers", "whole", "number of queue pairs per port, and of workers", "1", least=1, most=QUEUES_MAX
 )
 """The option of every switch that has several queues. With fewer cores than workers, a worker has several queues."""
+
+
+CPU_MHZ_OPTION = Option(
+    "cpu_mhz", "whole", "clock of its CPUs and those of hosted VNFs, in MHz", "as it is", least=100, most=10_000
+)
+"""An option that every switch has, as it is a matter of the machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +56,11 @@ class Situation:
     def side_by_side(self) -> bool:
         """Return whether the VNFs are side by side, found by their MAC addresses."""
         return scenario_named(self.scenario).side_by_side
+
+    @property
+    def two_switches(self) -> bool:
+        """Return whether a second switch follows the first."""
+        return scenario_named(self.scenario).two_switches
 
     @property
     def bare(self) -> bool:
@@ -143,7 +155,9 @@ class Adapter(ABC):
         value."""
         if WORKERS_OPTION.name in texts and not self.has_workers:
             raise UsageError(f"switch {self.name} forwards with one worker and one queue pair per port; remove workers")
-        return type(self)({**self.values, **parse_values(f"switch {self.name}", self.options, texts)})
+        return type(self)(
+            {**self.values, **parse_values(f"switch {self.name}", (*self.options, CPU_MHZ_OPTION), texts)}
+        )
 
     @property
     def queues(self) -> int:
@@ -154,6 +168,11 @@ class Adapter(ABC):
     def has_workers(self) -> bool:
         """Return whether it may have several queue pairs per port, and a worker for each of them."""
         return WORKERS_OPTION in self.options
+
+    @property
+    def cpu_mhz(self) -> int | None:
+        """Return the clock at which it is to be measured; None for that which the machine has."""
+        return self.values.get(CPU_MHZ_OPTION.name)  # type: ignore[return-value]
 
     @property
     def offloads(self) -> bool:
@@ -245,7 +264,18 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
         return f"{adapter.name} connects VNFs by {adapter.vnf_interface}, but VMs and containers need vhost-user"
     if situation.hosted and adapter.offloads:
         return f"{adapter.name} forwards in place of its VNFs, so they cannot run in a process, container or VM"
-    return _queue_refusal(adapter, situation) or adapter.refusal(situation)
+    return _queue_refusal(adapter, situation) or _link_refusal(adapter, situation) or adapter.refusal(situation)
+
+
+def _link_refusal(adapter: Adapter, situation: Situation) -> str:
+    """Return why a switch cannot be connected to a second one."""
+    if not situation.two_switches or (wire := wire_kind(situation.wire)).makes_veth_pairs(""):
+        return ""
+    if wire.needs_arguments:
+        return f"two switches are processes of one machine here; --wire {wire.name} has no link between them"
+    if adapter.vnf_interface != "vhost-user" or adapter.refusal(replace(situation, wire="virtio")):
+        return f"{adapter.name} cannot drive the virtio link to a second switch; use --wire veth"
+    return ""
 
 
 def _queue_refusal(adapter: Adapter, situation: Situation) -> str:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -34,7 +35,7 @@ class FakeLive:
         )
         self.memory = ()
         self.functional: tuple[str, ...] = ()
-        self.clock = "software"
+        self.clock, self.cpu_mhz, self.planed = "software", None, Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)
         self._busy = self._drops = 0
         self.dropped = dropped

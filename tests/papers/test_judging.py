@@ -267,7 +267,7 @@ def test_bits_are_compared_as_bits() -> None:
 def test_what_the_machine_cannot_do_is_said_with_its_facts() -> None:
     found = judged("bridging-by-nic", rate("planed", "p2p", 1.0))
     assert (found.outcome, found.why) == (OPEN, "not testable on this host")
-    assert found.evidence == "one machine, NUMA nodes 1"
+    assert found.evidence == "one machine, NUMA nodes 1; the scenario bridged has both switches on it"
     assert "the governor of this machine is unknown" in judged("throughput-grows-with-frequency").evidence
 
 

@@ -22,6 +22,17 @@ def order(**mpps: float) -> Any:
     return judged("p2p-order", *(rate(name, "p2p", value) for name, value in named.items()))
 
 
+def test_switches_are_ranked_with_vnfs_in_one_hosting() -> None:
+    """Of two hostings each has its pairs; a VM is not compared with a process."""
+    switches = (("bess", 3.0, 0.3), ("snabb", 2.0, 0.2), ("vpp", 1.0, 0.1))
+    sides = [
+        delay(name, "loopback", "0.50", 1 / rate, hosting=hosting)
+        for name, *rates in switches
+        for hosting, rate in zip(("process", "vm"), rates, strict=True)
+    ]
+    assert len(judged("loopback-latency-order", *sides).compared) == 2 * 3
+
+
 def test_the_papers_order_confirms_whatever_the_rates() -> None:
     found = order(bess=3.0, snabb=2.0, ovs_dpdk=1.5, vale=1.0)
     assert found.outcome is YES

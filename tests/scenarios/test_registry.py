@@ -17,7 +17,7 @@ from planebench.scenarios.shapes import build
 
 
 def test_scenarios_are_found_and_in_their_order() -> None:
-    assert list(SCENARIOS) == ["p2p", "p2v", "v2v", "loopback", "parallel"]
+    assert list(SCENARIOS) == ["p2p", "p2v", "v2v", "loopback", "bridged", "bare", "parallel"]
     assert all(name == scenario.name for name, scenario in SCENARIOS.items())
 
 
@@ -27,7 +27,7 @@ def test_what_a_scenario_says_of_itself_is_what_it_builds(scenario: Scenario) ->
     sides = {port.name: port.side for port in topology.ports}
     assert tuple(sides[end] for end in topology.ends) == scenario.ends
     assert scenario.wired == ("wire" in sides.values())
-    assert bool(topology.vnfs) == scenario.has_vnfs
+    assert bool(topology.vnfs) == (scenario.has_vnfs and not scenario.bare)
     assert {flow.name for mode in scenario.directions for flow in flows(topology, mode)}
 
 
