@@ -145,7 +145,7 @@ class Adapter(ABC):
     stations: bool = False
     """Whether it can give frames to many VNFs by their MAC addresses."""
     functions: bool = False
-    """Whether it can run a network function between its wires."""
+    """Whether it can do between its wires what VNFs do (scenario bare)."""
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
         self.values: Mapping[str, Value] = dict(values or {})
@@ -254,9 +254,7 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
     """
     if situation.bare:
         return (
-            adapter.refusal(situation)
-            if adapter.functions
-            else f"{adapter.name} is a switch; bare is a network function of planed without one"
+            adapter.refusal(situation) if adapter.functions else f"{adapter.name} cannot do what VNFs do; bare has none"
         )
     if situation.side_by_side and not adapter.stations:
         return f"{adapter.name} connects ports in pairs; it cannot forward to several VNFs by MAC address"

@@ -3,7 +3,8 @@
 
     stamps.py A B
 
-Prints a line of JSON per direction, and one of how the clocks run against each other.
+Prints a line of JSON with what the ports tell, one per direction, and one of how the clock of B runs against that of A.
+Only the first direction has latencies, by that relation.
 """
 
 from __future__ import annotations
