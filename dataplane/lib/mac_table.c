@@ -87,6 +87,7 @@ void mac_table_learn_slow(const struct mac_table *table, struct mac_bucket *buck
 {
 	uint64_t wanted = key << MAC_TABLE_PORT_BITS | port, old, seen;
 
+	counts->slow++;
 	if (way < 0) {
 		insert(table, bucket, wanted, now_tsc, counts);
 		return;

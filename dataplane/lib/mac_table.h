@@ -50,6 +50,7 @@ struct mac_table {
 // Of one worker. entries that are gone: aged + replaced + flushed, and those that aged and were not met
 // since.
 struct mac_counts {
+	uint64_t slow; // what took longer than one that is known: all below, and what was noted again
 	uint64_t learned;
 	uint64_t moved;    // heard on another port: the newest counts
 	uint64_t aged;     // met when they were too old

@@ -166,7 +166,7 @@ static unsigned copy_out(const struct port *to, uint16_t queue, struct rte_mbuf 
 
 	do {
 		count = frames_describe(&pkts[sent], n - sent, frames, pieces);
-		taken = count ? to->ops->deliver(to, queue, frames, count) : 0;
+		taken = count ? port_deliver_polled(to, queue, frames, count) : 0;
 		sent += taken;
 	} while (sent < n && taken == count && count);
 	return sent;

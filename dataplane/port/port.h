@@ -108,8 +108,10 @@ struct port_ops {
 	unsigned (*peek)(const struct port *port, uint16_t queue, struct view *view, unsigned n);
 	void (*release)(const struct port *port, uint16_t queue, struct view *view);
 	unsigned (*deliver)(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n);
+	unsigned (*deliver_polled)(const struct port *port, uint16_t queue, const struct frame *frames,
+	                           unsigned n); // or NULL: deliver
 	unsigned (*pass)(const struct port *from, const struct port *to, uint16_t queue,
-	                 struct view *view);                    // or NULL: deliver
+	                 struct view *view);                    // or NULL: deliver_polled
 	void (*warm)(const struct port *port, uint16_t queue);  // or NULL
 	void (*flush)(const struct port *port, uint16_t queue); // or NULL: nothing is ever owed
 
@@ -207,9 +209,19 @@ static inline unsigned port_deliver(const struct port *port, uint16_t queue, con
 	return port_deliver_mbufs(port, queue, frames, n);
 }
 
+// The same, by a task that receives from this queue of the port as well: these polls call a guest that could not be seen
+// to sleep, or that was called a moment ago.
+static inline unsigned port_deliver_polled(const struct port *port, uint16_t queue,
+                                           const struct frame *frames, unsigned n)
+{
+	if (port->ops->deliver_polled)
+		return port->ops->deliver_polled(port, queue, frames, n);
+	return port_deliver(port, queue, frames, n);
+}
+
 // Hand the frames of a view of from on to another port, in order: as they are where both are of one kind that can, else
 // by one copy. Returns how many it took. The view, if it is not a part, must still be released; its frames are gone. The
-// task receives from this queue of to as well: these polls call a guest that could not be seen to sleep.
+// task receives from this queue of to as well: see port_deliver_polled().
 static inline unsigned port_pass(const struct port *from, const struct port *to, uint16_t queue,
                                  struct view *view)
 {
@@ -217,7 +229,7 @@ static inline unsigned port_pass(const struct port *from, const struct port *to,
 
 	if (!view_in_mbufs(view))
 		return to->ops->pass ? to->ops->pass(from, to, queue, view)
-		                     : port_deliver(to, queue, view->frames, count);
+		                     : port_deliver_polled(to, queue, view->frames, count);
 	if (to->port_id == RTE_MAX_ETHPORTS)
 		return port_pass_mbufs(to, queue, view);
 	sent = rte_eth_tx_burst(to->port_id, queue, view->pkts, (uint16_t)count);
@@ -232,7 +244,7 @@ static inline unsigned port_pass_shared(const struct port *from, const struct po
                                         struct view *view)
 {
 	return view_in_mbufs(view) ? port_pass(from, to, queue, view)
-	                           : port_deliver(to, queue, view->frames, view->count);
+	                           : port_deliver_polled(to, queue, view->frames, view->count);
 }
 
 // Whether the port lends buffers of its own to be filled: no copy at all.

@@ -8,6 +8,7 @@
 // driver completes its set-up while the first is still there, the newest wins. Until a driver is there
 // nothing is received, and nothing sent is taken.
 #include <errno.h>
+#include <rte_cycles.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -15,6 +16,8 @@
 #include "lib/log.h"
 #include "lib/stale_socket.h"
 #include "port/vhost_session.h"
+
+enum { CALL_GAP_US = 10 };
 
 // --- Data path -------------------------------------------------------------------------------------------
 
@@ -32,12 +35,25 @@ static inline void call(const struct ring_queue *queue)
 		eventfd_write(queue->call_fd, 1);
 }
 
+// One that always wants to be called would cost a system call in each poll: it is called once in CALL_GAP_US, and then
+// owed the next one. One that sleeps longer than that is called at once.
+static __attribute__((noinline)) void call_with_gap(struct ring_queue *queue)
+{
+	uint64_t now_tsc = rte_rdtsc();
+
+	queue->ring.call_owed = now_tsc - queue->called_tsc < queue->call_gap_tsc;
+	if (queue->ring.call_owed)
+		return;
+	queue->called_tsc = now_tsc;
+	eventfd_write(queue->call_fd, 1);
+}
+
 // At the end of each poll, behind the gate; moved: it has committed something. What is owed when the gate is
 // shut is paid when the ring is given back (port/vhost_session.c), which always calls.
 static inline void call_by_poll(struct ring_queue *queue, bool moved)
 {
 	if (queue->call_fd >= 0 && ring_poll_wants_call(&queue->ring, moved))
-		eventfd_write(queue->call_fd, 1);
+		call_with_gap(queue);
 }
 
 // From the guest, and to it.
@@ -51,8 +67,8 @@ static inline struct ring_queue *sink_queue(const struct port *port, uint16_t in
 	return &((struct vring_port *)port->own)->queues[PAIR_RINGS * index + GUEST_RECEIVEQ];
 }
 
-// At each poll of what comes from a guest: a call that pass() owes it, once the pass has not been
-// repeated between two polls. The same worker does both.
+// At each poll of what comes from a guest: a call that deliver_polled() owes it, once that has not been
+// repeated between two polls, and until it was made. The same worker does both.
 static inline void settle_pass(const struct port *port, uint16_t index)
 {
 	struct ring_queue *sink, *source = source_queue(port, index);
@@ -62,6 +78,7 @@ static inline void settle_pass(const struct port *port, uint16_t index)
 	sink = sink_queue(port, index);
 	if (gate_enter(&sink->gate)) {
 		call_by_poll(sink, false);
+		source->pass_owed = sink->ring.call_owed;
 		gate_leave(&sink->gate);
 	}
 }
@@ -140,7 +157,7 @@ static inline unsigned copy_out(const struct port *port, uint16_t index, const s
 	count_sent(queue, n, taken, too_long);
 	if (polled) {
 		call_by_poll(queue, taken > too_long);
-		// Two: the poll of this port that comes next may be of the same round as this pass.
+		// Two: the poll of this port that comes next may be of the same round.
 		source_queue(port, index)->pass_owed = queue->ring.call_owed ? 2 : 0;
 	} else if (taken > too_long) {
 		call(queue);
@@ -155,9 +172,10 @@ static unsigned deliver_frames(const struct port *port, uint16_t index, const st
 	return copy_out(port, index, frames, n, false);
 }
 
-static unsigned pass(const struct port *from, const struct port *to, uint16_t index, struct view *view)
+static unsigned deliver_polled(const struct port *port, uint16_t index, const struct frame *frames,
+                               unsigned n)
 {
-	return copy_out(to, index, view->frames, view->count, true);
+	return copy_out(port, index, frames, n, true);
 }
 
 static struct port_hop hop_over(const struct port *from, const struct port *to, uint16_t index, uint16_t n)
@@ -208,7 +226,9 @@ static void flush_all(const struct port *port)
 		struct ring_queue *queue = &own->queues[i];
 
 		if (gate_enter(&queue->gate)) {
-			call_by_poll(queue, false);
+			if (queue->ring.call_owed)
+				call(queue);
+			queue->ring.call_owed = false;
 			gate_leave(&queue->gate);
 		}
 		queue->pass_owed = 0; // it is paid; the next task may only receive here
@@ -234,6 +254,8 @@ static int open_port(struct port *port)
 
 	if (own == NULL)
 		return -errno;
+	for (unsigned i = 0; i < vring_port_rings(&own->base); i++)
+		own->base.queues[i].call_gap_tsc = rte_get_tsc_hz() / US_PER_S * CALL_GAP_US;
 	rc = stale_socket_remove(own->base.path);
 	if (rc == 0)
 		rc = vhost_session_begin(own, &port->config.drivers);
@@ -273,6 +295,7 @@ const struct port_ops vhost_port_ops = {.kind = "vhost-user",
                                         .refuses = true,
                                         .stop = stop_port,
                                         .rx = receive,
+                                        .deliver_polled = deliver_polled,
                                         .hop = hop_over,
                                         .counters = count,
                                         VRING_PORT_OPS};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // A port's views and passes, with rings in plain memory and no library: what a view holds and gives back, and
 // when a guest is called.
+#include <rte_cycles.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -44,11 +45,24 @@ static void rig_close(struct rig *r)
 	pair_close(&r->guests);
 }
 
-static bool called(const struct rig *r)
+static unsigned calls(const struct rig *r, unsigned ring)
 {
 	eventfd_t count;
 
-	return eventfd_read(r->own->queues[GUEST_RECEIVEQ].call_fd, &count) == 0;
+	return eventfd_read(r->own->queues[ring].call_fd, &count) == 0 ? (unsigned)count : 0;
+}
+
+static bool called(const struct rig *r)
+{
+	return calls(r, GUEST_RECEIVEQ);
+}
+
+// How long a call is owed after one: MUCH, more than a test takes and less than has passed since time began, or nothing.
+#define MUCH rte_rdtsc()
+static void set_gap(struct rig *r, uint64_t gap_tsc)
+{
+	for (unsigned i = 0; i < PAIR_RINGS; i++)
+		r->own->queues[i].call_gap_tsc = gap_tsc;
 }
 
 // What the guest says of its receive ring.
@@ -192,6 +206,88 @@ static void passes_and_the_end_pay_what_is_owed(void **state)
 	rig_close(&r);
 }
 
+static void poll_all(struct rig *r)
+{
+	struct view view;
+
+	while (port_peek(&r->port, 0, &view, 32) > 0)
+		port_release(&r->port, 0, &view);
+}
+
+// A guest that always wants to be called is called by the first poll, not by the next hundred, and once more when the gap
+// is over, though nothing comes any more.
+static void a_storm_of_calls_is_bounded_and_the_last_call_comes(void **state)
+{
+	for (unsigned l = 0; l < COUNT(layouts); l++) {
+		struct rig r;
+
+		rig_open(&r, layouts[l]);
+		set_gap(&r, MUCH);
+		for (unsigned i = 0; i < 100; i++) {
+			assert_int_equal(pass_one(&r), 1);
+			assert_true(offer_frame(&r.guests, FRAME, 0));
+			poll_all(&r);
+			while (driver_collect(&r.guests.a.receive, &(uint32_t){0}) >= 0)
+				;
+			collect_sent(&r.guests);
+		}
+		for (unsigned i = 0; i < 10; i++)
+			poll_all(&r);
+		assert_int_equal(calls(&r, GUEST_RECEIVEQ), 1);
+		assert_int_equal(calls(&r, GUEST_TRANSMITQ), 1);
+		set_gap(&r, 0);
+		for (unsigned i = 0; i < 10; i++)
+			poll_all(&r);
+		assert_int_equal(calls(&r, GUEST_RECEIVEQ), 1);
+		assert_int_equal(calls(&r, GUEST_TRANSMITQ), 1);
+		rig_close(&r);
+	}
+}
+
+// The same of a patch between two of our ports; what is owed in the gap is not paid to a guest that is awake meanwhile.
+static void a_hop_owes_calls_too(void **state)
+{
+	for (unsigned l = 0; l < COUNT(layouts); l++) {
+		struct rig r;
+
+		rig_open(&r, layouts[l]);
+		set_gap(&r, MUCH);
+		for (unsigned i = 0; i < 20; i++) {
+			driver_offer_own(&r.guests.a.receive, 1, 2048);
+			assert_true(offer_frame(&r.guests, FRAME, 0));
+			assert_int_equal(port_hop_of(&r.port, &r.port, 0, 32).received, 1);
+		}
+		assert_int_equal(calls(&r, GUEST_RECEIVEQ), 1);
+		assert_int_equal(calls(&r, GUEST_TRANSMITQ), 1);
+		want_calls(&r, false);
+		port_hop_of(&r.port, &r.port, 0, 32);
+		set_gap(&r, 0);
+		want_calls(&r, true);
+		for (unsigned i = 0; i < 3; i++)
+			port_hop_of(&r.port, &r.port, 0, 32);
+		assert_int_equal(calls(&r, GUEST_RECEIVEQ), 0);
+		assert_int_equal(calls(&r, GUEST_TRANSMITQ), 1);
+		rig_close(&r);
+	}
+}
+
+// When the polls end, a call that is owed does not wait for the gap.
+static void the_end_of_the_polls_does_not_wait(void **state)
+{
+	struct rig r;
+
+	rig_open(&r, layouts[3]);
+	set_gap(&r, MUCH);
+	assert_int_equal(pass_one(&r), 1);
+	assert_int_equal(pass_one(&r), 1);
+	assert_int_equal(calls(&r, GUEST_RECEIVEQ), 1);
+	port_flush_all(&r.port);
+	assert_int_equal(calls(&r, GUEST_RECEIVEQ), 1);
+	port_flush_all(&r.port);
+	assert_int_equal(calls(&r, GUEST_RECEIVEQ), 0);
+	rig_close(&r);
+}
+
 // A worker may ask whether the link is up (fib_offload does): that says nothing of a stopped ring, since who says
 // it writes to the log.
 static void asking_for_the_link_logs_nothing(void **state)
@@ -231,6 +327,9 @@ int main(void)
 	        cmocka_unit_test(empty_buffers_are_counted),
 	        cmocka_unit_test(a_guest_that_falls_asleep_is_called_once),
 	        cmocka_unit_test(passes_and_the_end_pay_what_is_owed),
+	        cmocka_unit_test(a_storm_of_calls_is_bounded_and_the_last_call_comes),
+	        cmocka_unit_test(a_hop_owes_calls_too),
+	        cmocka_unit_test(the_end_of_the_polls_does_not_wait),
 	        cmocka_unit_test(asking_for_the_link_logs_nothing),
 	        cmocka_unit_test(log_lines_have_a_rate),
 	};

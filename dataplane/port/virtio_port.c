@@ -448,6 +448,7 @@ const struct port_ops virtio_port_ops = {.kind = "virtio-user",
                                          .view_writable = true,
                                          .reserve = reserve,
                                          .publish = publish,
+                                         .pass = pass,
                                          .flush = flush,
                                          .counters = vring_port_counters,
                                          VRING_PORT_OPS};

@@ -33,6 +33,8 @@ struct ring_queue {
 		struct ring ring;          // we are the device
 		struct driver_ring driver; // we are the driver
 	};
+	// Device: when the guest was called last, and how long it is not called again (call_by_poll()).
+	uint64_t called_tsc, call_gap_tsc;
 	struct fault_word fault; // of the ring; stays until the other end sets it up anew
 	uint32_t idle_polls;
 	uint64_t packets;
@@ -74,7 +76,7 @@ void vring_port_counters(const struct port *port, struct port_counters *counters
 bool vring_port_negotiated(const struct port *port, struct negotiated *out);
 #define VRING_PORT_OPS                                                                                       \
 	.backend = "vring", .is_default = true, .takes_mac = true, .open = open_port, .close = close_port,   \
-	.peek = peek, .release = release, .deliver = deliver_frames, .pass = pass, .warm = warm,             \
-	.flush_all = flush_all, .link_up = vring_port_link_up, .negotiated = vring_port_negotiated
+	.peek = peek, .release = release, .deliver = deliver_frames, .warm = warm, .flush_all = flush_all,   \
+	.link_up = vring_port_link_up, .negotiated = vring_port_negotiated
 
 extern const struct port_ops vhost_port_ops, virtio_port_ops; // for tests that make their own port

@@ -212,7 +212,11 @@ static const struct packet_shape {
 	const char *name;
 	bool new_station, new_flow, new_target, any_station;
 	unsigned tags;
-	uint16_t fragment; // flags and offset of IPv4
+	uint16_t fragment;   // flags and offset of IPv4
+	unsigned options;    // bytes of IPv4
+	unsigned extensions; // IPv6, with so many headers between it and UDP
+	unsigned icmp_error; // bytes of an ICMP error about a packet that was received
+	bool expired;        // its TTL
 } packet_shapes[] = {
         {.name = "honest"},
         {.name = "new-stations", .new_station = true},
@@ -227,6 +231,13 @@ static const struct packet_shape {
         {.name = "new-first-fragments", .fragment = 0x2000, .new_flow = true},
         {.name = "later-fragments", .fragment = 0x2001},
         {.name = "new-later-fragments", .fragment = 0x2001, .new_flow = true},
+        {.name = "options", .options = 40},
+        {.name = "options-new-flows", .options = 40, .new_flow = true},
+        {.name = "ipv6-extensions", .extensions = 8},
+        {.name = "expired", .expired = true},
+        {.name = "icmp-errors", .icmp_error = 64},
+        {.name = "icmp-errors-1518", .icmp_error = 1480},
+        {.name = "icmp-errors-tagged", .icmp_error = 64, .tags = 2},
 };
 
 static const char *const task_groups[] = {"bridge", "nat44", "firewall", "load_balancer", "l3fwd"};
@@ -242,15 +253,61 @@ static void station(uint8_t mac[6], uint32_t number)
 	memcpy(mac + 2, &be, sizeof(be));
 }
 
+// UDP in IPv6, behind hop-by-hop and destination options of 8 bytes (RFC 8200 s4.2: PadN). Returns its length.
+static unsigned make_ipv6(uint8_t *at, unsigned extensions)
+{
+	static const uint8_t from[] = {0x20, 1, 0x0d, 0xb8, [15] = 1}, to[] = {0x20, 1, 0x0d, 0xb8, [15] = 2};
+	unsigned length = sizeof(struct rte_ipv6_hdr), payload = extensions * 8 + 8;
+
+	memset(at, 0, length);
+	at[0] = 0x60;
+	at[5] = (uint8_t)payload;
+	at[6] = extensions ? IPPROTO_HOPOPTS : IPPROTO_UDP;
+	at[7] = 64;
+	memcpy(at + 8, from, sizeof(from));
+	memcpy(at + 24, to, sizeof(to));
+	for (unsigned i = 0; i < extensions; i++, length += 8) {
+		memcpy(at + length, "\0\0\1\4\0\0\0", 8);
+		at[length] = i + 1 < extensions ? IPPROTO_DSTOPTS : IPPROTO_UDP;
+	}
+	memcpy(at + length, "\xc0\0\xc0\1\0\x8\0", 8);
+	return length + 8;
+}
+
+// An ICMP error of so many bytes, about a UDP datagram that its sender has received. Returns its length.
+static unsigned make_icmp_error(uint8_t *at, const struct rte_ipv4_hdr *outer, unsigned bytes)
+{
+	struct rte_ipv4_hdr ip = *outer, inner = *outer;
+	uint8_t *icmp = at + sizeof(ip);
+	uint16_t sum;
+
+	inner.src_addr = outer->dst_addr;
+	inner.dst_addr = outer->src_addr;
+	inner.hdr_checksum = 0;
+	inner.hdr_checksum = rte_ipv4_cksum(&inner);
+	ip.next_proto_id = IPPROTO_ICMP;
+	ip.total_length = rte_cpu_to_be_16((uint16_t)(sizeof(ip) + bytes));
+	ip.hdr_checksum = 0;
+	ip.hdr_checksum = rte_ipv4_cksum(&ip);
+	memcpy(at, &ip, sizeof(ip));
+	memset(icmp, 0, bytes);
+	memcpy(icmp, "\3\3", 2);
+	memcpy(icmp + 8, &inner, sizeof(inner));
+	memcpy(icmp + 8 + sizeof(inner), "\x70\x62\xc0\0", 4);
+	sum = (uint16_t)~rte_raw_cksum(icmp, bytes);
+	memcpy(icmp + 2, &sum, sizeof(sum));
+	return (unsigned)sizeof(ip) + bytes;
+}
+
 // A UDP frame of the tester's first stream, as an odd one of 60 bytes; returns its length.
 static unsigned make_packet(uint8_t *data, const struct packet_shape *shape, uint32_t number)
 {
 	uint32_t changed = number * 2654435761u; // spread, all different
-	struct rte_ipv4_hdr ip = {.version_ihl = RTE_IPV4_VHL_DEF,
-	                          .total_length = RTE_BE16(46),
+	struct rte_ipv4_hdr ip = {.version_ihl = (uint8_t)(RTE_IPV4_VHL_DEF + shape->options / 4),
+	                          .total_length = rte_cpu_to_be_16((uint16_t)(46 + shape->options)),
 	                          .fragment_offset = rte_cpu_to_be_16(shape->fragment),
 	                          .packet_id = rte_cpu_to_be_16((uint16_t)number),
-	                          .time_to_live = 64,
+	                          .time_to_live = shape->expired ? 1 : 64,
 	                          .next_proto_id = IPPROTO_UDP,
 	                          .src_addr = RTE_BE32(0xc6120001),
 	                          .dst_addr = RTE_BE32(0xc6130001)};
@@ -269,10 +326,19 @@ static unsigned make_packet(uint8_t *data, const struct packet_shape *shape, uin
 	}
 	if (shape->new_target)
 		ip.dst_addr = rte_cpu_to_be_32(changed);
-	ip.hdr_checksum = rte_ipv4_cksum(&ip);
-	memcpy(data + at + 2, &ip, sizeof(ip));
-	memcpy(data + at + 2 + sizeof(ip), &udp, sizeof(udp));
-	return at + 2 + 46;
+	at += 2;
+	if (shape->extensions) {
+		memcpy(data + at - 2, "\x86\xdd", 2);
+		return at + make_ipv6(data + at, shape->extensions);
+	}
+	if (shape->icmp_error)
+		return at + make_icmp_error(data + at, &ip, shape->icmp_error);
+	memcpy(data + at, &ip, sizeof(ip));
+	memset(data + at + sizeof(ip), 1, shape->options); // no operation
+	((struct rte_ipv4_hdr *)(data + at))->hdr_checksum =
+	        (uint16_t)~rte_raw_cksum(data + at, sizeof(ip) + shape->options);
+	memcpy(data + at + sizeof(ip) + shape->options, &udp, sizeof(udp));
+	return at + 46 + shape->options;
 }
 
 // As far as there is room.

@@ -245,7 +245,7 @@ def collect(
         nics=pci_nics(root),
         damon_switches=tuple(path for path in DAMON_SWITCHES if read_text(root / path.lstrip("/")) == "Y"),
         is_root=os.geteuid() == 0,
-        can_raise_priority=_has_capability(CAP_SYS_NICE)
+        can_raise_priority=has_capability(CAP_SYS_NICE)
         or resource.getrlimit(resource.RLIMIT_NICE)[0] in (resource.RLIM_INFINITY, FULL_NICE_LIMIT),
         dpdk_version=_dpdk_version(),
     )
@@ -382,14 +382,15 @@ def _transparent_hugepages(root: Path) -> str | None:
     return _first(r"\[(\w+)\]", read_text(root / "sys/kernel/mm/transparent_hugepage/enabled") or "", "") or None
 
 
-def _has_capability(bit: int) -> bool:
+def has_capability(bit: int) -> bool:
+    """Return whether this process has the capability of this number."""
     effective = int(_first(r"^CapEff:\s*(\w+)$", read_text("/proc/self/status") or "", "0"), 16)
     return bool(effective >> bit & 1)
 
 
 def _memlock_limit() -> int | None:
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
-    return None if limit == resource.RLIM_INFINITY or _has_capability(CAP_IPC_LOCK) else limit
+    return None if limit == resource.RLIM_INFINITY or has_capability(CAP_IPC_LOCK) else limit
 
 
 def _steal_share(root: Path) -> float:

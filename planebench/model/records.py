@@ -544,11 +544,12 @@ class Trial:
     def throughput_pps(self) -> float:
         """Return the aggregate forwarding rate.
 
-        At maximum offered load it is that of the last nine tenths of the sending, where they were counted: in the
-        first one the rings fill, and what they give back later was not forwarded in the time.
+        At maximum offered load, closed loop or line rate, it is that of the last nine tenths of the sending,
+        where they were counted: in the first one the rings fill, and what they give back later was not forwarded in the
+        time.
         """
         packets, duration_ns = self.forwarded_packets, self.offered_duration_ns
-        if self.by_tenth and self.load.pps_per_direction is None:
+        if self.by_tenth and self.load.pps_per_direction in (None, self.line_rate_pps):
             packets, duration_ns = sum(self.by_tenth[1:]), duration_ns * (TENTHS - 1) // TENTHS
         return packets * 1e9 / duration_ns if duration_ns else 0.0
 

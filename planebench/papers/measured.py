@@ -29,6 +29,7 @@ from planebench.stats.starts import Blocks, blocks_of, by_start, noise_of_sides,
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""
 OFFLOAD = "offload"
+EMULATED_NIC = "veb"
 UNITS: Mapping[Metric, str] = {"throughput": "Mpps", "gbps": "Gb/s", "latency": "µs", "jitter": "µs"}
 
 
@@ -164,6 +165,8 @@ class Measured:
 def _paper_name(adapter: str) -> str:
     """Return the name that claims use for an adapter: FIB offload is an architecture, whichever switch does it."""
     name, *options = adapter.split(":")
+    if any(option.startswith("nic=") for option in options):
+        return EMULATED_NIC
     return OFFLOAD if any(option.startswith("offload=") for option in options) else name
 
 

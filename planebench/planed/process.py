@@ -61,16 +61,18 @@ class PlanedProcess:
         cpus: frozenset[int],
         netns_pid: int | None = None,
         arguments: Sequence[str] = (),
+        connect_s: float = CONNECT_DEADLINE_S,
     ) -> Self:
         """Start planed with a document and connect to it. Raise StartError, with its last log lines.
 
-        ``file``: its document and socket are ``file.json`` and ``file.rpc`` in ``workdir``.
+        ``file``: its document and socket are ``file.json`` and ``file.rpc`` in ``workdir``. ``connect_s``: how long it
+        may take to fill its tables.
         """
         config, socket = workdir / f"{file}.json", workdir / f"{file}.rpc"
         document.write(config)
         argv = [str(planed), "--config", str(config), "--rpc", str(socket), *arguments]
         process = supervisor.spawn(name, argv, cpus=cpus, workdir=workdir, netns_pid=netns_pid)
-        return cls(process, socket, title)
+        return cls(process, socket, title, connect_s=connect_s)
 
     def call(self, method: str, params: Json | None = None, timeout_s: float | None = None) -> Json:
         """Ask planed. Raise RpcError where it refuses, DiedError with its last log lines where it does not answer."""

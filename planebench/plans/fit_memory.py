@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from planebench.model.header import Skipped
 from planebench.model.plan import Plan
-from planebench.model.scenario import scenarios_with
+from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.plans.parts import with_parts
 from planebench.traffic.routes import synthetic_routes_of
 
@@ -47,7 +47,11 @@ def fit_memory(
 
 
 def _fitting(plan: Plan, routes: int, memory_bytes: int, offloads: Callable[[str], bool]) -> int:
-    processes = [0 if offloads(text) else PROCESS_BYTES for text in plan.switches]
+    beside = scenarios_with("side-by-side", plan.scenarios)
+    if all(scenario_named(scenario).bare for scenario in beside):  # only one process has a function, and all routes
+        processes = [0]
+    else:
+        processes = [0 if offloads(text) else PROCESS_BYTES for text in plan.switches]
     while routes > LEAST_ROUTES and _bytes(processes, max(plan.vnf_counts), routes) > SHARE * memory_bytes:
         routes //= 10
     return routes

@@ -32,7 +32,7 @@ register(
         directions=("unidirectional",),
         vnfs="side-by-side",
         vnfs_max=VNF_COUNT_MAX,
-        count_name="number of VNFs that it stands for",
+        count_name="number of VNFs",
         bare=True,
     )
 )

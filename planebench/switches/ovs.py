@@ -62,6 +62,7 @@ class Paths:
 class OvsAdapter(Adapter):
     """An ovs-vswitchd with the userspace datapath. A subclass chooses the program, the ports and the threads."""
 
+    one_per_namespace = True  # the bridge's own interface
     unfit = "is none"
     """The reason why a program that was found is not the right one."""
 
@@ -242,7 +243,12 @@ def in_port_flows(request: SwitchRequest) -> list[str]:
 
 
 def flows_of(request: SwitchRequest) -> list[str]:
-    """Return the flows of every cross-connect; with stations, one by MAC for each station and one for the monitor."""
+    """Return the flows of every cross-connect; with stations, one by MAC for each station and one for the monitor.
+
+    In the place of L2 VNFs it has one by MAC for each of them, straight to the other wire (ic16 Fig. 11).
+    """
+    if request.bare is not None:
+        return [f"in_port=1,dl_dst={mac},actions=output:2" for mac in request.macs]
     if not request.stations:
         return in_port_flows(request)
     number = {port.name: index for index, port in enumerate(request.ports, start=1)}

@@ -15,7 +15,7 @@ from planebench.model.errors import UsageError
 from planebench.model.option import Option
 from planebench.switches import common, ovs
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import WORKERS_OPTION, Traits
+from planebench.wiring.adapter import WORKERS_OPTION, Situation, Traits
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 EAL_MB = 128
@@ -43,6 +43,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     wires = frozenset({"virtio", "memif", "veth", "pci", "af_xdp"})
     queued_wires = frozenset({"virtio"})  # on memif each thread sends on a queue of its own, whatever it received
     stations = True
+    functions = True
     memif_send_queue = 1
     """Queue 0 is that of its main thread (one queue for each thread, the main thread's first)."""
     options: tuple[Option, ...] = (
@@ -55,6 +56,11 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     traits = Traits(
         "self-contained", "match/action", ("rtc",), "vhost-user", "medium", ("C",), "SDN switch", source="conext19"
     )
+
+    def refusal(self, situation: Situation) -> str:
+        if situation.bare and situation.chain:
+            return "its flows by MAC are L2 functions; in the place of other VNFs it has none"
+        return super().refusal(situation)
 
     def candidates(self) -> Iterator[Path]:
         yield from self.programs("ovs-vswitchd-dpdk", str(_DEBIAN_BINARY))
@@ -117,6 +123,8 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
 
 
 def _flow_words(request: SwitchRequest) -> str:
+    if request.bare is not None:
+        return f"{len(request.macs)} dl_dst flows that send frames straight back, in the place of L2 VNFs"
     if request.stations:
         return f"{len(request.stations)} dl_dst flows to VNFs, one to the monitor"
     return "one in_port flow each way"

@@ -16,13 +16,16 @@ from planebench.model.records import SwitchCycles
 from planebench.model.switch_figures import further_counters
 from planebench.planed.client import RpcError
 from planebench.planed.document import Document
-from planebench.planed.process import PlanedProcess
+from planebench.planed.process import CONNECT_DEADLINE_S, PlanedProcess
 from planebench.planed.requests import get_ports, get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics, TaskStatistics
 from planebench.switches import common, planed_stations
 from planebench.switches.planed_document import OPTIONS, function_of, switch_document, switch_settings
 from planebench.wiring.adapter import Adapter, RunningSwitch, Situation, ThreadRef, Traits
 from planebench.wiring.request import SwitchRequest
+
+ROUTES_PER_S = 1_000_000
+"""The least rate at which the table of a function fills, on a busy machine too."""
 
 
 class PlanedAdapter(Adapter):
@@ -83,6 +86,7 @@ class PlanedAdapter(Adapter):
             workdir=request.workdir,
             cpus=request.control_cpus,  # workers pin themselves
             netns_pid=request.netns_pid,
+            connect_s=CONNECT_DEADLINE_S + (request.bare.routes / ROUTES_PER_S if request.bare is not None else 0),
             arguments=("--isa", str(self.values["isa"])) if "isa" in self.values else (),
         )
         try:

@@ -76,7 +76,9 @@ class SwitchRequest:
     stations: tuple[Station, ...] = ()
     monitor_mac: str = ""
     bare: Vnf | None = None
-    """The network function that is to run between the two wires, in the place of a switch."""
+    """The network function that is to run between the two wires, in the place of a switch and its VNFs."""
+    macs: tuple[str, ...] = ()
+    """The MAC addresses of these VNFs."""
     updates: str = ""
     """The port of a station whose control sends FIB messages; empty: nobody does."""
 

@@ -70,6 +70,7 @@ def switch_request(
         monitor_mac=MONITOR_MAC if topology.side_by_side else "",
         updates=links.updates,
         bare=topology.bare,
+        macs=topology.macs,
     )
 
 

@@ -20,6 +20,7 @@ from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.records import Load, Point, Trial
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.placement import Cpus, place
+from planebench.scenarios.flows import flows
 from planebench.switches.base import Found
 from planebench.switches.registry import get_adapter
 from planebench.traffic.registry import parse_traffic
@@ -32,14 +33,16 @@ PPS, DURATION_S, TRIES = 5000.0, 0.2, 10
 
 
 @contextmanager
-def running(switch: str, count: int, chain: str, profile: TrafficProfile = PLAIN) -> Iterator[LiveTopology]:
+def running(
+    switch: str, count: int, chain: str, profile: TrafficProfile = PLAIN, scenario: str = "parallel"
+) -> Iterator[LiveTopology]:
     planed, host, adapter = find_planed(), facts.collect(), get_adapter(switch)
     assert planed is not None
     if not isinstance(adapter.find(), Found):
         pytest.skip(f"{switch} is not here")
     placement = place(Cpus(host.cpus_allowed, host.siblings, host.numa_node), count, hosted=range(count))
     settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
-    topology = build_chain("parallel", count, chain=chain)
+    topology = build_chain(scenario, count, chain=chain)
     with high_priority(), Supervisor(Path("/tmp")) as supervisor:
         it = LiveTopology.start(
             "it", adapter, topology, placement, settings, supervisor, ("unidirectional",), profiles=[profile]
@@ -53,7 +56,7 @@ def measure(live: LiveTopology, profile: TrafficProfile = PLAIN) -> Trial:
     """One paced trial; again where a busy machine did not get all of it sent or through."""
     topology = live.topology
     point = Point(
-        "it", "parallel", "unidirectional", topology.chain_length, 64, chain=topology.chain, traffic=profile.name
+        "it", topology.scenario, "unidirectional", topology.chain_length, 64, chain=topology.chain, traffic=profile.name
     )
     for _ in range(TRIES):
         request = TrialRequest(point, "search", Load("x", PPS), DURATION_S, profile=profile)
@@ -116,3 +119,29 @@ def test_updates_are_applied_while_frames_are_forwarded_and_none_is_lost() -> No
 def test_open_vswitch_gives_each_vnf_its_share() -> None:
     with running("ovs-dpdk", 2, ROUTER) as live:
         assert_exact(measure(live), 2)
+
+
+@pytest.mark.parametrize(("switch", "chain"), [("planed", ROUTER), ("planed", ""), ("ovs-dpdk", "")])
+def test_one_process_on_the_wires_does_what_all_vnfs_do(switch: str, chain: str) -> None:
+    with running(switch, 3, chain, scenario="bare") as live:
+        assert live.hosted is None
+        assert_exact(measure(live), 3)
+
+
+def test_an_emulated_nic_gives_each_vnf_its_frames_and_counts_what_it_does_not_take() -> None:
+    """The NIC is a task of the tester. With a VNF stopped, exactly what its ring does not hold is lost, and counted."""
+    with running("planed:nic=veb", 2, ROUTER) as live:
+        assert live.switch.pids() == ()
+        assert_exact(measure(live), 2)
+        assert live.hosted is not None
+        live.resume()
+        os.kill(live.hosted.vnfs[1].processes[0].pid, signal.SIGSTOP)
+        frames = live.profile(PLAIN, ROUTER, flat_out=False)
+        after = live.send(flows(live.topology, "unidirectional"), 64, 0.5, 8 * PPS, profile=frames)
+        os.kill(live.hosted.vnfs[1].processes[0].pid, signal.SIGCONT)
+        (veb,) = [task for task in after["tasks"] if task["name"] == "veb"]
+        (sent,) = [task["generator"]["offered_packets"] for task in after["tasks"] if "generator" in task]
+        full = veb["drops_by_port"]["vf1"]["tx_full"]
+        assert full > 0 == veb["drops_by_port"]["vf0"]["tx_full"]
+        assert veb["rx_packets"] - veb["tx_packets"] == full
+        assert sent // 2 - 256 <= full <= sent // 2 + 1

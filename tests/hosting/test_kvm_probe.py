@@ -12,7 +12,7 @@ import pytest
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found
 from planebench.hosting import kvm_probe
-from planebench.hosting.kvm_probe import Accelerator, Probe
+from planebench.hosting.kvm_probe import Accelerator, Probe, known_failure
 from planebench.model.errors import StartError
 
 
@@ -44,6 +44,7 @@ def test_a_guest_that_comes_up_is_evidence_for_as_long_as_the_machine_runs(
 ) -> None:
     it = probe(tmp_path, supervisor, "echo booting; echo GUEST-UP; exec sleep 1000")
     assert it.accelerator("auto") == it.accelerator("kvm") == Accelerator("kvm", "kvm, verified by a test boot")
+    assert known_failure(it.device) == ""
     (called,) = calls(tmp_path)
     assert "-accel kvm -cpu host" in called
     assert not supervisor.processes[0].alive()
@@ -68,7 +69,9 @@ def test_a_guest_that_does_not_come_up_is_emulated(
     tmp_path: Path, supervisor: Supervisor, qemu: str, limit_s: float, why: str
 ) -> None:
     it = probe(tmp_path, supervisor, qemu, limit_s)
+    assert known_failure(it.device) == ""  # nobody has tried
     found = it.accelerator("auto")
+    assert known_failure(it.device) == why
     assert found == Accelerator("tcg", f"tcg, because KVM does not work: {why}")
     with pytest.raises(StartError, match=r"accel=kvm, but KVM does not work: the test boot .*; use accel=tcg") as error:
         it.accelerator("kvm")
@@ -81,4 +84,5 @@ def test_without_a_device_nothing_is_started(tmp_path: Path, supervisor: Supervi
     it = probe(tmp_path, supervisor, "echo GUEST-UP")
     it.device.unlink()
     assert it.accelerator("auto") == Accelerator("tcg", f"tcg, because KVM does not work: {it.device} does not exist")
+    assert known_failure(it.device) == f"{it.device} does not exist"
     assert not calls(tmp_path)

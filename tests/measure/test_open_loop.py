@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from builders import make_trial
 
 from planebench.measure import runner
 from planebench.measure.live import LiveSettings, LiveTopology
@@ -16,7 +17,7 @@ from planebench.measure.runner import LiveRunner
 from planebench.measure.trial import TrialRequest, unmeasured
 from planebench.model.conditions import PortConditions
 from planebench.model.errors import UsageError
-from planebench.model.records import Load, Point, Verdict, VerdictKind
+from planebench.model.records import DirectionCounts, Load, Point, Verdict, VerdictKind
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.running.service import _check_open_loop
@@ -76,3 +77,13 @@ def test_a_wire_without_a_line_rate_needs_a_rate() -> None:
         _check_open_loop(plan)
     _check_open_loop(override(plan, max_rate="14.88M"))
     _check_open_loop(override(plan, wire="pci:0000:01:00.0=0000:01:00.1"))
+
+
+def test_rings_that_are_drained_later_are_not_in_the_rate_at_the_line_rate_either() -> None:
+    counts = DirectionCounts("n0->n1", 1000, 1000, 1000, forwarded_by_tenth=(50, *(100,) * 9))
+    trial = replace(make_trial(load=Load("saturating", 1000.0)), offered_duration_ns=10**9, directions=(counts,))
+    assert trial.throughput_pps == 1000, "as with --max-rate"
+    assert replace(trial, line_rate_pps=1000.0).throughput_pps == pytest.approx(1000)
+    drained = replace(counts, forwarded_packets=1100)
+    assert replace(trial, line_rate_pps=1000.0, directions=(drained,)).throughput_pps == pytest.approx(1000)
+    assert replace(trial, directions=(drained,)).throughput_pps == 1100

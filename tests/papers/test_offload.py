@@ -14,7 +14,8 @@ from planebench.stats.histogram import encode
 YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
 OFFLOAD = "planed:offload=fib"
 ROUTERS = {"chain": "l3fwd:fib=cuckoo:synthetic=1M", "traffic": "fib-1M"}
-LOAD = "232.143kpps"
+VEB = "planed:nic=veb"
+LOAD = "156Mb/s per VNF"
 
 
 def many(switch: str, count: int, mpps: float, **more: Any) -> list[Figure]:
@@ -46,32 +47,75 @@ def test_latency_is_compared_at_one_load() -> None:
     assert judged("offload-is-faster-than-ovs-dpdk", at(OFFLOAD, 20.0), at("ovs-dpdk", 10.0)).outcome is NO
 
 
+def bare(switch: str, count: int, mpps: float, **more: Any) -> list[Figure]:
+    return rate(switch, "bare", mpps, chain_length=count, **more)
+
+
 @pytest.mark.parametrize(("mpps", "outcome"), [(9.0, YES), (7.0, NO)])
-def test_bare_metal_is_the_forwarder_for_one_vnf(mpps: float, outcome: Outcome) -> None:
-    sides = many(OFFLOAD, 1, 10.0, **ROUTERS), many(OFFLOAD, 63, mpps, **ROUTERS)
+def test_bare_metal_is_one_process_with_the_tables_of_all(mpps: float, outcome: Outcome) -> None:
+    sides = bare("planed", 63, 10.0, **ROUTERS), many(OFFLOAD, 63, mpps, **ROUTERS)
     assert judged("offload-close-to-bare-metal", *sides).outcome is outcome
+
+
+@pytest.mark.parametrize(("mpps", "outcome"), [(9.0, YES), (7.0, NO)])
+def test_without_vnfs_open_vswitch_sends_frames_straight_back(mpps: float, outcome: Outcome) -> None:
+    sides = bare("planed", 63, mpps), bare("ovs-dpdk", 63, 8.0)
+    assert judged("l2-offload-passes-ovs-dpdk", *sides).outcome is outcome
+
+
+@pytest.mark.parametrize(("mpps", "outcome"), [(9.0, YES), (7.0, NO)])
+def test_offload_is_set_against_a_nic_that_nobody_starves(mpps: float, outcome: Outcome) -> None:
+    sides = many(OFFLOAD, 63, mpps, **ROUTERS), many(VEB, 63, 8.0, **ROUTERS)
+    assert judged("offload-passes-a-switching-nic", *sides).outcome is outcome
+
+
+@pytest.mark.parametrize(("mpps", "outcome"), [(9.0, YES), (7.0, NO)])
+def test_small_tables_may_beat_one_large_table(mpps: float, outcome: Outcome) -> None:
+    sides = many(VEB, 16, mpps, **ROUTERS), bare("planed", 16, 8.0, **ROUTERS)
+    assert judged("vnfs-beat-bare-metal-with-small-frames", *sides).outcome is outcome
+
+
+@pytest.mark.parametrize(
+    ("claim", "load", "counts"),
+    [("fewer-vnfs-are-slower", "2.5Gb/s", (32, 63)), ("latency-grows-with-vnfs", LOAD, (63, 8))],
+)
+def test_latency_is_compared_over_numbers_of_vnfs(claim: str, load: str, counts: tuple[int, int]) -> None:
+    def at(count: int, us: float) -> list[Figure]:
+        return delay(VEB, "parallel", load, us, chain_length=count, frame_size_bytes=1024, **ROUTERS)
+
+    for factor, outcome in ((2.0, YES), (0.5, NO)):
+        assert judged(claim, at(counts[0], 100.0 * factor), at(counts[1], 100.0)).outcome is outcome
+
+
+@pytest.mark.parametrize(("factor", "outcome"), [(2.0, YES), (0.5, NO)])
+def test_latency_is_compared_with_bare_metal(factor: float, outcome: Outcome) -> None:
+    more = {"chain_length": 8, "frame_size_bytes": 1024, **ROUTERS}
+    sides = delay(VEB, "parallel", "2.5Gb/s", 50.0 * factor, **more), delay("planed", "bare", "2.5Gb/s", 50.0, **more)
+    assert judged("latency-above-bare-metal", *sides).outcome is outcome
 
 
 @pytest.mark.parametrize(("ns", "outcome"), [(1300, YES), (1500, NO)])
 def test_jitter_is_that_of_receive_bursts(ns: int, outcome: Outcome) -> None:
-    def side(count: int, jitter_ns: int) -> list[Figure]:
+    def side(switch: str, scenario: str, traffic: str, jitter_ns: int) -> list[Figure]:
         record = {"probes_sent": 1000, "probes_received": 1000, "histogram": encode([[9000, 1000]])}
         return [
             figure
             for number, factor in enumerate(NEAR)
             for figure in delay(
-                OFFLOAD,
-                "parallel",
+                switch,
+                scenario,
                 LOAD,
                 9.0,
-                chain_length=count,
+                chain_length=63,
                 trials=(factor,),
                 extra={"latency": _latency(record, int(jitter_ns * factor)), "start": number, "repetition": number},
-                **ROUTERS,
+                chain=ROUTERS["chain"],
+                traffic=traffic,
             )
         ]
 
-    assert judged("offload-jitter", side(1, 1000), side(63, ns)).outcome is outcome
+    sides = side("planed", "bare", "fib-1M", 1000), side(OFFLOAD, "parallel", "updates-2", ns)
+    assert judged("offload-jitter", *sides).outcome is outcome
 
 
 def _latency(record: dict[str, Any], jitter_ns: int) -> Any:

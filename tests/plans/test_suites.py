@@ -65,13 +65,21 @@ def test_conext19_has_every_cell_of_its_figures_and_tables() -> None:
     assert part(plan, "fig-1").latency.loads == (0.95,)
 
 
-def test_ic16_has_its_rates_as_shares_of_10_gbps_layer_1() -> None:
+def test_ic16_has_its_sizes_counts_and_loads() -> None:
+    """Frame sizes and numbers of VNFs of Figs. 2 to 7; 2.5 and 10 Gb/s in total, 156 Mb/s for each VNF (Fig. 7c)."""
     plan = load_plan("ic16")
-    for name, size in ((part.name, part.frame_sizes_bytes[0]) for part in plan.parts if part.latency.wanted):
-        bps = [rate * (size + 20) * 8 for rate in part(plan, name).latency.rates_pps]
-        wanted = [156e6] if "parallel" in part(plan, name).scenarios else [2.5e9, 156e6]  # for all VNFs together
-        assert bps == pytest.approx(wanted, rel=1e-4)
-    assert part(plan, "latency-64").latency.anatomy
+    for name in ("many-l2", "many-l3"):
+        points = points_of(part(plan, name))
+        assert {(p.chain_length, p.frame_size_bytes) for p in points} == {
+            (count, size) for count in (1, 8, 16, 32, 63) for size in (64, 128, 256, 512, 1024)
+        }
+        assert {p.scenario for p in points} == {"parallel", "bare"}
+    routers = part(plan, "many-l3")
+    assert routers.chains == ("l3fwd:fib=cuckoo:synthetic=1M",)
+    assert (routers.latency.total_bps, routers.latency.per_vnf_bps) == ((2.5e9, 10e9), (156e6,))
+    assert {p.latency.stamp for p in plan.parts} == {"all"}
+    assert part(plan, "one").latency.anatomy
+    assert part(plan, "updates-2").frame_sizes_bytes == (64, 128, 256, 512, 1024)
 
 
 def test_regression_is_made_for_a_ci() -> None:

@@ -59,7 +59,7 @@ def test_a_plan_has_numbers_of_vnfs_beside_chains(document: dict[str, Any]) -> N
     [
         ({"scenario": "parallel", "vnfs": "64"}, ['number of VNFs "64"', "1..63"]),
         ({"scenario": "parallel", "vnfs": "0"}, ['"0"', "1..63"]),
-        ({"vnfs": "8"}, ["--vnfs 8", "add --scenario parallel"]),
+        ({"vnfs": "8"}, ["--vnfs 8", "add --scenario bare and parallel"]),
         ({"scenario": "parallel-8"}, ["use parallel", "1..63"]),
         ({"scenario": "parallel", "chain": ["l3fwd,l2fwd"]}, ["one function each"]),
         ({"scenario": "parallel", "direction": "bidirectional"}, ["not valid for parallel", "unidirectional"]),
@@ -73,7 +73,7 @@ def test_what_does_not_go_together_is_told(options: dict[str, Any], words: list[
 
 def test_in_a_plan_of_parts_a_number_of_vnfs_chooses() -> None:
     plan = override(load_plan("ic16"), vnfs="8", switch="planed")
-    assert {point.scenario for point in expand(plan)} == {"parallel"}
+    assert {point.scenario for point in expand(plan)} == {"bare", "parallel"}
     assert {point.chain_length for point in expand(plan)} == {8}
     with pytest.raises(UsageError, match="no part of ic16 has it"):
         override(load_plan("ic16"), vnfs="9")
@@ -100,12 +100,13 @@ def test_fibs_are_as_large_as_the_memory_holds() -> None:
     plan = load_plan("ic16")
     same, nothing = fit_memory(plan, 24 << 30, offloads)
     assert (same, nothing) == (plan, ())
-    smaller, told = fit_memory(plan, 12 << 30, offloads)
-    assert {chain for chain in smaller.chains if "synthetic" in chain} == {"l3fwd:fib=cuckoo:synthetic=100000"}
-    assert {point.chain for point in expand(smaller) if "synthetic" in point.chain} == {
-        "l3fwd:fib=cuckoo:synthetic=100000"
-    }
-    assert [entry.what for entry in told] == [ROUTER]
-    assert "12288 MiB of memory" in told[0].reason
+    smaller, told = fit_memory(plan, 16 << 30, offloads)
+    fitting = "l3fwd:fib=cuckoo:synthetic=100000"
+    one_table = "l3fwd:fib=cuckoo:synthetic=100M"  # of one process
+    sleeping = f"separate:{fitting}:idle=sleep"
+    assert {chain for chain in smaller.chains if "synthetic" in chain} == {fitting, sleeping, one_table}
+    assert {point.chain for point in expand(smaller) if "synthetic" in point.chain} >= {fitting, one_table}
+    assert [entry.what for entry in told] == [ROUTER, f"separate:{ROUTER}:idle=sleep"]
+    assert "16384 MiB of memory" in told[0].reason
     least, _ = fit_memory(plan, 1 << 20, offloads)
     assert any(chain.endswith("synthetic=1000") for chain in least.chains)

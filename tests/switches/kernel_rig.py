@@ -7,6 +7,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+import pytest
+
+from planebench.host.facts import CAP_SYS_NICE, has_capability
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor
 from planebench.measure.counts import tester_counts
@@ -17,6 +20,11 @@ from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
 from planebench.switches.base import Adapter
 from planebench.traffic.registry import parse_traffic
+
+PLACES_THREADS = pytest.mark.skipif(
+    os.geteuid() != 0 or not has_capability(CAP_SYS_NICE),
+    reason="only root with CAP_SYS_NICE may load XDP programs and place kernel threads",
+)
 
 RATE_PPS, DURATION_S = 5_000, 0.02
 """100 frames each way: fewer than any ring has places, so that no stall of the machine can lose one."""

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from kernel_rig import crossed, live
+from kernel_rig import PLACES_THREADS, crossed, live
 from planed_rig import until
 
 import bench
@@ -25,7 +25,6 @@ from planebench.model.records import Direction, ScenarioName
 from planebench.switches.base import Situation, SwitchPort, SwitchRequest
 from planebench.switches.registry import get_adapter
 
-ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root may load XDP programs and place kernel threads")
 NAMES = ("linux-bridge", "xdp")
 
 
@@ -57,7 +56,7 @@ def links(supervisor: Supervisor, wire: VethWire) -> str:
     return shown.log_tail(100)
 
 
-@ROOT
+@PLACES_THREADS
 @pytest.mark.dataplane
 @pytest.mark.usefixtures("needs_tester")
 @pytest.mark.parametrize(
@@ -79,7 +78,7 @@ def test_every_frame_arrives_in_order(
     it.stop()
 
 
-@ROOT
+@PLACES_THREADS
 @pytest.mark.dataplane
 @pytest.mark.usefixtures("needs_tester")
 @pytest.mark.parametrize("name", NAMES)
@@ -103,7 +102,7 @@ def pause_and_go_on(it: LiveTopology) -> None:
     crossed(it, "bidirectional")
 
 
-@ROOT
+@PLACES_THREADS
 @pytest.mark.dataplane
 def test_stop_leaves_plain_interfaces_and_it_can_start_again(supervisor: Supervisor, wire: VethWire) -> None:
     wanted, bridge = request(supervisor, wire), get_adapter("linux-bridge")
@@ -121,7 +120,7 @@ def test_stop_leaves_plain_interfaces_and_it_can_start_again(supervisor: Supervi
     get_adapter("xdp").start(wanted, supervisor).check()
 
 
-@ROOT
+@PLACES_THREADS
 @pytest.mark.dataplane
 def test_without_its_namespace_it_is_dead(supervisor: Supervisor, wire: VethWire) -> None:
     switch = get_adapter("xdp").start(request(supervisor, wire), supervisor)
@@ -131,7 +130,7 @@ def test_without_its_namespace_it_is_dead(supervisor: Supervisor, wire: VethWire
     switch.stop()
 
 
-@ROOT
+@PLACES_THREADS
 @pytest.mark.dataplane
 def test_what_the_kernel_refuses_is_told_in_its_words(supervisor: Supervisor, wire: VethWire) -> None:
     wanted = request(supervisor, wire)
@@ -141,7 +140,7 @@ def test_what_the_kernel_refuses_is_told_in_its_words(supervisor: Supervisor, wi
     assert "xdp" not in links(supervisor, wire)
 
 
-@ROOT
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root to become another user")
 @pytest.mark.dataplane
 def test_without_root_the_bridge_forwards_for_its_senders_and_says_so() -> None:
     """In a user namespace: no XDP program may be loaded, no kernel thread placed."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,8 @@ from planebench.switches.planed_document import switch_document, switch_settings
 from planebench.switches.registry import ADAPTERS, get_adapter
 from planebench.vnfs.topology import build_chain
 from planebench.wiring.links import LinkSettings
-from planebench.wiring.tester_config import switch_request
+from planebench.wiring.tasks import assign_tasks
+from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 OFFLOAD = {"offload": "fib"}
@@ -98,3 +100,60 @@ def test_who_has_no_stations_says_so_and_who_has_is_asked() -> None:
 def test_planed_says_what_offloading_is_not_for(options: str, situation: Situation, words: str) -> None:
     refusal = refusal_of(get_adapter(f"planed:{options}"), situation)
     assert words in refusal if words else refusal == ""
+
+
+def bare_request(count: int, chain: str = ROUTER) -> SwitchRequest:
+    topology = build_chain("bare", count, chain=chain)
+    return switch_request(topology, place(Cpus((0, 1)), 0), LinkSettings(Path("/run/x")))
+
+
+@pytest.mark.parametrize("count", [1, 16, 63])
+def test_bare_is_one_function_on_the_wires_with_the_sum_of_all_tables(count: int) -> None:
+    document = switch_document(bare_request(count), "it").to_json()
+    (task,) = document["tasks"]
+    assert (task["kind"], task["ports"]) == ("l3fwd", ["n0", "n1"])
+    assert task["settings"]["synthetic"] == count * 10**6
+    assert [port["name"] for port in document["ports"]] == ["n0", "n1"]
+    assert f"{count}000000 routes straight on the wires" in switch_settings(bare_request(count), {})["function"]
+
+
+def test_open_vswitch_sends_frames_straight_back_in_the_place_of_l2_vnfs() -> None:
+    assert flows_of(bare_request(2, "")) == [
+        "in_port=1,dl_dst=02:00:00:00:02:01,actions=output:2",
+        "in_port=1,dl_dst=02:00:00:00:02:02,actions=output:2",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("switch", "chain", "why"),
+    [
+        ("planed", ROUTER, ""),
+        ("planed", "", ""),
+        ("ovs-dpdk", "", ""),
+        ("ovs-dpdk", ROUTER, "L2 functions"),
+        ("testpmd", "", "bare has none"),
+        ("planed:offload=fib", ROUTER, "remove offload"),
+        ("planed:nic=veb", ROUTER, "remove nic"),
+    ],
+)
+def test_who_can_be_in_the_place_of_vnfs(switch: str, chain: str, why: str) -> None:
+    found = refusal_of(get_adapter(switch), Situation("bare", "virtio", 3, chain=chain))
+    assert why in found and bool(found) == bool(why)
+
+
+def test_an_emulated_nic_is_a_task_of_the_tester_on_one_wire() -> None:
+    """63 virtual functions, which the VNFs connect to; what they send back leaves by the port by which it came."""
+    topology, links = build_chain("parallel", 63, chain=ROUTER), LinkSettings(Path("/run/x"), wire="memif")
+    placement = place(Cpus((0, 1)), 63, hosted=range(63))
+    inside = get_adapter("planed:nic=veb").inside(switch_request(topology, placement, links))
+    assert inside is not None and get_adapter("planed").inside(switch_request(topology, placement, links)) is None
+    links = replace(links, inside=inside)
+    workers = assign_tasks(placement, topology, inside=inside.tasks)
+    whole, first = full_stage(topology, workers, links).to_json(), wire_stage(topology, links).to_json()
+    assert [task["name"] for task in whole["tasks"]] == ["mon-n1", "veb", "gen-n0"]
+    assert [task["ports"][:2] for task in whole["tasks"]] == [["n0"], ["nic", "vf0"], ["n0"]]
+    assert [worker["cpu"] for worker in whole["workers"]] == [0], "none on the core of the VNFs"
+    assert [port["name"] for port in first["ports"]] == ["n0"]
+    assert len(whole["ports"]) == 65 and whole["ports"][64]["path"] == "/run/x/v62.sock"
+    assert whole["memory"] == first["memory"]
+    assert {vnf["port"] for vnf in whole["tasks"][1]["settings"]["vnfs"]} == {f"vf{n}" for n in range(63)}

@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from kernel_rig import PLACES_THREADS
 
 REPO = Path(__file__).parents[2]
 EXAMPLE = REPO / "docs/examples/planebench-tc"
@@ -45,7 +46,7 @@ def python(target: Path, source: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.dataplane
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may load XDP programs and place kernel threads")
+@PLACES_THREADS
 @pytest.mark.usefixtures("needs_tester")
 def test_the_example_is_found_and_forwards(tmp_path: Path) -> None:
     install_example(tmp_path)

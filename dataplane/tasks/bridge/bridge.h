@@ -64,9 +64,8 @@ struct bridge_port {
 	uint16_t untagged_vlan; // of frames without a tag; 0: dropped
 	bool trunk;             // takes frames with a tag
 	bool locked;
-	uint8_t rest;                // polls without work, after one that was flooded to many ports
-	uint8_t max_stations;        // 0: any number
-	uint8_t station_count, next; // next: whose place a new one may have, if it is gone
+	uint8_t max_stations;                   // 0: any number
+	uint8_t station_count, next;            // next: whose place a new one may have, if it is gone
 	uint64_t stations[BRIDGE_STATIONS_MAX]; // keys of the table, if they are limited
 };
 

@@ -8,6 +8,8 @@
 #include <rte_mbuf.h>
 #include <string.h>
 
+enum { STATIONS_A_FRAME = 16 }; // are looked through in the time that a frame takes
+
 _Static_assert(CONFIG_BURST_MAX <= (int)RING_BATCH_MAX, "a burst is peeked at once");
 
 static inline void count_sent(struct bridge *b, unsigned out, unsigned offered, unsigned taken)
@@ -26,6 +28,7 @@ static inline bool add(struct bridge *b, struct bridge_leaving *to, struct view 
 		view_part_add(&to->part, view, i);
 		return true;
 	}
+	b->task.toil += BRIDGE_TOIL_MBUF;
 	copy = rte_pktmbuf_copy(view->pkts[i], b->task.ports[out]->rx_pool, 0, UINT32_MAX);
 	if (unlikely(copy == NULL)) {
 		b->no_mbuf++;
@@ -139,14 +142,11 @@ static inline __attribute__((always_inline)) unsigned receive(struct bridge *b, 
                                                               uint64_t now_tsc)
 {
 	const struct port *from = b->task.ports[in];
-	uint64_t flooded = b->flood_copies;
 	struct bridge_burst burst;
 	struct view view;
 
-	if (unlikely(b->ports[in].rest)) {
-		b->ports[in].rest--;
+	if (task_rests(&b->task, in))
 		return 0;
-	}
 	if (port_peek(from, b->task.queue, &view, b->burst) == 0)
 		return 0;
 	bridge_read_heads(&view, &burst);
@@ -160,9 +160,7 @@ static inline __attribute__((always_inline)) unsigned receive(struct bridge *b, 
 		send_each(b, in, &view, &burst, vlan);
 	}
 	port_release(from, b->task.queue, &view);
-	// Who floods many ports is polled less often: copies beyond a burst are paid in polls without work.
-	if (unlikely(b->flood_copies - flooded > b->burst))
-		b->ports[in].rest = (uint8_t)((b->flood_copies - flooded - 1) / b->burst);
+	task_tire(&b->task, in, b->burst);
 	return burst.count;
 }
 
@@ -209,6 +207,7 @@ enum bridge_verdict bridge_admit(struct bridge *b, unsigned in, uint64_t source,
 		bridge_learn(b, in, source, vlan, now_tsc);
 		return BRIDGE_FORWARDED;
 	}
+	b->task.toil += (b->static_count + b->ports[in].station_count) / STATIONS_A_FRAME;
 	for (unsigned i = 0; i < b->static_count; i++)
 		if (b->statics[i].mac == source) {
 			if (b->statics[i].port != in)

@@ -20,6 +20,9 @@ enum {
 	BRIDGE_LENGTH_MAX = FRAME_LENGTH_MAX - BRIDGE_TAG_BYTES,
 };
 
+// What more is done for a frame than for one between known stations, in such frames (task_tire()).
+enum { BRIDGE_TOIL_LEARN = 3, BRIDGE_TOIL_COPY = 1, BRIDGE_TOIL_MBUF = 3 };
+
 // The first bytes of a frame; what a shorter one has not is 0.
 union bridge_head {
 	uint8_t bytes[BRIDGE_HEAD_BYTES];
@@ -175,8 +178,12 @@ static inline void bridge_prefetch(const struct bridge *b, const union bridge_he
 static inline void bridge_count(struct bridge *b, const struct bridge_fate *fate, unsigned frames)
 {
 	b->verdicts[fate->verdict] += frames;
-	if (fate->verdict == BRIDGE_FLOODED)
-		b->flood_copies += frames * (unsigned)__builtin_popcount(fate->targets);
+	if (fate->verdict == BRIDGE_FLOODED) {
+		unsigned copies = frames * (unsigned)__builtin_popcount(fate->targets);
+
+		b->flood_copies += copies;
+		b->task.toil += BRIDGE_TOIL_COPY * (copies - frames);
+	}
 }
 
 // All frames of the burst have the same head, and nothing is wrong with their lengths.
@@ -199,6 +206,7 @@ static inline void bridge_decide_each(struct bridge *b, unsigned in, struct brid
 	uint32_t any = 0, all = UINT32_MAX;
 	unsigned run = 0;    // frames before this one that share a fate and are not counted yet
 	bool fitted = false; // the one before
+	uint64_t slow = b->learning.slow;
 
 	for (unsigned i = 0; !vlan && i < burst->count; i++)
 		bridge_prefetch(b, &burst->heads[i]);
@@ -223,6 +231,7 @@ static inline void bridge_decide_each(struct bridge *b, unsigned in, struct brid
 		all &= fate->targets;
 	}
 	bridge_count(b, &burst->fates[burst->count - 1], run);
+	b->task.toil += BRIDGE_TOIL_LEARN * (uint32_t)(b->learning.slow - slow);
 	burst->any = any;
 	burst->together = all == any && __builtin_popcount(all) == 1;
 }

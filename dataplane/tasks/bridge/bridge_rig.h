@@ -6,7 +6,7 @@
 #include <rte_byteorder.h>
 #include <rte_cycles.h>
 
-#include "tasks/bridge/bridge.h"
+#include "tasks/bridge/bridge_forward.h"
 #include "test/fixture.h"
 #include "test/unit.h"
 
@@ -157,6 +157,13 @@ static inline void inject(struct fixture *f, unsigned port, unsigned to, unsigne
 static inline unsigned poll(struct task *task)
 {
 	return task->ops->poll(task, rte_rdtsc());
+}
+
+// Until nothing is left, whoever rests meanwhile.
+static inline void poll_all(struct task *task)
+{
+	for (unsigned idle = 0; idle <= UINT8_MAX;)
+		idle = poll(task) ? 0 : idle + 1;
 }
 
 // What came out of the ports since last time, as digits: "0110" is one frame each by p1 and p2.

@@ -146,8 +146,7 @@ static void order_is_kept_at_every_port(void **state)
 
 		for (unsigned i = 0; i < fixture_bursts[k]; i++)
 			inject(f, 0, i % 5 == 4 ? NOBODY : 1 + i % 3, 50 + i % 2, UNTAGGED, (uint8_t)i);
-		while (poll(task))
-			;
+		poll_all(task);
 		for (unsigned port = 1; port < 4; port++) {
 			unsigned n = ring_port_collect(&f->ports[port], out, 64), got = 0;
 
@@ -178,7 +177,7 @@ static void a_full_ring_takes_its_frames_only(void **state)
 	for (unsigned round = 0; round < 2; round++) {
 		for (unsigned i = 0; i < 10; i++)
 			inject(f, 0, NOBODY, A, UNTAGGED, 0);
-		assert_int_equal(poll(task), 10);
+		poll_all(task);
 		if (round == 0)
 			assert_int_equal(ring_port_drain(&f->ports[2]), 10);
 	}
@@ -421,9 +420,20 @@ static void a_locked_port_has_its_stations_and_nobody_else_has_them(void **state
 	finish(task);
 }
 
-// A burst that becomes many copies is paid in polls without work.
+// Of a frame that is waiting: the polls without work until it is taken.
+static unsigned rests(struct task *task, uint64_t now_tsc)
+{
+	unsigned n = 0;
+
+	while (task->ops->poll(task, now_tsc) == 0)
+		assert_true(++n < UINT8_MAX);
+	return n;
+}
+
+// A burst that becomes many copies is paid in polls without work; other ports have them.
 static void who_floods_many_ports_is_polled_less_often(void **state)
 {
+	const unsigned toil = 32 * (2 * BRIDGE_TOIL_COPY + 2 * BRIDGE_TOIL_MBUF);
 	struct rig_config c = config(4);
 	struct task *task = create(state, &c);
 
@@ -434,10 +444,53 @@ static void who_floods_many_ports_is_polled_less_often(void **state)
 		inject(*state, 0, NOBODY, A, UNTAGGED, 0);
 		inject(*state, 1, NOBODY, B, UNTAGGED, 0);
 		assert_int_equal(poll(task), 1); // of the other port
-		assert_int_equal(poll(task), 0);
-		assert_int_equal(poll(task), 1);
+		assert_int_equal(rests(task, rte_rdtsc()), toil / 32 - 1);
 		for (unsigned port = 0; port < 4; port++)
 			ring_port_drain(&((struct fixture *)*state)->ports[port]);
+	}
+	finish(task);
+}
+
+// To one other port, as between two, it is no more than forwarding.
+static void who_floods_one_port_does_not_rest(void **state)
+{
+	struct rig_config c = config(2);
+	struct task *task = create(state, &c);
+
+	for (unsigned round = 0; round < 3; round++) {
+		for (unsigned i = 0; i < 32; i++)
+			inject(*state, 0, NOBODY, A, UNTAGGED, (uint8_t)i);
+		assert_int_equal(rests(task, rte_rdtsc()), 0);
+		ring_port_drain(&((struct fixture *)*state)->ports[1]);
+	}
+	finish(task);
+}
+
+// 64 stations that begin at once: all are learned and no frame is lost, but their port rests in between; another one does
+// not. From then on it does not, either.
+static void new_stations_rest_and_lose_nothing(void **state)
+{
+	const uint64_t now_tsc = rte_rdtsc(); // nothing is noted again
+	struct rig_config c = config(4);
+	struct task *task;
+
+	c.bridge.table_size = 1 << 16; // no bucket is full
+	task = create(state, &c);
+	pass(state, task, 1, NOBODY, B, UNTAGGED);
+	for (unsigned i = 0; i < 64; i++)
+		inject(*state, 0, B, 100 + i, UNTAGGED, (uint8_t)i);
+	assert_int_equal(rests(task, now_tsc), 0);
+	inject(*state, 1, 100, B, UNTAGGED, 0);
+	assert_int_equal(poll(task), 1);
+	assert_int_equal(rests(task, now_tsc), BRIDGE_TOIL_LEARN - 1);
+	assert_int_equal(ring_port_drain(&((struct fixture *)*state)->ports[0]), 1);
+	assert_int_equal(ring_port_drain(&((struct fixture *)*state)->ports[1]), 64);
+	assert_int_equal(reported(task, "bridge.learned"), 65);
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 0; i < 32; i++)
+			inject(*state, 0, B, 100 + i, UNTAGGED, (uint8_t)i);
+		assert_int_equal(rests(task, now_tsc), round ? 0 : BRIDGE_TOIL_LEARN);
+		ring_port_drain(&((struct fixture *)*state)->ports[1]);
 	}
 	finish(task);
 }
@@ -465,6 +518,8 @@ int main(void)
 	        TEST(a_limited_port_takes_back_a_station_that_was_forgotten),
 	        TEST(a_locked_port_has_its_stations_and_nobody_else_has_them),
 	        TEST(who_floods_many_ports_is_polled_less_often),
+	        TEST(who_floods_one_port_does_not_rest),
+	        TEST(new_stations_rest_and_lose_nothing),
 	};
 
 	if (fixture_eal_init("bridge") != 0)

@@ -105,7 +105,7 @@ static void copy_to(struct offload *o, unsigned out, const struct vnf_frame *fra
 	const struct ring_piece piece = {frame->data, frame->length};
 	const struct frame whole = {{&piece, 0}, frame->length};
 	bool left = frame->length == frame->total &&
-	            port_deliver(o->vnf.task.ports[out], o->vnf.task.queue, &whole, 1) == 1;
+	            port_deliver_polled(o->vnf.task.ports[out], o->vnf.task.queue, &whole, 1) == 1;
 
 	o->copies += left;
 	o->copies_lost += !left;

@@ -545,7 +545,7 @@ static uint8_t sort(struct firewall *fw, unsigned out, const struct vnf_frame *f
                     struct mixed *mixed)
 {
 	struct packet p;
-	enum packet_fault fault = packet_parse(frame, &p);
+	enum packet_fault fault = vnf_parse(&fw->vnf, frame, &p);
 	struct class_keys *class;
 	uint8_t verdict;
 

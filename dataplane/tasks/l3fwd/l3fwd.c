@@ -23,6 +23,7 @@ enum {
 	OPTION_NOP = 1,
 	OPTION_LSRR = 131,
 	OPTION_SSRR = 137,
+	TOIL_CLASSIFY = 1, // see task_tire()
 };
 
 // --- Addresses -------------------------------------------------------------------------------------------
@@ -115,9 +116,10 @@ static uint8_t addresses_fault(struct l3fwd *l, const struct packet *p, const ui
 static __rte_noinline uint8_t l3fwd_classify(struct l3fwd *l, unsigned in, const struct vnf_frame *frame,
                                              struct packet *p)
 {
-	enum packet_fault parsed = packet_parse(frame, p);
+	enum packet_fault parsed = vnf_parse(&l->vnf, frame, p);
 	uint8_t fault;
 
+	l->vnf.task.toil += TOIL_CLASSIFY;
 	if (parsed != PACKET_FINE)
 		return (uint8_t)(VNF_DROP | parsed);
 	if (frame->data[0] & 1)

@@ -364,11 +364,20 @@ static uint8_t error_from_inside(struct nat44 *nat, const struct vnf_frame *fram
 
 // --- Either ----------------------------------------------------------------------------------------------
 
+// Checksums of the whole message are made, some of them twice.
+static void toil(struct nat44 *nat, const struct packet *p)
+{
+	enum { BYTES_A_FRAME = 192 };
+
+	nat->vnf.task.toil += 1u + p->l4_bytes / BYTES_A_FRAME;
+}
+
 static __rte_noinline uint8_t nat44_icmp_out(struct nat44 *nat, const struct vnf_frame *frame,
                                              const struct packet *p, uint64_t now_tsc)
 {
 	uint8_t type = frame->data[p->l4];
 
+	toil(nat, p);
 	if (is_request(type))
 		return query_out(nat, frame, p, now_tsc);
 	return is_error(type) ? error_from_inside(nat, frame, p, now_tsc) : VNF_DROP | NAT44_ICMP_TYPE;
@@ -380,6 +389,7 @@ static __rte_noinline uint8_t nat44_icmp_in(struct nat44 *nat, const struct vnf_
 	int address = nat44_address_find(nat, ip_of(frame, p)->dst_addr);
 	uint8_t type = frame->data[p->l4];
 
+	toil(nat, p);
 	if (address < 0)
 		return VNF_DROP | NAT44_NOT_OURS;
 	if (is_reply(type))
@@ -608,7 +618,7 @@ static inline uint8_t look_in(struct nat44 *nat, const struct vnf_frame *frame, 
 
 static inline uint8_t look(struct nat44 *nat, unsigned in, const struct vnf_frame *frame, struct work *w)
 {
-	enum packet_fault fault = packet_parse(frame, &w->packet);
+	enum packet_fault fault = vnf_parse(&nat->vnf, frame, &w->packet);
 	uint8_t verdict;
 
 	w->cell = &nat->none;

@@ -104,7 +104,7 @@ unsigned send_buffer_flush(struct send_buffer *buffer, const struct port *to, ui
 
 	if (count == 0)
 		return 0;
-	sent = port_deliver(to, queue, buffer->frames, count);
+	sent = port_deliver_polled(to, queue, buffer->frames, count);
 	if (stamps)
 		note_leaving(buffer, sent, stamps);
 	buffer->count = 0;

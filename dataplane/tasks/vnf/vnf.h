@@ -91,6 +91,15 @@ static inline void vnf_write_macs(const struct vnf *vnf, unsigned out, uint8_t *
 	memcpy(data, vnf->macs[out], VNF_MACS_BYTES);
 }
 
+// packet_parse() by the general way, which takes longer the more headers there are: see task_tire().
+enum packet_fault vnf_parse_any(struct vnf *vnf, const struct vnf_frame *frame, struct packet *p);
+
+// The same as packet_parse(), for process().
+static inline enum packet_fault vnf_parse(struct vnf *vnf, const struct vnf_frame *frame, struct packet *p)
+{
+	return likely(packet_parse_plain(frame, p)) ? PACKET_FINE : vnf_parse_any(vnf, frame, p);
+}
+
 // A fast side, as all are at first, becomes a slow one. For open().
 void vnf_side_slow(struct vnf *vnf, unsigned side);
 

@@ -91,6 +91,20 @@ static void inject(struct fixture *f, const uint8_t *first, unsigned n)
 	}
 }
 
+// Each frame is as much work as two.
+static bool toil(struct vnf *vnf, unsigned in, const struct vnf_frame *frames, unsigned n, uint64_t now_tsc,
+                 uint8_t *verdicts)
+{
+	vnf->task.toil += frames[0].data[0] == 0xff ? n : 0;
+	return true;
+}
+
+static const struct vnf_ops toiling = {.size = sizeof(struct vnf), .process = toil};
+
+static const struct task_ops toiling_ops = {
+        VNF_TASK_OPS("toiling", &toiling, drops, vnf_keys_macs, struct vnf_settings), .ports_min = 1,
+        .ports_max = PORTS};
+
 // What has come out of a port: exactly these numbers in this order.
 static void assert_came(struct fixture *f, unsigned port, const uint8_t *numbers, unsigned n)
 {
@@ -102,6 +116,33 @@ static void assert_came(struct fixture *f, unsigned port, const uint8_t *numbers
 		rte_pktmbuf_free(m);
 	}
 	assert_int_equal(ring_port_drain(&f->ports[port]), 0);
+}
+
+// A burst of work is paid by a poll without; less than a burst by none. The other side is polled all the time, and no frame
+// is lost.
+static void who_makes_work_is_polled_less_often(void **state)
+{
+	static const uint8_t dear[32] = {[0 ... 31] = 0xff}, cheap[32];
+	static const struct {
+		const uint8_t *frames;
+		unsigned n, rests;
+	} cases[] = {{dear, 32, 1}, {dear, 31, 0}, {cheap, 32, 0}, {dear, 32, 1}};
+	struct fixture *f = *state;
+	struct task *task = create_of(f, &toiling_ops, 2);
+
+	for (unsigned i = 0; i < RTE_DIM(cases); i++) {
+		struct rte_mbuf *m = fixture_packet(f, cheap, sizeof(cheap));
+
+		inject(f, cases[i].frames, cases[i].n);
+		assert_int_equal(task->ops->poll(task, 0), cases[i].n);
+		inject(f, cheap, 1);
+		assert_int_equal(ring_port_inject(&f->ports[1], &m, 1), 1);
+		assert_int_equal(task->ops->poll(task, 0), cases[i].rests ? 1 : 2);
+		assert_int_equal(task->ops->poll(task, 0), cases[i].rests);
+		assert_int_equal(ring_port_drain(&f->ports[1]), cases[i].n + 1);
+		assert_int_equal(ring_port_drain(&f->ports[0]), 1);
+	}
+	task_destroy(task);
 }
 
 static json_int_t reported(const struct task *task, const char *path)
@@ -429,6 +470,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(what_a_full_port_does_not_take_is_counted,
 	                                        fixture_setup_small, fixture_teardown),
 	        TEST(slow_sides_take_turns),
+	        TEST(who_makes_work_is_polled_less_often),
 	        TEST(a_tick_comes_once_a_millisecond),
 	        TEST(probes_are_stamped_when_asked),
 	        TEST(frames_wait_until_there_are_enough),
