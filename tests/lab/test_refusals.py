@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cables that are pulled out, missing, or elsewhere: told in a sentence, and nothing is changed."""
+"""NICs that must not be taken, and cables that are not there: one sentence each, and nothing is changed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,35 @@ from planebench.model.errors import UsageError
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(900)]
 
 
+SAID = {
+    "no NIC": "PCI device 0000:00:02.0 is no network device",
+    "absent": "there is no PCI device 0000:7f:00.0; the network devices of this machine: 0000:01:00.0",
+    "twice": "is named twice",
+    "default route": "carries the default route of this machine",
+    "ssh": "carries the ssh connection of this machine",
+    "address": "is up and has addresses; take it down first",
+    "open": "sleep (process ",
+    "another run": "of planebench uses it; wait until it ends",
+    "uio": "uio_pci_generic has it, which lets it write to any memory",
+}
+"""A part of the sentence for each case of inside/refusals.py."""
+
+
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     one_cable = topology("one_cable")
     require(one_cable)
     with Supervisor() as supervisor, Lab(supervisor, one_cable) as running:
         yield running
+
+
+def test_nics_that_must_not_be_taken_are_refused(lab: Lab) -> None:
+    found = lab.refusals()
+    assert [line["case"] for line in found] == list(SAID)
+    for line in found:
+        assert SAID[line["case"]] in line["said"], line
+        assert line["said"].startswith("planebench: ") and line["said"].count("\n") == 1, line
+        assert line["code"] == UsageError.exit_code and line["same"], line
 
 
 def test_a_nic_without_a_link_is_refused_while_the_kernel_knows_it(lab: Lab) -> None:
