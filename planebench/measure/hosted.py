@@ -205,7 +205,13 @@ class HostedVnfs:
         self.threads()
         return tuple(
             Placed(
-                "vnf", vnf.name, _pids(vnf, self._threads[vnf.name]), place.node, self._threads[vnf.name], place.cpus
+                "vnf",
+                vnf.name,
+                _pids(vnf, self._threads[vnf.name]),
+                place.node,
+                self._threads[vnf.name],
+                place.cpus,
+                place.roams,
             )
             for vnf, place in zip(self.vnfs, self._places, strict=True)
         )

@@ -87,13 +87,14 @@ def relate(there: Sequence[Stamped], back: Sequence[Stamped]) -> Relation | None
 def relate_readings(a: tuple[Reading, Reading], b: tuple[Reading, Reading], tsc_hz: int) -> Relation:
     """Return the relation of clock B to clock A from a reading of each before and one after, all by one TSC.
 
-    The offset is wrong by half of the time that the readings took, at most.
+    The offset is wrong by half of the time that the readings took, at most. Clock A tells the rate of the TSC between
+    its two readings: ``tsc_hz`` may be rounded, by microseconds where the clocks are read milliseconds apart.
     """
-    offsets = [
-        difference_ns(at_a.ns, at_b.ns) + (at_a.tsc - at_b.tsc) * 1e9 / tsc_hz for at_a, at_b in zip(a, b, strict=True)
-    ]
-    passed_ns = difference_ns(a[0].ns, a[1].ns)
-    error_ns = max(at_a.width_tsc + at_b.width_tsc for at_a, at_b in zip(a, b, strict=True)) / 2 * 1e9 / tsc_hz
+    passed_ns, ticks = difference_ns(a[0].ns, a[1].ns), a[1].tsc - a[0].tsc
+    ns_per_tick = passed_ns / ticks if passed_ns and ticks else 1e9 / tsc_hz
+    pairs = list(zip(a, b, strict=True))
+    offsets = [difference_ns(at_a.ns, at_b.ns) + (at_a.tsc - at_b.tsc) * ns_per_tick for at_a, at_b in pairs]
+    error_ns = max(at_a.width_tsc + at_b.width_tsc for at_a, at_b in pairs) / 2 * ns_per_tick
     return Relation(
         at_ns=a[0].ns,
         offset_ns=round(offsets[0]),

@@ -54,6 +54,7 @@ class KernelAdapter(Adapter):
 
     wires = frozenset({"veth"})
     vnf_interface: VnfInterface = "veth"
+    one_per_namespace = True  # bridges, programs of interfaces, threads
     options: tuple[Option, ...] = ()
     function: str
     """For the manifest."""

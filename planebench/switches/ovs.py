@@ -62,6 +62,7 @@ class Paths:
 class OvsAdapter(Adapter):
     """An ovs-vswitchd with the userspace datapath. A subclass chooses the program, the ports and the threads."""
 
+    one_per_namespace = True  # the bridge's own interface
     unfit = "is none"
     """The reason why a program that was found is not the right one."""
 

@@ -136,6 +136,8 @@ class Adapter(ABC):
     """The interface of its VNFs."""
     options: tuple[Option, ...] = (PATH_OPTION,)
     """The options of ``with_options``."""
+    one_per_namespace: bool = False
+    """Whether it makes devices of fixed names, so that a network namespace can have one of it."""
     memif_send_queue: int = 0
     """Queue of a memif that its forwarding thread sends on; those before it are of threads that send nothing."""
     start_s: float = USUAL_COST.start_s
@@ -267,8 +269,12 @@ def refusal_of(adapter: Adapter, situation: Situation) -> str:
 
 def _link_refusal(adapter: Adapter, situation: Situation) -> str:
     """Return why a switch cannot be connected to a second one."""
-    if not situation.two_switches or (wire := wire_kind(situation.wire)).makes_veth_pairs(""):
+    if not situation.two_switches:
         return ""
+    wire = wire_kind(situation.wire)
+    if wire.makes_veth_pairs(""):
+        names = f"two of {adapter.name} would have devices of the same names in the one network namespace of the wires"
+        return names if adapter.one_per_namespace else ""
     if wire.needs_arguments:
         return f"two switches are processes of one machine here; --wire {wire.name} has no link between them"
     if adapter.vnf_interface != "vhost-user" or adapter.refusal(replace(situation, wire="virtio")):

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -168,3 +169,25 @@ def test_it_is_never_a_figure() -> None:
     text = table_text(Derived(run), 120)
     assert "l2fwd,l2fwd in VMs" in text and FUNCTIONAL in text
     assert "10.00" not in text and "do not count" not in text
+
+
+def test_vnfs_at_random_may_run_on_all_of_their_cpus_again_after_a_restart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The threads are this one, so its affinity is set and put back."""
+    here = os.sched_getaffinity(0)
+    cpu = max(here)
+    me = (WatchedThread("vnf", os.getpid(), threading.get_native_id(), "worker"),)
+    monkeypatch.setattr(Running, "threads", lambda self: me)
+    monkeypatch.setattr(module, "hosting_of", lambda _: hosting)
+    hosting, nobody = Fake(), SimpleNamespace(memory_on=nullcontext)
+    topology = build_chain("loopback", 3, hosting="separate")
+    placement = replace(place(Cpus((0, 1)), 3, hosted=range(3)), roaming=frozenset({cpu}))
+    try:
+        vnfs = HostedVnfs.start(topology, placement, LinkSettings(Path("/run/x")), Path("planed"), nobody)  # type: ignore[arg-type]
+        assert os.sched_getaffinity(0) == {cpu}
+        assert [(it.node, it.cpus, it.roams) for it in vnfs.placed()] == [(None, frozenset({cpu}), True)] * 3
+        os.sched_setaffinity(0, here)
+        vnfs.restart("vnf1")
+        assert os.sched_getaffinity(0) == {cpu}
+        vnfs.stop()
+    finally:
+        os.sched_setaffinity(0, here)

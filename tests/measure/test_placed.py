@@ -86,6 +86,9 @@ def test_threads_that_may_run_elsewhere_are_a_reason_and_roaming_ones_are_set() 
         assert misplaced((Placed("vnf", "vnf0", (), None, watched, one),), ()) == ()
         (reason,) = misplaced((Placed("vnf", "vnf0", (), None, watched, frozenset({99})),), ())
         assert str(reason) == f"thread worker of vnf0 may run on CPU {min(here)}, not on CPU 99 as planned"
+        more = one | {99}
+        assert misplaced((Placed("vnf", "vnf0", (), None, watched, more),), ()) == ()
+        assert len(misplaced((Placed("vnf", "vnf0", (), None, watched, more, roams=True),), ())) == 1
     finally:
         done.set()
         thread.join()

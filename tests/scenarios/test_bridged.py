@@ -85,6 +85,8 @@ def test_who_cannot_drive_the_link_says_so() -> None:
     assert {"planed", "testpmd", "ovs-dpdk"} <= able and not able & {"vpp", "bess", "snabb", "vale"}
     assert "use --wire veth" in refusal_of(ADAPTERS["bess"], Situation("bridged", "memif", 2))
     assert not refusal_of(ADAPTERS["vpp"], Situation("bridged", "veth", 2))
+    for name in ("ovs-dpdk", "linux-bridge"):
+        assert "devices of the same names" in refusal_of(ADAPTERS[name], Situation("bridged", "veth", 2))
     assert "has no link" in refusal_of(ADAPTERS["testpmd"], Situation("bridged", "pci", 2))
 
 
