@@ -229,7 +229,7 @@ def _environment() -> dict[str, str]:
     """Return what makes our programs in the guest those of this test. Its CPUs are slow: all deadlines are longer."""
     folders = [str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     planed = str(Path(planed_binary()).resolve())
-    return {"PYTHONPATH": os.pathsep.join(folders), "PLANEBENCH_PLANED": planed, VARIABLE: "5"}
+    return {"PYTHONPATH": os.pathsep.join(folders), "PLANEBENCH_PLANED": planed, VARIABLE: "12"}
 
 
 def require(topology: Topology) -> None:
