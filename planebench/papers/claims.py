@@ -49,6 +49,7 @@ class Each(_Closed):
 
     load: tuple[str, ...] = ()
     chain_length: tuple[int, ...] = ()
+    frame_size_bytes: tuple[int, ...] = ()
 
 
 class Compare(_Closed):

@@ -203,8 +203,7 @@ def counterpart(point: Point, cell: Cell, label: str) -> Point:
 
 def expanded(each: Each, *cells: Cell) -> Iterator[tuple[Cell, ...]]:
     """Yield the cells once per combination of the values of ``each``."""
-    axes = {"load": each.load, "chain_length": each.chain_length}
-    used = {name: values for name, values in axes.items() if values}
+    used = {name: values for name, values in each if values}
     for values in product(*used.values()):
         yield tuple(cell.model_copy(update=dict(zip(used, values, strict=True))) for cell in cells)
 

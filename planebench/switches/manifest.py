@@ -15,7 +15,7 @@ def manifest(request: SwitchRequest, *, function: str, burst: str, **more: str |
         "function": function,
         "cores": cpu_text(request.worker_cpus),
         "queues": str(request.queues),
-        "ring_size": str(max(port.ring_size for port in request.ports)),
+        "ring_size": ", ".join(str(size) for size in sorted({port.ring_size for port in request.ports})),
         "burst": burst,
         "memory": "hugepages" if request.hugepages else "4 KiB pages (no hugepages)",
         **{key: str(value) for key, value in more.items()},

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from planebench.model.errors import UsageError
 from planebench.placement import Placement
 from planebench.scenarios.shapes import build
 from planebench.switches import common, fastclick, t4p4s, testpmd, vpp_config
+from planebench.switches.manifest import manifest
 from planebench.switches.planed_document import switch_document
 from planebench.switches.registry import get_adapter
 from planebench.wiring.adapter import Situation
@@ -51,6 +53,11 @@ def test_the_tester_drives_the_first_address_of_each_cable_and_the_switch_the_se
     ]
     found = [(port.kind, port.address) for port in request("p2p").ports]
     assert found == [("pci", "0000:af:00.1"), ("pci", "0000:5e:00.0")]
+
+
+def test_rings_of_nics_and_of_vnfs_are_both_in_the_manifest() -> None:
+    nics = tuple(replace(port, ring_size=512) if port.kind == "pci" else port for port in LOOPBACK.ports)
+    assert manifest(replace(LOOPBACK, ports=nics), function="x", burst="32")["ring_size"] == "256, 512"
 
 
 def test_planed_has_an_ethdev_of_the_address() -> None:
