@@ -462,6 +462,10 @@ def _control_port(topology: Topology, adapter: Adapter, profiles: Sequence[Traff
 
 def _with_inside(links: LinkSettings, adapter: Adapter, topology: Topology, placement: Placement) -> LinkSettings:
     """Return the links with what the tester has in the place of a switch, and the wire between the two."""
+    if (
+        links.vnf_interface != "vhost-user"
+    ):  # kernel interfaces are made later, and no task forwards between them
+        return links
     own = replace(links, wire="memif")
     inside = adapter.inside(switch_request(topology, placement, own))
     return links if inside is None else replace(own, inside=inside)

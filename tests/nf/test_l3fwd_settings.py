@@ -67,8 +67,8 @@ ROUTE = {"prefix": "10.0.0.0/8"}
         ({"fib": "cuckoo", "routes": [ROUTE], "synthetic": 1}, 'there are routes and "synthetic" ones; leave one of'),
         ({"synthetic": 5}, 'settings: "synthetic" makes host routes; it needs "fib": "cuckoo"'),
         (
-            {"fib": "cuckoo", "synthetic": 1 << 25},
-            "synthetic: 33554432 is not valid: expected a whole number",
+            {"fib": "cuckoo", "synthetic": 10**9 + 1},
+            "synthetic: 1000000001 is not valid: expected a whole number",
         ),
         ({"routes_file": "/nowhere/r.txt"}, "/nowhere/r.txt: No such file or directory; name a file of routes"),
         ({"routes_file": 5}, "task r: settings.routes_file: 5 is not valid: expected a string"),
