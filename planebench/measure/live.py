@@ -462,9 +462,7 @@ def _control_port(topology: Topology, adapter: Adapter, profiles: Sequence[Traff
 
 def _with_inside(links: LinkSettings, adapter: Adapter, topology: Topology, placement: Placement) -> LinkSettings:
     """Return the links with what the tester has in the place of a switch, and the wire between the two."""
-    if (
-        links.vnf_interface != "vhost-user"
-    ):  # kernel interfaces are made later, and no task forwards between them
+    if links.vnf_interface != "vhost-user":  # kernel interfaces are made later, and no task forwards between them
         return links
     own = replace(links, wire="memif")
     inside = adapter.inside(switch_request(topology, placement, own))
