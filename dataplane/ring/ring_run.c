@@ -228,31 +228,43 @@ unsigned ISA_NAME(deliver)(struct ring *to, const struct frame *frames, unsigned
 
 // --- hop() -----------------------------------------------------------------------------------------------
 
+// How many frames of a run a poll may move: the first one, and as many more as have POLL_BYTES_MAX together. Counted before
+// they are copied: counting in the loop that copies costs a fifth of the time of 1024-byte frames.
+static inline unsigned hop_affordable(const struct ring_run *tx)
+{
+	uint64_t bytes = 0;
+	unsigned n;
+
+	for (unsigned i = 0; i < tx->count; i++)
+		bytes += tx->length[i];
+	if (likely(bytes <= POLL_BYTES_MAX))
+		return tx->count;
+	bytes = tx->length[0];
+	for (n = 1; n < tx->count; n++) {
+		bytes += tx->length[n];
+		if (bytes > POLL_BYTES_MAX)
+			break;
+	}
+	return n;
+}
+
 // hop() for plain buffers, which is nearly all there is: from descriptors to copy without a list in between.
 // Both rings are read ahead first, so that the lines of all frames are on their way while the first is
 // copied. The first buffer that is not plain is left to hop_any(), with all that follows in this poll.
-// Copy frames until one does not fit its buffer, or is none, or all these are enough for a poll. header: of the sender.
-// Returns how many.
-static inline unsigned hop_plain(const struct ring_run *tx, const struct ring_run *rx, uint32_t header,
-                                 uint32_t header_to, uint32_t written[static RING_BATCH_MAX], bool *enough)
+// Copy up to n frames until one does not fit its buffer, or is none. header: of the sender. Returns how many.
+static inline unsigned hop_plain(const struct ring_run *tx, const struct ring_run *rx, unsigned n,
+                                 uint32_t header, uint32_t header_to, uint32_t written[static RING_BATCH_MAX])
 {
-	unsigned n = RTE_MIN(tx->count, rx->count), bytes = 0, i;
+	unsigned i;
 
+	n = RTE_MIN(n, rx->count);
 	for (i = 0; i < n; i++) {
 		uint32_t length = tx->length[i] - header; // wraps: too long
 
 		if (unlikely(length - 1 >= FRAME_LENGTH_MAX || rx->length[i] < header_to + length))
 			break;
-		if (unlikely(length > COPY_SMALL)) {
-			bytes += length;
-			if (unlikely(bytes > POLL_BYTES_MAX && i)) {
-				*enough = true;
-				break;
-			}
-			if (i + COPY_AHEAD < n)
-				ring_run_fetch(rx, i + COPY_AHEAD, header_to,
-				               tx->length[i + COPY_AHEAD] - header);
-		}
+		if (unlikely(length > COPY_SMALL) && i + COPY_AHEAD < n)
+			ring_run_fetch(rx, i + COPY_AHEAD, header_to, tx->length[i + COPY_AHEAD] - header);
 		header_write(rx->data[i], header_to);
 		copy_bytes(rx->data[i] + header_to, tx->data[i] + header, length);
 		written[i] = header_to + length;
@@ -280,8 +292,8 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 	struct ring_run tx, rx = {.count = 0};
 	struct hop_counts counts = {0};
 	uint32_t written[RING_BATCH_MAX];
-	unsigned done = 0, taken;
-	bool enough = false;
+	unsigned done = 0, taken, affordable;
+	bool enough;
 
 	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
 	if (ring_rests(from))
@@ -290,15 +302,17 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 		return counts;
 	if (likely(to) && ring_rests(to))
 		to = NULL; // as if it had no buffers
+	affordable = hop_affordable(&tx);
 	if (likely(to)) {
-		ring_run_peek(to, &rx, tx.count, true);
+		ring_run_peek(to, &rx, affordable, true);
 		if (likely(from->header_bytes == RING_HEADER && to->header_bytes == RING_HEADER))
-			done = hop_plain(&tx, &rx, RING_HEADER, RING_HEADER, written, &enough);
+			done = hop_plain(&tx, &rx, affordable, RING_HEADER, RING_HEADER, written);
 		else
-			done = hop_plain(&tx, &rx, from->header_bytes, to->header_bytes, written, &enough);
+			done = hop_plain(&tx, &rx, affordable, from->header_bytes, to->header_bytes, written);
 		ring_run_commit(to, &rx, done, written);
 	}
 	counts.received = counts.forwarded = taken = done;
+	enough = done == affordable && affordable < tx.count;
 	if (unlikely(done < tx.count && done == rx.count && !rx.odd && !enough)) {
 		hop_drop(&tx, done, from->header_bytes, &counts);
 		taken = tx.count;
