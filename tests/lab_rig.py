@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import json
 import os
 import platform
@@ -19,7 +20,7 @@ import socket
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
@@ -56,6 +57,8 @@ MODELS = {
 SINCE = {"igb": (8, 0)}
 """The first QEMU that has a model. Where an older one does it is preferred: see BOOTS."""
 HERE = Path(__file__).parent / "lab"
+RUNS = "/run/lab/runs"
+"""The folder of runs in the guest, which are gone with it."""
 BOOT_DEADLINE_S = 120.0
 COMMAND_DEADLINE_S = 120.0
 BOOTS = 3
@@ -230,6 +233,14 @@ def _environment() -> dict[str, str]:
     folders = [str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
     planed = str(Path(planed_binary()).resolve())
     return {"PYTHONPATH": os.pathsep.join(folders), "PLANEBENCH_PLANED": planed, VARIABLE: "12"}
+
+
+@contextlib.contextmanager
+def booted(topology: Topology) -> Iterator[Lab]:
+    """Boot a guest with this topology, and end it. Skip the test where this machine cannot."""
+    require(topology)
+    with Supervisor() as supervisor, Lab(supervisor, topology) as lab:
+        yield lab
 
 
 def require(topology: Topology) -> None:

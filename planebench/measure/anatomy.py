@@ -232,7 +232,7 @@ def _between(
     waits = [_waits_ns(log, joined, hops, log.tsc_hz) for log in inner]
     last = _waits_ns(path[following], joined, hops, tsc_hz)
     silent = [log.name for log in between if log.clock == "none"]
-    # Of a VNF that tells no times the time inside is in the hops: nothing of them is surely the switch's.
+    # If a VNF records no times, its own time is part of the hops, so the lower bound of the switch's time is 0.
     low = [0.0 if silent else ns - min(max(ns, 0.0), sum(wait)) for ns, *wait in zip(hops, last, *waits, strict=True)]
     number = f"hops {place + 1} to {following}" if between else f"hop {following}"
     kind: PartKind = "hosting" if any(log.hosted for log in path[place : following + 1]) else "switch"

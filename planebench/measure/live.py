@@ -83,7 +83,7 @@ class LiveSettings:
     open_loop: bool | None = None
     """Saturating trials without a rate are sent at the line rate of the NICs; None: where there is one."""
     has_rate: bool = False
-    """Whether the user gave the rate of saturating trials, which replaces the line rate."""
+    """Whether the user set a rate for saturating trials. It is used in place of the line rate."""
 
 
 class LiveTopology:

@@ -76,7 +76,7 @@ class TrialRequest:
     stamp_all: bool = False
     """Every frame has a time stamp: jitter by ic16's definition."""
     line_rate_pps: float | None = None
-    """As in :class:`Trial`."""
+    """The rate per direction that fills the slowest link. None without a link speed, or if the user gave a rate."""
 
     @property
     def mean_frame_bytes(self) -> float:

@@ -17,7 +17,7 @@ RANDOM: Placing = "random"
 FAR: Placing = "far"
 SPLIT = "split:"
 PLACINGS = ("near", "random", "far", "split:1")
-"""Those that a user may complete: ``split`` takes any number."""
+"""The values that the shell completes. ``split`` takes any number of VNFs."""
 _SYNTAX = re.compile(r"near|random|far|split:[1-9][0-9]?")
 
 TesterPlace = Literal["near", "other-node"]

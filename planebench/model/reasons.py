@@ -53,7 +53,7 @@ class ReasonCode(StrEnum):
     STRETCHED = "stretched"
     TESTER_CEILING = "tester-ceiling"
 
-    # of a trial, or of a search, that is limited by the links
+    # The links limit the trial or the search.
     LINE_RATE = "line-rate"
 
     # The switch did not carry the load of a latency trial.

@@ -36,7 +36,7 @@ class Wire:
     """Whether it stands in for a NIC; False for a NIC."""
 
     switch_memory: bool = False
-    """Whether its rings are in memory of the switch; False where they are in that of the tester, or of the kernel."""
+    """Whether the switch owns the memory of the rings; False if the tester or the kernel owns it."""
 
     @property
     def needs_arguments(self) -> bool:

@@ -26,7 +26,7 @@ SAME_RATE = 0.01
 """Two rates of one mix that differ by less are one: sizes are drawn at random."""
 
 LEAST_NS = 1.0
-"""Of a part that has nothing: shares are compared as logarithms."""
+"""The least time of a part: shares are compared as logarithms, and zero has none."""
 
 
 def line_rate(claim: Claim, shape: LineRate, measured: Measured) -> Found:

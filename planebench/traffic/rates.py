@@ -40,10 +40,7 @@ def share_label(share: float, of: str = "") -> str:
 
 def rate_label(pps: float) -> str:
     """Return e.g. ``1Mpps``, ``2.5Mpps``, ``100kpps``, ``100pps``."""
-    for unit, factor in (("Mpps", 1e6), ("kpps", 1e3)):
-        if pps >= factor:
-            return f"{pps / factor:g}{unit}"
-    return f"{pps:g}pps"
+    return _with_prefix(pps, (("M", 1e6), ("k", 1e3)), "pps")
 
 
 def parse_rate(text: str) -> float:
@@ -56,10 +53,13 @@ def parse_rate(text: str) -> float:
 
 def bits_label(bps: float) -> str:
     """Return e.g. ``2.5Gb/s``, ``156Mb/s``."""
-    for unit, factor in (("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3)):
-        if bps >= factor:
-            return f"{bps / factor:g}{unit}"
-    return f"{bps:g}b/s"
+    return _with_prefix(bps, (("G", 1e9), ("M", 1e6), ("k", 1e3)), "b/s")
+
+
+def _with_prefix(value: float, prefixes: Sequence[tuple[str, float]], unit: str) -> str:
+    """Return a value with the first prefix, the largest one first, whose factor it reaches."""
+    prefix, factor = next((it for it in prefixes if value >= it[1]), ("", 1.0))
+    return f"{value / factor:g}{prefix}{unit}"
 
 
 def parse_bits(text: str) -> float:

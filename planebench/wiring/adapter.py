@@ -137,7 +137,7 @@ class Adapter(ABC):
     options: tuple[Option, ...] = (PATH_OPTION,)
     """The options of ``with_options``."""
     one_per_namespace: bool = False
-    """Whether it makes devices of fixed names, so that a network namespace can have one of it."""
+    """Whether it creates devices with fixed names, so that a network namespace can hold only one such switch."""
     memif_send_queue: int = 0
     """Queue of a memif that its forwarding thread sends on; those before it are of threads that send nothing."""
     start_s: float = USUAL_COST.start_s
@@ -147,7 +147,7 @@ class Adapter(ABC):
     stations: bool = False
     """Whether it can give frames to many VNFs by their MAC addresses."""
     functions: bool = False
-    """Whether it can do between its wires what VNFs do (scenario bare)."""
+    """Whether it can run the function of a VNF on its wires (scenario bare)."""
 
     def __init__(self, values: Mapping[str, Value] | None = None) -> None:
         self.values: Mapping[str, Value] = dict(values or {})

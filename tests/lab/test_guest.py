@@ -7,9 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab_rig import Lab, require, topology
-
-from planebench.host.process import Supervisor
+from lab_rig import Lab, booted, topology
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
@@ -17,9 +15,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     # QEMU 7.2 does not tell Linux's driver of e1000e that the link went down.
-    two_dual_ports = topology("two_dual_ports").with_nics("vmxnet3")
-    require(two_dual_ports)
-    with Supervisor() as supervisor, Lab(supervisor, two_dual_ports) as running:
+    with booted(topology("two_dual_ports").with_nics("vmxnet3")) as running:
         yield running
 
 

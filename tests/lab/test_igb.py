@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from lab_driver import installed, with_stamps
-from lab_rig import Lab, require, topology
+from lab_rig import Lab, booted, topology
 
-from planebench.host.process import Supervisor
 from planebench.model.errors import StartError
 
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(1200)]
@@ -17,9 +16,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(1200)]
 
 @pytest.fixture(scope="module", params=["igb"])
 def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    two_dual_ports = topology("two_dual_ports").with_nics(request.param)
-    require(two_dual_ports)
-    with Supervisor() as supervisor, Lab(supervisor, two_dual_ports) as running:
+    with booted(topology("two_dual_ports").with_nics(request.param)) as running:
         yield running
 
 

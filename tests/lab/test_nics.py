@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
-from lab_rig import MODELS, Lab, require, topology
-
-from planebench.host.process import Supervisor
+from lab_rig import MODELS, RUNS, Lab, booted, topology
 
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(1200)]
 DRIVERS = {"virtio-net": "virtio-pci"}
@@ -19,14 +17,11 @@ SWITCHES = ("planed", "testpmd", "ovs-dpdk")
 SCENARIOS = "p2p,p2v,loopback-1"
 RATE_PPS = 1000
 KILLS = 20
-RUNS = "/run/lab/runs"
 
 
 @pytest.fixture(scope="module", params=list(MODELS))
 def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    two_dual_ports = topology("two_dual_ports").with_nics(request.param)
-    require(two_dual_ports)
-    with Supervisor() as supervisor, Lab(supervisor, two_dual_ports) as running:
+    with booted(topology("two_dual_ports").with_nics(request.param)) as running:
         yield running
 
 

@@ -8,9 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from lab_rig import Lab, Topology, require
-
-from planebench.host.process import Supervisor
+from lab_rig import RUNS, Lab, Topology, booted
 
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(1200)]
 TWO_SOCKETS = Topology(nics={}, cables=(), iommu=False, vcpus=8, memory_mb=3072, hugepages=0, nodes=2)
@@ -18,14 +16,13 @@ TWO_SOCKETS = Topology(nics={}, cables=(), iommu=False, vcpus=8, memory_mb=3072,
 RUN = (
     *("run", "--switch", "planed", "--scenario", "loopback", "--chain-length", "2", "--hosting", "separate"),
     *("--placement", "near,split:1,random", "--frame-size", "64", "--direction", "unidirectional", "--loads", "none"),
-    *("--duration", "0.3", "--repeat", "1", "--no-calibrate", "--no-report", "--quiet", "--runs", "/tmp/runs"),
+    *("--duration", "0.3", "--repeat", "1", "--no-calibrate", "--no-report", "--quiet", "--runs", RUNS),
 )
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    require(TWO_SOCKETS)
-    with Supervisor() as supervisor, Lab(supervisor, TWO_SOCKETS) as running:
+    with booted(TWO_SOCKETS) as running:
         yield running
 
 
@@ -34,7 +31,7 @@ def trials(lab: Lab) -> dict[str, dict[str, Any]]:
     """Return the last trial of each placement."""
     done = lab.planebench(*RUN, timeout_s=900)
     assert done.code in (0, 3), done.output
-    lines = lab.sh("cat /tmp/runs/*/trials.jsonl").output.splitlines()
+    lines = lab.sh(f"cat {RUNS}/*/trials.jsonl").output.splitlines()
     return {trial["point"].get("placement", "near"): trial for trial in map(json.loads, lines)}
 
 

@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from lab_rig import Lab, require, topology
+from lab_rig import Lab, booted, topology
 
-from planebench.host.process import Supervisor
 from planebench.model.errors import UsageError
 
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(900)]
@@ -30,9 +29,7 @@ SAID = {
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    one_cable = topology("one_cable")
-    require(one_cable)
-    with Supervisor() as supervisor, Lab(supervisor, one_cable) as running:
+    with booted(topology("one_cable")) as running:
         yield running
 
 

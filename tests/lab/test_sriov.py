@@ -8,21 +8,16 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from lab_rig import Lab, require, topology
-
-from planebench.host.process import Supervisor
+from lab_rig import RUNS, Lab, booted, topology
 
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(1200)]
 COUNT = 2
 RATE_PPS = 500
-RUNS = "/run/lab/runs"
 
 
 @pytest.fixture(scope="module", params=["igb"])
 def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    two_dual_ports = topology("two_dual_ports").with_nics(request.param)
-    require(two_dual_ports)
-    with Supervisor() as supervisor, Lab(supervisor, two_dual_ports) as running:
+    with booted(topology("two_dual_ports").with_nics(request.param)) as running:
         yield running
 
 
