@@ -130,7 +130,7 @@ class Predicted(_Closed):
 
 
 class Needs(_Closed):
-    """What a host must have for a claim to be tested: the names are those of the facts of a run's header."""
+    """The facts that a host must have for a claim to be tested, named as in the header of a run."""
 
     cores_allowed: int = 1
     numa_nodes: int = 1

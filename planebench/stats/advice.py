@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a rate needs, from a run's own figures: cores, clock, and whether to offload (can17, ic16). Pure."""
+"""Advice for a rate, from a run's own figures: cores, clock, and whether to offload (can17, ic16). Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from planebench.stats.derived import Derived
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What one switch needs to carry a rate on one path.
+    """The cores and the clock with which one switch carries a rate on one path.
 
     ``cores`` carry it with the throughput at the low end of its interval, if cores add up; ``at_most``: the throughput
     is a lower bound. ``utilization`` is that of these cores, ``clock`` the share of the present clock that they need,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many VNFs a server carries: by its virtual functions and cores (ic16), and by what their packets cost. Pure."""
+"""The number of VNFs that a server carries: by its virtual functions and cores (ic16), and by what their packets cost. Pure."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def node_capacity(server: Server) -> NodeCapacity:
 
 @dataclass(frozen=True, slots=True)
 class PathCost:
-    """What a frame costs a core on one path of a run: R+ of one core, and cycles where the switch counts them.
+    """The cost of a frame on one path of a run: R+ of one core, and cycles where the switch counts them.
 
     ``is_bound``: R+ is a lower bound.
     """
