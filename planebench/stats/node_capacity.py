@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The number of VNFs that a server carries: by its virtual functions and cores (ic16), and by what their packets cost. Pure."""
+"""The number of VNFs that a server carries: by virtual functions and cores (ic16), and by the cost of a frame. Pure."""
 
 from __future__ import annotations
 
