@@ -121,14 +121,13 @@ def _families(times: Times) -> list[Point]:
 
 def _by_hops(chain: Point, times: Times) -> _Time | None:
     """Return the time of the hops of a chain together; None if one was not measured."""
-    of_hop = {"chain_length": 0, "hosting": "process"}
     both = chain.direction == "bidirectional"
     # Both directions of p2v together have as many hops into a VNF as out of it.
-    into = replace(chain, scenario="p2v", **of_hop)
+    into = replace(chain, scenario="p2v", chain_length=0, hosting="process")
     out = into if both else replace(into, direction="reversed")
     parts = [(1, into), (1, out)]
     if chain.chain_length > 1:
-        parts.append((chain.chain_length - 1, replace(chain, scenario="v2v", **of_hop)))
+        parts.append((chain.chain_length - 1, replace(into, scenario="v2v")))
     known = [(count, times[point]) for count, point in parts if point in times]
     if len(known) < len(parts) or len({part.band for _, part in known}) > 1:
         return None
