@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import make_run, store_run
+
+from planebench.host.facts import HostFacts
+from planebench.host.pci import Nic
 
 SERVER = ("--ports", 4, "--vfs", 63, "--lcores", 32, "--sockets", 2)
 
@@ -34,6 +38,18 @@ def test_capacity_of_this_host_and_by_a_run(planebench: Any, chains: Any) -> Non
     paths = json.loads(planebench("capacity", "latest", *SERVER, "--json").out)["paths"]
     assert len(paths) == len({(it["switch"], it["point"]) for it in paths})
     assert all(it["vnfs_of_all_cores"] >= 32 * it["vnfs_of_one_core"] for it in paths)
+
+
+def test_capacity_reads_what_is_not_given_from_the_host(planebench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two ports with virtual functions, one of which exists already; 4 CPUs on two nodes."""
+    port = Nic("0000:3b:00.0", "ixgbe", 0, "1", vfs_possible=63)
+    nics = (port, replace(port, address="0000:3b:00.1"), replace(port, address="0000:3b:10.0", physical=port.address))
+    cpus = (0, 1, 2, 3)
+    facts = HostFacts(cpus_online=cpus, cpus_allowed=cpus, numa_node={0: 0, 1: 0, 2: 1, 3: 1}, nics=nics)
+    monkeypatch.setattr("planebench.cli.capacity.collect", lambda: facts)
+    found = json.loads(planebench("capacity", "--json").out)
+    assert found["server"] == {"ports": 2, "vfs_per_port": 63, "lcores": 4, "sockets": 2, "reserved": 0}
+    assert found["capacity"] == {"per_port": 2, "per_socket": 2, "vnfs": 4, "limit": "logical cores"}
 
 
 @pytest.mark.parametrize(
