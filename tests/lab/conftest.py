@@ -14,7 +14,7 @@ GUESTS = {
     **{model: topology("two_dual_ports").with_nics(model) for model in MODELS},
     "one-cable": topology("one_cable"),
     "no-iommu": replace(topology("one_cable"), iommu=False),
-    "two-nodes": Topology(nics={}, cables=(), iommu=False, vcpus=8, memory_mb=3072, hugepages=0, nodes=2),
+    "two-nodes": Topology(nics={}, cables=(), iommu=False, vcpus=8, memory_mb=4096, hugepages=0, nodes=2),
 }
 
 
