@@ -60,16 +60,9 @@ HERE = Path(__file__).parent / "lab"
 RUNS = "/run/lab/runs"
 """The folder of runs in the guest, which are gone with it."""
 DRIVERS = (
-    "bus_pci",
-    "bus_vdev",
-    "mempool_ring",
-    "mempool_stack",
-    "net_af_packet",
-    "net_e1000",
-    "net_memif",
-    "net_null",
+    *("bus_pci", "bus_vdev", "mempool_ring", "mempool_stack", "net_af_packet", "net_e1000", "net_memif", "net_null"),
+    *("net_pcap", "net_ring", "net_tap", "net_vhost", "net_virtio", "net_vmxnet3"),
 )
-DRIVERS += ("net_pcap", "net_ring", "net_tap", "net_vhost", "net_virtio", "net_vmxnet3")
 """DPDK's drivers that its programs load in a guest: to load all 128 takes minutes there, for each start."""
 BOOT_DEADLINE_S = 300.0
 QUIET_BOOT_S = 10.0

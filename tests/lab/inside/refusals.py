@@ -3,8 +3,8 @@
 
     refusals.py TESTER=SWITCH OTHER [CASE ...]
 
-OTHER is a NIC of another speed, in no cable. The command is `switch check` in this process. Prints a line of JSON per case: exit code, standard error output, and
-whether drivers and interfaces are as they were.
+OTHER is a NIC of another speed, in no cable. The command is `switch check` in this process. Prints a line of JSON per
+case: exit code, standard error output, and whether drivers and interfaces are as they were.
 """
 
 from __future__ import annotations
