@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from planebench.model.header import SwitchInfo
 from planebench.model.records import Point
@@ -111,7 +112,7 @@ def published_tables(derived: Derived) -> list[PageTable]:
     switch = PageColumn("switch", lambda it: it.switch, "switch")
     names = {"models": "model", "virtual_interface": "VNFs by"}
     columns = (
-        PageColumn(names.get(name, name), lambda it, name=name: value_words(it.published[name]))
+        PageColumn(names.get(name, name), partial(_published, name))
         for name in conext19_tables().taxonomy["bess"].model_dump()
     )
     return [
@@ -138,6 +139,10 @@ def published_tables(derived: Derived) -> list[PageTable]:
             "Leads: it forwards more than every other switch of the paper that was measured, significantly.",
         ),
     ]
+
+
+def _published(column: str, row: Kind) -> str:
+    return value_words(row.published[column])
 
 
 def _run(it: Kind | Tuning) -> str:

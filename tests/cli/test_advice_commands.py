@@ -21,7 +21,9 @@ SERVER = ("--ports", 4, "--vfs", 63, "--lcores", 32, "--sockets", 2)
 
 @pytest.fixture
 def chains(own_run_folder: Path) -> Any:
-    return store_run(own_run_folder, make_run(("planed", "vpp"), chains=(1, 2, 3), problems=False))
+    return store_run(
+        own_run_folder, make_run(("planed", "vpp"), sizes=(64,), chains=(1, 2, 3), loads=(), problems=False)
+    )
 
 
 def test_capacity_of_the_server_of_ic16(planebench: Any) -> None:
