@@ -68,18 +68,8 @@ static unsigned take(unsigned burst)
 	return came;
 }
 
-int main(int argc, char **argv)
+static void open_all(const char *backend)
 {
-	const char *backend = argc > 1 ? argv[1] : "own";
-	uint32_t length = (argc > 2 ? (uint32_t)atoi(argv[2]) : 64) - FCS_BYTES;
-	unsigned burst = argc > 3 ? (unsigned)atoi(argv[3]) : 32;
-	uint64_t cycles = 0, hopped = 0, came = 0;
-
-	if (mkdtemp(directory) == NULL || fixture_eal_init("memif_bench"))
-		return 1;
-	pool = rte_pktmbuf_pool_create("memif_bench", MBUFS, CACHE, 0, FIXTURE_DATA_BYTES, SOCKET_ID_ANY);
-	if (pool == NULL)
-		return 1;
 	for (unsigned i = 0; i < 2; i++)
 		open_one(&ends[i], "memif-server", "own", i);
 	for (unsigned i = 0; i < 2; i++)
@@ -87,6 +77,21 @@ int main(int argc, char **argv)
 	for (unsigned i = 0; i < 2; i++)
 		while (!port_link_up(&ends[i]) || !port_link_up(&hops[i]))
 			usleep(1000);
+}
+
+static void close_all(void)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		port_close(&hops[i]);
+		port_close(&ends[i]);
+	}
+	rmdir(directory);
+}
+
+static void run(const char *backend, uint32_t length, unsigned burst)
+{
+	uint64_t cycles = 0, hopped = 0, came = 0;
+
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		uint64_t begin;
 		unsigned n;
@@ -103,10 +108,21 @@ int main(int argc, char **argv)
 	printf("%s %u B burst %u: %.1f cycles a packet, %lu of %u hopped after the first %u rounds, %lu received\n",
 	       backend, length + FCS_BYTES, burst, (double)cycles / (double)hopped, hopped,
 	       (ROUNDS - WARM) * burst, WARM, came);
-	for (unsigned i = 0; i < 2; i++) {
-		port_close(&hops[i]);
-		port_close(&ends[i]);
-	}
-	rmdir(directory);
+}
+
+int main(int argc, char **argv)
+{
+	const char *backend = argc > 1 ? argv[1] : "own";
+	uint32_t length = (argc > 2 ? (uint32_t)atoi(argv[2]) : 64) - FCS_BYTES;
+	unsigned burst = argc > 3 ? (unsigned)atoi(argv[3]) : 32;
+
+	if (mkdtemp(directory) == NULL || fixture_eal_init("memif_bench"))
+		return 1;
+	pool = rte_pktmbuf_pool_create("memif_bench", MBUFS, CACHE, 0, FIXTURE_DATA_BYTES, SOCKET_ID_ANY);
+	if (pool == NULL)
+		return 1;
+	open_all(backend);
+	run(backend, length, burst);
+	close_all();
 	return 0;
 }
