@@ -189,7 +189,11 @@ def _measure(
     others = (live.vnf_drops() - dropped) + _not_told_twice(live.wire_drops() - kernel, after)
     grown = live.nic_counters() - nics
     others += Counter({key: count for key, count in grown.items() if reason_of(key) in NOT_BASIC})
-    counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(others))
+    counts = dataclasses.replace(
+        counts,
+        tester_drops=counts.tester_drops | dict(others),
+        updates=counts.updates or live.table_updates,
+    )
     if clocked and counts.latency is not None:
         readings.append(live.clock_readings())
         latency = by_clock(counts.latency, live.clock, live.call, wanted, stats, readings)
