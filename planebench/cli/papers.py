@@ -13,8 +13,10 @@ from rich.text import Text
 
 from planebench.cli.show import print_json
 from planebench.model.words import printable
-from planebench.papers import Claim, Judgement, Outcome, all_claims, all_papers, judge_all
+from planebench.papers.claims import Claim, all_claims, all_papers
+from planebench.papers.judge import judge_all
 from planebench.papers.measured import Measured
+from planebench.papers.told import Judgement, Outcome
 from planebench.report.papers import counts, record
 from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
