@@ -21,7 +21,7 @@ from planebench.traffic.rates import parse_rate, rate_label
 _NOTE = (
     "cores: by the low end of the interval of the throughput, if cores add up. clock: the least that carries the rate "
     "on these cores, if throughput is proportional to it. Neither was measured here: run with --switch-cores and "
-    "--cpu-mhz to know."
+    "--cpu-mhz to know. ≤: the throughput is a lower bound."
 )
 
 
@@ -82,8 +82,8 @@ def _table(found: Sequence[Advice]) -> Any:
             point_words(it.point),
             printable(it.point.switch),
             f"{mark}{it.cores}",
-            percent(it.utilization),
-            NOTHING if it.clock_mhz is None else f"{it.clock_mhz:.0f} MHz",
+            ("≤" if it.at_most else "") + percent(it.utilization),
+            NOTHING if it.clock_mhz is None else f"{'≤' if it.at_most else ''}{it.clock_mhz:.0f} MHz",
             ", ".join(f"{way} {load_words(load)}" for way, load in loads if load),
         )
         table.add_row(*map(Text, cells))

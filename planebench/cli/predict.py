@@ -18,7 +18,7 @@ from planebench.stats.chain_prediction import Prediction, Way, mean_error, predi
 from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 
-_WAYS: dict[Way, str] = {"hops": "p2v, v2v and reversed p2v", "lengths": "chains of other lengths"}
+_WAYS: dict[Way, str] = {"hops": "p2v, v2v, reversed p2v", "first": "loopback-1 and v2v", "lengths": "other lengths"}
 LENGTH_MAX = 1000
 
 
@@ -34,7 +34,7 @@ def predict(run: str, runs_dir: Path | None, *, length: str, json: bool) -> None
     if not found:
         raise UsageError(
             f"run {stored.header.run_id} has nothing to predict a chain from; "
-            "it takes p2v, v2v and reversed p2v, or chains of three lengths"
+            "it takes p2v, v2v and reversed p2v, or a chain of one and v2v, or chains of three lengths"
         )
     Console(highlight=False).print(_table(found))
     print("\n".join(_errors(found)))
@@ -74,7 +74,7 @@ def _table(found: Sequence[Prediction]) -> Any:
             ("≥" if it.is_bound else "") + mpps(it.pps),
             "" if it.is_bound else interval(low, high, mpps),
             mpps(it.measured_pps),
-            NOTHING if it.error is None else f"{it.error * 100:+.1f} %",
+            NOTHING if it.error is None or it.is_bound else f"{it.error * 100:+.1f} %",
         )
         table.add_row(*map(Text, cells))
     return table

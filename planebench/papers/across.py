@@ -157,13 +157,13 @@ def _spreads(label: str, search: str, a: _Variance, b: _Variance) -> Compared:
 
 
 def predicted(claim: Claim, shape: Predicted, measured: Measured, labels: Sequence[str]) -> Found:
-    """Compare the throughput of each chain with its prediction from single hops."""
+    """Compare the throughput of each chain with its prediction from a chain of one and v2v."""
     found = Found()
     for it in predictions(measured.derived):
-        if it.way == "hops" and it.point.switch in labels:
+        if it.way == "first" and it.point.switch in labels:
             found.add(_prediction(it, shape, measured))
     if not found.compared:
-        found.add("throughput of p2v, reversed p2v, v2v and chains of one switch")
+        found.add("throughput of v2v, loopback-1 and longer chains of one switch")
     return found
 
 
@@ -176,4 +176,4 @@ def _prediction(it: Prediction, shape: Predicted, measured: Measured) -> Compare
     shown = ("≥" if it.is_bound else "") + mpps(it.pps)
     wanted = Sample((it.pps,), kind, it.band, shown, it.estimate)
     holds, answer = judged(sample, wanted, (1 - shape.within, 1 + shape.within))
-    return Compared(f"{words} against its hops", f"{sample.shown} against {shown} Mpps", holds, answer)
+    return Compared(f"{words} against loopback-1 and v2v", f"{sample.shown} against {shown} Mpps", holds, answer)

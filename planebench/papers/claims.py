@@ -124,7 +124,7 @@ class Spread(_Closed):
 
 
 class Predicted(_Closed):
-    """The throughput of a chain is the one predicted from its single hops, within a share of it."""
+    """The throughput of a chain is the one predicted from a chain of one VNF and v2v, within a share of it."""
 
     within: Annotated[float, Field(gt=0, lt=1)]
 

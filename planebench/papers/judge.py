@@ -34,10 +34,9 @@ def judge_all(measured: Measured) -> tuple[Judgement, ...]:
 
 
 def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement, ...]:
-    """Return all judgements of the papers that a run reproduces; for any other run, those that are conclusive."""
-    if header.papers:
-        return tuple(it for it in judgements if it.claim.paper in header.papers)
-    return tuple(it for it in judgements if it.outcome is not Outcome.CANNOT_BE_TESTED)
+    """Return all judgements of the papers that a run reproduces; of other papers, those that are conclusive."""
+    wanted = header.papers
+    return tuple(it for it in judgements if it.claim.paper in wanted or it.outcome is not Outcome.CANNOT_BE_TESTED)
 
 
 def judge(claim: Claim, measured: Measured) -> Judgement:

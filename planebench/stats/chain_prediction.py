@@ -2,14 +2,15 @@
 """The throughput of a chain of n VNFs, predicted from single hops, and from chains of other lengths (netsoft19).
 
 On one core the times that a switch spends on a frame add up: into the first VNF, n - 1 times from VNF to VNF, and out
-of the last. ``hops`` takes them from p2v, v2v and reversed p2v; nothing is fitted. ``lengths`` puts a line through the
-times of all other lengths that were measured (leave one out). docs/chains.md. Pure.
+of the last. ``hops`` takes them from p2v, v2v and reversed p2v, ``first`` from a chain of one and v2v; nothing is
+fitted. ``lengths`` puts a line through the times of all other lengths that were measured (leave one out). Pure.
+docs/capacity.md.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -26,7 +27,7 @@ from planebench.stats.effect import effect_of
 from planebench.stats.noise import Estimate
 from planebench.stats.starts import by_start, noise_of_sides, throughput_blocks
 
-Way = Literal["hops", "lengths"]
+Way = Literal["hops", "first", "lengths"]
 OTHERS_MIN = 2
 """Other lengths that a line needs."""
 
@@ -77,6 +78,7 @@ def predictions(derived: Derived, lengths: Iterable[int] = ()) -> tuple[Predicti
             point = replace(family, chain_length=length)
             ways: tuple[tuple[Way, _Time | None], ...] = (
                 ("hops", _by_hops(point, times)),
+                ("first", _by_first(point, times)),
                 ("lengths", _by_lengths(point, known, times)),
             )
             found += [_beside(point, way, it, times.get(point)) for way, it in ways if it is not None]
@@ -124,17 +126,24 @@ def _by_hops(chain: Point, times: Times) -> _Time | None:
     both = chain.direction == "bidirectional"
     # Both directions of p2v together have as many hops into a VNF as out of it.
     into = replace(chain, scenario="p2v", chain_length=0, hosting="process")
-    out = into if both else replace(into, direction="reversed")
-    parts = [(1, into), (1, out)]
-    if chain.chain_length > 1:
-        parts.append((chain.chain_length - 1, replace(into, scenario="v2v")))
-    known = [(count, times[point]) for count, point in parts if point in times]
-    if len(known) < len(parts) or len({part.band for _, part in known}) > 1:
+    ends = [(2, into)] if both else [(1, into), (1, replace(into, direction="reversed"))]
+    return _sum([*ends, (chain.chain_length - 1, replace(into, scenario="v2v"))], times)
+
+
+def _by_first(chain: Point, times: Times) -> _Time | None:
+    """Return the time of a chain of one and the hops after it; None for a chain of one itself."""
+    if chain.chain_length == 1:
         return None
-    return _sum(known)
+    between = replace(chain, scenario="v2v", chain_length=0, hosting="process")
+    return _sum([(1, replace(chain, chain_length=1)), (chain.chain_length - 1, between)], times)
 
 
-def _sum(parts: Sequence[tuple[int, _Time]]) -> _Time:
+def _sum(points: Iterable[tuple[int, Point]], times: Times) -> _Time | None:
+    """Return the time of some points together, each so many times; None if one was not measured in the same band."""
+    wanted = [(count, point) for count, point in points if count]
+    parts = [(count, times[point]) for count, point in wanted if point in times]
+    if len(parts) < len(wanted) or len({part.band for _, part in parts}) > 1:
+        return None
     total = sum(count * part.seconds for count, part in parts)
     known = [(count * part.seconds / total, part.estimate) for count, part in parts]
     estimate = None

@@ -4,11 +4,15 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import make_run, store_run
+
+from planebench.host.facts import HostFacts
+from planebench.host.pci import Nic
 
 SERVER = ("--ports", 4, "--vfs", 63, "--lcores", 32, "--sockets", 2)
 
@@ -36,6 +40,18 @@ def test_capacity_of_this_host_and_by_a_run(planebench: Any, chains: Any) -> Non
     assert all(it["vnfs_of_all_cores"] >= 32 * it["vnfs_of_one_core"] for it in paths)
 
 
+def test_capacity_reads_what_is_not_given_from_the_host(planebench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two ports with virtual functions, one of which exists already; 4 CPUs on two nodes."""
+    port = Nic("0000:3b:00.0", "ixgbe", 0, "1", vfs_possible=63)
+    nics = (port, replace(port, address="0000:3b:00.1"), replace(port, address="0000:3b:10.0", physical=port.address))
+    cpus = (0, 1, 2, 3)
+    facts = HostFacts(cpus_online=cpus, cpus_allowed=cpus, numa_node={0: 0, 1: 0, 2: 1, 3: 1}, nics=nics)
+    monkeypatch.setattr("planebench.cli.capacity.collect", lambda: facts)
+    found = json.loads(planebench("capacity", "--json").out)
+    assert found["server"] == {"ports": 2, "vfs_per_port": 63, "lcores": 4, "sockets": 2, "reserved": 0}
+    assert found["capacity"] == {"per_port": 2, "per_socket": 2, "vnfs": 4, "limit": "logical cores"}
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -54,10 +70,11 @@ def test_bad_numbers_of_capacity_are_one_sentence(planebench: Any, options: tupl
 def test_predictions_beside_what_was_measured(planebench: Any, chains: Any) -> None:
     done = planebench("predict", "latest", "--length", "8")
     assert (done.code, done.err) == (0, "")
-    assert "loopback-8 → 64 B" in done.out and "mean error from chains of other lengths" in done.out
+    assert "loopback-8 → 64 B" in done.out and "mean error from other lengths" in done.out
     found = json.loads(planebench("predict", "latest", "--json").out)
     assert {(it["chain_length"], it["way"]) for it in found["predictions"]} == {
-        (length, way) for length in (1, 2, 3) for way in ("hops", "lengths")
+        *((length, way) for length in (1, 2, 3) for way in ("hops", "lengths")),
+        *((length, "first") for length in (2, 3)),
     }
     assert 0 < found["mean_error"]["lengths"] < 1
 

@@ -110,5 +110,7 @@ def test_the_command_without_a_run_lists_the_claims(capsys: pytest.CaptureFixtur
 def test_a_run_keeps_its_results_with_or_without_papers() -> None:
     plain, paper = (json.loads(to_json(Derived(made))) for made in (small(), small(papers=("ic16",))))
     assert plain["results"] == paper["results"]
-    assert {it["paper"] for it in paper["papers"]} == {"ic16"}
+    assert {it["paper"] for it in plain["papers"]} == {"conext19"}
+    assert {it["paper"] for it in paper["papers"]} == {"conext19", "ic16"}
+    assert [it["id"] for it in paper["papers"] if it["paper"] == "conext19"] == [it["id"] for it in plain["papers"]]
     assert dataclasses.replace(small().header, papers=("ic16",)) == small(papers=("ic16",)).header

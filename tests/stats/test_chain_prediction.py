@@ -53,6 +53,12 @@ def test_times_of_hops_add_up_to_that_of_a_chain() -> None:
     assert mean_error(found.values(), "hops") == pytest.approx(0, abs=1e-3)
 
 
+def test_a_chain_of_one_stands_for_both_ends() -> None:
+    found = predicted(hops()[2], trials(chain(1), 0.3), trials(chain(3), 0.3 + 2 * BETWEEN))
+    assert found[3, "first"].error == pytest.approx(0, abs=1e-3)
+    assert (1, "first") not in found and (3, "hops") not in found
+
+
 def test_both_directions_have_as_many_hops_in_as_out() -> None:
     both = {"direction": "bidirectional"}
     sides = [trials(make_point("vpp", name, **both), us) for name, us in (("p2v", 0.11), ("v2v", BETWEEN))]
