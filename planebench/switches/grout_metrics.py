@@ -69,9 +69,9 @@ def parse(text: str) -> Samples:
     found: dict[tuple[str, str, str], int] = {}
     for line in text.splitlines():
         if match := _SAMPLE.fullmatch(line):
-            labels = dict(_LABEL.findall(match[2]))
-            kind = labels.get("xstat", labels.get("le", ""))
-            found[match[1], labels.get("name", labels.get("iface", "")), kind] = int(match[3])
+            labels: dict[str, str] = dict(_LABEL.findall(match[2]))
+            name, kind = labels.get("name") or labels.get("iface", ""), labels.get("xstat") or labels.get("le", "")
+            found[match[1], name, kind] = int(match[3])
     return found
 
 
