@@ -4,18 +4,26 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import make_run, store_run
 
+from planebench.host.facts import HostFacts
+from planebench.host.pci import Nic
+from planebench.report.published import published_tables
+from planebench.stats.derived import Derived
+
 SERVER = ("--ports", 4, "--vfs", 63, "--lcores", 32, "--sockets", 2)
 
 
 @pytest.fixture
 def chains(own_run_folder: Path) -> Any:
-    return store_run(own_run_folder, make_run(("planed", "vpp"), chains=(1, 2, 3), problems=False))
+    return store_run(
+        own_run_folder, make_run(("planed", "vpp"), sizes=(64,), chains=(1, 2, 3), loads=(), problems=False)
+    )
 
 
 def test_capacity_of_the_server_of_ic16(planebench: Any) -> None:
@@ -34,6 +42,18 @@ def test_capacity_of_this_host_and_by_a_run(planebench: Any, chains: Any) -> Non
     paths = json.loads(planebench("capacity", "latest", *SERVER, "--json").out)["paths"]
     assert len(paths) == len({(it["switch"], it["point"]) for it in paths})
     assert all(it["vnfs_of_all_cores"] >= 32 * it["vnfs_of_one_core"] for it in paths)
+
+
+def test_capacity_reads_what_is_not_given_from_the_host(planebench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two ports with virtual functions, one of which exists already; 4 CPUs on two nodes."""
+    port = Nic("0000:3b:00.0", "ixgbe", 0, "1", vfs_possible=63)
+    nics = (port, replace(port, address="0000:3b:00.1"), replace(port, address="0000:3b:10.0", physical=port.address))
+    cpus = (0, 1, 2, 3)
+    facts = HostFacts(cpus_online=cpus, cpus_allowed=cpus, numa_node={0: 0, 1: 0, 2: 1, 3: 1}, nics=nics)
+    monkeypatch.setattr("planebench.cli.capacity.collect", lambda: facts)
+    found = json.loads(planebench("capacity", "--json").out)
+    assert found["server"] == {"ports": 2, "vfs_per_port": 63, "lcores": 4, "sockets": 2, "reserved": 0}
+    assert found["capacity"] == {"per_port": 2, "per_socket": 2, "vnfs": 4, "limit": "logical cores"}
 
 
 @pytest.mark.parametrize(
@@ -92,4 +112,18 @@ def test_tables_of_conext19_beside_ours(planebench: Any, chains: Any) -> None:
     assert {row["switch"] for row in tables["table 5"]} == set(rows)
     of_run = json.loads(planebench("papers", "latest", "--tables", "--json").out)["tables"]
     leads = {row["switch"]: row["leads"] for row in of_run["table 5"]}
-    assert leads["vpp"] == [] and leads["bess"] == []  # planed, which the paper does not have, leads
+    assert set(map(len, leads.values())) == {0}  # vpp is the only one of the paper's switches
+
+
+def test_the_leader_among_the_switches_of_the_paper_is_told(planebench: Any, own_run_folder: Path) -> None:
+    switches = ("planed", "vpp", "snabb")
+    made = make_run(switches, sizes=(64,), loads=(), problems=False, papers=("conext19",))
+    store_run(own_run_folder, made)
+    rows = json.loads(planebench("papers", "latest", "--tables", "--json").out)["tables"]["table 5"]
+    leads = {row["switch"]: row["leads"] for row in rows}
+    assert "p2p ⇄ 64 B" in leads["vpp"] and leads["snabb"] == []
+    on_page = published_tables(Derived(made))
+    assert [table.caption.partition(",")[0] for table in on_page] == [
+        f"conext19: Table {number}" for number in (1, 2, 5)
+    ]
+    assert published_tables(Derived(replace(made, header=replace(made.header, papers=())))) == []
