@@ -26,8 +26,8 @@ def place(
 ) -> Placement:
     """Spread switch, tester, ``vnf_count`` VNFs and control threads over the allowed CPUs.
 
-    ``placing`` decides on VNFs only: switch and tester are where :func:`near` puts them. ``hosted`` and ``idle_tester`` are
-    as there.
+    ``placing`` decides on VNFs only: switch and tester are where :func:`near` puts them. ``hosted`` and ``idle_tester``
+    are as there.
     Raises UsageError when no CPU is allowed, or for a placement that this machine or these VNFs cannot have
     (:func:`refusal`).
     """
