@@ -118,7 +118,8 @@ def open_session(
     survey.required()
     _check_open_loop(survey.plan)
     settings = live_settings(survey)
-    machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire, survey.plan.tester)
+    plan = survey.plan
+    machine = Machine.prepare(plan.switch_cores, plan.wire, plan.tester, simulated=survey.simulated)
     folder = runs_dir or default_runs_dir()
     if resume:
         return _resumed(survey, machine, settings, folder)
