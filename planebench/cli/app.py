@@ -318,7 +318,7 @@ def predict(
 @app.command(
     epilog=examples(
         "planebench capacity --ports 4 --vfs 63 --lcores 32 --sockets 2",
-        "planebench capacity latest --rate 100k --reserved 2",
+        "planebench capacity latest --rate 100k --lcores 32 --reserved 2",
     )
 )
 def capacity(
