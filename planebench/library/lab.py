@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -83,7 +84,8 @@ def _write(database: duckdb.DuckDBPyConnection, found: duckdb.DuckDBPyRelation, 
         temporary.replace(path)
         sync_folder(path.parent)
     except (OSError, UsageError) as error:
-        temporary.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise StoreError(f"cannot write {path}: {error}. Free space, or choose another folder") from error
 
 

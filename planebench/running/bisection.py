@@ -8,8 +8,8 @@ import math
 import re
 import statistics
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from planebench.host.git import git
@@ -83,7 +83,7 @@ class Bisection:
         try:
             series, of_good, of_bad = self._ends(*ends)
             with self._started(*ends):
-                return self._search(series, (of_good, of_bad), candidates, deadline)
+                return self._search(series, {"good": of_good, "bad": of_bad}, candidates, deadline)
         finally:
             git(self.folder, "checkout", "--quiet", before)
 
@@ -106,7 +106,8 @@ class Bisection:
                 self.tell(f"{chosen} differs by {change * 100:+.1f} % between {good[:12]} and {bad[:12]}")
                 return chosen, of_good, of_bad
             if len(found[bad]) >= RUNS_MAX or not series:
-                raise UsageError(f"{good[:12]} and {bad[:12]} do not differ in {len(found[bad])} runs of each")
+                numbers = " and ".join(str(len(runs)) for runs in found.values())
+                raise UsageError(f"{good[:12]} and {bad[:12]} do not differ in {numbers} runs")
             # The build of the bad end is checked out; that of the good end would be another build.
             found[bad].append(self._measured())
 
@@ -119,7 +120,7 @@ class Bisection:
             git(self.folder, "bisect", "reset", "HEAD")
 
     def _search(
-        self, series: str, ends: tuple[list[float], list[float]], candidates: int, deadline: float | None
+        self, series: str, ends: Mapping[Side, list[float]], candidates: int, deadline: float | None
     ) -> Outcome:
         decisions = max(1, math.ceil(math.log2(candidates)))
         judged: list[Judged] = []
@@ -138,19 +139,27 @@ class Bisection:
             left = (
                 len(git(self.folder, "rev-list", "refs/bisect/bad", "--not", "--glob=refs/bisect/good-*").split()) - 1
             )
-        return Outcome(first_bad, 0 if first_bad else left, series, tuple(judged), self.builds, self.runs)
+        return Outcome(
+            first_bad,
+            0 if first_bad else left,
+            series,
+            tuple(_settled(judged, ends, decisions)),
+            self.builds,
+            self.runs,
+        )
 
     def _judge(
         self,
         commit: str,
         series: str,
-        ends: tuple[list[float], list[float]],
+        ends: Mapping[Side, list[float]],
         judged: list[Judged],
         decisions: int,
     ) -> Judged:
         if not self._built(commit):
             self.tell(f"{commit[:12]} does not build: skipped")
             return Judged(commit, None, ())
+        of_good, of_bad = ([*end, *_logs_of(judged, name)] for name, end in ends.items())
         here: list[float] = []
         side: Side | None = None
         while side is None and len(here) < RUNS_MAX:
@@ -158,9 +167,9 @@ class Bisection:
             if series not in figures:
                 raise UsageError(f"the run of commit {commit[:12]} has no accepted figure of {series}")
             here.append(math.log(figures[series]))
-            side = side_of(here, *ends, (it.figures for it in judged), decisions)
+            side = side_of(here, of_good, of_bad, decisions)
         sure = side is not None
-        side = side or nearer_side(here, *ends)
+        side = side or nearer_side(here, of_good, of_bad)
         self.tell(f"{commit[:12]} is {side}{'' if sure else ' (not certain)'}, {len(here)} runs")
         return Judged(commit, side, tuple(here), sure)
 
@@ -180,3 +189,19 @@ class Bisection:
 
 def _logs(runs: list[Figures], series: str) -> list[float]:
     return [math.log(figures[series]) for figures in runs]
+
+
+def _logs_of(judged: Iterable[Judged], side: Side) -> Iterator[float]:
+    """Yield the runs of the commits that are on a side for sure: they make its level more certain."""
+    for it in judged:
+        if it.side == side and it.sure:
+            yield from it.figures
+
+
+def _settled(judged: list[Judged], ends: Mapping[Side, list[float]], decisions: int) -> Iterator[Judged]:
+    """Yield the commits; one that was not decided may be so by what the runs of later ones tell of both levels."""
+    for it in judged:
+        if not it.sure:
+            good, bad = ([*end, *_logs_of(judged, name)] for name, end in ends.items())
+            it = replace(it, sure=side_of(it.figures, good, bad, decisions) == it.side)
+        yield it

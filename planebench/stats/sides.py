@@ -31,13 +31,13 @@ def ends_differ(good: Logs, bad: Logs, series: int) -> float | None:
     return p_value if p_value < look_alpha(RUNS_MAX - ENDS_RUNS_MIN + 1) else None
 
 
-def side_of(here: Logs, good: Logs, bad: Logs, others: Iterable[Logs], decisions: int) -> Side | None:
+def side_of(here: Logs, good: Logs, bad: Logs, decisions: int) -> Side | None:
     """Return the side of some runs of a commit; None if more runs are needed to tell.
 
-    They are on the side of ``good`` if they are shown to be beyond the middle of both levels. ``others``: runs of other
-    commits, which tell the noise, too. Any of so many ``decisions`` is wrong with a probability of 5 % at most.
+    They are on the side of ``good`` if they are shown to be beyond the middle of both levels. Any of so many
+    ``decisions`` is wrong with a probability of 5 % at most.
     """
-    error = _noise([here, good, bad, *others])
+    error = _noise([here, good, bad])
     middle = (statistics.fmean(good) + statistics.fmean(bad)) / 2
     of_middle = error.error * math.sqrt(1 / len(good) + 1 / len(bad)) / 2
     distance = Estimate(

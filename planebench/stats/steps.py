@@ -9,7 +9,7 @@ groups that do not differ significantly. A step that only one of them finds says
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
@@ -30,8 +30,8 @@ RAMP_MIN = 8
 RAMP_MARGIN = (6.0, -6.0)
 """By how much the criterion must be better for a ramp in the place of one step, and of more: neighboring steps in one
 direction are rarely by chance."""
-_CHI2 = float(stats.chi2.ppf(0.95, 1))
-"""Likelihood ratio within which another place of a step is possible, at 95 %."""
+_PLACE, _SUSPECT = (float(stats.chi2.ppf(share, 1)) for share in (0.95, 0.999))
+"""Likelihood ratio within which another place of a step is possible, at 95 %; and a place that is expected."""
 
 Opinion = Literal["both", "mdl", "t-test"]
 Floats = NDArray[np.float64]
@@ -63,16 +63,19 @@ class Changes:
     rejected: tuple[int, ...] = ()
 
 
-def find_changes(values: Sequence[float]) -> Changes:
-    """Return the changes of a series of positive values, oldest first."""
+def find_changes(values: Sequence[float], suspects: Collection[int] = ()) -> Changes:
+    """Return the changes of a series of positive values, oldest first.
+
+    ``suspects``: places where a change is expected, which are tested alone.
+    """
     if len(values) < SERIES_MIN:
         return Changes()
     logs = np.log(np.asarray(values, dtype=np.float64))
     first = _by_description_length(values)
     borders = _without_outliers(logs, first)
-    borders = sorted({*borders, *_further(logs, borders)})
-    borders = _significant(logs, borders)
-    borders = _settled(logs, borders)
+    borders = sorted({*borders, *_further(logs, borders), *_apart(suspects, len(logs))})
+    borders = _significant(logs, borders, suspects)
+    borders = _settled(logs, borders, suspects)
     steps = [_step(logs, *it, first) for it in _around(borders, len(logs))]
     found = tuple(_with_ramps(logs, steps, borders))
     near = {border for step in steps for border in range(step.first, step.last + 1)}
@@ -109,30 +112,67 @@ def _without_outliers(logs: Floats, borders: Sequence[int]) -> list[int]:
         left.remove(ends[max(i, nearest)])
 
 
+def _apart(places: Collection[int], n: int) -> list[int]:
+    return [place for place in places if VALUES_MIN <= place <= n - VALUES_MIN]
+
+
 def _further(logs: Floats, borders: Sequence[int]) -> Iterator[int]:
-    """Yield the significant borders within the groups, until no group has one."""
-    ends = [0, *borders, len(logs)]
-    groups = list(pairwise(ends))
+    """Yield the significant borders within the groups, until no group has one.
+
+    A group is split in two, or its middle is split from both sides (circular binary segmentation: Olshen et al.,
+    Biostatistics 5, 2004). Values at its ends that are no level are left out.
+    """
+    groups = list(pairwise([0, *borders, len(logs)]))
     while groups:
-        begin, end = groups.pop()
-        places = range(begin + VALUES_MIN, end - VALUES_MIN + 1)
-        if not places:
+        begin, end = _without_ends(logs, *groups.pop())
+        if end - begin < SERIES_MIN:
             continue
         at = _best_place(logs, begin, end)
-        if _p_value(logs[begin:at], logs[at:end]) * len(places) < ALPHA:
-            yield at
-            groups += [(begin, at), (at, end)]
+        found = [at] if _p_value(logs[begin:at], logs[at:end]) * (end - begin) < ALPHA else _middle(logs, begin, end)
+        yield from found
+        if found:
+            groups += pairwise([begin, *found, end])
+
+
+def _without_ends(logs: Floats, begin: int, end: int) -> tuple[int, int]:
+    """Return the group without the few values at an end that a split would best separate."""
+    while end - begin >= SERIES_MIN:
+        at = min(range(begin + 1, end), key=lambda k: _squares(logs, begin, k, end))
+        if at - begin < VALUES_MIN:
+            begin = at
+        elif end - at < VALUES_MIN:
+            end = at
+        else:
+            break
+    return begin, end
+
+
+def _middle(logs: Floats, begin: int, end: int) -> list[int]:
+    """Return both borders of the part that differs most from the rest of the group; empty if it is not significant."""
+    part, n = logs[begin:end], end - begin
+    sums = np.concatenate([[0.0], np.cumsum(part - np.mean(part))])
+    first, last = np.triu_indices(n + 1, VALUES_MIN)
+    length = last - first
+    inside = (first >= VALUES_MIN) & (last <= n - VALUES_MIN)
+    if not inside.any():
+        return []
+    first, last, length = first[inside], last[inside], length[inside]
+    best = int(np.argmax((sums[last] - sums[first]) ** 2 / (length * (n - length) / n)))
+    a, b = int(first[best]), int(last[best])
+    rest = np.concatenate([part[:a], part[b:]])
+    return [begin + a, begin + b] if _p_value(rest, part[a:b]) * len(first) < ALPHA else []
 
 
 def _best_place(logs: Floats, begin: int, end: int) -> int:
     return min(range(begin + VALUES_MIN, end - VALUES_MIN + 1), key=lambda k: _squares(logs, begin, k, end))
 
 
-def _significant(logs: Floats, borders: Sequence[int]) -> list[int]:
+def _significant(logs: Floats, borders: Sequence[int], suspects: Collection[int]) -> list[int]:
     """Return the borders whose two groups differ; the least significant goes first, so that its groups become one."""
     left = list(borders)
     while left:
-        p_values = [_p_value(logs[a:k], logs[k:b]) * (b - a) for a, k, b in _around(left, len(logs))]
+        places = [(a, k, b, 1 if k in suspects else b - a) for a, k, b in _around(left, len(logs))]
+        p_values = [_p_value(logs[a:k], logs[k:b]) * number for a, k, b, number in places]
         worst = int(np.argmax(p_values))
         if p_values[worst] < ALPHA:
             break
@@ -140,13 +180,35 @@ def _significant(logs: Floats, borders: Sequence[int]) -> list[int]:
     return left
 
 
-def _settled(logs: Floats, borders: Sequence[int]) -> list[int]:
-    """Return the borders, each at its most probable place between the other two."""
+def _settled(logs: Floats, borders: Sequence[int], suspects: Collection[int]) -> list[int]:
+    """Return the borders, each at its most probable place between the other two.
+
+    A suspect stays where it is, and takes the place of a border near it unless that is much more probable.
+    """
     left = list(borders)
     for _ in range(3):
-        for i, (a, _k, b) in enumerate(list(_around(left, len(logs)))):
-            left[i] = _best_place(logs, a if i == 0 else left[i - 1], b)
+        for i, (a, k, b) in enumerate(list(_around(left, len(logs)))):
+            begin = a if i == 0 else left[i - 1]
+            if k not in suspects:
+                best = _best_place(logs, begin, b)
+                near = {
+                    it: _squares(logs, begin, it, b)
+                    for it in suspects
+                    if abs(it - best) < VALUES_MIN and begin < it < b
+                }
+                near = {
+                    it: at
+                    for it, at in near.items()
+                    if _possible(at, _squares(logs, begin, best, b), b - begin, _SUSPECT)
+                }
+                left[i] = min(near, key=near.__getitem__, default=best)
     return left
+
+
+def _possible(squares: float, least: float, n: int, ratio: float) -> bool:
+    """Return whether the likelihood of a place with these squares is within ``ratio`` of that of the best place."""
+    least = max(least, RESOLUTION**2 * n)
+    return n * math.log(max(squares, least) / least) < ratio
 
 
 def _squares(logs: Floats, *ends: int) -> float:
@@ -169,12 +231,12 @@ def _p_value(before: Floats, after: Floats) -> float:
 
 def _step(logs: Floats, begin: int, at: int, end: int, first: Sequence[int]) -> Change:
     estimate = _difference(logs[begin:at], logs[at:end])
-    n, best = end - begin, max(_squares(logs, begin, at, end), RESOLUTION**2 * (end - begin))
-    possible = [
-        k for k in range(begin + 1, end) if n * math.log(max(_squares(logs, begin, k, end), best) / best) < _CHI2
-    ]
+    places = {k: _squares(logs, begin, k, end) for k in range(begin + 1, end)}
+    least = min(it for k, it in places.items() if k == at or VALUES_MIN <= k - begin <= end - begin - VALUES_MIN)
+    possible = [k for k, it in places.items() if _possible(it, least, end - begin, _PLACE)] or [at]
     opinion: Opinion = "both" if any(border in possible for border in first) else "t-test"
-    return Change("step", at, min(possible) - 1, max(possible), estimate, opinion, math.sqrt(best / n))
+    deviation = math.sqrt(max(_squares(logs, begin, at, end) / (end - begin), RESOLUTION**2))
+    return Change("step", at, min(possible) - 1, max(possible), estimate, opinion, deviation)
 
 
 def _with_ramps(logs: Floats, steps: Sequence[Change], borders: Sequence[int]) -> Iterator[Change]:

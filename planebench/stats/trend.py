@@ -102,7 +102,8 @@ def find_trend(series: Series, samples: Sequence[Sample]) -> Trend:
     history, again = _history(ordered)
     if len(history) < SERIES_MIN:
         return Trend(series, history, left_out=again, problem=f"{len(history)} runs; steps need {SERIES_MIN}")
-    changes = find_changes([sample.value for sample in history])
+    suspects = [at for at in range(1, len(history)) if any(_changed(history[at - 1 : at + 1]))]
+    changes = find_changes([sample.value for sample in history], suspects)
     minutes = [sample.minutes for sample in history if sample.minutes is not None]
     price = statistics.median(minutes) if minutes else None
     steps = tuple(_step(change, history, price) for change in changes.found)

@@ -56,7 +56,7 @@ def test_a_spent_budget_says_what_is_left(tmp_path: Path) -> None:
 
 def test_ends_that_do_not_differ_end_it(tmp_path: Path) -> None:
     commits = trends.make_repository(tmp_path, 5)
-    with pytest.raises(UsageError, match="do not differ in 8 runs"):
+    with pytest.raises(UsageError, match="do not differ in 3 and 8 runs"):
         Bisection(tmp_path, lambda: True, lambda: {"a": 10.0}).find(commits[0], commits[-1])
 
 
