@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Are steps found, ramps and environments told apart, and regressions bisected? Seeded simulation; fails below a bar.
+"""Are steps of commits found beside ramps and changed environments, and regressions bisected? Seeded simulation; fails below a bar.
 
     python bench/trends.py [--seeds 100] [--noise 0.007]
 

@@ -145,9 +145,7 @@ def metrics(
 def register(app: typer.Typer) -> None:
     """Add the commands to those of planebench."""
     app.add_typer(store_app, name="store")
-    app.command(epilog=examples("planebench trend lab", "planebench trend lab --switch planed --html trend.html"))(
-        trend
-    )
+    app.command(epilog=examples("planebench trend lab", "planebench trend lab --html trend.html"))(trend)
     app.command(
         epilog=examples(
             'planebench bisect "planebench run quick --switch vpp --frame-size 64 --quiet" --good v24.06 --build make '

@@ -19,7 +19,7 @@ SUBJECT_VARIABLE = "PLANEBENCH_SUBJECT"
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """What a header says of a run beside what is measured."""
+    """The labels of one run, as its header has them."""
 
     testbed: str = ""
     subject: Subject | None = None
