@@ -122,6 +122,23 @@ class FarCores(_Closed):
     below: Limit
 
 
+class Clocks(_Closed):
+    """Throughput at the highest CPU clock of a run over that at the lowest one, at the same point, is above a limit.
+
+    Clocks that are emulated (duty) are compared with each other and with the machine's own.
+    """
+
+    cell: Cell
+    above: Limit
+
+
+class Reach(_Closed):
+    """The layer-1 rate of every switch in a cell is at least so many Gb/s."""
+
+    cell: Cell
+    gbps: Limit
+
+
 class Claim(_Closed):
     """One claim: exactly one of the shapes, or why it cannot be tested (``cannot``, with facts of the host in braces).
 
@@ -143,12 +160,15 @@ class Claim(_Closed):
     share: Share | None = None
     chain_below_parts: Literal[True] | None = None
     far_cores: FarCores | None = None
+    clocks: Clocks | None = None
+    reach: Reach | None = None
     cannot: str | None = None
 
     @model_validator(mode="after")
     def _one_shape(self) -> Claim:
         shapes = (self.compare, self.trend, self.order, self.line_rate, self.traffic_rate, self.share)
-        given = sum(shape is not None for shape in (*shapes, self.chain_below_parts, self.far_cores, self.cannot))
+        others = (self.chain_below_parts, self.far_cores, self.clocks, self.reach, self.cannot)
+        given = sum(shape is not None for shape in (*shapes, *others))
         if given != 1:
             raise ValueError(f"claim {self.id} has {given} shapes; give one")
         return self

@@ -35,7 +35,7 @@ class FakeLive:
         )
         self.memory = ()
         self.functional: tuple[str, ...] = ()
-        self.clock, self.cpu_mhz, self.planed = "software", None, Path("planed")
+        self.clock, self.cpu_clock, self.planed = "software", "", Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)
         self._busy = self._drops = 0
         self.dropped = dropped
@@ -76,6 +76,9 @@ class FakeLive:
 
     def vnf_drops(self) -> Counter[str]:
         return Counter()
+
+    def control_traffic(self, profile: Any) -> None:
+        return None
 
     def set_echo(self, echo: bool) -> None:
         self._note("echo", echo)
