@@ -195,7 +195,7 @@ def _measure(
     counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(others))
     if clocked and counts.latency is not None:
         readings.append(live.clock_readings())
-        latency = by_clock(counts.latency, live.clock, live.call, wanted, stats, readings)
+        latency = by_clock(counts.latency, live.clock, live.traffic, wanted, stats, readings)
         counts = dataclasses.replace(counts, latency=latency)
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)

@@ -10,9 +10,11 @@ from typing import Any
 
 from planebench.model.results import LatencySummary, Result
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, printable, throughput, us
-from planebench.papers import Compared, Judgement, Outcome, all_papers, judge_all, shown
+from planebench.papers.claims import all_papers
+from planebench.papers.judge import judge_all, shown
 from planebench.papers.measured import Measured
 from planebench.papers.shape import Entry, Ratio, Shape, shapes
+from planebench.papers.told import Compared, Judgement, Outcome
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure
 from planebench.report.page.table import PageColumn, PageTable, page_table
 from planebench.stats.choose import of_other_band

@@ -23,7 +23,8 @@ from planebench.scenarios.queues import queue_name
 from planebench.switches import common
 from planebench.switches.bess_client import BessClient, missing_modules
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
+from planebench.switches.taxonomy import published
+from planebench.wiring.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef
 from planebench.wiring.request import SwitchRequest
 
 BUFFERS = 32768
@@ -46,16 +47,7 @@ class BessAdapter(Adapter):
     title = "BESS"
     remedy = "build it: https://github.com/NetSys/bess (`./build.py bess`), then PLANEBENCH_BESS=/path/to/core/bessd"
     wires = frozenset({"memif", "veth", "virtio", "pci"})
-    traits = Traits(
-        "modular",
-        "structured",
-        ("rtc", "pipeline"),
-        "vhost-user",
-        "medium",
-        ("C", "Python"),
-        "programmable NIC",
-        source="conext19",
-    )
+    traits = published("bess")
     options = (
         PATH_OPTION,
         WORKERS_OPTION,

@@ -205,7 +205,7 @@ def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
     if port.kind == "vhost-user":
         return f"net_vhost{number},iface={socket_path(port)},queues={request.queues}"
     if port.kind == "memif":
-        return f"net_memif{number},{devargs.memif_devargs('client', socket_path(port), port.ring_size)}"
+        return f"net_memif{number},{devargs.memif_client_devargs(socket_path(port), port.ring_size)}"
     if port.kind == "af_xdp":
         return devargs.af_xdp_devargs(f"net_af_xdp{number}", interface_name(port))
     return f"net_af_packet{number},{af_packet_devargs(port, request)}"
@@ -290,11 +290,11 @@ def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, Feat
     }
 
 
-def nic_driver(request: SwitchRequest, virtio: str = "DPDK's virtio-user") -> str:
+def nic_driver(request: SwitchRequest, virtio: str = "DPDK's virtio-user", memif: str = "DPDK's memif") -> str:
     """Return the drivers of the wire ports of a DPDK switch, for its settings; ``-`` without wire ports."""
     drivers = {
         "virtio-user": virtio,
-        "memif": "DPDK's memif",
+        "memif": memif,
         "af_packet": "DPDK's af_packet",
         "af_xdp": "DPDK's AF_XDP",
         "pci": "DPDK's, of the NIC",

@@ -15,7 +15,8 @@ from planebench.model.errors import UsageError
 from planebench.model.option import Option
 from planebench.switches import common, ovs
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import WORKERS_OPTION, Situation, Traits
+from planebench.switches.taxonomy import published
+from planebench.wiring.adapter import WORKERS_OPTION, Situation
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 EAL_MB = 128
@@ -53,9 +54,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         Option("tx_ring", "text", "n_txq_desc of wire ports", "--ring-size", RINGS),
         *ovs.CACHE_OPTIONS,
     )
-    traits = Traits(
-        "self-contained", "match/action", ("rtc",), "vhost-user", "medium", ("C",), "SDN switch", source="conext19"
-    )
+    traits = published("ovs-dpdk")
 
     def refusal(self, situation: Situation) -> str:
         if situation.bare and situation.chain:

@@ -16,7 +16,6 @@ from planebench.planed.requests import Call
 from planebench.switches import common
 from planebench.traffic.routes import synthetic_routes_of
 from planebench.wiring.adapter import Situation
-from planebench.wiring.devargs import memif_devargs
 from planebench.wiring.request import SwitchRequest
 
 TASK = "fib_offload"
@@ -98,9 +97,8 @@ def nic(request: SwitchRequest) -> Document:
         ports=(replace(wire, name=NIC_PORT), *(replace(port, name=names[port.name]) for port in vnfs)),
         stations=tuple(replace(station, port=names[station.port]) for station in request.stations),
     )
-    arguments = memif_devargs("client", common.socket_path(wire), wire.ring_size)
     ports = (
-        Port(NIC_PORT, "ethdev", wire.ring_size, device=f"net_memif_{NIC_PORT},{arguments}"),
+        Port(NIC_PORT, "memif-client", wire.ring_size, path=common.socket_path(wire)),
         *(Port(names[port.name], "vhost-user", port.ring_size, path=common.socket_path(port)) for port in vnfs),
     )
     return Document(NIC_PORT, Memory(False, 0, 0, 0), ports, (replace(task(inner, None), name=NIC_TASK),))

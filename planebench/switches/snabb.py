@@ -18,7 +18,8 @@ from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.switches.taxonomy import published
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 SCRIPT = Path(__file__).with_name("snabb_patch.lua")
@@ -36,9 +37,7 @@ class SnabbAdapter(Adapter):
     title = "Snabb"
     remedy = "build it: https://github.com/snabbco/snabb (`make`), then PLANEBENCH_SNABB=/path/to/snabb"
     wires = frozenset({"veth"})
-    traits = Traits(
-        "modular", "structured", ("pipeline",), "vhost-user", "high", ("Lua", "C"), "VM-to-VM", source="conext19"
-    )
+    traits = published("snabb")
     options = (
         PATH_OPTION,
         Option("indirect", "flag", "offer indirect descriptors", "false"),

@@ -21,7 +21,8 @@ from planebench.model.records import SwitchCycles
 from planebench.switches import common, dpdk_telemetry
 from planebench.switches.dpdk_version import dpdk_version
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.switches.taxonomy import published
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 BURST = 32
@@ -43,9 +44,7 @@ class T4p4sAdapter(Adapter):
     )
     wires = frozenset({"virtio", "memif", "veth", "pci"})
     options: tuple[Option, ...] = (PATH_OPTION,)
-    traits = Traits(
-        "self-contained", "match/action", ("rtc",), "vhost-user", "low", ("C", "Python"), "P4 switch", "conext19"
-    )
+    traits = published("t4p4s")
 
     def find(self) -> Found | NotFound:
         where = self.installation()

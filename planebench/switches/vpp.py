@@ -18,8 +18,9 @@ from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, vpp_config, vpp_counters
 from planebench.switches.manifest import manifest
+from planebench.switches.taxonomy import published
 from planebench.switches.vpp_config import Paths
-from planebench.wiring.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef
 from planebench.wiring.request import SwitchRequest
 
 FRAME_VECTORS = 256
@@ -62,9 +63,7 @@ class VppAdapter(Adapter):
         Option("event_idx", "flag", "vhost-user: offer event indexes", "false"),
         Option("plugins", "text", "folder of the plugins", "beside the program"),
     )
-    traits = Traits(
-        "self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "full router", source="conext19"
-    )
+    traits = published("vpp")
 
     def find(self) -> Found | NotFound:
         binary = self.installation().program("vpp", PLACES)

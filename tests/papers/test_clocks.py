@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
-from making import judged, rate
+from making import LARGE_HOST, judged, rate
 
-from planebench.papers import Outcome
+from planebench.papers.told import Outcome
 
 YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
 FREQUENCY = "throughput-grows-with-frequency"
@@ -46,7 +46,7 @@ def test_other_claims_are_about_the_clock_of_the_machine() -> None:
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(5.2, YES), (3.1, NO)])
 def test_a_billion_routes_fill_ten_gigabits_from_256_bytes(mpps: float, outcome: Outcome) -> None:
-    found = judged("billion-routes", rate("planed", "bare", mpps, **BILLION))
+    found = judged("billion-routes", rate("planed", "bare", mpps, **BILLION), host=LARGE_HOST)
     assert found.outcome is outcome and "of 10 Gb/s" in found.evidence
     fewer = {**BILLION, "chain": "l3fwd:fib=cuckoo:synthetic=100000000"}
-    assert judged("billion-routes", rate("planed", "bare", mpps, **fewer)).outcome is OPEN
+    assert judged("billion-routes", rate("planed", "bare", mpps, **fewer), host=LARGE_HOST).outcome is OPEN
