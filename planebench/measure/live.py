@@ -46,7 +46,7 @@ from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
 from planebench.model.records import Direction, MemoryEvidence, Reason
 from planebench.model.topology import END, Topology
-from planebench.model.traffic import PLAIN, TrafficProfile, Updates
+from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import wire_name, wire_named
 from planebench.placement import Placement
 from planebench.planed.client import RpcError
@@ -376,15 +376,14 @@ class LiveTopology:
         stamps: bool = False,
         clocks: bool = False,
         stamp_all: bool = False,
-        updates: Updates | None = None,
-        control: ControlTraffic | None = None,
+        traffic: TrafficProfile = PLAIN,
     ) -> Statistics:
         """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
 
-        ``watch`` is called just before and just after the sending. ``updates``: the control of a VNF sends so many
-        meanwhile. ``control``: a neighbour sends control packets to it meanwhile. Raises DiedError when tester or
-        switch is gone.
+        ``watch`` is called just before and just after the sending. ``traffic`` says what the control of a VNF does
+        meanwhile: updates, and answers to control packets. Raises DiedError when tester or switch is gone.
         """
+        control = self.control_traffic(traffic)
         sending = Sending(
             flows,
             frame_size_bytes,
@@ -399,7 +398,7 @@ class LiveTopology:
         )
         if stamps:
             begin_stamps(self._stamped_vnfs(), self.sender.next_epoch, duration_s)
-        with updating(self.call, self.links.updates, updates):
+        with updating(self.call, self.links.updates, traffic.updates):
             return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch or (lambda: None))
 
     @property

@@ -149,10 +149,9 @@ def _measure(
 ) -> Trial:
     wanted, size = request.flows(), request.point.frame_size_bytes
     live.set_echo(request.echo)
-    pps, updates = request.load.pps_per_direction, request.profile.updates
-    control = live.control_traffic(request.profile)
+    pps = request.load.pps_per_direction
     if request.warmup_s > 0:
-        live.send(wanted, size, request.warmup_s, pps, profile=frames, updates=updates, control=control)
+        live.send(wanted, size, request.warmup_s, pps, profile=frames, traffic=request.profile)
     threads = live.threads()
     sampler = ThreadSampler(threads)
     cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
@@ -183,12 +182,11 @@ def _measure(
         stamps=request.anatomy,
         clocks=clocked,
         stamp_all=request.stamp_all,
-        updates=updates,
-        control=control,
+        traffic=request.profile,
     )
     after = live.switch.counters()
     live.check()
-    counts = tester_counts(stats, wanted, control)
+    counts = tester_counts(stats, wanted, live.control_traffic(request.profile))
     others = (live.vnf_drops() - dropped) + _not_told_twice(live.wire_drops() - kernel, after)
     grown = live.nic_counters() - nics
     others += Counter({key: count for key, count in grown.items() if reason_of(key) in NOT_BASIC})
