@@ -1,96 +1,57 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables 1, 2 and 5 of conext19, each row beside what there is of it here, and in a run."""
+"""``planebench papers --tables``: Tables 1, 2 and 5 of conext19, each row beside what there is of it here."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from planebench.cli.show import print_json
-from planebench.model.words import point_words, printable
-from planebench.papers.data import conext19_tables
-from planebench.report.answers import Standings
+from planebench.model.words import printable
+from planebench.report.published import Kind, Tuning, UseCase, kinds, tunings, use_cases, value_words
 from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 from planebench.switches.registry import get_adapter
 
-MAX_LEADS = 3
-"""Test points that are named; of more, the number is given."""
-
 
 def tables(run: str | None, runs_dir: Path | None, *, json: bool) -> None:
-    """Print the tables; with a run what its switches were tuned to, and where they lead."""
+    """Print the tables; with a run the function and the tuning of its switches, and where they lead."""
     derived = Derived(read_run(find_run(runs_dir, run))) if run is not None else None
-    found = {"table 1": taxonomy(), "table 2": tunings(derived), "table 5": use_cases(derived)}
+    found = kinds(derived), tunings(derived), use_cases(derived)
     if json:
-        print_json({"paper": "conext19", "tables": found})
+        first = [{**asdict(it), "here": _differs(it)} for it in found[0]]
+        second, fifth = ([asdict(it) for it in rows] for rows in found[1:])
+        print_json({"paper": "conext19", "tables": {"table 1": first, "table 2": second, "table 5": fifth}})
     else:
-        print("\n".join(_lines(found)))
+        print("\n".join(_lines(*found)))
 
 
-def taxonomy() -> list[dict[str, Any]]:
-    """Return the rows of Table 1, and what differs in our adapter."""
-    rows = []
-    for switch, row in conext19_tables().taxonomy.items():
-        published, traits = row.model_dump(), get_adapter(switch).traits
-        differs = {name: getattr(traits, name) for name, value in published.items() if getattr(traits, name) != value}
-        rows.append({"switch": switch, "published": published, "here": differs})
-    return rows
+def _differs(row: Kind) -> dict[str, Any]:
+    """Return the columns of Table 1 that are others in our adapter."""
+    traits = get_adapter(row.switch).traits
+    return {name: getattr(traits, name) for name, value in row.published.items() if getattr(traits, name) != value}
 
 
-def tunings(derived: Derived | None) -> list[dict[str, Any]]:
-    """Return the rows of Table 2, what there is of each here, and the setting of it in a run."""
-    settings = {_adapter(it.adapter): it.settings for it in derived.run.header.switches} if derived else {}
-    return [
-        {
-            "switch": switch,
-            "published": row.tuning,
-            "here": row.here,
-            "run": settings.get(switch, {}).get(row.setting, "") if row.setting else "",
-        }
-        for switch, row in conext19_tables().tunings.items()
-    ]
-
-
-def use_cases(derived: Derived | None) -> list[dict[str, Any]]:
-    """Return the rows of Table 5, and the test points of a run at which each switch forwards more than all others."""
-    leads: dict[str, list[str]] = {}
-    if derived is not None:
-        adapters = {it.label: _adapter(it.adapter) for it in derived.run.header.switches}
-        for standing in Standings(derived).throughput:
-            if standing.state == "different":
-                point = standing.results[0].point
-                leads.setdefault(adapters.get(point.switch, ""), []).append(point_words(point))
-    return [
-        {"switch": switch, "best_at": row.best_at, "remark": row.remark, "leads": leads.get(switch, [])}
-        for switch, row in conext19_tables().use_cases.items()
-    ]
-
-
-def _adapter(text: str) -> str:
-    return text.partition(":")[0]
-
-
-def _lines(found: dict[str, list[dict[str, Any]]]) -> Iterator[str]:
+def _lines(first: Sequence[Kind], second: Sequence[Tuning], fifth: Sequence[UseCase]) -> Iterator[str]:
     yield "conext19, Table 1: taxonomy"
-    for row in found["table 1"]:
-        yield f"  {row['switch']}: {_values(row['published'])}"
-        if row["here"]:
-            yield f"    here: {_values(row['here'])}"
+    for kind in first:
+        yield f"  {kind.switch}: {', '.join(map(value_words, kind.published.values()))}"
+        if differs := _differs(kind):
+            yield f"    here: {', '.join(map(value_words, differs.values()))}"
+        yield from _in_run(kind.run)
     yield "conext19, Table 2: tunings"
-    for row in found["table 2"]:
-        yield f"  {row['switch']}: {row['published']}"
-        yield f"    here: {row['here']}"
-        if row["run"]:
-            yield f"    in this run: {printable(row['run'])}"
+    for tuning in second:
+        yield f"  {tuning.switch}: {tuning.published}"
+        yield f"    here: {tuning.here}"
+        yield from _in_run(tuning.run)
     yield "conext19, Table 5: use cases"
-    for row in found["table 5"]:
-        yield f"  {row['switch']}: {row['best_at']}; {row['remark']}"
-        if row["leads"]:
-            more = f" and {len(row['leads']) - MAX_LEADS} more" if len(row["leads"]) > MAX_LEADS else ""
-            yield f"    in this run it leads in {', '.join(row['leads'][:MAX_LEADS])}{more}"
+    for case in fifth:
+        yield f"  {case.switch}: {case.best_at}; {case.remark}"
+        yield from _in_run(f"it leads in {case.leads_words}" if case.leads else "")
 
 
-def _values(row: dict[str, Any]) -> str:
-    return ", ".join(" and ".join(value) if isinstance(value, tuple) else value for value in row.values())
+def _in_run(words: str) -> Iterator[str]:
+    if words:
+        yield f"    in this run: {printable(words)}"

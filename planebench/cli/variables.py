@@ -9,6 +9,7 @@ VARIABLES: dict[str, str] = {
     "PLANEBENCH_SWITCHES": "file with the paths of switches, instead of ~/.config/planebench/switches.toml",
     "PLANEBENCH_PATIENCE": "factor from 1 to 1000 for every timeout, for a slow or busy host",
     "PLANEBENCH_STATE": "file in which doctor --fix keeps old settings, instead of /var/lib/planebench/undo.json",
+    "PLANEBENCH_SHARE_CPUS": "set to anything: measure also where another planebench measures on the same CPUs",
     "NO_COLOR": "set to anything: no colors; same as --no-color",
     "FORCE_COLOR": "set to anything: colors into a pipe, too; same as --color",
     "TERM": "dumb: neither colors nor bold type",

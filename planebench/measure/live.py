@@ -44,9 +44,9 @@ from planebench.model.conditions import Conditions
 from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
-from planebench.model.records import Direction, MemoryEvidence, Reason
+from planebench.model.records import Direction, FibUpdates, MemoryEvidence, Reason
 from planebench.model.topology import END, Topology
-from planebench.model.traffic import PLAIN, TrafficProfile
+from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.model.wire import wire_name, wire_named
 from planebench.placement import Placement
 from planebench.planed.client import RpcError
@@ -59,7 +59,7 @@ from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.shapes import build, echoing
 from planebench.traffic.document import profile_document, to_vnfs
 from planebench.traffic.rates import line_rate_pps
-from planebench.wiring.adapter import Adapter, RunningSwitch
+from planebench.wiring.adapter import Adapter, RunningSwitch, TableUpdates, UpdatableSwitch
 from planebench.wiring.linked import link_cables, requests_of, start_switches
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.request import SwitchRequest
@@ -123,6 +123,8 @@ class LiveTopology:
         """The clock of the latencies: that which all ports have."""
         self.functional: tuple[Reason, ...] = ()
         """Why its rates and latencies are not representative; empty if they are."""
+        self.table_updates: FibUpdates | None = None
+        """The changes of the switch's own table in the last sending, if there were any."""
         self.memory: tuple[MemoryEvidence, ...] = ()
         """The memory of all processes by NUMA node, as found at the start; empty on a machine with one node."""
 
@@ -380,8 +382,9 @@ class LiveTopology:
     ) -> Statistics:
         """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
 
-        ``watch`` is called just before and just after the sending. ``traffic`` says what the control of a VNF does
-        meanwhile: updates, and answers to control packets. Raises DiedError when tester or switch is gone.
+        ``watch`` is called just before and just after the sending. ``traffic`` says what changes meanwhile: routes, by
+        the control of a VNF, which answers control packets too, or, where the switch has no FIB of VNFs, in its own
+        table: then ``table_updates`` tells of them. Raises DiedError when tester or switch is gone.
         """
         control = self.control_traffic(traffic)
         sending = Sending(
@@ -398,8 +401,18 @@ class LiveTopology:
         )
         if stamps:
             begin_stamps(self._stamped_vnfs(), self.sender.next_epoch, duration_s)
-        with updating(self.call, self.links.updates, traffic.updates):
-            return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch or (lambda: None))
+        begun = self._begin_table_updates(traffic.updates)
+        try:
+            with updating(self.call, self.links.updates, traffic.updates):
+                return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch or (lambda: None))
+        finally:
+            self.table_updates = None if begun is None else begun.end()
+
+    def _begin_table_updates(self, updates: Updates | None) -> TableUpdates | None:
+        """Begin to change the switch's own table; return None if nobody wants that, or the control of a VNF does it."""
+        if updates is None or self.links.updates or not self.topology.side_by_side:
+            return None
+        return self.switch.begin_updates(updates) if isinstance(self.switch, UpdatableSwitch) else None
 
     @property
     def pollers_on_core(self) -> int:

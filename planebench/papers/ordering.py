@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 from planebench.model.records import Point
@@ -55,10 +55,9 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A switch in a cell: its figure here, with VNFs in a hosting, and the paper's."""
+    """A switch at a point of a cell: its figure here, and the paper's."""
 
-    label: str
-    hosting: str
+    point: Point
     sample: Sample
     paper: PaperFigure
 
@@ -69,8 +68,8 @@ def rank_order(claim: Claim, shape: Order, measured: Measured) -> Ranked:
     compared: list[Compared] = []
     for (cell,) in expanded(shape.each, shape.cell):
         placed = list(_placed(claim, shape, cell, measured))
-        switches |= dict.fromkeys(it.label for it in placed)
-        pairs = [(a, b) for a, b in combinations(placed, 2) if a.hosting == b.hosting]
+        switches |= dict.fromkeys(it.point.switch for it in placed)
+        pairs = [(a, b) for a, b in combinations(placed, 2) if _alike(a.point, b.point)]
         compared += [_pair(a, b, shape, cell) for a, b in pairs if _ordered(a, b)]
     held = [it.holds for it in compared]
     return Ranked(tuple(switches), tuple(compared), held.count(True), held.count(False))
@@ -83,12 +82,17 @@ def _placed(claim: Claim, shape: Order, cell: Cell, measured: Measured) -> Itera
             sample = measured.sample(point, shape.metric, cell.load)
             paper = paper_figure(claim.paper, shape.metric, adapter, Spot(point, cell.load))
             if sample is not None and paper is not None:
-                yield Placed(label, point.hosting, sample, paper)
+                yield Placed(point, sample, paper)
 
 
 def _first_labels(measured: Measured) -> dict[str, str]:
     """Return a label for each adapter: of two entries with one adapter the first."""
     return {adapter: label for label, adapter in reversed([*measured.adapters.items()])}
+
+
+def _alike(a: Point, b: Point) -> bool:
+    """Return whether two points differ in their switch only: VNFs in VMs are not ranked with those in processes."""
+    return replace(a, switch=b.switch) == b
 
 
 def _ordered(a: Placed, b: Placed) -> bool:
@@ -98,7 +102,7 @@ def _ordered(a: Placed, b: Placed) -> bool:
 def _pair(a: Placed, b: Placed, shape: Order, cell: Cell) -> Compared:
     answer = told(a.sample, b.sample)
     holds = None if answer.above is None else answer.above is a.paper.above(b.paper)
-    what = f"{printable(a.label)} and {printable(b.label)}, {cell_words(cell)}"
+    what = f"{printable(a.point.switch)} and {printable(b.point.switch)}, {cell_words(cell)}"
     figures = f"{a.sample.shown} against {b.sample.shown} {UNITS[shape.metric]}"
     both = a.paper.value, b.paper.value
     return Compared(what, figures, holds, answer, both[0] / both[1] if both[0] and both[1] else None)
@@ -108,8 +112,7 @@ def _pair(a: Placed, b: Placed, shape: Order, cell: Cell) -> Compared:
 class _Figures:
     """A switch with its figures by two metrics."""
 
-    label: str
-    hosting: str
+    point: Point
     samples: tuple[Sample, Sample]
 
 
@@ -118,15 +121,15 @@ def rank_correlation(claim: Claim, shape: Correlation, measured: Measured) -> Ra
     labels = [label for adapter, label in _first_labels(measured).items() if adapter in claim.switches]
     found = [_both(measured, point, shape) for label in labels for point in measured.points(label, shape.cell)]
     known = [it for it in found if it is not None]
-    pairs = [(a, b) for a, b in combinations(known, 2) if a.hosting == b.hosting]
+    pairs = [(a, b) for a, b in combinations(known, 2) if _alike(a.point, b.point)]
     same = [_same_way(a, b) for a, b in pairs]
     compared = tuple(_pair_of(a, b, shape, it) for (a, b), it in zip(pairs, same, strict=True))
-    return Ranked(tuple(dict.fromkeys(it.label for it in known)), compared, same.count(True), same.count(False))
+    return Ranked(tuple(dict.fromkeys(it.point.switch for it in known)), compared, same.count(True), same.count(False))
 
 
 def _both(measured: Measured, point: Point, shape: Correlation) -> _Figures | None:
     one, other = (measured.sample(point, metric, shape.cell.load) for metric in shape.metrics)
-    return None if one is None or other is None else _Figures(point.switch, point.hosting, (one, other))
+    return None if one is None or other is None else _Figures(point, (one, other))
 
 
 def _same_way(a: _Figures, b: _Figures) -> bool | None:
@@ -143,7 +146,7 @@ def _pair_of(a: _Figures, b: _Figures, shape: Correlation, same: bool | None) ->
     ]
     words = {True: "the same order by both", False: "opposite orders", None: "a difference below the measurement noise"}
     holds = not same if shape.sign == "opposite" and same is not None else None
-    what = f"{printable(a.label)} and {printable(b.label)}, {cell_words(shape.cell)}"
+    what = f"{printable(a.point.switch)} and {printable(b.point.switch)}, {cell_words(shape.cell)}"
     return Compared(what, ", ".join(figures), holds, Told(None, why=words[same]))
 
 

@@ -17,6 +17,7 @@ from planebench.papers.shape import Entry, Ratio, Shape, shapes
 from planebench.papers.told import Compared, Judgement, Outcome
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure
 from planebench.report.page.table import PageColumn, PageTable, page_table
+from planebench.report.published import published_tables
 from planebench.stats.choose import of_other_band
 from planebench.stats.counting import latency_counts
 from planebench.stats.derived import Derived
@@ -39,7 +40,7 @@ def papers_page(derived: Derived) -> dict[str, Any] | None:
     return {
         "counts": counts(judgements),
         "papers": [_paper(name, judgements) for name in dict.fromkeys(it.claim.paper for it in judgements)],
-        "tables": [shape_table(table) for table in tables],
+        "tables": [*map(shape_table, tables), *published_tables(derived)],
         "whole": bool(derived.run.header.papers),
     }
 

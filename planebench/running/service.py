@@ -33,6 +33,7 @@ from planebench.running.survey import Survey
 from planebench.stats.compare import differing_facts
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 from planebench.store.calibration import Condition, load, save, version_of
+from planebench.store.plan_file import runs_of_plan
 from planebench.wiring.wires.base import wire_kind
 
 CALIBRATION_S = 0.1
@@ -118,7 +119,8 @@ def open_session(
     survey.required()
     _check_open_loop(survey.plan)
     settings = live_settings(survey)
-    machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire, survey.plan.tester)
+    plan = survey.plan
+    machine = Machine.prepare(plan.switch_cores, plan.wire, plan.tester, simulated=survey.simulated)
     folder = runs_dir or default_runs_dir()
     if resume:
         return _resumed(survey, machine, settings, folder)
@@ -161,6 +163,11 @@ def _check_open_loop(plan: Plan) -> None:
 def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir: Path) -> Session:
     info = find_unfinished(runs_dir, survey.plan)
     if info is None:
+        complete = next(runs_of_plan(runs_dir, survey.plan), None)
+        if complete is not None:
+            raise UsageError(
+                f"--resume: run {complete.run_id} of this plan is complete. Leave out --resume to measure it again"
+            )
         raise UsageError(
             f"--resume: {runs_dir} has no unfinished run of this plan. Give the options of the run to resume, or leave "
             "out --resume"

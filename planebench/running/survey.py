@@ -263,7 +263,14 @@ def _takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
     profile = plan.profile(point.traffic)
     if not profile.has_control or (point.side_by_side and adapter.offloads):
         return ""
-    return "not supported: FIB updates and control packets need a switch that forwards in place of its VNFs"
+    if profile.control_pps is not None:
+        return "not supported: control packets need a switch that forwards in place of its VNFs"
+    if point.side_by_side and adapter.takes_updates:
+        return ""
+    return (
+        "not supported: traffic with FIB updates needs a switch that forwards in place of its VNFs, or whose own table "
+        "takes updates"
+    )
 
 
 def _without_hosting(points: Iterable[Point], *, boots: bool) -> dict[str, str]:

@@ -2,7 +2,8 @@
 """BESS: ``PMDPort`` and ``QueueInc -> QueueOut`` each way (conext19), set up over gRPC.
 
 bessd chooses the arguments of DPDK's EAL itself: its packet memory is anonymous, or a file for each hugepage. A peer
-that has to see it, as the tester behind an emulated NIC, takes neither; vhost-user, memif and kernel interfaces copy.
+that has to see it, as the tester behind an emulated NIC, takes neither; vhost-user devices, memif and kernel
+interfaces copy.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class BessAdapter(Adapter):
     name = "bess"
     title = "BESS"
     remedy = "build it: https://github.com/NetSys/bess (`./build.py bess`), then PLANEBENCH_BESS=/path/to/core/bessd"
-    wires = frozenset({"memif", "veth", "virtio", "pci"})
+    wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
     traits = published("bess")
     options = (
         PATH_OPTION,
@@ -78,7 +79,7 @@ class BessAdapter(Adapter):
         if situation.wire == "virtio" and situation.wired and not self._eal_env:
             return (
                 "bessd cannot share its packet memory (anonymous, or one file per page) with the other side of an "
-                "emulated NIC; use --wire memif or veth"
+                "emulated NIC; use --wire memif, vhost or veth"
             )
         if situation.wire == "pci" and situation.wired and not self._eal_env:
             return (

@@ -70,7 +70,7 @@ class FastClickAdapter(Adapter):
         "build FastClick with DPDK (https://github.com/tbarbette/fastclick: ./configure --enable-dpdk "
         "--enable-user-multithread --enable-batch) and set PLANEBENCH_FASTCLICK to its folder"
     )
-    wires = frozenset({"virtio", "memif", "veth", "pci"})
+    wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
     options = OPTIONS
     traits = published("fastclick")
 

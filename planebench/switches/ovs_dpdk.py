@@ -41,9 +41,10 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     start_s = 2.0  # a database to fill
     remedy = "install Open vSwitch with DPDK: `apt-get install openvswitch-switch-dpdk` (Debian, Ubuntu)"
     unfit = "has no DPDK"
-    wires = frozenset({"virtio", "memif", "veth", "pci", "af_xdp"})
-    queued_wires = frozenset({"virtio"})  # on memif each thread sends on a queue of its own, whatever it received
+    wires = frozenset({"virtio", "vhost", "memif", "veth", "pci", "af_xdp"})
+    queued_wires = frozenset({"virtio", "vhost"})  # on memif a thread sends on a queue of its own, whatever it received
     stations = True
+    takes_updates = True
     functions = True
     memif_send_queue = 1
     """Queue 0 is that of its main thread (one queue for each thread, the main thread's first)."""
@@ -75,7 +76,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         return manifest(
             request,
             function=f"match/action: {_flow_words(request)}, userspace datapath (netdev)",
-            nic_driver=common.nic_driver(request),
+            nic_driver=common.nic_driver(request, vhost="vhost-user (dpdkvhostuser)"),
             vnf_interface="vhost-user (dpdkvhostuser)",
             burst=str(ovs.BURST),
             buffers=f"a pool of {SHARED_MBUFS} mbufs"

@@ -29,6 +29,7 @@ BACKENDS = ("dpdk", "vring")
 DEFAULT_BACKEND = "vring"
 """planed's default for a document without the key."""
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512")
+OWN_DRIVERS = {"virtio": "planed's", "memif": "planed's memif", "vhost": "planed's vhost-user"}
 DROP_ONE_IN_MAX = 2**32 - 1
 OFFLOADS = ("fib",)
 NICS = ("veb",)
@@ -64,7 +65,7 @@ def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
     return manifest(
         request,
         function=_function_words(request, values),
-        nic_driver=common.nic_driver(request, *(() if backend == "dpdk" else ("planed's", "planed's memif"))),
+        nic_driver=common.nic_driver(request, **({} if backend == "dpdk" else OWN_DRIVERS)),
         vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
         burst=str(BURST),
         buffers=f"{_memory(request).mbuf_count} mbufs, one pool",

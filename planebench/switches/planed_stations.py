@@ -65,7 +65,7 @@ def words(request: SwitchRequest, offload: str | None, nic: str | None = None) -
 
 def task(request: SwitchRequest, offload: str | None) -> Task:
     """Return the one task, without its burst."""
-    wires = [port.name for port in request.ports if port.kind != "vhost-user"]
+    wires = [port.name for port in request.ports if not port.of_vnf]
     routes = sum(station.routes for station in request.stations) if offload else 0
     vnfs = [
         {
@@ -90,7 +90,7 @@ def nic(request: SwitchRequest) -> Document:
 
     It forwards as planed does between the network and VNFs, so that both differ only in whose core that takes.
     """
-    wire, vnfs = request.ports[0], [port for port in request.ports if port.kind == "vhost-user"]
+    wire, vnfs = request.ports[0], [port for port in request.ports if port.of_vnf]
     names = {port.name: f"vf{number}" for number, port in enumerate(vnfs)}
     inner = replace(
         request,
@@ -106,7 +106,7 @@ def nic(request: SwitchRequest) -> Document:
 
 def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
     """Load the FIBs of all VNFs into the forwarder; every route leads to the monitor. Raises RpcError."""
-    wire = [port.name for port in request.ports if port.kind != "vhost-user"][-1:]
+    wire = [port.name for port in request.ports if not port.of_vnf][-1:]
     for number, station in enumerate(request.stations if offload else (), start=1):
         params = {
             "task": TASK,

@@ -42,7 +42,7 @@ class T4p4sAdapter(Adapter):
         "compile a P4 program that joins ports 0-1, 2-3, ... with t4p4s and p4c (docs/switches/t4p4s.md) "
         "and set PLANEBENCH_T4P4S to the resulting program"
     )
-    wires = frozenset({"virtio", "memif", "veth", "pci"})
+    wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
     options: tuple[Option, ...] = (PATH_OPTION,)
     traits = published("t4p4s")
 

@@ -51,7 +51,7 @@ class VppAdapter(Adapter):
         "install it from packagecloud.io/fdio (`apt-get install vpp vpp-plugin-core`), or build "
         "https://gerrit.fd.io/r/vpp (`make build-release`), then PLANEBENCH_VPP=/path/to/vpp"
     )
-    wires = frozenset({"memif", "veth", "pci", "af_xdp"})
+    wires = frozenset({"vhost", "memif", "veth", "pci", "af_xdp"})
     options = (
         PATH_OPTION,
         WORKERS_OPTION,
@@ -86,13 +86,14 @@ class VppAdapter(Adapter):
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         drivers = {
+            "vhost-user": "VPP's vhost-user",
             "memif": "VPP's memif",
             "af_packet": "VPP's af_packet (TPACKET_V2)",
             "af_xdp": "VPP's AF_XDP",
             "pci": "VPP's dpdk plugin",
         }
-        wires = [port for port in request.ports if port.kind in drivers]
-        rings = {vpp_config.ring_sizes(port, self.values) for port in wires}
+        wires = [port for port in request.ports if not port.of_vnf]
+        rings = {vpp_config.ring_sizes(port, self.values) for port in wires if port.kind != "vhost-user"}
         usual = common.ring_size(request)
         others = sorted(rings - {(usual, usual)})
         told = "; ".join(f"{usual} (wires: receive {rx}, send {tx})" for rx, tx in others)

@@ -13,13 +13,17 @@ from builders import make_run, store_run
 
 from planebench.host.facts import HostFacts
 from planebench.host.pci import Nic
+from planebench.report.published import published_tables
+from planebench.stats.derived import Derived
 
 SERVER = ("--ports", 4, "--vfs", 63, "--lcores", 32, "--sockets", 2)
 
 
 @pytest.fixture
 def chains(own_run_folder: Path) -> Any:
-    return store_run(own_run_folder, make_run(("planed", "vpp"), chains=(1, 2, 3), problems=False))
+    return store_run(
+        own_run_folder, make_run(("planed", "vpp"), sizes=(64,), chains=(1, 2, 3), loads=(), problems=False)
+    )
 
 
 def test_capacity_of_the_server_of_ic16(planebench: Any) -> None:
@@ -108,4 +112,18 @@ def test_tables_of_conext19_beside_ours(planebench: Any, chains: Any) -> None:
     assert {row["switch"] for row in tables["table 5"]} == set(rows)
     of_run = json.loads(planebench("papers", "latest", "--tables", "--json").out)["tables"]
     leads = {row["switch"]: row["leads"] for row in of_run["table 5"]}
-    assert leads["vpp"] == [] and leads["bess"] == []  # planed, which the paper does not have, leads
+    assert set(map(len, leads.values())) == {0}  # vpp is the only one of the paper's switches
+
+
+def test_the_leader_among_the_switches_of_the_paper_is_told(planebench: Any, own_run_folder: Path) -> None:
+    switches = ("planed", "vpp", "snabb")
+    made = make_run(switches, sizes=(64,), loads=(), problems=False, papers=("conext19",))
+    store_run(own_run_folder, made)
+    rows = json.loads(planebench("papers", "latest", "--tables", "--json").out)["tables"]["table 5"]
+    leads = {row["switch"]: row["leads"] for row in rows}
+    assert "p2p ⇄ 64 B" in leads["vpp"] and leads["snabb"] == []
+    on_page = published_tables(Derived(made))
+    assert [table.caption.partition(",")[0] for table in on_page] == [
+        f"conext19: Table {number}" for number in (1, 2, 5)
+    ]
+    assert published_tables(Derived(replace(made, header=replace(made.header, papers=())))) == []

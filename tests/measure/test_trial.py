@@ -34,6 +34,7 @@ class FakeLive:
             switch_cpus=(0,), tester_cpus=(0,), shared=False, hosted=frozenset(), roaming=frozenset()
         )
         self.memory = ()
+        self.table_updates = None
         self.functional: tuple[str, ...] = ()
         self.clock, self.cpu_clock, self.planed = "software", "", Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)

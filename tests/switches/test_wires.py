@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The wires memif and af_xdp, and Open vSwitch on kernel interfaces, through a whole live topology: exact counts, no
-rates."""
+"""The wires memif, vhost and af_xdp, and Open vSwitch on kernel interfaces, in a live topology: exact counts only."""
 
 from __future__ import annotations
 
@@ -75,11 +74,12 @@ def assert_conserved(live: LiveTopology) -> None:
         assert getattr(after, key) - getattr(before, key) == passes, key
 
 
+@pytest.mark.parametrize("wire", ["memif", "vhost"])
 @pytest.mark.parametrize("switch", ["planed", "testpmd", "ovs-dpdk"])
-def test_memif_carries_every_frame_and_a_new_switch_connects_to_the_same_tester(
-    supervisor: Supervisor, switch: str
+def test_a_wire_carries_every_frame_and_a_new_switch_connects_to_the_same_tester(
+    supervisor: Supervisor, switch: str, wire: WireName
 ) -> None:
-    live = start(supervisor, switch, "p2p", "memif")
+    live = start(supervisor, switch, "p2p", wire)
     assert_conserved(live)
     os.kill(live.switch.pids()[0], signal.SIGKILL)
     live.restart_switch(get_adapter(switch), supervisor)
