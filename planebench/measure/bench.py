@@ -78,7 +78,11 @@ class Bench:
             group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting, sending=sending
         )
         placement = place_vnfs(
-            campaign.cpus, topology.cores_of_vnfs, hosted=topology.hosted_numbers, placing=group.placement
+            campaign.cpus,
+            topology.cores_of_vnfs,
+            hosted=topology.hosted_numbers,
+            placing=group.placement,
+            idle_tester=topology.idle_tester,
         )
         if os.geteuid() == 0:
             with contextlib.suppress(StoreError):  # without a place for the old values the interrupts stay

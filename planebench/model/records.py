@@ -170,6 +170,11 @@ class Point:
         return tuple(number for number, hosting in enumerate(self.hostings) if hosting != "process")
 
     @property
+    def idle_tester(self) -> bool:
+        """Return whether both ends are hosted, so that the tester polls nothing."""
+        return not self.chain_length and len(self.hosted) > 1
+
+    @property
     def two_clocks(self) -> bool:
         """Return whether probes leave and come by different clocks: an end is in a VM, whose clock is its own, and does
         not echo."""

@@ -88,7 +88,7 @@ def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
     beside = max((point.chain_length for point in points if point.side_by_side), default=0)
     if longest is None or (beside and not longest.chain_length):
         return place(cpus, beside, hosted=range(beside))
-    return place_vnfs(cpus, point_cores(longest), hosted=longest.hosted)
+    return place_vnfs(cpus, point_cores(longest), hosted=longest.hosted, idle_tester=longest.idle_tester)
 
 
 def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, list[str]]:
@@ -98,13 +98,13 @@ def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, lis
     if most is None:
         return {}, []
     cores = point_cores(most)
-    placement = place_vnfs(cpus, cores, hosted=most.hosted)
+    placement = place_vnfs(cpus, cores, hosted=most.hosted, idle_tester=most.idle_tester)
     used = cpu_text({cpu for number in most.hosted for cpu in placement.cpus_of_vnf(number)})
     names = [name for number in most.hosted for name in placement.cpu_neighbours(number)]
     others = dict.fromkeys("each other" if name.startswith("vnf") else name for name in names)
     shared = (
         f"hosted VNFs share CPU {used} with {listed(tuple(others))}: trials with them are functional, frames count and "
-        f"rates tell nothing; give {sum(cores) + 2} CPUs or more"
+        f"rates tell nothing; give {sum(cores) + 2 - most.idle_tester} CPUs or more"
     )
     return {"hosted_vnfs": f"at most {len(most.hosted)} on CPU {used}"}, [shared] if others else []
 

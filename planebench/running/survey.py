@@ -249,7 +249,7 @@ def placements_of(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]
         if point.topology not in found:
             hosted = _hosted_numbers(point)
             cores = point_cores(point) * (point.chain_length if point.side_by_side else 1)
-            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement)
+            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement, idle_tester=point.idle_tester)
             found[point.topology] = point, placed
     return dict(found.values())
 
