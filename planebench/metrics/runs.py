@@ -28,6 +28,7 @@ TRIAL = (
     *attributes(_POINT, scenario=str, chain_length=Int32),
     Column("chain", str, "trial.point.chain_text"),
     *attributes(_POINT, direction=str, frame_size_bytes=Int32, traffic=str, wire=str, hosting=str, placement=str),
+    *attributes(_POINT, cpu_clock=str),
     *attributes("trial", role=str),
     Column("load", str, "trial.load.label"),
     *attributes("trial", repetition=Int32, started_at=str),
