@@ -3,7 +3,7 @@
 
     python bench/trends.py [--seeds 100] [--noise 0.007]
 
-A history has 200 runs of as many commits, seeded: 12 steps of 2 to 10 % in either direction, two ramps of 3 to 5 % over 15 to
+A history has 200 runs of as many commits: 12 steps of 2 to 10 % in either direction, two ramps of 3 to 5 % over 15 to
 25 commits, three changes of the environment that move the figure by 2 to 6 %, and noise between runs. A bisection
 searches one regression of 5 % among 64 commits of a real git repository, with noise of 1 % between runs.
 """
