@@ -15,6 +15,7 @@ from planebench.cli.output import REPORT_FILE, write_report
 from planebench.model.errors import INTERRUPTED
 from planebench.plans.budget import describe
 from planebench.report.terminal.table import print_table
+from planebench.running.labels import Labels
 from planebench.running.machine import terminable
 from planebench.running.service import Session, open_session
 from planebench.running.survey import survey
@@ -34,6 +35,7 @@ def run_plan(
     json: bool = False,
     quiet: bool = False,
     page: bool = True,
+    labels: Labels | None = None,
 ) -> int:
     """Run a plan and show the results. Returns the exit code: 0, or 130 after Ctrl-C or SIGTERM.
 
@@ -49,6 +51,7 @@ def run_plan(
                 runs_dir=runs,
                 resume=resume,
                 calibrated=calibrated,
+                labels=labels,
                 tell=lambda text: console.print(text, style="dim", highlight=False),
             )
             _announce(session, console)

@@ -27,6 +27,7 @@ from planebench.model.wire import wire_named
 from planebench.model.words import listed
 from planebench.placement import Cpus, Placement, place, place_vnfs
 from planebench.plans.expand import SwitchLabel
+from planebench.running.labels import Labels
 from planebench.running.machine import Machine
 from planebench.running.survey import Survey
 from planebench.scenarios.shapes import build
@@ -43,8 +44,9 @@ from planebench.wiring.wires.base import cabled, named_ends
 Settings = dict[str, str | int | float | bool | None]
 
 
-def make_header(survey: Survey, machine: Machine, settings: LiveSettings) -> RunHeader:
+def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:
     """Return the header of a run that starts now."""
+    labels = labels or Labels()
     plan, now, facts, cpus = survey.plan, datetime.now(UTC), machine.facts, machine.cpus
     findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
     placement = placement_of(survey.measured, cpus)
@@ -75,6 +77,9 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings) -> Run
         left_out=plan.left_out,
         environment=_environment(),
         plan=plan,
+        tags=labels.tags,
+        subject=labels.subject,
+        testbed=labels.testbed,
     )
 
 

@@ -27,6 +27,7 @@ from planebench.placement import place
 from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
 from planebench.plans.length import with_trial_length
 from planebench.running.header import make_header, placement_of
+from planebench.running.labels import Labels, read_labels
 from planebench.running.machine import Machine
 from planebench.running.status import Listeners, StatusListener
 from planebench.running.survey import Survey
@@ -108,13 +109,14 @@ def open_session(
     runs_dir: Path | None = None,
     resume: bool = False,
     calibrated: bool = True,
+    labels: Labels | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Session:
     """Make the folder of a new run, or open the newest unfinished run of the same plan (``resume``).
 
-    ``calibrated``: calibrate the tester first, unless a calibration of the last 24 hours holds. ``tell`` is given a
-    line before something that takes seconds. Raises UsageError, NotInstalledError and StoreError; then nothing is
-    started.
+    ``calibrated``: calibrate the tester first, unless a calibration of the last 24 hours holds. ``labels``: default
+    the name of this machine; a resumed run keeps those that it has. ``tell`` is given a line before something that
+    takes seconds. Raises UsageError, NotInstalledError and StoreError; then nothing is started.
     """
     survey.required()
     _check_open_loop(survey.plan)
@@ -130,7 +132,7 @@ def open_session(
     fitted = _fitted(survey, settings.calibration)
     if fitted.plan != survey.plan:
         tell(f"the host interrupts the tester: trials of {fitted.plan.throughput.duration_s:g} s")
-    header = _header(fitted, machine, settings)
+    header = _header(fitted, machine, settings, labels or read_labels())
     if not survey.simulated:
         header = replace(header, noise=_noise(fitted, machine, settings))
     writer = RunWriter.create(folder, header)
@@ -184,11 +186,11 @@ def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir:
     return Session(survey, machine, settings, writer, list(read_run(info.path).trials))
 
 
-def _header(survey: Survey, machine: Machine, settings: LiveSettings) -> RunHeader:
+def _header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:
     """Return the header of a run; devices are held meanwhile, as switches have the rings that these take."""
     wire = machine.wire
     with undone_at_exit(), wire_kind(wire).hold(wire_arguments(wire)):
-        return make_header(survey, machine, settings)
+        return make_header(survey, machine, settings, labels)
 
 
 def _fitted(survey: Survey, calibration: Calibration | None) -> Survey:
