@@ -51,7 +51,7 @@ MODELS = {
     "e1000e": "e1000e,romfile=",
     "igb": "igb,romfile=",
     "vmxnet3": "vmxnet3,romfile=",
-    "virtio-net": "virtio-net-pci,romfile=,disable-legacy=on,iommu_platform=on",
+    "virtio-net": "virtio-net-pci,romfile=,disable-legacy=on,iommu_platform=on,speed=10000,duplex=full",
 }
 """The devices of QEMU by the names that a topology gives them."""
 SINCE = {"igb": (8, 0)}
