@@ -25,6 +25,8 @@ from planebench.cli.options import (
     RunArgument,
     RunsOption,
     SwitchArgument,
+    SwitchHostOption,
+    TesterHostOption,
     TimeBudgetOption,
     WidthOption,
     argument,
@@ -101,6 +103,8 @@ def run(
     page: Annotated[
         bool, option("--report/--no-report", "Write the HTML report (`planebench report` can write it later).")
     ] = True,
+    tester_host: TesterHostOption = None,
+    switch_host: SwitchHostOption = None,
     **overrides: Any,
 ) -> None:
     """Run a suite or a plan. Options override the plan; comma-separated lists make a test matrix."""
@@ -117,8 +121,18 @@ def run(
         json=json,
         quiet=quiet,
         page=page,
+        tester_host=tester_host,
+        switch_host=switch_host,
     )
     raise typer.Exit(code)
+
+
+@app.command(hidden=True)
+def agent() -> None:
+    """Serve a run on another host over stdin and stdout: `run --switch-host` starts it by ssh."""
+    from planebench.cli.run import serve_agent
+
+    raise typer.Exit(serve_agent())
 
 
 @app.command(epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"))

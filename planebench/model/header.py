@@ -159,6 +159,24 @@ class CoreNoise:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockOffset:
+    """How far the clock of another host was ahead of ours; ``error_ns``: half the time that asking for it took."""
+
+    offset_ns: int
+    error_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchHostInfo:
+    """The host of the switch, where it is not that of the tester. ``host``: its facts, as those in the header."""
+
+    name: str
+    planebench_version: str
+    host: dict[str, str | int | float | bool | None]
+    clock: ClockOffset
+
+
+@dataclass(frozen=True, slots=True)
 class RunHeader:
     """run.json: written first, whole, before any trial."""
 
@@ -188,3 +206,5 @@ class RunHeader:
     """The plan; None in runs before schema 8."""
     noise: tuple[CoreNoise, ...] = ()
     """The CPUs that poll, before the run; empty if they were not looked at."""
+    switch_host: SwitchHostInfo | None = None
+    """The host of the switch; None where it is that of the tester, whose facts are ``host``."""
