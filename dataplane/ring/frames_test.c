@@ -78,10 +78,6 @@ static void lost_frames_are_counted(void **state)
 	driver_offer_own(&g.transmit, 2, RING_HEADER);
 	offer(&g, 65536);
 	offer(&g, 60);
-	for (unsigned i = 0; i < 2; i++) { // what is too long is all that a poll takes
-		assert_int_equal(frames_receive(&g.transmit.ring, f->pool, pkts, 8, &lost, &no_mbuf), 0);
-		g.transmit.ring.rest = 0; // its descriptors were read twice
-	}
 	assert_int_equal(frames_receive(&g.transmit.ring, f->pool, pkts, 8, &lost, &no_mbuf), 1);
 	assert_true(lost.bad == 2 && lost.oversize == 1 && no_mbuf == 0);
 	rte_pktmbuf_free(pkts[0]);

@@ -406,7 +406,7 @@ static void long_frames_do_not_tire_their_receiver(void **state)
 		}
 }
 
-// Bytes of a poll: 32 frames of 1518, whatever is asked for; plain buffers and chains, view and hop. Honest drivers do not
+// Bytes of a poll: 32 frames of 3 KB, whatever is asked for; plain buffers and chains, view and hop. Honest drivers do not
 // rest. What follows comes with the next poll.
 static void bytes_of_a_poll_are_bounded(void **state)
 {
@@ -420,14 +420,14 @@ static void bytes_of_a_poll_are_bounded(void **state)
 			guest_open(&to, kinds[k], 256, false);
 			for (unsigned i = 0; i < 96; i++) {
 				uint64_t at = driver_buffer(&from.transmit, driver_next_id(&from.transmit));
-				const struct guest_range whole = {at, RING_HEADER + 1514};
+				const struct guest_range whole = {at, RING_HEADER + 3060};
 				const struct guest_range apart[] = {{at, RING_HEADER},
-				                                    {at + RING_HEADER, 1514}};
+				                                    {at + RING_HEADER, 3060}};
 
 				assert_true(driver_offer(&from.transmit, chained ? apart : &whole,
 				                         chained ? 2 : 1, false) >= 0);
 			}
-			driver_offer_own(&to.receive, 64, 2048);
+			driver_offer_own(&to.receive, 64, 4096);
 			assert_int_equal(view_peek(&from.transmit.ring, &view, 64, &lost), 32);
 			view_commit(&from.transmit.ring, &view);
 			for (unsigned i = 0; i < 2; i++)
