@@ -51,7 +51,12 @@ def run_plan(
     ``switch_host`` are hosts as for ssh; None for this one.
     Raises UsageError and NotInstalledError before anything is started.
     """
-    how = {"time_budget": time_budget, "hugepages": hugepages, "calibrated": calibrated, "resume": resume}
+    how: dict[str, Any] = {
+        "time_budget": time_budget,
+        "hugepages": hugepages,
+        "calibrated": calibrated,
+        "resume": resume,
+    }
     try:
         if tester_host is not None:
             wanted = override(load_plan(plan), **overrides)

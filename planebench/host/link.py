@@ -78,7 +78,11 @@ class Connection:
             try:
                 # A session of its own: Ctrl-C is for us, who end the agent in order.
                 self._popen = subprocess.Popen(
-                    command, stdin=theirs, stdout=theirs, stderr=subprocess.PIPE, start_new_session=True
+                    command,
+                    stdin=theirs.fileno(),
+                    stdout=theirs.fileno(),
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
                 )
             except OSError as error:
                 self.sock.close()
@@ -140,7 +144,8 @@ class Link:
         """Connect, and wait for the agent. Raises StartError with the reason in one sentence."""
         self.close()
         self._connection = self._connect()
-        lines, deadline = Lines(self._connection.sock, LINE_MAX_BYTES), time.monotonic() + stretched(GREETING_DEADLINE_S)
+        deadline = time.monotonic() + stretched(GREETING_DEADLINE_S)
+        lines = Lines(self._connection.sock, LINE_MAX_BYTES)
         try:
             while lines.receive(deadline) != GREETING:
                 pass
@@ -148,7 +153,7 @@ class Link:
             self.close()
             raise StartError(f"host {self.name}: planebench did not answer in {GREETING_DEADLINE_S:g} s") from None
         except (OSError, ValueError) as error:
-            words = self._connection.last_words() or str(error)
+            words = self._connection.last_words()
             self.close()
             raise StartError(f"host {self.name}: {explained(words, self.name)}") from error
         self._lines = lines

@@ -115,9 +115,10 @@ def held(*wires: str, switch_host: SwitchHost | None = None) -> Iterator[None]:
     """
     side: Side | None = None if switch_host is None else "tester"
     with contextlib.ExitStack() as stack:
-        found = [text for wire in wires for text in stack.enter_context(wire_kind(wire).hold(wire_arguments(wire), side))]
+        holds = [wire_kind(wire).hold(wire_arguments(wire), side) for wire in wires]
         if switch_host is not None:
-            found += stack.enter_context(switch_host.holding())
+            holds.append(switch_host.holding())
+        found = [text for hold in holds for text in stack.enter_context(hold)]
         for warning in found:
             print(f"planebench: {warning}", file=sys.stderr)
         yield

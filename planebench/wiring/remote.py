@@ -23,7 +23,7 @@ from planebench.host.facts import cpu_model
 from planebench.host.link import Link
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound
-from planebench.model.closed import adapter as parser
+from planebench.model import closed
 from planebench.model.conditions import ThreadConditions
 from planebench.model.errors import DiedError, PlanebenchError, UsageError
 from planebench.model.header import ClockOffset, SwitchHostInfo
@@ -53,6 +53,7 @@ _TRAITS = (
 """What an adapter says of its kind of switch, which is the same on every host."""
 
 R = TypeVar("R")
+_parser: Any = closed.adapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,6 +170,7 @@ class RemoteAdapter(Adapter):
 
     @property
     def offloads(self) -> bool:
+        """Return whether it forwards in the place of VNFs side by side."""
         return self._here.offloads
 
     def refusal(self, situation: Situation) -> str:
@@ -334,13 +336,13 @@ def check_wire(wire: str) -> None:
 
 def encoded(value: Any) -> Any:
     """Return a record as JSON takes it."""
-    return parser(type(value)).dump_python(value, mode="json")
+    return _parser(type(value)).dump_python(value, mode="json")
 
 
 def decoded(kind: type[R], told: Any) -> R:
     """Return a record of class ``kind`` from JSON of another host. Raises DiedError for anything else."""
     try:
-        found: R = parser(kind).validate_json(json.dumps(told))  # type: ignore[arg-type]
+        found: R = _parser(kind).validate_json(json.dumps(told))
     except ValidationError as error:
         raise DiedError(f"the other host answered what is no {kind}: {error.errors()[0]['msg']}") from error
     return found

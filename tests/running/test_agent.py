@@ -57,7 +57,7 @@ def test_a_switch_is_looked_for_there(host: SwitchHost) -> None:
     adapter = host.adapter("planed", get_adapter("planed"))
     found, here = adapter.find(), get_adapter("planed").find()
     assert found == here
-    with pytest.raises(UsageError, match="host b: .*nosuch"):
+    with pytest.raises(UsageError, match=r"host b: .*nosuch"):
         host.adapter("nosuch", get_adapter("planed")).find()
 
 
@@ -72,14 +72,14 @@ def test_only_calls_and_answers_are_sent(host: SwitchHost) -> None:
 def test_an_error_there_is_one_of_the_same_class_here(host: SwitchHost) -> None:
     with pytest.raises(UsageError, match="host b: agent: there is no method nosuch"):
         host.call("nosuch")
-    with pytest.raises(DiedError, match="host b: .*unexpected keyword"):
+    with pytest.raises(DiedError, match=r"host b: .*unexpected keyword"):
         host.call("clock", wrong=1)
     with pytest.raises(UsageError, match=r"host b: wire .veth.: interface eth1 does not exist"), host.holding():
         pass
 
 
 def test_another_version_is_refused() -> None:
-    with pytest.raises(UsageError, match="host b has planebench 0.1.*, here is 9.9: install the same"):
+    with pytest.raises(UsageError, match=r"host b has planebench 0.1.*, here is 9.9: install the same"):
         SwitchHost.connect(link_to(), Hello("9.9", 1, WIRE))
 
 
@@ -99,9 +99,7 @@ def test_what_a_login_shell_prints_is_skipped_and_no_agent_is_one_sentence() -> 
 
 def test_the_agent_ends_with_its_stdin_and_so_does_what_it_started(tmp_path: Path) -> None:
     environment = {**os.environ, "XDG_RUNTIME_DIR": str(tmp_path)}
-    with subprocess.Popen(
-        agent_command(None), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment
-    ) as agent:
+    with subprocess.Popen(agent_command(None), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as agent:
         assert agent.stdin and agent.stdout
         assert agent.stdout.readline() == b"planebench agent\n"
         agent.stdin.write(json.dumps({"id": 1, "method": "clock", "params": {}}).encode() + b"\n")

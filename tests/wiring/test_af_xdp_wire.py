@@ -38,7 +38,7 @@ def test_the_interfaces_of_the_user_replace_the_veth_pairs() -> None:
 
 @pytest.mark.parametrize("arguments", ["e0", "e0=", "=e0", "e0=e1,e2", "e0=e1,e0=e2", "e0=e2,e1=e2"])
 def test_arguments_are_pairs_of_interfaces_each_named_once_at_its_side(arguments: str) -> None:
-    with pytest.raises(UsageError, match="interface|named twice"):
+    with pytest.raises(UsageError, match=r"interface|named twice"):
         parse_wire(f"af_xdp:{arguments}")
 
 
