@@ -58,7 +58,7 @@ _parser: Any = closed.adapter
 
 @dataclass(frozen=True, slots=True)
 class HostAnswer:
-    """What an agent says of its host when it is asked first."""
+    """The first answer of an agent: what its host is."""
 
     version: str
     facts: dict[str, str | int | float | bool | None]
@@ -71,7 +71,7 @@ class HostAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """What the harness says first: its version, and what the agent needs to place the switch."""
+    """The first words of the harness: its version, and what the agent needs to place the switch."""
 
     version: str
     switch_cores: int
