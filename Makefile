@@ -48,7 +48,7 @@ test: setup ## unit tests of planed, then pytest against the installed package
 
 lab: setup ## emulated NICs with cables in a QEMU guest: binding, wire pci, exact counts; MODEL=igb: only these
 	@scripts/setup.sh qemu-system-x86 busybox-static
-	$(BIN)/python -P -m pytest -q -m "lab or slow" tests/lab $(if $(MODEL),-k $(MODEL))
+	$(BIN)/python -P -m pytest -v -m "lab or slow" tests/lab $(if $(MODEL),-k $(MODEL))
 
 lowest: setup ## make smoke's tests with the oldest release of each dependency that pyproject.toml allows
 	$(BIN)/pip install --quiet uv

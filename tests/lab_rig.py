@@ -31,7 +31,7 @@ from planed_rig import planed_binary
 from qemu.qmp import QMPClient
 
 from planebench.host.cache_folder import default_folder
-from planebench.host.deadlines import VARIABLE, stretched
+from planebench.host.deadlines import MOST, VARIABLE
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import NotFound, run_tool
 from planebench.hosting import debian, guest_image, qemu
@@ -59,11 +59,33 @@ SINCE = {"igb": (8, 0)}
 HERE = Path(__file__).parent / "lab"
 RUNS = "/run/lab/runs"
 """The folder of runs in the guest, which are gone with it."""
-BOOT_DEADLINE_S = 120.0
+DRIVERS = (
+    *("bus_pci", "bus_vdev", "mempool_ring", "mempool_stack", "net_af_packet", "net_e1000", "net_memif", "net_null"),
+    *("net_pcap", "net_ring", "net_tap", "net_vhost", "net_virtio", "net_vmxnet3"),
+)
+"""DPDK's drivers that its programs load in a guest: to load all 128 takes minutes there, for each start."""
+BOOT_DEADLINE_S = 300.0
+QUIET_BOOT_S = 10.0
+"""The time of a boot where the host has nothing else to do."""
+QUIET_PATIENCE = 12.0
+"""The factor for deadlines in the guest of a host that has nothing else to do."""
 COMMAND_DEADLINE_S = 120.0
+OUTPUT_LINES = 40
+"""So much of the output of a command is in the log of the test."""
 BOOTS = 3
-"""Tries: QEMU 10.0 may end by an assertion (iotlb_to_section) when memory regions change: one boot of about eight."""
+"""Tries: QEMU 10.0 may end by an assertion when memory regions change: one boot of about eight."""
+QEMU_FAULT = "iotlb_to_section: Assertion"
 _FIRST_PORT_SLOT = 0x10
+_LOAD_FEW_DRIVERS = f"""
+for folder in /usr/lib/*/dpdk/pmds-*; do
+	[ -d "$folder" ] || continue
+	mkdir "$folder-all" && mount --bind "$folder" "$folder-all" && mount -t tmpfs -o mode=755 tmpfs "$folder"
+	ln -s -t "$folder" "$folder-all"/librte_*.so.[0-9][0-9]
+	for driver in {" ".join(DRIVERS)}; do ln -s -t "$folder" "$folder-all/librte_$driver".so.*.*; done
+done
+"""
+"""The EAL loads the files of this folder that end in .so or in the whole version of the ABI. The linker finds the
+others, to which programs are linked, by their shorter names."""
 _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 
 
@@ -96,6 +118,12 @@ class Done:
     code: int
     output: str = field(repr=False)
 
+    def document(self) -> dict[str, Any]:
+        """Return what a command with --json printed, which must have ended with 0; warnings may go before it."""
+        assert self.code == 0, self.output
+        found: dict[str, Any] = json.loads(self.output[self.output.index("{") :])
+        return found
+
     def documents(self) -> list[dict[str, Any]]:
         """Return the lines of JSON that a script printed, which must have ended with 0."""
         assert self.code == 0, self.output
@@ -114,18 +142,35 @@ class Lab:
 
     def __init__(self, supervisor: Supervisor, topology: Topology) -> None:
         self.topology = topology
-        self._connection = socket.socket(socket.AF_UNIX)
-        self._received = b""
+        self._supervisor = supervisor
+        self._boot()
+
+    def _boot(self) -> None:
         for _ in range(BOOTS):
-            self._workdir = supervisor.topology_folder("lab")
-            self.process = _start(supervisor, topology, self._workdir)
+            begun = time.monotonic()
+            self._workdir = self._supervisor.topology_folder("lab")
+            self.process = _start(self._supervisor, self.topology, self._workdir)
             if self._is_up():
                 break
             self.process.kill()
         else:
             raise StartError(f"the guest of the lab does not boot: {self.process.exit_report()}")
+        took_s = time.monotonic() - begun
+        self.slowness = max(1.0, took_s / QUIET_BOOT_S)
+        """How much longer everything takes than on a host that has nothing else to do."""
+        print(f"lab: booted in {took_s:.0f} s, all deadlines are times {self.slowness:.1f}")
+        self._connection = socket.socket(socket.AF_UNIX)
+        self._received = b""
         self._connection.connect(str(self._workdir / "agent"))
         self._hide_temporary_files()
+        self.sh(_LOAD_FEW_DRIVERS)
+
+    def boot_if_ended(self) -> None:
+        """Boot the guest again if QEMU has ended."""
+        if not self.process.alive():
+            print(f"lab: boots again: {self.process.exit_report()}")
+            self._connection.close()
+            self._boot()
 
     def __enter__(self) -> Self:
         return self
@@ -138,24 +183,32 @@ class Lab:
         """Run a shell script in the guest and return its end."""
         exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
         line = base64.b64encode((exports + script).encode()) + b"\n"
-        end = time.monotonic() + stretched(timeout_s)
-        self._connection.settimeout(stretched(timeout_s))
+        print(f"lab$ {script.strip()}", flush=True)
+        begun = time.monotonic()
+        end = begun + self.slowness * timeout_s
+        self._connection.settimeout(self.slowness * timeout_s)
         self._connection.sendall(line)
         code, size = self._receive_line(end, script).split()
-        return Done(int(code), self._receive_bytes(int(size), end, script).decode(errors="replace"))
+        done = Done(int(code), self._receive_bytes(int(size), end, script).decode(errors="replace"))
+        print(*done.output[-10_000:].splitlines()[-OUTPUT_LINES:], sep="\n")
+        print(f"lab: exit code {code} after {time.monotonic() - begun:.1f} s", flush=True)
+        return done
 
     def run(self, *argv: str, timeout_s: float = COMMAND_DEADLINE_S, **environment: str) -> Done:
         """Run a program in the guest and return its end."""
         return self.sh(shlex.join(argv), timeout_s, **environment)
 
-    def planebench(self, *argv: str, timeout_s: float = COMMAND_DEADLINE_S) -> Done:
-        """Run the command ``planebench`` of this test in the guest."""
-        return self.run(sys.executable, "-m", "planebench", *argv, timeout_s=timeout_s, **_environment())
+    def planebench(self, *argv: str, timeout_s: float = COMMAND_DEADLINE_S, patience: float = QUIET_PATIENCE) -> Done:
+        """Run the command ``planebench`` of this test in the guest.
+
+        ``patience``: the factor for its deadlines on a quiet host; less, where the test waits for one of them.
+        """
+        return self.run(sys.executable, "-m", "planebench", *argv, timeout_s=timeout_s, **self._environment(patience))
 
     def script(self, name: str, *argv: str, timeout_s: float = COMMAND_DEADLINE_S) -> Done:
         """Run a Python script of ``lab/inside``, which may import the rigs of the tests."""
         path = HERE / "inside" / name
-        return self.run(sys.executable, str(path), *argv, timeout_s=timeout_s, **_environment())
+        return self.run(sys.executable, str(path), *argv, timeout_s=timeout_s, **self._environment())
 
     def cross_cables(self) -> list[dict[str, Any]]:
         """Return what inside/cables.py counts of each direction of each cable."""
@@ -165,7 +218,7 @@ class Lab:
     def refusals(self, *cases: str) -> list[dict[str, Any]]:
         """Return what inside/refusals.py prints of these cases, for the cable of the NICs t0 and s0."""
         cable = f"{self.address('t0')}={self.address('s0')}"
-        return self.script("refusals.py", cable, *cases, timeout_s=400).documents()
+        return self.script("refusals.py", cable, self.address("x0"), *cases, timeout_s=400).documents()
 
     def address(self, nic: str) -> str:
         """Return the PCI address of a NIC of the topology."""
@@ -178,7 +231,15 @@ class Lab:
 
     def set_link(self, nic: str, up: bool) -> None:
         """Pull the cable out of a NIC, or plug it in again."""
+        print(f"lab: cable of {nic} {'in' if up else 'out'}")
         self._monitor("set_link", name=nic, up=up)
+
+    def _environment(self, patience: float = QUIET_PATIENCE) -> dict[str, str]:
+        """Return what makes our programs in the guest those of this test, with deadlines for its slow CPUs."""
+        folders = [str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
+        planed = str(Path(planed_binary()).resolve())
+        factor = f"{min(patience * self.slowness, MOST):.0f}"
+        return {"PYTHONPATH": os.pathsep.join(folders), "PLANEBENCH_PLANED": planed, VARIABLE: factor}
 
     def _hide_temporary_files(self) -> None:
         """Give the guest a /tmp of its own, unless its programs are there: that of a busy machine changes."""
@@ -195,10 +256,10 @@ class Lab:
             finally:
                 await client.disconnect()
 
-        return asyncio.run(asyncio.wait_for(execute(), stretched(COMMAND_DEADLINE_S)))
+        return asyncio.run(asyncio.wait_for(execute(), self.slowness * COMMAND_DEADLINE_S))
 
     def _is_up(self) -> bool:
-        end = time.monotonic() + stretched(BOOT_DEADLINE_S)
+        end = time.monotonic() + BOOT_DEADLINE_S
         while self.process.alive() and time.monotonic() < end:
             if "LAB-UP" in self.process.log_tail(400):
                 return True
@@ -228,11 +289,9 @@ class Lab:
         self._received += data
 
 
-def _environment() -> dict[str, str]:
-    """Return what makes our programs in the guest those of this test. Its CPUs are slow: all deadlines are longer."""
-    folders = [str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
-    planed = str(Path(planed_binary()).resolve())
-    return {"PYTHONPATH": os.pathsep.join(folders), "PLANEBENCH_PLANED": planed, VARIABLE: "12"}
+def on(*guests: str) -> pytest.MarkDecorator:
+    """Return the mark of tests that run in guests of lab/conftest.py, one after the other."""
+    return pytest.mark.parametrize("guest", guests, indirect=True)
 
 
 @contextlib.contextmanager
@@ -260,8 +319,9 @@ def _start(supervisor: Supervisor, topology: Topology, workdir: Path) -> Process
     initramfs.write_bytes(guest_image.archive(_files(kernel)))
     isolated = f"isolcpus=managed_irq,domain,2-{topology.vcpus - 1}" if topology.nodes == 1 else ""
     # no_timer_check: where the host is busy the guest's timer may stand still for that check, and the kernel gives up.
+    # tsc=reliable: the kernel reads the TSC instead of a timer that QEMU emulates with all other devices waiting.
     words = [
-        "console=ttyS0 loglevel=3 panic=-1 net.ifnames=0 no_timer_check",
+        "console=ttyS0 loglevel=3 panic=-1 net.ifnames=0 no_timer_check tsc=reliable mitigations=off",
         isolated,
         f"hugepages={topology.hugepages}",
     ]

@@ -17,6 +17,7 @@
 #include <rte_mempool.h>
 #include <rte_vhost.h>
 
+#include "lib/listen_socket.h"
 #include "lib/log.h"
 #include "port/device_clock.h"
 
@@ -187,6 +188,24 @@ static int net_virtio_user_open(struct port *port)
 
 	snprintf(devargs, sizeof(devargs), "net_virtio_user_%s,path=%s,queues=%u,queue_size=%u", config->name,
 	         config->path, config->queues, config->ring_size);
+	return open_device(port, devargs);
+}
+
+// Rings of the client's size, of 2048 B for each descriptor.
+static int net_memif_open(struct port *port)
+{
+	const struct config_port *config = &port->config;
+	char devargs[CONFIG_DEVICE_MAX + CONFIG_PATH_MAX];
+	int rc = port->ops->listens ? stale_socket_remove(config->path) : 0;
+
+	if (rc) {
+		LOG_ERROR("port %s: cannot listen on %s: %s", config->name, config->path,
+		          listen_socket_error(rc));
+		return rc;
+	}
+	snprintf(devargs, sizeof(devargs), "net_memif_%s,role=%s,id=0,socket=%s,socket-abstract=no,rsize=%d",
+	         config->name, port->ops->listens ? "server" : "client", config->path,
+	         __builtin_ctz(config->ring_size));
 	return open_device(port, devargs);
 }
 
@@ -483,3 +502,18 @@ static const struct port_ops net_virtio_user_ops = {.kind = "virtio-user",
                                                     .counters = ethdev_counters,
                                                     ETHDEV_OPS};
 PORT_KIND(net_virtio_user_ops)
+
+static const struct port_ops net_memif_server_ops = {.kind = "memif-server",
+                                                     .backend = "dpdk",
+                                                     .listens = true,
+                                                     .open = net_memif_open,
+                                                     .counters = ethdev_counters,
+                                                     ETHDEV_OPS};
+PORT_KIND(net_memif_server_ops)
+
+static const struct port_ops net_memif_client_ops = {.kind = "memif-client",
+                                                     .backend = "dpdk",
+                                                     .open = net_memif_open,
+                                                     .counters = ethdev_counters,
+                                                     ETHDEV_OPS};
+PORT_KIND(net_memif_client_ops)

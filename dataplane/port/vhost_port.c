@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "lib/listen_socket.h"
 #include "lib/log.h"
-#include "lib/stale_socket.h"
 #include "port/vhost_session.h"
 
 enum { CALL_GAP_US = 10 };
@@ -237,19 +237,17 @@ static void flush_all(const struct port *port)
 
 // --- The kind --------------------------------------------------------------------------------------------
 
-static const char *listen_error(int rc)
+static const char *fault_text(unsigned fault)
 {
-	if (rc == -EADDRINUSE)
-		return "another process listens there; give another path";
-	if (rc == -ESRCH)
-		return "there is no group of that name; give one that there is, or its number";
-	return rc == -EEXIST ? "there is a file that is no socket; remove it or give another path"
-	                     : strerror(-rc);
+	return ring_fault_text((enum ring_fault)fault);
 }
+
+static const struct vring_end device_end = {
+        .device = "vring", .other = "guest", .restart = "its driver", .fault_text = fault_text};
 
 static int open_port(struct port *port)
 {
-	struct vhost_port *own = vring_port_create(port, sizeof(*own), false);
+	struct vhost_port *own = vring_port_create(port, sizeof(*own), &device_end);
 	int rc;
 
 	if (own == NULL)
@@ -261,7 +259,7 @@ static int open_port(struct port *port)
 		rc = vhost_session_begin(own, &port->config.drivers);
 	if (rc) {
 		LOG_ERROR("port %s: cannot listen on %s: %s", own->base.name, own->base.path,
-		          listen_error(rc));
+		          listen_socket_error(rc));
 		free(own);
 		return rc;
 	}
@@ -291,6 +289,8 @@ static void count(const struct port *port, struct port_counters *out)
 }
 
 const struct port_ops vhost_port_ops = {.kind = "vhost-user",
+                                        .backend = "vring",
+                                        .negotiated = vring_port_negotiated,
                                         .listens = true,
                                         .refuses = true,
                                         .stop = stop_port,

@@ -292,7 +292,7 @@ static void the_end_of_the_polls_does_not_wait(void **state)
 // it writes to the log.
 static void asking_for_the_link_logs_nothing(void **state)
 {
-	struct vring_port virtio = {.pairs = 1, .drives = true, .link_up = true, .name = "v"};
+	struct vring_port virtio = {.pairs = 1, .link_up = true, .name = "v"};
 	const struct port port = {.ops = &virtio_port_ops, .own = &virtio, .port_id = RTE_MAX_ETHPORTS};
 
 	assert_true(port_link_up(&port));

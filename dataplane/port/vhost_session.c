@@ -2,14 +2,13 @@
 #include "port/vhost_session.h"
 
 #include <errno.h>
-#include <grp.h>
-#include <stdio.h>
 #include <sys/eventfd.h>
 
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
 
 #include "lib/clock.h"
+#include "lib/listen_socket.h"
 #include "lib/log.h"
 
 _Static_assert((int)VRING_PORT_RINGS_MAX <= (int)VHOST_RINGS_MAX, "a driver can set up all rings of a port");
@@ -172,23 +171,6 @@ static const struct vhost_device_ops device_ops = {
 
 // --- Beginning and ending --------------------------------------------------------------------------------
 
-// By its name or number.
-static int find_group(const char *text, gid_t *group)
-{
-	const struct group *found = getgrnam(text);
-	unsigned number;
-	char tail;
-
-	*group = (gid_t)-1;
-	if (*text == '\0')
-		return 0;
-	if (found)
-		*group = found->gr_gid;
-	else if (sscanf(text, "%u%c", &number, &tail) == 1)
-		*group = number;
-	return *group == (gid_t)-1 ? -ESRCH : 0;
-}
-
 int vhost_session_begin(struct vhost_port *port, const struct config_drivers *drivers)
 {
 	struct vhost_door_config config = {
@@ -205,7 +187,7 @@ int vhost_session_begin(struct vhost_port *port, const struct config_drivers *dr
 	        .ops = &device_ops,
 	        .owner = port,
 	};
-	int rc = find_group(drivers->group, &config.group);
+	int rc = listen_socket_group(drivers->group, &config.group);
 
 	if (rc)
 		return rc;

@@ -412,13 +412,21 @@ static int begin(struct virtio_port *port)
 	return rc;
 }
 
+static const char *fault_text(unsigned fault)
+{
+	return driver_fault_text((enum driver_fault)fault);
+}
+
+static const struct vring_end driver_end = {
+        .drives = true, .device = "virtio", .other = "device", .restart = "it", .fault_text = fault_text};
+
 static int open_port(struct port *port)
 {
 	struct virtio_port *own;
 	int rc;
 
 	quarantine_sweep();
-	own = vring_port_create(port, sizeof(*own), true);
+	own = vring_port_create(port, sizeof(*own), &driver_end);
 	if (own == NULL)
 		return -errno;
 	own->ring_size = (uint16_t)port->config.ring_size;
@@ -445,6 +453,8 @@ static void close_port(struct port *port)
 }
 
 const struct port_ops virtio_port_ops = {.kind = "virtio-user",
+                                         .backend = "vring",
+                                         .negotiated = vring_port_negotiated,
                                          .view_writable = true,
                                          .reserve = reserve,
                                          .publish = publish,

@@ -11,7 +11,7 @@
 
 enum { LINES_BURST = 64, LINES_PER_MINUTE = 60 }; // of a port
 
-void *vring_port_create(struct port *port, size_t bytes, bool drives)
+void *vring_port_create(struct port *port, size_t bytes, const struct vring_end *end)
 {
 	const struct config_port *config = &port->config;
 	struct vring_port *own;
@@ -33,11 +33,11 @@ void *vring_port_create(struct port *port, size_t bytes, bool drives)
 	snprintf(own->name, sizeof(own->name), "%s", config->name);
 	snprintf(own->path, sizeof(own->path), "%s", config->path);
 	own->pairs = config->queues;
-	own->drives = drives;
+	own->end = end;
 	log_rate_init(&own->lines, LINES_BURST, LINES_PER_MINUTE, clock_now_ms());
 	for (unsigned i = 0; i < VRING_PORT_RINGS_MAX; i++)
 		own->queues[i].call_fd = own->queues[i].kick_fd = -1;
-	snprintf(port->device, sizeof(port->device), "%s", drives ? "virtio" : "vring");
+	snprintf(port->device, sizeof(port->device), "%s", end->device);
 	port->mac = port_own_mac(config);
 	return own;
 }
@@ -55,11 +55,8 @@ void vring_port_say_faults(struct vring_port *port)
 		if (!log_rate_take(&port->lines, clock_now_ms(), unsaid))
 			continue;
 		LOG_WARN("port %s: the %s's %s ring of queue %u is stopped: %s; restart %s%s", port->name,
-		         port->drives ? "device" : "guest",
-		         i % PAIR_RINGS == GUEST_TRANSMITQ ? "transmit" : "receive", i / PAIR_RINGS,
-		         port->drives ? driver_fault_text((enum driver_fault)fault)
-		                      : ring_fault_text((enum ring_fault)fault),
-		         port->drives ? "it" : "its driver", unsaid);
+		         port->end->other, i % PAIR_RINGS == GUEST_TRANSMITQ ? "transmit" : "receive",
+		         i / PAIR_RINGS, port->end->fault_text(fault), port->end->restart, unsaid);
 	}
 }
 
@@ -86,8 +83,8 @@ void vring_port_counters(const struct port *port, struct port_counters *out)
 	vring_port_say_faults(own);
 	for (unsigned i = 0; i < own->pairs; i++) {
 		const struct ring_queue *pair = &own->queues[PAIR_RINGS * i];
-		const struct ring_queue *rx = &pair[own->drives ? GUEST_RECEIVEQ : GUEST_TRANSMITQ];
-		const struct ring_queue *tx = &pair[own->drives ? GUEST_TRANSMITQ : GUEST_RECEIVEQ];
+		const struct ring_queue *rx = &pair[own->end->drives ? GUEST_RECEIVEQ : GUEST_TRANSMITQ];
+		const struct ring_queue *tx = &pair[own->end->drives ? GUEST_TRANSMITQ : GUEST_RECEIVEQ];
 
 		port_counters_add(out, i, rx->packets, tx->packets, tx->refused);
 		out->rx_errors += rx->none.bad + rx->none.oversize;

@@ -69,17 +69,22 @@ static void on_bus_error(int signal, siginfo_t *info, void *context)
 	errno = error;
 }
 
-void guest_fault_catch(int fd)
+void guest_fault_begin(void)
 {
 	struct sigaction action = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO | SA_RESTART}, now;
 
-	atomic_store(&wake_fd, fd);
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGBUS, NULL, &now);
 	if (now.sa_sigaction == on_bus_error)
 		return;
 	before = now;
 	sigaction(SIGBUS, &action, NULL);
+}
+
+void guest_fault_catch(int fd)
+{
+	atomic_store(&wake_fd, fd);
+	guest_fault_begin();
 }
 
 int guest_fault_watch(void *at, size_t bytes, size_t page)

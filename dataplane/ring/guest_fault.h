@@ -11,8 +11,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// Handle SIGBUS in the whole process from now on; and write to this eventfd, if it is not -1, after each fault. May be
-// called again.
+// Handle SIGBUS in the whole process from now on. May be called again.
+void guest_fault_begin(void);
+
+// The same; and write to this eventfd, if it is not -1, after each fault.
 void guest_fault_catch(int wake_fd);
 
 // Watch a mapping: whole pages of this size. Returns a number for the other functions, or -1 if there are too many. Any

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "ring/vhost_device.h"
 
-#include <fcntl.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <linux/virtio_config.h>
 
 #include "lib/limits.h"
+#include "ring/doorbell.h"
 
 static unsigned port_rings(const struct vhost_device *device)
 {
@@ -107,41 +105,13 @@ bool vhost_device_layout(const struct vhost_device *device, unsigned ring, struc
 	return layout->desc && layout->driver && layout->device;
 }
 
-// An eventfd is full when a write to it blocks, and not after a read. preadv2() never waits, whatever the flags are by
-// then.
-static void empty(int fd)
-{
-	uint64_t count;
-	struct iovec at = {&count, sizeof(count)};
-
-	(void)!preadv2(fd, &at, 1, -1, RWF_NOWAIT);
-}
-
 void vhost_device_unblock(struct vhost_device *device)
 {
-	for (unsigned i = 0; i < port_rings(device); i++) {
-		int fd = device->rings[i].call_fd, flags = fd < 0 ? O_NONBLOCK : fcntl(fd, F_GETFL);
-
-		if (flags < 0 || flags & O_NONBLOCK)
-			continue;
-		fcntl(fd, F_SETFL, O_NONBLOCK);
-		empty(fd);
-		device->blocked = true;
-	}
+	for (unsigned i = 0; i < port_rings(device); i++)
+		device->blocked |= doorbell_unblock(device->rings[i].call_fd);
 }
 
 // --- Messages --------------------------------------------------------------------------------------------
-
-// The file system says what it is; nobody else is asked.
-static bool is_eventfd(int fd)
-{
-	static const char eventfd[] = "anon_inode:[eventfd]";
-	char path[32], name[sizeof(eventfd)];
-
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	return readlink(path, name, sizeof(name)) == sizeof(eventfd) - 1 &&
-	       memcmp(name, eventfd, sizeof(eventfd) - 1) == 0;
-}
 
 // SET_VRING_KICK, CALL, ERR. Only the descriptor to call is ever used; a worker writes to it, so it must not block.
 static enum vhost_refusal set_file(struct vhost_device *device, const struct vhost_message *message,
@@ -151,7 +121,7 @@ static enum vhost_refusal set_file(struct vhost_device *device, const struct vho
 	int fd = files->count ? files->fds[0] : -1;
 	bool call = message->request == VHOST_USER_SET_VRING_CALL;
 
-	if (fd >= 0 && (!is_eventfd(fd) || (call && fcntl(fd, F_SETFL, O_NONBLOCK))))
+	if (fd >= 0 && !(call ? doorbell_take(fd) : doorbell_is(fd)))
 		return VHOST_REFUSED_NO_EVENTFD;
 	files->count = 0;
 	if (call) {

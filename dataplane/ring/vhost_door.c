@@ -10,13 +10,12 @@
 #include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "lib/bucket.h"
 #include "lib/clock.h"
 #include "lib/limits.h"
+#include "lib/listen_socket.h"
 #include "lib/log.h"
 #include "lib/log_rate.h"
 #include "ring/guest_fault.h"
@@ -24,7 +23,6 @@
 
 enum {
 	LINKS_MAX = CONFIG_CONNECTIONS_MAX,
-	BACKLOG = 16,      // of those that wait
 	REST_MS = 100,     // without a descriptor for who wants to connect
 	MESSAGE_MS = 5000, // for all bytes of a message
 	CLOSE_S = 2,       // for what the other end may make slow
@@ -494,35 +492,6 @@ static void thread_stop(void)
 
 // --- Beginning and ending: the control thread ------------------------------------------------------------
 
-// Who may connect, before anybody can.
-static int let_in(const char *path, gid_t group)
-{
-	if (group == (gid_t)-1)
-		return 0;
-	return lchown(path, (uid_t)-1, group) || chmod(path, 0660) ? -1 : 0;
-}
-
-static int listen_on(const char *path, gid_t group)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), rc, error;
-	mode_t mask;
-
-	if (fd < 0)
-		return -errno;
-	snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
-	mask = umask(0177); // mode 0600 from the first moment
-	rc = bind(fd, (const struct sockaddr *)&address, sizeof(address));
-	umask(mask);
-	if (rc == 0 && let_in(path, group) == 0 && listen(fd, BACKLOG) == 0)
-		return fd;
-	error = errno;
-	if (rc == 0)
-		unlink(path);
-	close(fd);
-	return -error;
-}
-
 static struct vhost_door *door_create(const struct vhost_door_config *config)
 {
 	struct vhost_door *door = calloc(1, sizeof(*door));
@@ -558,7 +527,7 @@ int vhost_door_open(const struct vhost_door_config *config, struct vhost_door **
 	rc = -pthread_create(&door->closer, NULL, closer_main, door);
 	if (rc)
 		goto err_thread;
-	rc = listen_on(door->path, config->group);
+	rc = listen_socket_open(door->path, SOCK_STREAM, config->group);
 	if (rc < 0)
 		goto err_closer;
 	door->listener = (struct source){.door = door, .fd = rc};

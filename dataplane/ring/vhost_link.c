@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 // The kernel gives no more than there is room for, and says so if it has kept some back.
-static bool keep_files(struct vhost_files *files, struct msghdr *header)
+bool vhost_files_keep(struct vhost_files *files, struct msghdr *header)
 {
 	bool kept = (header->msg_flags & MSG_CTRUNC) == 0;
 
@@ -38,7 +38,7 @@ static enum vhost_read read_to(struct vhost_link *link, unsigned bytes, enum vho
 	got = recvmsg(link->fd, &header, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
 	if (got < 0)
 		return errno == EAGAIN || errno == EINTR ? VHOST_READ_PART : VHOST_READ_GONE;
-	if (!keep_files(&link->files, &header)) {
+	if (!vhost_files_keep(&link->files, &header)) {
 		*why = VHOST_REFUSED_FILES;
 		return VHOST_READ_REFUSED;
 	}

@@ -18,21 +18,21 @@ static bool overlap(uint64_t a, uint64_t a_bytes, uint64_t b, uint64_t b_bytes)
 }
 
 // By itself, and with those before it.
-static enum vhost_refusal check_addresses(const struct vhost_region regions[static VHOST_REGIONS_MAX],
-                                          unsigned n)
+static enum vhost_refusal check_addresses(const struct vhost_memory *memory,
+                                          const struct vhost_region *region)
 {
-	const struct vhost_region *region = &regions[n];
-
 	if (region->bytes == 0)
 		return VHOST_REFUSED_MEMORY_END;
 	if (region->guest_address > UINT64_MAX - region->bytes ||
 	    region->user_address > UINT64_MAX - region->bytes)
 		return VHOST_REFUSED_MEMORY_OVERLAP;
-	for (unsigned i = 0; i < n; i++)
-		if (overlap(region->guest_address, region->bytes, regions[i].guest_address,
-		            regions[i].bytes) ||
-		    overlap(region->user_address, region->bytes, regions[i].user_address, regions[i].bytes))
+	for (unsigned i = 0; i < memory->guest.count; i++) {
+		const struct guest_region *other = &memory->guest.regions[i];
+
+		if (overlap(region->guest_address, region->bytes, other->address, other->size) ||
+		    overlap(region->user_address, region->bytes, memory->maps[i].user_address, other->size))
 			return VHOST_REFUSED_MEMORY_OVERLAP;
+	}
 	return VHOST_ACCEPTED;
 }
 
@@ -72,39 +72,47 @@ static enum vhost_refusal map(struct vhost_memory *memory, const struct vhost_re
 	}
 	memory->maps[n].at = at;
 	memory->maps[n].bytes = bytes;
-	memory->maps[n].fd = -1; // the caller's, until all are mapped
+	memory->maps[n].fd = fd;
 	memory->maps[n].page = (uint32_t)page;
 	memory->maps[n].blocks = file->st_blocks;
 	memory->maps[n].user_address = region->user_address;
 	return VHOST_ACCEPTED;
 }
 
+enum vhost_refusal vhost_memory_add(struct vhost_memory *memory, const struct vhost_region *region, int fd,
+                                    uint64_t most)
+{
+	enum vhost_refusal why = check_addresses(memory, region);
+	struct stat file;
+
+	if (memory->guest.count == GUEST_REGIONS_MAX)
+		return VHOST_REFUSED_MEMORY_LIMIT;
+	if (why == VHOST_ACCEPTED)
+		why = check_file(region, fd, &file);
+	if (why == VHOST_ACCEPTED && region->bytes > most)
+		why = VHOST_REFUSED_MEMORY_LIMIT;
+	return why ? why : map(memory, region, fd, &file);
+}
+
 enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct vhost_message *table,
                                      struct vhost_files *files, uint64_t most)
 {
-	struct vhost_region regions[VHOST_REGIONS_MAX]; // aligned, which those of the message are not
-	struct stat file[VHOST_REGIONS_MAX];
 	enum vhost_refusal why = VHOST_ACCEPTED;
-	uint64_t left = most;
 
 	*memory = (struct vhost_memory){0};
 	for (unsigned i = 0; i < files->count && why == VHOST_ACCEPTED; i++) {
-		regions[i] = table->memory.regions[i];
-		why = check_addresses(regions, i);
-		if (why == VHOST_ACCEPTED)
-			why = check_file(&regions[i], files->fds[i], &file[i]);
-		if (why == VHOST_ACCEPTED && regions[i].bytes > left)
-			why = VHOST_REFUSED_MEMORY_LIMIT;
-		left -= regions[i].bytes;
+		struct vhost_region region =
+		        table->memory.regions[i]; // aligned, which that of the message is not
+
+		why = vhost_memory_add(memory, &region, files->fds[i], most);
+		most -= region.bytes;
 	}
-	for (unsigned i = 0; i < files->count && why == VHOST_ACCEPTED; i++)
-		why = map(memory, &regions[i], files->fds[i], &file[i]);
 	if (why) {
+		for (unsigned i = 0; i < memory->guest.count; i++)
+			memory->maps[i].fd = -1; // the caller's
 		vhost_memory_close(memory);
 		return why;
 	}
-	for (unsigned i = 0; i < files->count; i++)
-		memory->maps[i].fd = files->fds[i];
 	files->count = 0;
 	return VHOST_ACCEPTED;
 }

@@ -34,6 +34,11 @@ struct vhost_memory {
 enum vhost_refusal vhost_memory_open(struct vhost_memory *memory, const struct vhost_message *table,
                                      struct vhost_files *files, uint64_t most);
 
+// Map one region of a file more, with at most so many bytes: memory begins as zeros. Returns VHOST_ACCEPTED, and the file
+// is the memory's; or why not, with memory and file as they were.
+enum vhost_refusal vhost_memory_add(struct vhost_memory *memory, const struct vhost_region *region, int fd,
+                                    uint64_t most);
+
 // Unmap all. May take long: the last who unmaps frees the memory.
 void vhost_memory_close(struct vhost_memory *memory);
 

@@ -34,13 +34,14 @@ static int check_port(const struct config_port *port, char *error)
 		return config_error(
 		        error,
 		        "port %s: a device of DPDK has a \"mac\" of its own; leave it out, or use kind "
-		        "vhost-user or virtio-user with backend vring",
+		        "vhost-user or virtio-user with backend vring, or a memif with backend own",
 		        port->name);
 	if (memcmp(&port->drivers, &(struct config_drivers){0}, sizeof(port->drivers)) != 0 && !ops->refuses)
-		return config_error(error,
-		                    "port %s: only kind vhost-user with backend vring has \"group\", "
-		                    "\"max_connections\", \"connections_per_s\" and \"max_memory_mb\"",
-		                    port->name);
+		return config_error(
+		        error,
+		        "port %s: only kinds vhost-user and memif-server, with the default backend, have "
+		        "\"group\", \"max_connections\", \"connections_per_s\" and \"max_memory_mb\"",
+		        port->name);
 	if ((port->clock == PORT_CLOCK_KERNEL || port->clock == PORT_CLOCK_HARDWARE) && !ops->stamp_received)
 		return config_error(error, "port %s: kind %s has no \"clock\" but \"software\"", port->name,
 		                    port->kind);

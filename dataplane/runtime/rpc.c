@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "lib/clock.h"
+#include "lib/listen_socket.h"
 #include "lib/log.h"
 #include "runtime/methods.h"
 #include "runtime/planed.h"
 #include "runtime/rpc_device.h"
-#include "lib/stale_socket.h"
 
 enum {
 	CLIENTS_MAX = 16,

@@ -20,11 +20,12 @@
 #include "runtime/worker.h"
 
 // The workers wake up and warm their caches before the first slot is due.
-enum { START_DELAY_US = 500 };
+static const uint64_t start_delay_ns = 500000;
 
 struct request {
 	uint16_t epoch;
-	uint64_t duration_ns, nonce;
+	uint64_t duration_ns, nonce, delay_ns;
+	bool keep;   // counters and stamps of the trial that has begun, which others join
 	bool stamps; // of all tasks that can
 	bool clocks; // of those at the ends of a path only
 };
@@ -33,6 +34,8 @@ static const struct field request_fields[] = {
         {UINT_FIELD("epoch", struct request, epoch, 0, UINT16_MAX), .required = true},
         {UINT_FIELD("duration_ns", struct request, duration_ns, 1e3, 86400e9), .required = true},
         {UINT_FIELD("nonce", struct request, nonce, 1, (double)INT64_MAX)},
+        {UINT_FIELD("delay_ns", struct request, delay_ns, 1e3, 10e9)},
+        {.key = "keep", FIELD(FIELD_BOOL, struct request, keep)},
         {.key = "stamps", FIELD(FIELD_BOOL, struct request, stamps)},
         {.key = "clocks", FIELD(FIELD_BOOL, struct request, clocks)},
         {.key = "generators", .type = FIELD_ANY, .required = true},
@@ -153,26 +156,31 @@ static int begin(struct planed *planed, struct task *task, const struct trial *t
 }
 
 // Without a nonce anybody's frames are counted, and so of generators elsewhere.
-static struct trial_offered *offered_begin(uint64_t nonce)
+static struct trial_offered *offered_begin(uint64_t nonce, bool keep)
 {
 	static struct trial_offered offered[TRIAL_STREAMS];
 
-	for (unsigned i = 0; i < TRIAL_STREAMS; i++)
+	for (unsigned i = 0; !keep && i < TRIAL_STREAMS; i++)
 		atomic_store_explicit(&offered[i].packets, TRIAL_OFFERED_UNKNOWN, memory_order_relaxed);
 	return nonce ? offered : NULL;
 }
 
-static int start_all(struct planed *planed, const struct trial *trial, struct task *const *loaded,
+static int start_all(struct planed *planed, const struct trial *trial, bool keep, struct task *const *loaded,
                      unsigned count, char *error)
 {
 	int rc = 0;
 
-	for (unsigned i = 0; rc == 0 && i < planed->task_count; i++)
+	for (unsigned i = 0; !keep && rc == 0 && i < planed->task_count; i++)
 		if (planed->tasks[i]->ops->begin && !planed->tasks[i]->ops->load)
 			rc = begin(planed, planed->tasks[i], trial, error);
 	for (unsigned i = 0; rc == 0 && i < count; i++)
 		rc = begin(planed, loaded[i], trial, error);
 	return rc;
+}
+
+static uint64_t ticks(uint64_t ns)
+{
+	return (uint64_t)((unsigned __int128)ns * rte_get_tsc_hz() / NS_PER_S);
 }
 
 // Workers are parked. What takes time comes before the start is set, or the first slots would be late: the
@@ -184,23 +192,23 @@ static int start_parked(struct planed *planed, const struct request *request, st
 	                      .duration_ns = request->duration_ns,
 	                      .nonce = request->nonce,
 	                      .ptp_probes = any_stamps_ptp_only(planed),
-	                      .offered = offered_begin(request->nonce)};
-	uint64_t duration_tsc =
-	        (uint64_t)((unsigned __int128)request->duration_ns * rte_get_tsc_hz() / NS_PER_S);
+	                      .offered = offered_begin(request->nonce, request->keep)};
 
-	clear_tasks(planed);
-	if (stamps_set(planed, request, error))
+	if (!request->keep)
+		clear_tasks(planed);
+	if (!request->keep && stamps_set(planed, request, error))
 		return -ENOMEM;
-	*start_tsc = trial.start_tsc = rte_rdtsc() + rte_get_tsc_hz() / US_PER_S * START_DELAY_US;
-	clear_others(planed, *start_tsc, *start_tsc + duration_tsc);
-	return start_all(planed, &trial, loaded, count, error);
+	*start_tsc = trial.start_tsc = rte_rdtsc() + ticks(request->delay_ns);
+	if (!request->keep)
+		clear_others(planed, *start_tsc, *start_tsc + ticks(request->duration_ns));
+	return start_all(planed, &trial, request->keep, loaded, count, error);
 }
 
 json_t *traffic_start(struct planed *planed, const json_t *params, char error[static CONFIG_ERROR_MAX])
 {
 	const json_t *array = json_object_get(params, "generators");
 	struct task *loaded[CONFIG_TASKS_MAX];
-	struct request request = {0};
+	struct request request = {.delay_ns = start_delay_ns};
 	uint64_t start_tsc;
 	int rc;
 

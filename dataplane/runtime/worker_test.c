@@ -162,11 +162,45 @@ static void who_does_not_park_is_named_and_polls_on(void **state)
 	free(planed);
 }
 
+static void *leave_polls(void *left)
+{
+	workers_leave_polls();
+	atomic_store((_Atomic bool *)left, true);
+	return NULL;
+}
+
+// Who takes memory away waits for the poll that may use it, and for none of a worker that is parked.
+static void a_poll_is_waited_for(void **state)
+{
+	const struct task_ops ops = {.poll = stuck_poll};
+	struct stuck stuck = {.task = {.ops = &ops, .name = "stuck"}};
+	const struct config_worker config = {.name = "w", .cpu = some_cpu(), .task_count = 1};
+	struct task *tasks[] = {&stuck.task};
+	struct worker *worker;
+	_Atomic bool left = false;
+	pthread_t thread;
+
+	assert_int_equal(worker_create(&config, tasks, CONFIG_NICE_UNSET, &worker), 0);
+	workers_leave_polls();
+	worker_run(worker);
+	while (stuck.polls == 0)
+		sched_yield();
+	assert_int_equal(pthread_create(&thread, NULL, leave_polls, &left), 0);
+	usleep(50000);
+	assert_false(left);
+	stuck.released = true;
+	pthread_join(thread, NULL);
+	assert_true(left);
+	worker_destroy(worker);
+	workers_leave_polls(); // of nobody
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(caches_are_empty_at_the_end),
 	        cmocka_unit_test(at_a_quarter_of_the_clock_a_poll_takes_four_times_as_long),
+	        cmocka_unit_test(a_poll_is_waited_for),
 	        cmocka_unit_test(who_does_not_park_is_named_and_polls_on),
 	};
 

@@ -127,7 +127,7 @@ def run(
     raise typer.Exit(code)
 
 
-@app.command(hidden=True)
+@app.command(epilog=examples("planebench run --help"))
 def agent() -> None:
     """Serve a run on another host over stdin and stdout: `run --switch-host` starts it by ssh."""
     from planebench.cli.run import serve_agent
@@ -293,19 +293,89 @@ def compare(
     raise typer.Exit(code)
 
 
-@app.command(epilog=examples("planebench papers", "planebench papers latest --json"))
+@app.command(epilog=examples("planebench papers", "planebench papers latest --json", "planebench papers --tables"))
 def papers(
     run: Annotated[
         str | None,
         argument("[RUN]", "Run to check the claims against. Without it, only list the claims.", complete.runs),
     ] = None,
+    tables: Annotated[
+        bool, option("--tables", "Print Tables 1, 2 and 5 of conext19 instead, beside what there is here.")
+    ] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check published claims against a run: confirmed, not confirmed, or inconclusive (with the reason)."""
+    if tables:
+        from planebench.cli import paper_tables
+
+        paper_tables.tables(run, runs, json=json)
+        return
     from planebench.cli import papers as claiming
 
     claiming.papers(run, runs, json=json)
+
+
+@app.command(epilog=examples("planebench predict latest", "planebench predict latest --length 8,16 --json"))
+def predict(
+    run: RunArgument = "latest",
+    length: Annotated[str, option("--length", "Predict chains of these numbers of VNFs, too.", "N,M")] = "",
+    runs: RunsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Predict the throughput of chains from single hops and from other lengths, beside what was measured."""
+    from planebench.cli import predict as predicting
+
+    predicting.predict(run, runs, length=length, json=json)
+
+
+@app.command(
+    epilog=examples(
+        "planebench capacity --ports 4 --vfs 63 --lcores 32 --sockets 2",
+        "planebench capacity latest --rate 100k --reserved 2",
+    )
+)
+def capacity(
+    run: Annotated[
+        str | None,
+        argument("[RUN]", "Run whose measured cost of a frame is used. Without it, only the model.", complete.runs),
+    ] = None,
+    ports: Annotated[int | None, option("--ports", "NIC ports (default: of this host).")] = None,
+    vfs: Annotated[int | None, option("--vfs", "Virtual functions per port (default: of this host's NICs).")] = None,
+    lcores: Annotated[int | None, option("--lcores", "Logical cores (default: of this host).")] = None,
+    sockets: Annotated[int | None, option("--sockets", "CPU sockets (default: NUMA nodes of this host).")] = None,
+    reserved: Annotated[int, option("--reserved", "Logical cores for switch, tester and the rest.")] = 0,
+    rate: Annotated[str, option("--rate", "Frames per second that each VNF receives, with RUN.", "PPS")] = "100k",
+    runs: RunsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Compute how many VNFs a server carries: by cores and virtual functions, and by the measured cost of a frame."""
+    from planebench.cli import capacity as carrying
+
+    carrying.capacity(
+        run,
+        runs,
+        ports=ports,
+        vfs=vfs,
+        lcores=lcores,
+        sockets=sockets,
+        reserved=reserved,
+        rate=rate,
+        json=json,
+    )
+
+
+@app.command(epilog=examples("planebench advise latest --rate 1M", "planebench advise latest --rate 8.66M --json"))
+def advise(
+    run: RunArgument = "latest",
+    rate: Annotated[str, option("--rate", "Frames per second to forward, all directions.", "PPS")] = "1M",
+    runs: RunsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Advise on cores, clock and offload for a rate, from the figures of a run."""
+    from planebench.cli import advise as advising
+
+    advising.advise(run, runs, rate=rate, json=json)
 
 
 @app.command(epilog=examples("planebench calibrate --frame-size 64", "planebench calibrate --quiet"))

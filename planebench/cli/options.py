@@ -160,7 +160,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "wire": _text(
         "--wire",
         "NAME",
-        "Port type: virtio, memif, veth, af_xdp (kernel interfaces), or pci:TESTER=SWITCH,... (NICs).",
+        "Port type: virtio, vhost, memif, veth, af_xdp (kernel interfaces), or pci:TESTER=SWITCH,... (NICs).",
         one_of("model.wire:WIRES"),
     ),
     "clock": _text(

@@ -13,8 +13,10 @@ from rich.text import Text
 
 from planebench.cli.show import print_json
 from planebench.model.words import printable
-from planebench.papers import Claim, Judgement, Outcome, all_claims, all_papers, judge_all
+from planebench.papers.claims import Claim, all_claims, all_papers
+from planebench.papers.judge import judge_all, shown
 from planebench.papers.measured import Measured
+from planebench.papers.told import Judgement, Outcome
 from planebench.report.papers import counts, record
 from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
@@ -23,15 +25,14 @@ _STYLES = {Outcome.CONFIRMED: "green", Outcome.NOT_CONFIRMED: "red", Outcome.CAN
 
 
 def papers(run: str | None, runs_dir: Path | None, *, json: bool) -> None:
-    """Print every claim; with a run what becomes of it, of the papers that the run names (of all if it names none)."""
+    """Print every claim; with a run its outcome: all of a run without papers, else as on the page."""
     if run is None:
         _print_claims(json)
         return
     stored = read_run(find_run(runs_dir, run))
-    wanted = stored.header.papers
-    judgements = [
-        judged for judged in judge_all(Measured(Derived(stored))) if not wanted or judged.claim.paper in wanted
-    ]
+    judgements = judge_all(Measured(Derived(stored)))
+    if stored.header.papers:
+        judgements = shown(stored.header, judgements)
     if json:
         document = {"run": stored.header.run_id, "papers": [record(judged) for judged in judgements]}
         print_json(document)

@@ -6,13 +6,13 @@ from __future__ import annotations
 import contextlib
 import time
 from dataclasses import InitVar, dataclass, replace
-from typing import cast
 
 from planebench.conformance.counting import FRAMES, RATE_PPS, Counts, settled
 from planebench.conformance.rig import Rig
 from planebench.measure.sending import Sender, Sending
 from planebench.model.errors import PlanebenchError
-from planebench.planed.document import NAME_MAX, Document, Json
+from planebench.planed.document import NAME_MAX, Document
+from planebench.planed.group import Member, PlanedGroup
 from planebench.planed.process import PlanedProcess
 from planebench.scenarios.flows import Flow
 
@@ -37,6 +37,7 @@ class VnfProcess:
 
     def __post_init__(self, epoch: int) -> None:
         live = self.rig.live
+        self.call = PlanedGroup((Member(live.call), Member(self.planed.call, self.tasks)))
         self.sender = Sender(self.call, queues=live.links.queues, epoch=epoch, check=live.check)
 
     @classmethod
@@ -69,30 +70,6 @@ class VnfProcess:
     def stop(self) -> None:
         """End it in order. Never raises; safe to call twice."""
         self.planed.stop()
-
-    def call(self, method: str, params: Json | None = None) -> Json:
-        """Ask both processes, and return their answers as one: lists joined, a flag set if either has set it."""
-        if method == "traffic.start" and params is not None:
-            return self._start_traffic(params)
-        ours, theirs = self.rig.live.call(method, params), self.planed.call(method, params)
-        found = dict(ours)
-        for key, value in theirs.items():
-            mine = found.get(key)
-            if isinstance(value, list) and isinstance(mine, list):
-                found[key] = [*mine, *value]
-            elif isinstance(value, bool):
-                found[key] = bool(mine) or value
-        return found
-
-    def _start_traffic(self, params: Json) -> Json:
-        """Start the generators of both; the process that only receives first, because its counters are cleared."""
-        loads = cast("list[Json]", params["generators"])
-        mine = [load for load in loads if load["task"] in self.tasks]
-        others = [load for load in loads if load["task"] not in self.tasks]
-        sides = [(self.planed.call, mine), (self.rig.live.call, others)]
-        for call, generators in sorted(sides, key=lambda side: len(side[1])):
-            call("traffic.start", {**params, "generators": generators})
-        return {}
 
     def flood(self, seconds: float) -> None:
         """Begin to send at maximum offered load from every end, and wait for ``seconds``."""

@@ -321,8 +321,8 @@ def _root(facts: HostFacts) -> Judgement:
     if facts.is_root:
         return _ok("running as root: all wires and priorities are available")
     return _warning(
-        "not running as root: virtio and memif wires work, veth needs user namespaces, and planebench cannot tune the "
-        "host",
+        "not running as root: virtio, vhost and memif wires work, veth needs user namespaces, and planebench cannot "
+        "tune the host",
         "use `sudo planebench ...` for hugepages, priorities and tuning",
     )
 

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -77,6 +77,8 @@ class RunningVnf(Protocol):
     """The planed inside; None for a VNF of the user."""
     same_clock: bool
     """Whether the TSC inside is the host's: stamps of its tasks may be set against the tester's."""
+    inside: Callable[[Document], Document]
+    """Returns a document of the VNF as its planed has to get it: with the ports and CPUs that it has there."""
 
     @property
     def processes(self) -> tuple[Process, ...]:

@@ -81,8 +81,10 @@ class RunningProcess:
         sandbox: Sandbox,
         threads: tuple[WatchedThread, ...] = (),
         planed: PlanedProcess | None = None,
+        inside: Callable[[Document], Document] = lambda document: document,
     ) -> None:
         self.name = facts.vnf
+        self.inside = inside
         self.facts = facts
         self.planed = planed
         self._process = process

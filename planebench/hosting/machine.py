@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from planebench.host.evidence import WatchedThread
@@ -15,6 +15,7 @@ from planebench.hosting.inside import RunningProcess, Sandbox, attach, folder_of
 from planebench.hosting.kvm_probe import Accelerator
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting, HostingFacts
+from planebench.planed.document import Document
 
 
 class Sockets(Sandbox):
@@ -50,8 +51,12 @@ def start(
     memory_mb: int,
     boot: qemu.Kernel | qemu.Disk,
     details: Mapping[str, str],
+    inside: Callable[[Document], Document] = lambda document: document,
 ) -> RunningMachine:
-    """Start QEMU on the control CPUs, pin the guest's CPUs and boot. Raises StartError with the last log lines."""
+    """Start QEMU on the control CPUs, pin the guest's CPUs and boot. Raises StartError with the last log lines.
+
+    ``inside`` is as in :class:`RunningVnf`.
+    """
     from planebench.hosting import qmp  # asyncio takes its time to import: not at every start of the command
 
     folder = folder_of(request)
@@ -89,7 +94,7 @@ def start(
         emulated=guest.accelerator == "tcg",
         details={"accelerator": accelerator.told, **_details(guest, places), **details},
     )
-    return RunningMachine(process, facts, sockets, _threads(request, process, tids), planed)
+    return RunningMachine(process, facts, sockets, _threads(request, process, tids), planed, inside)
 
 
 def _details(guest: qemu.Machine, places: Sequence[frozenset[int]]) -> dict[str, str]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 
 from planebench.host.process import Supervisor
@@ -52,7 +53,8 @@ class VmHosting:
         accelerator = probe.accelerator(machine_options.wanted_accelerator(request))
         vcpus = machine_options.vcpu_count(request, _linux_vcpus(request, accelerator))
         first = vcpus - len(request.cpus)
-        document = guest_document.guest_document(request.document, request.ports, request.cpus, first)
+        inside = partial(guest_document.guest_document, ports=request.ports, cpus=request.cpus, first_vcpu=first)
+        document = inside(request.document)
         least_mb = guest_document.least_memory_mb(document, _bytes_of(image.initramfs, *request.files))
         kernel = _kernel(image, document, request, first)
         running = machine.start(
@@ -65,6 +67,7 @@ class VmHosting:
             memory_mb=machine_options.memory_mb(request, least_mb, least_mb),
             boot=kernel,
             details={"kernel": f"Linux {image.version}"},
+            inside=inside,
         )
         kernel.initramfs.unlink()  # QEMU has it in memory
         return running

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calibration: the tester measured against itself over a wire, both ends of which are its own.
 
-Port ``a`` is the tester's end of an emulated NIC, port ``b`` the interface of a VNF or switch that connects to it; on
-the veth wire they are the ends of one pair. Generators and monitors of ``a`` run on the first tester CPU, those of
+Port ``a`` is the tester's end of a wire, port ``b`` the end of the switch, or the interface of a VNF; on the veth wire
+they are the ends of one pair. Generators and monitors of ``a`` run on the first tester CPU, those of
 ``b`` on the last, as in a run.
 
 A disturbance can only lower a rate, so a ceiling is the best of three tries. It can move a latency either way, so a
@@ -219,7 +219,10 @@ def _ceilings(size: int, wire: str, tester_cpus: int, there: FlatOut, send: Step
     if told == "measured":
         return (Ceiling(size, "wire", "wire", there.pps, measured=True),)
     every = compose(size, there, _best(BACK, size, send), tester_cpus)
-    return every if told == "all" else tuple(c for c in every if (c.sender, c.receiver) == ("wire", "wire"))
+    if told == "all":
+        return every
+    wires = next(c for c in every if (c.sender, c.receiver) == ("wire", "wire"))
+    return (wires,) if told == "wires" else tuple(replace(c, pps=wires.pps, measured=False) for c in every)
 
 
 def _best(flow: Flow, size: int, send: Steps) -> FlatOut:
@@ -342,7 +345,7 @@ def loop_document(
 
 
 def _ports(settings: LiveSettings, workdir: Path, ends: Ends | None) -> tuple[Port, Port]:
-    """Return both ends of the wire ``loop``."""
+    """Return both ends of the wire ``loop``, the one that listens first: planed opens ports in their order."""
     links = LinkSettings(
         workdir,
         settings.wire,
@@ -352,7 +355,8 @@ def _ports(settings: LiveSettings, workdir: Path, ends: Ends | None) -> tuple[Po
     )
     clock = port_clock(settings.clock)
     kind, a, b = wire_kind(settings.wire), *(Port(name, "ethdev", settings.ring_size, clock=clock) for name in "ab")
-    return kind.tester_port(a, LOOP, links), kind.far_port(b, LOOP, links)
+    near, far = kind.tester_port(a, LOOP, links), kind.far_port(b, LOOP, links)
+    return (far, near) if kind.switch_listens else (near, far)
 
 
 @contextlib.contextmanager

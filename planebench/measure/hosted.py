@@ -8,7 +8,7 @@ others there by the scheduler's slices. So they come up before any of them polls
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +27,9 @@ from planebench.model.hosting import HostingFacts
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.topology import Topology, Vnf
 from planebench.placement import Placement
-from planebench.planed.requests import get_statistics
+from planebench.planed.document import Document
+from planebench.planed.group import Member
+from planebench.planed.requests import apply, get_statistics
 from planebench.planed.statistics import Statistics
 from planebench.wiring.links import LinkSettings
 from planebench.wiring.vnf_documents import port_macs, shares_cpu, vnf_documents
@@ -95,6 +97,12 @@ def hosted_requests(
     )
 
 
+def end_documents(topology: Topology, placement: Placement, links: LinkSettings) -> dict[str, Document]:
+    """Return the documents of the hosted VNFs that are ends, by name."""
+    made = zip(topology.hosted_vnfs, vnf_documents(topology, placement, links), strict=True)
+    return {vnf.name: document for vnf, document in made if document is not None and vnf.ports[0] in topology.ends}
+
+
 def share_a_core(topology: Topology, placement: Placement) -> bool:
     """Return whether a topology has two switches on one core, where they take turns by the scheduler's slices."""
     return topology.link is not None and len(placement.switch_cpus) == 1
@@ -149,11 +157,14 @@ class HostedVnfs:
         requests: Sequence[HostedRequest],
         supervisor: Supervisor,
         places: Sequence[Place],
+        ends: Mapping[str, Document] | None = None,
     ) -> None:
         self._hostings = tuple(hostings)
         self._requests = tuple(requests)
         self._supervisor = supervisor
         self._places = tuple(places)
+        self._ends = dict(ends or {})
+        """The documents of those with generators and monitors, by name."""
         self._pool = ThreadPoolExecutor(max_workers=max(len(requests), 1), thread_name_prefix="vnf")
         self._threads: dict[str, tuple[WatchedThread, ...]] = {}
         self._running: dict[str, RunningVnf] = {}
@@ -168,7 +179,8 @@ class HostedVnfs:
         """
         requests = hosted_requests(topology, placement, links, planed)
         places = [_place(placement, number) for number in topology.hosted_numbers]
-        made = cls([hosting_of(vnf) for vnf in topology.hosted_vnfs], requests, supervisor, places)
+        hostings = [hosting_of(vnf) for vnf in topology.hosted_vnfs]
+        made = cls(hostings, requests, supervisor, places, end_documents(topology, placement, links))
         try:
             made._start_all()
             made._together(lambda vnf: vnf.forward())
@@ -238,10 +250,31 @@ class HostedVnfs:
         self._threads.update({vnf.name: threads for vnf, threads in zip(missing, found, strict=True)})
         return tuple(thread for vnf in self.vnfs for thread in self._threads[vnf.name])
 
+    @property
+    def same_clock(self) -> bool:
+        """Return whether all of them have the clock of the tester."""
+        return all(vnf.same_clock for vnf in self.vnfs)
+
+    def ends(self) -> tuple[Member, ...]:
+        """Return the ends, which send and count together with the tester."""
+        found = ((vnf, self._ends[vnf.name]) for vnf in self.vnfs if vnf.name in self._ends)
+        return tuple(
+            Member(vnf.planed.call, [task.name for task in document.tasks])
+            for vnf, document in found
+            if vnf.planed is not None
+        )
+
+    def apply_to_ends(self, documents: Mapping[str, Document]) -> None:
+        """Have the ends run other documents, by name. Raises DiedError, RpcError."""
+        self._ends = dict(documents)
+        for vnf in self.vnfs:
+            if vnf.planed is not None and vnf.name in documents:
+                apply(vnf.planed.call, vnf.inside(documents[vnf.name]))
+
     def drops(self) -> Counter[str]:
         """Return all drops since the start, as ``v0:tx_full`` and ``vnf0:no_route``. Raises DiedError.
 
-        Drops of user VNFs are unknown.
+        Drops of user VNFs are unknown, and those of ends are in their counters of each trial.
         """
         total: Counter[str] = Counter()
         for found in self._read(dropped):
@@ -282,7 +315,7 @@ class HostedVnfs:
     def _read(self, reader: Callable[[Statistics], T]) -> list[T]:
         """Read the counters of each VNF that has some. Raises DiedError if a guest does not answer as planed does."""
         found = []
-        for name, stats in self._together(_stats_of):
+        for name, stats in self._together(self._stats_of):
             try:
                 found += [] if stats is None else [reader(stats)]
             except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -293,9 +326,9 @@ class HostedVnfs:
         """Return one answer per VNF, asked at the same time: in sequence, 63 VNFs on a core would take 63 turns."""
         return list(self._pool.map(ask, self.vnfs))
 
-
-def _stats_of(vnf: RunningVnf) -> tuple[str, Statistics | None]:
-    return vnf.name, None if vnf.planed is None else get_statistics(vnf.planed.call)
+    def _stats_of(self, vnf: RunningVnf) -> tuple[str, Statistics | None]:
+        planed = None if vnf.name in self._ends else vnf.planed
+        return vnf.name, None if planed is None else get_statistics(planed.call)
 
 
 def stamped(vnf: RunningVnf) -> StampedVnf:

@@ -25,7 +25,14 @@ from planebench.measure.anatomy import StampedVnf, begin_stamps, read_anatomy
 from planebench.measure.clocks import Readings, clock_readings, common_clock
 from planebench.measure.conditions import read_conditions
 from planebench.measure.counts import nic_losses, vnf_drops
-from planebench.measure.hosted import HostedVnfs, functional_reasons, ready_within_s, share_a_core, stamped
+from planebench.measure.hosted import (
+    HostedVnfs,
+    end_documents,
+    functional_reasons,
+    ready_within_s,
+    share_a_core,
+    stamped,
+)
 from planebench.measure.kernel_wire import KernelWires
 from planebench.measure.placed import Placed, misplaced, read_memory
 from planebench.measure.ready import wait_until_forwarding
@@ -36,21 +43,22 @@ from planebench.model.clock import ClockChoice, ClockName
 from planebench.model.conditions import Conditions
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
-from planebench.model.records import Direction, MemoryEvidence, Reason
-from planebench.model.topology import Topology
+from planebench.model.records import Direction, FibUpdates, MemoryEvidence, Reason
+from planebench.model.topology import END, Topology
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
 from planebench.model.wire import wire_name, wire_named
 from planebench.placement import Placement
 from planebench.planed.client import RpcError
 from planebench.planed.document import Document, Json
+from planebench.planed.group import Member, PlanedGroup
 from planebench.planed.process import PlanedProcess
 from planebench.planed.requests import Profile, apply, get_ports, get_statistics
 from planebench.planed.statistics import Statistics
 from planebench.scenarios.flows import Flow, flows
-from planebench.scenarios.shapes import build
+from planebench.scenarios.shapes import build, echoing
 from planebench.traffic.document import profile_document, to_vnfs
 from planebench.traffic.rates import line_rate_pps
-from planebench.wiring.adapter import Adapter, RunningSwitch
+from planebench.wiring.adapter import Adapter, RunningSwitch, TableUpdates, UpdatableSwitch
 from planebench.wiring.linked import link_cables, requests_of, start_switches
 from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.remote import RemoteSwitch
@@ -103,7 +111,8 @@ class LiveTopology:
         self.planed = Path("planed")
         self.cpu_mhz: int | None = None
         """The clock at which the switch is measured; None for that which the machine has."""
-        self.sender = Sender(self.call, queues=links.queues, check=self.check)
+        self.sender = Sender(self.traffic, queues=links.queues, check=self.check)
+        self._group = PlanedGroup([Member(self.call)])
         self._tsc_hz = 0
         self._echo = False
         self._modes: tuple[frozenset[str], ...] = ()
@@ -114,6 +123,8 @@ class LiveTopology:
         """The clock of the latencies: that which all ports have."""
         self.functional: tuple[Reason, ...] = ()
         """Why its rates and latencies are not representative; empty if they are."""
+        self.table_updates: FibUpdates | None = None
+        """The changes of the switch's own table in the last sending, if there were any."""
         self.memory: tuple[MemoryEvidence, ...] = ()
         """The memory of all processes by NUMA node, as found at the start; empty on a machine with one node."""
 
@@ -170,6 +181,7 @@ class LiveTopology:
 
     def _attach(self, adapter: Adapter, supervisor: Supervisor) -> None:
         """Start the switch, then give the tester its VNF ports and tasks, and wait until frames pass."""
+        self._echo = False
         self._tsc_hz = get_statistics(self.call)["tsc_hz"]
         self._start_switch(adapter, supervisor)
         try:
@@ -177,12 +189,13 @@ class LiveTopology:
                 self._apply(self.topology)
             if self.topology.hosted_vnfs and not adapter.offloads:
                 self.hosted = HostedVnfs.start(self.topology, self.placement, self.links, self.planed, supervisor)
+                self._group = PlanedGroup([Member(self.call), *self.hosted.ends()])
             self._apply(self.topology)
             self.wait_until_forwarding()
             wait_for_session(self.call, self.links.updates)
         except (RpcError, DiedError) as error:
             raise StartError(f"{adapter.name} on {self.topology.scenario}: {error}\n{self.logs()}") from error
-        ports = partial(get_ports, self.call)
+        ports = partial(get_ports, self.traffic)
         self.clock = self._common_clock()
         facts = self.hosted.facts if self.hosted is not None else ()
         self.conditions = read_conditions(
@@ -210,7 +223,8 @@ class LiveTopology:
     def _common_clock(self) -> ClockName:
         """Return the clock that all ports at the ends of its paths have. Raise StartError if another one is wanted."""
         ends = self.topology.ends[:1] if self.topology.echo else self.topology.ends
-        found = {port["name"]: port.get("clock", "software") for port in get_ports(self.call) if port["name"] in ends}
+        ports = get_ports(self.traffic)
+        found = {port["name"]: port.get("clock", "software") for port in ports if port["name"] in ends}
         wanted = self.links.clock
         without = [name for name, clock in found.items() if clock != wanted]
         if wanted in ("kernel", "hardware") and without:
@@ -274,11 +288,14 @@ class LiveTopology:
         )
 
     def threads(self) -> tuple[WatchedThread, ...]:
-        """Return every polling thread on this host: workers of the tester, of the switch, and of hosted VNFs."""
+        """Return every polling thread here: workers of the tester with hosted ends, of the switch, of hosted VNFs."""
         pid, workers = self._tester.process.pid, get_statistics(self.call)["workers"]
         tester = [WatchedThread("tester", pid, worker["tid"], worker["name"]) for worker in workers]
         switch = watched(self.switch)
-        return (*tester, *switch, *(self.hosted.threads() if self.hosted is not None else ()))
+        hosted = self.hosted.threads() if self.hosted is not None else ()
+        if self.topology.hosted_ends:
+            hosted = tuple(replace(thread, owner="tester") for thread in hosted)
+        return (*tester, *switch, *hosted)
 
     @property
     def _remote(self) -> RemoteSwitch | None:
@@ -351,9 +368,14 @@ class LiveTopology:
 
         The topology must not be paused.
         """
-        if echo != self._echo:
-            self._apply(build(self.topology.scenario, self.topology.chain_length, echo=echo))
-            self._echo = echo
+        if echo == self._echo:
+            return
+        topology = echoing(self.topology) if echo else self.topology
+        self._apply(topology)
+        if self.hosted is not None:
+            self.hosted.apply_to_ends(end_documents(topology, self.placement, self.links))
+            self._group = PlanedGroup([Member(self.call), *self.hosted.ends()])
+        self._echo = echo
 
     def send(
         self,
@@ -372,14 +394,25 @@ class LiveTopology:
     ) -> Statistics:
         """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
 
-        ``watch`` is called just before and just after the sending. ``updates``: the control of a VNF sends so many
-        meanwhile. Raises DiedError when tester or switch is gone.
+        ``watch`` is called just before and just after the sending. ``updates``: so many routes change meanwhile, by the
+        control of a VNF or, where the switch has no FIB of VNFs, in its own table: then ``table_updates`` tells of
+        them. Raises DiedError when tester or switch is gone.
         """
         sending = Sending(flows, frame_size_bytes, duration_s, pps, probe_rate_pps, profile, stamps, clocks, stamp_all)
         if stamps:
             begin_stamps(self._stamped_vnfs(), self.sender.next_epoch, duration_s)
-        with updating(self.call, self.links.updates, updates):
-            return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch or (lambda: None))
+        begun = self._begin_table_updates(updates)
+        try:
+            with updating(self.call, self.links.updates, updates):
+                return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch or (lambda: None))
+        finally:
+            self.table_updates = None if begun is None else begun.end()
+
+    def _begin_table_updates(self, updates: Updates | None) -> TableUpdates | None:
+        """Begin to change the switch's own table; return None if nobody wants that, or the control of a VNF does it."""
+        if updates is None or self.links.updates or not self.topology.side_by_side:
+            return None
+        return self.switch.begin_updates(updates) if isinstance(self.switch, UpdatableSwitch) else None
 
     @property
     def pollers_on_core(self) -> int:
@@ -396,17 +429,25 @@ class LiveTopology:
         return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.side_by_side else document
 
     def anatomy(self, sent: Sequence[Flow], stats: Statistics) -> tuple[Anatomy, ...]:
-        """Return the latency breakdown of the trial just sent with stamps; ``stats`` are its counters."""
+        """Return the latency breakdown of the trial just sent with stamps; ``stats`` are its counters.
+
+        There is none where an end has a clock of its own.
+        """
+        if self.topology.hosted_ends and self.hosted is not None and not self.hosted.same_clock:
+            return ()
         beside = self.topology.side_by_side
-        return read_anatomy(self.call, sent, self._stamped_vnfs(), stats, side_by_side=beside)
+        return read_anatomy(self.traffic, sent, self._stamped_vnfs(), stats, side_by_side=beside)
 
     def _stamped_vnfs(self) -> list[StampedVnf]:
         """Return the VNFs in path order, each with the source of its stamps.
 
-        There are none where the switch forwards in place of VNFs side by side.
+        There are none where the switch forwards in place of VNFs side by side. Hosted ends stamp as tasks of the tester
+        do; one that echoes is read with them.
         """
         if self.topology.side_by_side and self.hosted is None:
             return []
+        if self.topology.hosted_ends:
+            return [StampedVnf(vnf.name) for vnf in echoing(self.topology).vnfs if self._echo and vnf.kind != END]
         vnfs = build(self.topology.scenario, self.topology.chain_length, echo=self._echo).vnfs
         hosted = {vnf.name: stamped(vnf) for vnf in (self.hosted.vnfs if self.hosted is not None else ())}
         return [hosted.get(vnf.name, StampedVnf(vnf.name)) for vnf in vnfs]
@@ -430,6 +471,13 @@ class LiveTopology:
         if self._veth is not None:
             self._veth.close()
             self._veth = None
+
+    def traffic(self, method: str, params: Json | None = None) -> Json:
+        """Call a method of those that send and count, which answer as one: the tester, and ends that are hosted.
+
+        The topology must not be paused. Raises DiedError, RpcError.
+        """
+        return self._group(method, params)
 
     def document(self) -> Document:
         """Return the document of the tester with every port and task."""

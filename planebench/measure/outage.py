@@ -114,8 +114,9 @@ def _restart(live: LiveTopology, adapter: Adapter, supervisor: Supervisor, reque
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         live.switch.stop()
-        for port in live.topology.vnf_ports:
-            live.links.socket(port).unlink(missing_ok=True)  # of the dead
+        for port in live.request.ports:
+            if port.kind == "vhost-user" and port.path is not None:
+                port.path.unlink(missing_ok=True)  # of the dead
     live.renew_switch(adapter, supervisor)
 
 

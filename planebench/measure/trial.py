@@ -165,12 +165,7 @@ def _measure(
         request.duration_s,
         pps,
         request.probe_rate_pps,
-        watch=lambda: scheduler.append(
-            _Scheduler(
-                live.sample(sampler, cpus),
-                None if account is None else account.meter.read(),
-            )
-        ),
+        watch=lambda: scheduler.append(_look_at_scheduler(live, sampler, cpus, account)),
         profile=frames,
         stamps=request.anatomy,
         clocks=clocked,
@@ -183,10 +178,14 @@ def _measure(
     others = (live.vnf_drops() - dropped) + _not_told_twice(live.wire_drops() - kernel, after)
     grown = live.nic_counters() - nics
     others += Counter({key: count for key, count in grown.items() if reason_of(key) in NOT_BASIC})
-    counts = dataclasses.replace(counts, tester_drops=counts.tester_drops | dict(others))
+    counts = dataclasses.replace(
+        counts,
+        tester_drops=counts.tester_drops | dict(others),
+        updates=counts.updates or live.table_updates,
+    )
     if clocked and counts.latency is not None:
         readings.append(live.clock_readings())
-        latency = by_clock(counts.latency, live.clock, live.call, wanted, stats, readings)
+        latency = by_clock(counts.latency, live.clock, live.traffic, wanted, stats, readings)
         counts = dataclasses.replace(counts, latency=latency)
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     evidence = _evidence(counts, scheduler[0].kernel, scheduler[1].kernel, live.placement.shared)
@@ -197,6 +196,14 @@ def _measure(
         energy = account.counters(scheduler[0].energy, scheduler[1].energy, delivered)
         cycles = dataclasses.replace(cycles, counters={**cycles.counters, **energy})
     return dataclasses.replace(_trial(request, started_at, counts, evidence, cycles), anatomy=anatomy)
+
+
+def _look_at_scheduler(
+    live: LiveTopology, sampler: ThreadSampler, cpus: set[int], account: EnergyAccount | None
+) -> _Scheduler:
+    """Return what the kernel counts of the threads and their CPUs now."""
+    energy = None if account is None else account.meter.read()
+    return _Scheduler(live.sample(sampler, cpus), energy)
 
 
 def _not_told_twice(kernel: Counter[str], switch: SwitchCycles) -> Counter[str]:

@@ -101,7 +101,7 @@ class Point:
     frame_size_bytes: int
     wire: WireName = "virtio"
     hosting: Hosting = "process"
-    """The hosting of VNFs whose text in the chain names none."""
+    """The hosting of VNFs whose text in the chain names none, or of the ends that are in VNFs."""
     chain: str = ""
     """The network functions of a chain in path order, as the user wrote them, files by absolute paths; empty: every
     one is l2fwd. Of VNFs side by side the one function that each of them is."""
@@ -129,9 +129,9 @@ class Point:
     @property
     def scenario_label(self) -> str:
         """Return the scenario for tables and plots: ``p2p``, ``loopback-3``, ``loopback firewall,l3fwd``,
-        ``loopback-3 in VMs``."""
+        ``loopback-3 in VMs``, ``p2v in VMs``."""
         if not self.chain_length:
-            return self.scenario
+            return f"{self.scenario}{self.where_words}"
         if not self.chain:
             return f"{self.scenario}-{self.chain_length}{self.where_words}"
         number = f"-{self.chain_length}" if self.side_by_side else ""
@@ -149,25 +149,35 @@ class Point:
 
     @property
     def named(self) -> bool:
-        """Return whether the number of its VNFs does not tell them: they have names, a hosting or a placement."""
+        """Return whether the number of its VNFs does not tell them: they, or the ends, have names, a hosting or a
+        placement."""
         return bool(self.chain or self.where_words)
 
     @property
     def hostings(self) -> tuple[Hosting, ...]:
-        """Return the hosting of each VNF; one for all VNFs side by side; empty without VNFs."""
+        """Return the hosting of each VNF, or of each end in one; one for all VNFs side by side; empty without VNFs."""
+        if not self.chain_length:
+            return (self.hosting,) * scenario_named(self.scenario).ends_in_vnfs
         return hostings(self.chain, self.named_length, self.hosting)
 
     @property
     def hosted(self) -> tuple[int, ...]:
-        """Return the numbers of the VNFs that are not tasks of the tester."""
+        """Return the numbers of the VNFs, or of the ends in VNFs, that are not tasks of the tester."""
         return tuple(number for number, hosting in enumerate(self.hostings) if hosting != "process")
+
+    @property
+    def two_clocks(self) -> bool:
+        """Return whether probes leave and come by different clocks: an end is in a VM, whose clock is its own, and does
+        not echo."""
+        known = scenario_named(self.scenario)
+        return "vm" in self.hostings and not self.chain_length and not known.latency_by_echo
 
     @property
     def scenario_slug(self) -> str:
         """Return the label in characters that are valid in a file name and an anchor."""
         where = self.where_slug
         if not self.chain:
-            return f"{self.scenario}-{self.chain_length}{where}" if self.chain_length else self.scenario
+            return f"{self.scenario}-{self.chain_length}{where}" if self.chain_length else f"{self.scenario}{where}"
         number = f"{self.chain_length}-" if self.side_by_side else ""
         return f"{self.scenario}-{number}{chain_slug(self.chain, self.chain_length)}{where}"
 
@@ -199,9 +209,11 @@ class Point:
 
     @property
     def chain_label(self) -> str:
-        """Return ``firewall,l3fwd``; ``l2fwd,l2fwd in VMs`` for a chain without a name; ``63 x l3fwd``; empty
-        without a chain."""
-        text = f"{chain_label(self.chain, self.named_length)}{self.where_words}" if self.chain_length else ""
+        """Return ``firewall,l3fwd``; ``l2fwd,l2fwd in VMs`` for a chain without a name; ``63 x l3fwd``; ``ends in
+        VMs``; empty for other paths without a chain."""
+        if not self.chain_length:
+            return f"ends{self.where_words}" if self.where_words else ""
+        text = f"{chain_label(self.chain, self.named_length)}{self.where_words}"
         return f"{self.chain_length} x {text}" if self.side_by_side else text
 
     @property

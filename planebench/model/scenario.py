@@ -55,6 +55,11 @@ class Scenario:
         return self.vnfs != "none"
 
     @property
+    def ends_in_vnfs(self) -> int:
+        """Return how many of its ends are in VNFs."""
+        return self.ends.count("vnf")
+
+    @property
     def chained(self) -> bool:
         """Return whether its VNFs are in a row."""
         return self.vnfs == "chain"

@@ -3,6 +3,7 @@
 
 Port names say the side: ``n*`` are wires (what stands in for a NIC), ``v*`` are interfaces of VNFs. The generator and
 the monitor sit at the two ends; in p2v and v2v an end is inside a VNF, and that VNF is the generator or monitor itself.
+Where it is hosted, it is one of the VNFs of the topology, of the kind ``end``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from planebench.model.option import Value
 
 MONITOR_MAC = "02:00:00:00:03:01"
 """The destination of VNFs side by side: behind the last wire."""
+
+END = "end"
+"""Kind of a hosted VNF that is an end itself: its tasks are generator and monitor of its port."""
 
 Side = Literal["wire", "vnf"]
 
@@ -132,7 +136,12 @@ class Topology:
     @property
     def echo(self) -> bool:
         """Return whether end b sends everything back to end a, where it is both generated and monitored."""
-        return any(vnf.ports == (self.ends[1], self.ends[1]) for vnf in self.vnfs)
+        return any(vnf.kind != END and vnf.ports == (self.ends[1], self.ends[1]) for vnf in self.vnfs)
+
+    @property
+    def hosted_ends(self) -> tuple[str, ...]:
+        """Return the ends whose generator and monitor are no tasks of the tester."""
+        return tuple(end for end in self.ends if end in self.hosted_ports)
 
 
 def topology_port(name: str) -> TopologyPort:

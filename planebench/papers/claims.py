@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -14,10 +15,11 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from planebench.model.records import Direction, ScenarioName
 from planebench.papers.data import Name, paper_facts
 
-Metric = Literal["throughput", "gbps", "latency", "jitter"]
-"""Packets a second, layer-1 bits a second, mean latency, mean burst jitter (ic16's definition)."""
+Metric = Literal["throughput", "gbps", "latency", "deviation", "jitter"]
+"""Packets a second, layer-1 bits a second, mean latency, its standard deviation, mean burst jitter (ic16's)."""
 Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-ANY_CHAIN = "any"
+ANY = "any"
+"""Chain or traffic of a cell that may be whatever the run has."""
 _FACT = re.compile(r"\{([\w.-]+)(?::([^}]+))?\}")
 
 
@@ -29,7 +31,7 @@ class Cell(_Closed):
     """Points and a load. A field that is not given is as the run has it, and equal on both sides of a comparison.
 
     Without ``chain``, ``traffic`` and ``placement``, a cell has chains of l2fwd, plain frames and VNFs near the switch
-    only.
+    only; ``any`` chain or traffic is whatever the run has.
     ``switches`` replace those of the claim.
     """
 
@@ -89,16 +91,70 @@ class Order(_Closed):
 
 
 class LineRate(_Closed):
-    """Every switch fills the line, in each of these cells."""
+    """Every switch fills a line of 10 Gb/s, in each of these cells; of a mix, by the mean size of its frames."""
 
     cells: Annotated[tuple[Cell, ...], Field(min_length=1)]
 
 
-class TrafficRate(_Closed):
-    """So many Mpps of a traffic profile fill 10 Gb/s; ``fact`` is the name of the paper's figure."""
+class NoLeader(_Closed):
+    """No switch forwards more than every other one in all of these cells."""
 
-    traffic: str
-    fact: str
+    cells: Annotated[tuple[Cell, ...], Field(min_length=2)]
+
+
+class Correlation(_Closed):
+    """Switches that rank high by one metric rank low by another (``opposite``), or the ranks are ``unrelated``."""
+
+    metrics: tuple[Metric, Metric]
+    cell: Cell
+    sign: Literal["opposite", "unrelated"]
+
+
+class Minimum(_Closed):
+    """Mean latency is least between the lowest and the highest of these loads."""
+
+    cell: Cell
+    loads: Annotated[tuple[str, ...], Field(min_length=3)]
+
+
+class Spread(_Closed):
+    """The rates that a search finds vary more between its repetitions than the saturating throughput does."""
+
+    search: str
+
+
+class Predicted(_Closed):
+    """The throughput of a chain is the one predicted from a chain of one VNF and v2v, within a share of it."""
+
+    within: Annotated[float, Field(gt=0, lt=1)]
+
+
+class Needs(_Closed):
+    """The facts that a host must have for a claim to be tested, named as in the header of a run."""
+
+    cores_allowed: int = 1
+    numa_nodes: int = 1
+    memory_gib: int = 0
+    hosts: int = 1
+    hypervisor: str = ""
+
+    def unmet(self, host: Mapping[str, Any]) -> str:
+        """Return what ``host``, the facts of a run's header, lacks; empty if it has everything."""
+        memory, hypervisor = host.get("memory_total_bytes"), host.get("hypervisor")
+        wanted = (
+            ("cores", self.cores_allowed, host.get("cores_allowed")),
+            ("NUMA nodes", self.numa_nodes, host.get("numa_nodes")),
+            ("GiB of memory", self.memory_gib, None if memory is None else memory // 2**30),
+            ("hosts", self.hosts, host.get("hosts", 1)),
+        )
+        lacking = [
+            f"{least} {name} (this host: {'unknown' if there is None else there})"
+            for name, least, there in wanted
+            if least > 1 and (there is None or there < least)
+        ]
+        if self.hypervisor and self.hypervisor != hypervisor:
+            lacking.append(f"the hypervisor {self.hypervisor} (this host: {hypervisor or 'none'})")
+        return ", ".join(lacking)
 
 
 class Share(_Closed):
@@ -122,10 +178,29 @@ class FarCores(_Closed):
     below: Limit
 
 
+SHAPES = (
+    "compare",
+    "trend",
+    "order",
+    "line_rate",
+    "no_leader",
+    "correlation",
+    "minimum",
+    "spread",
+    "predicted",
+    "share",
+    "chain_below_parts",
+    "far_cores",
+    "cannot",
+)
+"""The fields of a claim of which it has one."""
+
+
 class Claim(_Closed):
     """One claim: exactly one of the shapes, or why it cannot be tested (``cannot``, with facts of the host in braces).
 
     ``switches``: those of the paper that it is about; empty: any switch. ``says`` takes figures of the paper by name.
+    ``needs``: a host without it does not test the claim, whatever was measured there.
     """
 
     id: Name
@@ -139,16 +214,20 @@ class Claim(_Closed):
     trend: Trend | None = None
     order: Order | None = None
     line_rate: LineRate | None = None
-    traffic_rate: TrafficRate | None = None
+    no_leader: NoLeader | None = None
+    correlation: Correlation | None = None
+    minimum: Minimum | None = None
+    spread: Spread | None = None
+    predicted: Predicted | None = None
     share: Share | None = None
     chain_below_parts: Literal[True] | None = None
     far_cores: FarCores | None = None
     cannot: str | None = None
+    needs: Needs = Needs()
 
     @model_validator(mode="after")
     def _one_shape(self) -> Claim:
-        shapes = (self.compare, self.trend, self.order, self.line_rate, self.traffic_rate, self.share)
-        given = sum(shape is not None for shape in (*shapes, self.chain_below_parts, self.far_cores, self.cannot))
+        given = sum(getattr(self, name) is not None for name in SHAPES)
         if given != 1:
             raise ValueError(f"claim {self.id} has {given} shapes; give one")
         return self

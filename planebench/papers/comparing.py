@@ -10,8 +10,8 @@ from itertools import pairwise
 from planebench.model.records import Point
 from planebench.model.scenario import scenario_named
 from planebench.model.words import load_words, point_words, printable
-from planebench.papers.claims import Cell, Claim, Compare, Metric, Trend
-from planebench.papers.data import paper_figures
+from planebench.papers.claims import ANY, Cell, Claim, Compare, Metric, Trend
+from planebench.papers.data import PaperFigure, paper_figures
 from planebench.papers.measured import UNITS, Measured, counterpart, expanded
 from planebench.papers.told import Compared, Sample, Told, told
 
@@ -134,10 +134,10 @@ def cell_words(cell: Cell) -> str:
     if cell.chain_length and (cell.chain is None or beside):
         name += f"-{cell.chain_length}"
     size = f"{cell.frame_size_bytes} B" if cell.frame_size_bytes else ""
-    chain = "" if cell.chain == "any" else cell.chain
+    chain, traffic = ("" if it == ANY else it for it in (cell.chain, cell.traffic))
     load = f"at {load_words(cell.load)}" if cell.load else ""
     placed = f"placed {cell.placement}" if cell.placement else ""
-    return " ".join(filter(None, (name, chain, placed, cell.direction, size, cell.traffic, load)))
+    return " ".join(filter(None, (name, chain, placed, cell.direction, size, traffic, load)))
 
 
 def _differs(b: Spot, a: Spot) -> str:
@@ -154,22 +154,23 @@ def _differs(b: Spot, a: Spot) -> str:
 
 
 def _paper_ratio(paper: str, metric: Metric, measured: Measured, a: Spot, b: Spot) -> float | None:
-    values = [paper_value(paper, metric, measured.adapters.get(spot.point.switch, ""), spot) for spot in (a, b)]
+    figures = [paper_figure(paper, metric, measured.adapters.get(spot.point.switch, ""), spot) for spot in (a, b)]
+    values = [figure.value if figure else None for figure in figures]
     return values[0] / values[1] if values[0] is not None and values[1] is not None else None
 
 
-def paper_value(paper: str, metric: Metric, switch: str, spot: Spot) -> float | None:
+def paper_figure(paper: str, metric: Metric, switch: str, spot: Spot) -> PaperFigure | None:
     """Return the published figure of a switch at a point and load; None if the paper has none."""
     wanted = "latency" if metric == "latency" else "throughput"
     point = spot.point
-    if point.chain or point.traffic or metric == "jitter":
+    if point.chain or point.traffic or metric in ("jitter", "deviation"):
         return None
     for figure in paper_figures():
         key = figure.paper, figure.metric, figure.switch, figure.scenario, figure.chain_length, figure.frame_size_bytes
         cell = point.scenario, point.chain_length, point.frame_size_bytes
         same_way = figure.direction in (None, point.direction)
         if key == (paper, wanted, switch, *cell) and same_way and figure.load == (spot.load or ""):
-            return figure.value
+            return figure
     return None
 
 

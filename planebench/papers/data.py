@@ -19,6 +19,8 @@ from planebench.model.records import Direction, ScenarioName
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Bounds = tuple[Annotated[float, Field(ge=0)], Positive]
+"""A figure that a paper only says to be between two others."""
 Metric = Literal["throughput", "latency"]
 
 LOADS = ("0.10", "0.50", "0.99")
@@ -35,13 +37,21 @@ class _Closed(BaseModel):
 class TaxonomyModel(_Closed):
     """A row of conext19's Table 1."""
 
-    architecture: str
-    paradigm: str
-    models: tuple[str, ...]
+    architecture: Literal["modular", "self-contained"]
+    paradigm: Literal["structured", "match/action"]
+    models: tuple[Literal["rtc", "pipeline"], ...]
     virtual_interface: str
     reprogrammability: Literal["low", "medium", "high"]
     languages: tuple[str, ...]
     purpose: str
+
+
+class TuningModel(_Closed):
+    """A row of conext19's Table 2; ``setting`` is its name among the settings of a switch of a run."""
+
+    tuning: str
+    setting: str = ""
+    here: str
 
 
 class UseCaseModel(_Closed):
@@ -55,10 +65,11 @@ class Conext19Model(_Closed):
     """conext19."""
 
     testbed: dict[str, str | int]
-    throughput_gbps: dict[ScenarioName, dict[Direction, dict[int, dict[Name, Positive]]]]
+    throughput_gbps: dict[ScenarioName, dict[Direction, dict[int, dict[Name, Positive | Bounds]]]]
     rtt_latency_us: dict[Name, dict[Name, tuple[Positive, Positive, Positive] | None]]
     v2v_rtt_latency_us: dict[Name, Positive]
     taxonomy: dict[Name, TaxonomyModel]
+    tunings: dict[Name, TuningModel]
     use_cases: dict[Name, UseCaseModel]
 
 
@@ -69,6 +80,7 @@ class Can17Model(_Closed):
     throughput_mpps_64b_by_cpu_ghz: dict[Name, dict[Name, dict[float, Positive]]]
     facebook_mix_mpps_at_10g: dict[Name, Positive]
     facebook_median_utilisation: tuple[Positive, Positive]
+    fills_10g_from_bytes: dict[Name, Positive]
     latency_us: dict[str, Positive]
 
 
@@ -89,14 +101,25 @@ class OffloadModel(_Closed):
     cuckooswitch_updates_per_s: int
 
 
+class ServerModel(_Closed):
+    """The server of ic16, by what limits the number of its VNFs."""
+
+    ports: int
+    vfs_per_port: int
+    lcores: int
+    sockets: int
+
+
 class Ic16Model(_Closed):
     """ic16."""
 
     testbed: dict[str, str]
+    server: ServerModel
     vnfs_tested: tuple[int, ...]
     max_vnfs_at_10g_without_loss: int
     overprovisioned_loss_range: tuple[Positive, Positive]
     worst_case_placement_loss: Positive
+    bare_metal_fills_10g_from_bytes: int
     hypervisor_share_of_latency_max: Positive
     fib_entries: FibModel
     offload: OffloadModel
@@ -112,9 +135,10 @@ class PapersModel(_Closed):
 
 @dataclass(frozen=True, slots=True)
 class PaperFigure:
-    """One cell of a table: ``value`` is in Gb/s (layer 1, all directions) for throughput, mean us for latency.
+    """One cell of a table, in Gb/s (layer 1, all directions) for throughput, in mean us for latency.
 
-    ``direction`` is None where the paper's table does not say it. ``load`` is empty for throughput.
+    ``value`` is None where the paper gives no more than ``bounds``. ``direction`` is None where the paper's table does
+    not say it. ``load`` is empty for throughput.
     """
 
     paper: str
@@ -125,7 +149,16 @@ class PaperFigure:
     frame_size_bytes: int
     load: str
     switch: str
-    value: float
+    value: float | None
+    bounds: tuple[float, float] | None = None
+
+    def above(self, other: PaperFigure) -> bool:
+        """Return whether the paper has this figure above another one for certain."""
+        return self._ends[0] > other._ends[1]
+
+    @property
+    def _ends(self) -> tuple[float, float]:
+        return self.bounds or (self.value or 0.0, self.value or 0.0)
 
 
 def read_papers(text: str) -> PapersModel:
@@ -138,6 +171,16 @@ def paper_figures() -> tuple[PaperFigure, ...]:
     """Return every published figure whose scenario planebench has."""
     conext19 = _papers().conext19
     return (*_throughput(conext19), *_table_3(conext19), *_table_4(conext19))
+
+
+def conext19_tables() -> Conext19Model:
+    """Return the tables of conext19: the taxonomy, the tunings and the use cases of its switches."""
+    return _papers().conext19
+
+
+def ic16_server() -> ServerModel:
+    """Return the server of ic16."""
+    return _papers().ic16.server
 
 
 @cache
@@ -157,7 +200,8 @@ def _throughput(paper: Conext19Model) -> Iterator[PaperFigure]:
         for direction, sizes in directions.items():
             for size, switches in sizes.items():
                 for switch, gbps in switches.items():
-                    yield PaperFigure("conext19", "throughput", scenario, 0, direction, size, "", switch, gbps)
+                    value, bounds = (None, gbps) if isinstance(gbps, tuple) else (gbps, None)
+                    yield PaperFigure("conext19", "throughput", scenario, 0, direction, size, "", switch, value, bounds)
 
 
 def _table_3(paper: Conext19Model) -> Iterator[PaperFigure]:

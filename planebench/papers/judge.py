@@ -5,14 +5,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 from planebench.model.header import RunHeader
-from planebench.papers import comparing, single
+from planebench.papers import across, comparing, single
 from planebench.papers.claims import Claim, all_claims
 from planebench.papers.comparing import Found, all_words
 from planebench.papers.measured import Measured
-from planebench.papers.ordering import order_holds, rank_order, too_few
+from planebench.papers.ordering import (
+    Ranked,
+    correlation_holds,
+    order_holds,
+    rank_correlation,
+    rank_order,
+    too_few,
+)
 from planebench.papers.told import Compared, Judgement, Outcome, Why, corrected
 
 MAX_EVIDENCE = 3
@@ -26,20 +34,23 @@ def judge_all(measured: Measured) -> tuple[Judgement, ...]:
 
 
 def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement, ...]:
-    """Return all judgements of the papers that a run reproduces; for any other run, those that are conclusive."""
-    if header.papers:
-        return tuple(it for it in judgements if it.claim.paper in header.papers)
-    return tuple(it for it in judgements if it.outcome is not Outcome.CANNOT_BE_TESTED)
+    """Return all judgements of the papers that a run reproduces; of other papers, those that are conclusive."""
+    wanted = header.papers
+    return tuple(it for it in judgements if it.claim.paper in wanted or it.outcome is not Outcome.CANNOT_BE_TESTED)
 
 
 def judge(claim: Claim, measured: Measured) -> Judgement:
     """Return the judgement on a claim by a run."""
+    host = measured.derived.run.header.host
     if claim.cannot is not None:
-        return _untestable(
-            claim, "not testable on this host", _with_host(claim.cannot, measured.derived.run.header.host)
-        )
+        return _untestable(claim, "not testable on this host", _with_host(claim.cannot, host))
+    if unmet := claim.needs.unmet(host):
+        return _untestable(claim, "not testable on this host", f"it takes {unmet}")
     if claim.order is not None:
-        return _order(claim, measured)
+        return _ranked(claim, measured, rank_order(claim, claim.order, measured), order_holds)
+    if claim.correlation is not None:
+        ranked = rank_correlation(claim, claim.correlation, measured)
+        return _ranked(claim, measured, ranked, partial(correlation_holds, claim.correlation))
     if claim.batching and not measured.derived.run.header.settings.get("send_burst"):
         missing = ("VNFs that send in batches (send_burst of the plan)",)
         words = _missing_words(claim, measured, missing)
@@ -53,15 +64,19 @@ def judge(claim: Claim, measured: Measured) -> Judgement:
 
 def _has_beside(claim: Claim) -> bool:
     """Return whether the claim can be tested on other switches too; not if it compares one switch with others."""
-    return claim.trend is not None or (claim.compare is not None and not claim.compare.b.switches)
+    of_one_switch = (claim.trend, claim.line_rate, claim.no_leader, claim.minimum, claim.spread)
+    return any(of_one_switch) or (claim.compare is not None and not claim.compare.b.switches)
 
 
 def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
     shapes: tuple[tuple[Any, Callable[[Any], Found]], ...] = (
         (claim.compare, lambda shape: comparing.compare(claim, shape, measured, labels)),
         (claim.trend, lambda shape: comparing.trend(claim, shape, measured, labels)),
-        (claim.line_rate, lambda shape: single.line_rate(claim, shape, measured)),
-        (claim.traffic_rate, lambda shape: single.traffic_rate(claim, shape, measured)),
+        (claim.line_rate, lambda shape: single.line_rate(claim, shape, measured, labels)),
+        (claim.no_leader, lambda shape: across.no_leader(claim, shape, measured, labels)),
+        (claim.minimum, lambda shape: across.minimum(claim, shape, measured, labels)),
+        (claim.spread, lambda shape: across.spread(claim, shape, measured, labels)),
+        (claim.predicted, lambda shape: across.predicted(claim, shape, measured, labels)),
         (claim.share, lambda shape: single.share(claim, shape, measured)),
         (claim.chain_below_parts, lambda _: single.chain_below_parts(claim, measured)),
         (claim.far_cores, lambda shape: single.far_cores(claim, shape, measured)),
@@ -74,19 +89,22 @@ def _judgement(claim: Claim, measured: Measured, found: Found, beside: Sequence[
     compared = corrected(found.compared)
     if not compared:
         return _untestable(claim, "not covered by this run", _missing_words(claim, measured, missing), beside, missing)
-    anywhere = claim.share is not None and not claim.share.everywhere
-    outcome = _somewhere(compared) if anywhere else _everywhere(compared)
+    if claim.share is not None and not claim.share.everywhere:
+        outcome = _somewhere(compared)
+    else:
+        outcome = _everywhere(compared, least=1.0 if claim.no_leader else 0.5)
     why: Why = "insufficient data" if outcome is Outcome.CANNOT_BE_TESTED else ""
     evidence = _evidence(compared, beside)
     return Judgement(claim, outcome, why, evidence, tuple(compared), tuple(beside), missing)
 
 
-def _everywhere(compared: Sequence[Compared]) -> Outcome:
-    """Return confirmed if no comparison contradicts the claim and more than half support it."""
+def _everywhere(compared: Sequence[Compared], least: float) -> Outcome:
+    """Return confirmed if no comparison contradicts the claim and all, or more than the share ``least``, support it."""
     held = [it.holds for it in compared]
     if False in held:
         return Outcome.NOT_CONFIRMED
-    return Outcome.CONFIRMED if 2 * held.count(True) > len(held) else Outcome.CANNOT_BE_TESTED
+    support = held.count(True)
+    return Outcome.CONFIRMED if support == len(held) or support > least * len(held) else Outcome.CANNOT_BE_TESTED
 
 
 def _somewhere(compared: Sequence[Compared]) -> Outcome:
@@ -97,13 +115,12 @@ def _somewhere(compared: Sequence[Compared]) -> Outcome:
     return Outcome.NOT_CONFIRMED if held == {False} else Outcome.CANNOT_BE_TESTED
 
 
-def _order(claim: Claim, measured: Measured) -> Judgement:
-    assert claim.order is not None
-    ranked = rank_order(claim, claim.order, measured)
+def _ranked(claim: Claim, measured: Measured, ranked: Ranked, decide: Callable[[Ranked], bool | None]) -> Judgement:
+    """Return the judgement on the ranks of switches, by ``decide`` where there are enough of them."""
     missing = tuple(too_few(ranked))
     if missing:
         return _untestable(claim, "not covered by this run", _missing_words(claim, measured, missing), (), missing)
-    holds = order_holds(ranked)
+    holds = decide(ranked)
     outcome = {True: Outcome.CONFIRMED, False: Outcome.NOT_CONFIRMED, None: Outcome.CANNOT_BE_TESTED}[holds]
     why: Why = "insufficient data" if holds is None else ""
     return Judgement(claim, outcome, why, f"{ranked.words}. {_evidence(ranked.compared, ())}", ranked.compared)

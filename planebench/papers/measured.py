@@ -13,10 +13,10 @@ from itertools import product
 from planebench.model.chain_name import OWN
 from planebench.model.placement import NEAR
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
-from planebench.model.results import Result
+from planebench.model.results import LatencySummary, Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import mpps, throughput, us
-from planebench.papers.claims import ANY_CHAIN, Cell, Each, Metric
+from planebench.papers.claims import ANY, Cell, Each, Metric
 from planebench.papers.told import Sample
 from planebench.stats.choose import choose_saturating
 from planebench.stats.counting import counts, latency_counts
@@ -30,7 +30,15 @@ SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""
 OFFLOAD = "offload"
 EMULATED_NIC = "veb"
-UNITS: Mapping[Metric, str] = {"throughput": "Mpps", "gbps": "Gb/s", "latency": "µs", "jitter": "µs"}
+UNITS: Mapping[Metric, str] = {
+    "throughput": "Mpps",
+    "gbps": "Gb/s",
+    "latency": "µs",
+    "deviation": "µs",
+    "jitter": "µs",
+}
+LATENCIES: tuple[Metric, ...] = ("latency", "deviation", "jitter")
+"""The metrics that are taken at a load."""
 
 
 @dataclass(frozen=True)
@@ -89,8 +97,8 @@ class Measured:
         result = self.by_point.get(point)
         if result is None:
             return None
-        if metric in ("latency", "jitter"):
-            return self._latency(result, load or "", jitter=metric == "jitter")
+        if metric in LATENCIES:
+            return self._latency(result, load or "", metric)
         if not counts(result):
             return Sample((), result.verdict.kind, result.band, throughput(result))
         blocks = throughput_blocks(self.saturating(result))
@@ -129,29 +137,29 @@ class Measured:
         return noise_of_sides((result.point, throughput_blocks(self.saturating(result))) for result in accepted)
 
     @cached_property
-    def _latency_noise(self) -> Mapping[bool, Noise]:
-        """Return what the noise of mean latencies has in common; under True, of burst jitter."""
+    def _latency_noise(self) -> Mapping[Metric, Noise]:
+        """Return what the noise of each metric of latency has in common."""
         chosen = [
             (result.point, choice.trials)
             for result in self.derived.results
             for choice in self.derived.latency_trials(result).values()
         ]
         return {
-            jitter: noise_of_sides((point, _mean_blocks(trials, jitter)) for point, trials in chosen)
-            for jitter in (False, True)
+            metric: noise_of_sides((point, _latency_blocks(trials, metric)) for point, trials in chosen)
+            for metric in LATENCIES
         }
 
-    def _latency(self, result: Result, load: str, jitter: bool) -> Sample | None:
+    def _latency(self, result: Result, load: str, metric: Metric) -> Sample | None:
         summary = next((s for s in result.latency if s.load == load), None)
-        if summary is None or (jitter and summary.burst_jitter is None):
+        figure = None if summary is None else _latency_figure(summary, metric)
+        if summary is None or figure is None:
             return None
-        shown = us(summary.burst_jitter.mean if jitter and summary.burst_jitter else summary.mean)
         choice = self.derived.latency_trials(result)[load]
         if not latency_counts(summary):
-            return Sample((), summary.verdict.kind, choice.band, f"({shown})")
-        means = by_start(_mean_blocks(choice.trials, jitter))
-        estimate = self._latency_noise[jitter].estimate(means)
-        return Sample(tuple(map(math.exp, means)), VerdictKind.VALID, choice.band, shown, estimate)
+            return Sample((), summary.verdict.kind, choice.band, f"({us(figure)})")
+        logs = by_start(_latency_blocks(choice.trials, metric))
+        estimate = self._latency_noise[metric].estimate(logs)
+        return Sample(tuple(map(math.exp, logs)), VerdictKind.VALID, choice.band, us(figure), estimate)
 
     def latency_trials(self, point: Point, load: str) -> tuple[Trial, ...]:
         """Return the trials of an accepted latency; empty for a rejected one."""
@@ -177,11 +185,11 @@ def fits(point: Point, cell: Cell) -> bool:
         "direction": cell.direction,
         "frame_size_bytes": cell.frame_size_bytes,
         "chain_length": cell.chain_length,
-        "chain": None if cell.chain == ANY_CHAIN else cell.chain or "",
-        "traffic": cell.traffic or "",
+        "chain": None if cell.chain == ANY else cell.chain or "",
+        "traffic": None if cell.traffic == ANY else cell.traffic or "",
         "placement": cell.placement or NEAR,
     }
-    if cell.chain == ANY_CHAIN and not of_the_plan(point):
+    if cell.chain == ANY and not of_the_plan(point):
         return False
     return all(value is None or getattr(point, name) == value for name, value in asked.items())
 
@@ -195,7 +203,7 @@ def counterpart(point: Point, cell: Cell, label: str) -> Point:
     """Return the point of switch ``label`` that differs from ``point`` only in what ``cell`` requires."""
     fields = {"scenario", "direction", "frame_size_bytes", "chain_length", "chain", "traffic", "placement"}
     said = cell.model_dump(include=fields)
-    changes = {name: value for name, value in said.items() if value is not None}
+    changes = {name: value for name, value in said.items() if value not in (None, ANY)}
     if cell.scenario is not None and not scenario_named(cell.scenario).has_vnfs:
         changes |= {"chain_length": 0, "chain": "", "placement": NEAR, "hosting": "process"}
     return replace(point, switch=label, **changes)
@@ -208,16 +216,26 @@ def expanded(each: Each, *cells: Cell) -> Iterator[tuple[Cell, ...]]:
         yield tuple(cell.model_copy(update=dict(zip(used, values, strict=True))) for cell in cells)
 
 
-def _mean_blocks(trials: Iterable[Trial], jitter: bool) -> Blocks:
-    return blocks_of(trials, lambda trial: _mean_us(trial, jitter))
+def _latency_figure(summary: LatencySummary, metric: Metric) -> float | None:
+    if metric == "jitter":
+        return summary.burst_jitter.mean if summary.burst_jitter else None
+    return summary.stddev if metric == "deviation" else summary.mean
 
 
-def _mean_us(trial: Trial, jitter: bool) -> float | None:
+def _latency_blocks(trials: Iterable[Trial], metric: Metric) -> Blocks:
+    return blocks_of(trials, lambda trial: _latency_us(trial, metric))
+
+
+def _latency_us(trial: Trial, metric: Metric) -> float | None:
     if trial.latency is None:
         return None
-    texts = [text for text in (burst_sizes(trial.latency) if jitter else (trial.latency.histogram,)) if text]
+    texts = [
+        text for text in (burst_sizes(trial.latency) if metric == "jitter" else (trial.latency.histogram,)) if text
+    ]
     summary = summarise(merge(texts)) if texts else None
-    return None if summary is None else summary.mean
+    if summary is None:
+        return None
+    return summary.stddev if metric == "deviation" else summary.mean
 
 
 def _gbps(result: Result) -> str:

@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The order of the switches here against the paper's: Kendall's tau over pairs that both of them order."""
+"""Ranks of switches, by Kendall's tau over pairs: here against the paper's order, or one metric against another."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
+from planebench.model.records import Point
 from planebench.model.words import printable
-from planebench.papers.claims import Cell, Claim, Order
-from planebench.papers.comparing import Spot, cell_words, paper_value
-from planebench.papers.measured import UNITS, Measured, expanded
-from planebench.papers.told import Compared, Sample, told
+from planebench.papers.claims import Cell, Claim, Correlation, Metric, Order
+from planebench.papers.comparing import Spot, cell_words, paper_figure
+from planebench.papers.data import PaperFigure
+from planebench.papers.measured import LATENCIES, UNITS, Measured, expanded
+from planebench.papers.told import Compared, Sample, Told, told
 
 MIN_SWITCHES = 3
 """Two switches make one pair: a coin would be right in half of all cases."""
@@ -21,7 +23,7 @@ MIN_TAU = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Pairs of switches that the paper orders. Kendall's tau is between ``low`` and ``high``."""
+    """Pairs of switches in two orders, which agree or disagree. Kendall's tau is between ``low`` and ``high``."""
 
     switches: tuple[str, ...]
     compared: tuple[Compared, ...]
@@ -53,12 +55,11 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A switch in a cell: its figure here, with VNFs in a hosting, and the paper's."""
+    """A switch at a point of a cell: its figure here, and the paper's."""
 
-    label: str
-    hosting: str
+    point: Point
     sample: Sample
-    paper: float
+    paper: PaperFigure
 
 
 def rank_order(claim: Claim, shape: Order, measured: Measured) -> Ranked:
@@ -67,30 +68,90 @@ def rank_order(claim: Claim, shape: Order, measured: Measured) -> Ranked:
     compared: list[Compared] = []
     for (cell,) in expanded(shape.each, shape.cell):
         placed = list(_placed(claim, shape, cell, measured))
-        switches |= dict.fromkeys(it.label for it in placed)
-        pairs = [(a, b) for a, b in combinations(placed, 2) if a.hosting == b.hosting]
-        compared += [_pair(a, b, shape, cell) for a, b in pairs if a.paper != b.paper]
+        switches |= dict.fromkeys(it.point.switch for it in placed)
+        pairs = [(a, b) for a, b in combinations(placed, 2) if _alike(a.point, b.point)]
+        compared += [_pair(a, b, shape, cell) for a, b in pairs if _ordered(a, b)]
     held = [it.holds for it in compared]
     return Ranked(tuple(switches), tuple(compared), held.count(True), held.count(False))
 
 
 def _placed(claim: Claim, shape: Order, cell: Cell, measured: Measured) -> Iterator[Placed]:
-    """Yield each switch once per point; of two entries with one adapter the first."""
-    first = {adapter: label for label, adapter in reversed([*measured.adapters.items()])}
-    for adapter, label in first.items():
+    """Yield each switch once per point."""
+    for adapter, label in _first_labels(measured).items():
         for point in measured.points(label, cell):
             sample = measured.sample(point, shape.metric, cell.load)
-            paper = paper_value(claim.paper, shape.metric, adapter, Spot(point, cell.load))
+            paper = paper_figure(claim.paper, shape.metric, adapter, Spot(point, cell.load))
             if sample is not None and paper is not None:
-                yield Placed(label, point.hosting, sample, paper)
+                yield Placed(point, sample, paper)
+
+
+def _first_labels(measured: Measured) -> dict[str, str]:
+    """Return a label for each adapter: of two entries with one adapter the first."""
+    return {adapter: label for label, adapter in reversed([*measured.adapters.items()])}
+
+
+def _alike(a: Point, b: Point) -> bool:
+    """Return whether two points differ in their switch only: VNFs in VMs are not ranked with those in processes."""
+    return replace(a, switch=b.switch) == b
+
+
+def _ordered(a: Placed, b: Placed) -> bool:
+    return a.paper.above(b.paper) or b.paper.above(a.paper)
 
 
 def _pair(a: Placed, b: Placed, shape: Order, cell: Cell) -> Compared:
     answer = told(a.sample, b.sample)
-    holds = None if answer.above is None else answer.above is (a.paper > b.paper)
-    what = f"{printable(a.label)} and {printable(b.label)}, {cell_words(cell)}"
+    holds = None if answer.above is None else answer.above is a.paper.above(b.paper)
+    what = f"{printable(a.point.switch)} and {printable(b.point.switch)}, {cell_words(cell)}"
     figures = f"{a.sample.shown} against {b.sample.shown} {UNITS[shape.metric]}"
-    return Compared(what, figures, holds, answer, a.paper / b.paper)
+    both = a.paper.value, b.paper.value
+    return Compared(what, figures, holds, answer, both[0] / both[1] if both[0] and both[1] else None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """A switch with its figures by two metrics."""
+
+    point: Point
+    samples: tuple[Sample, Sample]
+
+
+def rank_correlation(claim: Claim, shape: Correlation, measured: Measured) -> Ranked:
+    """Return the pairs of switches in a cell; they agree where one is above the other by both metrics."""
+    labels = [label for adapter, label in _first_labels(measured).items() if adapter in claim.switches]
+    found = [_both(measured, point, shape) for label in labels for point in measured.points(label, shape.cell)]
+    known = [it for it in found if it is not None]
+    pairs = [(a, b) for a, b in combinations(known, 2) if _alike(a.point, b.point)]
+    same = [_same_way(a, b) for a, b in pairs]
+    compared = tuple(_pair_of(a, b, shape, it) for (a, b), it in zip(pairs, same, strict=True))
+    return Ranked(tuple(dict.fromkeys(it.point.switch for it in known)), compared, same.count(True), same.count(False))
+
+
+def _both(measured: Measured, point: Point, shape: Correlation) -> _Figures | None:
+    one, other = (measured.sample(point, metric, shape.cell.load) for metric in shape.metrics)
+    return None if one is None or other is None else _Figures(point, (one, other))
+
+
+def _same_way(a: _Figures, b: _Figures) -> bool | None:
+    """Return whether ``a`` is above ``b`` by both metrics or by none; None if one of the two is inconclusive."""
+    answers = [told(one, other).above for one, other in zip(a.samples, b.samples, strict=True)]
+    return None if None in answers else answers[0] is answers[1]
+
+
+def _pair_of(a: _Figures, b: _Figures, shape: Correlation, same: bool | None) -> Compared:
+    """Return a pair in words. Only of opposite ranks a single pair tells something."""
+    figures = [
+        f"{one.shown} against {other.shown} {_metric_words(metric)}"
+        for metric, one, other in zip(shape.metrics, a.samples, b.samples, strict=True)
+    ]
+    words = {True: "the same order by both", False: "opposite orders", None: "a difference below the measurement noise"}
+    holds = not same if shape.sign == "opposite" and same is not None else None
+    what = f"{printable(a.point.switch)} and {printable(b.point.switch)}, {cell_words(shape.cell)}"
+    return Compared(what, ", ".join(figures), holds, Told(None, why=words[same]))
+
+
+def _metric_words(metric: Metric) -> str:
+    return f"{UNITS[metric]} {metric}" if metric in LATENCIES else UNITS[metric]
 
 
 def order_holds(ranked: Ranked) -> bool | None:
@@ -98,6 +159,15 @@ def order_holds(ranked: Ranked) -> bool | None:
     if ranked.low >= MIN_TAU:
         return True
     return False if ranked.high < MIN_TAU else None
+
+
+def correlation_holds(shape: Correlation, ranked: Ranked) -> bool | None:
+    """Return whether the ranks are opposite, or unrelated; None if that depends on the inconclusive pairs."""
+    if shape.sign == "opposite":
+        return True if ranked.high <= -MIN_TAU else False if ranked.low > -MIN_TAU else None
+    if ranked.low > -MIN_TAU and ranked.high < MIN_TAU:
+        return True
+    return False if ranked.low >= MIN_TAU or ranked.high <= -MIN_TAU else None
 
 
 def too_few(ranked: Ranked) -> Sequence[str]:

@@ -123,10 +123,10 @@ def _cells(metric: Metric, scenarios: Sequence[str]) -> dict[_Cell, list[PaperFi
 
 def _across(measured: Measured, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[Entry]:
     for cell, figures in cells.items():
-        theirs = {figure.switch: figure.value for figure in figures}
+        theirs = _values(figures)
         ours = _samples(measured, cell)
         reference = _reference(measured, cell, theirs, ours)
-        if reference is None or len(figures) < 2:  # one figure of the paper has no shape
+        if reference is None or len(theirs) < 2:  # one figure of the paper has no shape
             continue
         base, adapter = ours[reference], measured.adapters[reference]
         name = f"{cell.words} ({printable(reference)})"
@@ -150,7 +150,7 @@ def _reference(measured: Measured, cell: _Cell, theirs: dict[str, float], ours: 
 
 
 def _own(measured: Measured, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[Entry]:
-    theirs = {(cell, figure.switch): figure.value for cell, figures in cells.items() for figure in figures}
+    theirs = {(cell, switch): value for cell, figures in cells.items() for switch, value in _values(figures).items()}
     base = next(cell for cell in cells if (cell.point.scenario, cell.point.chain_length, cell.load) == OWN_REFERENCE)
     our_base = _samples(measured, base)
     names = {switch: theirs[cell, switch] for cell, switch in theirs if cell == base}
@@ -162,6 +162,11 @@ def _own(measured: Measured, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[
             mine = _ratio(ours.get(switch), our_base[switch]) if switch in our_base else None
             if paper or mine:
                 yield Entry(switch, cell.words, base.words, paper, mine)
+
+
+def _values(figures: Sequence[PaperFigure]) -> dict[str, float]:
+    """Return the figures of a cell by switch, without those of which the paper gives no more than bounds."""
+    return {figure.switch: figure.value for figure in figures if figure.value is not None}
 
 
 def _rows(measured: Measured, theirs: dict[str, float], ours: dict[str, Sample]) -> list[str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Claims of one shape each: full line, rate of a traffic profile, share of the latency, chain and its functions."""
+"""Claims of one shape each: full line, far cores, share of the latency, chain and its functions."""
 
 from __future__ import annotations
 
@@ -8,54 +8,53 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planebench.model.records import Point, Trial, VerdictKind
+from planebench.model.results import Result
 from planebench.model.words import mpps, percent, printable, us
-from planebench.papers.claims import Claim, FarCores, LineRate, Share, TrafficRate
+from planebench.papers.claims import Claim, FarCores, LineRate, Share
 from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
-from planebench.papers.data import paper_facts
 from planebench.papers.measured import Measured, of_the_plan
 from planebench.papers.told import Compared, Sample, Told, reached
 from planebench.stats.chains import ChainLatency
-from planebench.stats.counting import counts
 from planebench.stats.effect import estimate_alone
 from planebench.stats.starts import blocks_of, by_start
 from planebench.traffic.rates import line_rate_pps
 
 FULL = 0.98
 """Minimum share of the line rate for a full line."""
-SAME_RATE = 0.01
-"""Two rates of one mix that differ by less are one: sizes are drawn at random."""
-
 LEAST_NS = 1.0
 """The least time of a part: shares are compared as logarithms, and zero has none."""
 
 
-def line_rate(claim: Claim, shape: LineRate, measured: Measured) -> Found:
-    """Compare the throughput of each cell with its line rate, which must be the highest rate of the run."""
+def line_rate(claim: Claim, shape: LineRate, measured: Measured, labels: Sequence[str]) -> Found:
+    """Compare the throughput of each cell with a line of 10 Gb/s, which the run must have been able to fill."""
     found = Found()
-    highest = measured.derived.run.header.settings.get("max_rate_pps")
     for cell in shape.cells:
-        line = line_rate_pps(cell.frame_size_bytes or 0)
-        if not isinstance(highest, int | float) or not math.isclose(highest, line, rel_tol=0.01):
-            found.add(
-                f"a line rate: our wires have none, give --max-rate {line / 1e6:.3f}M for {cell.frame_size_bytes} B"
-            )
-            continue
-        for label in measured.labels(claim.switches):
+        for label in labels:
             points = measured.points(label, cell)
             if not points:
                 found.add(f"{printable(label)} {cell_words(cell)}")
             for point in points:
-                found.compared.append(_full(measured, point, line))
+                found.add(_full(measured, point))
     return found
 
 
-def _full(measured: Measured, point: Point, line: float) -> Compared:
+def _full(measured: Measured, point: Point) -> Compared | str:
+    words = spot_words(Spot(point, None))
+    line = line_rate_pps(_mean_sent_bytes(measured.by_point[point]) or point.frame_size_bytes)
+    highest = measured.derived.run.header.settings.get("max_rate_pps")
+    if isinstance(highest, int | float) and highest < FULL * line:
+        return f"{words} at the rate of a line: --max-rate {line / 1e6:.3f}M or none"
     whole = line * (2 if point.direction == "bidirectional" else 1)
     sample = measured.sample(point, "throughput", None)
     assert sample is not None  # of a point that the run has
     answer = reached(sample, FULL * whole)
-    words = f"{sample.shown} of {mpps(whole)} Mpps"
-    return Compared(spot_words(Spot(point, None)), words, answer.above, answer, with_ratio=False)
+    return Compared(words, f"{sample.shown} of {mpps(whole)} Mpps", answer.above, answer, with_ratio=False)
+
+
+def _mean_sent_bytes(result: Result) -> float | None:
+    """Return the mean size of the frames that were sent with a traffic profile; None without one."""
+    packets, size = (sum(getattr(sent, name) for sent in result.sent) for name in ("packets", "bytes"))
+    return size / packets if packets else None
 
 
 def far_cores(claim: Claim, shape: FarCores, measured: Measured) -> Found:
@@ -76,26 +75,6 @@ def far_cores(claim: Claim, shape: FarCores, measured: Measured) -> Found:
                 f"{far.shown} Mpps on far cores against {near.shown} on near cores (core-to-core latency, not NUMA)"
             )
             found.compared.append(Compared(words, figures, holds, answer))
-    return found
-
-
-def traffic_rate(claim: Claim, shape: TrafficRate, measured: Measured) -> Found:
-    """Compare the published rate with the rate at which 10 Gb/s is full of frames of the mean size that was sent."""
-    found = Found()
-    wanted = paper_facts(claim.paper)[shape.fact]
-    for result in measured.derived.results:
-        sizes = [sent.mean_frame_bytes for sent in result.sent if sent.mean_frame_bytes]
-        if result.point.traffic != shape.traffic or not sizes or not counts(result):
-            continue
-        rate = line_rate_pps(sum(sizes) / len(sizes)) / 1e6
-        ratio = rate / wanted
-        words = f"{sum(sizes) / len(sizes):.1f} B per frame, {rate:.3f} Mpps"
-        same = abs(ratio - 1) <= SAME_RATE
-        found.add(
-            Compared(spot_words(Spot(result.point, None)), words, same, Told(ratio, above=ratio > 1), with_ratio=False)
-        )
-    if not found.compared:
-        found.add(f"throughput that counts with traffic {shape.traffic}")
     return found
 
 

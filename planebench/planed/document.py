@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 Json = dict[str, object]
-PortKind = Literal["vhost-user", "virtio-user", "ethdev"]
+PortKind = Literal["vhost-user", "virtio-user", "memif-server", "memif-client", "ethdev"]
 
 PROTOCOL_VERSION = 1
 NAME_MAX = 31
@@ -41,10 +41,10 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Port:
-    """A port: a socket with a virtio device or driver behind it, or a device of DPDK.
+    """A port: a socket with a virtio device or driver or an end of a memif behind it, or a device of DPDK.
 
-    ``path`` is for virtio ports, ``device`` (devargs or a PCI address) for ethdevs; ``mac`` and ``backend`` are for
-    virtio ports that have one of their own choice. ``ring_size`` None: planed's default. Generators that
+    ``path`` is for virtio ports and memifs, ``device`` (devargs or a PCI address) for ethdevs; ``mac`` and ``backend``
+    are for ports with a path that have one of their own choice. ``ring_size`` None: planed's default. Generators that
     send a share of the line rate take it from ``line_rate_bps``. The limits of a vhost-user port's drivers (``group``
     to ``max_memory_mb``, docs/design/vhost-user.md) have planed's defaults if they are empty or None.
     """

@@ -80,7 +80,7 @@ def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting
         chains = ((n, *hosted_chain(chain, n, hosting)) for n, chain in _chains(plan) for hosting in plan.hostings)
         return tuple(dict.fromkeys(chains))
     if not known.side_by_side:
-        return ((0, "", "process"),)
+        return tuple((0, "", hosting) for hosting in (plan.hostings if known.ends_in_vnfs else ("process",)))
     hosted = {kind: [hosted_chain(kind, 1, hosting) for hosting in plan.hostings] for kind in _kinds(plan)}
     # Side by side each VNF is a process of its own in any case.
     beside = (
@@ -104,7 +104,7 @@ def _kinds(plan: Plan) -> tuple[str, ...]:
 def skipped(plan: Plan) -> tuple[Skipped, ...]:
     """Return scenarios without a direction of the plan, traffic that its chains cannot pass, and parts left empty."""
     if not plan.parts:
-        return (*_without_direction(plan), *_impassable(plan))
+        return (*_without_direction(plan), *_impassable(plan), *_with_two_clocks(plan))
     return tuple(entry for part in plan.parts for entry in _skipped_of_part(part))
 
 
@@ -118,7 +118,7 @@ def _skipped_of_part(part: Plan) -> Iterator[Skipped]:
             yield Skipped(f"{what}: {scenario}", "the options leave none of its chains")
         if scenario_named(scenario).side_by_side and not part.vnf_counts:
             yield Skipped(f"{what}: {scenario}", "the options leave none of its numbers of VNFs")
-    for entry in (*_without_direction(part), *_impassable(part)):
+    for entry in (*_without_direction(part), *_impassable(part), *_with_two_clocks(part)):
         yield Skipped(f"{what}: {entry.what}", entry.reason)
 
 
@@ -140,6 +140,13 @@ def _impassable(plan: Plan) -> Iterator[Skipped]:
             for profile in plan.traffic:
                 if refusal := cannot_pass(chain, profile):
                     yield Skipped(f"{scenario} {chain}, traffic {profile.name}", refusal)
+
+
+def _with_two_clocks(plan: Plan) -> Iterator[Skipped]:
+    """Yield the paths whose latency is not measured because it would be the difference of two clocks."""
+    labels = dict.fromkeys(point.scenario_label for point in points_of(plan) if point.two_clocks)
+    for label in labels if plan.latency.wanted else ():
+        yield Skipped(f"latency of {label}", "generator and monitor have different clocks; use --hosting container")
 
 
 def cannot_pass(chain: str, profile: TrafficProfile) -> str:

@@ -63,6 +63,8 @@ def _loads(section: Plan) -> Iterator[tuple[Point, str]]:
 
 def _labels(section: Plan, point: Point) -> tuple[str, ...]:
     latency = section.latency
+    if point.two_clocks:
+        return ()
     of = load_name(latency.of)
     bits = (load.label for load in bit_loads(latency.total_bps, latency.per_vnf_bps))
     return (*latency_labels(point.scenario, latency.loads, latency.v2v_pps, latency.rates_pps, of), *bits)

@@ -446,8 +446,8 @@ def path_words(cell: Point) -> str:
     if cell.side_by_side:
         kind = f", each {printable(vnf_name(cell.chain, 0))}"
         return f"one VNF{kind}" if cell.chain_length == 1 else f"one of {cell.chain_length} independent VNFs{kind}"
-    if cell.named:
+    if cell.named and cell.chained:
         return f"the chain {printable(cell.chain_label)}"
     if cell.chained:
         return "a chain of 1 VNF" if cell.chain_length == 1 else f"chains of {cell.chain_length} VNFs"
-    return f"{scenario_named(cell.scenario).use} ({cell.scenario})"
+    return f"{scenario_named(cell.scenario).use} ({cell.scenario_label})"

@@ -75,7 +75,7 @@ def _names(vnfs: Sequence[str]) -> str:
 
 
 def _key(conditions: Conditions, fact: HostingFacts) -> _Key:
-    where = f"{conditions.scenario}-{conditions.chain_length}"
+    where = f"{conditions.scenario}-{conditions.chain_length}" if conditions.chain_length else conditions.scenario
     if conditions.chain:
         named = 1 if scenario_named(conditions.scenario).side_by_side else conditions.chain_length
         where = f"{conditions.scenario} {chain_label(conditions.chain, named)}"

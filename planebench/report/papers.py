@@ -10,11 +10,14 @@ from typing import Any
 
 from planebench.model.results import LatencySummary, Result
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, printable, throughput, us
-from planebench.papers import Compared, Judgement, Outcome, all_papers, judge_all, shown
+from planebench.papers.claims import all_papers
+from planebench.papers.judge import judge_all, shown
 from planebench.papers.measured import Measured
 from planebench.papers.shape import Entry, Ratio, Shape, shapes
+from planebench.papers.told import Compared, Judgement, Outcome
 from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure
 from planebench.report.page.table import PageColumn, PageTable, page_table
+from planebench.report.published import published_tables
 from planebench.stats.choose import of_other_band
 from planebench.stats.counting import latency_counts
 from planebench.stats.derived import Derived
@@ -37,7 +40,7 @@ def papers_page(derived: Derived) -> dict[str, Any] | None:
     return {
         "counts": counts(judgements),
         "papers": [_paper(name, judgements) for name in dict.fromkeys(it.claim.paper for it in judgements)],
-        "tables": [shape_table(table) for table in tables],
+        "tables": [*map(shape_table, tables), *published_tables(derived)],
         "whole": bool(derived.run.header.papers),
     }
 

@@ -122,10 +122,11 @@ def _named_chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]
     """Yield bars by chain, a figure per direction and frame size."""
     from planebench.report.charts.bars import throughput_bars
 
-    cells = same_cell(results, chain_length=1, chain="", hosting="process", placement=NEAR)
+    length = min(results[0].point.chain_length, 1)  # of p2v and v2v, where ends are hosted in several ways, 0
+    cells = same_cell(results, chain_length=length, chain="", hosting="process", placement=NEAR)
     top = top_mpps(results)
     for cell, members in cells.items():
-        rows = [{**row, "size": row["chain_label"]} for row in map(throughput_row, members)]
+        rows = [{**row, "size": row["chain_label"] or "process"} for row in map(throughput_row, members)]
         key = f"chain-{cell.direction}-{frames_key(cell)}"
         yield Figure(key, "chain", cell.scenario, cell_title(cell), partial(throughput_bars, rows, colors, top))
 

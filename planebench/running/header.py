@@ -33,7 +33,7 @@ from planebench.scenarios.shapes import build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of
 from planebench.traffic.listing import traffic_infos
-from planebench.vnfs.chain import parse_chain, vnf_cores
+from planebench.vnfs.chain import parse_chain, point_cores
 from planebench.vnfs.topology import build_chain
 from planebench.wiring.linked import requests_of
 from planebench.wiring.links import Ends, LinkSettings
@@ -104,16 +104,16 @@ def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
     beside = max((point.chain_length for point in points if point.side_by_side), default=0)
     if longest is None or (beside and not longest.chain_length):
         return place(cpus, beside, hosted=range(beside))
-    return place_vnfs(cpus, vnf_cores(longest.chain, longest.chain_length), hosted=longest.hosted)
+    return place_vnfs(cpus, point_cores(longest), hosted=longest.hosted)
 
 
 def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, list[str]]:
-    """Return where hosted VNFs of chains run, and a warning where they share their CPUs."""
+    """Return where hosted VNFs of chains, and hosted ends, run, and a warning where they share their CPUs."""
     hosted = [point for point in points if not point.side_by_side and point.hosted]
     most = max(hosted, key=lambda point: len(point.hosted), default=None)
     if most is None:
         return {}, []
-    cores = vnf_cores(most.chain, most.chain_length)
+    cores = point_cores(most)
     placement = place_vnfs(cpus, cores, hosted=most.hosted)
     used = cpu_text({cpu for number in most.hosted for cpu in placement.cpus_of_vnf(number)})
     names = [name for number in most.hosted for name in placement.cpu_neighbours(number)]

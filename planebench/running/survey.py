@@ -38,7 +38,7 @@ from planebench.running.chain_check import check_chains
 from planebench.running.machine import enough_hugepages, run_cpus
 from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
-from planebench.vnfs.chain import vnf_cores
+from planebench.vnfs.chain import point_cores, vnf_cores
 from planebench.wiring.adapter import Adapter, Situation, refusal_of
 from planebench.wiring.remote import SwitchHost, check_wire
 from planebench.wiring.wires.base import cabled, named_ends, wire_kind
@@ -256,7 +256,7 @@ def placements_of(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]
     for point in points:
         if point.topology not in found:
             hosted = _hosted_numbers(point)
-            cores = vnf_cores(point.chain, point.named_length) * (point.chain_length if point.side_by_side else 1)
+            cores = point_cores(point) * (point.chain_length if point.side_by_side else 1)
             placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement)
             found[point.topology] = point, placed
     return dict(found.values())
@@ -269,9 +269,12 @@ def _hosted_numbers(point: Point) -> Sequence[int]:
 def _takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
     """Return why traffic with FIB updates cannot be sent at a point; empty if it can, or has none."""
     profile = plan.profile(point.traffic)
-    if profile.updates is None or (point.side_by_side and adapter.offloads):
+    if profile.updates is None or (point.side_by_side and (adapter.offloads or adapter.takes_updates)):
         return ""
-    return "not supported: traffic with FIB updates needs a switch that forwards in place of its VNFs"
+    return (
+        "not supported: traffic with FIB updates needs a switch that forwards in place of its VNFs, or whose own table "
+        "takes updates"
+    )
 
 
 def _without_hosting(points: Iterable[Point], *, boots: bool) -> dict[str, str]:

@@ -2,7 +2,8 @@
 """BESS: ``PMDPort`` and ``QueueInc -> QueueOut`` each way (conext19), set up over gRPC.
 
 bessd chooses the arguments of DPDK's EAL itself: its packet memory is anonymous, or a file for each hugepage. A peer
-that has to see it, as the tester behind an emulated NIC, takes neither; vhost-user, memif and kernel interfaces copy.
+that has to see it, as the tester behind an emulated NIC, takes neither; vhost-user devices, memif and kernel
+interfaces copy.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from planebench.scenarios.queues import queue_name
 from planebench.switches import common
 from planebench.switches.bess_client import BessClient, missing_modules
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
+from planebench.switches.taxonomy import published
+from planebench.wiring.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef
 from planebench.wiring.request import SwitchRequest
 
 BUFFERS = 32768
@@ -43,17 +45,8 @@ class BessAdapter(Adapter):
     name = "bess"
     title = "BESS"
     remedy = "build it: https://github.com/NetSys/bess (`./build.py bess`), then PLANEBENCH_BESS=/path/to/core/bessd"
-    wires = frozenset({"memif", "veth", "virtio", "pci"})
-    traits = Traits(
-        "modular",
-        "structured",
-        ("rtc", "pipeline"),
-        "vhost-user",
-        "medium",
-        ("C", "Python"),
-        "programmable NIC",
-        source="conext19",
-    )
+    wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
+    traits = published("bess")
     options = (
         PATH_OPTION,
         WORKERS_OPTION,
@@ -83,7 +76,7 @@ class BessAdapter(Adapter):
         if situation.wire == "virtio" and situation.wired and not self._eal_env:
             return (
                 "bessd cannot share its packet memory (anonymous, or one file per page) with the other side of an "
-                "emulated NIC; use --wire memif or veth"
+                "emulated NIC; use --wire memif, vhost or veth"
             )
         if situation.wire == "pci" and situation.wired and not self._eal_env:
             return (

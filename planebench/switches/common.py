@@ -205,7 +205,7 @@ def dpdk_vdev(number: int, port: SwitchPort, request: SwitchRequest) -> str:
     if port.kind == "vhost-user":
         return f"net_vhost{number},iface={socket_path(port)},queues={request.queues}"
     if port.kind == "memif":
-        return f"net_memif{number},{devargs.memif_devargs('client', socket_path(port), port.ring_size)}"
+        return f"net_memif{number},{devargs.memif_client_devargs(socket_path(port), port.ring_size)}"
     if port.kind == "af_xdp":
         return devargs.af_xdp_devargs(f"net_af_xdp{number}", interface_name(port))
     return f"net_af_packet{number},{af_packet_devargs(port, request)}"
@@ -275,29 +275,35 @@ def main_thread(process: Process) -> tuple[ThreadRef, ...]:
 def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, FeatureClaim]:
     """Return the offloads that the ends of the switch's ports negotiate, for its settings.
 
-    Tester and VNFs offer and request no checksum and no segmentation offload. Drivers of VNFs do not request mergeable
+    Tester and VNFs offer and request no checksum and no segmentation offload. Their drivers do not request mergeable
     buffers; the tester's end of a virtio wire offers them, and ``mergeable_wires`` says whether the switch's driver
     accepts them.
     """
-    kinds = {port.kind for port in request.ports}
-    wires: State = "on" if mergeable_wires else "off"
+    kinds = {port.kind for port in request.ports if not port.of_vnf}
+    wires: State | None = "off" if "vhost-user" in kinds else None
+    if "virtio-user" in kinds:
+        wires = "on" if mergeable_wires else "off"
     return {
         "checksum_offload": everywhere("off"),
         "segmentation_offload": everywhere("off"),
-        "mergeable_buffers": FeatureClaim(
-            wires if "virtio-user" in kinds else None, "off" if "vhost-user" in kinds else None
-        ),
+        "mergeable_buffers": FeatureClaim(wires, "off" if any(port.of_vnf for port in request.ports) else None),
     }
 
 
-def nic_driver(request: SwitchRequest, virtio: str = "DPDK's virtio-user") -> str:
+def nic_driver(
+    request: SwitchRequest,
+    virtio: str = "DPDK's virtio-user",
+    memif: str = "DPDK's memif",
+    vhost: str = "DPDK's vhost",
+) -> str:
     """Return the drivers of the wire ports of a DPDK switch, for its settings; ``-`` without wire ports."""
     drivers = {
         "virtio-user": virtio,
-        "memif": "DPDK's memif",
+        "memif": memif,
         "af_packet": "DPDK's af_packet",
         "af_xdp": "DPDK's AF_XDP",
         "pci": "DPDK's, of the NIC",
+        "vhost-user": vhost,
     }
-    kinds = dict.fromkeys(drivers[port.kind] for port in request.ports if port.kind in drivers)
-    return ", ".join(kinds) or "-"
+    kinds = dict.fromkeys(port.kind for port in request.ports if not port.of_vnf)
+    return ", ".join(drivers[kind] for kind in kinds if kind in drivers) or "-"

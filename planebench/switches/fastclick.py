@@ -23,7 +23,8 @@ from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.click_common import RunningClick, cross_connects, element_classes, find_click, total
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import WORKERS_OPTION, Adapter, ThreadRef, Traits
+from planebench.switches.taxonomy import published
+from planebench.wiring.adapter import WORKERS_OPTION, Adapter, ThreadRef
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 PLACES = (
@@ -69,11 +70,9 @@ class FastClickAdapter(Adapter):
         "build FastClick with DPDK (https://github.com/tbarbette/fastclick: ./configure --enable-dpdk "
         "--enable-user-multithread --enable-batch) and set PLANEBENCH_FASTCLICK to its folder"
     )
-    wires = frozenset({"virtio", "memif", "veth", "pci"})
+    wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
     options = OPTIONS
-    traits = Traits(
-        "modular", "structured", ("rtc", "pipeline"), "vhost-user", "low", ("C++",), "modular router", "conext19"
-    )
+    traits = published("fastclick")
 
     def with_options(self, texts: Mapping[str, str]) -> Self:
         """Return an adapter with these options. Raises UsageError also for an IQUEUE that FastClick refuses."""

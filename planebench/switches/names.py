@@ -13,6 +13,7 @@ SWITCHES: Mapping[str, str] = {
     "click": "click",
     "snabb": "snabb",
     "t4p4s": "t4p4s",
+    "grout": "grout",
     "linux-bridge": "linux_bridge",
     "xdp": "xdp",
     "vale": "vale",

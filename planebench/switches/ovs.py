@@ -22,8 +22,10 @@ from planebench.model.cpus import cpu_text
 from planebench.model.errors import PlanebenchError, StartError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
+from planebench.model.traffic import Updates
 from planebench.switches import common
 from planebench.switches.ovs_counters import PortCounters, parse_ports, pmd_cycles
+from planebench.switches.ovs_updates import FlowMods, VnfFlow
 from planebench.switches.unixctl import unixctl
 from planebench.wiring.adapter import Adapter, ThreadRef
 from planebench.wiring.request import SwitchPort, SwitchRequest
@@ -216,6 +218,10 @@ class RunningOvs(common.ProcessGroup):
             self.check()
             raise self.died(error) from error
 
+    def begin_updates(self, updates: Updates) -> FlowMods:
+        """Change the flows of VNFs side by side, at a rate or as fast as they are applied. Raises DiedError."""
+        return FlowMods(self._paths.bridge, flows_to_vnfs(self._request), updates)
+
     def check_placement(self, interfaces: Sequence[str]) -> None:
         """Raise StartError unless the PMD threads, one on each core of a worker, poll every port."""
         text = self.ask("dpif-netdev/pmd-rxq-show")
@@ -252,11 +258,18 @@ def flows_of(request: SwitchRequest) -> list[str]:
     if not request.stations:
         return in_port_flows(request)
     number = {port.name: index for index, port in enumerate(request.ports, start=1)}
-    wires = [number[port.name] for port in request.ports if port.kind != "vhost-user"]
+    last = [number[port.name] for port in request.ports if not port.of_vnf][-1]
     to_stations = [
-        f"in_port={wires[0]},dl_dst={station.mac},actions=output:{number[station.port]}" for station in request.stations
+        f"in_port={it.in_port},dl_dst={it.mac},actions=output:{it.out_port}" for it in flows_to_vnfs(request)
     ]
-    return [*to_stations, f"dl_dst={request.monitor_mac},actions=output:{wires[-1]}"]
+    return [*to_stations, f"dl_dst={request.monitor_mac},actions=output:{last}"]
+
+
+def flows_to_vnfs(request: SwitchRequest) -> list[VnfFlow]:
+    """Return the flow to each VNF side by side, from the first wire."""
+    number = {port.name: index for index, port in enumerate(request.ports, start=1)}
+    wire = next(number[port.name] for port in request.ports if not port.of_vnf)
+    return [VnfFlow(wire, station.mac, number[station.port]) for station in request.stations]
 
 
 def mask(*cpus: int) -> str:

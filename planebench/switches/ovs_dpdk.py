@@ -15,7 +15,8 @@ from planebench.model.errors import UsageError
 from planebench.model.option import Option
 from planebench.switches import common, ovs
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import WORKERS_OPTION, Situation, Traits
+from planebench.switches.taxonomy import published
+from planebench.wiring.adapter import WORKERS_OPTION, Situation
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 EAL_MB = 128
@@ -40,9 +41,10 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
     start_s = 2.0  # a database to fill
     remedy = "install Open vSwitch with DPDK: `apt-get install openvswitch-switch-dpdk` (Debian, Ubuntu)"
     unfit = "has no DPDK"
-    wires = frozenset({"virtio", "memif", "veth", "pci", "af_xdp"})
-    queued_wires = frozenset({"virtio"})  # on memif each thread sends on a queue of its own, whatever it received
+    wires = frozenset({"virtio", "vhost", "memif", "veth", "pci", "af_xdp"})
+    queued_wires = frozenset({"virtio", "vhost"})  # on memif a thread sends on a queue of its own, whatever it received
     stations = True
+    takes_updates = True
     functions = True
     memif_send_queue = 1
     """Queue 0 is that of its main thread (one queue for each thread, the main thread's first)."""
@@ -53,9 +55,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         Option("tx_ring", "text", "n_txq_desc of wire ports", "--ring-size", RINGS),
         *ovs.CACHE_OPTIONS,
     )
-    traits = Traits(
-        "self-contained", "match/action", ("rtc",), "vhost-user", "medium", ("C",), "SDN switch", source="conext19"
-    )
+    traits = published("ovs-dpdk")
 
     def refusal(self, situation: Situation) -> str:
         if situation.bare and situation.chain:
@@ -76,7 +76,7 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         return manifest(
             request,
             function=f"match/action: {_flow_words(request)}, userspace datapath (netdev)",
-            nic_driver=common.nic_driver(request),
+            nic_driver=common.nic_driver(request, vhost="vhost-user (dpdkvhostuser)"),
             vnf_interface="vhost-user (dpdkvhostuser)",
             burst=str(ovs.BURST),
             buffers=f"a pool of {SHARED_MBUFS} mbufs"

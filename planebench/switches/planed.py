@@ -37,7 +37,7 @@ class PlanedAdapter(Adapter):
     options: tuple[Option, ...] = OPTIONS
     traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "NFV data plane")
 
-    wires = frozenset({"virtio", "memif", "veth", "pci", "af_xdp"})
+    wires = frozenset({"virtio", "vhost", "memif", "veth", "pci", "af_xdp"})
     stations = True
     functions = True
 

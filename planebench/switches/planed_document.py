@@ -29,6 +29,7 @@ BACKENDS = ("dpdk", "vring")
 DEFAULT_BACKEND = "vring"
 """planed's default for a document without the key."""
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512")
+OWN_DRIVERS = {"virtio": "planed's", "memif": "planed's memif", "vhost": "planed's vhost-user"}
 DROP_ONE_IN_MAX = 2**32 - 1
 OFFLOADS = ("fib",)
 NICS = ("veb",)
@@ -65,7 +66,7 @@ def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
     return manifest(
         request,
         function=_function_words(request, values),
-        nic_driver=common.nic_driver(request) if backend == "dpdk" else common.nic_driver(request, "planed's"),
+        nic_driver=common.nic_driver(request, **({} if backend == "dpdk" else OWN_DRIVERS)),
         vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
         burst=str(BURST),
         buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
@@ -171,9 +172,12 @@ def _memory(request: SwitchRequest) -> Memory:
 def _port(number: int, port: SwitchPort, request: SwitchRequest, backend: str) -> Port:
     if port.kind == "pci":
         return Port(port.name, "ethdev", port.ring_size, request.queues, device=common.pci_address(port))
-    if port.kind in ("af_packet", "af_xdp", "memif"):
+    if port.kind in ("af_packet", "af_xdp"):
         device = common.dpdk_vdev(number, port, request)
         return Port(port.name, "ethdev", port.ring_size, request.queues, device=device)
-    kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
     path = common.socket_path(port)
+    if port.kind == "memif":
+        own_or_dpdk = "dpdk" if backend == "dpdk" else ""
+        return Port(port.name, "memif-client", port.ring_size, request.queues, path, backend=own_or_dpdk)
+    kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
     return Port(port.name, kind, port.ring_size, request.queues, path, backend=backend)

@@ -16,7 +16,6 @@ from planebench.planed.requests import Call
 from planebench.switches import common
 from planebench.traffic.routes import synthetic_routes_of
 from planebench.wiring.adapter import Situation
-from planebench.wiring.devargs import memif_devargs
 from planebench.wiring.request import SwitchRequest
 
 TASK = "fib_offload"
@@ -66,7 +65,7 @@ def words(request: SwitchRequest, offload: str | None, nic: str | None = None) -
 
 def task(request: SwitchRequest, offload: str | None) -> Task:
     """Return the one task, without its burst."""
-    wires = [port.name for port in request.ports if port.kind != "vhost-user"]
+    wires = [port.name for port in request.ports if not port.of_vnf]
     routes = sum(station.routes for station in request.stations) if offload else 0
     vnfs = [
         {
@@ -91,16 +90,15 @@ def nic(request: SwitchRequest) -> Document:
 
     It forwards as planed does between the network and VNFs, so that both differ only in whose core that takes.
     """
-    wire, vnfs = request.ports[0], [port for port in request.ports if port.kind == "vhost-user"]
+    wire, vnfs = request.ports[0], [port for port in request.ports if port.of_vnf]
     names = {port.name: f"vf{number}" for number, port in enumerate(vnfs)}
     inner = replace(
         request,
         ports=(replace(wire, name=NIC_PORT), *(replace(port, name=names[port.name]) for port in vnfs)),
         stations=tuple(replace(station, port=names[station.port]) for station in request.stations),
     )
-    arguments = memif_devargs("client", common.socket_path(wire), wire.ring_size)
     ports = (
-        Port(NIC_PORT, "ethdev", wire.ring_size, device=f"net_memif_{NIC_PORT},{arguments}"),
+        Port(NIC_PORT, "memif-client", wire.ring_size, path=common.socket_path(wire)),
         *(Port(names[port.name], "vhost-user", port.ring_size, path=common.socket_path(port)) for port in vnfs),
     )
     return Document(NIC_PORT, Memory(False, 0, 0, 0), ports, (replace(task(inner, None), name=NIC_TASK),))
@@ -108,7 +106,7 @@ def nic(request: SwitchRequest) -> Document:
 
 def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
     """Load the FIBs of all VNFs into the forwarder; every route leads to the monitor. Raises RpcError."""
-    wire = [port.name for port in request.ports if port.kind != "vhost-user"][-1:]
+    wire = [port.name for port in request.ports if not port.of_vnf][-1:]
     for number, station in enumerate(request.stations if offload else (), start=1):
         params = {
             "task": TASK,

@@ -24,7 +24,7 @@ class SimAdapter(Adapter):
     name = "sim"
     title = "simulated switch"
     remedy = "it is part of planebench"
-    wires = frozenset({"virtio", "memif", "veth"})
+    wires = frozenset({"virtio", "vhost", "memif", "veth"})
     traits = Traits("self-contained", "structured", ("rtc",), "none", "high", ("Python",), "test with known results")
     stations = True
     options = tuple(SIM_KEYS.values())

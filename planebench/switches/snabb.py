@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Snabb: an app for each port and a link each way (conext19), by ``snabb snsh`` and a script of ours.
 
-Snabb is a vhost-user device and has raw sockets; it has no driver for an emulated NIC, so it has no virtio wire.
+Snabb is a vhost-user device and has raw sockets: its wires are vhost and veth. It has no driver for an emulated NIC.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.switches.taxonomy import published
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 SCRIPT = Path(__file__).with_name("snabb_patch.lua")
@@ -35,10 +36,8 @@ class SnabbAdapter(Adapter):
     name = "snabb"
     title = "Snabb"
     remedy = "build it: https://github.com/snabbco/snabb (`make`), then PLANEBENCH_SNABB=/path/to/snabb"
-    wires = frozenset({"veth"})
-    traits = Traits(
-        "modular", "structured", ("pipeline",), "vhost-user", "high", ("Lua", "C"), "VM-to-VM", source="conext19"
-    )
+    wires = frozenset({"vhost", "veth"})
+    traits = published("snabb")
     options = (
         PATH_OPTION,
         Option("indirect", "flag", "offer indirect descriptors", "false"),
@@ -55,18 +54,20 @@ class SnabbAdapter(Adapter):
 
     def refusal(self, situation: Situation) -> str:
         if situation.wired and situation.wire == "pci":
-            return "snabb drives NICs by drivers of its own, without vfio and IOMMU: not set up; use --wire veth"
+            return "snabb drives NICs by drivers of its own, without vfio and IOMMU: not set up; use --wire vhost"
         if situation.wired and situation.wire not in self.wires:
-            return f"snabb has no {situation.wire} wire: it has no driver for an emulated NIC; use --wire veth"
+            return f"snabb has no {situation.wire} wire: it has no driver for an emulated NIC; use --wire vhost"
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"snabb was not set up for frames of more than {common.STANDARD_FRAME_BYTES} bytes"
         return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
+        names = {"af_packet": "raw sockets", "vhost-user": "Snabb's vhost-user"}
+        drivers = dict.fromkeys(names[port.kind] for port in request.ports if not port.of_vnf)
         return manifest(
             request,
             function="patch: two apps and a link each way",
-            nic_driver="raw sockets" if any(port.kind == "af_packet" for port in request.ports) else "-",
+            nic_driver=", ".join(drivers) or "-",
             vnf_interface="vhost-user (Snabb's)",
             burst=str(PULL_FRAMES),
             checksum_offload=everywhere("off", "offered to VNFs, not used by planed's"),
@@ -154,7 +155,7 @@ def _app(port: SwitchPort) -> str:
         return f"vhost:{common.socket_path(port)}"
     if port.kind == "af_packet":
         return f"raw:{common.interface_name(port)}"
-    raise UsageError(f"snabb cannot open port {port.name} ({port.kind}); use the veth wire")
+    raise UsageError(f"snabb cannot open port {port.name} ({port.kind}); use the vhost or veth wire")
 
 
 ADAPTER = SnabbAdapter()

@@ -21,7 +21,8 @@ from planebench.model.records import SwitchCycles
 from planebench.switches import common, dpdk_telemetry
 from planebench.switches.dpdk_version import dpdk_version
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.switches.taxonomy import published
+from planebench.wiring.adapter import Adapter, Situation, ThreadRef
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
 BURST = 32
@@ -41,11 +42,9 @@ class T4p4sAdapter(Adapter):
         "compile a P4 program that joins ports 0-1, 2-3, ... with t4p4s and p4c (docs/switches/t4p4s.md) "
         "and set PLANEBENCH_T4P4S to the resulting program"
     )
-    wires = frozenset({"virtio", "memif", "veth", "pci"})
+    wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
     options: tuple[Option, ...] = (PATH_OPTION,)
-    traits = Traits(
-        "self-contained", "match/action", ("rtc",), "vhost-user", "low", ("C", "Python"), "P4 switch", "conext19"
-    )
+    traits = published("t4p4s")
 
     def find(self) -> Found | NotFound:
         where = self.installation()

@@ -63,7 +63,7 @@ class TestpmdAdapter(Adapter):
     name = "testpmd"
     title = "DPDK testpmd"
     remedy = "install DPDK's tools: `apt-get install dpdk` (Debian, Ubuntu) or `dnf install dpdk-tools` (Fedora)"
-    wires = frozenset({"virtio", "memif", "veth", "pci", "af_xdp"})
+    wires = frozenset({"virtio", "vhost", "memif", "veth", "pci", "af_xdp"})
     options: tuple[Option, ...] = (
         PATH_OPTION,
         WORKERS_OPTION,
@@ -108,6 +108,7 @@ class TestpmdAdapter(Adapter):
         common.check_frame_size(request)
         ports = common.paired_ports(request)
         found = common.require(self)
+        common.remove_sockets(ports)
         arguments = _arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd", self.values)
         process = self.spawn(["stdbuf", "-oL", *arguments], request, supervisor, pipe_stdin=True)
         nics = any(port.kind == "pci" for port in ports)

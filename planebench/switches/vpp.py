@@ -18,8 +18,9 @@ from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches import common, vpp_config, vpp_counters
 from planebench.switches.manifest import manifest
+from planebench.switches.taxonomy import published
 from planebench.switches.vpp_config import Paths
-from planebench.wiring.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef
 from planebench.wiring.request import SwitchRequest
 
 FRAME_VECTORS = 256
@@ -50,7 +51,7 @@ class VppAdapter(Adapter):
         "install it from packagecloud.io/fdio (`apt-get install vpp vpp-plugin-core`), or build "
         "https://gerrit.fd.io/r/vpp (`make build-release`), then PLANEBENCH_VPP=/path/to/vpp"
     )
-    wires = frozenset({"memif", "veth", "pci", "af_xdp"})
+    wires = frozenset({"vhost", "memif", "veth", "pci", "af_xdp"})
     options = (
         PATH_OPTION,
         WORKERS_OPTION,
@@ -62,9 +63,7 @@ class VppAdapter(Adapter):
         Option("event_idx", "flag", "vhost-user: offer event indexes", "false"),
         Option("plugins", "text", "folder of the plugins", "beside the program"),
     )
-    traits = Traits(
-        "self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "full router", source="conext19"
-    )
+    traits = published("vpp")
 
     def find(self) -> Found | NotFound:
         binary = self.installation().program("vpp", PLACES)
@@ -87,13 +86,14 @@ class VppAdapter(Adapter):
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         drivers = {
+            "vhost-user": "VPP's vhost-user",
             "memif": "VPP's memif",
             "af_packet": "VPP's af_packet (TPACKET_V2)",
             "af_xdp": "VPP's AF_XDP",
             "pci": "VPP's dpdk plugin",
         }
-        wires = [port for port in request.ports if port.kind in drivers]
-        rings = {vpp_config.ring_sizes(port, self.values) for port in wires}
+        wires = [port for port in request.ports if not port.of_vnf]
+        rings = {vpp_config.ring_sizes(port, self.values) for port in wires if port.kind != "vhost-user"}
         usual = common.ring_size(request)
         others = sorted(rings - {(usual, usual)})
         told = "; ".join(f"{usual} (wires: receive {rx}, send {tx})" for rx, tx in others)

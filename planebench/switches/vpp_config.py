@@ -33,7 +33,7 @@ VECTOR_NODES: Mapping[str, str] = MappingProxyType(
 STANDARD_SLOT_BYTES, JUMBO_SLOT_BYTES = 2048, 10240
 NO_VIRTIO = (
     "vpp has no virtio wire: DPDK's virtio-user does not share VPP's own buffers with the other side (with 26.06 the "
-    "memory table contains DPDK's rings only, and no frame passes); use --wire memif"
+    "memory table contains DPDK's rings only, and no frame passes); use --wire memif or vhost"
 )
 
 

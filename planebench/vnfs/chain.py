@@ -23,6 +23,7 @@ from planebench.model.chain_name import HOSTINGS as HOSTING_NAMES
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value, existing_file, parse_values
+from planebench.model.records import Point
 from planebench.model.spec import parse_options
 from planebench.vnfs.registry import CORES_OPTION, SENDING_OPTIONS, SETTINGS_OPTION, VNFS, VnfKind
 
@@ -138,6 +139,13 @@ def resolve_chain(text: str, base: Path) -> str:
 def vnf_cores(chain: str, length: int) -> tuple[int, ...]:
     """Return the number of cores of each VNF of a chain; of l2fwd without a text. Raises UsageError."""
     return tuple(vnf.cores() for vnf in parse_chain(chain)) if chain else (1,) * length
+
+
+def point_cores(point: Point) -> tuple[int, ...]:
+    """Return the number of cores of each VNF of a point, one for all VNFs side by side, or of each hosted end."""
+    if not point.chain_length:
+        return (1,) * len(point.hosted)
+    return vnf_cores(point.chain, point.named_length)
 
 
 def hosted_chain(chain: str, length: int, usual: model.Hosting) -> tuple[str, model.Hosting]:

@@ -29,7 +29,7 @@ def build_chain(
 ) -> Topology:
     """Return the topology of a scenario whose VNFs ``chain`` names; by default they are l2fwd.
 
-    ``hosting`` is that of VNFs whose text names none, and ``sending`` how those collect frames.
+    ``hosting`` is that of VNFs whose text names none, and of ends in VNFs; ``sending``: how VNFs collect frames.
     Reads the files of settings in the chain; where only ports and flows matter, use scenarios.build.
     Raises UsageError for a chain that does not fit.
     """
@@ -41,7 +41,7 @@ def build_chain(
         _check_one_port(chain, functions)
     vnfs = [_vnf(function, hosting) for function in functions] or _plain(known, count, hosting)
     batching = [replace(vnf, sending=sending) if sending and vnf.kind and not vnf.sending else vnf for vnf in vnfs]
-    return build(scenario, count, batching, chain=chain, echo=echo)
+    return build(scenario, count, batching, chain=chain, echo=echo, ends=hosting)
 
 
 def _plain(known: Scenario, count: int, hosting: Hosting) -> list[Vnf]:

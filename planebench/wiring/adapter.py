@@ -11,15 +11,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, installation
 from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value, parse_values
-from planebench.model.records import ScenarioName, SwitchCycles, WireName
+from planebench.model.records import FibUpdates, ScenarioName, SwitchCycles, WireName
 from planebench.model.scenario import scenario_named
 from planebench.model.spec import USUAL_COST, SwitchCost
+from planebench.model.traffic import Updates
 from planebench.planed.document import Document
 from planebench.scenarios.queues import QUEUES_MAX
 from planebench.wiring.request import SwitchRequest, VnfInterface
@@ -116,6 +117,21 @@ class RunningSwitch(Protocol):
         """Stop every process of the switch, paused or not. Never raises; safe to call twice."""
 
 
+class TableUpdates(Protocol):
+    """Changes of a switch's own table that have begun."""
+
+    def end(self) -> FibUpdates:
+        """Stop, and return what was sent and applied. Raises DiedError."""
+
+
+@runtime_checkable
+class UpdatableSwitch(Protocol):
+    """A started switch whose own table can be changed while frames are sent."""
+
+    def begin_updates(self, updates: Updates) -> TableUpdates:
+        """Change entries at a rate, or as fast as they are applied; frames go where they went. Raises DiedError."""
+
+
 class Adapter(ABC):
     """The way to find and start one kind of switch: the base class of adapters.
 
@@ -130,7 +146,7 @@ class Adapter(ABC):
     """How to install it."""
     traits: Traits
     wires: frozenset[str] = frozenset({"virtio"})
-    queued_wires: frozenset[str] = frozenset({"virtio", "memif"})
+    queued_wires: frozenset[str] = frozenset({"virtio", "vhost", "memif"})
     """The wires on which a switch with :data:`WORKERS_OPTION` may have several queue pairs."""
     vnf_interface: VnfInterface = "vhost-user"
     """The interface of its VNFs."""
@@ -146,6 +162,9 @@ class Adapter(ABC):
     """Seconds that a trial takes beside sending."""
     stations: bool = False
     """Whether it can give frames to many VNFs by their MAC addresses."""
+    takes_updates: bool = False
+    """Whether its table of VNFs side by side can be changed under traffic: what ``start`` returns is an
+    :class:`UpdatableSwitch`."""
     functions: bool = False
     """Whether it can run the function of a VNF on its wires (scenario bare)."""
 

@@ -4,11 +4,8 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
 
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
-
-Role = Literal["server", "client"]
 
 STANDARD_SLOT_BYTES, STANDARD_SLOTS_PER_BLOCK = 2048, 8
 JUMBO_SLOT_BYTES, JUMBO_SLOTS_PER_BLOCK = 9216, 4
@@ -33,6 +30,6 @@ def af_xdp_devargs(device: str, interface: str) -> str:
     return f"{device},iface={interface}"
 
 
-def memif_devargs(role: Role, socket: Path, ring_size: int) -> str:
-    """Return ``role=...,socket=...`` for a memif with interface id 0; ``ring_size`` is a power of two."""
-    return f"role={role},id=0,socket={socket},socket-abstract=no,rsize={ring_size.bit_length() - 1}"
+def memif_client_devargs(socket: Path, ring_size: int) -> str:
+    """Return ``role=client,socket=...`` for a memif with interface id 0; ``ring_size`` is a power of two."""
+    return f"role=client,id=0,socket={socket},socket-abstract=no,rsize={ring_size.bit_length() - 1}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from planebench.model.topology import Vnf
+from planebench.model.topology import Vnf, topology_port
 
 VnfInterface = Literal["vhost-user", "veth", "vf"]
 """The interface of VNFs; ``vf`` is a virtual function of the NIC, which is the switch."""
@@ -19,7 +19,7 @@ class SwitchPort:
 
     ``virtio-user``: the switch is the virtio driver and connects to ``path`` (the emulated NIC: the tester listens).
     ``memif``: the switch is the memif client (slave), interface id 0, and connects to the socket ``path``.
-    ``vhost-user``: the switch is the device and listens on ``path`` (a VNF's interface).
+    ``vhost-user``: the switch is the device and listens on ``path`` (a VNF's interface, or a vhost wire).
     ``pci``: the NIC with the PCI address ``address``, which no other process may probe.
     ``af_packet``: the kernel interface ``interface``: a veth wire, or a VNF's interface of a switch in the kernel.
     ``af_xdp``: the same by an AF_XDP socket.
@@ -32,6 +32,11 @@ class SwitchPort:
     interface: str | None = None
     address: str | None = None
     ring_size: int = 256
+
+    @property
+    def of_vnf(self) -> bool:
+        """Return whether it is the vhost-user interface of a VNF; on a vhost wire a wire has one, too."""
+        return self.kind == "vhost-user" and topology_port(self.name).side == "vnf"
 
 
 @dataclass(frozen=True, slots=True)

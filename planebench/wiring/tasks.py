@@ -28,23 +28,37 @@ def tester_tasks(
     sends nothing.
 
     Both ends can send and receive, whatever the direction of a trial: a direction only chooses which generators start,
-    so one live topology serves all of them. An echo topology sends and receives at end a alone.
+    so one live topology serves all of them. An echo topology sends and receives at end a alone. Hosted ends have their
+    tasks in processes of their own (:func:`end_tasks`).
     Receiving comes first so that a burst which has arrived leaves the ring before more is sent.
     """
     one_wire = one_wire or bool(inside)
     ends = topology.ends[:1] if topology.echo or one_wire else topology.ends
     monitors = {topology.ends[1]: topology.ends[0]} if one_wire else {port: port for port in ends}
     tasks = (
-        *(Task(f"mon-{end}", "monitor", (port,)) for end, port in monitors.items()),
+        *(_monitor(end, port) for end, port in monitors.items() if port not in topology.hosted_ports),
         *inside,
         *(
             Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings, sending=vnf.sending)
             for vnf in topology.chained_vnfs
         ),
         *(_control(vnf) for vnf in topology.vnfs if updates in vnf.ports),
-        *(Task(f"gen-{port}", "generator", (port,), stream) for stream, port in enumerate(ends)),
+        *(_generator(port, stream) for stream, port in enumerate(ends) if port not in topology.hosted_ports),
     )
     return tuple(it for task in tasks for it in each_queue(task, queues))
+
+
+def end_tasks(topology: Topology, port: str) -> tuple[Task, ...]:
+    """Return the tasks of a hosted end in polling order, as :func:`tester_tasks`."""
+    return _monitor(port, port), _generator(port, topology.ends.index(port))
+
+
+def _monitor(end: str, port: str) -> Task:
+    return Task(f"mon-{end}", "monitor", (port,))
+
+
+def _generator(port: str, stream: int) -> Task:
+    return Task(f"gen-{port}", "generator", (port,), stream)
 
 
 def each_queue(task: Task, queues: int) -> tuple[Task, ...]:

@@ -23,8 +23,12 @@ from planebench.wiring.wires.base import af_packet_port, cabled, is_kernel_inter
 
 
 def wire_stage(topology: Topology, links: LinkSettings) -> Document:
-    """Return the tester before the switch starts: its wire ports, no pollers, and the memory of the full stage."""
-    wires = [port for port in _own_ports(topology, links) if port.side == "wire"]
+    """Return the tester before the switch starts: its wire ports, no pollers, and the memory of the full stage.
+
+    Where the switch listens, its wire ports come with the full stage.
+    """
+    early = not wire_kind(links.wire).switch_listens
+    wires = [port for port in _own_ports(topology, links) if port.side == "wire" and early]
     return _document(topology, links, wires, (), ())
 
 

@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The planed documents of VNFs that are not tasks of the tester: each is a process, with a worker on each CPU. Pure."""
+"""The planed documents of VNFs and ends that are not tasks of the tester: each is a process, with a worker on each CPU.
+Pure."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-from planebench.model.topology import MONITOR_MAC, Topology, Vnf
+from planebench.model.topology import END, MONITOR_MAC, Topology, Vnf
 from planebench.placement.place import Placement
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.scenarios.queues import queue_name
 from planebench.wiring.links import LinkSettings
-from planebench.wiring.memory import memory
-from planebench.wiring.tasks import each_queue
+from planebench.wiring.memory import TESTER_POOLS, memory
+from planebench.wiring.tasks import each_queue, end_tasks
 
 CACHED_MBUFS = 256
 """Mbufs of a function beside its rings, whose buffers hold the frames."""
@@ -29,7 +30,7 @@ def port_macs(vnf: Vnf, number: int) -> tuple[str, ...]:
     """Return the address of each port of a hosted VNF; a port that occurs twice counts once."""
     if vnf.mac:
         return (vnf.mac,)
-    return tuple(f"02:00:00:00:04:{2 * number + port + 1:02x}" for port in range(len(vnf.ports)))
+    return tuple(f"02:00:00:00:04:{2 * number + port + 1:02x}" for port in range(len(set(vnf.ports))))
 
 
 def shares_cpu(topology: Topology, placement: Placement, number: int) -> bool:
@@ -42,9 +43,8 @@ def shares_cpu(topology: Topology, placement: Placement, number: int) -> bool:
 
 def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
     ports = tuple(dict.fromkeys(vnf.ports))
-    peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()  # side by side all send to the monitor
-    task = Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers, sending=vnf.sending)
-    tasks = each_queue(task, links.queues)
+    made = end_tasks(topology, vnf.ports[0]) if vnf.kind == END else (_function(vnf, topology),)
+    tasks = tuple(it for task in made for it in each_queue(task, links.queues))
     suffix = f"-v{number}"
     usual = "sleep" if shares_cpu(topology, placement, number) else "poll"
     idle: Literal["sleep", "poll"] = "sleep" if vnf.hosting_values.get("idle", usual) == "sleep" else "poll"
@@ -54,7 +54,7 @@ def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, l
         ring_size=links.ring_size,
         max_frame_bytes=links.max_frame_bytes,
         hugepages=links.hugepages and not topology.side_by_side,
-        pools=1,
+        pools=TESTER_POOLS if ports[0] in topology.ends else 1,
         queues=links.queues,
         vnf_bytes=vnf.memory_bytes,
         cached_mbufs=CACHED_MBUFS,
@@ -70,6 +70,13 @@ def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, l
         ),
         links.nice,
     )
+
+
+def _function(vnf: Vnf, topology: Topology) -> Task:
+    """Return the task of a network function; side by side all send to the monitor."""
+    peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()
+    ports = tuple(dict.fromkeys(vnf.ports))
+    return Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers, sending=vnf.sending)
 
 
 def _port(name: str, mac: str, links: LinkSettings) -> Port:

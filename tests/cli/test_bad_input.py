@@ -53,7 +53,7 @@ BAD_OPTIONS = {
     "repeat": (["--repeat", "0"], ('"0"', "1..1000")),
 }
 RUN_ONLY = {
-    "wire": (["--wire", "rope"], ('"rope"', "virtio, memif, veth")),
+    "wire": (["--wire", "rope"], ('"rope"', "virtio, memif, vhost, veth")),
     "ring-size": (["--ring-size", "100"], ('"100"', "64, 128, 256")),
     "seed": (["--seed", "-1"], ('"-1"', "at least 0")),
     "name": (["--name", "../x"], ('"../x"', "letters, digits")),

@@ -15,9 +15,12 @@ from planebench.switches.registry import ADAPTERS
         (("nothing",), 'unknown switch "nothing"'),
         (("sim",), "nothing to check"),
         (("planed", "--scenario", "p2q"), "did you mean p2v?"),
-        (("planed:workers=2", "--wire", "veth"), "several need --wire memif, virtio. Valid: virtio, memif, all"),
+        (
+            ("planed:workers=2", "--wire", "veth"),
+            "several need --wire memif, vhost, virtio. Valid: virtio, memif, vhost, all",
+        ),
         (("planed", "--check", "ordre"), "did you mean order?"),
-        (("planed", "--wire", "string"), "Valid: virtio, memif, veth"),
+        (("planed", "--wire", "string"), "Valid: virtio, memif, vhost, veth"),
         (("testpmd:path=/nowhere/testpmd",), "/nowhere/testpmd"),
     ],
 )

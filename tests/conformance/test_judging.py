@@ -134,7 +134,7 @@ def test_names_of_scenarios_wires_and_checks() -> None:
     assert [case.name for case in parse_cases("p2p,loopback,loopback-2")] == ["p2p", "loopback-1", "loopback-2"]
     assert parse_cases("loopback") == parse_cases("loopback-1")
     assert parse_wires(None, testpmd_adapter.ADAPTER) == ("virtio",)
-    assert parse_wires("all", testpmd_adapter.ADAPTER) == ("virtio", "memif", "veth", "af_xdp")
+    assert parse_wires("all", testpmd_adapter.ADAPTER) == ("virtio", "memif", "vhost", "veth", "af_xdp")
     assert parse_checks("order, intact") == {"order", "intact"}
     for wrong in (lambda: parse_cases("loopback-9"), lambda: parse_checks("ordre")):
         with pytest.raises(UsageError, match=r"Valid: "):

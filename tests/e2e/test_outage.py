@@ -62,10 +62,13 @@ def assert_adds_up(it: Record) -> None:
     assert abs(silence["end_ns"] - silence["begin_ns"] - silence["duration_ns"]) <= 2, "each is rounded by itself"
 
 
-def test_kill_9_of_the_harness_leaves_nothing_of_hosted_vnfs(bench: Bench) -> None:
+@pytest.mark.parametrize(
+    "hosted", [("--scenario", "loopback", "--chain", BOTH), ("--scenario", "v2v", "--hosting", "container")]
+)
+def test_kill_9_of_the_harness_leaves_nothing_of_hosted_vnfs_and_ends(bench: Bench, hosted: tuple[str, ...]) -> None:
     """The reaper killed too: what stays then is swept by the next start."""
     needs(BOTH)
-    arguments = ("run", bench.plan, "--scenario", "loopback", "--chain", BOTH, "--repeat", 500, "--no-calibrate")
+    arguments = ("run", bench.plan, *hosted, "--repeat", 500, "--no-calibrate")
     process = bench.start(*arguments)
     bench.wait_for(bench.trials, "a trial is stored", process)
     for pid in (*bench.processes("reaper.py"), process.pid):

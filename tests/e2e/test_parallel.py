@@ -116,9 +116,15 @@ def test_updates_are_applied_while_frames_are_forwarded_and_none_is_lost() -> No
         assert flat_out.updates.acknowledged > 0
 
 
-def test_open_vswitch_gives_each_vnf_its_share() -> None:
-    with running("ovs-dpdk", 2, ROUTER) as live:
+def test_open_vswitch_gives_each_vnf_its_share_also_while_its_flows_change() -> None:
+    profile = parse_traffic("fib:count=5k:updates=1k")
+    with running("ovs-dpdk", 2, ROUTER, profile) as live:
         assert_exact(measure(live), 2)
+        trial = measure(live, profile)
+        assert_exact(trial, 2)
+        assert trial.updates is not None and trial.updates.intended_per_s == 1000
+        assert (trial.updates.acknowledged, trial.updates.refused) == (trial.updates.sent, 0)
+        assert trial.updates.sent > 0
 
 
 @pytest.mark.parametrize(("switch", "chain"), [("planed", ROUTER), ("planed", ""), ("ovs-dpdk", "")])

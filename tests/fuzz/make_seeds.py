@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the named inputs of tests/fuzz/{vring,vhost_door,frontend,nf,frame,capture,fib_message}: what a fuzzer would
-be long to find out.
+"""Writes the named inputs of tests/fuzz/{vring,vhost_door,frontend,memif,nf,frame,capture,fib_message}: what a fuzzer
+would be long to find out.
 
     python tests/fuzz/make_seeds.py
 
@@ -322,9 +322,31 @@ def frontend_seeds() -> dict[str, bytes]:
     }
 
 
+MEMIF_SERVER, MEMIF_CLIENT = 0, 1
+MEMIF_SAID = 7
+
+
+def memif_seeds() -> dict[str, bytes]:
+    """By name: ends that are connected and polled, with and without lies, and messages that are odd."""
+    said = bytes([MEMIF_SERVER, *[0] * MEMIF_SAID])
+    head, flags, length, offset, too_long = 0, 2, 4, 5, 6
+    lies = [bytes([field << 2, what, 1, 1]) for field in range(4) for what in (head, flags, length, offset, too_long)]
+    polls = b"".join(bytes([4 | ring, 60, 0]) for ring in range(4))
+    return {
+        "server": said + polls * 8,
+        "client": bytes([MEMIF_CLIENT]) + polls * 8,
+        "server_lies": said + b"".join(polls[:3] + lie for lie in lies),
+        "client_lies": bytes([MEMIF_CLIENT]) + b"".join(polls[:3] + lie for lie in lies),
+        "type": bytes([MEMIF_SERVER, 1, 5]),
+        "file": bytes([MEMIF_SERVER, 0, 8]),
+        "ring": bytes([MEMIF_SERVER, 0, 0, 2, 7, 255]),
+    }
+
+
 if __name__ == "__main__":
     made = {"vring": seeds(), "nf": nf_seeds(), "frame": frame_seeds(), "capture": capture_seeds()}
     made |= {"fib_message": fib_seeds(), "vhost_door": door_seeds(), "frontend": frontend_seeds()}
+    made["memif"] = memif_seeds()
     for folder, named in made.items():
         for name, data in named.items():
             (Path(__file__).parent / folder / name).write_bytes(data)

@@ -3,20 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from lab_rig import Lab, booted, topology
+from lab_rig import Lab, on
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    # QEMU 7.2 does not tell Linux's driver of e1000e that the link went down.
-    with booted(topology("two_dual_ports").with_nics("vmxnet3")) as running:
-        yield running
+# QEMU 7.2 does not tell Linux's driver of e1000e that the link went down.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), on("vmxnet3")]
 
 
 def test_exit_code_and_output_of_a_command_come_back(lab: Lab) -> None:

@@ -3,32 +3,28 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pytest
 from lab_driver import installed, with_stamps
-from lab_rig import Lab, booted, topology
+from lab_rig import RUNS, Lab, on
 
 from planebench.model.errors import StartError
 
-pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(7200), on("igb")]
 
 
-@pytest.fixture(scope="module", params=["igb"])
-def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    with booted(topology("two_dual_ports").with_nics(request.param)) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def stamping(lab: Lab) -> Lab:
+@pytest.fixture
+def stamping(lab: Lab) -> Iterator[Lab]:
     """The lab, with the driver of igb that stamps frames in the place of Debian's."""
     try:
         driver = with_stamps()
     except StartError as error:
         pytest.skip(str(error))
-    assert lab.run("mount", "--bind", str(driver), str(installed())).code == 0
-    return lab
+    assert lab.run("mount", "--bind", str(driver.resolve()), str(installed())).code == 0
+    yield lab
+    lab.run("umount", str(installed()))
 
 
 def test_virtual_functions_are_made_used_and_removed(lab: Lab) -> None:
@@ -65,3 +61,22 @@ def test_both_ends_stamp_probes_and_the_cable_relates_their_clocks(stamping: Lab
     assert there["clock_ns"][0] < there["software_ns"][0]
     assert relation["cable"]["delay_ns"] > 0
     assert abs(relation["cable"]["drift"]) < 1e-3
+
+
+def test_a_run_has_latencies_by_the_clock_of_the_nics(stamping: Lab) -> None:
+    """The run calibrates the tester over a cable first: the two clocks, and the floor of each clock."""
+    wire = "pci:" + ",".join(f"{stamping.address(a)}={stamping.address(b)}" for a, b in stamping.topology.cables)
+    plan = ["--switch", "planed", "--scenario", "p2p", "--direction", "unidirectional", "--frame-size", "64"]
+    plan += ["--wire", wire, "--hugepages", "--clock", "hardware", "--loads", "none", "--rates", "200"]
+    plan += ["--max-rate", "500", "--duration", "4", "--repeat", "1", "--no-report", "--runs", RUNS]
+    done = stamping.planebench("run", *plan, timeout_s=1800)
+    assert done.code == 0, done.output
+    *trials, told = stamping.script("trials.py", RUNS).documents()
+    latencies = [trial["latency"] for trial in trials if trial["latency"]]
+    assert latencies and not any(trial["unexplained"] for trial in trials), trials
+    for latency in latencies:
+        assert latency["clock"] == "hardware" and latency["stamped"] > 10, latency
+        assert 0 < latency["p50_ns"] < latency["software_p50_ns"], latency
+    assert set(told["floors"]) == {"hardware", "software"}
+    assert 0 < told["floors"]["hardware"] < told["floors"]["software"], told
+    assert abs(told["two_clocks"]["drift"]) < 1e-3 and math.isfinite(told["two_clocks"]["offset_error_ns"]), told

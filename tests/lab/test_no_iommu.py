@@ -3,18 +3,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
-from lab_rig import booted, topology
+from lab_rig import Lab, on
 
 from planebench.model.errors import StartError
 
-pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(1800), on("no-iommu")]
 
 
-def test_without_an_iommu_no_nic_is_bound() -> None:
-    with booted(replace(topology("one_cable"), iommu=False)) as lab:
-        (line,) = lab.refusals("as it is")
+def test_without_an_iommu_no_nic_is_bound(lab: Lab) -> None:
+    (line,) = lab.refusals("as it is")
     assert "has no IOMMU, and this kernel's vfio has no mode without one" in line["said"]
     assert line["code"] == StartError.exit_code and line["same"], line

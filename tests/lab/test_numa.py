@@ -4,15 +4,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from lab_rig import RUNS, Lab, Topology, booted
+from lab_rig import RUNS, Lab, on
 
-pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(1200)]
-TWO_SOCKETS = Topology(nics={}, cables=(), iommu=False, vcpus=8, memory_mb=3072, hugepages=0, nodes=2)
-"""Node 0 has CPUs 0 to 3. The switch is on CPU 7, the tester on CPU 4."""
+pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(7200), on("two-nodes")]
 RUN = (
     *("run", "--switch", "planed", "--scenario", "loopback", "--chain-length", "2", "--hosting", "separate"),
     *("--placement", "near,split:1,random", "--frame-size", "64", "--direction", "unidirectional", "--loads", "none"),
@@ -21,17 +18,11 @@ RUN = (
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with booted(TWO_SOCKETS) as running:
-        yield running
-
-
-@pytest.fixture(scope="module")
-def trials(lab: Lab) -> dict[str, dict[str, Any]]:
-    """Return the last trial of each placement."""
-    done = lab.planebench(*RUN, timeout_s=900)
+def trials(guest: Lab) -> dict[str, dict[str, Any]]:
+    """Return the last trial of each placement. Node 0 has CPUs 0 to 3; the switch is on CPU 7, the tester on CPU 4."""
+    done = guest.planebench(*RUN, timeout_s=900)
     assert done.code in (0, 3), done.output
-    lines = lab.sh(f"cat {RUNS}/*/trials.jsonl").output.splitlines()
+    lines = guest.sh(f"cat {RUNS}/*/trials.jsonl").output.splitlines()
     return {trial["point"].get("placement", "near"): trial for trial in map(json.loads, lines)}
 
 

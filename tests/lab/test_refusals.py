@@ -3,16 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from lab_rig import Lab, booted, topology
+from lab_rig import Lab, on
 
 from planebench.model.errors import UsageError
 
-pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(900)]
-
-
+pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(3600), on("one-cable")]
 SAID = {
     "no NIC": "PCI device 0000:00:02.0 is no network device",
     "absent": "there is no PCI device 0000:7f:00.0; the network devices of this machine: 0000:01:00.0",
@@ -23,14 +19,9 @@ SAID = {
     "open": "sleep (process ",
     "another run": "of planebench uses it; wait until it ends",
     "uio": "uio_pci_generic has it, which lets it write to any memory",
+    "another speed": "has 10000 Mb/s and 0000:03:00.0 has 1000 Mb/s: these are not the ends of one cable",
 }
 """A part of the sentence for each case of inside/refusals.py."""
-
-
-@pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    with booted(topology("one_cable")) as running:
-        yield running
 
 
 def test_nics_that_must_not_be_taken_are_refused(lab: Lab) -> None:
@@ -51,20 +42,18 @@ def test_a_nic_without_a_link_is_refused_while_the_kernel_knows_it(lab: Lab) -> 
 
 
 def test_a_cable_that_is_missing_or_pulled_out_is_told(lab: Lab) -> None:
-    done = lab.planebench("wires", "--hugepages", timeout_s=300)
-    assert f"{lab.address('t0')} " in done.output and "------" in done.output, done.output
+    lab.set_link("s0", up=False)
+    done = lab.planebench("wires", "--hugepages", timeout_s=300, patience=3)
+    lab.set_link("s0", up=True)
     assert f"{lab.address('x0')} has a link, but none of the other ports receives its frames" in done.output
-    lab.set_link("x0", up=False)
-    done = lab.planebench("wires", "--hugepages", timeout_s=300)
-    lab.set_link("x0", up=True)
-    assert f"{lab.address('x0')} has no link" in done.output, done.output
-    assert done.code == 0
+    assert f"{lab.address('s0')} has no link" in done.output, done.output
+    assert done.code == 1  # no cable is left
 
 
 def test_a_switch_at_the_end_of_no_cable_fails_with_the_way_out(lab: Lab) -> None:
     wire = f"pci:{lab.address('t0')}={lab.address('x0')}"
     words = ["--scenario", "p2v", "--check", "starts", "--hugepages", "--wire", wire]
-    done = lab.planebench("switch", "check", "planed", *words, timeout_s=400)
+    done = lab.planebench("switch", "check", "planed", *words, timeout_s=400, patience=3)
     assert done.code == 1
     assert "is the cabling as --wire says? `planebench wires` finds it" in " ".join(done.output.split())
-    assert {lab.driver(nic) for nic in lab.topology.nics} == {"vmxnet3"}
+    assert [lab.driver(nic) for nic in lab.topology.nics] == list(lab.topology.nics.values())

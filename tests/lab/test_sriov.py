@@ -4,21 +4,12 @@ cable. `make lab MODEL=igb`."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-
 import pytest
-from lab_rig import RUNS, Lab, booted, topology
+from lab_rig import RUNS, Lab, on
 
-pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(7200), on("igb")]
 COUNT = 2
 RATE_PPS = 500
-
-
-@pytest.fixture(scope="module", params=["igb"])
-def lab(request: pytest.FixtureRequest) -> Iterator[Lab]:
-    with booted(topology("two_dual_ports").with_nics(request.param)) as running:
-        yield running
 
 
 def test_frames_cross_virtual_functions_and_come_back(lab: Lab) -> None:
@@ -29,9 +20,8 @@ def test_frames_cross_virtual_functions_and_come_back(lab: Lab) -> None:
     plan += ["--max-rate", str(RATE_PPS), "--duration", "1", "--repeat", "1", "--loads", "none"]
     done = lab.planebench("run", *plan, "--no-calibrate", "--no-report", "--runs", RUNS, timeout_s=900)
     assert done.code == 0, done.output
-    told = lab.script("trials.py", RUNS)
-    trials = [json.loads(line) for line in told.output.splitlines() if line.startswith('{"switch"')]
-    assert trials, told.output
+    *trials, _ = lab.script("trials.py", RUNS).documents()
+    assert trials
     for it in trials:
         assert (it["switch"], it["scenario"], it["verdict"]) == ("sriov", "parallel", "functional"), it
         assert it["forwarded"] == it["offered"] > 0, it

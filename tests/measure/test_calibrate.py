@@ -235,6 +235,14 @@ def test_of_a_memif_only_the_tester_s_side_is_a_ceiling() -> None:
     assert len(tester.sent) == 15
 
 
+def test_of_a_vhost_wire_every_end_is_as_fast_as_the_tester_s() -> None:
+    tester = FakeTester()
+    ceilings, _, _ = measure_frame_size(64, "vhost", 1, Steps(tester, 15, None))
+    (pps,) = {it.pps for it in ceilings}
+    (memif,), _, _ = measure_frame_size(64, "memif", 1, Steps(FakeTester(), 15, None))
+    assert (pps, len(ceilings), any(it.measured for it in ceilings)) == (memif.pps, 4, False)
+
+
 def test_a_clock_of_the_ports_has_a_floor_of_its_own() -> None:
     def by_kernel(found: LatencyRecord, _stats: object) -> LatencyRecord:
         return replace(found, clock="kernel", histogram=encode([(40, found.probes_received)]))
@@ -333,6 +341,11 @@ def test_one_worker_polls_receivers_before_senders() -> None:
     ]
 
 
+def test_the_end_that_listens_is_opened_first() -> None:
+    ports = loop((0,), Path("/run/x"), "vhost").to_json()["ports"]
+    assert [(it["name"], it["kind"]) for it in ports] == [("b", "vhost-user"), ("a", "virtio-user")]
+
+
 def test_with_two_tester_cpus_each_end_has_one() -> None:
     workers = {it["cpu"]: it["tasks"] for it in loop((3, 1), Path("/run/x")).to_json()["workers"]}
     assert workers == {3: ["mon-a", "gen-a"], 1: ["mon-b", "gen-b"]}
@@ -348,9 +361,8 @@ def test_the_veth_wire_is_two_packet_sockets() -> None:
 
 def test_the_memif_wire_is_a_server_and_a_client() -> None:
     ports = loop((0,), Path("/run/x"), "memif").to_json()["ports"]
-    assert [(it["kind"], *it["device"].split(",")[:4]) for it in ports] == [
-        ("ethdev", f"net_memif_{name}", f"role={role}", "id=0", "socket=/run/x/loop.sock")
-        for name, role in (("a", "server"), ("b", "client"))
+    assert [(it["name"], it["kind"], it["path"]) for it in ports] == [
+        (name, f"memif-{role}", "/run/x/loop.sock") for name, role in (("a", "server"), ("b", "client"))
     ]
 
 

@@ -41,6 +41,7 @@ class FakeLive:
             roaming=frozenset(),
         )
         self.memory = ()
+        self.table_updates = None
         self.functional: tuple[str, ...] = ()
         self.clock, self.cpu_mhz, self.planed = "software", None, Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)

@@ -10,14 +10,21 @@ from typing import Any
 from builders import make_header, make_latency_trial, make_point, make_trial
 
 from planebench.model.anatomy import Anatomy, AnatomyPart
-from planebench.model.records import Point, Trial
+from planebench.model.records import LatencyRecord, Point, Trial
 from planebench.model.run import Finished, Run
-from planebench.papers import Claim, Judgement, all_claims, judge
+from planebench.papers.claims import Claim, all_claims
+from planebench.papers.judge import judge
 from planebench.papers.measured import Measured
+from planebench.papers.told import Judgement
 from planebench.stats.derived import Derived
+from planebench.stats.histogram import encode
 
 NEAR = (0.999, 1.0, 1.001)
 """Three trials that hardly differ, as multiples of their middle."""
+
+LARGE_HOST = {"cores_allowed": 64, "numa_nodes": 2, "memory_total_bytes": 64 << 30, "hosts": 2, "hypervisor": "xen"}
+"""The facts of a host that lacks nothing."""
+HOW = ("verdict", "band", "trials", "extra")
 
 Figure = tuple[Point, float, dict[str, Any]]
 
@@ -28,13 +35,13 @@ def claim(wanted: str) -> Claim:
 
 def rate(switch: str, scenario: str, mpps: float, **changes: Any) -> list[Figure]:
     """Saturating trials: ``verdict``, ``band``, ``trials`` and ``extra`` are theirs, the rest is the point's."""
-    how = {name: changes.pop(name) for name in ("verdict", "band", "trials", "extra") if name in changes}
+    how = {name: changes.pop(name) for name in HOW if name in changes}
     return [(make_point(switch, scenario, **changes), mpps, how)]
 
 
 def delay(switch: str, scenario: str, load: str, us: float, **changes: Any) -> list[Figure]:
-    """Latency trials at a load."""
-    how = {name: changes.pop(name) for name in ("verdict", "band", "trials", "extra") if name in changes}
+    """Latency trials at a load, with this mean ``deviation`` and burst ``jitter`` in us, too."""
+    how = {name: changes.pop(name) for name in (*HOW, "deviation", "jitter") if name in changes}
     return [(make_point(switch, scenario, **changes), us, {**how, "load": load})]
 
 
@@ -67,11 +74,16 @@ def _trials(
     band: str = "near",
     trials: Sequence[float] = NEAR,
     extra: dict[str, Any] | None = None,
+    deviation: float = 0.0,
+    jitter: float = 0.0,
 ) -> Iterable[Trial]:
     for number, factor in enumerate(trials):
         more = {"verdict": verdict, "band": band, "repetition": number, "start": number, **(extra or {})}
         if load:
-            samples = ((int(value * factor * 1000), 1000),)
+            samples = [(int((value + off) * factor * 1000), 500) for off in (-deviation, deviation)]
+            if jitter:
+                falls = encode([[int(jitter * factor * 1000), 999]])
+                more["latency"] = LatencyRecord(1000, 1000, encode(samples), burst_falls=falls)
             yield make_latency_trial(start + number, point, load, 1e6, samples, **more)
         else:
             yield make_trial(start + number, point, value * factor, **more)

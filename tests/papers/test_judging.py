@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 from builders import make_verdict
-from making import delay, judged, measured, rate, run
+from making import LARGE_HOST, delay, judged, measured, rate, run
 
 from planebench.model.header import Skipped
 from planebench.model.records import TrafficSent, VerdictKind
-from planebench.papers import Outcome, all_claims, judge_all, shown
+from planebench.papers.claims import all_claims
+from planebench.papers.judge import judge_all, shown
 from planebench.papers.measured import Measured
-from planebench.papers.told import Compared, Sample, Told, corrected, told
+from planebench.papers.told import Compared, Outcome, Sample, Told, corrected, told
 from planebench.stats.derived import Derived
 from planebench.stats.noise import Estimate
 
@@ -70,7 +71,7 @@ def test_a_result_that_does_not_count_is_no_evidence_even_with_figures() -> None
         run(
             rate("vale", "v2v", 6.4, **BOTH),
             rate("vale", "v2v", 10.0, **ONE),
-            rate("planed", "p2p", 8.0, traffic="facebook", extra={"sent": (sent,)}),
+            rate("bess", "loopback", 9.8, traffic="facebook", extra={"sent": (sent,)}),
         )
     )
     disturbed = tuple(dataclasses.replace(it, verdict=make_verdict("disturbed")) for it in made.derived.results)
@@ -267,7 +268,12 @@ def test_bits_are_compared_as_bits() -> None:
 def test_what_the_machine_cannot_do_is_said_with_its_facts() -> None:
     found = judged("bridging-by-nic", rate("planed", "p2p", 1.0))
     assert (found.outcome, found.why) == (OPEN, "not testable on this host")
-    assert found.evidence == "one machine, NUMA nodes 1; the scenario bridged has both switches on it"
+    assert found.evidence == "it takes 2 NUMA nodes (this host: 1), 2 hosts (this host: 1)"
+    assert judged("bridging-by-nic", rate("planed", "p2p", 1.0), host=LARGE_HOST).why == "not covered by this run"
+    kvm = judged("bess-above-clickos", rate("bess", "p2p", 1.0))
+    assert kvm.evidence == "it takes the hypervisor xen (this host: kvm)"
+    unknown = judged("no-more-vnfs-than-cores", host={})
+    assert unknown.evidence == "it takes 18 cores (this host: unknown), 2 NUMA nodes (this host: unknown)"
     assert "the governor of this machine is unknown" in judged("throughput-grows-with-frequency").evidence
 
 
@@ -292,8 +298,11 @@ def test_an_adapter_counts_by_what_it_is_and_not_by_its_label() -> None:
 
 def test_a_run_that_reproduces_a_paper_shows_all_its_claims() -> None:
     made = run(rate("planed", "p2p", 9.0), rate("planed", "loopback", 3.0), papers=("ic16", "can17"))
-    found = shown(made.header, judge_all(measured(made)))
-    assert [it.claim.id for it in found] == [it.id for it in all_claims() if it.paper in ("ic16", "can17")]
+    found = [it.claim for it in shown(made.header, judge_all(measured(made)))]
+    assert [it.id for it in found if it.paper in made.header.papers] == [
+        it.id for it in all_claims() if it.paper in made.header.papers
+    ]
+    assert [it.id for it in found if it.paper not in made.header.papers] == ["p2p-is-the-baseline"]
 
 
 def test_another_run_shows_what_it_decides_and_none_of_the_rest() -> None:

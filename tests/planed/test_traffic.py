@@ -372,3 +372,23 @@ def test_the_driver_may_come_back(wired: tuple[Planed, Planed]) -> None:
         driver.start_traffic(epoch=epoch)
         sent = device.send(load("gen", **PACED), epoch=epoch)
         assert_accounted_for(sent["gen"], driver.settled()["mon"])
+
+
+def test_a_generator_may_join_a_trial_without_clearing_what_others_have_sent(wired: tuple[Planed, Planed]) -> None:
+    device, driver = wired
+    both = [
+        (device, [task("gen", "generator", "n0", stream=0), task("mon", "monitor", "n0")]),
+        (driver, [task("gen", "generator", "v0", stream=1), task("mon", "monitor", "v0")]),
+    ]
+    for side, tasks in both:
+        tasks_on(side, *tasks)
+        side.start_traffic(epoch=7)
+    device.start_traffic(load("gen", **PACED), epoch=7, keep=True)
+    until(lambda: not device.call("traffic.get")["running"], "the first has sent")
+    begun = time.monotonic()
+    driver.start_traffic(load("gen", **PACED), epoch=7, keep=True, delay_ns=50_000_000)
+    until(lambda: not driver.call("traffic.get")["running"], "the second has sent")
+    assert time.monotonic() - begun >= 0.05
+    there, back = device.settled(), driver.settled()
+    assert_accounted_for(there["gen"], back["mon"])
+    assert_accounted_for(back["gen"], there["mon"])

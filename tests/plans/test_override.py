@@ -80,7 +80,7 @@ def test_options_that_take_no_time_keep_the_budget(options: dict[str, Any]) -> N
         ({"duration": 0.0}, ["--duration: ", '"0.0"', "above 0, at most 3600"]),
         ({"duration": float("inf")}, ['"inf"', "3600"]),
         ({"repeat": 0}, ["--repeat: ", '"0"', "1..1000"]),
-        ({"wire": "vet"}, ['"vet"', "did you mean veth", "virtio, memif, veth"]),
+        ({"wire": "vet"}, ['"vet"', "did you mean veth", "virtio, memif, vhost, veth"]),
         ({"switch_cores": 5}, ["--switch-cores: ", '"5"', "1, 2, 3, 4"]),
         ({"ring_size": 100}, ['"100"', "256"]),
         ({"loads": "0.5,1.1"}, ['"1.1"', "none"]),

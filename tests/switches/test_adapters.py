@@ -362,7 +362,7 @@ def test_planed_with_workers_has_a_queue_for_each_on_every_port() -> None:
     adapter = planed.ADAPTER.with_options({"workers": "3"})
     assert adapter.queues == 3 and planed.ADAPTER.queues == get_adapter("testpmd").queues == 1
     assert adapter.with_options({"backend": "dpdk"}).queues == 3
-    assert adapter.queued_wires == {"virtio", "memif"}, "a kernel interface pair has one queue"
+    assert adapter.queued_wires == {"virtio", "vhost", "memif"}, "a kernel interface pair has one queue"
     request = replace(LOOPBACK, queues=3)
     alone = switch_document(request, "pb", adapter.values).to_json()
     assert {port["queues"] for port in alone["ports"]} == {3}

@@ -25,9 +25,9 @@ ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 OFFLOAD = {"offload": "fib"}
 
 
-def request_of(count: int) -> SwitchRequest:
+def request_of(count: int, wire: str = "virtio") -> SwitchRequest:
     topology = build_chain("parallel", count, chain=ROUTER)
-    return switch_request(topology, place(Cpus((0, 1)), count, hosted=range(count)), LinkSettings(Path("/run/x")))
+    return switch_request(topology, place(Cpus((0, 1)), count, hosted=range(count)), LinkSettings(Path("/run/x"), wire))
 
 
 @pytest.mark.parametrize(("options", "offload"), [({}, False), (OFFLOAD, True)])
@@ -46,6 +46,7 @@ def test_planed_is_one_task_with_every_port(options: dict[str, str], offload: bo
 
 def test_the_fibs_are_loaded_where_the_switch_forwards_and_only_there() -> None:
     asked: list[tuple[str, dict[str, Any]]] = []
+    assert planed_stations.task(request_of(3, "vhost"), "fib").settings["wires"] == ["n0", "n1"]
 
     def call(method: str, params: dict[str, Any], **_: Any) -> dict[str, Any]:
         asked.append((method, params))
@@ -59,8 +60,9 @@ def test_the_fibs_are_loaded_where_the_switch_forwards_and_only_there() -> None:
     assert (asked[0][1]["wire"], asked[0][1]["mac"]) == ("n1", "02:00:00:00:03:01")
 
 
-def test_open_vswitch_finds_vnfs_by_mac_and_the_monitor_by_its() -> None:
-    assert flows_of(request_of(2)) == [
+@pytest.mark.parametrize("wire", ["virtio", "vhost"])
+def test_open_vswitch_finds_vnfs_by_mac_and_the_monitor_by_its(wire: str) -> None:
+    assert flows_of(request_of(2, wire)) == [
         "in_port=1,dl_dst=02:00:00:00:02:01,actions=output:3",
         "in_port=1,dl_dst=02:00:00:00:02:02,actions=output:4",
         "dl_dst=02:00:00:00:03:01,actions=output:2",

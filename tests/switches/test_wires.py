@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The memif wire, and Open vSwitch on kernel interfaces, through a whole live topology: exact counts, no rates."""
+"""The wires memif, vhost and af_xdp, and Open vSwitch on kernel interfaces, in a live topology: exact counts only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import bench
-from planebench.host import procfs
+from planebench.host import af_xdp, procfs
 from planebench.host.deadlines import stretched
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor
@@ -28,14 +28,18 @@ from planebench.switches.registry import get_adapter
 pytestmark = [pytest.mark.dataplane, pytest.mark.usefixtures("needs_tester")]
 
 
-def start(supervisor: Supervisor, switch: str, scenario: ScenarioName, wire: WireName) -> LiveTopology:
+def start(
+    supervisor: Supervisor, switch: str, scenario: ScenarioName, wire: WireName, chain_length: int = 0
+) -> LiveTopology:
     """A live topology that is not paused; skips where the switch is not here."""
     planed = find_planed()
     assert planed is not None
-    placement = Placement(bench.SWITCH_CPU, (bench.TESTER_CPU,), (), frozenset({bench.TESTER_CPU}))
+    vnf_cpus = (bench.TESTER_CPU,) * chain_length
+    placement = Placement(bench.SWITCH_CPU, (bench.TESTER_CPU,), vnf_cpus, frozenset({bench.TESTER_CPU}))
     settings = LiveSettings(planed, bench.RING, False, 1518, wire)
     try:
-        live = LiveTopology.start("it", get_adapter(switch), build(scenario, 0), placement, settings, supervisor)
+        topology = build(scenario, chain_length)
+        live = LiveTopology.start("it", get_adapter(switch), topology, placement, settings, supervisor)
     except NotInstalledError as error:
         pytest.skip(str(error))
     live.resume()
@@ -65,19 +69,32 @@ def assert_conserved(live: LiveTopology) -> None:
     after = live.switch.counters()
     assert all(offered == came > 0 for offered, came in ways), ways
     assert not any(after.drops[key] - before.drops.get(key, 0) for key in after.drops), after.drops
+    passes = len(live.topology.cross_connects) * sum(offered for offered, _ in ways)
     for key in ("packets", "forwarded_packets"):
-        assert getattr(after, key) - getattr(before, key) == sum(offered for offered, _ in ways), key
+        assert getattr(after, key) - getattr(before, key) == passes, key
 
 
+@pytest.mark.parametrize("wire", ["memif", "vhost"])
 @pytest.mark.parametrize("switch", ["planed", "testpmd", "ovs-dpdk"])
-def test_memif_carries_every_frame_and_a_new_switch_connects_to_the_same_tester(
-    supervisor: Supervisor, switch: str
+def test_a_wire_carries_every_frame_and_a_new_switch_connects_to_the_same_tester(
+    supervisor: Supervisor, switch: str, wire: WireName
 ) -> None:
-    live = start(supervisor, switch, "p2p", "memif")
+    live = start(supervisor, switch, "p2p", wire)
     assert_conserved(live)
     os.kill(live.switch.pids()[0], signal.SIGKILL)
     live.restart_switch(get_adapter(switch), supervisor)
     live.resume()
+    assert_conserved(live)
+    live.stop()
+    assert not any(process.alive() for process in supervisor.processes)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("scenario", "chain_length"), [("p2p", 0), ("loopback", 1)])
+def test_af_xdp_carries_every_frame(supervisor: Supervisor, scenario: ScenarioName, chain_length: int) -> None:
+    if why := af_xdp.missing():
+        pytest.skip(why)
+    live = start(supervisor, "planed", scenario, "af_xdp", chain_length)
     assert_conserved(live)
     live.stop()
     assert not any(process.alive() for process in supervisor.processes)

@@ -111,10 +111,10 @@ def test_a_switch_with_one_worker_says_so() -> None:
 
 def test_only_some_wires_have_several_queues() -> None:
     adapter = get_adapter("ovs-dpdk:workers=2")
-    assert refusal_of(adapter, Situation("p2p", "memif")).endswith("several need --wire virtio")
+    assert refusal_of(adapter, Situation("p2p", "memif")).endswith("several need --wire vhost, virtio")
     assert not refusal_of(adapter, Situation("v2v", "memif")), "no wire"
     assert refusal_of(get_adapter("planed"), Situation("loopback", "veth", 1, vnf_cores=2)) == (
-        "planed has one queue pair on the veth wire; several need --wire memif, virtio"
+        "planed has one queue pair on the veth wire; several need --wire memif, vhost, virtio"
     )
 
 

@@ -87,11 +87,21 @@ def test_both_sides_of_a_port_fit_each_other(topology: Topology) -> None:
     assert (request.cpu, request.control_cpus, request.workdir) == (1, frozenset({0}), VIRTIO.workdir)
 
 
+def test_where_the_switch_listens_the_tester_connects_once_it_is_up() -> None:
+    topology, links = build("loopback", 1), LinkSettings(Path("/run/pb/x"), wire="vhost")
+    early = wire_stage(topology, links).to_json()
+    assert (early["ports"], early["memory"]) == ([], full(topology, links)["memory"])
+    assert {port["kind"] for port in full(topology, links)["ports"]} == {"virtio-user"}
+    request = switch_request(topology, place(Cpus((0, 1))), links)
+    assert {port.kind for port in request.ports} == {"vhost-user"}
+    assert [port.name for port in request.ports if port.of_vnf] == ["v0", "v1"]
+
+
 def test_of_a_memif_the_tester_is_the_server_and_receives_where_the_switch_sends() -> None:
     links = LinkSettings(Path("/run/pb/x"), wire="memif", memif_receive_queue=1)
     document = full(build("p2v"), links)
-    device = "net_memif_n0,role=server,id=0,socket=/run/pb/x/n0.sock,socket-abstract=no,rsize=8"
-    assert document["ports"][0] == {"name": "n0", "ring_size": 256, "kind": "ethdev", "device": device, "queues": 2}
+    wire = {"name": "n0", "ring_size": 256, "kind": "memif-server", "path": "/run/pb/x/n0.sock", "queues": 2}
+    assert document["ports"][0] == wire
     assert document["ports"][1]["kind"] == "virtio-user" and "queues" not in document["ports"][1]
     assert [task.get("queue", 0) for task in document["tasks"]] == [1, 0, 0, 0], "only the monitor of the wire"
     usual = full(build("p2v"), LinkSettings(Path("/run/pb/x"), wire="memif"))

@@ -17,7 +17,7 @@ from planebench.wiring.devargs import af_packet_devargs
 from planebench.wiring.links import Ends, LinkSettings, Side
 from planebench.wiring.request import SwitchPort, VnfInterface
 
-Ceilings = Literal["all", "wires", "measured"]
+Ceilings = Literal["all", "wires", "drivers", "measured"]
 
 
 class WireKind(Wire, ABC):
@@ -31,8 +31,11 @@ class WireKind(Wire, ABC):
     """What a tester that is connected to itself by this wire tells of its ceilings.
 
     ``all``: the far end is driven as a VNF drives its interface, so the cycles of both ends give every pair of ends.
-    ``wires``: they give the ceiling from wire to wire only. ``measured``: both ends are of the same driver, and the
-    rate from one to the other is the ceiling from wire to wire."""
+    ``wires``: they give the ceiling from wire to wire only. ``drivers``: the tester's end is driven as a VNF drives its
+    interface, so the ceiling from wire to wire is that of every pair. ``measured``: both ends are of the same driver,
+    and the rate from one to the other is the ceiling from wire to wire."""
+    switch_listens: bool = False
+    """Whether the tester's end connects to the switch's: it comes up after it."""
     between_hosts: bool = False
     """Whether it can connect two hosts, by devices that the user names."""
     kernel_interfaces: bool = False

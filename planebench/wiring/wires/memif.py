@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wire memif: rings in shared memory, of which the tester is the server."""
+"""Wire memif: rings in shared memory, of which the tester is the server, with a data path of planed's own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from planebench.model.wire import register
 from planebench.planed.document import Port
-from planebench.wiring.devargs import memif_devargs
 from planebench.wiring.links import LinkSettings
 from planebench.wiring.request import SwitchPort
 from planebench.wiring.wires.base import WireKind
@@ -26,14 +25,12 @@ class Memif(WireKind):
 
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
         """Return the server, with the queue that the switch sends on."""
-        arguments = memif_devargs("server", links.socket(cable), links.ring_size)
         queues = links.queues + links.memif_receive_queue
-        return replace(port, device=f"net_memif_{port.name},{arguments}", queues=queues)
+        return replace(port, kind="memif-server", path=links.socket(cable), queues=queues)
 
     def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
         """Return the client."""
-        arguments = memif_devargs("client", links.socket(cable), links.ring_size)
-        return replace(port, device=f"net_memif_{port.name},{arguments}")
+        return replace(port, kind="memif-client", path=links.socket(cable))
 
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
         """Return the client in the switch."""

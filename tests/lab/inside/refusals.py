@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Run in the lab: name NICs that must not be taken to a command, and print what it says and what it changed.
 
-    refusals.py TESTER=SWITCH [CASE ...]
+    refusals.py TESTER=SWITCH OTHER [CASE ...]
 
-The command is `switch check` in this process. Prints a line of JSON per case: exit code, standard error output, and
-whether drivers and interfaces are as they were.
+OTHER is a NIC of another speed, in no cable. The command is `switch check` in this process. Prints a line of JSON per
+case: exit code, standard error output, and whether drivers and interfaces are as they were.
 """
 
 from __future__ import annotations
@@ -22,10 +22,11 @@ from pathlib import Path
 
 from planebench import cli
 from planebench.host import pci
+from planebench.host.deadlines import stretched
 from planebench.host.device_settings import device_journal
 from planebench.host.pci_binding import bind, bound
 
-TESTER, SWITCH = sys.argv[1].split("=")
+(TESTER, SWITCH), OTHER = sys.argv[1].split("="), sys.argv[2]
 NO_NIC = "0000:00:02.0"
 """The file system of the guest (lab_rig.py)."""
 CLIENT, OWN = "192.0.2.2", "192.0.2.1/24"
@@ -35,8 +36,8 @@ def sh(command: str) -> None:
     subprocess.run(["sh", "-c", command], check=True)
 
 
-def interface() -> str:
-    return pci.nic(SWITCH).interfaces[0]
+def interface(nic: str = SWITCH) -> str:
+    return pci.nic(nic).interfaces[0]
 
 
 @contextlib.contextmanager
@@ -112,6 +113,20 @@ def up() -> Iterator[None]:
     sh(f"ip link set {name} down")
 
 
+@contextlib.contextmanager
+def two_speeds() -> Iterator[None]:
+    """The interfaces are up and nothing uses them: the kernel knows their speeds."""
+    names = [interface(TESTER), interface(OTHER)]
+    for name in names:
+        sh(f"ip link set {name} up")
+    deadline = time.monotonic() + stretched(10.0)
+    while not all(pci.nic(nic).link for nic in (TESTER, OTHER)) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    yield
+    for name in names:
+        sh(f"ip link set {name} down")
+
+
 CASES = {
     "no NIC": (as_it_is, NO_NIC),
     "absent": (as_it_is, "0000:7f:00.0"),
@@ -122,6 +137,7 @@ CASES = {
     "open": (open_elsewhere, SWITCH),
     "another run": (of_another_run, SWITCH),
     "uio": (of_uio, SWITCH),
+    "another speed": (two_speeds, OTHER),
     "no link": (up, SWITCH),
     "as it is": (as_it_is, SWITCH),
 }
@@ -142,7 +158,7 @@ def refused(switch: str) -> dict[str, object]:
     return {"code": code, "said": said.getvalue(), "same": state() == before}
 
 
-for case in sys.argv[2:] or [name for name in CASES if name not in ("no link", "as it is")]:
+for case in sys.argv[3:] or [name for name in CASES if name not in ("no link", "as it is")]:
     prepared, switch = CASES[case]
     with prepared():
         print(json.dumps({"case": case, **refused(switch)}), flush=True)

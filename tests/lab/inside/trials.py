@@ -1,17 +1,44 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run in the lab: print a line of JSON for each trial of the newest run in a folder.
+"""Run in the lab: print a line of JSON for each trial of the newest run in a folder, and one of the run.
 
 trials.py FOLDER
 """
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import sys
 from pathlib import Path
 
+from planebench.model.header import Calibration
+from planebench.model.records import LatencyRecord
+from planebench.stats.histogram import decode, percentile_ns
 from planebench.stats.ledger import describe, ledger
 from planebench.store import find_run, read_run
+
+
+def latency_of(latency: LatencyRecord | None) -> dict[str, object] | None:
+    if latency is None or not latency.histogram:
+        return None
+    of_clock, of_software = decode(latency.histogram), decode(latency.software or latency.histogram)
+    return {
+        "clock": latency.clock,
+        "stamped": latency.probes_stamped,
+        "unstamped": latency.unstamped,
+        "floor_ns": latency.floor_ns,
+        "p50_ns": percentile_ns(of_clock, 0.5),
+        "software_p50_ns": percentile_ns(of_software, 0.5),
+    }
+
+
+def clocks(calibration: Calibration | None) -> dict[str, object]:
+    if calibration is None:
+        return {}
+    two = calibration.two_clocks
+    floors = {floor.clock: floor.p50_ns for floor in calibration.floors}
+    return {"floors": floors, "two_clocks": two and dataclasses.asdict(two)}
+
 
 run = read_run(find_run(Path(sys.argv[1]), "latest"))
 for trial in run.trials:
@@ -28,7 +55,9 @@ for trial in run.trials:
                 "forwarded": account.forwarded_packets,
                 "unexplained": account.unexplained_packets if account.counted else None,
                 "account": describe(account),
+                "latency": latency_of(trial.latency),
             }
         )
     )
-print(json.dumps({"rings": {it.label: it.settings.get("ring_size") for it in run.header.switches}}))
+rings = {it.label: it.settings.get("ring_size") for it in run.header.switches}
+print(json.dumps({"rings": rings, **clocks(run.header.calibration)}))

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Memif ports whose data path is our own: rings in shared memory, which libmemif, VPP and DPDK's driver speak too. A
+// server listens on a unix socket; a client connects, makes the memory, and connects again when the server has gone. The
+// port's thread (port/memif_session.c) speaks the protocol; workers move the frames.
+//
+// Frames that come lie in the shared memory: they are lent to tasks where they lie, or copied once for those that change
+// them. Those that are sent are copied once. Until the other end is there nothing is received, and nothing sent is taken.
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+
+#include "lib/listen_socket.h"
+#include "lib/log.h"
+#include "port/memif_session.h"
+
+// --- Data path -------------------------------------------------------------------------------------------
+
+static inline struct ring_queue *source_queue(const struct port *port, uint16_t index)
+{
+	struct memif_port *own = port->own;
+
+	return &own->base.queues[PAIR_RINGS * index + own->source];
+}
+
+static inline struct ring_queue *sink_queue(const struct port *port, uint16_t index)
+{
+	struct memif_port *own = port->own;
+
+	return &own->base.queues[PAIR_RINGS * index + (own->source ^ 1)];
+}
+
+static inline void leave(struct ring_queue *queue)
+{
+	if (unlikely(queue->memif.fault != MEMIF_OK))
+		fault_note(&queue->fault, queue->memif.fault);
+	gate_leave(&queue->gate);
+}
+
+static __attribute__((noinline)) void ring_doorbell(const struct ring_queue *queue)
+{
+	eventfd_write(queue->kick_fd, 1);
+}
+
+// Into the gate of a ring that is sent to; and wake the other end for what was sent before.
+static inline bool enter_sink(struct ring_queue *queue)
+{
+	if (unlikely(!gate_enter(&queue->gate)))
+		return false;
+	if (memif_ring_wants_doorbell(&queue->memif))
+		ring_doorbell(queue);
+	return true;
+}
+
+static unsigned peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
+{
+	struct ring_queue *queue = source_queue(port, index);
+
+	view->count = 0;
+	view->held = VIEW_IN_RING;
+	if (unlikely(!gate_enter(&queue->gate)))
+		return 0;
+	if (memif_ring_peek(&queue->memif, view, n, &queue->none) && likely(view->count)) {
+		queue->packets += view->count;
+		return view->count;
+	}
+	if (view->batch.count)
+		memif_ring_release(&queue->memif, view->batch.count);
+	leave(queue);
+	return 0;
+}
+
+static void release(const struct port *port, uint16_t index, struct view *view)
+{
+	struct ring_queue *queue = source_queue(port, index);
+
+	memif_ring_release(&queue->memif, view->batch.count);
+	leave(queue);
+}
+
+// For tasks that change frames: in mbufs. Without mbufs the frames stay in the ring, and are tried again.
+static uint16_t receive(const struct port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct ring_queue *queue = source_queue(port, index);
+	const struct frames_lost lost = queue->none;
+	struct view view;
+	uint16_t received;
+
+	if (peek(port, index, &view, n) == 0)
+		return 0;
+	if (unlikely(rte_pktmbuf_alloc_bulk(port->rx_pool, pkts, view.count) != 0)) {
+		queue->packets -= view.count;
+		queue->none = lost;
+		queue->no_mbuf += view.count;
+		leave(queue);
+		return 0;
+	}
+	received = frames_fill(port->rx_pool, pkts, view.frames, view.count, &queue->no_mbuf);
+	release(port, index, &view);
+	return received;
+}
+
+static unsigned deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
+                               unsigned n)
+{
+	struct ring_queue *queue = sink_queue(port, index);
+	uint64_t too_long = 0;
+	unsigned taken;
+
+	if (!enter_sink(queue)) {
+		queue->refused += n;
+		return 0;
+	}
+	taken = memif_deliver(&queue->memif, frames, n, &too_long);
+	queue->packets += taken - too_long;
+	queue->lost += too_long;
+	queue->refused += n - taken;
+	leave(queue);
+	return taken;
+}
+
+static void warm(const struct port *port, uint16_t index)
+{
+	struct ring_queue *queue = sink_queue(port, index);
+
+	if (!enter_sink(queue))
+		return;
+	memif_ring_warm(&queue->memif);
+	leave(queue);
+}
+
+// The fence stands for the time that passes between two uses of a ring: the other end either sees what was sent before it
+// sleeps, or we see that it sleeps.
+static void flush(const struct port *port, uint16_t index)
+{
+	struct ring_queue *queue = sink_queue(port, index);
+
+	atomic_thread_fence(memory_order_seq_cst);
+	if (enter_sink(queue))
+		leave(queue);
+}
+
+static void flush_all(const struct port *port)
+{
+	for (uint16_t i = 0; i < port->config.queues; i++)
+		flush(port, i);
+}
+
+// --- The kinds -------------------------------------------------------------------------------------------
+
+static const struct vring_end server_end = {
+        .device = "memif", .other = "client", .restart = "it", .fault_text = memif_fault_text};
+static const struct vring_end client_end = {.drives = true,
+                                            .device = "memif",
+                                            .other = "server",
+                                            .restart = "it",
+                                            .fault_text = memif_fault_text};
+
+static int check(const struct config_port *config)
+{
+	if (config->ring_size > 1 << MEMIF_LOG2_SIZE_MAX) {
+		LOG_ERROR("port %s: ring_size is %u; a memif has %u at most", config->name, config->ring_size,
+		          1u << MEMIF_LOG2_SIZE_MAX);
+		return -EINVAL;
+	}
+	if (config->drivers.max_connections > 1 || config->drivers.connections_per_s) {
+		LOG_ERROR("port %s: a memif has one connection at a time; leave out \"max_connections\" and "
+		          "\"connections_per_s\"",
+		          config->name);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int open_port(struct port *port)
+{
+	const struct config_port *config = &port->config;
+	bool server = port->ops->listens;
+	uint32_t megabytes = config->drivers.max_memory_mb;
+	struct memif_port *own;
+	int rc = check(config);
+
+	if (rc)
+		return rc;
+	own = vring_port_create(port, sizeof(*own), server ? &server_end : &client_end);
+	if (own == NULL)
+		return -errno;
+	own->source = server ? GUEST_TRANSMITQ : GUEST_RECEIVEQ;
+	own->config = (struct memif_link_config){
+	        .server = server,
+	        .name = own->base.name,
+	        .pairs = own->base.pairs,
+	        .log2_size = (unsigned)__builtin_ctz(config->ring_size),
+	        .memory_max = (uint64_t)(megabytes ? megabytes : CONFIG_DRIVER_MEMORY_MB_MAX) << 20,
+	};
+	rc = listen_socket_group(config->drivers.group, &own->group);
+	if (rc == 0)
+		rc = memif_session_begin(own);
+	if (rc) {
+		LOG_ERROR("port %s: no memif at %s: %s", config->name, config->path, listen_socket_error(rc));
+		free(own);
+		return rc;
+	}
+	port->own = own;
+	return 0;
+}
+
+static void stop_port(struct port *port)
+{
+	memif_session_stop(port->own);
+}
+
+// A port whose thread goes on is left to it.
+static void close_port(struct port *port)
+{
+	if (memif_session_end(port->own))
+		free(port->own);
+	else
+		LOG_WARN("port %s: descriptors of its client cannot be closed; it is left behind",
+		         port->config.name);
+	port->own = NULL;
+}
+
+static void count(const struct port *port, struct port_counters *out)
+{
+	const struct memif_port *own = port->own;
+
+	vring_port_counters(port, out);
+	for (unsigned i = 0; i < VHOST_REFUSALS; i++)
+		out->refused_messages[i] = atomic_load(&own->refused[i]);
+}
+
+#define MEMIF_OPS                                                                                            \
+	.backend = "own", .stop = stop_port, .rx = receive, .flush = flush, .counters = count, VRING_PORT_OPS
+
+static const struct port_ops memif_server_ops = {
+        .kind = "memif-server", .listens = true, .refuses = true, MEMIF_OPS};
+PORT_KIND(memif_server_ops)
+
+static const struct port_ops memif_client_ops = {.kind = "memif-client", MEMIF_OPS};
+PORT_KIND(memif_client_ops)

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A memif port's control side: what both ends say over a connection becomes rings of the workers, and is taken from them
+// again. For memif_port.c only.
+//
+// Each port has a thread of its own, which sleeps until its sockets have something to say: what one other end makes slow,
+// no other port waits for. A server has one connection at a time; who comes next waits.
+#pragma once
+
+#include <pthread.h>
+
+#include "port/vring_port.h"
+#include "ring/memif_link.h"
+
+struct memif_port {
+	struct vring_port base; // first
+	unsigned source;        // of a pair's rings, the one that we receive from; the other is sent to
+	struct memif_link_config config;
+	gid_t group;
+	_Atomic(uint64_t) refused[VHOST_REFUSALS];
+	pthread_t thread;
+	int wake_fd;
+	_Atomic(bool) ending;
+	// The thread's.
+	int listen_fd, fd;    // -1
+	bool given;           // the workers have the rings of link
+	bool silent;          // client: that nobody listens was logged
+	bool blocked;         // a doorbell had been made to block
+	uint64_t deadline_ms; // until both ends are connected
+	uint64_t rest_until_ms;
+	struct memif_link link;
+};
+
+// Listen on port->path, or connect as soon as somebody does. Returns 0 or -errno.
+int memif_session_begin(struct memif_port *port);
+
+// End the connection, without and with waiting for it, for two seconds at most. No worker may use the port. Returns whether
+// the thread has ended: if not, the other end keeps it from closing what it has sent, and it still uses the port.
+void memif_session_stop(struct memif_port *port);
+bool memif_session_end(struct memif_port *port);

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A malicious end of a memif: whatever it says and writes to the shared memory, and whenever, the other end reads and
+// writes nothing outside of the memory that is shared, comes to an end, and keeps no descriptor.
+//
+// An input is a list of steps: messages to a server, each whole and right by default but for what is odd about it; polls of both ends;
+// and writes to the shared memory, rings first. test/fuzz.h says how it is run.
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+
+#include "test/fuzz.h"
+#include "test/memif_pair.h"
+
+enum { PAIRS = 2, LOG2_SIZE = 3, MEMORY = 1 << 18, STEPS_MAX = 200, REGIONS = 2 };
+
+static int memory_fd, event_fd;
+static uint8_t *memory; // as the malicious end has it
+static unsigned long accepted, connected, frames_seen, frames_sent, faults;
+
+static void must(bool is, const char *what)
+{
+	if (is)
+		return;
+	fprintf(stderr, "memif_fuzz: not so: %s\n", what);
+	abort();
+}
+
+static unsigned open_files(void)
+{
+	DIR *directory = opendir("/proc/self/fd");
+	unsigned count = 0;
+
+	while (directory && readdir(directory))
+		count++;
+	closedir(directory);
+	return count;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	memory_fd = memfd_create("memif_fuzz", MFD_CLOEXEC);
+	must(ftruncate(memory_fd, MEMORY) == 0, "there is memory");
+	memory = mmap(NULL, MEMORY, PROT_READ | PROT_WRITE, MAP_SHARED, memory_fd, 0);
+	must(memory != MAP_FAILED, "it can be mapped");
+	event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	return 0;
+}
+
+// The rings of an end, as its port has them.
+struct end {
+	struct memif_link link;
+	struct memif_ring rings[PAIRS][MEMIF_WAYS];
+	bool there[PAIRS][MEMIF_WAYS];
+	uint8_t *shared; // what the malicious end writes to
+	size_t bytes;
+};
+
+static void open_rings(struct end *end)
+{
+	connected++;
+	for (unsigned i = 0; i < PAIRS; i++)
+		for (int way = 0; way < MEMIF_WAYS; way++) {
+			end->there[i][way] =
+			        memif_link_open_ring(&end->link, i, (enum memif_way)way, &end->rings[i][way]);
+			if (end->there[i][way] && !end->link.config.server)
+				memif_ring_start(&end->rings[i][way]);
+		}
+}
+
+// --- What is done to an end ------------------------------------------------------------------------------
+
+static void look(struct memif_ring *ring, unsigned n)
+{
+	struct frames_lost lost = {0};
+	uint8_t bytes[256];
+	struct view view;
+	unsigned slots = memif_ring_peek(ring, &view, n, &lost);
+
+	must(view.count <= RING_BATCH_MAX && view.batch.piece_count <= RING_PIECES_MAX,
+	     "a view has its room");
+	must(slots <= ring->size, "no slot twice");
+	for (unsigned i = 0; i < view.count; i++) {
+		must(view.frames[i].length > 0 && view.frames[i].length <= FRAME_LENGTH_MAX,
+		     "a frame has bytes");
+		view_copy(&view, i, bytes, sizeof(bytes));
+	}
+	frames_seen += view.count;
+	memif_ring_release(ring, slots);
+}
+
+static void put(struct memif_ring *ring, unsigned n, uint32_t length)
+{
+	static uint8_t bytes[FRAME_LENGTH_MAX];
+	const struct ring_piece piece = {bytes, length};
+	struct frame frames[RING_BATCH_MAX];
+	uint64_t too_long = 0;
+	unsigned taken;
+
+	for (unsigned i = 0; i < n; i++)
+		frames[i] = (struct frame){{&piece, 0}, length};
+	taken = memif_deliver(ring, frames, n, &too_long);
+	must(taken <= n && too_long <= taken, "no frame twice");
+	frames_sent += taken - too_long;
+}
+
+static void poll_end(struct end *end, struct input *in)
+{
+	uint8_t which = input_byte(in);
+	unsigned pair = which & 1, way = which >> 1 & 1, n = 1 + (which >> 2) % RING_BATCH_MAX;
+	struct memif_ring *ring = &end->rings[pair][way];
+
+	if (!end->there[pair][way])
+		return;
+	if (ring->receives)
+		look(ring, n);
+	else
+		put(ring, n, 1 + input_word(in) % FRAME_LENGTH_MAX);
+	if (!ring->receives)
+		memif_ring_warm(ring);
+	faults += ring->fault != MEMIF_OK;
+}
+
+// Anywhere in the memory, or into what is looked at: indices and descriptors.
+static void scribble(struct end *end, struct input *in)
+{
+	uint8_t which = input_byte(in);
+	struct memif_ring *ring = &end->rings[which & 1][which >> 1 & 1];
+	struct memif_descriptor *d;
+
+	if (which & 0x80) {
+		uint32_t at = (uint32_t)input_word(in) << 2;
+
+		if (end->shared && at < end->bytes)
+			end->shared[at] = input_byte(in);
+		return;
+	}
+	if (!end->there[which & 1][which >> 1 & 1])
+		return;
+	d = &ring->shared->descriptors[(which >> 2) & (ring->size - 1)];
+	switch (input_byte(in) % 7) {
+	case 0:
+		ring->shared->head = (uint16_t)(ring->at + input_byte(in));
+		break;
+	case 1:
+		ring->shared->tail = (uint16_t)(ring->at + input_byte(in));
+		break;
+	case 2:
+		d->flags = input_byte(in);
+		break;
+	case 3:
+		d->region = input_byte(in) % 3;
+		break;
+	case 4:
+		d->length = input_word(in);
+		break;
+	case 5:
+		d->offset = (uint32_t)input_word(in) << 3;
+		break;
+	case 6:
+		d->length = UINT32_MAX - input_word(in);
+		break;
+	}
+}
+
+// --- Messages to a server --------------------------------------------------------------------------------
+
+static void make_message(struct memif_message *message, struct input *in, unsigned *made)
+{
+	static const uint8_t usual[] = {MEMIF_INIT,     MEMIF_ADD_REGION, MEMIF_ADD_RING, MEMIF_ADD_RING,
+	                                MEMIF_ADD_RING, MEMIF_ADD_RING,   MEMIF_CONNECT,  MEMIF_DISCONNECT};
+	unsigned n = *made;
+
+	*message = (struct memif_message){.type = usual[RTE_MIN(n, RTE_DIM(usual) - 1)]};
+	switch (message->type) {
+	case MEMIF_INIT:
+		message->init.version = MEMIF_VERSION;
+		break;
+	case MEMIF_ADD_REGION:
+		message->region.bytes = MEMORY;
+		break;
+	case MEMIF_ADD_RING:
+		message->ring.flags = (n - 2) & 1;
+		message->ring.index = (uint16_t)((n - 2) >> 1);
+		message->ring.offset = (n - 2) * 4096;
+		message->ring.log2_size = LOG2_SIZE;
+		memcpy(memory + message->ring.offset, &(uint32_t){MEMIF_COOKIE}, sizeof(uint32_t));
+		break;
+	}
+	++*made;
+}
+
+static bool say(struct end *end, struct input *in, unsigned *made)
+{
+	uint8_t odd = input_byte(in);
+	struct memif_message message, answer;
+	enum vhost_refusal why;
+	int fd = -1, answer_fd;
+
+	make_message(&message, in, made);
+	if (odd & 1)
+		message.type = input_byte(in) % 10;
+	for (unsigned i = 0; i < (odd >> 1 & 3); i++)
+		message.bytes[input_byte(in) % 24] = input_byte(in);
+	if (message.type == MEMIF_ADD_REGION)
+		fd = odd & 8 ? event_fd : memory_fd;
+	if (message.type == MEMIF_ADD_RING)
+		fd = odd & 8 ? memory_fd : event_fd;
+	if (odd & 16)
+		fd = odd & 32 ? -1 : memory_fd;
+	why = memif_tell(&end->link, &message, fd, &answer, &answer_fd);
+	must(answer_fd == -1, "a server gives nothing away");
+	accepted += why == VHOST_ACCEPTED;
+	if (why || end->link.gone)
+		return false;
+	if (answer.type == MEMIF_CONNECTED)
+		open_rings(end);
+	return true;
+}
+
+// --- An input --------------------------------------------------------------------------------------------
+
+static const struct memif_link_config served = {
+        .server = true, .name = "fuzz", .pairs = PAIRS, .memory_max = UINT64_C(1) << 30};
+
+static void server_end(struct input *in)
+{
+	struct end end = {.shared = memory, .bytes = MEMORY};
+	struct memif_message first;
+	unsigned made = 0;
+	bool goes_on = true;
+
+	memset(memory, 0, 1 << 15);
+	memif_link_begin(&end.link, &served, &first);
+	for (unsigned step = 0; goes_on && in->left && step < STEPS_MAX; step++) {
+		if (!end.link.connected)
+			goes_on = say(&end, in, &made);
+		else if (step & 1)
+			scribble(&end, in);
+		else
+			poll_end(&end, in);
+	}
+	memif_link_end(&end.link);
+}
+
+// The other end is ours until it is connected.
+static void client_end(struct input *in)
+{
+	const struct memif_link_config driven = {.name = "fuzz", .pairs = PAIRS, .log2_size = LOG2_SIZE};
+	struct end end = {0};
+	struct memif_link server;
+
+	must(memif_connect(&server, &served, &end.link, &driven), "both ends connect");
+	end.shared = server.memory.guest.regions[0].host;
+	end.bytes = server.memory.guest.regions[0].size;
+	open_rings(&end);
+	for (unsigned step = 0; in->left && step < STEPS_MAX; step++)
+		if (step & 1)
+			scribble(&end, in);
+		else
+			poll_end(&end, in);
+	memif_link_end(&server);
+	memif_link_end(&end.link);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input in = {data, size};
+	unsigned files = open_files();
+
+	if (input_byte(&in) & 1)
+		client_end(&in);
+	else
+		server_end(&in);
+	must(open_files() == files, "no descriptor is left");
+	return 0;
+}
+
+void fuzz_report(void)
+{
+	printf("%lu messages accepted, %lu times connected, %lu frames seen, %lu sent, %lu faults\n",
+	       accepted, connected, frames_seen, frames_sent, faults);
+}

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "ring/memif_ring.h"
+
+#include <errno.h>
+
+#include "ring/copy.h"
+
+// --- Set up ----------------------------------------------------------------------------------------------
+
+void memif_ring_make(struct memif_ring *ring, bool receives, unsigned size, void *shared, uint8_t *buffers,
+                     uint32_t offset)
+{
+	*ring = (struct memif_ring){.client = true,
+	                            .receives = receives,
+	                            .isa = (uint8_t)isa_current(),
+	                            .size = (uint16_t)size,
+	                            .shared = shared,
+	                            .buffers = buffers};
+	ring->shared->cookie = MEMIF_COOKIE;
+	for (unsigned i = 0; i < size; i++)
+		ring->shared->descriptors[i] = (struct memif_descriptor){
+		        .length = MEMIF_BUFFER_BYTES, .offset = offset + i * MEMIF_BUFFER_STRIDE};
+}
+
+// We poll. A server may have set both indices to 0 until now.
+void memif_ring_start(struct memif_ring *ring)
+{
+	if (ring->receives)
+		__atomic_store_n(&ring->shared->flags, MEMIF_MASK_DOORBELL, __ATOMIC_RELAXED);
+	memif_advance(ring, 0);
+}
+
+int memif_ring_attach(struct memif_ring *ring, bool receives, unsigned log2_size, uint16_t region,
+                      uint32_t offset, const struct guest_memory *memory)
+{
+	unsigned size = 1u << log2_size, last = 0;
+	uint32_t bytes = (uint32_t)(sizeof(struct memif_shared) + size * sizeof(struct memif_descriptor)),
+	         run = bytes;
+	void *shared = guest_memory_run(memory, &last, (uint64_t)region << 32 | offset, &run);
+
+	if (shared == NULL || run != bytes || (uintptr_t)shared % sizeof(struct memif_descriptor))
+		return -EINVAL;
+	*ring = (struct memif_ring){.receives = receives,
+	                            .isa = (uint8_t)isa_current(),
+	                            .size = (uint16_t)size,
+	                            .shared = shared,
+	                            .memory = memory};
+	if (__atomic_load_n(&ring->shared->cookie, __ATOMIC_RELAXED) != MEMIF_COOKIE)
+		return -EINVAL;
+	if (receives)
+		__atomic_store_n(&ring->shared->flags, MEMIF_MASK_DOORBELL, __ATOMIC_RELAXED);
+	memif_advance(ring, 0);
+	return 0;
+}
+
+const char *memif_fault_text(unsigned fault)
+{
+	static const char *const texts[MEMIF_FAULTS] = {
+	        [MEMIF_OK] = "no fault",
+	        [MEMIF_BAD_INDEX] = "it has used more slots than the ring has",
+	        [MEMIF_BAD_ADDRESS] = "a descriptor points outside of the regions",
+	        [MEMIF_BAD_LENGTH] = "a frame is longer than its buffer",
+	        [MEMIF_BAD_CHAIN] = "a chain of descriptors loops or is too long",
+	};
+
+	return texts[fault < MEMIF_FAULTS ? fault : MEMIF_OK];
+}
+
+// --- Receive ---------------------------------------------------------------------------------------------
+
+// A frame whose descriptors are not at hand ends the view; if it is the first one, that is a fault.
+static bool stop(struct memif_ring *ring, const struct view *view, enum memif_fault fault)
+{
+	if (view->batch.count == 0)
+		ring->fault = fault;
+	return false;
+}
+
+static void keep(struct view *view, struct ring_piece *piece, uint64_t length, struct frames_lost *lost)
+{
+	if (unlikely(length == 0))
+		lost->bad++;
+	else if (unlikely(length > FRAME_LENGTH_MAX))
+		lost->oversize++;
+	else
+		view->frames[view->count++] = (struct frame){{piece, 0}, (uint32_t)length};
+}
+
+// A frame of several descriptors. Returns whether the view goes on behind it.
+static __attribute__((noinline)) bool add_chain(struct memif_ring *ring, struct view *view,
+                                                struct frames_lost *lost)
+{
+	struct ring_batch *batch = &view->batch;
+	unsigned first = batch->count, pieces = batch->piece_count, slots = 0;
+	enum memif_fault fault;
+	uint64_t length = 0, half;
+
+	do {
+		unsigned distance = first + slots;
+		uint8_t *data;
+
+		if (slots == RTE_MIN((unsigned)MEMIF_CHAIN_MAX, (unsigned)ring->size))
+			return stop(ring, view, MEMIF_BAD_CHAIN);
+		if (memif_ready(ring, distance + 1) <= distance || pieces == RING_PIECES_MAX)
+			return false; // the rest has not come, or the view is full: next time
+		half = memif_half(memif_slot(ring, distance));
+		data = memif_place(ring, distance, half, &fault);
+		if (data == NULL)
+			return stop(ring, view, fault);
+		if (half >> 32)
+			batch->pieces[pieces++] = (struct ring_piece){data, half >> 32};
+		length += half >> 32;
+		slots++;
+	} while (half & MEMIF_NEXT);
+	keep(view, &batch->pieces[batch->piece_count], length, lost);
+	view->held = VIEW_IN_PIECES;
+	batch->piece_count = pieces;
+	batch->count += slots;
+	batch->bytes += length;
+	return true;
+}
+
+unsigned memif_ring_peek(struct memif_ring *ring, struct view *view, unsigned n, struct frames_lost *lost)
+{
+	struct ring_batch *batch = &view->batch;
+	enum memif_fault fault;
+	unsigned ready;
+
+	view->count = 0;
+	view->held = VIEW_IN_RING;
+	batch->count = batch->piece_count = 0;
+	batch->bytes = 0;
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	ready = memif_ready(ring, n);
+	ready = RTE_MIN(ready, (unsigned)RING_PIECES_MAX); // chains of empty descriptors take time, too
+	for (unsigned i = 0; i < n && batch->count < ready && batch->bytes < POLL_BYTES_MAX; i++) {
+		uint64_t half = memif_half(memif_slot(ring, batch->count));
+		uint8_t *data;
+
+		if (unlikely(half & MEMIF_NEXT)) {
+			if (!add_chain(ring, view, lost))
+				break;
+			continue;
+		}
+		data = memif_place(ring, batch->count, half, &fault);
+		if (unlikely(data == NULL || batch->piece_count == RING_PIECES_MAX)) {
+			if (data == NULL)
+				stop(ring, view, fault);
+			break;
+		}
+		rte_prefetch0(data);
+		batch->pieces[batch->piece_count] = (struct ring_piece){data, half >> 32};
+		keep(view, &batch->pieces[batch->piece_count++], half >> 32, lost);
+		batch->bytes += half >> 32;
+		batch->count++;
+	}
+	return batch->count;
+}
+
+void memif_ring_release(struct memif_ring *ring, unsigned slots)
+{
+	for (unsigned i = 0; ring->client && i < slots; i++)
+		memif_set_half(memif_slot(ring, i), 0, MEMIF_BUFFER_BYTES, 0);
+	memif_advance(ring, slots);
+}
+
+// --- Send ------------------------------------------------------------------------------------------------
+
+unsigned memif_deliver_chain(struct memif_ring *ring, unsigned first, const struct frame *frame)
+{
+	unsigned ready = memif_ready(ring, first + MEMIF_CHAIN_MAX), slots = 0;
+	struct scatter from = frame->at;
+	uint32_t left = frame->length;
+
+	while (left && slots < MEMIF_CHAIN_MAX && first + slots < ready) {
+		unsigned distance = first + slots;
+		struct ring_piece piece;
+		struct scatter to = {&piece, 0};
+		uint16_t region;
+
+		piece.data = memif_room(ring, distance, &region, &piece.length);
+		if (piece.data == NULL)
+			return 0;
+		piece.length = RTE_MIN(piece.length, left);
+		if (piece.length)
+			scatter_copy(&to, &from, piece.length);
+		left -= piece.length;
+		memif_set_half(memif_slot(ring, distance), region, piece.length, left ? MEMIF_NEXT : 0);
+		slots++;
+	}
+	if (left == 0)
+		return slots;
+	return slots == MEMIF_CHAIN_MAX || (first == 0 && ready == ring->size) ? MEMIF_CHAIN_MAX + 1 : 0;
+}
+
+void memif_ring_warm(struct memif_ring *ring)
+{
+	uint16_t region;
+	uint32_t bytes;
+	uint8_t *data;
+
+	if (memif_ready(ring, 0) == 0)
+		return;
+	data = memif_room(ring, 0, &region, &bytes);
+	if (data)
+		prefetch_to_write(data);
+	prefetch_to_write(memif_slot(ring, 0));
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// One ring of a memif as one of its ends sees it, on raw memory: no sockets, no mbufs. Used by one worker; set up and
+// torn down while that worker is elsewhere.
+//
+// The other end is hostile by assumption, whichever it is: it can write to all of the shared memory. An index or a
+// descriptor is read once and checked: against the ring, against the regions (the server's end), against our own buffers,
+// whose places are never read from the ring (the client's end). A ring that breaks a rule stops, with its fault, until
+// it is set up anew.
+//
+// Slot i of a client always is buffer i. A frame takes one descriptor where its buffer holds it, else a chain.
+#pragma once
+
+#include "lib/isa.h"
+#include "ring/frames.h"
+#include "ring/memif_message.h"
+
+enum {
+	MEMIF_BUFFER_BYTES = 2048,                     // of a client: what DPDK's server takes for given
+	MEMIF_BUFFER_STRIDE = MEMIF_BUFFER_BYTES + 64, // first lines are spread over all sets of a cache
+	MEMIF_CHAIN_MAX = 64,                          // descriptors of a frame
+};
+
+// Why a ring has stopped.
+enum memif_fault {
+	MEMIF_OK,
+	MEMIF_BAD_INDEX,   // more than the ring has slots
+	MEMIF_BAD_ADDRESS, // a buffer that is not in the regions
+	MEMIF_BAD_LENGTH,  // more than our buffer holds
+	MEMIF_BAD_CHAIN,   // longer than the ring or MEMIF_CHAIN_MAX
+	MEMIF_FAULTS,
+};
+
+struct memif_ring {
+	bool client, receives; // which end we are
+	bool unseen;   // frames were sent since the last look whether the other end wants its doorbell
+	uint8_t isa;   // enum isa: whose code copies the frames
+	uint16_t size; // a power of two
+	uint16_t at;   // free running: the slot that is next
+	uint16_t seen; // the other end's index when we last looked
+	unsigned last_region;
+	enum memif_fault fault;
+	struct memif_shared *shared;
+	const struct guest_memory *memory; // server: region i begins at address i << 32
+	uint8_t *buffers;                  // client
+};
+
+// Bytes of memory that a ring takes, a multiple of a line.
+static inline size_t memif_ring_bytes(unsigned size)
+{
+	return RTE_ALIGN_CEIL(sizeof(struct memif_shared) + size * sizeof(struct memif_descriptor),
+	                      (size_t)64);
+}
+
+// Set up the client's end in memory of ours, which holds zeros: buffers are size * MEMIF_BUFFER_STRIDE bytes, the first at
+// this offset of region 0. The server may look at it; memif_ring_start() begins, once the server is connected.
+void memif_ring_make(struct memif_ring *ring, bool receives, unsigned size, void *shared, uint8_t *buffers,
+                     uint32_t offset);
+void memif_ring_start(struct memif_ring *ring);
+
+// Set up the server's end of a ring of a client at an offset of its region. memory stays the caller's and must outlive the
+// ring. Returns 0, or -EINVAL for one that is misaligned, not wholly in the region, or has no cookie.
+int memif_ring_attach(struct memif_ring *ring, bool receives, unsigned log2_size, uint16_t region,
+                      uint32_t offset, const struct guest_memory *memory);
+
+// A fault in words: what the other end did.
+const char *memif_fault_text(unsigned fault);
+
+// Describe up to n (at most RING_BATCH_MAX) frames that have come, where they lie, in view. Returns how many slots these
+// are, in view->batch.count; *lost counts those that make no frame. The ring is unchanged until memif_ring_release() gives that
+// many slots back.
+unsigned memif_ring_peek(struct memif_ring *ring, struct view *view, unsigned n, struct frames_lost *lost);
+void memif_ring_release(struct memif_ring *ring, unsigned slots);
+
+// Copy up to n frames (at most RING_BATCH_MAX), in order. Returns how many were taken: a frame that no chain holds is taken
+// and counted in *too_long.
+ISA_DECLARE(unsigned, memif_deliver,
+            (struct memif_ring * ring, const struct frame *frames, unsigned n, uint64_t *too_long));
+
+static inline unsigned memif_deliver(struct memif_ring *ring, const struct frame *frames, unsigned n,
+                                     uint64_t *too_long)
+{
+	static unsigned (*const table[])(struct memif_ring *, const struct frame *, unsigned, uint64_t *) =
+	        ISA_TABLE(memif_deliver);
+
+	return table[ring->isa](ring, frames, n, too_long);
+}
+
+// Nothing to send: have in this core's cache what the next frame needs.
+void memif_ring_warm(struct memif_ring *ring);
+
+// Whether the doorbell must be rung. To be asked before the next use of the ring, not after the last: then no fence is
+// needed between what we sent and the look at what the other end wants. Who sends no more asks behind a fence.
+static inline bool memif_ring_wants_doorbell(struct memif_ring *ring)
+{
+	if (!ring->unseen)
+		return false;
+	ring->unseen = false;
+	return unlikely(!(__atomic_load_n(&ring->shared->flags, __ATOMIC_RELAXED) & MEMIF_MASK_DOORBELL));
+}
+
+// --- For memif_ring.c and memif_run.c --------------------------------------------------------------------
+
+static inline struct memif_descriptor *memif_slot(const struct memif_ring *ring, unsigned distance)
+{
+	return &ring->shared->descriptors[(ring->at + distance) & (ring->size - 1u)];
+}
+
+// One load, and one store: flags, region and length.
+static inline uint64_t memif_half(const struct memif_descriptor *d)
+{
+	return __atomic_load_n((const uint64_t *)(const void *)d, __ATOMIC_RELAXED);
+}
+
+static inline void memif_set_half(struct memif_descriptor *d, uint16_t region, uint32_t length,
+                                  uint16_t flags)
+{
+	__atomic_store_n((uint64_t *)(void *)d, (uint64_t)length << 32 | (uint64_t)region << 16 | flags,
+	                 __ATOMIC_RELAXED);
+}
+
+// How many slots are ours to use, if they are fewer than wanted when we last looked: then the other end's index is looked at;
+// its line travels between the cores each time.
+static inline unsigned memif_ready(struct memif_ring *ring, unsigned wanted)
+{
+	const uint16_t more = ring->client && !ring->receives ? ring->size : 0;
+	uint16_t ready = (uint16_t)(ring->seen + more - ring->at);
+
+	if (unlikely(ring->fault != MEMIF_OK))
+		return 0;
+	if (ready < wanted) {
+		struct memif_shared *shared = ring->shared;
+
+		ring->seen = __atomic_load_n(ring->client ? &shared->tail : &shared->head, __ATOMIC_ACQUIRE);
+		ready = (uint16_t)(ring->seen + more - ring->at);
+		if (unlikely(ready > ring->size)) {
+			ring->fault = MEMIF_BAD_INDEX;
+			return 0;
+		}
+	}
+	return ready;
+}
+
+// The first slots are done with: the other end sees it.
+static inline void memif_advance(struct memif_ring *ring, unsigned slots)
+{
+	struct memif_shared *shared = ring->shared;
+
+	ring->at += (uint16_t)slots;
+	if (ring->client)
+		__atomic_store_n(&shared->head, (uint16_t)(ring->at + (ring->receives ? ring->size : 0)),
+		                 __ATOMIC_RELEASE);
+	else
+		__atomic_store_n(&shared->tail, ring->at, __ATOMIC_RELEASE);
+}
+
+// Where the bytes of a slot are: of a frame that came, or of an empty buffer. NULL: *fault says why not.
+static inline uint8_t *memif_place(struct memif_ring *ring, unsigned distance, uint64_t half,
+                                   enum memif_fault *fault)
+{
+	uint32_t length = half >> 32, run = length;
+	uint64_t address;
+	uint8_t *data;
+
+	if (ring->client) {
+		*fault = MEMIF_BAD_LENGTH;
+		return length > MEMIF_BUFFER_BYTES
+		               ? NULL
+		               : ring->buffers + (size_t)((ring->at + distance) & (ring->size - 1u)) *
+		                                         MEMIF_BUFFER_STRIDE;
+	}
+	*fault = MEMIF_BAD_ADDRESS;
+	address = (half >> 16 & 0xffff) << 32 |
+	          __atomic_load_n(&memif_slot(ring, distance)->offset, __ATOMIC_RELAXED);
+	data = guest_memory_run(ring->memory, &ring->last_region, address, &run);
+	return run == length ? data : NULL;
+}
+
+// An empty buffer to fill: its place, and its bytes. A client knows both.
+static inline uint8_t *memif_room(struct memif_ring *ring, unsigned distance, uint16_t *region,
+                                  uint32_t *bytes)
+{
+	uint64_t half =
+	        ring->client ? (uint64_t)MEMIF_BUFFER_BYTES << 32 : memif_half(memif_slot(ring, distance));
+	enum memif_fault fault;
+	uint8_t *data = memif_place(ring, distance, half, &fault);
+
+	*region = (uint16_t)(half >> 16);
+	*bytes = half >> 32;
+	if (unlikely(data == NULL && distance == 0)) // what comes before it is good
+		ring->fault = fault;
+	return data;
+}
+
+// Copy a frame into a chain of buffers that begins at this distance. Returns how many; 0 if there are not enough now; more than
+// MEMIF_CHAIN_MAX if there never will be.
+unsigned memif_deliver_chain(struct memif_ring *ring, unsigned first, const struct frame *frame);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The copies into a ring of a memif, compiled for each instruction set (isa.h): an ISA source.
+#include "ring/copy.h"
+#include "ring/memif_ring.h"
+
+// Buffers that were looked up ahead: their first lines are on their way while others are written.
+struct rooms {
+	unsigned count;
+	uint8_t *data[RING_BATCH_MAX];
+	uint32_t bytes[RING_BATCH_MAX];
+	uint16_t region[RING_BATCH_MAX];
+};
+
+static inline void look_up(struct memif_ring *ring, struct rooms *rooms, unsigned n)
+{
+	n = RTE_MIN(memif_ready(ring, n), n);
+	for (rooms->count = 0; rooms->count < n; rooms->count++) {
+		unsigned i = rooms->count;
+
+		rooms->data[i] = memif_room(ring, i, &rooms->region[i], &rooms->bytes[i]);
+		if (unlikely(rooms->data[i] == NULL))
+			break;
+		prefetch_to_write(rooms->data[i]);
+	}
+}
+
+// The frames of which each fits its buffer. Returns how many.
+static inline unsigned place_plain(struct memif_ring *ring, const struct rooms *rooms,
+                                   const struct frame *frames, unsigned n)
+{
+	unsigned i;
+
+	n = RTE_MIN(n, rooms->count);
+	for (i = 0; i < n; i++) {
+		const struct frame *frame = &frames[i];
+
+		if (unlikely(frame->length > rooms->bytes[i]))
+			break;
+		if (unlikely(frame->length > COPY_SMALL) && i + COPY_AHEAD < n)
+			copy_fetch(rooms->data[i + COPY_AHEAD],
+			           RTE_MIN(frame[COPY_AHEAD].length, rooms->bytes[i + COPY_AHEAD]));
+		copy_scattered(rooms->data[i], &frame->at, frame->length);
+		memif_set_half(memif_slot(ring, i), rooms->region[i], frame->length, 0);
+	}
+	return i;
+}
+
+unsigned ISA_NAME(memif_deliver)(struct memif_ring *ring, const struct frame *frames, unsigned n,
+                                 uint64_t *too_long)
+{
+	unsigned taken = 0;
+
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	while (taken < n) {
+		struct rooms rooms;
+		unsigned placed, chained = 0;
+
+		look_up(ring, &rooms, n - taken);
+		placed = place_plain(ring, &rooms, &frames[taken], n - taken);
+		taken += placed;
+		if (unlikely(taken < n && placed < rooms.count)) // it is longer than its buffer
+			chained = memif_deliver_chain(ring, placed, &frames[taken]);
+		if (unlikely(chained > MEMIF_CHAIN_MAX))
+			++*too_long;
+		taken += chained != 0;
+		if (chained <= MEMIF_CHAIN_MAX)
+			placed += chained;
+		if (placed) {
+			memif_advance(ring, placed);
+			ring->unseen = true;
+		}
+		if (likely(chained == 0))
+			break;
+	}
+	return taken;
+}

@@ -1,0 +1,483 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// A memif from end to end, without sockets: what both ends say, and the frames between their rings, byte by byte. And an
+// end that lies harms its own ring only.
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+
+#include "test/each_isa.h"
+#include "test/memif_pair.h"
+
+enum { LOG2_SIZE = 5, SIZE = 1 << LOG2_SIZE, PAIRS = 2, LONGEST = 9018, BATCH = 16 };
+
+struct rig {
+	struct memif_link server, client;
+	struct memif_ring out, in, back,
+	        home; // client to server, its other end; server to client, its other end
+};
+
+static const struct memif_link_config served = {
+        .server = true, .name = "s", .pairs = PAIRS, .memory_max = 1 << 30};
+
+static void rig_open(struct rig *r)
+{
+	const struct memif_link_config driven = {.name = "c", .pairs = PAIRS, .log2_size = LOG2_SIZE};
+
+	assert_true(memif_connect(&r->server, &served, &r->client, &driven));
+	assert_true(memif_link_open_ring(&r->client, 1, MEMIF_TO_SERVER, &r->out));
+	assert_true(memif_link_open_ring(&r->server, 1, MEMIF_TO_SERVER, &r->in));
+	assert_true(memif_link_open_ring(&r->server, 1, MEMIF_TO_CLIENT, &r->back));
+	assert_true(memif_link_open_ring(&r->client, 1, MEMIF_TO_CLIENT, &r->home));
+	memif_ring_start(&r->out);
+	memif_ring_start(&r->home);
+}
+
+static void rig_close(struct rig *r)
+{
+	memif_link_end(&r->server);
+	memif_link_end(&r->client);
+}
+
+// --- Frames ----------------------------------------------------------------------------------------------
+
+static uint8_t bytes_of(unsigned number, unsigned i)
+{
+	return (uint8_t)(number * 31 + i * 7 + (i >> 8));
+}
+
+// In two pieces, so that both ends of a copy have to be found.
+static unsigned send_frames(struct memif_ring *ring, unsigned first, unsigned n, uint32_t length)
+{
+	static uint8_t bytes[BATCH][LONGEST];
+	struct ring_piece pieces[BATCH][2];
+	struct frame frames[BATCH];
+	uint64_t too_long = 0;
+	unsigned taken;
+
+	for (unsigned f = 0; f < n; f++) {
+		uint32_t half = length / 2;
+
+		for (uint32_t i = 0; i < length; i++)
+			bytes[f][i] = bytes_of(first + f, i);
+		pieces[f][0] = (struct ring_piece){bytes[f], half};
+		pieces[f][1] = (struct ring_piece){bytes[f] + half, length - half};
+		frames[f] = (struct frame){{pieces[f], 0}, length};
+	}
+	taken = memif_deliver(ring, frames, n, &too_long);
+	assert_int_equal(too_long, 0);
+	return taken;
+}
+
+// Returns how many slots they took: in several polls, if they are many bytes.
+static unsigned take_frames(struct memif_ring *ring, unsigned first, unsigned n, uint32_t length)
+{
+	struct frames_lost lost = {0};
+	uint8_t bytes[LONGEST];
+	struct view view;
+	unsigned slots = 0, seen = 0;
+
+	while (seen < n && memif_ring_peek(ring, &view, n - seen, &lost)) {
+		for (unsigned f = 0; f < view.count; f++, seen++) {
+			assert_int_equal(view_copy(&view, f, bytes, sizeof(bytes)), length);
+			for (uint32_t i = 0; i < length; i++)
+				assert_int_equal(bytes[i], bytes_of(first + seen, i));
+		}
+		slots += view.batch.count;
+		memif_ring_release(ring, view.batch.count);
+	}
+	assert_int_equal(ring->fault, MEMIF_OK);
+	assert_int_equal(seen, n);
+	assert_int_equal(lost.bad + lost.oversize, 0);
+	return slots;
+}
+
+static void there_and_back(struct memif_ring *to, struct memif_ring *from)
+{
+	unsigned number = 0;
+
+	for (uint32_t length = 1; length <= LONGEST; length = length * 5 / 4 + 1) {
+		unsigned slots = (length + MEMIF_BUFFER_BYTES - 1) / MEMIF_BUFFER_BYTES;
+
+		for (unsigned n = 1; n * slots <= SIZE && n <= BATCH; n += 5) {
+			assert_int_equal(send_frames(to, number, n, length), n);
+			assert_int_equal(take_frames(from, number, n, length), n * slots);
+			number += n;
+		}
+	}
+}
+
+static void every_length_both_ways(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	there_and_back(&r.out, &r.in);
+	there_and_back(&r.back, &r.home);
+	rig_close(&r);
+}
+
+static void a_full_ring_takes_no_more(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	for (unsigned way = 0; way < 2; way++) {
+		struct memif_ring *to = way ? &r.back : &r.out, *from = way ? &r.home : &r.in;
+
+		assert_int_equal(send_frames(to, 0, BATCH, 60), BATCH);
+		assert_int_equal(send_frames(to, BATCH, BATCH, 60), BATCH);
+		assert_int_equal(send_frames(to, 2 * BATCH, BATCH, 60), 0);
+		take_frames(from, 0, 5, 60);
+		assert_int_equal(send_frames(to, 2 * BATCH, 3, 3000), 2); // five slots: two chains and a rest
+		take_frames(from, 5, BATCH, 60);
+		take_frames(from, 5 + BATCH, 11, 60);
+		assert_int_equal(take_frames(from, 2 * BATCH, 2, 3000), 4);
+	}
+	rig_close(&r);
+}
+
+static void a_frame_too_long_for_any_chain_blocks_nothing(void **state)
+{
+	static uint8_t bytes[FRAME_LENGTH_MAX];
+	const struct ring_piece piece = {bytes, sizeof(bytes)};
+	const struct frame frames[] = {{{&piece, 0}, sizeof(bytes)}, {{&piece, 0}, 60}};
+	uint64_t too_long = 0;
+	struct frames_lost lost = {0};
+	struct view view;
+	struct rig r;
+
+	rig_open(&r);
+	r.out.size = r.in.size = 16; // holds 32 KB
+	assert_int_equal(memif_deliver(&r.out, frames, 2, &too_long), 2);
+	assert_int_equal(too_long, 1);
+	assert_int_equal(memif_ring_peek(&r.in, &view, 32, &lost), 1);
+	rig_close(&r);
+}
+
+static void the_doorbell_is_rung_for_who_sleeps(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	assert_false(memif_ring_wants_doorbell(&r.out));
+	send_frames(&r.out, 0, 1, 60);
+	assert_false(memif_ring_wants_doorbell(&r.out)); // both ends poll
+	r.in.shared->flags = 0;
+	assert_false(memif_ring_wants_doorbell(&r.out)); // once for what was sent
+	send_frames(&r.out, 1, 1, 60);
+	assert_true(memif_ring_wants_doorbell(&r.out));
+	assert_false(memif_ring_wants_doorbell(&r.out));
+	rig_close(&r);
+}
+
+// --- Lies ------------------------------------------------------------------------------------------------
+
+static unsigned look(struct memif_ring *ring, struct frames_lost *lost)
+{
+	struct view view;
+	unsigned slots = memif_ring_peek(ring, &view, 32, lost);
+
+	memif_ring_release(ring, slots);
+	return view.count;
+}
+
+static void an_index_beyond_the_ring(void **state)
+{
+	struct frames_lost lost = {0};
+	struct rig r;
+
+	rig_open(&r);
+	r.in.shared->head = SIZE + 1;
+	assert_int_equal(look(&r.in, &lost), 0);
+	assert_int_equal(r.in.fault, MEMIF_BAD_INDEX);
+	r.home.shared->tail = SIZE + 1;
+	assert_int_equal(look(&r.home, &lost), 0);
+	assert_int_equal(r.home.fault, MEMIF_BAD_INDEX);
+	r.out.shared->tail = 1; // more given back than was sent
+	assert_int_equal(send_frames(&r.out, 0, BATCH, 60), BATCH);
+	assert_int_equal(send_frames(&r.out, 0, BATCH, 60), BATCH);
+	assert_int_equal(r.out.fault, MEMIF_OK);
+	r.out.shared->tail = 2 * BATCH + 1;
+	assert_int_equal(send_frames(&r.out, 0, 1, 60), 0);
+	assert_int_equal(r.out.fault, MEMIF_BAD_INDEX);
+	r.back.shared->head = SIZE + 1;
+	assert_int_equal(send_frames(&r.back, 0, 1, 60), 0);
+	assert_int_equal(r.back.fault, MEMIF_BAD_INDEX);
+	assert_int_equal(look(&r.in, &lost), 0); // stays stopped
+	rig_close(&r);
+}
+
+static void descriptors_outside_of_the_regions(void **state)
+{
+	const struct {
+		uint16_t region;
+		uint32_t offset, length;
+	} lies[] = {{1, 0, 60}, {0, UINT32_MAX - 10, 60}, {0, 4096, UINT32_MAX}, {0xffff, 0, 1}};
+	struct frames_lost lost = {0};
+
+	for (unsigned i = 0; i < RTE_DIM(lies); i++) {
+		struct rig r;
+
+		rig_open(&r);
+		send_frames(&r.out, 0, 2, 60);
+		r.in.shared->descriptors[1].region = lies[i].region;
+		r.in.shared->descriptors[1].offset = lies[i].offset;
+		r.in.shared->descriptors[1].length = lies[i].length;
+		assert_int_equal(look(&r.in, &lost), 1); // what came before is good
+		assert_int_equal(look(&r.in, &lost), 0);
+		assert_int_equal(r.in.fault, MEMIF_BAD_ADDRESS);
+		r.back.shared->descriptors[0].region = lies[i].region;
+		r.back.shared->descriptors[0].offset = lies[i].offset;
+		r.back.shared->descriptors[0].length = lies[i].length;
+		assert_int_equal(send_frames(&r.back, 0, 1, 60), 0);
+		assert_int_equal(r.back.fault, MEMIF_BAD_ADDRESS);
+		rig_close(&r);
+	}
+}
+
+// What a server writes into the descriptors of a client moves none of the client's buffers.
+static void a_client_knows_its_buffers(void **state)
+{
+	struct frames_lost lost = {0};
+	struct rig r;
+
+	rig_open(&r);
+	r.home.shared->descriptors[0].region = 7;
+	r.home.shared->descriptors[0].offset = 1;
+	r.home.shared->descriptors[0].length = MEMIF_BUFFER_BYTES + 1;
+	r.home.shared->tail = 1;
+	assert_int_equal(look(&r.home, &lost), 0);
+	assert_int_equal(r.home.fault, MEMIF_BAD_LENGTH);
+	r.out.shared->descriptors[0].offset = UINT32_MAX;
+	assert_int_equal(send_frames(&r.out, 0, 1, 60), 1);
+	rig_close(&r);
+}
+
+static void chains_that_do_not_end(void **state)
+{
+	struct frames_lost lost = {0};
+	struct rig r;
+
+	rig_open(&r);
+	for (unsigned i = 0; i < SIZE; i++) {
+		r.in.shared->descriptors[i].flags = MEMIF_NEXT;
+		r.in.shared->descriptors[i].length = 1;
+	}
+	r.in.shared->head = SIZE - 1; // its end may come
+	assert_int_equal(look(&r.in, &lost), 0);
+	assert_int_equal(r.in.fault, MEMIF_OK);
+	r.in.shared->head = SIZE;
+	assert_int_equal(look(&r.in, &lost), 0);
+	assert_int_equal(r.in.fault, MEMIF_BAD_CHAIN);
+	rig_close(&r);
+}
+
+static void frames_without_a_byte_are_counted(void **state)
+{
+	struct frames_lost lost = {0};
+	struct rig r;
+
+	rig_open(&r);
+	send_frames(&r.out, 0, 3, 60);
+	r.in.shared->descriptors[1].length = 0;
+	assert_int_equal(look(&r.in, &lost), 2);
+	assert_int_equal(lost.bad, 1);
+	assert_int_equal(r.in.at, 3);
+	rig_close(&r);
+}
+
+// --- Messages --------------------------------------------------------------------------------------------
+
+// A client's messages, each in its turn, with one changed.
+struct said {
+	struct memif_link server;
+	struct memif_message message, answer;
+	int memory, bell, answer_fd;
+};
+
+static void said_open(struct said *s)
+{
+	s->memory = memfd_create("memif_test", MFD_CLOEXEC);
+	s->bell = eventfd(0, EFD_CLOEXEC);
+	assert_int_equal(ftruncate(s->memory, 1 << 16), 0);
+	memif_link_begin(&s->server, &served, &s->message);
+}
+
+static void said_close(struct said *s)
+{
+	memif_link_end(&s->server);
+	close(s->memory);
+	close(s->bell);
+}
+
+static enum vhost_refusal say(struct said *s, int fd)
+{
+	return memif_tell(&s->server, &s->message, fd, &s->answer, &s->answer_fd);
+}
+
+static void say_init(struct said *s)
+{
+	s->message = (struct memif_message){.type = MEMIF_INIT, .init = {.version = MEMIF_VERSION}};
+}
+
+static void say_region(struct said *s, uint16_t index, uint64_t bytes)
+{
+	s->message = (struct memif_message){.type = MEMIF_ADD_REGION};
+	s->message.region.index = index;
+	s->message.region.bytes = bytes;
+}
+
+static void say_ring(struct said *s, uint16_t index, uint32_t offset)
+{
+	s->message = (struct memif_message){.type = MEMIF_ADD_RING};
+	s->message.ring.flags = MEMIF_RING_TO_SERVER;
+	s->message.ring.index = index;
+	s->message.ring.offset = offset;
+	s->message.ring.log2_size = 5;
+}
+
+static void what_a_server_refuses(void **state)
+{
+	const uint32_t cookie = MEMIF_COOKIE;
+	struct said s;
+
+	said_open(&s);
+	say_region(&s, 0, 1 << 16);
+	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_NOT_NEGOTIATED);
+	say_init(&s);
+	s.message.init.version++;
+	assert_int_equal(say(&s, -1), VHOST_REFUSED_VERSION);
+	say_init(&s);
+	s.message.init.id = 1;
+	assert_int_equal(say(&s, -1), VHOST_REFUSED_VALUE);
+	say_init(&s);
+	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_FILES);
+	assert_int_equal(say(&s, -1), VHOST_ACCEPTED);
+	assert_int_equal(say(&s, -1), VHOST_REFUSED_NOT_NEGOTIATED);
+
+	say_region(&s, 0, 1 << 16);
+	assert_int_equal(say(&s, -1), VHOST_REFUSED_FILES);
+	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_MEMORY_FILE);
+	say_region(&s, 1, 1 << 16);
+	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_VALUE);
+	say_region(&s, 0, (1 << 16) + 1);
+	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_MEMORY_END);
+	say_region(&s, 0, 0);
+	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_MEMORY_END);
+	for (uint16_t i = 0; i < GUEST_REGIONS_MAX; i++) {
+		say_region(&s, i, 1 << 16);
+		assert_int_equal(say(&s, s.memory), VHOST_ACCEPTED);
+	}
+	say_region(&s, GUEST_REGIONS_MAX, 1 << 16);
+	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_MEMORY_LIMIT);
+
+	say_ring(&s, PAIRS, 0);
+	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_RING);
+	say_ring(&s, 0, 0);
+	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_NO_EVENTFD);
+	s.message.ring.log2_size = MEMIF_LOG2_SIZE_MAX + 1;
+	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_VALUE);
+	say_ring(&s, 0, 0);
+	s.message.ring.private_bytes = 1;
+	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_VALUE);
+	say_ring(&s, 0, 0);
+	assert_int_equal(say(&s, s.bell), VHOST_ACCEPTED);
+	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_VALUE); // again
+
+	s.message = (struct memif_message){.type = MEMIF_CONNECT};
+	assert_int_equal(say(&s, -1), VHOST_REFUSED_RING); // it has no cookie
+	assert_int_equal(pwrite(s.memory, &cookie, sizeof(cookie), 0), sizeof(cookie));
+	assert_int_equal(say(&s, -1), VHOST_ACCEPTED);
+	assert_int_equal(s.answer.type, MEMIF_CONNECTED);
+	say_ring(&s, 1, 0);
+	assert_int_equal(say(&s, s.bell), VHOST_REFUSED_NOT_NEGOTIATED);
+	s.message = (struct memif_message){.type = 99};
+	assert_int_not_equal(say(&s, -1), VHOST_ACCEPTED);
+	said_close(&s);
+}
+
+static void rings_that_are_nowhere(void **state)
+{
+	const uint32_t offsets[] = {1 << 16, (1 << 16) - 64, 8, UINT32_MAX - 15};
+
+	for (unsigned i = 0; i < RTE_DIM(offsets); i++) {
+		struct said s;
+
+		said_open(&s);
+		say_init(&s);
+		assert_int_equal(say(&s, -1), VHOST_ACCEPTED);
+		say_region(&s, 0, 1 << 16);
+		assert_int_equal(say(&s, s.memory), VHOST_ACCEPTED);
+		say_ring(&s, 0, offsets[i]);
+		assert_int_equal(say(&s, s.bell), VHOST_ACCEPTED);
+		s.message = (struct memif_message){.type = MEMIF_CONNECT};
+		assert_int_equal(say(&s, -1), VHOST_REFUSED_RING);
+		said_close(&s);
+	}
+}
+
+static void more_memory_than_a_client_may_have(void **state)
+{
+	const struct memif_link_config poor = {
+	        .server = true, .name = "s", .pairs = 1, .memory_max = 3 << 15};
+	struct said s;
+
+	said_open(&s);
+	s.server.config = poor;
+	say_init(&s);
+	assert_int_equal(say(&s, -1), VHOST_ACCEPTED);
+	say_region(&s, 0, 1 << 16);
+	assert_int_equal(say(&s, s.memory), VHOST_ACCEPTED);
+	say_region(&s, 1, 1 << 16);
+	assert_int_equal(say(&s, s.memory), VHOST_REFUSED_MEMORY_LIMIT);
+	said_close(&s);
+}
+
+static void what_a_client_refuses(void **state)
+{
+	const struct memif_link_config driven = {.name = "c", .pairs = 1, .log2_size = LOG2_SIZE};
+	struct memif_message hello, message, answer;
+	struct memif_link client;
+	int fd;
+
+	memif_link_begin(&client, &served, &hello);
+	memif_link_begin(&client, &driven, &message);
+	message = (struct memif_message){.type = MEMIF_ACK};
+	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_REFUSED_NOT_NEGOTIATED);
+	message = hello;
+	message.hello.version_min++;
+	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_REFUSED_VERSION);
+	assert_int_equal(memif_tell(&client, &hello, -1, &answer, &fd), VHOST_ACCEPTED);
+	assert_int_equal(answer.type, MEMIF_INIT);
+	assert_int_equal(memif_tell(&client, &hello, -1, &answer, &fd), VHOST_REFUSED_NOT_NEGOTIATED);
+	message = (struct memif_message){.type = MEMIF_CONNECTED};
+	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_REFUSED_NOT_NEGOTIATED);
+	message.type = MEMIF_ACK;
+	for (unsigned i = 0; i < 4; i++) // the region, two rings, and the end
+		assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_ACCEPTED);
+	assert_int_equal(answer.type, MEMIF_CONNECT);
+	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_REFUSED_NOT_NEGOTIATED);
+	assert_int_equal(fcntl(client.region_fd, F_GET_SEALS) & F_SEAL_SHRINK, F_SEAL_SHRINK);
+	memif_link_end(&client);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(every_length_both_ways),
+	        cmocka_unit_test(a_full_ring_takes_no_more),
+	        cmocka_unit_test(a_frame_too_long_for_any_chain_blocks_nothing),
+	        cmocka_unit_test(the_doorbell_is_rung_for_who_sleeps),
+	        cmocka_unit_test(an_index_beyond_the_ring),
+	        cmocka_unit_test(descriptors_outside_of_the_regions),
+	        cmocka_unit_test(a_client_knows_its_buffers),
+	        cmocka_unit_test(chains_that_do_not_end),
+	        cmocka_unit_test(frames_without_a_byte_are_counted),
+	        cmocka_unit_test(what_a_server_refuses),
+	        cmocka_unit_test(rings_that_are_nowhere),
+	        cmocka_unit_test(more_memory_than_a_client_may_have),
+	        cmocka_unit_test(what_a_client_refuses),
+	};
+
+	return RUN_FOR_EACH_ISA("memif", tests);
+}

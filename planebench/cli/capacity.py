@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``planebench capacity``: how many VNFs a server carries, by ic16's model and by what a run measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from planebench.cli.show import plain_table, print_json
+from planebench.host.facts import collect
+from planebench.model.errors import UsageError
+from planebench.model.words import NOTHING, cycles, load_words, mpps, point_words, printable
+from planebench.report.conditions import switch_cores
+from planebench.stats.derived import Derived
+from planebench.stats.node_capacity import Carried, NodeCapacity, PathCost, Server, carried, node_capacity, path_costs
+from planebench.store import find_run, read_run
+from planebench.traffic.rates import parse_rate, rate_label
+
+VFS_OF_A_PORT = 63
+"""Virtual functions of a port of ic16's NIC (82599), where the host has no NIC that tells."""
+
+
+def capacity(
+    run: str | None,
+    runs_dir: Path | None,
+    *,
+    ports: int | None,
+    vfs: int | None,
+    lcores: int | None,
+    sockets: int | None,
+    reserved: int,
+    rate: str,
+    json: bool,
+) -> None:
+    """Print the capacity of a server, of this host where an option is not given. Raises UsageError for bad numbers."""
+    server = _server(ports, vfs, lcores, sockets, reserved)
+    found, pps = node_capacity(server), parse_rate(rate)
+    costs: tuple[PathCost, ...] = ()
+    most: tuple[Carried, ...] = ()
+    if run is not None:
+        stored = read_run(find_run(runs_dir, run))
+        derived = Derived(stored)
+        costs = path_costs(derived, lambda label: switch_cores(stored, label))
+        most = carried(derived.results)
+    if json:
+        print_json(
+            {
+                "server": asdict(server),
+                "capacity": asdict(found),
+                "pps_per_vnf": pps,
+                "paths": [_cost(it, server, pps) for it in costs],
+                "carried": [asdict(it) for it in most],
+            }
+        )
+        return
+    print("\n".join(_lines(server, found)))
+    if run is not None:
+        _print_costs(costs, server, pps)
+        _print_carried(most)
+
+
+def _server(ports: int | None, vfs: int | None, lcores: int | None, sockets: int | None, reserved: int) -> Server:
+    """Return the server of the options; what they lack is that of this host."""
+    facts = collect()
+    physical = [nic for nic in facts.nics if nic.physical is None]
+    possible = [nic.vfs_possible for nic in physical if nic.vfs_possible]
+    server = Server(
+        len(physical) or 1 if ports is None else ports,
+        min(possible, default=VFS_OF_A_PORT) if vfs is None else vfs,
+        len(facts.cpus_allowed) if lcores is None else lcores,
+        max(len({facts.numa_node.get(cpu, 0) for cpu in facts.cpus_online}), 1) if sockets is None else sockets,
+        reserved,
+    )
+    for name, least in {"ports": 1, "vfs_per_port": 1, "lcores": 1, "sockets": 1, "reserved": 0}.items():
+        if getattr(server, name) < least:
+            option = {"vfs_per_port": "vfs"}.get(name, name)
+            raise UsageError(f"--{option}: {getattr(server, name)} is not valid. Valid: {least} or more")
+    if server.reserved >= server.lcores:
+        raise UsageError(
+            f"--reserved: {reserved} of {server.lcores} logical cores leave none for VNFs; give fewer, or --lcores"
+        )
+    return server
+
+
+def _lines(server: Server, found: NodeCapacity) -> Iterator[str]:
+    kept = f", {server.reserved} of them reserved" if server.reserved else ""
+    functions = f"{server.ports} ports x {server.vfs_per_port} virtual functions"
+    yield f"{functions}, {server.lcores} logical cores{kept}, {server.sockets} sockets"
+    yield f"  in all      {found.vnfs} VNFs, each with a core of its own; limit: {found.limit}"
+    yield f"  per port    {found.per_port}"
+    yield f"  per socket  {found.per_socket}: near the NIC of that socket"
+
+
+def _cost(it: PathCost, server: Server, pps: float) -> dict[str, Any]:
+    return {
+        "switch": it.point.switch,
+        "path": point_words(it.point),
+        "point": replace(it.point, switch="").point_id,
+        "pps_per_core": it.pps_per_core,
+        "is_bound": it.is_bound,
+        "cycles_per_frame": it.cycles_per_frame,
+        "hz": it.hz,
+        "vnfs_of_one_core": it.vnfs(1, pps),
+        "vnfs_of_all_cores": it.vnfs(server.vnf_cores, pps),
+    }
+
+
+def _print_costs(costs: tuple[PathCost, ...], server: Server, pps: float) -> None:
+    table = plain_table(
+        "path", "switch", "cycles / frame", "Mpps per core", "VNFs / core", f"/ {server.vnf_cores} cores"
+    )
+    for it in costs:
+        mark = "≥" if it.is_bound else ""
+        cells = (
+            point_words(it.point),
+            printable(it.point.switch),
+            NOTHING if it.cycles_per_frame is None else cycles(it.cycles_per_frame),
+            mark + mpps(it.pps_per_core),
+            f"{mark}{it.vnfs(1, pps)}",
+            f"{mark}{it.vnfs(server.vnf_cores, pps)}",
+        )
+        table.add_row(*map(Text, cells))
+    print(f"\nVNFs that receive {rate_label(pps)} each, by the measured cost of a frame in the switch alone:")
+    Console(highlight=False).print(table)
+
+
+def _print_carried(most: tuple[Carried, ...]) -> None:
+    for it in most:
+        print(
+            f"measured: {printable(it.switch)} carried {it.vnfs} x {printable(it.chain)} "
+            f"at {load_words(it.load)}, {it.frame_size_bytes} B"
+        )

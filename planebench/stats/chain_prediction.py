@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The throughput of a chain of n VNFs, predicted from single hops, and from chains of other lengths (netsoft19).
+
+On one core the times that a switch spends on a frame add up: into the first VNF, n - 1 times from VNF to VNF, and out
+of the last. ``hops`` takes them from p2v, v2v and reversed p2v, ``first`` from a chain of one and v2v; nothing is
+fitted. ``lengths`` puts a line through the times of all other lengths that were measured (leave one out). Pure.
+docs/capacity.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from planebench.model.placement import NEAR
+from planebench.model.records import Point, Trial
+from planebench.model.results import Result
+from planebench.stats.answers import Answer, Bounds
+from planebench.stats.choose import choose_saturating
+from planebench.stats.counting import counts
+from planebench.stats.derived import Derived
+from planebench.stats.effect import effect_of
+from planebench.stats.noise import Estimate
+from planebench.stats.starts import by_start, noise_of_sides, throughput_blocks
+
+Way = Literal["hops", "first", "lengths"]
+OTHERS_MIN = 2
+"""Other lengths that a line needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The predicted throughput of a chain, all directions, beside the measured one.
+
+    ``estimate`` is that of its logarithm, None where nothing is known of the noise; ``is_bound``: a hop was
+    tester-limited, so it is a lower bound. ``against``: the measured throughput over it, None where there is none.
+    """
+
+    point: Point
+    way: Way
+    pps: float
+    estimate: Estimate | None
+    is_bound: bool
+    band: str | None
+    measured_pps: float | None = None
+    against: Answer | None = None
+
+    @property
+    def error(self) -> float | None:
+        """Return predicted / measured - 1; None if the chain was not measured, or in another band."""
+        return self.pps / self.measured_pps - 1 if self.measured_pps else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """Seconds a frame, with the estimate of the logarithm of the rate."""
+
+    seconds: float
+    estimate: Estimate | None
+    is_bound: bool
+    band: str | None
+
+
+Times = Mapping[Point, _Time]
+
+
+def predictions(derived: Derived, lengths: Iterable[int] = ()) -> tuple[Prediction, ...]:
+    """Return the predictions of all chains of l2fwd that were measured, and of those of further ``lengths``."""
+    times = _times(derived)
+    found = []
+    for family in _families(times):
+        known = {p.chain_length for p in times if p.scenario == "loopback" and replace(p, chain_length=1) == family}
+        for length in sorted({*known, *lengths}):
+            point = replace(family, chain_length=length)
+            ways: tuple[tuple[Way, _Time | None], ...] = (
+                ("hops", _by_hops(point, times)),
+                ("first", _by_first(point, times)),
+                ("lengths", _by_lengths(point, known, times)),
+            )
+            found += [_beside(point, way, it, times.get(point)) for way, it in ways if it is not None]
+    return tuple(found)
+
+
+def mean_error(found: Iterable[Prediction], way: Way) -> float | None:
+    """Return the mean size of the errors of one way of predicting; None if no such chain was measured.
+
+    Lower bounds are left out.
+    """
+    errors = [abs(it.error) for it in found if it.way == way and it.error is not None and not it.is_bound]
+    return sum(errors) / len(errors) if errors else None
+
+
+def _times(derived: Derived) -> Times:
+    accepted = [r for r in derived.results if counts(r) and not r.point.chain and r.point.placement == NEAR]
+    blocks = {r.point: throughput_blocks(_saturating(derived, r)) for r in accepted}
+    noise = noise_of_sides(blocks.items())
+    return {
+        r.point: _Time(1 / r.throughput_pps, noise.estimate(by_start(blocks[r.point])), r.verdict.kind.is_bound, r.band)
+        for r in accepted
+        if r.throughput_pps
+    }
+
+
+def _saturating(derived: Derived, result: Result) -> tuple[Trial, ...]:
+    trials = [trial for trial in derived.trials[result.point] if trial.role == "r_plus"]
+    return choose_saturating(trials, result.band).trials
+
+
+def _families(times: Times) -> list[Point]:
+    """Return a chain of one for each switch, direction, frame size, ... of which something is known."""
+    found: dict[Point, None] = {}
+    for point in times:
+        if point.scenario == "loopback":
+            found[replace(point, chain_length=1)] = None
+        elif point.scenario == "p2v" and point.direction != "reversed":
+            found[replace(point, scenario="loopback", chain_length=1)] = None
+    return [*found]
+
+
+def _by_hops(chain: Point, times: Times) -> _Time | None:
+    """Return the time of the hops of a chain together; None if one was not measured."""
+    both = chain.direction == "bidirectional"
+    # Both directions of p2v together have as many hops into a VNF as out of it.
+    into = replace(chain, scenario="p2v", chain_length=0, hosting="process")
+    ends = [(2, into)] if both else [(1, into), (1, replace(into, direction="reversed"))]
+    return _sum([*ends, (chain.chain_length - 1, replace(into, scenario="v2v"))], times)
+
+
+def _by_first(chain: Point, times: Times) -> _Time | None:
+    """Return the time of a chain of one and the hops after it; None for a chain of one itself."""
+    if chain.chain_length == 1:
+        return None
+    between = replace(chain, scenario="v2v", chain_length=0, hosting="process")
+    return _sum([(1, replace(chain, chain_length=1)), (chain.chain_length - 1, between)], times)
+
+
+def _sum(points: Iterable[tuple[int, Point]], times: Times) -> _Time | None:
+    """Return the time of some points together, each so many times; None if one was not measured in the same band."""
+    wanted = [(count, point) for count, point in points if count]
+    parts = [(count, times[point]) for count, point in wanted if point in times]
+    if len(parts) < len(wanted) or len({part.band for _, part in parts}) > 1:
+        return None
+    total = sum(count * part.seconds for count, part in parts)
+    known = [(count * part.seconds / total, part.estimate) for count, part in parts]
+    estimate = None
+    if all(it is not None for _, it in known):
+        shares = [((share * it.error) ** 2, it) for share, it in known if it is not None]
+        variance = sum(of for of, _ in shares)
+        degrees = variance**2 / sum(of**2 / it.degrees for of, it in shares)
+        estimate = Estimate(-math.log(total), math.sqrt(variance), degrees, min(it.n for _, it in shares))
+    return _Time(total, estimate, any(part.is_bound for _, part in parts), parts[0][1].band)
+
+
+def _by_lengths(chain: Point, lengths: Iterable[int], times: Times) -> _Time | None:
+    """Return the time on a line through those of all other lengths; None with fewer than two of them.
+
+    Weighted least squares; where the other lengths are farther from the line than their noise, its error is as much
+    larger.
+    """
+    of_band = times[chain].band if chain in times else None
+    others = [(n, times[replace(chain, chain_length=n)]) for n in sorted(lengths) if n != chain.chain_length]
+    usable = [(n, it) for n, it in others if not it.is_bound and it.estimate and of_band in (None, it.band)]
+    if len(usable) < OTHERS_MIN or len({it.band for _, it in usable}) > 1:
+        return None
+    rows = np.array([[1.0, n] for n, _ in usable])
+    seconds = np.array([it.seconds for _, it in usable])
+    errors = np.array([it.seconds * it.estimate.error for _, it in usable if it.estimate])
+    covariance = np.linalg.inv(rows.T @ (rows / errors[:, None] ** 2))
+    line = covariance @ (rows.T @ (seconds / errors**2))
+    spare = len(usable) - len(line)
+    excess = float(np.sum(((seconds - rows @ line) / errors) ** 2)) / spare if spare else 1.0
+    at = np.array([1.0, chain.chain_length])
+    total = float(at @ line)
+    if total <= 0:
+        return None
+    error = math.sqrt(float(at @ covariance @ at) * max(excess, 1.0)) / total
+    estimates = [it.estimate for _, it in usable if it.estimate]
+    degrees, n = min(it.degrees for it in estimates), min(it.n for it in estimates)
+    return _Time(total, Estimate(-math.log(total), error, degrees, n), False, usable[0][1].band)
+
+
+def _beside(point: Point, way: Way, predicted: _Time, measured: _Time | None) -> Prediction:
+    found = Prediction(point, way, 1 / predicted.seconds, predicted.estimate, predicted.is_bound, predicted.band)
+    if measured is None or measured.band != predicted.band:
+        return found
+    ratio = predicted.seconds / measured.seconds
+    one, other = measured.estimate, predicted.estimate
+    estimate = None if one is None or other is None else one.minus(other)
+    against = effect_of(estimate, ratio, bounds=Bounds(predicted.is_bound, measured.is_bound))
+    return replace(found, measured_pps=1 / measured.seconds, against=against)

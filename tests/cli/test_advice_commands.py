@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""capacity, predict, advise and the tables of conext19, as a user types them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import make_run, store_run
+
+from planebench.host.facts import HostFacts
+from planebench.host.pci import Nic
+from planebench.report.published import published_tables
+from planebench.stats.derived import Derived
+
+SERVER = ("--ports", 4, "--vfs", 63, "--lcores", 32, "--sockets", 2)
+
+
+@pytest.fixture
+def chains(own_run_folder: Path) -> Any:
+    return store_run(
+        own_run_folder, make_run(("planed", "vpp"), sizes=(64,), chains=(1, 2, 3), loads=(), problems=False)
+    )
+
+
+def test_capacity_of_the_server_of_ic16(planebench: Any) -> None:
+    done = planebench("capacity", *SERVER)
+    assert (done.code, done.err) == (0, "")
+    assert "in all      32 VNFs, each with a core of its own; limit: logical cores" in done.out
+    found = json.loads(planebench("capacity", *SERVER, "--json").out)
+    assert found["capacity"] == {"per_port": 8, "per_socket": 16, "vnfs": 32, "limit": "logical cores"}
+
+
+def test_capacity_of_this_host_and_by_a_run(planebench: Any, chains: Any) -> None:
+    assert planebench("capacity").code == 0
+    done = planebench("capacity", "latest", *SERVER, "--rate", "100k")
+    assert (done.code, done.err) == (0, "")
+    assert "VNFs that receive 100kpps each" in done.out and "p2p → 64 B" in done.out
+    paths = json.loads(planebench("capacity", "latest", *SERVER, "--json").out)["paths"]
+    assert len(paths) == len({(it["switch"], it["point"]) for it in paths})
+    assert all(it["vnfs_of_all_cores"] >= 32 * it["vnfs_of_one_core"] for it in paths)
+
+
+def test_capacity_reads_what_is_not_given_from_the_host(planebench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two ports with virtual functions, one of which exists already; 4 CPUs on two nodes."""
+    port = Nic("0000:3b:00.0", "ixgbe", 0, "1", vfs_possible=63)
+    nics = (port, replace(port, address="0000:3b:00.1"), replace(port, address="0000:3b:10.0", physical=port.address))
+    cpus = (0, 1, 2, 3)
+    facts = HostFacts(cpus_online=cpus, cpus_allowed=cpus, numa_node={0: 0, 1: 0, 2: 1, 3: 1}, nics=nics)
+    monkeypatch.setattr("planebench.cli.capacity.collect", lambda: facts)
+    found = json.loads(planebench("capacity", "--json").out)
+    assert found["server"] == {"ports": 2, "vfs_per_port": 63, "lcores": 4, "sockets": 2, "reserved": 0}
+    assert found["capacity"] == {"per_port": 2, "per_socket": 2, "vnfs": 4, "limit": "logical cores"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--ports", 0), "--ports: 0 is not valid. Valid: 1 or more"),
+        (("--vfs", 0), "--vfs: 0 is not valid"),
+        (("--lcores", 4, "--reserved", 4), "--reserved: 4 of 4 logical cores leave none for VNFs"),
+        (("--rate", "fast"), 'rate "fast" is not valid'),
+    ],
+)
+def test_bad_numbers_of_capacity_are_one_sentence(planebench: Any, options: tuple[Any, ...], words: str) -> None:
+    done = planebench("capacity", *options)
+    assert (done.code, done.out) == (2, "")
+    assert words in done.err and done.err.count("\n") == 1
+
+
+def test_predictions_beside_what_was_measured(planebench: Any, chains: Any) -> None:
+    done = planebench("predict", "latest", "--length", "8")
+    assert (done.code, done.err) == (0, "")
+    assert "loopback-8 → 64 B" in done.out and "mean error from other lengths" in done.out
+    found = json.loads(planebench("predict", "latest", "--json").out)
+    assert {(it["chain_length"], it["way"]) for it in found["predictions"]} == {
+        *((length, way) for length in (1, 2, 3) for way in ("hops", "lengths")),
+        *((length, "first") for length in (2, 3)),
+    }
+    assert 0 < found["mean_error"]["lengths"] < 1
+
+
+def test_bad_lengths_and_runs_without_chains_are_one_sentence(planebench: Any, own_run_folder: Path) -> None:
+    store_run(own_run_folder, make_run(("planed",), problems=False, repetitions=1, chains=()))
+    for length in ("0", "x", "1,,2"):
+        done = planebench("predict", "latest", "--length", length)
+        assert done.code == 2 and done.err.count("\n") == 1
+
+
+def test_advice_for_a_rate(planebench: Any, chains: Any) -> None:
+    done = planebench("advise", "latest", "--rate", "30M")
+    assert (done.code, done.err) == (0, "")
+    assert "to forward 30Mpps" in done.out
+    found = json.loads(planebench("advise", "latest", "--rate", "30M", "--json").out)
+    p2p = [it for it in found["advice"] if it["path"] == "p2p ⇄ 64 B"]
+    assert [it["switch"] for it in p2p] == ["planed", "vpp"]
+    assert p2p[0]["cores"] < p2p[1]["cores"]
+    assert planebench("advise", "latest", "--rate", "0").code == 2
+
+
+def test_tables_of_conext19_beside_ours(planebench: Any, chains: Any) -> None:
+    done = planebench("papers", "latest", "--tables")
+    assert (done.code, done.err) == (0, "")
+    assert "fastclick: modular, structured, rtc, vhost-user, low, C++, modular router" in done.out
+    tables = json.loads(planebench("papers", "--tables", "--json").out)["tables"]
+    rows = {row["switch"]: row for row in tables["table 1"]}
+    assert rows["t4p4s"]["published"]["reprogrammability"] == "medium"
+    assert [name for name, row in rows.items() if row["here"]] == ["vale"]
+    assert {row["switch"] for row in tables["table 5"]} == set(rows)
+    of_run = json.loads(planebench("papers", "latest", "--tables", "--json").out)["tables"]
+    leads = {row["switch"]: row["leads"] for row in of_run["table 5"]}
+    assert set(map(len, leads.values())) == {0}  # vpp is the only one of the paper's switches
+
+
+def test_the_leader_among_the_switches_of_the_paper_is_told(planebench: Any, own_run_folder: Path) -> None:
+    switches = ("planed", "vpp", "snabb")
+    made = make_run(switches, sizes=(64,), loads=(), problems=False, papers=("conext19",))
+    store_run(own_run_folder, made)
+    rows = json.loads(planebench("papers", "latest", "--tables", "--json").out)["tables"]["table 5"]
+    leads = {row["switch"]: row["leads"] for row in rows}
+    assert "p2p ⇄ 64 B" in leads["vpp"] and leads["snabb"] == []
+    on_page = published_tables(Derived(made))
+    assert [table.caption.partition(",")[0] for table in on_page] == [
+        f"conext19: Table {number}" for number in (1, 2, 5)
+    ]
+    assert published_tables(Derived(replace(made, header=replace(made.header, papers=())))) == []

@@ -1,0 +1,246 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every claim comes out each way: for each there is a run that confirms it, one that contradicts it, and one that does
+not decide. A claim that cannot fail, or that no run can confirm, fails here."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from builders import make_point, make_verdict
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from making import LARGE_HOST, Figure, anatomy, delay, measured, rate, run
+
+from planebench.model.records import Point, TrafficSent
+from planebench.model.results import SearchResult
+from planebench.model.scenario import scenario_named
+from planebench.papers.claims import ANY, Cell, Claim, Compare, all_claims
+from planebench.papers.comparing import Spot, paper_figure
+from planebench.papers.judge import judge
+from planebench.papers.measured import EMULATED_NIC, OFFLOAD, Measured, counterpart, expanded
+from planebench.papers.told import Outcome
+from planebench.traffic.rates import line_rate_pps
+
+YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
+TESTABLE = [claim for claim in all_claims() if claim.cannot is None]
+ADAPTER = {OFFLOAD: "planed:offload=fib", EMULATED_NIC: "planed:nic=veb"}
+CLEARLY = 1.5
+MIX_BYTES = 124
+
+Figures = Iterator[list[Figure]]
+
+
+def switches_of(names: tuple[str, ...]) -> list[str]:
+    return [ADAPTER.get(name, name) for name in names] or ["planed"]
+
+
+def point_of(cell: Cell, switch: str) -> Point:
+    scenario = scenario_named(cell.scenario or "loopback")
+    length = cell.chain_length or (len(cell.chain.split(",")) if cell.chain and cell.chain != ANY else 1)
+    chain = ",".join(["l3fwd"] * (length if scenario.chained else 1)) if cell.chain == ANY else cell.chain or ""
+    return make_point(
+        switch,
+        scenario.name,
+        direction=cell.direction or "unidirectional",
+        frame_size_bytes=cell.frame_size_bytes or 64,
+        chain_length=length if scenario.has_vnfs else 0,
+        chain=chain if scenario.has_vnfs else "",
+        traffic="fib-1M" if cell.traffic == ANY else cell.traffic or "",
+        placement=cell.placement or "near",
+    )
+
+
+def figure(point: Point, metric: str, value: float, load: str | None, **how: Any) -> list[Figure]:
+    """Trials of a point with this figure: in Mpps, Gb/s or us."""
+    fields = {name: getattr(point, name) for name in POINT_FIELDS}
+    if metric == "throughput":
+        return rate(point.switch, point.scenario, value, **fields, **how)
+    if metric == "gbps":
+        return rate(point.switch, point.scenario, value * 1e3 / (point.frame_size_bytes + 20) / 8, **fields)
+    mean = value if metric == "latency" else 1000.0
+    more = {} if metric == "latency" else {metric: value}
+    return delay(point.switch, point.scenario, load or "", mean, **fields, **more, **how)
+
+
+POINT_FIELDS = ("direction", "frame_size_bytes", "chain_length", "chain", "traffic", "placement")
+
+
+def wanted_ratio(shape: Compare, wish: Outcome) -> float:
+    above, below = shape.above, shape.below
+    limit = above or below or 1.0
+    if wish is OPEN:
+        return limit
+    if wish is NO:
+        return above / CLEARLY if above else limit * CLEARLY
+    return math.sqrt(above * below) if above and below else above * CLEARLY if above else limit / CLEARLY
+
+
+def of_compare(claim: Claim, wish: Outcome) -> Figures:
+    shape = claim.compare
+    assert shape is not None
+    for a, b in expanded(shape.each, shape.a, shape.b):
+        one = point_of(a, switches_of(a.switches or claim.switches)[0])
+        other = counterpart(one, b, switches_of(b.switches)[0] if b.switches else one.switch)
+        yield figure(one, shape.metric, 10 * wanted_ratio(shape, wish), a.load)
+        yield figure(other, shape.metric, 10.0, b.load or a.load)
+
+
+def of_trend(claim: Claim, wish: Outcome) -> Figures:
+    shape = claim.trend
+    assert shape is not None
+    factor = {YES: CLEARLY, NO: 1 / CLEARLY, OPEN: 1.0}[wish]
+    for (cell,) in expanded(shape.each, shape.cell):
+        for number, value in enumerate(shape.values):
+            point = point_of(cell.model_copy(update={shape.over: value}), switches_of(claim.switches)[0])
+            figured = 10.0 * factor ** (number if shape.goes == "up" else -number)
+            yield figure(point, shape.metric, figured, cell.load)
+
+
+def of_order(claim: Claim, wish: Outcome) -> Figures:
+    shape = claim.order
+    assert shape is not None
+    for (cell,) in expanded(shape.each, shape.cell):
+        for switch in ("bess", "fastclick", "vpp", "snabb", "ovs-dpdk", "vale", "t4p4s"):
+            point = point_of(cell, switch)
+            theirs = paper_figure(claim.paper, shape.metric, switch, Spot(point, cell.load))
+            if theirs is not None:
+                value = theirs.value or sum(theirs.bounds or ()) / 2
+                yield figure(point, shape.metric, {YES: 10 * value, NO: 1e4 / value, OPEN: 10.0}[wish], cell.load)
+
+
+def of_line(claim: Claim, wish: Outcome) -> Figures:
+    assert claim.line_rate is not None
+    for cell in claim.line_rate.cells:
+        point = point_of(cell, switches_of(claim.switches)[0])
+        mix = cell.traffic == "facebook"
+        line = line_rate_pps(MIX_BYTES if mix else point.frame_size_bytes) / 1e6
+        whole = line * (2 if point.direction == "bidirectional" else 1)
+        sent = (TrafficSent("n0->n1", 1000, 1000 * MIX_BYTES),) if mix else ()
+        yield figure(point, "throughput", whole * {YES: 1.2, NO: 0.5, OPEN: 0.98}[wish], None, extra={"sent": sent})
+
+
+def of_no_leader(claim: Claim, wish: Outcome) -> Figures:
+    """Three switches: each leads in one scenario, or the first leads in all, or they are the same."""
+    assert claim.no_leader is not None
+    for number, cell in enumerate(claim.no_leader.cells):
+        for place, switch in enumerate(claim.switches[:3]):
+            leads = place == (number % 3 if wish is YES else 0)
+            yield figure(point_of(cell, switch), "throughput", 12.0 if leads and wish is not OPEN else 8.0, None)
+
+
+def of_correlation(claim: Claim, wish: Outcome) -> Figures:
+    shape = claim.correlation
+    assert shape is not None
+    same, opposite, none, level = (1, 2, 3, 4), (4, 3, 2, 1), (2, 4, 1, 3), (1, 1, 1, 1)
+    order = {YES: opposite if shape.sign == "opposite" else none, NO: same, OPEN: level}[wish]
+    for switch, first, second in zip(claim.switches, same, order, strict=False):
+        point = point_of(shape.cell, switch)
+        if shape.metrics == ("latency", "deviation"):
+            fields = {name: getattr(point, name) for name in POINT_FIELDS}
+            yield delay(switch, point.scenario, shape.cell.load or "", 100.0 * first, deviation=10.0 * second, **fields)
+        else:
+            yield figure(point, shape.metrics[0], first, None)
+            yield figure(point, shape.metrics[1], 10.0 * second, shape.cell.load)
+
+
+def of_minimum(claim: Claim, wish: Outcome) -> Figures:
+    shape = claim.minimum
+    assert shape is not None
+    point = point_of(shape.cell, switches_of(claim.switches)[0])
+    yield figure(point, "throughput", 1.0, None)
+    values = {YES: (60.0, 5.0, 20.0), NO: (5.0, 9.0, 20.0), OPEN: (5.0, 5.0, 5.0)}[wish]
+    yield from (figure(point, "latency", us, load) for load, us in zip(shape.loads, values, strict=False))
+
+
+def of_predicted(claim: Claim, wish: Outcome) -> Figures:
+    """A frame takes 1/3 us through a chain of one and 1/3 us from VNF to VNF: a chain of two takes 2/3 us."""
+    assert claim.predicted is not None
+    yield rate("planed", "loopback", 3.0)
+    yield rate("planed", "v2v", 3.0)
+    yield rate("planed", "loopback", 1.5 * {YES: 1.0, NO: 0.5, OPEN: 1.2}[wish], chain_length=2)
+
+
+def of_share(claim: Claim, wish: Outcome) -> Figures:
+    assert claim.share is not None
+    share = {YES: 0.8, NO: 0.2, OPEN: 0.5}[wish]
+    parts = anatomy(share if claim.share.part == "switch" else 1 - share)
+    yield delay("planed", "loopback", "0.50", 9.0, extra={"anatomy": parts})
+
+
+def of_chain(claim: Claim, wish: Outcome) -> Figures:
+    whole = {YES: 34.0, NO: 60.0, OPEN: 46.0}[wish]
+    for chain, us in (("firewall,l3fwd", whole), ("firewall", 23.0), ("l3fwd", 23.0)):
+        yield delay("planed", "loopback", "1Mpps", us, chain=chain, chain_length=chain.count(",") + 1)
+
+
+def of_far_cores(claim: Claim, wish: Outcome) -> Figures:
+    assert claim.far_cores is not None
+    for band, mpps in (("near", 10.0), ("far", 10 * claim.far_cores.below * {YES: 0.7, NO: 1.2, OPEN: 1.0}[wish])):
+        yield figure(point_of(claim.far_cores.cell, "planed"), "throughput", mpps, None, band=band)
+
+
+MAKERS: dict[str, Callable[[Claim, Outcome], Figures]] = {
+    "compare": of_compare,
+    "trend": of_trend,
+    "order": of_order,
+    "line_rate": of_line,
+    "no_leader": of_no_leader,
+    "correlation": of_correlation,
+    "minimum": of_minimum,
+    "predicted": of_predicted,
+    "share": of_share,
+    "chain_below_parts": of_chain,
+    "far_cores": of_far_cores,
+}
+
+
+def searched(wish: Outcome) -> Measured:
+    """A run with searches of three repetitions: they vary more than R+, or less, or as much."""
+    wide, narrow = (0.7, 1.0, 1.4), (0.999, 1.0, 1.001)
+    of_search, of_rate = {YES: (wide, narrow), NO: (narrow, wide), OPEN: (wide, wide)}[wish]
+    made = measured(run(rate("planed", "p2p", 10.0, trials=of_rate)))
+    searches = tuple(
+        SearchResult(make_point(), "rfc2544", "near", make_verdict(), True, number, lower_pps=8e6 * factor)
+        for number, factor in enumerate(of_search)
+    )
+    made.derived.results = tuple(dataclasses.replace(it, searches=searches) for it in made.derived.results)
+    return made
+
+
+def judgement(claim: Claim, wish: Outcome) -> Any:
+    if claim.spread is not None:
+        return judge(claim, searched(wish))
+    kind = next(name for name in MAKERS if getattr(claim, name) is not None)
+    return judge(claim, measured(run(*MAKERS[kind](claim, wish), host=LARGE_HOST)))
+
+
+@pytest.mark.parametrize("wish", [YES, NO, OPEN], ids=["confirmed", "contradicted", "undecided"])
+@pytest.mark.parametrize("claim", TESTABLE, ids=lambda claim: claim.id)
+def test_every_claim_comes_out_each_way(claim: Claim, wish: Outcome) -> None:
+    found = judgement(claim, wish)
+    assert found.outcome is wish, found.evidence
+    assert found.why == ("insufficient data" if wish is OPEN else "")
+    nothing = judge(claim, measured(run(host=LARGE_HOST)))
+    assert (nothing.outcome, nothing.why) == (OPEN, "not covered by this run")
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.floats(0.2, 5.0), st.sampled_from([claim for claim in TESTABLE if claim.compare is not None]))
+def test_a_ratio_is_judged_by_the_side_of_its_limits_on_which_it_is(ratio: float, claim: Claim) -> None:
+    shape = claim.compare
+    assert shape is not None
+    low, high = shape.above or 0.0, shape.below or math.inf
+    a, b = next(expanded(shape.each, shape.a, shape.b))
+    one = point_of(a, switches_of(a.switches or claim.switches)[0])
+    other = counterpart(one, b, switches_of(b.switches)[0] if b.switches else one.switch)
+    scale = low or high
+    sides = figure(one, shape.metric, 10 * ratio * scale, a.load), figure(other, shape.metric, 10.0, b.load or a.load)
+    found = judge(claim, measured(run(*sides, host=LARGE_HOST))).outcome
+    true = low < ratio * scale < high
+    clear = min(abs(math.log(ratio * scale / limit)) for limit in (low, high) if 0 < limit < math.inf) > 0.02
+    assert found in ((YES if true else NO), OPEN)
+    assert not clear or found is not OPEN

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How many VNFs a server carries: ic16's own server, the properties of the model, and measured costs."""
+
+from __future__ import annotations
+
+import pytest
+from builders import make_header, make_latency_trial, make_point, make_trial
+from hypothesis import given
+from hypothesis import strategies as st
+
+from planebench.model.run import Run
+from planebench.papers.data import ic16_server
+from planebench.stats.derived import Derived
+from planebench.stats.node_capacity import NodeCapacity, PathCost, Server, carried, node_capacity, path_costs
+
+
+def test_the_server_of_ic16_has_32_vnfs() -> None:
+    theirs = ic16_server()
+    server = Server(theirs.ports, theirs.vfs_per_port, theirs.lcores, theirs.sockets)
+    assert node_capacity(server) == NodeCapacity(per_port=8, per_socket=16, vnfs=32, limit="logical cores")
+
+
+def test_virtual_functions_are_the_limit_of_many_cores() -> None:
+    assert node_capacity(Server(1, 63, 128, 2)) == NodeCapacity(63, 63, 63, "virtual functions")
+    assert node_capacity(Server(1, 63, 128, 2, reserved=100)).vnfs == 28
+
+
+@given(st.integers(1, 8), st.integers(1, 256), st.integers(1, 512), st.integers(1, 4))
+def test_no_limit_is_exceeded(ports: int, vfs: int, lcores: int, sockets: int) -> None:
+    found = node_capacity(Server(ports, vfs, lcores, sockets))
+    assert found.vnfs == min(ports * vfs, lcores)
+    assert found.per_port * ports <= found.vnfs and found.per_socket <= found.vnfs
+    assert (found.limit == "logical cores") == (lcores <= ports * vfs)
+
+
+def test_a_core_carries_as_many_vnfs_as_cycles_are_left() -> None:
+    """2.7 GHz and 260 cycles a frame: 10.4 Mpps, of which VNFs with 100,000 each are 103."""
+    cost = PathCost(make_point(), 9e6, False, 260.0, 2.7e9)
+    assert cost.vnfs(1, 100e3) == 103
+    assert cost.vnfs(2, 100e3) == 207
+    assert PathCost(make_point(), 9e6, False, None, None).vnfs(1, 100e3) == 90
+
+
+def test_costs_are_those_of_the_trials_of_a_run() -> None:
+    """The builder's switch is busy for 2.6 of 2.7 G cycles a second."""
+    point = make_point("planed", "p2p")
+    run = Run(make_header(("planed",)), tuple(make_trial(n, point, 10.0, start=n, repetition=n) for n in range(3)))
+    (one,) = path_costs(Derived(run), lambda label: 1)
+    assert (one.cycles_per_frame, one.hz) == (pytest.approx(260), pytest.approx(2.7e9))
+    (two,) = path_costs(Derived(run), lambda label: 2)
+    assert (two.pps_per_core, two.hz) == (pytest.approx(5e6), pytest.approx(1.35e9))
+
+
+def test_the_most_vnfs_that_carried_a_load_each() -> None:
+    trials = [
+        make_latency_trial(
+            index, make_point("veb", "parallel", chain_length=count), "156Mb/s per VNF", 1e5, verdict=kind
+        )
+        for index, (count, kind) in enumerate(((8, "valid"), (16, "valid"), (32, "overload")))
+    ]
+    (most,) = carried(Derived(Run(make_header(("veb",)), tuple(trials))).results)
+    assert (most.switch, most.vnfs, most.load) == ("veb", 16, "156Mb/s per VNF")

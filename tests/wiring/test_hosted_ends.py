@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Generators and monitors of p2v and v2v in processes of their own: what the tester keeps, and what they get."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planebench.measure.hosted import end_documents, functional_reasons, hosted_requests
+from planebench.model.records import Point
+from planebench.placement import Cpus, Placement, place
+from planebench.plans.expand import expand, skipped
+from planebench.plans.latency_steps import latency_steps
+from planebench.plans.load import load_plan
+from planebench.plans.order import group_points
+from planebench.plans.override import override
+from planebench.scenarios.shapes import echoing
+from planebench.vnfs.topology import build_chain
+from planebench.wiring.links import LinkSettings
+from planebench.wiring.tasks import assign_tasks
+from planebench.wiring.tester_config import full_stage, switch_request
+
+TWO, EIGHT = Cpus((0, 1)), Cpus(tuple(range(8)))
+LINKS = LinkSettings(Path("/run/x"), name="pb-t1")
+
+
+def placement_of(topology: Any, cpus: Cpus) -> Placement:
+    return place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "own", "hosted"),
+    [
+        ("p2v", ["mon-n0", "gen-n0"], {"vnf0": [("mon-v0", None), ("gen-v0", 1)]}),
+        ("v2v", [], {"vnf0": [("mon-v0", None), ("gen-v0", 0)], "vnf1": [("mon-v1", None), ("gen-v1", 1)]}),
+    ],
+)
+def test_each_end_has_the_tasks_that_the_tester_has_of_others(scenario: str, own: list[str], hosted: Any) -> None:
+    topology = build_chain(scenario, hosting="container")
+    placement = placement_of(topology, EIGHT)
+    tester = full_stage(topology, assign_tasks(placement, topology), LINKS)
+    assert [task.name for task in tester.tasks] == own
+    assert [port.name for port in tester.ports] == [port for port in topology.ends if port.startswith("n")]
+    ends = end_documents(topology, placement, LINKS)
+    assert {name: [(task.name, task.stream) for task in end.tasks] for name, end in ends.items()} == hosted
+    requests = hosted_requests(topology, placement, LINKS, Path("planed"))
+    assert [request.document for request in requests] == [*ends.values()]
+    assert [(len(request.ports), request.name) for request in requests] == [(1, name) for name in hosted]
+    assert len({port.mac for request in requests for port in request.ports}) == len(requests)
+    # The switch has the ports that it has with any other ends.
+    request = switch_request(topology, placement, LINKS)
+    assert request.ports == switch_request(build_chain(scenario), place(EIGHT), LINKS).ports
+
+
+def test_end_b_may_echo_in_the_memory_that_it_has() -> None:
+    topology = build_chain("v2v", hosting="vm")
+    placement = placement_of(topology, EIGHT)
+    echo = echoing(topology)
+    assert (topology.echo, echo.echo, build_chain("v2v", echo=True).echo) == (False, True, True)
+    before, after = (end_documents(it, placement, LINKS) for it in (topology, echo))
+    assert [(task.name, task.kind, task.ports) for task in after["vnf1"].tasks] == [("vnf1", "l2fwd", ("v1",))]
+    assert after["vnf0"] == before["vnf0"]
+    assert (after["vnf1"].memory, after["vnf1"].ports) == (before["vnf1"].memory, before["vnf1"].ports)
+    assert not full_stage(echo, assign_tasks(placement, echo), LINKS).tasks
+
+
+def test_a_shared_core_makes_trials_functional_and_other_scenarios_have_no_such_ends() -> None:
+    topology = build_chain("p2v", hosting="container")
+    assert functional_reasons(topology, placement_of(topology, TWO), ())
+    assert not functional_reasons(topology, placement_of(topology, EIGHT), ())
+    assert not build_chain("p2p", hosting="container").vnfs
+    assert not build_chain("loopback", 1, hosting="container").hosted_ends
+
+
+def test_hosting_is_a_dimension_of_paths_with_an_end_in_a_vnf() -> None:
+    plan = override(load_plan("quick"), switch="sim", hosting="process,vm", frame_size="64")
+    points = expand(plan)
+    labels = [point.scenario_label for point in points if point.direction == "unidirectional"]
+    assert labels == ["p2p", "p2v", "p2v in VMs", "v2v", "v2v in VMs", "loopback-1", "loopback-1 in VMs"]
+    assert [entry.what for entry in skipped(plan)] == ["latency of p2v in VMs"]
+    for group in group_points(points):
+        assert bool(latency_steps(plan, group)) == (group.points[0].scenario_label != "p2v in VMs")
+
+
+def test_a_point_names_its_ends() -> None:
+    point = Point("x", "v2v", "unidirectional", 0, 64, hosting="vm")
+    assert (point.hosted, point.chain_label, point.scenario_slug) == ((0, 1), "ends in VMs", "v2v-vm")
+    usual = Point("x", "v2v", "unidirectional", 0, 64)
+    assert (usual.hosted, usual.chain_label, usual.named) == ((), "", False)
+    assert Point("x", "p2v", "unidirectional", 0, 64, hosting="separate").hosted == (0,)
