@@ -127,7 +127,7 @@ def run(
     raise typer.Exit(code)
 
 
-@app.command(epilog=examples("planebench run --help"))
+@app.command(epilog=examples("planebench agent < /dev/null"))
 def agent() -> None:
     """Serve a run on another host over stdin and stdout: `run --switch-host` starts it by ssh."""
     from planebench.cli.run import serve_agent
