@@ -22,6 +22,7 @@ from planebench.plans.override import override
 from planebench.report.terminal.table import print_table
 from planebench.running.agent import Relayed, Wire, serve
 from planebench.running.elsewhere import Connect, TesterHost, connecting, file_lines, switch_on
+from planebench.running.labels import Labels, read_labels
 from planebench.running.machine import terminable
 from planebench.running.service import Session, open_session
 from planebench.running.survey import survey
@@ -44,6 +45,7 @@ def run_plan(
     page: bool = True,
     tester_host: str | None = None,
     switch_host: str | None = None,
+    labels: Labels | None = None,
 ) -> int:
     """Run a plan and show the results. Returns the exit code: 0, or 130 after Ctrl-C or SIGTERM.
 
@@ -56,6 +58,7 @@ def run_plan(
         "hugepages": hugepages,
         "calibrated": calibrated,
         "resume": resume,
+        "labels": labels,
     }
     try:
         if tester_host is not None:
@@ -81,6 +84,7 @@ def measured(
     resume: bool,
     runs: Path | None,
     quiet: bool,
+    labels: Labels | None,
 ) -> tuple[Path, RunStatus]:
     """Run a plan with the tester on this host; return the folder of the run, and how it ended.
 
@@ -94,6 +98,7 @@ def measured(
             runs_dir=runs,
             resume=resume,
             calibrated=calibrated,
+            labels=labels,
             tell=lambda text: console.print(text, style="dim", highlight=False),
         )
         _announce(session, console)
@@ -105,6 +110,8 @@ def _on_tester_host(
     tester: str, switch: str | None, plan: Plan, how: Mapping[str, Any], runs: Path | None
 ) -> tuple[Path, str]:
     """Run a plan on the host of the tester, as :meth:`TesterHost.run`."""
+    labels = how["labels"] or read_labels()
+    how = {**how, "labels": to_json(labels).decode()}
     host = TesterHost(tester, switch, lambda text: print(text, file=sys.stderr))
     try:
         names = {"switch_host": switch or "of the command line", "command": sys.argv[1:]}
@@ -122,6 +129,7 @@ def _run_for_another(wire: Wire, params: dict[str, Any]) -> dict[str, str]:
     """Run the plan of a command line on another host; send the files of the run, and return how it ended."""
     version, plan, switch_host = params.pop("version"), params.pop("plan"), params.pop("switch_host")
     sys.argv[1:] = params.pop("command")  # for the header
+    params["labels"] = from_json(Labels, params["labels"].encode(), "labels")
     if version != own_version():
         raise UsageError(f"here is planebench {own_version()}, not {version}: install the same version")
     with connecting(switch_host, lambda: Relayed(wire)) as connect:

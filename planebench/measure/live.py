@@ -37,10 +37,11 @@ from planebench.measure.kernel_wire import KernelWires
 from planebench.measure.placed import Placed, misplaced, read_memory
 from planebench.measure.ready import wait_until_forwarding
 from planebench.measure.sending import Sender, Sending
-from planebench.measure.updates import updating, wait_for_session
+from planebench.measure.updates import ControlTraffic, control_traffic, updating, wait_for_session
 from planebench.model.anatomy import Anatomy
 from planebench.model.clock import ClockChoice, ClockName
 from planebench.model.conditions import Conditions
+from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
 from planebench.model.records import Direction, FibUpdates, MemoryEvidence, Reason
@@ -109,8 +110,8 @@ class LiveTopology:
         """VNFs that are no tasks of the tester; none where the switch forwards in their place."""
         self._veth: VethWire | None = None
         self.planed = Path("planed")
-        self.cpu_mhz: int | None = None
-        """The clock at which the switch is measured; None for that which the machine has."""
+        self.cpu_clock = OWN
+        """The clock at which the switch is measured."""
         self.sender = Sender(self.traffic, queues=links.queues, check=self.check)
         self._group = PlanedGroup([Member(self.call)])
         self._tsc_hz = 0
@@ -139,6 +140,7 @@ class LiveTopology:
         supervisor: Supervisor,
         directions: Sequence[Direction] = ("bidirectional",),
         profiles: Sequence[TrafficProfile] = (),
+        cpu_clock: CpuClock = OWN,
     ) -> LiveTopology:
         """Start tester and switch, connect them, and wait for frames in both directions. Leaves them paused.
 
@@ -171,7 +173,7 @@ class LiveTopology:
             with supervisor.memory_on(placement.memory_node(placement.tester_cpus[0])):
                 tester = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
             live = cls(topology, placement, links, tester)
-            live._veth, live.planed, live.cpu_mhz = veth, settings.planed, adapter.cpu_mhz
+            live._veth, live.planed, live.cpu_clock = veth, settings.planed, cpu_clock
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
             live._profiles = (PLAIN, *(profile for profile in profiles if not profile.plain))
             undo.callback(live.stop)
@@ -390,20 +392,32 @@ class LiveTopology:
         stamps: bool = False,
         clocks: bool = False,
         stamp_all: bool = False,
-        updates: Updates | None = None,
+        traffic: TrafficProfile = PLAIN,
     ) -> Statistics:
         """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
 
-        ``watch`` is called just before and just after the sending. ``updates``: so many routes change meanwhile, by the
-        control of a VNF or, where the switch has no FIB of VNFs, in its own table: then ``table_updates`` tells of
-        them. Raises DiedError when tester or switch is gone.
+        ``watch`` is called just before and just after the sending. ``traffic`` says what changes meanwhile: routes, by
+        the control of a VNF, which answers control packets too, or, where the switch has no FIB of VNFs, in its own
+        table: then ``table_updates`` tells of them. Raises DiedError when tester or switch is gone.
         """
-        sending = Sending(flows, frame_size_bytes, duration_s, pps, probe_rate_pps, profile, stamps, clocks, stamp_all)
+        control = self.control_traffic(traffic)
+        sending = Sending(
+            flows,
+            frame_size_bytes,
+            duration_s,
+            pps,
+            probe_rate_pps,
+            profile,
+            stamps,
+            clocks,
+            stamp_all,
+            more=() if control is None else (control.load,),
+        )
         if stamps:
             begin_stamps(self._stamped_vnfs(), self.sender.next_epoch, duration_s)
-        begun = self._begin_table_updates(updates)
+        begun = self._begin_table_updates(traffic.updates)
         try:
-            with updating(self.call, self.links.updates, updates):
+            with updating(self.call, self.links.updates, traffic.updates):
                 return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch or (lambda: None))
         finally:
             self.table_updates = None if begun is None else begun.end()
@@ -427,6 +441,10 @@ class LiveTopology:
         """Return a traffic profile for planed, its files in the folder of this topology. Raises UsageError if bad."""
         document = profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
         return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.side_by_side else document
+
+    def control_traffic(self, profile: TrafficProfile) -> ControlTraffic | None:
+        """Return the control packets of a profile; None if it has none, or nobody here would answer them."""
+        return control_traffic(self.topology, self.links.updates, profile)
 
     def anatomy(self, sent: Sequence[Flow], stats: Statistics) -> tuple[Anatomy, ...]:
         """Return the latency breakdown of the trial just sent with stamps; ``stats`` are its counters.
@@ -523,7 +541,7 @@ def watched(switch: RunningSwitch) -> list[WatchedThread]:
 
 def _control_port(topology: Topology, adapter: Adapter, profiles: Sequence[TrafficProfile]) -> str:
     """Return the port of the VNF whose control sends FIB messages; empty if no updates are wanted or accepted."""
-    wanted = topology.side_by_side and adapter.offloads and any(profile.updates for profile in profiles)
+    wanted = topology.side_by_side and adapter.offloads and any(profile.has_control for profile in profiles)
     return topology.vnfs[0].ports[0] if wanted else ""
 
 

@@ -17,9 +17,10 @@ from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.measure.power import EnergyAccount, energy_account, held_clock
 from planebench.measure.sent import not_as_intended
-from planebench.measure.updates import not_applied
+from planebench.measure.updates import not_answered, not_applied
 from planebench.measure.verdict import judge
 from planebench.model.chain_name import vnf_names
+from planebench.model.cpu_clock import mhz_of
 from planebench.model.errors import PlanebenchError
 from planebench.model.nic_counters import NOT_BASIC
 from planebench.model.placement import RANDOM
@@ -116,7 +117,7 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
     try:
         frames = _frames(live, request)
         account = None if live.placement.elsewhere else energy_account()  # of the host of the switch
-        with held_clock(live.cpu_mhz, live.placement, live.planed) as clock:
+        with held_clock(mhz_of(live.cpu_clock), live.placement, live.planed) as clock:
             live.resume()
             trial = _measure(live, request, frames, started_at, account)
             live.pause()
@@ -145,9 +146,9 @@ def _measure(
 ) -> Trial:
     wanted, size = request.flows(), request.point.frame_size_bytes
     live.set_echo(request.echo)
-    pps, updates = request.load.pps_per_direction, request.profile.updates
+    pps = request.load.pps_per_direction
     if request.warmup_s > 0:
-        live.send(wanted, size, request.warmup_s, pps, profile=frames, updates=updates)
+        live.send(wanted, size, request.warmup_s, pps, profile=frames, traffic=request.profile)
     threads = live.threads()
     sampler = ThreadSampler(threads)
     cpus = {*live.placement.switch_cpus_here, *live.placement.tester_cpus}
@@ -170,11 +171,11 @@ def _measure(
         stamps=request.anatomy,
         clocks=clocked,
         stamp_all=request.stamp_all,
-        updates=updates,
+        traffic=request.profile,
     )
     after = live.switch.counters()
     live.check()
-    counts = tester_counts(stats, wanted)
+    counts = tester_counts(stats, wanted, live.control_traffic(request.profile))
     others = (live.vnf_drops() - dropped) + _not_told_twice(live.wire_drops() - kernel, after)
     grown = live.nic_counters() - nics
     others += Counter({key: count for key, count in grown.items() if reason_of(key) in NOT_BASIC})
@@ -252,6 +253,7 @@ def _trial(
         tester_drops=counts.tester_drops,
         sent=counts.sent,
         updates=counts.updates,
+        control=counts.control,
     )
 
 
@@ -326,6 +328,7 @@ def with_verdict(
         remarks.append(Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account) + _grown_words(trial), values))
     remarks += [reason for sent in trial.sent for reason in not_as_intended(profile, sent)]
     remarks += not_applied(trial.updates)
+    remarks += not_answered(trial.control)
     return dataclasses.replace(trial, verdict=Verdict(verdict.kind, (*verdict.reasons, *remarks)))
 
 

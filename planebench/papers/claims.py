@@ -178,6 +178,23 @@ class FarCores(_Closed):
     below: Limit
 
 
+class Clocks(_Closed):
+    """Throughput at the highest CPU clock of a run over that at the lowest one, at the same point, is above a limit.
+
+    Clocks that are emulated (duty) are compared with each other and with the machine's own.
+    """
+
+    cell: Cell
+    above: Limit
+
+
+class Reach(_Closed):
+    """The layer-1 rate of every switch in a cell is at least so many Gb/s."""
+
+    cell: Cell
+    gbps: Limit
+
+
 SHAPES = (
     "compare",
     "trend",
@@ -191,6 +208,8 @@ SHAPES = (
     "share",
     "chain_below_parts",
     "far_cores",
+    "clocks",
+    "reach",
     "cannot",
 )
 """The fields of a claim of which it has one."""
@@ -222,6 +241,8 @@ class Claim(_Closed):
     share: Share | None = None
     chain_below_parts: Literal[True] | None = None
     far_cores: FarCores | None = None
+    clocks: Clocks | None = None
+    reach: Reach | None = None
     cannot: str | None = None
     needs: Needs = Needs()
 

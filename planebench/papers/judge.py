@@ -80,6 +80,8 @@ def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
         (claim.share, lambda shape: single.share(claim, shape, measured)),
         (claim.chain_below_parts, lambda _: single.chain_below_parts(claim, measured)),
         (claim.far_cores, lambda shape: single.far_cores(claim, shape, measured)),
+        (claim.clocks, lambda shape: single.clocks(claim, shape, measured)),
+        (claim.reach, lambda shape: single.reach(claim, shape, measured)),
     )
     return next(make(shape) for shape, make in shapes if shape is not None)
 

@@ -40,6 +40,8 @@ class Placement:
     roaming: frozenset[int] = frozenset()
     """The CPUs over which the scheduler moves all VNFs; empty if each is pinned to its own. Those in ``vnf_cpus`` are
     where they start."""
+    idle_tester: bool = False
+    """Whether the tester polls nothing, because both ends are hosted VNFs."""
     nodes: Mapping[int, int] = field(default_factory=dict)
     """The NUMA node of each CPU; empty on a machine with one node, where memory has no choice."""
     elsewhere: bool = False
@@ -80,6 +82,8 @@ class Placement:
     @property
     def polled_by_tester(self) -> frozenset[int]:
         """Return the CPUs of the tester's workers."""
+        if self.idle_tester:
+            return frozenset()
         tasks = (self.cpus_of_vnf(number) for number in range(len(self.vnf_cpus)) if number not in self.hosted)
         return frozenset((*self.tester_cpus, *chain(*tasks)))
 
@@ -99,7 +103,7 @@ class Placement:
         yield from (f"vnf{other}" for other in sorted(self.hosted - {number}) if cpus & set(self.cpus_of_vnf(other)))
 
 
-def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Placement:
+def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_tester: bool = False) -> Placement:
     """Spread switch, tester, ``vnf_count`` VNFs and control threads over the allowed CPUs.
 
     One CPU: everything on it, ``shared``. Two: the switch on the last, all else on the first. More: the switch a core,
@@ -109,14 +113,15 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pla
 
     ``hosted``: numbers of the VNFs that are processes of their own. They come before the others, which may take turns
     inside the tester; where no core is left for them they share that of the switch, not the tester's, which has to
-    keep its pace. Raises UsageError when no CPU is allowed.
+    keep its pace; but they get the core of an ``idle_tester``, which polls nothing. Raises UsageError when no CPU is
+    allowed.
     """
     if not cpus.allowed:
         raise UsageError("the set of allowed CPUs is empty; allow at least one CPU, preferably two or more")
     if cpus.switch_elsewhere:
         return _without_switch(cpus, vnf_count)
     if len(cpus.allowed) == 1:
-        return _everything_on(cpus.allowed[0], vnf_count, frozenset(hosted))
+        return replace(_everything_on(cpus.allowed[0], vnf_count, frozenset(hosted)), idle_tester=idle_tester)
     switch = _switch_cpu(cpus)
     spare = _spare(cpus, switch, vnf_count)
     first = next(cpu for cpu in ranked(cpus, switch, _tester_node(cpus, switch)) if cpu not in spare)
@@ -126,7 +131,8 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pla
     rest = [cpu for cpu in others if cpu not in taken]
     # VNFs stay on the node, on second threads before whole cores elsewhere; the tester's core is the last to be shared.
     rest.sort(key=lambda cpu: (cpu in cpus.core(first), cpus.node(cpu) != cpus.node(switch)))
-    vnf_cpus = _all_vnf_cpus(rest, vnf_count, frozenset(hosted), first, switch)
+    free = [*rest, first] if idle_tester else rest
+    vnf_cpus = _all_vnf_cpus(free, vnf_count, frozenset(hosted), first, switch)
     left = [cpu for cpu in rest if cpu not in vnf_cpus]
     second = next((cpu for cpu in left if _near_and_whole(cpus, cpu, first) and _shares_l3(cpus, cpu, first)), None)
     tester = (first,) if second is None or len(left) + len(spare) < 2 else (first, second)
@@ -142,6 +148,7 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pla
         more_switch_cpus=more,
         hosted=frozenset(hosted),
         share_l3=cpus.share_l3(switch, first),
+        idle_tester=idle_tester,
         nodes=nodes,
     )
 

@@ -104,7 +104,7 @@ class Agent:
         if version != own_version():
             return {"version": own_version()}
         hello = decoded(Hello, {"version": version, **params})
-        machine = Machine.prepare(hello.switch_cores)
+        machine = replace(Machine.prepare(hello.switch_cores, simulated=True), simulated=False)  # claimed when held
         nodes = {nic.address: nic.numa_node for nic in machine.facts.nics}
         cable = wire_kind(hello.wire).cables(wire_arguments(hello.wire))[0]
         cpus = replace(machine.cpus, switch_node=nodes.get(cable.switch))

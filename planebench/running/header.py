@@ -27,6 +27,7 @@ from planebench.model.wire import wire_named
 from planebench.model.words import listed
 from planebench.placement import Cpus, Placement, place, place_vnfs
 from planebench.plans.expand import SwitchLabel
+from planebench.running.labels import Labels
 from planebench.running.machine import Machine
 from planebench.running.survey import Survey
 from planebench.scenarios.shapes import build
@@ -46,8 +47,9 @@ CLOCKS_APART_MS = 100.0
 Settings = dict[str, str | int | float | bool | None]
 
 
-def make_header(survey: Survey, machine: Machine, settings: LiveSettings) -> RunHeader:
+def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:
     """Return the header of a run that starts now."""
+    labels = labels or Labels()
     plan, now, facts, cpus = survey.plan, datetime.now(UTC), machine.facts, machine.cpus
     findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
     placement = placement_of(survey.measured, cpus)
@@ -83,6 +85,9 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings) -> Run
         environment=_environment(),
         plan=plan,
         switch_host=info,
+        tags=labels.tags,
+        subject=labels.subject,
+        testbed=labels.testbed,
     )
 
 
@@ -104,7 +109,7 @@ def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
     beside = max((point.chain_length for point in points if point.side_by_side), default=0)
     if longest is None or (beside and not longest.chain_length):
         return place(cpus, beside, hosted=range(beside))
-    return place_vnfs(cpus, point_cores(longest), hosted=longest.hosted)
+    return place_vnfs(cpus, point_cores(longest), hosted=longest.hosted, idle_tester=longest.idle_tester)
 
 
 def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, list[str]]:
@@ -114,13 +119,13 @@ def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, lis
     if most is None:
         return {}, []
     cores = point_cores(most)
-    placement = place_vnfs(cpus, cores, hosted=most.hosted)
+    placement = place_vnfs(cpus, cores, hosted=most.hosted, idle_tester=most.idle_tester)
     used = cpu_text({cpu for number in most.hosted for cpu in placement.cpus_of_vnf(number)})
     names = [name for number in most.hosted for name in placement.cpu_neighbours(number)]
     others = dict.fromkeys("each other" if name.startswith("vnf") else name for name in names)
     shared = (
         f"hosted VNFs share CPU {used} with {listed(tuple(others))}: trials with them are functional, frames count and "
-        f"rates tell nothing; give {sum(cores) + 2} CPUs or more"
+        f"rates tell nothing; give {sum(cores) + 2 - most.idle_tester} CPUs or more"
     )
     return {"hosted_vnfs": f"at most {len(most.hosted)} on CPU {used}"}, [shared] if others else []
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from types import FrameType
 
+from planebench.host import cpu_claims
 from planebench.host import facts as host_facts
 from planebench.host.device_settings import restore_abandoned, undone_at_exit
 from planebench.host.facts import HostFacts, cpus_of
@@ -62,6 +63,8 @@ class Machine:
     cpus: Cpus
     wire: str = "virtio"
     """The wire of a run: its NICs decide on which nodes the CPUs are, and are held while it measures."""
+    simulated: bool = False
+    """Nothing is measured on the CPUs, so that any number of runs may use them."""
     switch_host: SwitchHost | None = None
     """The host of the switch, if it is not this one."""
 
@@ -72,13 +75,23 @@ class Machine:
         wire: str = "virtio",
         tester: TesterPlace = "near",
         switch_host: SwitchHost | None = None,
+        *,
+        simulated: bool = False,
     ) -> Machine:
-        """Collect the facts, and remove or restore what killed runs have left behind. Raises UsageError as
-        :func:`run_cpus`."""
+        """Collect the facts, and remove or restore what killed runs have left behind.
+
+        Raises UsageError as :func:`run_cpus`, and where another planebench measures on these CPUs.
+        """
         sweep_stale()
         restore_abandoned()
         facts = host_facts.collect()
-        return cls(facts, run_cpus(facts, switch_cores, wire, tester, switch_host), wire, switch_host)
+        machine = cls(facts, run_cpus(facts, switch_cores, wire, tester, switch_host), wire, simulated, switch_host)
+        with machine.claimed():
+            return machine
+
+    def claimed(self) -> contextlib.AbstractContextManager[None]:
+        """Claim the CPUs while measuring. Raises UsageError where another planebench has claimed one."""
+        return cpu_claims.claimed(() if self.simulated else self.cpus.allowed)
 
     def live_settings(self, wire: str, ring_size: int, max_frame_bytes: int, hugepages: bool | None) -> LiveSettings:
         """Return the settings of a tester with one switch. Raises NotInstalledError without planed.
@@ -90,14 +103,16 @@ class Machine:
 
     @contextlib.contextmanager
     def pinned(self) -> Iterator[None]:
-        """Keep this process at a high priority and off the CPUs of the switch."""
+        """Claim the CPUs, and keep this process at a high priority and off those of the switch. Raises UsageError where
+        another planebench has claimed one."""
         old = os.sched_getaffinity(0)
-        os.sched_setaffinity(0, place(self.cpus).control_cpus)
-        try:
-            with high_priority():
-                yield
-        finally:
-            os.sched_setaffinity(0, old)
+        with self.claimed():
+            os.sched_setaffinity(0, place(self.cpus).control_cpus)
+            try:
+                with high_priority():
+                    yield
+            finally:
+                os.sched_setaffinity(0, old)
 
     @contextlib.contextmanager
     def measuring(self) -> Iterator[Supervisor]:

@@ -21,6 +21,7 @@ from planebench.host.programs import Found, NotFound
 from planebench.hosting import vm
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.runner import SelfMeasured
+from planebench.model.cpu_clock import OWN, CpuClock, mhz_of
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.header import Skipped
 from planebench.model.plan import Plan
@@ -40,7 +41,7 @@ from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.chain import point_cores, vnf_cores
 from planebench.wiring.adapter import Adapter, Situation, refusal_of
-from planebench.wiring.remote import SwitchHost, check_wire
+from planebench.wiring.remote import RemoteAdapter, SwitchHost, check_wire
 from planebench.wiring.wires.base import cabled, named_ends, wire_kind
 
 
@@ -231,14 +232,22 @@ def refusals(
             found[point] = untaken
         if lacking := _lacks_cables(plan, point, adapters[point.switch]):
             found[point] = lacking
-        if why := refusal_of(adapters[point.switch], situation) or _refused_clock(adapters[point.switch]):
+        adapter = adapters[point.switch]
+        if why := refusal_of(adapter, situation) or _refused_clock(adapter, point.cpu_clock):
             found[point] = f"not supported: {why}"
     return found
 
 
-def _refused_clock(adapter: Adapter) -> str:
-    """Return why the CPUs of this process cannot run at the clock of a switch; empty if they can, or need not."""
-    return clock_refusal(os.sched_getaffinity(0), adapter.cpu_mhz) if adapter.cpu_mhz is not None else ""
+def _refused_clock(adapter: Adapter, clock: CpuClock) -> str:
+    """Return why a switch on the CPUs of this process cannot be measured at a clock; empty if it can."""
+    if isinstance(adapter, RemoteAdapter) and clock != OWN:
+        return "the clock of the CPUs of another host cannot be set"
+    try:
+        adapter.at_clock(clock)
+    except UsageError as error:
+        return str(error)
+    mhz = mhz_of(clock)
+    return "" if mhz is None else clock_refusal(os.sched_getaffinity(0), mhz)
 
 
 def _misplaced(points: Iterable[Point], cpus: Cpus) -> dict[Point, str]:
@@ -257,7 +266,7 @@ def placements_of(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]
         if point.topology not in found:
             hosted = _hosted_numbers(point)
             cores = point_cores(point) * (point.chain_length if point.side_by_side else 1)
-            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement)
+            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement, idle_tester=point.idle_tester)
             found[point.topology] = point, placed
     return dict(found.values())
 
@@ -269,7 +278,11 @@ def _hosted_numbers(point: Point) -> Sequence[int]:
 def _takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
     """Return why traffic with FIB updates cannot be sent at a point; empty if it can, or has none."""
     profile = plan.profile(point.traffic)
-    if profile.updates is None or (point.side_by_side and (adapter.offloads or adapter.takes_updates)):
+    if not profile.has_control or (point.side_by_side and adapter.offloads):
+        return ""
+    if profile.control_pps is not None:
+        return "not supported: control packets need a switch that forwards in place of its VNFs"
+    if point.side_by_side and adapter.takes_updates:
         return ""
     return (
         "not supported: traffic with FIB updates needs a switch that forwards in place of its VNFs, or whose own table "

@@ -179,8 +179,6 @@ class RemoteAdapter(Adapter):
             return f"VNFs are on the host of the switch, but {self.host.name} has no tester; two hosts measure p2p"
         if self.vnf_interface != "vhost-user":
             return f"{self.name} works on interfaces of a network namespace of its own, which two hosts have not"
-        if self.cpu_mhz is not None:
-            return "cpu_mhz is not available with two hosts"
         return self._here.refusal(situation)
 
     def find(self) -> Found | NotFound:

@@ -43,7 +43,7 @@ class FakeLive:
         self.memory = ()
         self.table_updates = None
         self.functional: tuple[str, ...] = ()
-        self.clock, self.cpu_mhz, self.planed = "software", None, Path("planed")
+        self.clock, self.cpu_clock, self.planed = "software", "", Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)
         self._busy = self._drops = 0
         self.dropped = dropped
@@ -87,6 +87,9 @@ class FakeLive:
 
     def vnf_drops(self) -> Counter[str]:
         return Counter()
+
+    def control_traffic(self, profile: Any) -> None:
+        return None
 
     def set_echo(self, echo: bool) -> None:
         self._note("echo", echo)

@@ -183,6 +183,20 @@ def of_far_cores(claim: Claim, wish: Outcome) -> Figures:
         yield figure(point_of(claim.far_cores.cell, "planed"), "throughput", mpps, None, band=band)
 
 
+def of_clocks(claim: Claim, wish: Outcome) -> Figures:
+    assert claim.clocks is not None
+    point = point_of(claim.clocks.cell, "planed")
+    fields = {name: getattr(point, name) for name in POINT_FIELDS}
+    for clock, mpps in (("1200MHz", 4.0), ("2600MHz", 4.0 * {YES: 2.1, NO: 0.5, OPEN: 1.0}[wish])):
+        yield rate("planed", point.scenario, mpps, cpu_clock=clock, **fields)
+
+
+def of_reach(claim: Claim, wish: Outcome) -> Figures:
+    assert claim.reach is not None
+    gbps = claim.reach.gbps * {YES: 1.2, NO: 0.5, OPEN: 1.0}[wish]
+    yield figure(point_of(claim.reach.cell, "planed"), "gbps", gbps, None)
+
+
 MAKERS: dict[str, Callable[[Claim, Outcome], Figures]] = {
     "compare": of_compare,
     "trend": of_trend,
@@ -195,6 +209,8 @@ MAKERS: dict[str, Callable[[Claim, Outcome], Figures]] = {
     "share": of_share,
     "chain_below_parts": of_chain,
     "far_cores": of_far_cores,
+    "clocks": of_clocks,
+    "reach": of_reach,
 }
 
 
