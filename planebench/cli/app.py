@@ -25,6 +25,8 @@ from planebench.cli.options import (
     RunArgument,
     RunsOption,
     SwitchArgument,
+    SwitchHostOption,
+    TesterHostOption,
     TimeBudgetOption,
     WidthOption,
     argument,
@@ -102,6 +104,8 @@ def run(
     page: Annotated[
         bool, option("--report/--no-report", "Write the HTML report (`planebench report` can write it later).")
     ] = True,
+    tester_host: TesterHostOption = None,
+    switch_host: SwitchHostOption = None,
     subject: Annotated[
         str | None,
         option("--subject", "Git working tree that is measured; its commit is stored with the run.", "[SWITCH=]FOLDER"),
@@ -128,9 +132,19 @@ def run(
         json=json,
         quiet=quiet,
         page=page,
+        tester_host=tester_host,
+        switch_host=switch_host,
         labels=read_labels(testbed, subject, tag or ()),
     )
     raise typer.Exit(code)
+
+
+@app.command(epilog=examples("planebench agent < /dev/null"))
+def agent() -> None:
+    """Serve a run on another host over stdin and stdout: `run --switch-host` starts it by ssh."""
+    from planebench.cli.run import serve_agent
+
+    raise typer.Exit(serve_agent())
 
 
 @app.command(epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"))

@@ -5,6 +5,7 @@ VARIABLES: dict[str, str] = {
     "PLANEBENCH_RUNS": "folder of the runs, instead of ./runs; --runs overrides it",
     "PLANEBENCH_PLANED": "the planed program, instead of the one that was installed with planebench",
     "PLANEBENCH_PLANED_STATIC": "the planed-static program of containers and VMs, instead of the one beside planed",
+    "PLANEBENCH_AGENT": "command that is planebench on another host, instead of planebench on its PATH",
     "PLANEBENCH_SWITCH": "path of a switch, with its name for SWITCH: PLANEBENCH_VPP, PLANEBENCH_OVS_DPDK",
     "PLANEBENCH_SWITCHES": "file with the paths of switches, instead of ~/.config/planebench/switches.toml",
     "PLANEBENCH_TESTBED": "name of the testbed in the lab, instead of the host name; --testbed overrides it",

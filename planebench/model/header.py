@@ -160,6 +160,24 @@ class CoreNoise:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockOffset:
+    """How far the clock of another host was ahead of ours; ``error_ns``: half the time that asking for it took."""
+
+    offset_ns: int
+    error_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchHostInfo:
+    """The host of the switch, where it is not that of the tester. ``host``: its facts, as those in the header."""
+
+    name: str
+    planebench_version: str
+    host: dict[str, str | int | float | bool | None]
+    clock: ClockOffset
+
+
+@dataclass(frozen=True, slots=True)
 class Subject:
     """The source tree that a run measures, and the commit that was checked out. Times are RFC 3339.
 
@@ -213,3 +231,5 @@ class RunHeader:
     """The source tree that is measured; None if it was not told."""
     testbed: str = ""
     """The name of the machine, or of the machines, in the lab; empty in runs before schema 9."""
+    switch_host: SwitchHostInfo | None = None
+    """The host of the switch; None where it is that of the tester, whose facts are ``host``."""

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
 
 from planebench.model.records import Point, VerdictKind
 from planebench.model.words import load_words, mpps, percent, printable
@@ -145,6 +144,8 @@ class _Variance:
 
 
 def _spreads(label: str, search: str, a: _Variance, b: _Variance) -> Compared:
+    from scipy import stats
+
     ratio = a.value / b.value
     law = stats.f(a.degrees, b.degrees)
     p_value = 2 * min(float(law.sf(ratio)), float(law.cdf(ratio)))

@@ -18,7 +18,7 @@ from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import UsageError
-from planebench.model.header import RunHeader, SwitchInfo
+from planebench.model.header import RunHeader, SwitchHostInfo, SwitchInfo
 from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.quantity import utc_text
 from planebench.model.records import Point
@@ -41,6 +41,9 @@ from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.tester_config import switch_request
 from planebench.wiring.wires.base import cabled, named_ends
 
+CLOCKS_APART_MS = 100.0
+"""Clocks that NTP sets are closer than this."""
+
 Settings = dict[str, str | int | float | bool | None]
 
 
@@ -53,6 +56,10 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels
     warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
     warnings += [] if survey.simulated else _not_calibrated(plan)
     warnings += _not_simulated(survey)
+    host = machine.switch_host
+    warnings += [] if host is None else [f"host {host.name}: {text}" for text in host.answer.findings]
+    info = None if host is None else host.info()
+    warnings += [] if info is None else _clocks_apart(info)
     hosted, shared = _hosted_settings(survey.measured, cpus)
     warnings += [] if survey.simulated else shared
     return RunHeader(
@@ -77,10 +84,19 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels
         left_out=plan.left_out,
         environment=_environment(),
         plan=plan,
+        switch_host=info,
         tags=labels.tags,
         subject=labels.subject,
         testbed=labels.testbed,
     )
+
+
+def _clocks_apart(info: SwitchHostInfo) -> list[str]:
+    """Return a note if the clocks of both hosts tell another time: their logs and stores then do, too."""
+    apart_ms, error_ms = info.clock.offset_ns / 1e6, info.clock.error_ns / 1e6
+    if abs(apart_ms) <= CLOCKS_APART_MS + error_ms:
+        return []
+    return [f"the clock of host {info.name} is {apart_ms:+.0f} ms off ours (+-{error_ms:.1f} ms); set both by NTP"]
 
 
 def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
