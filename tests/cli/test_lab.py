@@ -5,12 +5,16 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from planebench.cli import bisect as bisecting
+from planebench.cli.run import run_plan
 from planebench.model.run import Run
+from planebench.running.labels import read_labels
+from planebench.store import list_runs
 
 pytest.importorskip("prometheus_client")
 pytest.importorskip("jumpavg")
@@ -77,18 +81,36 @@ def test_bad_input_of_a_store_is_told(planebench, tmp_path: Path) -> None:
     assert "git show in" in planebench(*RUN, "--switch", "sim", "--subject", tmp_path).err
 
 
-def test_bisect_finds_the_commit(planebench, repository: Path, tmp_path: Path) -> None:
+def test_bisect_finds_the_commit(planebench, repository: Path, tmp_path: Path, monkeypatch) -> None:
+    """Runs are made in this process: each takes a second in one of its own."""
     git(repository, "checkout", "--quiet", "main")
     first, *_, guilty, _, _ = git(repository, "rev-list", "--reverse", "main").split()
-    switch = "sim:capacity=$(head -1 capacity):start_noise=0.2%"
-    command = f"{sys.executable} -m planebench {' '.join(RUN)} --switch {switch} --seed $PLANEBENCH_BISECT_RUN"
+    shell = bisecting._shell
+
+    def run(text: str, folder: Path, variables: Mapping[str, str]) -> None:
+        if text != "measure":
+            return shell(text, folder, variables)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        capacity = (folder / "capacity").read_text().split()[0]
+        values = {"scenario": "p2p", "direction": "unidirectional", "frame_size": "64", "duration": 0.02, "repeat": 2,
+                  "loads": "none", "switch": f"sim:capacity={capacity}:start_noise=0.2%",
+                  "seed": int(variables["PLANEBENCH_BISECT_RUN"])}  # fmt: skip
+        assert run_plan("quick", values, calibrated=False, quiet=True, page=False, labels=read_labels()) == 0
+        return None
+
+    monkeypatch.setattr(bisecting, "_shell", run)
+    out = tmp_path / "out"
     done = planebench(
-        "bisect", command, "--good", first, "--repository", repository, "--out", tmp_path / "out", "--quiet", "--json"
-    )
+        "bisect", "measure", "--build", "test -f capacity", "--good", first, "--repository", repository, "--out", out,
+        "--quiet", "--json",
+    )  # fmt: skip
     assert done.code == 0, done.err
     found = json.loads(done.out)
     assert found["first_bad"] == guilty
     assert found["builds"] <= 5
+    subjects = [info.header.subject for info in list_runs(out / "runs")]
+    assert {it.commit for it in subjects if it is not None} >= {first, guilty}
     failing = planebench("bisect", "false", "--good", first, "--repository", repository, "--out", tmp_path / "no")
     assert failing.code == 4 and "`false` failed with exit code 1" in failing.err
 
