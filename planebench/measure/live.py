@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from planebench.host.evidence import WatchedThread
+from planebench.host.evidence import HostSample, ThreadSampler, WatchedThread, sample_host
 from planebench.host.facts import cpu_model
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
@@ -62,6 +62,7 @@ from planebench.traffic.rates import line_rate_pps
 from planebench.wiring.adapter import Adapter, RunningSwitch, TableUpdates, UpdatableSwitch
 from planebench.wiring.linked import link_cables, requests_of, start_switches
 from planebench.wiring.links import Ends, LinkSettings
+from planebench.wiring.remote import RemoteSwitch
 from planebench.wiring.request import SwitchRequest
 from planebench.wiring.tasks import assign_tasks
 from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
@@ -289,14 +290,24 @@ class LiveTopology:
         )
 
     def threads(self) -> tuple[WatchedThread, ...]:
-        """Return every polling thread: workers of the tester with hosted ends, of the switch, and of hosted VNFs."""
+        """Return every polling thread here: workers of the tester with hosted ends, of the switch, of hosted VNFs."""
         pid, workers = self._tester.process.pid, get_statistics(self.call)["workers"]
         tester = [WatchedThread("tester", pid, worker["tid"], worker["name"]) for worker in workers]
-        switch = [WatchedThread("switch", t.pid, t.tid, t.name) for t in self.switch.polling_threads()]
+        switch = watched(self.switch)
         hosted = self.hosted.threads() if self.hosted is not None else ()
         if self.topology.hosted_ends:
             hosted = tuple(replace(thread, owner="tester") for thread in hosted)
         return (*tester, *switch, *hosted)
+
+    @property
+    def _remote(self) -> RemoteSwitch | None:
+        """Return the switch if it runs on another host."""
+        return self._switch if isinstance(self._switch, RemoteSwitch) else None
+
+    def sample(self, sampler: ThreadSampler, cpus: Iterable[int]) -> HostSample:
+        """Return the kernel's counters now: of this host by ``sampler`` and ``cpus``, and of that of the switch."""
+        here = sample_host(sampler, cpus)
+        return here if self._remote is None else here + self._remote.sample()
 
     def _xdp_mode(self, supervisor: Supervisor) -> str:
         tester, control = self._tester.process.pid, self.placement.control_cpus
@@ -307,6 +318,8 @@ class LiveTopology:
         """Return the wires that are kernel interfaces."""
         cables = [port.name for port in self.topology.ports if is_kernel_interface(port, self.links)]
         ends = {cable: self.links.ends[cable] for cable in cables if cable in self.topology.wire_ports}
+        if self.placement.elsewhere:
+            ends = {cable: replace(end, switch="") for cable, end in ends.items()}
         return KernelWires(ends, self.netns_pid or os.getpid())
 
     def line_rate_pps(self, frame_size_bytes: float) -> float | None:
@@ -317,7 +330,8 @@ class LiveTopology:
 
     def wire_drops(self) -> Counter[str]:
         """Return what the kernel has dropped between tester and switch so far, as in ``Trial.tester_drops``."""
-        return self._kernel_wires.dropped()
+        here = self._kernel_wires.dropped()
+        return here if self._remote is None else here + self._remote.wire_drops()
 
     def nic_counters(self) -> Counter[str]:
         """Return the extended statistics of the tester's NICs that speak of lost frames; empty on other wires."""
@@ -518,6 +532,11 @@ class LiveTopology:
         """Return the last log lines of all processes, those of the tester last."""
         first, *others = self.processes
         return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*others, first))
+
+
+def watched(switch: RunningSwitch) -> list[WatchedThread]:
+    """Return the polling threads of a switch, to be sampled."""
+    return [WatchedThread("switch", thread.pid, thread.tid, thread.name) for thread in switch.polling_threads()]
 
 
 def _control_port(topology: Topology, adapter: Adapter, profiles: Sequence[TrafficProfile]) -> str:

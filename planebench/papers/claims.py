@@ -188,13 +188,6 @@ class Clocks(_Closed):
     above: Limit
 
 
-class Reach(_Closed):
-    """The layer-1 rate of every switch in a cell is at least so many Gb/s."""
-
-    cell: Cell
-    gbps: Limit
-
-
 SHAPES = (
     "compare",
     "trend",
@@ -209,14 +202,12 @@ SHAPES = (
     "chain_below_parts",
     "far_cores",
     "clocks",
-    "reach",
-    "cannot",
 )
 """The fields of a claim of which it has one."""
 
 
 class Claim(_Closed):
-    """One claim: exactly one of the shapes, or why it cannot be tested (``cannot``, with facts of the host in braces).
+    """One claim, with exactly one of the shapes.
 
     ``switches``: those of the paper that it is about; empty: any switch. ``says`` takes figures of the paper by name.
     ``needs``: a host without it does not test the claim, whatever was measured there.
@@ -242,8 +233,6 @@ class Claim(_Closed):
     chain_below_parts: Literal[True] | None = None
     far_cores: FarCores | None = None
     clocks: Clocks | None = None
-    reach: Reach | None = None
-    cannot: str | None = None
     needs: Needs = Needs()
 
     @model_validator(mode="after")

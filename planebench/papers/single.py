@@ -11,7 +11,7 @@ from planebench.model.cpu_clock import clock_words
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.words import mpps, percent, printable, us
-from planebench.papers.claims import Claim, Clocks, FarCores, LineRate, Reach, Share
+from planebench.papers.claims import Claim, Clocks, FarCores, LineRate, Share
 from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
 from planebench.papers.measured import Measured, of_the_plan
 from planebench.papers.told import Compared, Sample, Told, reached
@@ -91,23 +91,6 @@ def clocks(claim: Claim, shape: Clocks, measured: Measured) -> Found:
             found.compared.append(Compared(words, f"{a.shown} against {b.shown} Mpps", holds, answer))
     if not found.compared:
         found.add(f"{cell_words(shape.cell)} at two CPU clocks (--cpu-mhz where there is cpufreq; --duty emulates one)")
-    return found
-
-
-def reach(claim: Claim, shape: Reach, measured: Measured) -> Found:
-    """Compare the layer-1 rate of each point with the least one of the claim."""
-    found = Found()
-    for label in measured.labels(claim.switches):
-        for point in measured.points(label, shape.cell):
-            sample = measured.sample(point, "gbps", None)
-            assert sample is not None  # of a point that the run has
-            answer = reached(sample, shape.gbps)
-            words = f"{sample.shown} of {shape.gbps:g} Gb/s"
-            found.compared.append(
-                Compared(spot_words(Spot(point, None)), words, answer.above, answer, with_ratio=False)
-            )
-    if not found.compared:
-        found.add(f"throughput that counts of {cell_words(shape.cell)}")
     return found
 
 
