@@ -44,6 +44,8 @@ class Placement:
     """Whether the tester polls nothing, because both ends are hosted VNFs."""
     nodes: Mapping[int, int] = field(default_factory=dict)
     """The NUMA node of each CPU; empty on a machine with one node, where memory has no choice."""
+    elsewhere: bool = False
+    """Whether the CPUs of the switch are those of another host."""
 
     @property
     def switch_cpus(self) -> tuple[int, ...]:
@@ -53,7 +55,12 @@ class Placement:
     @property
     def pollers(self) -> frozenset[int]:
         """Return the CPUs of all threads that poll."""
-        return frozenset((*self.switch_cpus, *self.tester_cpus, *self.all_vnf_cpus)) | self.roaming
+        return frozenset((*self.switch_cpus_here, *self.tester_cpus, *self.all_vnf_cpus)) | self.roaming
+
+    @property
+    def switch_cpus_here(self) -> tuple[int, ...]:
+        """Return the cores of the switch; none if they are those of another host."""
+        return () if self.elsewhere else self.switch_cpus
 
     @property
     def all_vnf_cpus(self) -> tuple[int, ...]:
@@ -111,6 +118,8 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
     """
     if not cpus.allowed:
         raise UsageError("the set of allowed CPUs is empty; allow at least one CPU, preferably two or more")
+    if cpus.switch_elsewhere:
+        return _without_switch(cpus, vnf_count)
     if len(cpus.allowed) == 1:
         return replace(_everything_on(cpus.allowed[0], vnf_count, frozenset(hosted)), idle_tester=idle_tester)
     switch = _switch_cpu(cpus)
@@ -141,6 +150,30 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
         share_l3=cpus.share_l3(switch, first),
         idle_tester=idle_tester,
         nodes=nodes,
+    )
+
+
+def _without_switch(cpus: Cpus, vnf_count: int) -> Placement:
+    """Return the placement of a tester whose switch is on another host: it has the core that a switch would have.
+
+    A second core is for its second end, if a third one is left for control.
+    """
+    first = _switch_cpu(replace(cpus, switch_node=cpus.tester_node))
+    spare = cpus.core(0) if 0 in cpus.allowed and len(whole_cores(cpus)) > 1 else frozenset[int]()
+    others = [cpu for cpu in ranked(cpus, first, cpus.node(first)) if _near_and_whole(cpus, cpu, first)]
+    second = next((cpu for cpu in others if cpu not in spare and _shares_l3(cpus, cpu, first)), None)
+    tester = (first,) if second is None else (first, second)
+    used = {*tester}
+    left = [cpu for cpu in sorted(cpus.allowed) if not cpus.core(cpu) & used] or sorted(set(cpus.allowed) - used)
+    switch, *more = cpus.switch_elsewhere
+    return Placement(
+        switch_cpu=switch,
+        tester_cpus=tester,
+        vnf_cpus=(first,) * vnf_count,
+        control_cpus=control_cpus(cpus, left, used, first),
+        more_switch_cpus=tuple(more),
+        nodes={cpu: cpus.node(cpu) for cpu in cpus.allowed} if len(set(cpus.numa_node.values())) > 1 else {},
+        elsewhere=True,
     )
 
 

@@ -43,6 +43,7 @@ OPTIONS: dict[str, str] = {
     "rate": "pcap.rate_pps",
     "seed": "seed",
     "updates": "updates",
+    "control": "control_pps",
 }
 """Option of a profile -> the key of its YAML that it replaces. ``count`` beside them: of what the profile varies."""
 _COUNTED = ("fib", "macs", "flows")
