@@ -42,7 +42,7 @@ class GroutAdapter(Adapter):
     name = "grout"
     title = "grout"
     remedy = (
-        "build it: https://github.com/DPDK/grout (`make`; a compiler with C23 enums, as clang 19), then "
+        "build it: https://github.com/DPDK/grout (a compiler with C23 enums, such as clang), then "
         "PLANEBENCH_GROUT=/path/to/build"
     )
     wires = frozenset({"vhost"})
