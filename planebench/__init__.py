@@ -13,6 +13,7 @@ import planebench.scenarios  # registers every scenario
 import planebench.wiring.wires  # noqa: F401  # registers every wire
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
     from typing import Any
 
@@ -56,22 +57,28 @@ def run(
     calibrate: bool = True,
     resume: bool = False,
     listener: Listener | None = None,
+    subject: str | None = None,
+    testbed: str | None = None,
+    tags: Iterable[str] = (),
     **options: Any,
 ) -> Loaded:
     """Run a plan as ``planebench run`` does, and return the run as tables. Nothing is printed.
 
     ``plan`` is a suite, a plan file or a :class:`planebench.model.plan.Plan`; ``options`` are those of the command
     line, with underscores: ``run("quick", switch="planed,testpmd", frame_size="64", repeat=5)``. ``listener`` hears
-    of every trial. Ctrl-C ends the run in order: what was measured is returned, and ``resume=True`` continues it.
-    Raises UsageError and NotInstalledError before anything is started.
+    of every trial. ``subject``, ``testbed`` and ``tags`` are stored with the run. Ctrl-C ends the run in order: what
+    was measured is returned, and ``resume=True`` continues it. Raises UsageError and NotInstalledError before anything
+    is started.
     """
     from pathlib import Path
 
+    from planebench.running.labels import read_labels
     from planebench.running.service import open_session
     from planebench.running.survey import survey
 
     held = survey(plan, options, hugepages=hugepages, boots=True).required().within(time_budget)
     folder = None if runs_dir is None else Path(runs_dir)
-    session = open_session(held, runs_dir=folder, resume=resume, calibrated=calibrate)
+    labels = read_labels(testbed, subject, tags)
+    session = open_session(held, runs_dir=folder, resume=resume, calibrated=calibrate, labels=labels)
     session.measure(*([listener] if listener else []))
     return load(session.folder)

@@ -55,6 +55,7 @@ def own_run_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
     _share_guest(cache / "planebench" / "guest")
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     monkeypatch.setenv("PLANEBENCH_RUNS", str(folder))
+    monkeypatch.setenv("PLANEBENCH_SHARE_CPUS", "1")  # the tests' second process may measure, too
     yield folder
 
 

@@ -43,7 +43,8 @@ def running(switch: str, topology: Topology) -> Iterator[LiveTopology]:
     if not isinstance(adapter.find(), Found):
         pytest.skip(f"{switch} is not here")
     cpus = Cpus(host.cpus_allowed, host.siblings, host.numa_node)
-    placement = place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
+    hosted, idle = topology.hosted_numbers, topology.idle_tester
+    placement = place(cpus, len(topology.vnfs), hosted=hosted, idle_tester=idle)
     settings = LiveSettings(planed=planed, ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
     with high_priority(), Supervisor(Path("/tmp")) as supervisor:
         it = LiveTopology.start("it", adapter, topology, placement, settings, supervisor)

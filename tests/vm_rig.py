@@ -76,8 +76,8 @@ class Bed:
         }
         return HostedRequest(**(made | more))
 
-    def document(self, kind: str = "l2fwd", **settings: Any) -> Document:
-        """As ``separate`` gets it."""
+    def document(self, kind: str = "l2fwd", cpus: Sequence[int] = (CPU,), **settings: Any) -> Document:
+        """As ``separate`` gets it, with a worker on each of ``cpus``."""
         ports = [
             {"name": f"v{end}", "kind": "virtio-user", "path": str(self.socket(end)), "queues": self.queues}
             for end in (0, 1)
@@ -87,8 +87,12 @@ class Bed:
             task(f"vnf{queue}", kind, "v0", "v1", queue=queue, peer_macs=peers, **settings)
             for queue in range(self.queues)
         ]
-        worker = {"name": "w", "cpu": CPU, "tasks": [it["name"] for it in tasks], "idle": "sleep"}
-        parts = {"memory": GUEST_MEMORY, "ports": ports, "tasks": tasks, "workers": [worker]}
+        names = [it["name"] for it in tasks]
+        workers = [
+            {"name": f"w{place}", "cpu": cpu, "tasks": names[place :: len(cpus)], "idle": "sleep"}
+            for place, cpu in enumerate(cpus)
+        ]
+        parts = {"memory": GUEST_MEMORY, "ports": ports, "tasks": tasks, "workers": workers}
         return {"version": 1, "name": "vnf", "nice": -20, **parts}
 
     def until_it_forwards(self, vnf: RunningVnf, shut: Sequence[str] = ()) -> None:

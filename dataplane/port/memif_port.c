@@ -14,6 +14,10 @@
 #include "lib/log.h"
 #include "port/memif_session.h"
 
+enum {
+	IDLE_POLLS = 1024
+}; // between two looks whether the other end sleeps, by tasks that have nothing to receive
+
 // --- Data path -------------------------------------------------------------------------------------------
 
 static inline struct ring_queue *source_queue(const struct port *port, uint16_t index)
@@ -43,13 +47,19 @@ static __attribute__((noinline)) void ring_doorbell(const struct ring_queue *que
 }
 
 // Into the gate of a ring that is sent to; and wake the other end for what was sent before.
-static inline bool enter_sink(struct ring_queue *queue)
+static inline bool enter_sink(struct ring_queue *queue, bool sends)
 {
 	if (unlikely(!gate_enter(&queue->gate)))
 		return false;
-	if (memif_ring_wants_doorbell(&queue->memif))
+	if ((!sends || unlikely(queue->memif.looked)) && memif_ring_wants_doorbell(&queue->memif))
 		ring_doorbell(queue);
 	return true;
+}
+
+static __attribute__((noinline)) void wake_sleeper(struct ring_queue *sink)
+{
+	if (enter_sink(sink, false))
+		leave(sink);
 }
 
 static unsigned peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
@@ -67,6 +77,8 @@ static unsigned peek(const struct port *port, uint16_t index, struct view *view,
 	if (view->batch.count)
 		memif_ring_release(&queue->memif, view->batch.count);
 	leave(queue);
+	if (++queue->idle_polls % IDLE_POLLS == 0)
+		wake_sleeper(sink_queue(port, index));
 	return 0;
 }
 
@@ -107,7 +119,7 @@ static unsigned deliver_frames(const struct port *port, uint16_t index, const st
 	uint64_t too_long = 0;
 	unsigned taken;
 
-	if (!enter_sink(queue)) {
+	if (!enter_sink(queue, true)) {
 		queue->refused += n;
 		return 0;
 	}
@@ -123,7 +135,7 @@ static void warm(const struct port *port, uint16_t index)
 {
 	struct ring_queue *queue = sink_queue(port, index);
 
-	if (!enter_sink(queue))
+	if (!enter_sink(queue, false))
 		return;
 	memif_ring_warm(&queue->memif);
 	leave(queue);
@@ -136,8 +148,7 @@ static void flush(const struct port *port, uint16_t index)
 	struct ring_queue *queue = sink_queue(port, index);
 
 	atomic_thread_fence(memory_order_seq_cst);
-	if (enter_sink(queue))
-		leave(queue);
+	wake_sleeper(queue);
 }
 
 static void flush_all(const struct port *port)

@@ -120,20 +120,50 @@ static __attribute__((noinline)) bool add_chain(struct memif_ring *ring, struct 
 	return true;
 }
 
+// The first frames, of one descriptor each, as nearly all are. What is not plain is left to who looks at each.
+static __rte_always_inline void add_plain(struct memif_ring *ring, struct view *view, unsigned n, bool client)
+{
+	const struct memif_ring own = *ring; // what is written to the view does not change it
+	const uint32_t longest = client ? MEMIF_BUFFER_BYTES : FRAME_LENGTH_MAX;
+	struct ring_batch *batch = &view->batch;
+	uint32_t bytes = 0;
+	unsigned i;
+
+	for (i = 0; i < n && bytes < POLL_BYTES_MAX; i++) {
+		uint64_t half = memif_half(memif_slot(&own, i));
+		uint32_t length = half >> 32;
+		enum memif_fault fault;
+		uint8_t *data;
+
+		if (unlikely((half & MEMIF_NEXT) || length - 1 >= longest))
+			break;
+		data = client ? memif_buffer(&own, i) : memif_place(ring, i, half, &fault);
+		if (unlikely(data == NULL))
+			break;
+		rte_prefetch0(data);
+		batch->pieces[i] = (struct ring_piece){data, length};
+		view->frames[i] = (struct frame){{&batch->pieces[i], 0}, length};
+		bytes += length;
+	}
+	view->count = batch->count = batch->piece_count = i;
+	batch->bytes = bytes;
+}
+
 unsigned memif_ring_peek(struct memif_ring *ring, struct view *view, unsigned n, struct frames_lost *lost)
 {
 	struct ring_batch *batch = &view->batch;
 	enum memif_fault fault;
 	unsigned ready;
 
-	view->count = 0;
 	view->held = VIEW_IN_RING;
-	batch->count = batch->piece_count = 0;
-	batch->bytes = 0;
 	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
 	ready = memif_ready(ring, n);
 	ready = RTE_MIN(ready, (unsigned)RING_PIECES_MAX); // chains of empty descriptors take time, too
-	for (unsigned i = 0; i < n && batch->count < ready && batch->bytes < POLL_BYTES_MAX; i++) {
+	if (likely(ring->client))
+		add_plain(ring, view, RTE_MIN(n, ready), true);
+	else
+		add_plain(ring, view, RTE_MIN(n, ready), false);
+	for (unsigned i = batch->count; i < n && batch->count < ready && batch->bytes < POLL_BYTES_MAX; i++) {
 		uint64_t half = memif_half(memif_slot(ring, batch->count));
 		uint8_t *data;
 
@@ -159,8 +189,10 @@ unsigned memif_ring_peek(struct memif_ring *ring, struct view *view, unsigned n,
 
 void memif_ring_release(struct memif_ring *ring, unsigned slots)
 {
-	for (unsigned i = 0; ring->client && i < slots; i++)
-		memif_set_half(memif_slot(ring, i), 0, MEMIF_BUFFER_BYTES, 0);
+	const struct memif_ring own = *ring;
+
+	for (unsigned i = 0; own.client && i < slots; i++)
+		memif_set_half(memif_slot(&own, i), 0, MEMIF_BUFFER_BYTES, 0);
 	memif_advance(ring, slots);
 }
 

@@ -33,6 +33,7 @@ enum memif_fault {
 struct memif_ring {
 	bool client, receives; // which end we are
 	bool unseen;   // frames were sent since the last look whether the other end wants its doorbell
+	bool looked;   // at the other end's index since that look: its line is near
 	uint8_t isa;   // enum isa: whose code copies the frames
 	uint16_t size; // a power of two
 	uint16_t at;   // free running: the slot that is next
@@ -89,9 +90,11 @@ static inline unsigned memif_deliver(struct memif_ring *ring, const struct frame
 void memif_ring_warm(struct memif_ring *ring);
 
 // Whether the doorbell must be rung. To be asked before the next use of the ring, not after the last: then no fence is
-// needed between what we sent and the look at what the other end wants. Who sends no more asks behind a fence.
+// needed between what we sent and the look at what the other end wants. Who sends again and again asks only when the line
+// has come anyway (looked); who has nothing to send asks, and who sends no more asks behind a fence.
 static inline bool memif_ring_wants_doorbell(struct memif_ring *ring)
 {
+	ring->looked = false;
 	if (!ring->unseen)
 		return false;
 	ring->unseen = false;
@@ -130,6 +133,7 @@ static inline unsigned memif_ready(struct memif_ring *ring, unsigned wanted)
 	if (ready < wanted) {
 		struct memif_shared *shared = ring->shared;
 
+		ring->looked = true;
 		ring->seen = __atomic_load_n(ring->client ? &shared->tail : &shared->head, __ATOMIC_ACQUIRE);
 		ready = (uint16_t)(ring->seen + more - ring->at);
 		if (unlikely(ready > ring->size)) {
@@ -153,6 +157,11 @@ static inline void memif_advance(struct memif_ring *ring, unsigned slots)
 		__atomic_store_n(&shared->tail, ring->at, __ATOMIC_RELEASE);
 }
 
+static inline uint8_t *memif_buffer(const struct memif_ring *ring, unsigned distance)
+{
+	return ring->buffers + (size_t)((ring->at + distance) & (ring->size - 1u)) * MEMIF_BUFFER_STRIDE;
+}
+
 // Where the bytes of a slot are: of a frame that came, or of an empty buffer. NULL: *fault says why not.
 static inline uint8_t *memif_place(struct memif_ring *ring, unsigned distance, uint64_t half,
                                    enum memif_fault *fault)
@@ -163,10 +172,7 @@ static inline uint8_t *memif_place(struct memif_ring *ring, unsigned distance, u
 
 	if (ring->client) {
 		*fault = MEMIF_BAD_LENGTH;
-		return length > MEMIF_BUFFER_BYTES
-		               ? NULL
-		               : ring->buffers + (size_t)((ring->at + distance) & (ring->size - 1u)) *
-		                                         MEMIF_BUFFER_STRIDE;
+		return length > MEMIF_BUFFER_BYTES ? NULL : memif_buffer(ring, distance);
 	}
 	*fault = MEMIF_BAD_ADDRESS;
 	address = (half >> 16 & 0xffff) << 32 |

@@ -7,42 +7,56 @@
 struct rooms {
 	unsigned count;
 	uint8_t *data[RING_BATCH_MAX];
-	uint32_t bytes[RING_BATCH_MAX];
+	uint32_t bytes[RING_BATCH_MAX]; // of a server: those of a client are known
 	uint16_t region[RING_BATCH_MAX];
 };
 
-static inline void look_up(struct memif_ring *ring, struct rooms *rooms, unsigned n)
+static __rte_always_inline void look_up(struct memif_ring *ring, struct rooms *rooms, unsigned n, bool client)
 {
-	n = RTE_MIN(memif_ready(ring, n), n);
-	for (rooms->count = 0; rooms->count < n; rooms->count++) {
-		unsigned i = rooms->count;
+	const struct memif_ring own = *ring;
+	unsigned i;
 
-		rooms->data[i] = memif_room(ring, i, &rooms->region[i], &rooms->bytes[i]);
+	for (i = 0; i < n; i++) {
+		rooms->data[i] = client ? memif_buffer(&own, i)
+		                        : memif_room(ring, i, &rooms->region[i], &rooms->bytes[i]);
 		if (unlikely(rooms->data[i] == NULL))
 			break;
 		prefetch_to_write(rooms->data[i]);
 	}
+	rooms->count = i;
 }
 
-// The frames of which each fits its buffer. Returns how many.
-static inline unsigned place_plain(struct memif_ring *ring, const struct rooms *rooms,
-                                   const struct frame *frames, unsigned n)
+// The frames of which each fits its buffer. Returns how many. A descriptor of a client that says the same as the last time
+// round is not written: its line stays in both caches.
+static __rte_always_inline unsigned place_plain(const struct memif_ring *ring, const struct rooms *rooms,
+                                                const struct frame *frames, unsigned n, bool client)
 {
+	const struct memif_ring own = *ring;
 	unsigned i;
 
 	n = RTE_MIN(n, rooms->count);
 	for (i = 0; i < n; i++) {
 		const struct frame *frame = &frames[i];
+		struct memif_descriptor *d = memif_slot(&own, i);
 
-		if (unlikely(frame->length > rooms->bytes[i]))
+		if (unlikely(frame->length > (client ? MEMIF_BUFFER_BYTES : rooms->bytes[i])))
 			break;
 		if (unlikely(frame->length > COPY_SMALL) && i + COPY_AHEAD < n)
 			copy_fetch(rooms->data[i + COPY_AHEAD],
-			           RTE_MIN(frame[COPY_AHEAD].length, rooms->bytes[i + COPY_AHEAD]));
+			           RTE_MIN(frame[COPY_AHEAD].length,
+			                   client ? MEMIF_BUFFER_BYTES : rooms->bytes[i + COPY_AHEAD]));
 		copy_scattered(rooms->data[i], &frame->at, frame->length);
-		memif_set_half(memif_slot(ring, i), rooms->region[i], frame->length, 0);
+		if (!client || memif_half(d) != (uint64_t)frame->length << 32)
+			memif_set_half(d, client ? 0 : rooms->region[i], frame->length, 0);
 	}
 	return i;
+}
+
+static __rte_always_inline unsigned deliver_plain(struct memif_ring *ring, struct rooms *rooms,
+                                                  const struct frame *frames, unsigned n, bool client)
+{
+	look_up(ring, rooms, RTE_MIN(memif_ready(ring, n), n), client);
+	return place_plain(ring, rooms, frames, n, client);
 }
 
 unsigned ISA_NAME(memif_deliver)(struct memif_ring *ring, const struct frame *frames, unsigned n,
@@ -55,8 +69,10 @@ unsigned ISA_NAME(memif_deliver)(struct memif_ring *ring, const struct frame *fr
 		struct rooms rooms;
 		unsigned placed, chained = 0;
 
-		look_up(ring, &rooms, n - taken);
-		placed = place_plain(ring, &rooms, &frames[taken], n - taken);
+		if (ring->client)
+			placed = deliver_plain(ring, &rooms, &frames[taken], n - taken, true);
+		else
+			placed = deliver_plain(ring, &rooms, &frames[taken], n - taken, false);
 		taken += placed;
 		if (unlikely(taken < n && placed < rooms.count)) // it is longer than its buffer
 			chained = memif_deliver_chain(ring, placed, &frames[taken]);

@@ -3,9 +3,11 @@
 // named, and polls on.
 #include <errno.h>
 #include <rte_mbuf.h>
+#include <rte_alarm.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "runtime/planed.h"
@@ -162,11 +164,13 @@ static void who_does_not_park_is_named_and_polls_on(void **state)
 	free(planed);
 }
 
-static void *leave_polls(void *left)
+// As DPDK's memif driver does in the interrupt thread, when a process has gone.
+static void unmap(void *unmapped)
 {
-	workers_leave_polls();
-	atomic_store((_Atomic bool *)left, true);
-	return NULL;
+	void *at = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	munmap(at, 4096);
+	atomic_store((_Atomic bool *)unmapped, true);
 }
 
 // Who takes memory away waits for the poll that may use it, and for none of a worker that is parked.
@@ -177,20 +181,19 @@ static void a_poll_is_waited_for(void **state)
 	const struct config_worker config = {.name = "w", .cpu = some_cpu(), .task_count = 1};
 	struct task *tasks[] = {&stuck.task};
 	struct worker *worker;
-	_Atomic bool left = false;
-	pthread_t thread;
+	static _Atomic bool unmapped;
 
 	assert_int_equal(worker_create(&config, tasks, CONFIG_NICE_UNSET, &worker), 0);
 	workers_leave_polls();
 	worker_run(worker);
 	while (stuck.polls == 0)
 		sched_yield();
-	assert_int_equal(pthread_create(&thread, NULL, leave_polls, &left), 0);
+	assert_int_equal(rte_eal_alarm_set(1, unmap, (void *)&unmapped), 0);
 	usleep(50000);
-	assert_false(left);
+	assert_false(unmapped);
 	stuck.released = true;
-	pthread_join(thread, NULL);
-	assert_true(left);
+	while (!unmapped)
+		usleep(1000);
 	worker_destroy(worker);
 	workers_leave_polls(); // of nobody
 }

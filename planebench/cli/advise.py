@@ -11,9 +11,9 @@ from rich.console import Console
 from rich.text import Text
 
 from planebench.cli.show import plain_table, print_json
-from planebench.model.words import NOTHING, interval, load_words, percent, point_words, printable
+from planebench.model.words import NOTHING, interval, load_words, percent, point_words, printable, result_words
 from planebench.report.conditions import switch_cores
-from planebench.stats.advice import Advice, Offload, advice, offloads
+from planebench.stats.advice import Advice, Offload, advice, lowest_clocks, offloads
 from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 from planebench.traffic.rates import parse_rate, rate_label
@@ -31,21 +31,24 @@ def advise(run: str, runs_dir: Path | None, *, rate: str, json: bool) -> None:
     stored = read_run(find_run(runs_dir, run))
     derived = Derived(stored)
     found = advice(derived, pps, lambda label: switch_cores(stored, label))
-    of_offload = offloads(derived)
+    clocks, of_offload = lowest_clocks(found), offloads(derived)
     if json:
         print_json(
             {
                 "run": stored.header.run_id,
                 "pps": pps,
                 "advice": [_plain(it) for it in found],
+                "lowest_clocks": [_plain(it) for it in clocks],
                 "offload": [_plain_offload(it) for it in of_offload],
             }
         )
         return
     print(f"to forward {rate_label(pps)}, all directions together:")
     Console(highlight=False).print(_table(found))
-    for it in of_offload:
-        print(_offload_words(it))
+    for it in clocks:
+        print(f"lowest clock measured that carries it: {result_words(it.result)}, {it.cores_measured} core(s)")
+    for of in of_offload:
+        print(_offload_words(of))
     print(_NOTE)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from planebench import __version__
-from planebench.cli import complete
+from planebench.cli import complete, lab
 from planebench.cli.complete import listed, one_of
 from planebench.cli.fib import fib_app
 from planebench.cli.options import (
@@ -25,6 +25,8 @@ from planebench.cli.options import (
     RunArgument,
     RunsOption,
     SwitchArgument,
+    SwitchHostOption,
+    TesterHostOption,
     TimeBudgetOption,
     WidthOption,
     argument,
@@ -46,6 +48,7 @@ app.add_typer(plan_app, name="plan")
 switch_app = typer.Typer(help="Inspect or test one switch.")
 app.add_typer(switch_app, name="switch")
 app.add_typer(fib_app, name="fib")
+lab.register(app)
 
 
 def _version(wanted: bool) -> None:
@@ -101,10 +104,22 @@ def run(
     page: Annotated[
         bool, option("--report/--no-report", "Write the HTML report (`planebench report` can write it later).")
     ] = True,
+    tester_host: TesterHostOption = None,
+    switch_host: SwitchHostOption = None,
+    subject: Annotated[
+        str | None,
+        option("--subject", "Git working tree that is measured; its commit is stored with the run.", "[SWITCH=]FOLDER"),
+    ] = None,
+    testbed: Annotated[
+        str | None,
+        option("--testbed", "Name of the testbed (default: $PLANEBENCH_TESTBED, or the host name).", "NAME"),
+    ] = None,
+    tag: Annotated[list[str] | None, option("--tag", "Tag stored with the run. May be repeated.", "KEY=VALUE")] = None,
     **overrides: Any,
 ) -> None:
     """Run a suite or a plan. Options override the plan; comma-separated lists make a test matrix."""
     from planebench.cli.run import run_plan
+    from planebench.running.labels import read_labels
 
     code = run_plan(
         plan,
@@ -117,8 +132,19 @@ def run(
         json=json,
         quiet=quiet,
         page=page,
+        tester_host=tester_host,
+        switch_host=switch_host,
+        labels=read_labels(testbed, subject, tag or ()),
     )
     raise typer.Exit(code)
+
+
+@app.command(epilog=examples("planebench agent < /dev/null"))
+def agent() -> None:
+    """Serve a run on another host over stdin and stdout: `run --switch-host` starts it by ssh."""
+    from planebench.cli.run import serve_agent
+
+    raise typer.Exit(serve_agent())
 
 
 @app.command(epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"))
@@ -190,7 +216,7 @@ def report(
 def export(
     run: RunArgument = "latest",
     format: Annotated[
-        str, option("--format -f", "Output format: csv, json or parquet.", names=one_of("cli.output:FORMATS"))
+        str, option("--format -f", "Output format: csv, json, parquet or ro-crate.", names=one_of("cli.output:FORMATS"))
     ] = "json",
     table: Annotated[
         str | None,
@@ -199,7 +225,7 @@ def export(
         ),
     ] = None,
     out: Annotated[
-        Path | None, option("--out -o", "File to write instead of standard output; a folder for all tables as parquet.")
+        Path | None, option("--out -o", "File to write instead of standard output; a folder for parquet and ro-crate.")
     ] = None,
     runs: RunsOption = None,
     json: JsonOption = False,
@@ -266,6 +292,13 @@ def compare(
         option("", f"Compare only this metric: {', '.join(get_args(Metric))}.", names=one_of("model.results:Metric")),
     ] = None,
     force: Annotated[bool, option("--force", "Compare runs even if their settings differ.")] = False,
+    junit: Annotated[Path | None, option("--junit", "File for the gate as JUnit XML.", "FILE")] = None,
+    summary: Annotated[
+        Path | None, option("--summary", "File to append a summary in Markdown to, e.g. $GITHUB_STEP_SUMMARY.", "FILE")
+    ] = None,
+    badge: Annotated[
+        Path | None, option("--badge", "File for a badge (SVG) with the result of the gate.", "FILE")
+    ] = None,
     runs: RunsOption = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
@@ -274,7 +307,15 @@ def compare(
     from planebench.cli import compare as comparing
 
     code = comparing.compare(
-        run_a, run_b, runs, json=json, quiet=quiet, force=force, fail_below=fail_below, metric=metric
+        run_a,
+        run_b,
+        runs,
+        json=json,
+        quiet=quiet,
+        force=force,
+        fail_below=fail_below,
+        metric=metric,
+        files=comparing.GateFiles(junit, summary, badge),
     )
     raise typer.Exit(code)
 
@@ -318,7 +359,7 @@ def predict(
 @app.command(
     epilog=examples(
         "planebench capacity --ports 4 --vfs 63 --lcores 32 --sockets 2",
-        "planebench capacity latest --rate 100k --reserved 2",
+        "planebench capacity latest --rate 100k --lcores 32 --reserved 2",
     )
 )
 def capacity(

@@ -7,6 +7,7 @@ import dataclasses
 import sys
 import textwrap
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
@@ -21,8 +22,10 @@ from planebench.model.errors import UsageError
 from planebench.model.results import Comparison, Metric
 from planebench.model.words import METRICS as TITLES
 from planebench.model.words import load_words, printable
+from planebench.report.ci import judgement_words, state_of, to_badge, to_junit, to_markdown
 from planebench.report.comparison import undecided_words
 from planebench.report.conditions import conditions_remark
+from planebench.report.export import write_bytes
 from planebench.stats.compare import (
     METRICS,
     RATES,
@@ -59,6 +62,31 @@ _WORDS: dict[Metric, tuple[str, str]] = {
 """For a ratio above and below 1; rates are faster and slower."""
 
 
+@dataclass(frozen=True, slots=True)
+class GateFiles:
+    """Files for CI systems: JUnit XML, a summary in Markdown that is appended to, and a badge; None for none."""
+
+    junit: Path | None = None
+    summary: Path | None = None
+    badge: Path | None = None
+
+    def check(self, *, gate: bool) -> None:
+        """Raise UsageError for files that say the result of a gate where there is none."""
+        for name, path in (("--junit", self.junit), ("--badge", self.badge)):
+            if path is not None and not gate:
+                raise UsageError(f"{name} says whether a gate passes: add --fail-below, e.g. 0.97")
+
+    def write(self, title: str, shown: Sequence[Comparison], judged: Sequence[Judgement], notes: Sequence[str]) -> None:
+        """Write the files that are wanted. Raises UsageError where one cannot be written."""
+        if self.junit is not None:
+            write_bytes(self.junit, to_junit(judged))
+        if self.badge is not None:
+            write_bytes(self.badge, to_badge(state_of(judged)))
+        if self.summary is not None:
+            before = self.summary.read_bytes() if self.summary.is_file() else b""
+            write_bytes(self.summary, before + to_markdown(title, shown, judged, notes))
+
+
 def compare(
     run_a: str,
     run_b: str | None,
@@ -69,6 +97,7 @@ def compare(
     force: bool,
     fail_below: float | None,
     metric: str | None,
+    files: GateFiles | None = None,
 ) -> int:
     """Print how b does against a: two runs, several runs and others (``a1,a2,a3``), or the switches of one run.
 
@@ -77,6 +106,8 @@ def compare(
     runs that differ in what must match, unless ``force``.
     """
     _check(fail_below, metric)
+    files = files or GateFiles()
+    files.check(gate=fail_below is not None)
     firsts = _runs(runs_dir, run_a)
     first, seconds = firsts[0], [] if run_b is None else _runs(runs_dir, run_b)
     second = seconds[0] if seconds else None
@@ -87,6 +118,7 @@ def compare(
     conditions = _conditions(first, second)
     baseline = None if run_b is not None else next(iter(first.run.switch_labels), None)
     judged = () if fail_below is None else judge(outcome, fail_below, baseline, cast(Metric | None, metric))
+    files.write(_title(first, second), shown, judged, [*conditions, *filter(None, [outcome.not_in_intervals])])
     if json:
         document = {"comparisons": [plain(c) for c in shown], "conditions": conditions}
         print_json(document if fail_below is None else {**document, "gate": [plain(it) for it in judged]})
@@ -117,6 +149,11 @@ def verdict_words(comparison: Comparison) -> str:
     # An open side: the ratio is only known to be at least, or at most, what it is.
     least = "at least " if comparison.low is None or comparison.high is None else ""
     return "b " + (more if change > 0 else less).format(f"{least}{abs(change) * 100:.1f} %")
+
+
+def _title(first: Derived, second: Derived | None) -> str:
+    names = [it.run.header.run_id for it in (first, second) if it is not None]
+    return f"planebench: {' and '.join(reversed(names))}"
 
 
 def _check(fail_below: float | None, metric: str | None) -> None:
@@ -261,20 +298,9 @@ def _gate(judgements: Sequence[Judgement], fail_below: float) -> int:
         return INCONCLUSIVE
     for judgement in judgements:
         if judgement.kind != "passes":
-            _say(_judgement_words(judgement))
+            _say(f"{judgement.kind}: {judgement_words(judgement)}")
     kinds = {judgement.kind for judgement in judgements}
     return 1 if "fails" in kinds else INCONCLUSIVE if "inconclusive" in kinds else 0
-
-
-def _judgement_words(judgement: Judgement) -> str:
-    j, title = judgement, TITLES[judgement.metric]
-    why = f": {j.why}" if j.why else ""
-    if j.ratio is None:
-        return f"{j.kind}: {title} of {f'{j.b} and ' if j.b else ''}{j.a} at {j.point}{why}"
-    limit = f"limit {j.limit:g}"
-    if j.metric not in RATES:
-        limit = f"limit {j.limit:.3f}; the tester limits the rate, so cycles are judged"
-    return f"{j.kind}: {title} of {j.b} is {j.ratio:.3f} of {j.a} at {j.point} ({limit}){why}"
 
 
 def _say_skipped(skipped: Sequence[NotCompared]) -> None:

@@ -66,6 +66,12 @@ HugepagesOption = Annotated[
     bool | None, option("--hugepages/--no-hugepages", "Run with hugepages (default: if enough are free).")
 ]
 
+TesterHostOption = Annotated[
+    str | None, option("--tester-host", "Host of the tester, as for ssh (default: this one).", "USER@HOST")
+]
+SwitchHostOption = Annotated[
+    str | None, option("--switch-host", "Host of the switches, as for ssh (default: this one).", "USER@HOST")
+]
 TimeBudgetOption = Annotated[
     str | None,
     option(
@@ -95,7 +101,8 @@ PLAN_OPTIONS: dict[str, Any] = {
     "switch_option": Annotated[
         list[str] | None, option("--switch-option", "Switch option. May be repeated.", "SWITCH.KEY=VALUE")
     ],
-    "cpu_mhz": _text("--cpu-mhz", "N,M", "Clocks in MHz: every switch is measured at each of them (cpufreq, root)."),
+    "cpu_mhz": _text("--cpu-mhz", "N,M", "CPU clocks in MHz: every point is measured at each (cpufreq, root)."),
+    "duty": _text("--duty", "A,B", "CPU clocks that planed emulates, as shares of the machine's: 0.46,1."),
     "scenario": _text(
         "--scenario", "A,B", "p2p, p2v, v2v, loopback, bridged, parallel.", listed("model.scenario:SCENARIOS")
     ),

@@ -26,8 +26,8 @@ def clock_refusal(cpus: Collection[int], mhz: int, root: Path = ROOT) -> str:
         bounds = [_khz(cpu, f"cpuinfo_{bound}_freq", root) for bound in ("min", "max")]
         if None in bounds:
             return (
-                f"CPU {cpu} has no cpufreq, so nobody can set its clock (a virtual machine, or no driver); an emulated "
-                "clock has planed: planed:duty=0.5"
+                f"CPU {cpu} has no cpufreq, so nobody can set its clock (a virtual machine, or no driver); planed can "
+                "emulate one: --switch planed --duty 0.5,1"
             )
         low, high = (khz // 1000 for khz in bounds if khz is not None)
         if not low <= mhz <= high:

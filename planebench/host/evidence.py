@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from planebench.host.interrupts import interrupt_counts, smi_count
 from planebench.host.procfs import read_text
 from planebench.model.records import ThreadEvidence
 
@@ -56,6 +58,36 @@ class ThreadSampler:
     def difference(before: Sample, after: Sample) -> tuple[ThreadEvidence, ...]:
         """Return the differences of the counters for the threads of both samples."""
         return tuple(_difference(thread, before[thread], count) for thread, count in after.items() if thread in before)
+
+
+@dataclass(frozen=True, slots=True)
+class HostSample:
+    """The kernel's counters of one host, or of several added up, at one time: of polling threads and of their CPUs."""
+
+    threads: tuple[tuple[WatchedThread, ThreadCounts], ...]
+    steal_ns: int
+    interrupts: dict[str, int] | None
+    smis: int | None
+
+    def __add__(self, other: HostSample) -> HostSample:
+        """Return the sum with the counters of another host; what one of the two does not know is unknown."""
+        interrupts = None
+        if self.interrupts is not None and other.interrupts is not None:
+            interrupts = dict(Counter(self.interrupts) + Counter(other.interrupts))
+        smis = None if self.smis is None or other.smis is None else self.smis + other.smis
+        return HostSample((*self.threads, *other.threads), self.steal_ns + other.steal_ns, interrupts, smis)
+
+
+def sample_host(sampler: ThreadSampler, cpus: Iterable[int]) -> HostSample:
+    """Return the counters of this host now, of the threads of a sampler and of ``cpus``."""
+    cpus = tuple(cpus)
+    interrupts = interrupt_counts(cpus)
+    return HostSample(
+        tuple(sampler.sample().items()),
+        steal_ns(cpus),
+        None if interrupts is None else dict(interrupts),
+        smi_count(cpus),
+    )
 
 
 def read_counts(pid: int, tid: int) -> ThreadCounts | None:

@@ -56,6 +56,11 @@ class HostFacts:
 
     cpu_model: str = "unknown"
     kernel: str = "unknown"
+    kernel_command_line: str | None = None
+    microcode: str | None = None
+    """Revision of the microcode of the first CPU."""
+    firmware: str | None = None
+    """Vendor, version and date of the firmware of the machine."""
     hypervisor: str | None = None
     """Name of the hypervisor; None on bare metal."""
     cpus_online: tuple[int, ...] = (0, 1)
@@ -216,6 +221,9 @@ def collect(
     return HostFacts(
         cpu_model=cpu_model(root),
         kernel=platform.release(),
+        kernel_command_line=read_text(root / "proc/cmdline"),
+        microcode=_first(r"^microcode\s*:\s*(\S+)", cpuinfo, "") or None,
+        firmware=_firmware(root),
         hypervisor=_hypervisor() if "hypervisor" in flags else None,
         cpus_online=online,
         cpus_allowed=allowed,
@@ -315,6 +323,12 @@ def _first(pattern: str, text: str, default: str) -> str:
 
 def _first_cpu(text: str) -> int:
     return min(parse_cpus(text))
+
+
+def _firmware(root: Path) -> str | None:
+    """Return text such as ``Dell Inc. 2.12.4 10/25/2023``; None if the system does not report it."""
+    texts = (read_text(root / "sys/class/dmi/id" / f"bios_{name}") for name in ("vendor", "version", "date"))
+    return " ".join(filter(None, texts)) or None
 
 
 def _flag(text: str | None) -> bool | None:

@@ -50,8 +50,11 @@ def parse_interfaces(text: str) -> dict[str, Interface]:
 
 def xdp_refusal(names: Sequence[str], root: Path = ROOT) -> str:
     """Return why AF_XDP sockets cannot take all frames of these interfaces, as a sentence; empty if they can."""
-    if reason := af_xdp.missing():
-        return reason
+    return af_xdp.missing() or refusal(names, root)
+
+
+def refusal(names: Sequence[str], root: Path = ROOT) -> str:
+    """Return why sockets cannot take all frames of these interfaces, as a sentence; empty if they can."""
     essential = routes.essential_interfaces(root, os.environ.get("SSH_CONNECTION"))
     for name in names:
         if reason := _refusal(name, essential.get(name, ""), root):

@@ -31,12 +31,17 @@ def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequen
     virtio, passed = ([port.name for port in ports if bool(port.address) is are] for are in (False, True))
     slots = {name: pci_address(number) for number, name in enumerate(virtio)}
     slots |= {name: device_address(number) for number, name in enumerate(passed)}
-    vcpu = {cpu: first_vcpu + number for number, cpu in enumerate(cpus)}
+    free = list(enumerate(cpus, first_vcpu))
+    workers = []
+    for worker in document.workers:
+        place = next(place for place in free if place[1] == worker.cpu)
+        free.remove(place)  # two CPUs of the guest may share one of the host
+        workers.append(replace(worker, cpu=place[0]))
     return replace(
         document,
         memory=replace(document.memory, hugepages=True),
         ports=tuple(_port(port, slots) for port in document.ports),
-        workers=tuple(replace(worker, cpu=vcpu[worker.cpu]) for worker in document.workers),
+        workers=tuple(workers),
         nice=None,
     )
 

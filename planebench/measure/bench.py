@@ -72,12 +72,17 @@ class Bench:
         adapter = campaign.adapters[self.label]
         if isinstance(adapter, SelfMeasured):
             return adapter.runner(self.label, campaign.plan.seed, past)
+        adapter = adapter.at_clock(group.cpu_clock)
         sending = campaign.plan.sending
         topology = build_chain(
             group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting, sending=sending
         )
         placement = place_vnfs(
-            campaign.cpus, topology.cores_of_vnfs, hosted=topology.hosted_numbers, placing=group.placement
+            campaign.cpus,
+            topology.cores_of_vnfs,
+            hosted=topology.hosted_numbers,
+            placing=group.placement,
+            idle_tester=topology.idle_tester,
         )
         if os.geteuid() == 0:
             with contextlib.suppress(StoreError):  # without a place for the old values the interrupts stay
@@ -91,6 +96,7 @@ class Bench:
             campaign.supervisor,
             directions=tuple(dict.fromkeys(point.direction for point in group.points)),
             profiles=[campaign.plan.profile(name) for name in dict.fromkeys(p.traffic for p in group.points)],
+            cpu_clock=group.cpu_clock,
         )
         return LiveRunner(live, campaign.settings)
 

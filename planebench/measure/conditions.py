@@ -14,6 +14,7 @@ from planebench.model.topology import Topology
 from planebench.model.wire import wire_name, wire_named
 from planebench.planed.statistics import PortState
 from planebench.wiring.adapter import RunningSwitch
+from planebench.wiring.remote import RemoteSwitch
 
 
 def read_conditions(
@@ -39,8 +40,7 @@ def read_conditions(
     except (PlanebenchError, KeyError, TypeError, ValueError) as error:
         problems.append(f"ports of the tester: {error!r}")
     try:
-        read = [thread_conditions(thread.pid, thread.tid, thread.name) for thread in switch.polling_threads()]
-        threads = tuple(thread for thread in read if thread is not None)
+        threads = switch.thread_conditions() if isinstance(switch, RemoteSwitch) else threads_of(switch)
     except PlanebenchError as error:
         problems.append(f"threads of the switch: {error}")
     mode = ""
@@ -62,6 +62,12 @@ def read_conditions(
         af_xdp=mode,
         problem="; ".join(problems),
     )
+
+
+def threads_of(switch: RunningSwitch) -> tuple[ThreadConditions, ...]:
+    """Return how this host schedules the polling threads of a switch. Raises DiedError."""
+    read = [thread_conditions(thread.pid, thread.tid, thread.name) for thread in switch.polling_threads()]
+    return tuple(thread for thread in read if thread is not None)
 
 
 def port_conditions(

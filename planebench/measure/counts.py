@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planebench.measure.sent import traffic_sent
-from planebench.measure.updates import fib_updates
+from planebench.measure.updates import ControlTraffic, control_packets, fib_updates
 from planebench.model.nic_counters import of_losses
-from planebench.model.records import TENTHS, DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
+from planebench.model.records import TENTHS, ControlPackets, DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
 from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, PortState, Statistics, Stream, TaskStatistics
 from planebench.scenarios.flows import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
@@ -50,16 +50,19 @@ class TesterCounts:
     """The traffic sent, if a generator had a traffic profile."""
     updates: FibUpdates | None = None
     """The updates sent by the control of a VNF; None without one."""
+    control: ControlPackets | None = None
+    """The control packets to a VNF; None without any."""
 
 
-def tester_counts(stats: Statistics, flows: Sequence[Flow]) -> TesterCounts:
-    """Return the counts of a trial from ``stats.get`` of the tester. ``flows`` are the directions that sent."""
+def tester_counts(stats: Statistics, flows: Sequence[Flow], control: ControlTraffic | None = None) -> TesterCounts:
+    """Return the counts of a trial from ``stats.get`` of the tester. ``flows`` are the directions that sent, beside
+    ``control``."""
     tasks = {task["name"]: task for task in stats["tasks"]}
     workers = stats["workers"]
     monitors = [task["monitor"] for task in stats["tasks"] if "monitor" in task]
     expected = {
         (queue_name(flow.receiver_port, queue), stream)
-        for flow in flows
+        for flow in (*flows, *(() if control is None else (control.flow,)))
         for queue in range(QUEUES_MAX)
         for stream in _stream_numbers(flow)
     }
@@ -79,7 +82,8 @@ def tester_counts(stats: Statistics, flows: Sequence[Flow]) -> TesterCounts:
         tester_drops=dropped(stats),
         tsc_hz=stats["tsc_hz"],
         sent=tuple(filter(None, (traffic_sent(flow.name, _generators(flow, tasks)) for flow in flows))),
-        updates=fib_updates(stats),
+        updates=fib_updates(stats, control),
+        control=None if control is None else control_packets(stats, control),
     )
 
 

@@ -22,7 +22,10 @@ ASK_TIMEOUT_S = 20.0
 
 @dataclass(frozen=True, slots=True)
 class KernelWires:
-    """The interfaces of the wires of a live topology, in the network namespace of process ``pid``."""
+    """The interfaces of the wires of a live topology, in the network namespace of process ``pid``.
+
+    An end without a name is on another host.
+    """
 
     ends: Mapping[str, Ends]
     pid: int
@@ -67,7 +70,7 @@ class KernelWires:
 
     def _attached(self, supervisor: Supervisor, cpus: frozenset[int]) -> Mapping[str, str]:
         """Ask for the XDP programs of all interfaces in their namespace."""
-        names = [name for end in self.ends.values() for name in (end.tester, end.switch)]
+        names = [name for end in self.ends.values() for name in end.of(None) if name]
         argv = [sys.executable, "-I", str(Path(af_xdp.__file__)), *names]
         done = supervisor.spawn("xdp-mode", argv, cpus=cpus, netns_pid=self.pid, high_priority=False)
         if done.wait(stretched(ASK_TIMEOUT_S)) != 0:

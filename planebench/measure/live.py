@@ -10,12 +10,12 @@ from __future__ import annotations
 import contextlib
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from planebench.host.evidence import WatchedThread
+from planebench.host.evidence import HostSample, ThreadSampler, WatchedThread, sample_host
 from planebench.host.facts import cpu_model
 from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor
@@ -37,10 +37,11 @@ from planebench.measure.kernel_wire import KernelWires
 from planebench.measure.placed import Placed, misplaced, read_memory
 from planebench.measure.ready import wait_until_forwarding
 from planebench.measure.sending import Sender, Sending
-from planebench.measure.updates import updating, wait_for_session
+from planebench.measure.updates import ControlTraffic, control_traffic, updating, wait_for_session
 from planebench.model.anatomy import Anatomy
 from planebench.model.clock import ClockChoice, ClockName
 from planebench.model.conditions import Conditions
+from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Calibration
 from planebench.model.records import Direction, FibUpdates, MemoryEvidence, Reason
@@ -61,6 +62,7 @@ from planebench.traffic.rates import line_rate_pps
 from planebench.wiring.adapter import Adapter, RunningSwitch, TableUpdates, UpdatableSwitch
 from planebench.wiring.linked import link_cables, requests_of, start_switches
 from planebench.wiring.links import Ends, LinkSettings
+from planebench.wiring.remote import RemoteSwitch
 from planebench.wiring.request import SwitchRequest
 from planebench.wiring.tasks import assign_tasks
 from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
@@ -108,8 +110,8 @@ class LiveTopology:
         """VNFs that are no tasks of the tester; none where the switch forwards in their place."""
         self._veth: VethWire | None = None
         self.planed = Path("planed")
-        self.cpu_mhz: int | None = None
-        """The clock at which the switch is measured; None for that which the machine has."""
+        self.cpu_clock = OWN
+        """The clock at which the switch is measured."""
         self.sender = Sender(self.traffic, queues=links.queues, check=self.check)
         self._group = PlanedGroup([Member(self.call)])
         self._tsc_hz = 0
@@ -138,6 +140,7 @@ class LiveTopology:
         supervisor: Supervisor,
         directions: Sequence[Direction] = ("bidirectional",),
         profiles: Sequence[TrafficProfile] = (),
+        cpu_clock: CpuClock = OWN,
     ) -> LiveTopology:
         """Start tester and switch, connect them, and wait for frames in both directions. Leaves them paused.
 
@@ -170,7 +173,7 @@ class LiveTopology:
             with supervisor.memory_on(placement.memory_node(placement.tester_cpus[0])):
                 tester = _start_tester(topology, placement, links, settings.planed, supervisor, netns_pid)
             live = cls(topology, placement, links, tester)
-            live._veth, live.planed, live.cpu_mhz = veth, settings.planed, adapter.cpu_mhz
+            live._veth, live.planed, live.cpu_clock = veth, settings.planed, cpu_clock
             live._modes = tuple(frozenset(flow.name for flow in flows(topology, mode)) for mode in directions)
             live._profiles = (PLAIN, *(profile for profile in profiles if not profile.plain))
             undo.callback(live.stop)
@@ -287,14 +290,24 @@ class LiveTopology:
         )
 
     def threads(self) -> tuple[WatchedThread, ...]:
-        """Return every polling thread: workers of the tester with hosted ends, of the switch, and of hosted VNFs."""
+        """Return every polling thread here: workers of the tester with hosted ends, of the switch, of hosted VNFs."""
         pid, workers = self._tester.process.pid, get_statistics(self.call)["workers"]
         tester = [WatchedThread("tester", pid, worker["tid"], worker["name"]) for worker in workers]
-        switch = [WatchedThread("switch", t.pid, t.tid, t.name) for t in self.switch.polling_threads()]
+        switch = watched(self.switch)
         hosted = self.hosted.threads() if self.hosted is not None else ()
         if self.topology.hosted_ends:
             hosted = tuple(replace(thread, owner="tester") for thread in hosted)
         return (*tester, *switch, *hosted)
+
+    @property
+    def _remote(self) -> RemoteSwitch | None:
+        """Return the switch if it runs on another host."""
+        return self._switch if isinstance(self._switch, RemoteSwitch) else None
+
+    def sample(self, sampler: ThreadSampler, cpus: Iterable[int]) -> HostSample:
+        """Return the kernel's counters now: of this host by ``sampler`` and ``cpus``, and of that of the switch."""
+        here = sample_host(sampler, cpus)
+        return here if self._remote is None else here + self._remote.sample()
 
     def _xdp_mode(self, supervisor: Supervisor) -> str:
         tester, control = self._tester.process.pid, self.placement.control_cpus
@@ -305,6 +318,8 @@ class LiveTopology:
         """Return the wires that are kernel interfaces."""
         cables = [port.name for port in self.topology.ports if is_kernel_interface(port, self.links)]
         ends = {cable: self.links.ends[cable] for cable in cables if cable in self.topology.wire_ports}
+        if self.placement.elsewhere:
+            ends = {cable: replace(end, switch="") for cable, end in ends.items()}
         return KernelWires(ends, self.netns_pid or os.getpid())
 
     def line_rate_pps(self, frame_size_bytes: float) -> float | None:
@@ -315,7 +330,8 @@ class LiveTopology:
 
     def wire_drops(self) -> Counter[str]:
         """Return what the kernel has dropped between tester and switch so far, as in ``Trial.tester_drops``."""
-        return self._kernel_wires.dropped()
+        here = self._kernel_wires.dropped()
+        return here if self._remote is None else here + self._remote.wire_drops()
 
     def nic_counters(self) -> Counter[str]:
         """Return the extended statistics of the tester's NICs that speak of lost frames; empty on other wires."""
@@ -376,20 +392,32 @@ class LiveTopology:
         stamps: bool = False,
         clocks: bool = False,
         stamp_all: bool = False,
-        updates: Updates | None = None,
+        traffic: TrafficProfile = PLAIN,
     ) -> Statistics:
         """Clear, send as a :class:`Sending` says, wait for late frames, and return ``stats.get`` of the tester.
 
-        ``watch`` is called just before and just after the sending. ``updates``: so many routes change meanwhile, by the
-        control of a VNF or, where the switch has no FIB of VNFs, in its own table: then ``table_updates`` tells of
-        them. Raises DiedError when tester or switch is gone.
+        ``watch`` is called just before and just after the sending. ``traffic`` says what changes meanwhile: routes, by
+        the control of a VNF, which answers control packets too, or, where the switch has no FIB of VNFs, in its own
+        table: then ``table_updates`` tells of them. Raises DiedError when tester or switch is gone.
         """
-        sending = Sending(flows, frame_size_bytes, duration_s, pps, probe_rate_pps, profile, stamps, clocks, stamp_all)
+        control = self.control_traffic(traffic)
+        sending = Sending(
+            flows,
+            frame_size_bytes,
+            duration_s,
+            pps,
+            probe_rate_pps,
+            profile,
+            stamps,
+            clocks,
+            stamp_all,
+            more=() if control is None else (control.load,),
+        )
         if stamps:
             begin_stamps(self._stamped_vnfs(), self.sender.next_epoch, duration_s)
-        begun = self._begin_table_updates(updates)
+        begun = self._begin_table_updates(traffic.updates)
         try:
-            with updating(self.call, self.links.updates, updates):
+            with updating(self.call, self.links.updates, traffic.updates):
                 return self.sender.send(sending, pollers_on_core=self.pollers_on_core, watch=watch or (lambda: None))
         finally:
             self.table_updates = None if begun is None else begun.end()
@@ -413,6 +441,10 @@ class LiveTopology:
         """Return a traffic profile for planed, its files in the folder of this topology. Raises UsageError if bad."""
         document = profile_document(wanted, self.links.workdir, chain, flat_out=flat_out)
         return to_vnfs(document, wanted, self.topology, self.links.workdir) if self.topology.side_by_side else document
+
+    def control_traffic(self, profile: TrafficProfile) -> ControlTraffic | None:
+        """Return the control packets of a profile; None if it has none, or nobody here would answer them."""
+        return control_traffic(self.topology, self.links.updates, profile)
 
     def anatomy(self, sent: Sequence[Flow], stats: Statistics) -> tuple[Anatomy, ...]:
         """Return the latency breakdown of the trial just sent with stamps; ``stats`` are its counters.
@@ -502,9 +534,14 @@ class LiveTopology:
         return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*others, first))
 
 
+def watched(switch: RunningSwitch) -> list[WatchedThread]:
+    """Return the polling threads of a switch, to be sampled."""
+    return [WatchedThread("switch", thread.pid, thread.tid, thread.name) for thread in switch.polling_threads()]
+
+
 def _control_port(topology: Topology, adapter: Adapter, profiles: Sequence[TrafficProfile]) -> str:
     """Return the port of the VNF whose control sends FIB messages; empty if no updates are wanted or accepted."""
-    wanted = topology.side_by_side and adapter.offloads and any(profile.updates for profile in profiles)
+    wanted = topology.side_by_side and adapter.offloads and any(profile.has_control for profile in profiles)
     return topology.vnfs[0].ports[0] if wanted else ""
 
 

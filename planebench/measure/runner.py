@@ -106,7 +106,10 @@ class LiveRunner:
         return request.on_line(pps, open_loop=self.settings.open_loop is not False)
 
     def _distance(self) -> CoreDistance | None:
+        """Return the distance between the CPUs of switch and tester; None if the switch is on another host."""
         placement = self.live.placement
+        if placement.elsewhere:
+            return None
         calibration = self.settings.calibration
         limit_ns = near_limit_ns(calibration.distances_ns if calibration is not None else ())
         cpus = placement.switch_cpu, placement.tester_cpus[0]

@@ -48,6 +48,8 @@ class Sending:
     stamps: bool = False
     clocks: bool = False
     stamp_all: bool = False
+    more: tuple[Load, ...] = ()
+    """Loads of further generators."""
 
     def loads(self, queues: int) -> list[Load]:
         """Return the load of each generator: the rate of a flow is spread evenly over the ``queues`` of its port."""
@@ -65,7 +67,7 @@ class Sending:
             )
             for flow in self.flows
             for queue in range(queues)
-        ]
+        ] + [*self.more]
 
 
 class Sender:

@@ -6,20 +6,21 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from planebench.host.energy import Reading
-from planebench.host.evidence import Sample, ThreadSampler, steal_ns
-from planebench.host.interrupts import count_difference, interrupt_counts, smi_count
+from planebench.host.evidence import HostSample, ThreadSampler
+from planebench.host.interrupts import count_difference
 from planebench.measure.clocks import by_clock
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.measure.power import EnergyAccount, energy_account, held_clock
 from planebench.measure.sent import not_as_intended
-from planebench.measure.updates import not_applied
+from planebench.measure.updates import not_answered, not_applied
 from planebench.measure.verdict import judge
 from planebench.model.chain_name import vnf_names
+from planebench.model.cpu_clock import mhz_of
 from planebench.model.errors import PlanebenchError
 from planebench.model.nic_counters import NOT_BASIC
 from planebench.model.placement import RANDOM
@@ -101,10 +102,7 @@ class TrialRequest:
 class _Scheduler:
     """Kernel statistics from just before or just after the sending; the harness must not run in between."""
 
-    threads: Sample
-    steal_ns: int
-    interrupts: Mapping[str, int] | None
-    smis: int | None
+    kernel: HostSample
     energy: Reading | None
 
 
@@ -118,8 +116,8 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
     before = distance()
     try:
         frames = _frames(live, request)
-        account = energy_account()
-        with held_clock(live.cpu_mhz, live.placement, live.planed) as clock:
+        account = None if live.placement.elsewhere else energy_account()  # of the host of the switch
+        with held_clock(mhz_of(live.cpu_clock), live.placement, live.planed) as clock:
             live.resume()
             trial = _measure(live, request, frames, started_at, account)
             live.pause()
@@ -148,12 +146,12 @@ def _measure(
 ) -> Trial:
     wanted, size = request.flows(), request.point.frame_size_bytes
     live.set_echo(request.echo)
-    pps, updates = request.load.pps_per_direction, request.profile.updates
+    pps = request.load.pps_per_direction
     if request.warmup_s > 0:
-        live.send(wanted, size, request.warmup_s, pps, profile=frames, updates=updates)
+        live.send(wanted, size, request.warmup_s, pps, profile=frames, traffic=request.profile)
     threads = live.threads()
     sampler = ThreadSampler(threads)
-    cpus = {*live.placement.switch_cpus, *live.placement.tester_cpus}
+    cpus = {*live.placement.switch_cpus_here, *live.placement.tester_cpus}
     if live.placement.hosted:
         cpus.update(live.placement.all_vnf_cpus, live.placement.roaming)
     scheduler: list[_Scheduler] = []
@@ -168,16 +166,16 @@ def _measure(
         request.duration_s,
         pps,
         request.probe_rate_pps,
-        watch=lambda: scheduler.append(_look_at_scheduler(sampler, cpus, account)),
+        watch=lambda: scheduler.append(_look_at_scheduler(live, sampler, cpus, account)),
         profile=frames,
         stamps=request.anatomy,
         clocks=clocked,
         stamp_all=request.stamp_all,
-        updates=updates,
+        traffic=request.profile,
     )
     after = live.switch.counters()
     live.check()
-    counts = tester_counts(stats, wanted)
+    counts = tester_counts(stats, wanted, live.control_traffic(request.profile))
     others = (live.vnf_drops() - dropped) + _not_told_twice(live.wire_drops() - kernel, after)
     grown = live.nic_counters() - nics
     others += Counter({key: count for key, count in grown.items() if reason_of(key) in NOT_BASIC})
@@ -191,7 +189,7 @@ def _measure(
         latency = by_clock(counts.latency, live.clock, live.traffic, wanted, stats, readings)
         counts = dataclasses.replace(counts, latency=latency)
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
-    evidence = _evidence(counts, scheduler[0], scheduler[1], live.placement.shared)
+    evidence = _evidence(counts, scheduler[0].kernel, scheduler[1].kernel, live.placement.shared)
     evidence = dataclasses.replace(evidence, nic_counters=dict(grown))
     cycles = cycles_of_trial(before, after, _switch_cpus(evidence) * _cycles(counts))
     if account is not None:
@@ -201,10 +199,12 @@ def _measure(
     return dataclasses.replace(_trial(request, started_at, counts, evidence, cycles), anatomy=anatomy)
 
 
-def _look_at_scheduler(sampler: ThreadSampler, cpus: set[int], account: EnergyAccount | None) -> _Scheduler:
+def _look_at_scheduler(
+    live: LiveTopology, sampler: ThreadSampler, cpus: set[int], account: EnergyAccount | None
+) -> _Scheduler:
     """Return what the kernel counts of the threads and their CPUs now."""
     energy = None if account is None else account.meter.read()
-    return _Scheduler(sampler.sample(), steal_ns(cpus), interrupt_counts(cpus), smi_count(cpus), energy)
+    return _Scheduler(live.sample(sampler, cpus), energy)
 
 
 def _not_told_twice(kernel: Counter[str], switch: SwitchCycles) -> Counter[str]:
@@ -223,9 +223,9 @@ def _cycles(counts: TesterCounts) -> int:
     return counts.duration_ns * counts.tsc_hz // 1_000_000_000
 
 
-def _evidence(counts: TesterCounts, before: _Scheduler, after: _Scheduler, shared: bool) -> Evidence:
+def _evidence(counts: TesterCounts, before: HostSample, after: HostSample, shared: bool) -> Evidence:
     return Evidence(
-        threads=ThreadSampler.difference(before.threads, after.threads),
+        threads=ThreadSampler.difference(dict(before.threads), dict(after.threads)),
         poll_gaps=counts.poll_gaps,
         poll_gap_sum_ns=counts.poll_gap_sum_ns,
         poll_gap_max_ns=counts.poll_gap_max_ns,
@@ -253,6 +253,7 @@ def _trial(
         tester_drops=counts.tester_drops,
         sent=counts.sent,
         updates=counts.updates,
+        control=counts.control,
     )
 
 
@@ -327,6 +328,7 @@ def with_verdict(
         remarks.append(Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account) + _grown_words(trial), values))
     remarks += [reason for sent in trial.sent for reason in not_as_intended(profile, sent)]
     remarks += not_applied(trial.updates)
+    remarks += not_answered(trial.control)
     return dataclasses.replace(trial, verdict=Verdict(verdict.kind, (*verdict.reasons, *remarks)))
 
 

@@ -1,25 +1,67 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""FIB updates while frames are sent: the tester plays the control of one VNF (planed's task kind ``fib_source``)."""
+"""FIB updates and control packets while frames are sent: the tester plays the control of one VNF (planed's task kind
+``fib_source``), and the neighbour that sends control packets to it."""
 
 from __future__ import annotations
 
 import contextlib
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from planebench.host.deadlines import stretched
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import FibUpdates
-from planebench.model.traffic import Updates
-from planebench.planed.requests import Call, get_statistics
+from planebench.model.records import ControlPackets, FibUpdates
+from planebench.model.topology import Topology
+from planebench.model.traffic import TrafficProfile, Updates
+from planebench.planed.requests import Call, Load, get_statistics
 from planebench.planed.statistics import FibSource, Statistics
+from planebench.scenarios.flows import Flow
+from planebench.stats.histogram import encode
 from planebench.wiring.tasks import SOURCE, control_name
 
 SESSION_DEADLINE_S = 5.0
 TOLERANCE = 0.02
 MIN_UPDATES = 1000
 """With fewer, those on their way at both ends of a trial are more than that."""
+
+
+CONTROL_FRAME_BYTES = 64
+EVERY_FRAME_PPS = 1e7
+"""A rate of probes above that of any control packets: each of them is stamped."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlTraffic:
+    """Control packets of a neighbour behind the last wire: from ``port`` to the VNF with ``mac``, whose replies return.
+
+    They have a TTL of 1, as those of routing protocols to a neighbour (RFC 4271, RFC 2328), so a router must look at
+    them itself.
+    """
+
+    port: str
+    mac: str
+    pps: float
+
+    @property
+    def flow(self) -> Flow:
+        """Return their way: there and back by the wire of end b."""
+        return Flow(self.port, self.port, 1)
+
+    @property
+    def load(self) -> Load:
+        """Return the load of the generator that sends them."""
+        profile = {"seed": 1, "dst_macs": [self.mac], "ttl": 1}
+        return Load(f"gen-{self.port}", self.pps, CONTROL_FRAME_BYTES, EVERY_FRAME_PPS, profile)
+
+
+def control_traffic(topology: Topology, port: str, profile: TrafficProfile) -> ControlTraffic | None:
+    """Return the control packets that a profile has for the VNF at ``port``; None if it has none."""
+    if profile.control_pps is None or not port:
+        return None
+    mac = next(vnf.mac for vnf in topology.vnfs if port in vnf.ports)
+    return ControlTraffic(topology.ends[1], mac, profile.control_pps)
 
 
 def wait_for_session(call: Call, port: str) -> None:
@@ -45,12 +87,15 @@ def updating(call: Call, port: str, updates: Updates | None) -> Iterator[None]:
         call("fib_source.rate", {"task": control_name(port), "updates_per_s": 0})
 
 
-def fib_updates(stats: Statistics) -> FibUpdates | None:
-    """Return the updates of the control of a VNF since the counters were cleared; None if there were none."""
+def fib_updates(stats: Statistics, control: ControlTraffic | None = None) -> FibUpdates | None:
+    """Return the updates of the control of a VNF since the counters were cleared; None if there were none.
+
+    Each packet of ``control`` causes one.
+    """
     if not any(task["kind"] == SOURCE for task in stats["tasks"]):
         return None
     found = _source(stats)
-    rate = found["updates_per_s"]
+    rate = found["updates_per_s"] if control is None else control.pps
     if rate == 0 and not found["sent"]:
         return None
     return FibUpdates(
@@ -60,6 +105,32 @@ def fib_updates(stats: Statistics) -> FibUpdates | None:
         acknowledged=int(found["acknowledged"]),
         refused=int(found["refused"]),
     )
+
+
+def control_packets(stats: Statistics, control: ControlTraffic) -> ControlPackets:
+    """Return what became of control packets since the counters were cleared."""
+    tasks = {task["name"]: task for task in stats["tasks"]}
+    streams = tasks[f"mon-{control.port}"]["monitor"]["streams"]
+    came = [stream for stream in streams if stream["stream"] == control.flow.stream]
+    return ControlPackets(
+        intended_per_s=control.pps,
+        sent=tasks[f"gen-{control.port}"]["generator"]["offered_packets"],
+        received=_source(stats)["control_received"],
+        replies=sum(stream["forwarded_packets"] for stream in came),
+        histogram=encode(
+            [pair for stream in came if "latency" in stream for pair in stream["latency"]["counts"]],
+            sum(stream["latency"]["overflow"] for stream in came if "latency" in stream),
+        ),
+    )
+
+
+def not_answered(control: ControlPackets | None) -> tuple[Reason, ...]:
+    """Return a remark if control packets have no reply."""
+    if control is None or control.replies >= control.sent:
+        return ()
+    lost = control.sent - control.replies
+    text = f"{lost} of {control.sent} control packets have no reply; the VNF received {control.received}"
+    return (Reason(ReasonCode.CONTROL_UNANSWERED, text, {"lost": lost, "sent": control.sent}),)
 
 
 def not_applied(updates: FibUpdates | None) -> tuple[Reason, ...]:

@@ -33,6 +33,7 @@ from planebench.model.records import Direction, ScenarioName, TrafficSent, Verdi
 from planebench.model.results import (
     AnatomySummary,
     BandFigure,
+    ControlSummary,
     JitterSummary,
     LatencySummary,
     Ledger,
@@ -426,6 +427,19 @@ RESULT: tuple[Column, ...] = (
         "Routes per second changed by the control of a VNF in these trials; null without one.",
     ),
     Column(
+        "control",
+        ControlSummary | None,
+        "result.control",
+        "Control packets that a VNF answered in these trials, and the time to its replies; null without any.",
+        outputs=JSON,
+    ),
+    Column(
+        "control_reply_p50_us",
+        Number,
+        "result.control.p50_us",
+        "Median time from a control packet to the reply of the VNF in these trials; null without one.",
+    ),
+    Column(
         "switch_cycles_per_batch",
         Number,
         _switch("cycles_per_batch"),
@@ -440,7 +454,7 @@ RESULT: tuple[Column, ...] = (
     _reported(
         "core_mhz",
         OnPage("MHz", 14, lambda mhz: f"{mhz:.0f}", optional=True),
-        doc="Clock of the switch's cores as they count cycles, of a switch with cpu_mhz.",
+        doc="Clock of the switch's cores as they count cycles, at a clock of --cpu-mhz.",
     ),
     _reported(
         "joules_per_million_packets",
@@ -465,6 +479,12 @@ RESULT: tuple[Column, ...] = (
     ),
     Column("starts", Int32, "result.starts", "Starts of the switch that the throughput rests on."),
     Column("placement", str, "result.point.placement", "The NUMA nodes of the VNFs: near, random, far, split:K."),
+    Column(
+        "cpu_clock",
+        str,
+        "result.point.cpu_clock",
+        "Clock of the CPUs of switch and VNFs: 1200MHz; duty:0.46, emulated; empty: that of the machine.",
+    ),
 )
 """One result: what a point came to. What is not known is null."""
 
@@ -473,7 +493,7 @@ POINT = tuple(
     _BY_NAME[name]
     for name in (
         *("run_id", "switch", "version", "scenario", "chain_length", "chain"),
-        *("direction", "frame_size_bytes", "traffic", "wire", "hosting", "placement"),
+        *("direction", "frame_size_bytes", "traffic", "wire", "hosting", "placement", "cpu_clock"),
     )
 )
 """Which point, of which run: the first columns of every table of this module, and what they are joined by."""

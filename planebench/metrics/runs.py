@@ -28,6 +28,7 @@ TRIAL = (
     *attributes(_POINT, scenario=str, chain_length=Int32),
     Column("chain", str, "trial.point.chain_text"),
     *attributes(_POINT, direction=str, frame_size_bytes=Int32, traffic=str, wire=str, hosting=str, placement=str),
+    *attributes(_POINT, cpu_clock=str),
     *attributes("trial", role=str),
     Column("load", str, "trial.load.label"),
     *attributes("trial", repetition=Int32, started_at=str),
@@ -104,6 +105,11 @@ def _json(name: str) -> Column:
     return Column(name, str, lambda it: json.dumps(dict(getattr(it.run.header, name)), ensure_ascii=False))
 
 
+def _subject(name: str, kind: type) -> Column:
+    """Return a column for a fact of the source tree that was measured; null if it was not told."""
+    return Column(f"subject_{name}", kind | None, f"run.header.subject.{name}")
+
+
 RUN = (
     _RUN_ID,
     *attributes("run.header", name=str, started_at=str),
@@ -112,7 +118,10 @@ RUN = (
     Column("switches", Texts, "run.switch_labels"),
     *attributes("run.header", papers=Texts),
     *attributes("run", warnings=Texts),
-    *(_json(name) for name in ("host", "settings", "environment")),
+    *(_json(name) for name in ("host", "settings", "environment", "tags")),
+    *attributes("run.header", testbed=str),
+    *(_subject(name, kind) for name, kind in (("repository", str), ("commit", str), ("committed_at", str))),
+    *(_subject(name, kind) for name, kind in (("dirty", bool), ("switch", str))),
 )
 
 
@@ -158,6 +167,8 @@ RUN_TABLES: Mapping[str, Table] = {
     ),
     "skipped": Table("test points that were not measured or that a suite omits, and the reason", SKIPPED, _skipped),
     "runs": Table(
-        "a run: when, how, on what; `host`, `settings`, `environment` are JSON", RUN, lambda it: [Row(run=it.run)]
+        "a run: when, how, on what; `host`, `settings`, `environment`, `tags` are JSON",
+        RUN,
+        lambda it: [Row(run=it.run)],
     ),
 }

@@ -15,8 +15,9 @@ CLOSED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
 
 @cache
 def adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Return what parses JSON into a record of class ``kind``, closed and strict."""
-    close(kind)
+    """Return what parses JSON into a record of class ``kind``, closed and strict, or into a container of records."""
+    for record in _records_in(kind):
+        close(record)
     return TypeAdapter(kind)
 
 

@@ -54,6 +54,8 @@ class Cpus:
     l3_group: Mapping[int, frozenset[int]] = field(default_factory=dict)
     switch_node: int | None = None
     tester_node: int | None = None
+    switch_elsewhere: tuple[int, ...] = ()
+    """The CPUs of a switch on another host, numbered there; all CPUs here are then of the tester."""
 
     def node(self, cpu: int) -> int:
         """Return the NUMA node of a CPU."""

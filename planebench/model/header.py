@@ -10,16 +10,17 @@ from planebench.model.clock import ClockChoice, ClockName
 from planebench.model.plan import Plan
 from planebench.model.plan import Skipped as Skipped
 
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 """Version of run.json and trials.jsonl. History: 1 = first. 2 = searches, calibration, jitter, drop ledger; every key
 that is new has a default, so version 1 is read too. 3 = chains of network functions, traffic profiles, bytes, latency
 anatomy. 4 = what a switch forwarded and in which bursts, memif. 5 = papers, what a suite leaves out, environment.
 6 = VNFs side by side (scenario parallel), their threads, and updates of their FIBs. 7 = VNFs in processes, containers
 and VMs: what they ran in, the verdict functional, the hosting's part of an anatomy. 8 = further counters
 of a switch, by name; the plan in the header; restarts under traffic as trials (role outage); reasons of verdicts with
-codes and values, which before were sentences. Defaults again."""
+codes and values, which before were sentences. 9 = tags, the testbed, and the source tree that was measured. Defaults
+again."""
 
-READABLE_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8)
+READABLE_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8, 9)
 
 End = Literal["wire", "vnf"]
 """Which kind of port the tester has at an end of a path: the far side of an emulated NIC, or a VNF's interface."""
@@ -159,6 +160,42 @@ class CoreNoise:
 
 
 @dataclass(frozen=True, slots=True)
+class ClockOffset:
+    """How far the clock of another host was ahead of ours; ``error_ns``: half the time that asking for it took."""
+
+    offset_ns: int
+    error_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchHostInfo:
+    """The host of the switch, where it is not that of the tester. ``host``: its facts, as those in the header."""
+
+    name: str
+    planebench_version: str
+    host: dict[str, str | int | float | bool | None]
+    clock: ClockOffset
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The source tree that a run measures, and the commit that was checked out. Times are RFC 3339.
+
+    ``dirty``: files differed from the commit. ``switch``: the label of the switch that is built from it; empty: all.
+    """
+
+    repository: str
+    commit: str
+    committed_at: str
+    dirty: bool = False
+    switch: str = ""
+
+    def builds(self, switch: str) -> bool:
+        """Return whether the switch with this label is built from the source tree."""
+        return self.switch in ("", switch)
+
+
+@dataclass(frozen=True, slots=True)
 class RunHeader:
     """run.json: written first, whole, before any trial."""
 
@@ -188,3 +225,11 @@ class RunHeader:
     """The plan; None in runs before schema 8."""
     noise: tuple[CoreNoise, ...] = ()
     """The CPUs that poll, before the run; empty if they were not looked at."""
+    tags: dict[str, str] = field(default_factory=dict)
+    """Free words of whoever started the run."""
+    subject: Subject | None = None
+    """The source tree that is measured; None if it was not told."""
+    testbed: str = ""
+    """The name of the machine, or of the machines, in the lab; empty in runs before schema 9."""
+    switch_host: SwitchHostInfo | None = None
+    """The host of the switch; None where it is that of the tester, whose facts are ``host``."""

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 
 from planebench.model.clock import ClockChoice
+from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.hosting import Hosting
 from planebench.model.placement import NEAR, Placing, TesterPlace
 from planebench.model.records import Direction, ScenarioName
@@ -194,6 +195,8 @@ class Plan:
     """Tables and figures of these papers that it leaves out, and why."""
     purpose: str = ""
     """The purpose of a part, e.g. ``Table 3``."""
+    only: tuple[str, ...] = ()
+    """The labels of the switches that a part is about; empty: all switches of the plan."""
     vnf_counts: tuple[int, ...] = (1,)
     parts: tuple[Plan, ...] = ()
     """Several matrices in one run, each a whole plan of its own. The matrix of the plan itself is then what its parts
@@ -203,6 +206,8 @@ class Plan:
     """Further hostings, each in a separate topology."""
     placements: tuple[Placing, ...] = (NEAR,)
     """The NUMA nodes of the VNFs, relative to the switch; each in a separate topology."""
+    cpu_clocks: tuple[CpuClock, ...] = (OWN,)
+    """The clocks of the CPUs of switch and VNFs; each in a separate topology."""
     tester: TesterPlace = "near"
     """The NUMA node of generator and monitor, relative to the switch."""
 

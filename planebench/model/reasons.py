@@ -72,6 +72,7 @@ class ReasonCode(StrEnum):
     UNEXPLAINED_LOSS = "unexplained-loss"
     TRAFFIC_DIFFERS = "traffic-differs"
     UPDATES_MISSING = "updates-missing"
+    CONTROL_UNANSWERED = "control-unanswered"
 
     # of a result, over its trials
     NOT_NEEDED = "not-needed"
@@ -100,7 +101,14 @@ class ReasonCode(StrEnum):
     NO_BURST = "no-burst"
 
 
-SUSPECT = frozenset({ReasonCode.UNEXPLAINED_LOSS, ReasonCode.TRAFFIC_DIFFERS, ReasonCode.UPDATES_MISSING})
+SUSPECT = frozenset(
+    {
+        ReasonCode.UNEXPLAINED_LOSS,
+        ReasonCode.TRAFFIC_DIFFERS,
+        ReasonCode.UPDATES_MISSING,
+        ReasonCode.CONTROL_UNANSWERED,
+    }
+)
 """Remarks that put a figure in doubt: counters or traffic are not what they should be."""
 
 

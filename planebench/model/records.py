@@ -14,6 +14,7 @@ from typing import Literal
 from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
 from planebench.model.clock import ClockName
+from planebench.model.cpu_clock import OWN, CpuClock, clock_words
 from planebench.model.hosting import WORDS, Hosting
 from planebench.model.outage import Restart
 from planebench.model.placement import NEAR, Placing
@@ -24,8 +25,8 @@ from planebench.model.scenario import ScenarioName as ScenarioName
 from planebench.model.scenario import scenario_named
 from planebench.model.wire import WireName as WireName
 
-TopologyKey = tuple[ScenarioName, int, str, Hosting, Placing, WireName]
-"""Scenario, number of VNFs, chain, hosting, placement, wire."""
+TopologyKey = tuple[ScenarioName, int, str, Hosting, Placing, CpuClock, WireName]
+"""Scenario, number of VNFs, chain, hosting, placement, CPU clock, wire."""
 Role = Literal["warmup", "r_plus", "search", "latency", "outage"]
 
 L1_OVERHEAD_BYTES = 20
@@ -109,6 +110,8 @@ class Point:
     """Name of the traffic profile; empty: frames of one size. With a mix, ``frame_size_bytes`` is its mean, rounded."""
     placement: Placing = NEAR
     """The NUMA nodes of its VNFs, relative to the switch."""
+    cpu_clock: CpuClock = OWN
+    """The clock of the CPUs of switch and VNFs."""
 
     def __post_init__(self) -> None:
         if scenario_named(self.scenario).has_vnfs != (self.chain_length > 0):
@@ -144,13 +147,14 @@ class Point:
 
     @property
     def where_words(self) -> str:
-        """Return hosting and placement of the VNFs where they are not the usual ones: `` in VMs, placed far``."""
-        return self.hosting_words + (f", placed {self.placement}" if self.placement != NEAR else "")
+        """Return hosting, placement and CPU clock where they are not the usual ones: `` in VMs, placed far``."""
+        placed = f", placed {self.placement}" if self.placement != NEAR else ""
+        return self.hosting_words + placed + (f" {words}" if (words := clock_words(self.cpu_clock)) else "")
 
     @property
     def named(self) -> bool:
-        """Return whether the number of its VNFs does not tell them: they, or the ends, have names, a hosting or a
-        placement."""
+        """Return whether the number of its VNFs does not tell it: VNFs or ends have names, a hosting, a placement, or
+        the CPUs another clock."""
         return bool(self.chain or self.where_words)
 
     @property
@@ -164,6 +168,11 @@ class Point:
     def hosted(self) -> tuple[int, ...]:
         """Return the numbers of the VNFs, or of the ends in VNFs, that are not tasks of the tester."""
         return tuple(number for number, hosting in enumerate(self.hostings) if hosting != "process")
+
+    @property
+    def idle_tester(self) -> bool:
+        """Return whether both ends are hosted, so that the tester polls nothing."""
+        return not self.chain_length and len(self.hosted) > 1
 
     @property
     def two_clocks(self) -> bool:
@@ -183,9 +192,10 @@ class Point:
 
     @property
     def where_slug(self) -> str:
-        """Return hosting and placement in such characters, where they are not the usual ones: ``-vm-split-1``."""
-        placed = f"-{self.placement.replace(':', '-')}" if self.placement != NEAR else ""
-        return (f"-{self.hosting}" if self.hosting_words else "") + placed
+        """Return hosting, placement and clock in such characters, where they are not usual: ``-vm-split-1``."""
+        hosting = self.hosting if self.hosting_words else ""
+        placed = self.placement if self.placement != NEAR else ""
+        return "".join(f"-{text.replace(':', '-')}" for text in (hosting, placed, self.cpu_clock) if text)
 
     @property
     def named_length(self) -> int:
@@ -193,9 +203,9 @@ class Point:
         return 1 if self.side_by_side else self.chain_length
 
     @property
-    def chain_key(self) -> tuple[int, str, Hosting, Placing]:
-        """Return the key of a chain, its hosting and its placement; shorter chains sort first."""
-        return self.chain_length, self.chain, self.hosting, self.placement
+    def chain_key(self) -> tuple[int, str, Hosting, Placing, CpuClock]:
+        """Return the key of a chain, its hosting, its placement and its clock; shorter chains sort first."""
+        return self.chain_length, self.chain, self.hosting, self.placement, self.cpu_clock
 
     @property
     def topology(self) -> TopologyKey:
@@ -210,9 +220,9 @@ class Point:
     @property
     def chain_label(self) -> str:
         """Return ``firewall,l3fwd``; ``l2fwd,l2fwd in VMs`` for a chain without a name; ``63 x l3fwd``; ``ends in
-        VMs``; empty for other paths without a chain."""
+        VMs``; ``at 1200 MHz`` for other paths without a chain; empty if nothing is to be said."""
         if not self.chain_length:
-            return f"ends{self.where_words}" if self.where_words else ""
+            return f"{'ends' * bool(self.hosting_words)}{self.where_words}".strip()
         text = f"{chain_label(self.chain, self.named_length)}{self.where_words}"
         return f"{self.chain_length} x {text}" if self.side_by_side else text
 
@@ -223,7 +233,7 @@ class Point:
         where = f"{shape}:{self.chain}" if self.chain else shape
         parts = (self.switch, where, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
         placed = self.placement if self.placement != NEAR else ""
-        return "/".join((*parts, *filter(None, (self.traffic, placed))))
+        return "/".join((*parts, *filter(None, (self.traffic, placed, self.cpu_clock))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -502,6 +512,23 @@ class FibUpdates:
 
 
 @dataclass(frozen=True, slots=True)
+class ControlPackets:
+    """Control packets to a VNF behind a switch that forwards in its place, during a trial.
+
+    The switch passes them to the VNF, which answers each with a reply and an update of one route.
+    """
+
+    intended_per_s: float
+    sent: int
+    received: int
+    """By the VNF."""
+    replies: int
+    """That came back to the wire of the sender."""
+    histogram: str
+    """Times from a control packet to its reply, as in LatencyRecord."""
+
+
+@dataclass(frozen=True, slots=True)
 class Trial:
     """One load, one duration, one set of counts: a line of trials.jsonl."""
 
@@ -530,6 +557,8 @@ class Trial:
     """The latency breakdown by direction, in a latency trial with stamped probes."""
     updates: FibUpdates | None = None
     """The FIB updates of a VNF's control, if there were any."""
+    control: ControlPackets | None = None
+    """The control packets to a VNF, if there were any."""
     restart: Restart | None = None
     """The restart of a trial with the role ``outage``."""
     line_rate_pps: float | None = None

@@ -240,6 +240,19 @@ class LatencySummary:
 
 
 @dataclass(frozen=True, slots=True)
+class ControlSummary:
+    """Control packets that a VNF answered under load, and the time to its reply; None without a reply."""
+
+    sent: int
+    received: int
+    """By the VNF."""
+    replies: int
+    p50_us: float | None
+    p99_us: float | None
+    max_us: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """The result of a point: derived from its trials, never stored."""
 
@@ -271,6 +284,8 @@ class Result:
     """The traffic sent with a traffic profile in these trials, by direction."""
     fib_updates_per_s: float | None = None
     """Routes per second changed by the control of a VNF: the median of these trials, None without one."""
+    control: ControlSummary | None = None
+    """The control packets in these trials, added up; None without any."""
     switch: Mapping[str, float | None] = field(default_factory=dict)
     """The figures reported by the switch in these trials, by the names of ``planebench.model.switch_figures``."""
     throughput_low_pps: float | None = None

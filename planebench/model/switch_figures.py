@@ -12,7 +12,7 @@ from planebench.model.records import SwitchCycles
 Values = list[float | None]
 
 CORE_MHZ, WANTED_MHZ = "core_mhz", "wanted_mhz"
-"""The clock of a switch's core as the core counts it, and the one that was asked for, of a switch with ``cpu_mhz``."""
+"""The clock of a switch's core as the core counts it, and the one that was asked for, with ``--cpu-mhz``."""
 ENERGY_UJ, IDLE_ENERGY_UJ, DELIVERED = "energy_uj", "idle_energy_uj", "delivered_packets"
 """The energy of the machine in a trial, that of an idle machine in the same time, and the frames that arrived."""
 

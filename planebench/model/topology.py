@@ -124,6 +124,11 @@ class Topology:
         return frozenset(port for vnf in self.hosted_vnfs for port in vnf.ports)
 
     @property
+    def idle_tester(self) -> bool:
+        """Return whether the tester has no task, because all ends are hosted."""
+        return self.hosted_ends == self.ends
+
+    @property
     def wire_ports(self) -> tuple[str, ...]:
         """Return the names of the ports that replace a NIC."""
         return tuple(port.name for port in self.ports if port.side == "wire")

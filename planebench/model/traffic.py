@@ -21,6 +21,8 @@ MACS_MAX = 4096
 SIZES_MAX = 256
 WEIGHT_MAX = 1_000_000
 FIB_ADDRESSES = 65536
+CONTROL_MAX_PPS = 1000
+"""A switch that forwards in place of a VNF passes it no more control packets per second."""
 
 ETHERNET_BYTES, VLAN_BYTES, IPV4_BYTES, IPV6_BYTES, UDP_BYTES, TCP_BYTES, FCS_BYTES = 14, 4, 20, 40, 8, 20, 4
 TESTER_BYTES = 18
@@ -92,6 +94,13 @@ class TrafficProfile:
     seed: int = 1
     updates: Updates | None = None
     """Routes a second that the control of a VNF changes meanwhile; flat_out: as fast as they are acknowledged."""
+    control_pps: float | None = None
+    """Control packets a second to a VNF. It answers each with a reply, and with the change of one route."""
+
+    @property
+    def has_control(self) -> bool:
+        """Return whether the control of a VNF has something to do while this traffic is sent."""
+        return self.updates is not None or self.control_pps is not None
 
     @property
     def plain(self) -> bool:

@@ -178,6 +178,16 @@ class FarCores(_Closed):
     below: Limit
 
 
+class Clocks(_Closed):
+    """Throughput at the highest CPU clock of a run over that at the lowest one, at the same point, is above a limit.
+
+    Clocks that are emulated (duty) are compared with each other and with the machine's own.
+    """
+
+    cell: Cell
+    above: Limit
+
+
 SHAPES = (
     "compare",
     "trend",
@@ -191,13 +201,13 @@ SHAPES = (
     "share",
     "chain_below_parts",
     "far_cores",
-    "cannot",
+    "clocks",
 )
 """The fields of a claim of which it has one."""
 
 
 class Claim(_Closed):
-    """One claim: exactly one of the shapes, or why it cannot be tested (``cannot``, with facts of the host in braces).
+    """One claim, with exactly one of the shapes.
 
     ``switches``: those of the paper that it is about; empty: any switch. ``says`` takes figures of the paper by name.
     ``needs``: a host without it does not test the claim, whatever was measured there.
@@ -222,7 +232,7 @@ class Claim(_Closed):
     share: Share | None = None
     chain_below_parts: Literal[True] | None = None
     far_cores: FarCores | None = None
-    cannot: str | None = None
+    clocks: Clocks | None = None
     needs: Needs = Needs()
 
     @model_validator(mode="after")

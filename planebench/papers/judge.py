@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -41,10 +40,7 @@ def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement
 
 def judge(claim: Claim, measured: Measured) -> Judgement:
     """Return the judgement on a claim by a run."""
-    host = measured.derived.run.header.host
-    if claim.cannot is not None:
-        return _untestable(claim, "not testable on this host", _with_host(claim.cannot, host))
-    if unmet := claim.needs.unmet(host):
+    if unmet := claim.needs.unmet(measured.derived.run.header.host):
         return _untestable(claim, "not testable on this host", f"it takes {unmet}")
     if claim.order is not None:
         return _ranked(claim, measured, rank_order(claim, claim.order, measured), order_holds)
@@ -80,6 +76,7 @@ def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
         (claim.share, lambda shape: single.share(claim, shape, measured)),
         (claim.chain_below_parts, lambda _: single.chain_below_parts(claim, measured)),
         (claim.far_cores, lambda shape: single.far_cores(claim, shape, measured)),
+        (claim.clocks, lambda shape: single.clocks(claim, shape, measured)),
     )
     return next(make(shape) for shape, make in shapes if shape is not None)
 
@@ -175,8 +172,3 @@ def _joined(compared: Sequence[Compared]) -> str:
     ordered = sorted(compared, key=lambda it: rank[it.holds])
     more = f"; and {len(ordered) - MAX_EVIDENCE} more" if len(ordered) > MAX_EVIDENCE else ""
     return "; ".join(all_words(ordered[:MAX_EVIDENCE])) + more
-
-
-def _with_host(text: str, host: dict[str, Any]) -> str:
-    """Return the text with the facts of the host in place of the names in braces; unknown if the header lacks one."""
-    return re.sub(r"\{(\w+)\}", lambda found: str(host.get(found[1]) or "unknown"), text)

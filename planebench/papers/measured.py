@@ -11,6 +11,8 @@ from functools import cached_property
 from itertools import product
 
 from planebench.model.chain_name import OWN
+from planebench.model.cpu_clock import OWN as OWN_CLOCK
+from planebench.model.cpu_clock import speed_of
 from planebench.model.placement import NEAR
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import LatencySummary, Result
@@ -80,6 +82,16 @@ class Measured:
             for point, result in self.by_point.items()
             if point.switch == label and fits(point, cell) and result.verdict.kind is not VerdictKind.FUNCTIONAL
         ]
+
+    def by_clock(self, label: str, cell: Cell) -> list[tuple[Point, Point]]:
+        """Return the points of a switch that fit a cell at two clocks or more: at the lowest, and at the highest."""
+        groups: dict[tuple[Point, str], list[Point]] = {}
+        for point, result in self.by_point.items():
+            same = replace(point, cpu_clock=OWN_CLOCK)
+            if point.switch == label and fits(same, cell) and result.verdict.kind is not VerdictKind.FUNCTIONAL:
+                groups.setdefault((same, speed_of(point.cpu_clock)[0]), []).append(point)
+        ordered = [sorted(group, key=lambda point: speed_of(point.cpu_clock)) for group in groups.values()]
+        return [(group[0], group[-1]) for group in ordered if len(group) > 1]
 
     @cached_property
     def _known(self) -> dict[tuple[Point, Metric, str | None], Sample | None]:
@@ -188,6 +200,7 @@ def fits(point: Point, cell: Cell) -> bool:
         "chain": None if cell.chain == ANY else cell.chain or "",
         "traffic": None if cell.traffic == ANY else cell.traffic or "",
         "placement": cell.placement or NEAR,
+        "cpu_clock": OWN_CLOCK,
     }
     if cell.chain == ANY and not of_the_plan(point):
         return False

@@ -7,10 +7,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from planebench.model.cpu_clock import clock_words
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.words import mpps, percent, printable, us
-from planebench.papers.claims import Claim, FarCores, LineRate, Share
+from planebench.papers.claims import Claim, Clocks, FarCores, LineRate, Share
 from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
 from planebench.papers.measured import Measured, of_the_plan
 from planebench.papers.told import Compared, Sample, Told, reached
@@ -75,6 +76,21 @@ def far_cores(claim: Claim, shape: FarCores, measured: Measured) -> Found:
                 f"{far.shown} Mpps on far cores against {near.shown} on near cores (core-to-core latency, not NUMA)"
             )
             found.compared.append(Compared(words, figures, holds, answer))
+    return found
+
+
+def clocks(claim: Claim, shape: Clocks, measured: Measured) -> Found:
+    """Compare each point at the highest CPU clock of the run with itself at the lowest one."""
+    found = Found()
+    for label in measured.labels(claim.switches):
+        for slow, fast in measured.by_clock(label, shape.cell):
+            samples = [measured.sample(point, "throughput", None) for point in (fast, slow)]
+            a, b = (sample for sample in samples if sample is not None)  # of points that the run has
+            holds, answer = judged(a, b, (shape.above, None))
+            words = f"{spot_words(Spot(fast, None))} against {clock_words(slow.cpu_clock)}"
+            found.compared.append(Compared(words, f"{a.shown} against {b.shown} Mpps", holds, answer))
+    if not found.compared:
+        found.add(f"{cell_words(shape.cell)} at two CPU clocks (--cpu-mhz where there is cpufreq; --duty emulates one)")
     return found
 
 

@@ -16,13 +16,22 @@ RANDOM_MIN_CPUS = 2
 """VNFs on one CPU are not at random."""
 
 
-def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), placing: Placing = NEAR) -> Placement:
+def place(
+    cpus: Cpus,
+    vnf_count: int = 0,
+    *,
+    hosted: Collection[int] = (),
+    placing: Placing = NEAR,
+    idle_tester: bool = False,
+) -> Placement:
     """Spread switch, tester, ``vnf_count`` VNFs and control threads over the allowed CPUs.
 
-    ``placing`` decides on VNFs only: switch and tester are where :func:`near` puts them. ``hosted``: as there. Raises
-    UsageError when no CPU is allowed, or for a placement that this machine or these VNFs cannot have (:func:`refusal`).
+    ``placing`` decides on VNFs only: switch and tester are where :func:`near` puts them. ``hosted`` and ``idle_tester``
+    are as there.
+    Raises UsageError when no CPU is allowed, or for a placement that this machine or these VNFs cannot have
+    (:func:`refusal`).
     """
-    usual = near(cpus, vnf_count, hosted=hosted)
+    usual = near(cpus, vnf_count, hosted=hosted, idle_tester=idle_tester)
     if placing == NEAR or not vnf_count:
         return usual
     if why := refusal(cpus, vnf_count, hosted=hosted, placing=placing):
@@ -36,7 +45,14 @@ def place(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), placi
     return _with_vnfs(cpus, base, (*base.vnf_cpus, *far_cpus))
 
 
-def place_vnfs(cpus: Cpus, cores: Sequence[int], *, hosted: Collection[int] = (), placing: Placing = NEAR) -> Placement:
+def place_vnfs(
+    cpus: Cpus,
+    cores: Sequence[int],
+    *,
+    hosted: Collection[int] = (),
+    placing: Placing = NEAR,
+    idle_tester: bool = False,
+) -> Placement:
     """Spread switch, tester, and VNFs of one or several ``cores`` each over the allowed CPUs, as :func:`place`.
 
     Where there are fewer CPUs than cores of VNFs, a VNF may have fewer CPUs than cores.
@@ -45,7 +61,7 @@ def place_vnfs(cpus: Cpus, cores: Sequence[int], *, hosted: Collection[int] = ()
     if placing.startswith(SPLIT):
         placing = f"{SPLIT}{sum(cores[: int(placing.removeprefix(SPLIT))])}"
     own_cores = [core for core, number in enumerate(owners) if number in hosted]
-    placed = place(cpus, len(owners), hosted=own_cores, placing=placing)
+    placed = place(cpus, len(owners), hosted=own_cores, placing=placing, idle_tester=idle_tester)
     own = [
         tuple(dict.fromkeys(cpu for cpu, owner in zip(placed.vnf_cpus, owners, strict=True) if owner == number))
         for number in range(len(cores))

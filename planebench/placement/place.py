@@ -8,7 +8,7 @@ turns in one worker, never as threads that the scheduler switches.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from planebench.model.cpus import Cpus
@@ -40,8 +40,12 @@ class Placement:
     roaming: frozenset[int] = frozenset()
     """The CPUs over which the scheduler moves all VNFs; empty if each is pinned to its own. Those in ``vnf_cpus`` are
     where they start."""
+    idle_tester: bool = False
+    """Whether the tester polls nothing, because both ends are hosted VNFs."""
     nodes: Mapping[int, int] = field(default_factory=dict)
     """The NUMA node of each CPU; empty on a machine with one node, where memory has no choice."""
+    elsewhere: bool = False
+    """Whether the CPUs of the switch are those of another host."""
 
     @property
     def switch_cpus(self) -> tuple[int, ...]:
@@ -51,7 +55,12 @@ class Placement:
     @property
     def pollers(self) -> frozenset[int]:
         """Return the CPUs of all threads that poll."""
-        return frozenset((*self.switch_cpus, *self.tester_cpus, *self.all_vnf_cpus)) | self.roaming
+        return frozenset((*self.switch_cpus_here, *self.tester_cpus, *self.all_vnf_cpus)) | self.roaming
+
+    @property
+    def switch_cpus_here(self) -> tuple[int, ...]:
+        """Return the cores of the switch; none if they are those of another host."""
+        return () if self.elsewhere else self.switch_cpus
 
     @property
     def all_vnf_cpus(self) -> tuple[int, ...]:
@@ -73,6 +82,8 @@ class Placement:
     @property
     def polled_by_tester(self) -> frozenset[int]:
         """Return the CPUs of the tester's workers."""
+        if self.idle_tester:
+            return frozenset()
         tasks = (self.cpus_of_vnf(number) for number in range(len(self.vnf_cpus)) if number not in self.hosted)
         return frozenset((*self.tester_cpus, *chain(*tasks)))
 
@@ -92,7 +103,7 @@ class Placement:
         yield from (f"vnf{other}" for other in sorted(self.hosted - {number}) if cpus & set(self.cpus_of_vnf(other)))
 
 
-def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Placement:
+def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_tester: bool = False) -> Placement:
     """Spread switch, tester, ``vnf_count`` VNFs and control threads over the allowed CPUs.
 
     One CPU: everything on it, ``shared``. Two: the switch on the last, all else on the first. More: the switch a core,
@@ -102,12 +113,15 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pla
 
     ``hosted``: numbers of the VNFs that are processes of their own. They come before the others, which may take turns
     inside the tester; where no core is left for them they share that of the switch, not the tester's, which has to
-    keep its pace. Raises UsageError when no CPU is allowed.
+    keep its pace; but they get the core of an ``idle_tester``, which polls nothing. Raises UsageError when no CPU is
+    allowed.
     """
     if not cpus.allowed:
         raise UsageError("the set of allowed CPUs is empty; allow at least one CPU, preferably two or more")
+    if cpus.switch_elsewhere:
+        return _without_switch(cpus, vnf_count)
     if len(cpus.allowed) == 1:
-        return _everything_on(cpus.allowed[0], vnf_count, frozenset(hosted))
+        return replace(_everything_on(cpus.allowed[0], vnf_count, frozenset(hosted)), idle_tester=idle_tester)
     switch = _switch_cpu(cpus)
     spare = _spare(cpus, switch, vnf_count)
     first = next(cpu for cpu in ranked(cpus, switch, _tester_node(cpus, switch)) if cpu not in spare)
@@ -117,7 +131,8 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pla
     rest = [cpu for cpu in others if cpu not in taken]
     # VNFs stay on the node, on second threads before whole cores elsewhere; the tester's core is the last to be shared.
     rest.sort(key=lambda cpu: (cpu in cpus.core(first), cpus.node(cpu) != cpus.node(switch)))
-    vnf_cpus = _all_vnf_cpus(rest, vnf_count, frozenset(hosted), first, switch)
+    free = [*rest, first] if idle_tester else rest
+    vnf_cpus = _all_vnf_cpus(free, vnf_count, frozenset(hosted), first, switch)
     left = [cpu for cpu in rest if cpu not in vnf_cpus]
     second = next((cpu for cpu in left if _near_and_whole(cpus, cpu, first) and _shares_l3(cpus, cpu, first)), None)
     tester = (first,) if second is None or len(left) + len(spare) < 2 else (first, second)
@@ -133,7 +148,32 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = ()) -> Pla
         more_switch_cpus=more,
         hosted=frozenset(hosted),
         share_l3=cpus.share_l3(switch, first),
+        idle_tester=idle_tester,
         nodes=nodes,
+    )
+
+
+def _without_switch(cpus: Cpus, vnf_count: int) -> Placement:
+    """Return the placement of a tester whose switch is on another host: it has the core that a switch would have.
+
+    A second core is for its second end, if a third one is left for control.
+    """
+    first = _switch_cpu(replace(cpus, switch_node=cpus.tester_node))
+    spare = cpus.core(0) if 0 in cpus.allowed and len(whole_cores(cpus)) > 1 else frozenset[int]()
+    others = [cpu for cpu in ranked(cpus, first, cpus.node(first)) if _near_and_whole(cpus, cpu, first)]
+    second = next((cpu for cpu in others if cpu not in spare and _shares_l3(cpus, cpu, first)), None)
+    tester = (first,) if second is None else (first, second)
+    used = {*tester}
+    left = [cpu for cpu in sorted(cpus.allowed) if not cpus.core(cpu) & used] or sorted(set(cpus.allowed) - used)
+    switch, *more = cpus.switch_elsewhere
+    return Placement(
+        switch_cpu=switch,
+        tester_cpus=tester,
+        vnf_cpus=(first,) * vnf_count,
+        control_cpus=control_cpus(cpus, left, used, first),
+        more_switch_cpus=tuple(more),
+        nodes={cpu: cpus.node(cpu) for cpu in cpus.allowed} if len(set(cpus.numa_node.values())) > 1 else {},
+        elsewhere=True,
     )
 
 

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from planebench.host.deadlines import stretched
+from planebench.host.lines import Lines
 from planebench.model.errors import PlanebenchError, StartError
 from planebench.planed.document import Json
 
@@ -61,8 +62,7 @@ class PlanedClient:
         self.path = path
         self.timeout_s = timeout_s
         self._ids = itertools.count(1)
-        self._received = bytearray()
-        self._socket = _connect(path, time.monotonic() + stretched(deadline_s), give_up)
+        self._lines = Lines(_connect(path, time.monotonic() + stretched(deadline_s), give_up), ANSWER_MAX_BYTES)
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +74,7 @@ class PlanedClient:
 
     def close(self) -> None:
         """Close the connection; planed runs on."""
-        self._socket.close()
+        self._lines.close()
 
     def call(self, method: str, params: Json | None = None, *, timeout_s: float | None = None) -> Json:
         """Return the result of a method. Raises RpcError if planed refuses, RpcClosedError if it is gone or silent."""
@@ -84,8 +84,7 @@ class PlanedClient:
             request["params"] = params
         deadline = time.monotonic() + stretched(self.timeout_s if timeout_s is None else timeout_s)
         try:
-            self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
-            self._socket.sendall(json.dumps(request).encode() + b"\n")
+            self._lines.send(json.dumps(request).encode(), deadline)
             answer = self._answer_to(number, deadline)
         except OSError as error:
             raise RpcClosedError(f"no answer from planed to {method} on {self.path}: {error}") from error
@@ -99,35 +98,10 @@ class PlanedClient:
     def _answer_to(self, number: int, deadline: float) -> Json:
         """Return the answer with this id; late answers to calls that timed out are skipped."""
         while True:
-            answer = json.loads(self._line(deadline))  # ValueError, RecursionError: it is no answer
+            answer = json.loads(self._lines.receive(deadline))  # ValueError, RecursionError: it is no answer
             if isinstance(answer, dict) and answer.get("id") in (number, None):
                 return answer
-            self._wait_until(deadline)
-
-    def _line(self, deadline: float) -> bytes:
-        searched = 0
-        while (end := self._received.find(b"\n", searched)) < 0:
-            searched = len(self._received)
-            if searched > ANSWER_MAX_BYTES:
-                raise ValueError(f"answer exceeds {ANSWER_MAX_BYTES} bytes")
-            self._receive(deadline)
-        line = bytes(self._received[:end])
-        del self._received[: end + 1]
-        return line
-
-    def _receive(self, deadline: float) -> None:
-        self._wait_until(deadline)
-        chunk = self._socket.recv(1 << 16)
-        if not chunk:
-            raise ConnectionResetError("connection closed by planed")
-        self._received += chunk
-
-    def _wait_until(self, deadline: float) -> None:
-        """Wait for the next piece at most until ``deadline``: other answers do not extend it."""
-        left_s = deadline - time.monotonic()
-        if left_s <= 0:
-            raise TimeoutError("timed out")
-        self._socket.settimeout(left_s)
+            self._lines.wait_until(deadline)  # other answers do not extend it
 
 
 def _refusal(method: str, error: object) -> RpcError:

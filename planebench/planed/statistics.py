@@ -100,6 +100,8 @@ class FibSource(TypedDict):
     sent: int
     acknowledged: int
     refused: int
+    control_received: int
+    control_answered: int
 
 
 class TaskStatistics(TypedDict):

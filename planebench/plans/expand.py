@@ -63,11 +63,13 @@ def expand(plan: Plan) -> tuple[Point, ...]:
 def points_of(plan: Plan) -> tuple[Point, ...]:
     """Return the points of one matrix, a plan without parts or one of them; perhaps none."""
     return tuple(
-        Point(label.label, scenario, direction, length, size, plan.wire_name, hosting, chain, traffic, placing)
+        Point(label.label, scenario, direction, length, size, plan.wire_name, hosting, chain, traffic, placing, clock)
         for label in switch_labels(plan.switches)
+        if not plan.only or label.label in plan.only
         for scenario in plan.scenarios
         for length, chain, hosting in _shapes(plan, scenario)
         for placing in _placings(plan, scenario)
+        for clock in plan.cpu_clocks
         for direction in _directions(plan, scenario)
         for traffic, size in _frames(plan, chain)
     )
@@ -112,6 +114,9 @@ def _skipped_of_part(part: Plan) -> Iterator[Skipped]:
     what = f"part {part.name}"
     if wanting := emptied(part):
         yield Skipped(what, f"the options leave none of its {wanting}")
+        return
+    if part.only and not any(label.label in part.only for label in switch_labels(part.switches)):
+        yield Skipped(what, f"the options leave none of its switches ({', '.join(part.only)})")
         return
     for scenario in part.scenarios:
         if scenario_named(scenario).chained and not _chains(part):
@@ -171,6 +176,7 @@ def emptied(part: Plan) -> str:
         "frame sizes": part.frame_sizes_bytes,
         "traffic profiles": part.traffic,
         "placements": part.placements,
+        "CPU clocks": part.cpu_clocks,
     }
     return next((name for name, values in matrix.items() if not values), "")
 

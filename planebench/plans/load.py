@@ -6,11 +6,10 @@ from __future__ import annotations
 from importlib.resources import files
 from pathlib import Path
 
-import yaml
-
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
+from planebench.model.yaml_text import parse_yaml
 from planebench.plans.schema import plan_from_document
 
 _SUITES = files("planebench.plans") / "suites"
@@ -45,8 +44,5 @@ def _read(path: Path) -> str:
 
 
 def _parse(text: str, source: str, folder: Path | None = None) -> Plan:
-    try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UsageError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
+    document = parse_yaml(text, source)
     return plan_from_document(document, source, folder)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from random import Random
 
+from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.hosting import Hosting
 from planebench.model.placement import NEAR, Placing
 from planebench.model.records import Direction, Point, ScenarioName, TopologyKey, WireName
@@ -26,6 +27,7 @@ class Group:
     chain: str = ""
     hosting: Hosting = "process"
     placement: Placing = NEAR
+    cpu_clock: CpuClock = OWN
 
     @property
     def key(self) -> TopologyKey:
@@ -53,8 +55,8 @@ def group_points(points: Sequence[Point]) -> tuple[Group, ...]:
     for point in points:
         groups.setdefault(point.topology, []).append(point)
     return tuple(
-        Group(scenario, length, wire, tuple(members), chain, hosting, placement)
-        for (scenario, length, chain, hosting, placement, wire), members in groups.items()
+        Group(scenario, length, wire, tuple(members), chain, hosting, placement, clock)
+        for (scenario, length, chain, hosting, placement, clock, wire), members in groups.items()
     )
 
 
@@ -78,7 +80,8 @@ class Rounds:
         chain = f"/{group.chain}" if group.chain else ""
         hosting = f"/{group.hosting}" if group.hosting != "process" else ""
         placed = f"/{group.placement}" if group.placement != NEAR else ""
-        where = f"{group.scenario}/{group.chain_length}{chain}{hosting}{placed}/{group.wire}"
+        clock = f"/{group.cpu_clock}" if group.cpu_clock else ""
+        where = f"{group.scenario}/{group.chain_length}{chain}{hosting}{placed}{clock}/{group.wire}"
         self._rng = Random(f"{seed}/{where}/{','.join(loads)}")
         self._last: Step | None = None
         self._number = 0

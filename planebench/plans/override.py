@@ -15,7 +15,7 @@ from planebench.plans.choose import CHOICES, choose
 from planebench.plans.items import items
 from planebench.plans.parts import with_parts
 from planebench.plans.schema import SECTIONS, validated, with_chains
-from planebench.plans.switch_options import with_clocks, with_switch_options
+from planebench.plans.switch_options import with_switch_options
 from planebench.search import parameters
 
 LOAD_SETS: dict[str, tuple[float, ...]] = {
@@ -60,7 +60,8 @@ def _rates(flag: str, text: str) -> tuple[str, ...]:
 OPTIONS: Mapping[str, _Option] = {
     "switch": _Option(("switches",), items),
     "switch_option": _Option(("switches",)),
-    "cpu_mhz": _Option(("switches",), items),
+    "cpu_mhz": _Option(("cpu_clocks",), lambda flag, text: tuple(f"{mhz}MHz" for mhz in items(flag, text))),
+    "duty": _Option(("cpu_clocks",), lambda flag, text: tuple(f"duty:{share}" for share in items(flag, text))),
     "scenario": _Option(("scenarios",), items),
     "frame_size": _Option(("frame_sizes_bytes",), items),
     "direction": _Option(("directions",), items),
@@ -98,7 +99,8 @@ def override(plan: Plan, **options: Any) -> Plan:
     :data:`OPTIONS` has them all, beside ``seed``, ``name`` and ``chain``. Text options are comma-separated lists;
     ``switch`` may repeat a name, and a switch asked for by name must be there. ``chain`` is a list of chains, each a
     text with commas of its own: instead of all chains of the plan, and of all its scenarios but those asked for.
-    ``switch_option`` is a list of SWITCH.KEY=VALUE. ``cpu_mhz`` are clocks: each switch is measured at each.
+    ``switch_option`` is a list of SWITCH.KEY=VALUE. ``cpu_mhz`` and ``duty`` are clocks, set or emulated: every point
+    is measured at each.
     ``duration`` (seconds) and ``repeat`` are those of throughput trials and, ``duration`` only, of latency trials.
     ``loads`` are shares of R+, ``curve`` for a whole curve of them, or ``none`` for none; ``rates`` are fixed loads
     beside them. ``search`` are names of searches.
@@ -182,12 +184,6 @@ def _with_switch_options(plan: Plan, option: str, given: Mapping[str, Any]) -> P
     return replace(plan, switches=with_switch_options(plan.switches, given[option]))
 
 
-def _with_clocks(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
-    """Return the plan with each switch once for each clock."""
-    clocks = OPTIONS[option].value("cpu mhz", given[option])
-    return replace(plan, switches=with_clocks(plan.switches, clocks))
-
-
 def _with_scenarios(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
     """Return the plan with other scenarios; chains by name that it has go with scenarios that have VNFs."""
     new = _put_one(plan, option, given)
@@ -235,7 +231,6 @@ def _with_loads(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
 _PUT: Mapping[str, Callable[[Plan, str, Mapping[str, Any]], Plan]] = {
     "switch": _with_switches,
     "switch_option": _with_switch_options,
-    "cpu_mhz": _with_clocks,
     "hosting": _with_hostings,
     "scenario": _with_scenarios,
     "chain_length": _with_length,

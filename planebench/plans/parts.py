@@ -35,6 +35,7 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
         chains=union(part.chains for part in parts),
         **of_hostings(union(part.hostings for part in parts)),
         placements=union(part.placements for part in parts),
+        cpu_clocks=union(part.cpu_clocks for part in parts),
         traffic=_profiles(parts),
         latency=_latency([part.latency for part in parts]),
     )

@@ -21,6 +21,7 @@ from planebench.model.chain_name import WHOLE, vnf_texts
 from planebench.model.choices import unknown
 from planebench.model.clock import ClockChoice
 from planebench.model.closed import adapter
+from planebench.model.cpu_clock import parse_cpu_clock
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
 from planebench.model.placement import TESTER_PLACES, parse_placing
@@ -56,6 +57,8 @@ OF_A_PART = (
     "hosting",
     "traffic",
     "placements",
+    "cpu_clocks",
+    "only",
 )
 """Keys of a plan that may differ in a part; so may the keys of ``latency``."""
 SECTIONS: Mapping[str, type[Any]] = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
@@ -130,7 +133,7 @@ def flat_plan(document: Document, folder: Path) -> Plan:
     # Chains of l2fwd: where chains are named, only those that are asked for.
     defaults = {"description": "", "directions": DIRECTIONS, "traffic": (PLAIN_NAME,), "hosting": ("process",)}
     values = {**defaults, "chain_lengths": () if values.get("chains") else (1,), **values}
-    for key in ("scenarios", "directions", "frame_sizes_bytes", "hosting", "traffic", "placements"):
+    for key in ("scenarios", "directions", "frame_sizes_bytes", "hosting", "traffic", "placements", "cpu_clocks"):
         if values.get(key) == []:
             raise UsageError(f"{key}: the list is empty; name at least 1")
     return with_chains(validated(values), folder)
@@ -240,6 +243,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "hosting": lambda value: tuple(dict.fromkeys(map(parse_hosting, [value] if isinstance(value, str) else value))),
     "traffic": _traffic,
     "placements": _each(lambda value: parse_placing(str(value))),
+    "cpu_clocks": _each(lambda value: parse_cpu_clock(str(value) or "own")),
     "tester": _named("tester", TESTER_PLACES),
     "papers": _each(str),
     "wire": lambda value: parse_wire(str(value)),

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``--switch-option vpp.rx_ring=1024``, ``--cpu-mhz 1200,2600``: options put into the text of a switch, as if they had
-been written there."""
+"""``--switch-option vpp.rx_ring=1024``: options put into the text of a switch, as if they had been written there."""
 
 from __future__ import annotations
 
@@ -27,15 +26,6 @@ def with_switch_options(switches: Sequence[str], options: Sequence[str]) -> tupl
             raise unknown("switch", label, tuple(dict.fromkeys(spec.label for spec in specs)))
         found = [_put(switch, key, value) if n in chosen else switch for n, switch in enumerate(found)]
     return tuple(found)
-
-
-def with_clocks(switches: Sequence[str], clocks_mhz: Sequence[str]) -> tuple[str, ...]:
-    """Return each switch once for each clock, whose label tells it: ``bess:cpu_mhz=1200:name=bess-1200MHz``."""
-    return tuple(
-        _put(_put(switch, "cpu_mhz", mhz), "name", f"{parse_switch(switch).label}-{mhz}MHz")
-        for switch in switches
-        for mhz in clocks_mhz
-    )
 
 
 def _parse(text: str) -> tuple[str, str, str]:

@@ -420,6 +420,7 @@ def title_facts(derived: Derived) -> tuple[str, ...]:
         header.started_at.partition("T")[0],
         str(host.get("cpu_model") or host.get("hostname") or "unknown host"),
         f"{host['cores_allowed']} CPUs" if host.get("cores_allowed") else "",
+        f"switch on {header.switch_host.host.get('cpu_model') or 'another host'}" if header.switch_host else "",
         str(header.settings.get("wire") or ""),
         f"{listed([str(n) for n in cores])} core{'s' * (list(cores) != [1])} per switch" if cores else "",
         f"{sum(t.role != 'warmup' for t in derived.run.trials)} trials",

@@ -18,6 +18,8 @@ from planebench.report.page.sections import SECTIONS, Built, Entry, Page, build
 from planebench.stats.derived import Derived
 
 TEMPLATE = "report.html.j2"
+PALETTE = {"ink": INK, "muted": MUTED, "grid": GRID}
+"""Colors of charts that the style sheet replaces in dark mode."""
 MAX_PAGE_BYTES = 4_700_000
 """Limit for drawing charts: with the markup around each chart, the page stays below 5 MB."""
 
@@ -36,21 +38,22 @@ def to_html(derived: Derived, sections: Sequence[Entry] = SECTIONS, max_bytes: i
 def _page(derived: Derived, built: Sequence[Built], drawn: Mapping[str, Markup]) -> bytes:
     run = derived.run
     context = {
+        "title": f"{run.header.name} ({run.header.run_id})",
+        "palette": PALETTE,
         "run": run,
         "header": run.header,
         "colors": switch_colors(run.switch_labels),
-        "palette": {"ink": INK, "muted": MUTED, "grid": GRID},
         "measured": bool(derived.results),
         "facts": title_facts(derived),
         "sections": built,
         "drawn": drawn,
     }
-    page = _environment().get_template(TEMPLATE).render(context)
-    return page.encode("utf-8", errors="replace")
+    return render(TEMPLATE, context)
 
 
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
+def render(template: str, context: Mapping[str, Any]) -> bytes:
+    """Return a page as UTF-8, made of a template of this package; everything but markup is escaped."""
+    environment = jinja2.Environment(
         loader=jinja2.PackageLoader("planebench.report", package_path="."),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -58,6 +61,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    return environment.get_template(template).render(context).encode("utf-8", errors="replace")
 
 
 def _clean(value: Any) -> Any:

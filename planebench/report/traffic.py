@@ -4,10 +4,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from planebench.model.records import TrafficSent
 from planebench.model.results import Result
-from planebench.model.words import NOTHING, count, percent, point_words, printable
+from planebench.model.words import NOTHING, count, percent, point_words, printable, us
 from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns
 
 MAX_SIZES = 12
@@ -19,6 +20,12 @@ def traffic_table(results: Sequence[Result]) -> PageTable:
     pairs = [(result, sent) for result in results for sent in result.sent]
     updates = number("FIB updates/s", lambda it: updates_words(it[0]))
     updating = any(result.fib_updates_per_s is not None for result, _ in pairs)
+    replies = (
+        number("control replies", lambda it: control_words(it[0])),
+        number("reply p50 µs", lambda it: reply_words(it[0], "p50_us")),
+        number("p99 µs", lambda it: reply_words(it[0], "p99_us")),
+    )
+    answering = any(result.control is not None for result, _ in pairs)
     columns = (
         *point_columns(pairs, lambda it: it[0].point),
         PageColumn("way", lambda it: it[1].name),
@@ -30,6 +37,7 @@ def traffic_table(results: Sequence[Result]) -> PageTable:
         number("IPs", lambda it: number_words(it[1].dst_ips_sent)),
         PageColumn("capture", lambda it: pcap_words(it[1]), "text"),
         *((updates,) if updating else ()),
+        *(replies if answering else ()),
     )
     note = (
         "Counted by the generators when their ports accepted the frames. Flows, MACs, IPs: number of distinct values."
@@ -77,8 +85,25 @@ def updates_words(result: Result) -> str:
     return NOTHING if result.fib_updates_per_s is None else count(round(result.fib_updates_per_s))
 
 
+def control_words(result: Result) -> str:
+    """Return how many control packets were answered: ``12 of 12``; a dash if there were none."""
+    control = result.control
+    return NOTHING if control is None else f"{count(control.replies)} of {count(control.sent)}"
+
+
+def reply_words(result: Result, figure: Literal["p50_us", "p99_us"]) -> str:
+    """Return a percentile of the times to the replies; a dash without any."""
+    value = None if result.control is None else getattr(result.control, figure)
+    return NOTHING if value is None else us(value)
+
+
 def _updates(result: Result) -> str:
-    return "" if result.fib_updates_per_s is None else f"; {updates_words(result)} FIB updates per second applied"
+    if result.fib_updates_per_s is None:
+        return ""
+    words = f"; {updates_words(result)} FIB updates per second applied"
+    if result.control is not None:
+        words += f"; control packets answered: {control_words(result)}, median {reply_words(result, 'p50_us')} µs"
+    return words
 
 
 def _words(sent: TrafficSent) -> Iterator[str]:

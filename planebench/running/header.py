@@ -18,7 +18,7 @@ from planebench.measure.live import LiveSettings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import UsageError
-from planebench.model.header import RunHeader, SwitchInfo
+from planebench.model.header import RunHeader, SwitchHostInfo, SwitchInfo
 from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.quantity import utc_text
 from planebench.model.records import Point
@@ -27,6 +27,7 @@ from planebench.model.wire import wire_named
 from planebench.model.words import listed
 from planebench.placement import Cpus, Placement, place, place_vnfs
 from planebench.plans.expand import SwitchLabel
+from planebench.running.labels import Labels
 from planebench.running.machine import Machine
 from planebench.running.survey import Survey
 from planebench.scenarios.shapes import build
@@ -40,17 +41,25 @@ from planebench.wiring.links import Ends, LinkSettings
 from planebench.wiring.tester_config import switch_request
 from planebench.wiring.wires.base import cabled, named_ends
 
+CLOCKS_APART_MS = 100.0
+"""Clocks that NTP sets are closer than this."""
+
 Settings = dict[str, str | int | float | bool | None]
 
 
-def make_header(survey: Survey, machine: Machine, settings: LiveSettings) -> RunHeader:
+def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:
     """Return the header of a run that starts now."""
+    labels = labels or Labels()
     plan, now, facts, cpus = survey.plan, datetime.now(UTC), machine.facts, machine.cpus
     findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
     placement = placement_of(survey.measured, cpus)
     warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
     warnings += [] if survey.simulated else _not_calibrated(plan)
     warnings += _not_simulated(survey)
+    host = machine.switch_host
+    warnings += [] if host is None else [f"host {host.name}: {text}" for text in host.answer.findings]
+    info = None if host is None else host.info()
+    warnings += [] if info is None else _clocks_apart(info)
     hosted, shared = _hosted_settings(survey.measured, cpus)
     warnings += [] if survey.simulated else shared
     return RunHeader(
@@ -75,7 +84,19 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings) -> Run
         left_out=plan.left_out,
         environment=_environment(),
         plan=plan,
+        switch_host=info,
+        tags=labels.tags,
+        subject=labels.subject,
+        testbed=labels.testbed,
     )
+
+
+def _clocks_apart(info: SwitchHostInfo) -> list[str]:
+    """Return a note if the clocks of both hosts tell another time: their logs and stores then do, too."""
+    apart_ms, error_ms = info.clock.offset_ns / 1e6, info.clock.error_ns / 1e6
+    if abs(apart_ms) <= CLOCKS_APART_MS + error_ms:
+        return []
+    return [f"the clock of host {info.name} is {apart_ms:+.0f} ms off ours (+-{error_ms:.1f} ms); set both by NTP"]
 
 
 def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
@@ -88,7 +109,7 @@ def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
     beside = max((point.chain_length for point in points if point.side_by_side), default=0)
     if longest is None or (beside and not longest.chain_length):
         return place(cpus, beside, hosted=range(beside))
-    return place_vnfs(cpus, point_cores(longest), hosted=longest.hosted)
+    return place_vnfs(cpus, point_cores(longest), hosted=longest.hosted, idle_tester=longest.idle_tester)
 
 
 def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, list[str]]:
@@ -98,13 +119,13 @@ def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, lis
     if most is None:
         return {}, []
     cores = point_cores(most)
-    placement = place_vnfs(cpus, cores, hosted=most.hosted)
+    placement = place_vnfs(cpus, cores, hosted=most.hosted, idle_tester=most.idle_tester)
     used = cpu_text({cpu for number in most.hosted for cpu in placement.cpus_of_vnf(number)})
     names = [name for number in most.hosted for name in placement.cpu_neighbours(number)]
     others = dict.fromkeys("each other" if name.startswith("vnf") else name for name in names)
     shared = (
         f"hosted VNFs share CPU {used} with {listed(tuple(others))}: trials with them are functional, frames count and "
-        f"rates tell nothing; give {sum(cores) + 2} CPUs or more"
+        f"rates tell nothing; give {sum(cores) + 2 - most.idle_tester} CPUs or more"
     )
     return {"hosted_vnfs": f"at most {len(most.hosted)} on CPU {used}"}, [shared] if others else []
 

@@ -99,7 +99,8 @@ def measure_outages(
                 for point, live in up.items():
                     tell(f"{point.switch}: restart {number + 1} of {request.victim}")
                     live.resume()
-                    outage = measure_outage(live, session.survey.adapters[point.switch], supervisor, request)
+                    adapter = session.survey.adapters[point.switch].at_clock(point.cpu_clock)
+                    outage = measure_outage(live, adapter, supervisor, request)
                     live.pause()
                     trial = outage_trial(point, request, outage, number, live.functional)
                     trial = replace(trial, index=len(session.trials))
@@ -119,12 +120,13 @@ def _started(
     tell(f"starting {label}")
     live = LiveTopology.start(
         label,
-        session.survey.adapters[label],
+        session.survey.adapters[label].at_clock(point.cpu_clock),
         topology,
         placement,
         session.settings,
         supervisor,
         ("unidirectional",),
+        cpu_clock=point.cpu_clock,
     )
     undo.callback(live.stop)
     if live.conditions is not None:

@@ -22,18 +22,19 @@ from planebench.model.header import Calibration, CoreNoise, RunHeader
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
 from planebench.model.run import RunStatus
-from planebench.model.wire import wire_arguments, wire_named
+from planebench.model.wire import wire_named
 from planebench.placement import place
 from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
 from planebench.plans.length import with_trial_length
 from planebench.running.header import make_header, placement_of
-from planebench.running.machine import Machine
+from planebench.running.labels import Labels, read_labels
+from planebench.running.machine import Machine, held
 from planebench.running.status import Listeners, StatusListener
 from planebench.running.survey import Survey
 from planebench.stats.compare import differing_facts
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 from planebench.store.calibration import Condition, load, save, version_of
-from planebench.wiring.wires.base import wire_kind
+from planebench.store.plan_file import runs_of_plan
 
 CALIBRATION_S = 0.1
 """Duration of each step of a calibration that a run makes for itself."""
@@ -107,18 +108,20 @@ def open_session(
     runs_dir: Path | None = None,
     resume: bool = False,
     calibrated: bool = True,
+    labels: Labels | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> Session:
     """Make the folder of a new run, or open the newest unfinished run of the same plan (``resume``).
 
-    ``calibrated``: calibrate the tester first, unless a calibration of the last 24 hours holds. ``tell`` is given a
-    line before something that takes seconds. Raises UsageError, NotInstalledError and StoreError; then nothing is
-    started.
+    ``calibrated``: calibrate the tester first, unless a calibration of the last 24 hours holds. ``labels``: default
+    the name of this machine; a resumed run keeps those that it has. ``tell`` is given a line before something that
+    takes seconds. Raises UsageError, NotInstalledError and StoreError; then nothing is started.
     """
     survey.required()
     _check_open_loop(survey.plan)
     settings = live_settings(survey)
-    machine = Machine.prepare(survey.plan.switch_cores, survey.plan.wire, survey.plan.tester)
+    plan = survey.plan
+    machine = Machine.prepare(plan.switch_cores, plan.wire, plan.tester, survey.switch_host, simulated=survey.simulated)
     folder = runs_dir or default_runs_dir()
     if resume:
         return _resumed(survey, machine, settings, folder)
@@ -128,7 +131,7 @@ def open_session(
     fitted = _fitted(survey, settings.calibration)
     if fitted.plan != survey.plan:
         tell(f"the host interrupts the tester: trials of {fitted.plan.throughput.duration_s:g} s")
-    header = _header(fitted, machine, settings)
+    header = _header(fitted, machine, settings, labels or read_labels())
     if not survey.simulated:
         header = replace(header, noise=_noise(fitted, machine, settings))
     writer = RunWriter.create(folder, header)
@@ -161,6 +164,11 @@ def _check_open_loop(plan: Plan) -> None:
 def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir: Path) -> Session:
     info = find_unfinished(runs_dir, survey.plan)
     if info is None:
+        complete = next(runs_of_plan(runs_dir, survey.plan), None)
+        if complete is not None:
+            raise UsageError(
+                f"--resume: run {complete.run_id} of this plan is complete. Leave out --resume to measure it again"
+            )
         raise UsageError(
             f"--resume: {runs_dir} has no unfinished run of this plan. Give the options of the run to resume, or leave "
             "out --resume"
@@ -177,11 +185,10 @@ def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir:
     return Session(survey, machine, settings, writer, list(read_run(info.path).trials))
 
 
-def _header(survey: Survey, machine: Machine, settings: LiveSettings) -> RunHeader:
+def _header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:
     """Return the header of a run; devices are held meanwhile, as switches have the rings that these take."""
-    wire = machine.wire
-    with undone_at_exit(), wire_kind(wire).hold(wire_arguments(wire)):
-        return make_header(survey, machine, settings)
+    with undone_at_exit(), held(machine.wire, switch_host=machine.switch_host):
+        return make_header(survey, machine, settings, labels)
 
 
 def _fitted(survey: Survey, calibration: Calibration | None) -> Survey:
@@ -222,6 +229,9 @@ def _calibration(
     """Return the stored calibration that holds for this run, or make one; None where there is nothing to calibrate."""
     sizes = plain_frame_sizes(survey.plan)
     if survey.simulated or not sizes:
+        return None
+    if machine.switch_host is not None:
+        tell("the tester is not calibrated: the other ends of its wires are on another host")
         return None
     condition = Condition(
         planed_version=version_of(settings.planed),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,11 +21,13 @@ from planebench.host.programs import Found, NotFound
 from planebench.hosting import vm
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.runner import SelfMeasured
+from planebench.model.cpu_clock import OWN, CpuClock, mhz_of
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.header import Skipped
 from planebench.model.plan import Plan
 from planebench.model.records import Point, TopologyKey
 from planebench.model.spec import SwitchCost
+from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus, Placement, place_vnfs, refusal
 from planebench.plans.budget import duration_words, fit, parse_budget
 from planebench.plans.estimate import estimate
@@ -39,7 +41,8 @@ from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.chain import point_cores, vnf_cores
 from planebench.wiring.adapter import Adapter, Situation, refusal_of
-from planebench.wiring.wires.base import cabled, named_ends
+from planebench.wiring.remote import RemoteAdapter, SwitchHost, check_wire
+from planebench.wiring.wires.base import cabled, named_ends, wire_kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,8 @@ class Survey:
     """The FIBs that were made smaller to fit into memory."""
     hugepages: bool
     """True if the switches run with hugepages."""
+    switch_host: SwitchHost | None = None
+    """The host of the switches, if it is not this one."""
 
     @property
     def measured(self) -> tuple[Point, ...]:
@@ -139,17 +144,26 @@ def survey(
     hugepages: bool | None = None,
     facts: HostFacts | None = None,
     boots: bool = False,
+    connect: Callable[[Plan], SwitchHost] | None = None,
 ) -> Survey:
-    """Check a plan, a suite or a plan file against this machine.
+    """Check a plan, a suite or a plan file against this machine, and against the host of the switches.
 
     ``options`` are those of :func:`planebench.plans.override.override`. ``hugepages``: None for as many as are free.
-    ``boots``: a guest may be booted to find out whether KVM works, which is kept.
+    ``boots``: a guest may be booted to find out whether KVM works, which is kept. ``connect`` connects to the host of
+    the switches; None if they are here.
     Raises UsageError for a plan that cannot be run anywhere.
     """
     named = plan if isinstance(plan, Plan) else load_plan(plan)
     fitting, smaller = fit_memory(override(named, **(options or {})), host_facts.memory_total_bytes(), _offloads)
     labels = switch_labels(fitting.switches)
     adapters = {label.label: get_adapter(label.adapter) for label in labels}
+    host = None
+    if connect is not None:
+        check_wire(fitting.wire)
+        host = connect(fitting)
+        adapters = {label.label: host.adapter(label.adapter, adapters[label.label]) for label in labels}
+    else:
+        wire_kind(fitting.wire).devices(wire_arguments(fitting.wire), None)
     found = {label: adapter.find() for label, adapter in adapters.items()}
     here = {label: what.version for label, what in found.items() if isinstance(what, Found)}
     away = {label: what.words for label, what in found.items() if isinstance(what, NotFound)}
@@ -157,9 +171,10 @@ def survey(
     leave_out = away if fitting.missing_switches == "skip" and here else {}
     facts = facts or host_facts.collect()
     enough = enough_hugepages(hugepages, facts, len(labels) - len(leave_out))
+    enough &= hugepages or host is None or host.answer.hugepages
     absent = refusals(fitting, points, adapters, hugepages=enough)
     real = [point for point in points if not isinstance(adapters[point.switch], SelfMeasured)]
-    absent |= _misplaced(real, run_cpus(facts, fitting.switch_cores, fitting.wire, fitting.tester))
+    absent |= _misplaced(real, run_cpus(facts, fitting.switch_cores, fitting.wire, fitting.tester, host))
     absent |= {p: away[p.switch].removeprefix("is ") for p in points if p.switch in leave_out}
     if fitting.missing_hostings == "skip":
         away_hostings = _without_hosting(points, boots=boots)
@@ -180,6 +195,7 @@ def survey(
         missing=(*(() if leave_out else missing), *missing_hostings(real)),
         smaller=smaller,
         hugepages=enough,
+        switch_host=host,
     )
 
 
@@ -216,14 +232,22 @@ def refusals(
             found[point] = untaken
         if lacking := _lacks_cables(plan, point, adapters[point.switch]):
             found[point] = lacking
-        if why := refusal_of(adapters[point.switch], situation) or _refused_clock(adapters[point.switch]):
+        adapter = adapters[point.switch]
+        if why := refusal_of(adapter, situation) or _refused_clock(adapter, point.cpu_clock):
             found[point] = f"not supported: {why}"
     return found
 
 
-def _refused_clock(adapter: Adapter) -> str:
-    """Return why the CPUs of this process cannot run at the clock of a switch; empty if they can, or need not."""
-    return clock_refusal(os.sched_getaffinity(0), adapter.cpu_mhz) if adapter.cpu_mhz is not None else ""
+def _refused_clock(adapter: Adapter, clock: CpuClock) -> str:
+    """Return why a switch on the CPUs of this process cannot be measured at a clock; empty if it can."""
+    if isinstance(adapter, RemoteAdapter) and clock != OWN:
+        return "the clock of the CPUs of another host cannot be set"
+    try:
+        adapter.at_clock(clock)
+    except UsageError as error:
+        return str(error)
+    mhz = mhz_of(clock)
+    return "" if mhz is None else clock_refusal(os.sched_getaffinity(0), mhz)
 
 
 def _misplaced(points: Iterable[Point], cpus: Cpus) -> dict[Point, str]:
@@ -242,7 +266,7 @@ def placements_of(points: Iterable[Point], cpus: Cpus) -> dict[Point, Placement]
         if point.topology not in found:
             hosted = _hosted_numbers(point)
             cores = point_cores(point) * (point.chain_length if point.side_by_side else 1)
-            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement)
+            placed = place_vnfs(cpus, cores, hosted=hosted, placing=point.placement, idle_tester=point.idle_tester)
             found[point.topology] = point, placed
     return dict(found.values())
 
@@ -254,7 +278,11 @@ def _hosted_numbers(point: Point) -> Sequence[int]:
 def _takes_no_updates(plan: Plan, point: Point, adapter: Adapter) -> str:
     """Return why traffic with FIB updates cannot be sent at a point; empty if it can, or has none."""
     profile = plan.profile(point.traffic)
-    if profile.updates is None or (point.side_by_side and (adapter.offloads or adapter.takes_updates)):
+    if not profile.has_control or (point.side_by_side and adapter.offloads):
+        return ""
+    if profile.control_pps is not None:
+        return "not supported: control packets need a switch that forwards in place of its VNFs"
+    if point.side_by_side and adapter.takes_updates:
         return ""
     return (
         "not supported: traffic with FIB updates needs a switch that forwards in place of its VNFs, or whose own table "

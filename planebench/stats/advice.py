@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 
+from planebench.model.cpu_clock import OWN, duty_of, speed_of
 from planebench.model.records import Point
 from planebench.model.results import Comparison, Result
 from planebench.stats.counting import counts
@@ -17,13 +18,15 @@ from planebench.stats.derived import Derived
 class Advice:
     """The cores and the clock with which one switch carries a rate on one path.
 
-    ``cores`` carry it with the throughput at the low end of its interval, if cores add up; ``at_most``: the throughput
-    is a lower bound. ``utilization`` is that of these cores, ``clock`` the share of the present clock that they need,
-    if throughput is proportional to the clock. ``slow_below`` and ``slow_above``: loads outside of which latency rises.
+    ``cores`` carry it with the throughput at the low end of its interval, if cores add up; ``cores_measured`` are those
+    of the run. ``at_most``: the throughput is a lower bound. ``utilization`` is that of the cores, ``clock_mhz`` the
+    least clock with which they carry it, if throughput is proportional to the clock. ``slow_below`` and ``slow_above``:
+    loads outside of which latency rises.
     """
 
     result: Result
     cores: int
+    cores_measured: int
     at_most: bool
     utilization: float
     clock_mhz: float | None
@@ -81,17 +84,30 @@ def _advice(result: Result, pps: float, cores: int, clock_mhz: float | None) -> 
     per_core, sure = rate / cores, (result.throughput_low_pps or rate) / cores
     needed = math.ceil(pps / sure)
     utilization = pps / (needed * per_core)
-    core_mhz = result.switch.get("core_mhz") or clock_mhz
+    core_mhz = result.switch.get("core_mhz") or (clock_mhz and clock_mhz * (duty_of(result.point.cpu_clock) or 1.0))
     finding = result.load_finding
     return Advice(
         result,
         needed,
+        cores,
         result.verdict.kind.is_bound,
         utilization,
         min(pps / (needed * sure), 1.0) * core_mhz if core_mhz else None,
         finding.inversion[1] if finding and finding.inversion else "",
         finding.knee or "" if finding else "",
     )
+
+
+def lowest_clocks(found: Iterable[Advice]) -> tuple[Advice, ...]:
+    """Return, for each switch and path that was measured at several clocks, the lowest one at which its cores carried
+    the rate."""
+    groups: dict[tuple[Point, str], list[Advice]] = {}
+    for it in found:
+        scale, _ = speed_of(it.point.cpu_clock)
+        groups.setdefault((replace(it.point, cpu_clock=OWN), scale), []).append(it)
+    several = [group for group in groups.values() if len(group) > 1]
+    carrying = [[it for it in group if it.cores <= it.cores_measured] for group in several]
+    return tuple(min(group, key=lambda it: speed_of(it.point.cpu_clock)) for group in carrying if group)
 
 
 def offloads(derived: Derived) -> tuple[Offload, ...]:

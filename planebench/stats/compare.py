@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, get_args
@@ -217,9 +217,17 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
         side for mine, other in ((sides_a, sides_b), (sides_b, sides_a)) for p, side in mine.items() if p not in other
     ]
     found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p])]
-    why = "the other run does not have it"
     only = tuple(
-        NotCompared(s.name, "", s.cell, OF_POINTS, why, has=s.rates, baseline=s.result.point in sides_a) for s in alone
+        NotCompared(
+            side.name,
+            "",
+            side.cell,
+            OF_POINTS,
+            _why_alone(side.result.point, sides_b if side.result.point in sides_a else sides_a),
+            has=side.rates,
+            baseline=side.result.point in sides_a,
+        )
+        for side in alone
     )
     compared, skipped = _concluded(found, "run" if enough else "start", [*runs_a, *runs_b])
     outages = compare_outages([it.run for it in runs_a], [it.run for it in runs_b])
@@ -229,6 +237,19 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
         else f"{len(runs_a)} and {len(runs_b)} runs: how runs vary is in no interval; it takes {RUNS_MIN} runs each"
     )
     return Outcome((*compared, *outages), (*skipped, *only), missing)
+
+
+def _why_alone(point: Point, others: Iterable[Point]) -> str:
+    """Return why a point is in one of the runs only: the other has other VNFs there, or nothing."""
+    unlike = {other.chain_label for other in others if _whatever_vnfs(other) == _whatever_vnfs(point)}
+    if not unlike:
+        return "the other run does not have it"
+    return f"the other run has other VNFs there ({', '.join(sorted(unlike))}): not the same experiment"
+
+
+def _whatever_vnfs(point: Point) -> Point:
+    """Return the same point for all functions of its VNFs, with their batching, and all hostings."""
+    return replace(point, chain="", hosting="process")
 
 
 def _sides(runs: Sequence[Derived], run_ids: str = "", by_run: bool = False) -> dict[Point, _Side]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import LatencyRecord, Trial, Verdict, VerdictKind
-from planebench.model.results import LatencySummary, LoadFinding
+from planebench.model.results import ControlSummary, LatencySummary, LoadFinding
 from planebench.stats.anatomy import summarise_anatomy
 from planebench.stats.choose import LIMITED, VALID, Choice, choose
 from planebench.stats.histogram import Counts, decode, merge, percentile_ns, summarise
@@ -42,6 +42,22 @@ def latency_groups(trials: Sequence[Trial], band: str | None) -> dict[str, Choic
             groups.setdefault(trial.load.label, []).append(trial)
     ordered = sorted(groups.items(), key=lambda item: (mean_intended_pps(item[1]), item[0]))
     return {label: _choose(group, band) for label, group in ordered}
+
+
+def control_summary(trials: Sequence[Trial]) -> ControlSummary | None:
+    """Return the control packets of trials, added up; None if none of them had any."""
+    every = [trial.control for trial in trials if trial.control is not None]
+    if not every:
+        return None
+    times = summarise(merge(control.histogram for control in every))
+    return ControlSummary(
+        sent=sum(control.sent for control in every),
+        received=sum(control.received for control in every),
+        replies=sum(control.replies for control in every),
+        p50_us=None if times is None else times.p50,
+        p99_us=None if times is None else times.p99,
+        max_us=None if times is None else times.max,
+    )
 
 
 def summarise_latency(label: str, choice: Choice) -> LatencySummary:

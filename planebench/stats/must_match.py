@@ -21,13 +21,20 @@ class Fact:
     key: str
     title: str
     newer: bool = False
+    before: str | int | float | None = None
+    """What runs without the key had, where that is known: then they are compared, too."""
+
+    def of(self, header: RunHeader) -> str | int | float | bool | None:
+        """Return the value of a run."""
+        table = header.settings if self.where == "settings" else header.host
+        return table.get(self.key, self.before)
 
 
 MUST_MATCH = (
     Fact("settings", "wire", "wire"),
     Fact("settings", "ring_size", "ring size"),
-    Fact("settings", "send_burst", "batch of VNFs (send_burst)", newer=True),
-    Fact("settings", "drain_us", "drain time of VNFs (drain_us)", newer=True),
+    Fact("settings", "send_burst", "batch of VNFs (send_burst)", before=0),
+    Fact("settings", "drain_us", "drain time of VNFs (drain_us)", before=0),
     Fact("settings", "hugepages", "hugepages"),
     Fact("settings", "hosting", "hosting"),
     Fact("settings", "trial_duration_s", "seconds of a saturating trial"),
@@ -64,9 +71,9 @@ def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
     """
     found = []
     for fact in MUST_MATCH:
-        tables = [getattr(header, fact.where) for header in (a, b)]
-        left, right = (table.get(fact.key) for table in tables)
-        if left != right and not (fact.newer and any(fact.key not in table for table in tables)):
+        left, right = (fact.of(header) for header in (a, b))
+        unknown = fact.newer and any(fact.key not in getattr(header, fact.where) for header in (a, b))
+        if left != right and not unknown:
             found.append(f"{fact.title}: {_words(left)} against {_words(right)}")
     return (*found, *_unlike_traffic(a, b))
 

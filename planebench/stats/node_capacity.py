@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from planebench.model.records import Point, Trial
+from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.stats.choose import choose_saturating
 from planebench.stats.counting import counts
@@ -127,7 +127,7 @@ def carried(results: Iterable[Result]) -> tuple[Carried, ...]:
     for result in results:
         point = result.point
         for summary in result.latency if point.side_by_side else ():
-            if summary.load.endswith("per VNF") and summary.verdict.kind.value == "valid":
+            if summary.load.endswith("per VNF") and summary.verdict.kind is VerdictKind.VALID:
                 key = point.switch, point.chain or "l2fwd", point.frame_size_bytes, summary.load
                 most[key] = max(most.get(key, 0), point.chain_length)
     return tuple(Carried(*key, vnfs) for key, vnfs in most.items())

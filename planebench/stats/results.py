@@ -17,7 +17,7 @@ from planebench.model.switch_figures import figures_of, median
 from planebench.stats.capacity import capacity_estimate_pps
 from planebench.stats.choose import VALID, Choice, choose_saturating, is_usable, run_band, with_disturbed
 from planebench.stats.figure_intervals import Sampled, with_intervals
-from planebench.stats.latency import finding, latency_groups, percentile_blocks, summarise_latency
+from planebench.stats.latency import control_summary, finding, latency_groups, percentile_blocks, summarise_latency
 from planebench.stats.ledger import ledger, merge
 from planebench.stats.searches import run_searches
 from planebench.stats.starts import by_start, cycles_blocks, geometric_mean, throughput_blocks
@@ -93,6 +93,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
         mean_frame_bytes=mean_forwarded_bytes(choice.trials),
         sent=sent_traffic(choice.trials),
         fib_updates_per_s=median([t.updates.per_s for t in choice.trials if t.updates is not None]),
+        control=control_summary(choice.trials),
         switch=switch,
         with_disturbed_pps=geometric_mean(throughput_blocks(with_disturbed(saturating, choice))),
         starts=len(by_start(throughput)),

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import Path
 
 from planebench.model.errors import StoreError
@@ -23,14 +25,19 @@ def read_plan(folder: Path) -> Plan | None:
     return from_json(Plan, path.read_bytes(), str(path)) if path.is_file() else None
 
 
+def runs_of_plan(runs_dir: Path, plan: Plan) -> Iterator[RunInfo]:
+    """Yield the runs of exactly this plan, the newest first; those that cannot be read are left out."""
+    for info in reversed(list_runs(runs_dir)):
+        with contextlib.suppress(StoreError):
+            if read_plan(info.path) == plan:
+                yield info
+
+
 def find_unfinished(runs_dir: Path, plan: Plan) -> RunInfo | None:
     """Return the newest run of exactly this plan that did not come to its end; None if there is none."""
-    for info in reversed(list_runs(runs_dir)):
-        if info.finished is not None and info.finished.status == "complete":
-            continue
-        try:
-            if read_plan(info.path) == plan:
-                return info
-        except StoreError:
-            continue
-    return None
+    return next((info for info in runs_of_plan(runs_dir, plan) if not is_complete(info)), None)
+
+
+def is_complete(info: RunInfo) -> bool:
+    """Return whether a run came to its end."""
+    return info.finished is not None and info.finished.status == "complete"

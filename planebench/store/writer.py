@@ -128,5 +128,5 @@ def _make_folder(runs_dir: Path, run_id: str) -> Path:
 def _unusable(runs_dir: Path, error: OSError) -> StoreError:
     return StoreError(
         f"cannot make a run folder in {runs_dir}: {error.strerror or error}. "
-        "Set PLANEBENCH_RUNS to a folder you may write"
+        "Give a folder that you may write with --runs or PLANEBENCH_RUNS"
     )

@@ -34,6 +34,8 @@ MEMORY_MB = 256
 BURST = 32
 """bess::PacketBatch::kMaxBurst."""
 PLACES = ("/opt/bess*/core/bessd", "~/bess/core/bessd", "/opt/bess*/bin/bessd", "/usr/local/bin/bessd")
+SERVE = ("queues", "hops")
+"""can17 has a worker for each hop, on a core of its own, where ``--switch-cores`` gives as many."""
 _PROTOS = ("protobuf", "../protobuf", "../../protobuf")
 """From the folder of bessd: in an installation, in a source tree (core/bessd)."""
 _TYPE = "type.googleapis.com/bess.pb."
@@ -50,6 +52,7 @@ class BessAdapter(Adapter):
     options = (
         PATH_OPTION,
         WORKERS_OPTION,
+        Option("serve", "text", "what a worker serves: queues of all ports, or hops", "queues", SERVE),
         Option("ring", "whole", "size_inc_q and size_out_q", "--ring-size", least=64, most=4096),
         Option("eal_env", "text", "environment variable with EAL arguments, for a modified bessd", "none"),
     )
@@ -97,7 +100,7 @@ class BessAdapter(Adapter):
             mergeable_buffers=everywhere("offered"),
             segmentation_offload=everywhere("off"),
             buffers=f"{BUFFERS}, one pool",
-            scheduling="round robin over the ports",
+            scheduling=f"round robin over the {'hops' if self._by_hop else 'ports'} of a worker",
         )
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningBess:
@@ -114,7 +117,7 @@ class BessAdapter(Adapter):
         try:
             client = BessClient(_protos(found.binary) or Path(), socket, request.workdir)
             wait_ready("bessd", client.ready, [process])
-            switch = RunningBess(process, client, request)
+            switch = RunningBess(process, client, request, self._by_hop)
             switch.configure(self._ring(request))
         except BaseException as error:
             if client is not None:
@@ -124,6 +127,10 @@ class BessAdapter(Adapter):
                 raise StartError(f"{error}\n{process.exit_report()}") from error
             raise
         return switch
+
+    @property
+    def _by_hop(self) -> bool:
+        return bool(self.value("serve", "queues") == "hops")
 
     @property
     def _eal_env(self) -> str:
@@ -143,32 +150,35 @@ class BessAdapter(Adapter):
 class RunningBess(common.ProcessGroup):
     """A bessd that forwards. Counters come by gRPC."""
 
-    def __init__(self, process: Process, client: BessClient, request: SwitchRequest) -> None:
+    def __init__(self, process: Process, client: BessClient, request: SwitchRequest, by_hop: bool = False) -> None:
         super().__init__("BESS", [process])
         self._client = client
         self._request = request
+        self._by_hop = by_hop
+        self._cores = request.cpus[: len(request.cross_connects)] if by_hop else request.worker_cpus
 
     def configure(self, ring: int) -> None:
-        """Create the ports, the modules, and workers that serve their queues of the ports in turn.
+        """Create the ports, the modules, and workers that serve their queues of the ports, or their hops, in turn.
 
         Raises PlanebenchError.
         """
-        for worker, cpu in enumerate(self._request.worker_cpus):
+        for worker, cpu in enumerate(self._cores):
             self._client.call("AddWorker", {"wid": worker, "core": cpu})
             name = queue_name("rr", worker)
             self._client.call("AddTc", {"class": {"name": name, "policy": "round_robin", "wid": worker}})
         for number, port in enumerate(common.paired_ports(self._request)):
             nic = {"pci": port.address} if port.kind == "pci" else None
             self._add_port(port.name, nic or {"vdev": common.dpdk_vdev(number, port, self._request)}, ring)
-        for a, b in self._request.cross_connects:
+        for hop, (a, b) in enumerate(self._request.cross_connects):
             for queue in range(self._request.queues):
-                self._connect(a, b, queue)
-                self._connect(b, a, queue)
+                worker = (hop if self._by_hop else queue) % len(self._cores)
+                self._connect(a, b, queue, worker)
+                self._connect(b, a, queue, worker)
         self._client.call("ResumeAll")
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return the workers: all threads are called bessd, but only a worker is bound to one of the switch's cores."""
-        pid, cores = self.process.pid, [{cpu} for cpu in self._request.worker_cpus]
+        pid, cores = self.process.pid, [{cpu} for cpu in self._cores]
         return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if _bound_to(tid) in cores)
 
     def counters(self) -> SwitchCycles:
@@ -205,12 +215,12 @@ class RunningBess(common.ProcessGroup):
                 module = queue_name(f"{prefix}{name}", queue)
                 self._client.call("CreateModule", {"name": module, "mclass": kind, "arg": argument})
 
-    def _connect(self, a: str, b: str, queue: int) -> None:
+    def _connect(self, a: str, b: str, queue: int, worker: int) -> None:
         """Connect two modules of a queue without the hook that counts batches at every gate (Track), as conext19."""
         source, sink = queue_name(f"in_{a}", queue), queue_name(f"out_{b}", queue)
         gate = {"m1": source, "m2": sink, "ogate": 0, "igate": 0, "skip_default_hooks": True}
         self._client.call("ConnectModules", gate)
-        parent = queue_name("rr", queue % len(self._request.worker_cpus))
+        parent = queue_name("rr", worker)
         leaf = {"parent": parent, "leaf_module_name": source, "leaf_module_taskid": 0, "wid": -1}
         self._client.call("UpdateTcParent", {"class": leaf})
 

@@ -16,7 +16,7 @@ from planebench.scenarios.queues import queue_name
 from planebench.switches import common
 from planebench.switches import planed_stations as stations
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import WORKERS_OPTION
+from planebench.wiring.adapter import DUTY_OPTION, WORKERS_OPTION
 from planebench.wiring.memory import memory
 from planebench.wiring.request import SwitchPort, SwitchRequest
 
@@ -46,8 +46,7 @@ OPTIONS = (
     Option("backend", "text", "data path of the ports: DPDK's or planed's", DEFAULT_BACKEND, BACKENDS),
     WORKERS_OPTION,
     Option("isa", "text", "instruction set of the data path", "the best", INSTRUCTION_SETS),
-    # A machine without a governor has no other way to a lower clock.
-    Option("duty", "share", "emulated clock, as a share of the CPU's: each poll is followed by a wait", "1"),
+    DUTY_OPTION,
     Option("offload", "text", "forwarding in place of VNFs side by side", "nothing", OFFLOADS),
     Option("nic", "text", "a NIC in place of the switch of VNFs side by side, emulated in the tester", "none", NICS),
     # A switch with a known loss, counted as "fault", to test what has to find it.

@@ -67,4 +67,6 @@ def varies(profile: TrafficProfile) -> list[str]:
     if profile.updates is not None:
         rate = "flat out" if profile.updates == "flat_out" else f"{profile.updates:g}/s"
         words.append(f"FIB updates: {rate}")
+    if profile.control_pps is not None:
+        words.append(f"control packets: {profile.control_pps:g}/s")
     return words

@@ -13,13 +13,12 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.quantity import parse_number
 from planebench.model.spec import LABEL_PATTERN, parse_options
 from planebench.model.traffic import PLAIN, PLAIN_NAME, TrafficProfile
+from planebench.model.yaml_text import parse_yaml
 from planebench.traffic.schema import profile_from_document
 
 _PROFILES = files("planebench.traffic") / "profiles"
@@ -44,6 +43,7 @@ OPTIONS: dict[str, str] = {
     "rate": "pcap.rate_pps",
     "seed": "seed",
     "updates": "updates",
+    "control": "control_pps",
 }
 """Option of a profile -> the key of its YAML that it replaces. ``count`` beside them: of what the profile varies."""
 _COUNTED = ("fib", "macs", "flows")
@@ -112,10 +112,7 @@ def _read(path: Path) -> str:
 
 
 def _parse(text: str, source: str) -> dict[str, Any]:
-    try:
-        document = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise UsageError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
+    document = parse_yaml(text, source)
     if not isinstance(document, dict):
         raise UsageError(f"{source}: a traffic profile must be a mapping with keys such as sizes, flows, dst_macs")
     return document

@@ -152,9 +152,12 @@ class ProfileModel(_Closed):
     pcap: PcapModel | None = None
     seed: Annotated[int, Field(ge=0, lt=2**53)] = 1
     updates: Annotated[float, Field(gt=0, le=1e9)] | Literal["flat_out"] | None = None
+    control_pps: Annotated[float, Field(ge=0.01, le=records.CONTROL_MAX_PPS)] | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> ProfileModel:
+        if self.updates is not None and self.control_pps is not None:
+            raise ValueError("updates and control_pps are mutually exclusive: each control packet causes an update")
         if self.pcap is None:
             return self
         own = ("sizes", "ip", "transport", "vlan", "flows", "dst_macs", "dst_ips")
@@ -181,6 +184,7 @@ class ProfileModel(_Closed):
             pcap=self.pcap.record() if self.pcap else None,
             seed=self.seed,
             updates=self.updates,
+            control_pps=self.control_pps,
         )
         if made.recorded and made.arrival is not None:
             raise UsageError("arrival cannot be combined with recorded times; remove one of them")

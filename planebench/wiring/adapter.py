@@ -15,6 +15,7 @@ from typing import Any, Literal, Protocol, Self, runtime_checkable
 
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, installation
+from planebench.model.cpu_clock import CpuClock, duty_of
 from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value, parse_values
 from planebench.model.records import FibUpdates, ScenarioName, SwitchCycles, WireName
@@ -32,10 +33,8 @@ WORKERS_OPTION = Option(
 """The option of every switch that has several queues. With fewer cores than workers, a worker has several queues."""
 
 
-CPU_MHZ_OPTION = Option(
-    "cpu_mhz", "whole", "clock of its CPUs and those of hosted VNFs, in MHz", "as it is", least=100, most=10_000
-)
-"""An option that every switch has, as it is a matter of the machine."""
+DUTY_OPTION = Option("duty", "share", "emulated clock, as a share of the CPU's: each poll is followed by a wait", "1")
+"""The option of a switch that emulates a lower clock: a machine without a governor has no other way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,9 +175,7 @@ class Adapter(ABC):
         value."""
         if WORKERS_OPTION.name in texts and not self.has_workers:
             raise UsageError(f"switch {self.name} forwards with one worker and one queue pair per port; remove workers")
-        return type(self)(
-            {**self.values, **parse_values(f"switch {self.name}", (*self.options, CPU_MHZ_OPTION), texts)}
-        )
+        return type(self)({**self.values, **parse_values(f"switch {self.name}", self.options, texts)})
 
     @property
     def queues(self) -> int:
@@ -190,10 +187,17 @@ class Adapter(ABC):
         """Return whether it may have several queue pairs per port, and a worker for each of them."""
         return WORKERS_OPTION in self.options
 
-    @property
-    def cpu_mhz(self) -> int | None:
-        """Return the clock at which it is to be measured; None for that which the machine has."""
-        return self.values.get(CPU_MHZ_OPTION.name)  # type: ignore[return-value]
+    def at_clock(self, clock: CpuClock) -> Self:
+        """Return an adapter that emulates this clock; itself where the machine runs at it, or at its own.
+
+        UsageError if the switch cannot emulate one.
+        """
+        duty = duty_of(clock)
+        if duty is None:
+            return self
+        if DUTY_OPTION not in self.options:
+            raise UsageError(f"switch {self.name} cannot emulate a clock; planed can, and --cpu-mhz sets that of CPUs")
+        return self.with_options({DUTY_OPTION.name: str(duty)})
 
     @property
     def offloads(self) -> bool:

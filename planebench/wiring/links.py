@@ -6,10 +6,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal
 
 from planebench.model.clock import ClockChoice
 from planebench.planed.document import Document
 from planebench.wiring.request import VnfInterface
+
+Side = Literal["tester", "switch"]
+"""One end of a wire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +22,10 @@ class Ends:
 
     tester: str
     switch: str
+
+    def of(self, side: Side | None) -> tuple[str, ...]:
+        """Return the device of one side; both for None."""
+        return (self.tester, self.switch) if side is None else (self.tester if side == "tester" else self.switch,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,7 @@ from planebench.model.records import Load, Point, Trial
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.scenarios.flows import flows
+from planebench.stats.histogram import decode
 from planebench.switches.base import Found
 from planebench.switches.registry import get_adapter
 from planebench.traffic.registry import parse_traffic
@@ -114,6 +115,22 @@ def test_updates_are_applied_while_frames_are_forwarded_and_none_is_lost() -> No
         assert_exact(flat_out, 2)
         assert flat_out.updates is not None and flat_out.updates.intended_per_s is None
         assert flat_out.updates.acknowledged > 0
+
+
+def test_control_packets_are_passed_to_the_vnf_and_answered_under_load() -> None:
+    profile = parse_traffic("fib:count=5k:control=500")
+    with running("planed:offload=fib", 2, ROUTER, profile) as live:
+        trial = measure(live, profile)
+        assert_exact(trial, 2)
+        control, updates = trial.control, trial.updates
+        assert control is not None and updates is not None
+        assert control.intended_per_s == updates.intended_per_s == 500
+        assert 0 < control.sent <= round(500 * DURATION_S)
+        assert control.sent == control.received == control.replies == updates.acknowledged
+        assert updates.refused == 0
+        assert control.sent - 1 <= decode(control.histogram).sum() <= control.sent
+        assert trial.switch.packets is not None
+        assert trial.switch.packets >= trial.forwarded_packets + 2 * control.sent
 
 
 def test_open_vswitch_gives_each_vnf_its_share_also_while_its_flows_change() -> None:

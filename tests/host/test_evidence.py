@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import threading
 
-from planebench.host.evidence import ThreadCounts, ThreadSampler, WatchedThread, read_counts, steal_ns
+from planebench.host.evidence import HostSample, ThreadCounts, ThreadSampler, WatchedThread, read_counts, steal_ns
 from planebench.host.priority import high_priority
 
 
@@ -34,6 +34,13 @@ def test_difference_subtracts_every_counter() -> None:
     before, after = {thread: ThreadCounts(0, 10, 20, 30)}, {thread: ThreadCounts(1, 110, 220, 33)}
     (evidence,) = ThreadSampler.difference(before, after)
     assert (evidence.cpu, evidence.run_ns, evidence.wait_ns, evidence.involuntary_switches) == (1, 100, 200, 3)
+
+
+def test_the_samples_of_two_hosts_add_up() -> None:
+    thread, count = WatchedThread("switch", 1, 2, "pmd"), ThreadCounts(0, 10, 20, 30)
+    here = HostSample((), 5, {"LOC": 1, "eth0": 2}, 3)
+    there = HostSample(((thread, count),), 6, {"LOC": 10}, None)
+    assert here + there == HostSample(((thread, count),), 11, {"LOC": 11, "eth0": 2}, None)
 
 
 def test_a_thread_that_is_not_there_reads_none() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from builders import make_point
 
+from planebench.host.evidence import HostSample, ThreadSampler, sample_host
 from planebench.measure import distance
 from planebench.measure.distance import NEAR_LIMIT_NS, band_of, measure_distance, near_limit_ns
 from planebench.measure.trial import TrialRequest, cycles_of_trial, run_trial, unmeasured
@@ -31,12 +33,17 @@ class FakeLive:
         self.asked: list[Any] = []
         self.misdirected, self.dies_in, self.forwarded = misdirected, dies_in, forwarded
         self.placement = SimpleNamespace(
-            switch_cpus=(0,), tester_cpus=(0,), shared=False, hosted=frozenset(), roaming=frozenset()
+            elsewhere=False,
+            switch_cpus_here=(0,),
+            tester_cpus=(0,),
+            shared=False,
+            hosted=frozenset(),
+            roaming=frozenset(),
         )
         self.memory = ()
         self.table_updates = None
         self.functional: tuple[str, ...] = ()
-        self.clock, self.cpu_mhz, self.planed = "software", None, Path("planed")
+        self.clock, self.cpu_clock, self.planed = "software", "", Path("planed")
         self.switch = SimpleNamespace(counters=self._counters)
         self._busy = self._drops = 0
         self.dropped = dropped
@@ -71,12 +78,18 @@ class FakeLive:
     def wire_drops(self) -> Counter[str]:
         return Counter()
 
+    def sample(self, sampler: ThreadSampler, cpus: Collection[int]) -> HostSample:
+        return sample_host(sampler, cpus)
+
     def nic_counters(self) -> Counter[str]:
         self.grown += self.nics
         return Counter(self.grown)
 
     def vnf_drops(self) -> Counter[str]:
         return Counter()
+
+    def control_traffic(self, profile: Any) -> None:
+        return None
 
     def set_echo(self, echo: bool) -> None:
         self._note("echo", echo)

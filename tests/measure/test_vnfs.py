@@ -10,7 +10,16 @@ from typing import Any
 import pytest
 
 from planebench.measure.counts import dropped, lost
-from planebench.measure.updates import fib_updates, not_applied, updating, wait_for_session
+from planebench.measure.updates import (
+    ControlTraffic,
+    control_packets,
+    control_traffic,
+    fib_updates,
+    not_answered,
+    not_applied,
+    updating,
+    wait_for_session,
+)
 from planebench.measure.verdict import judge
 from planebench.model.errors import StartError
 from planebench.model.reasons import ReasonCode
@@ -27,6 +36,7 @@ from planebench.model.traffic import PLAIN
 from planebench.scenarios.flows import Flow
 from planebench.scenarios.shapes import build
 from planebench.stats.ceiling import tester_ceiling_pps
+from planebench.stats.histogram import decode
 from planebench.stats.ledger import _with_function
 from planebench.traffic.document import profile_document, to_vnfs
 from planebench.traffic.registry import parse_traffic
@@ -148,6 +158,44 @@ def test_updates_are_counted_in_routes_a_second() -> None:
     assert flat_out is not None and flat_out.intended_per_s is None
     assert fib_updates({"tasks": [{"name": "gen-n0", "kind": "generator"}]}) is None
     assert fib_updates(source(updates_per_s=0.0, sent=0, acknowledged=0)) is None
+
+
+CONTROL = ControlTraffic("n1", "02:00:00:00:02:01", 500.0)
+
+
+def controlled(replies: int) -> dict[str, Any]:
+    """Return what the tester counted of 3 control packets."""
+    latency = {"counts": [(2000, replies)], "overflow": 0}
+    streams = [
+        {"stream": 0, "forwarded_packets": 9, "latency": {"counts": [], "overflow": 0}},
+        {"stream": 1, "forwarded_packets": replies, "latency": latency},
+    ]
+    stats = source(updates_per_s=0.0, sent=3, acknowledged=3, control_received=3, control_answered=3)
+    stats["tasks"] += [
+        {"name": "gen-n1", "kind": "generator", "generator": {"offered_packets": 3}},
+        {"name": "mon-n1", "kind": "monitor", "monitor": {"streams": streams}},
+    ]
+    return stats
+
+
+def test_replies_to_control_packets_are_counted_with_their_time() -> None:
+    found = control_packets(controlled(3), CONTROL)
+    assert (found.intended_per_s, found.sent, found.received, found.replies) == (500, 3, 3, 3)
+    assert decode(found.histogram).sum() == 3
+    assert not_answered(found) == not_answered(None) == ()
+    updates = fib_updates(controlled(3), CONTROL)
+    assert updates is not None and updates.intended_per_s == 500
+    (lost,) = not_answered(control_packets(controlled(1), CONTROL))
+    assert str(lost) == "suspect: 2 of 3 control packets have no reply; the VNF received 3"
+
+
+def test_control_packets_go_to_the_vnf_whose_control_answers() -> None:
+    topology, profile = build("parallel", 3), parse_traffic("fib:control=500")
+    assert control_traffic(topology, "v0", profile) == CONTROL
+    assert control_traffic(topology, "", profile) is None
+    assert control_traffic(topology, "v0", PLAIN) is None
+    load = CONTROL.load.to_json()
+    assert load["task"] == "gen-n1" and load["profile"] == {"seed": 1, "dst_macs": [CONTROL.mac], "ttl": 1}
 
 
 def test_updates_end_with_the_sending_whatever_happens() -> None:

@@ -18,13 +18,14 @@ from planebench.library import TABLES, Loaded
 from planebench.library.tables import Source
 from planebench.metrics.column import Row, _sql_type, having
 from planebench.metrics.results import LATENCY, RESULT
-from planebench.model.records import FibUpdates, SwitchCycles
+from planebench.model.records import ControlPackets, FibUpdates, SwitchCycles, TrafficSent
 from planebench.model.run import Run
 from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, further_counters
 from planebench.report.export import to_csv, to_json
 from planebench.report.html import to_html
 from planebench.report.terminal.table import table_text
 from planebench.schemas import schema_text
+from planebench.stats.histogram import encode
 
 
 def test_fib_updates_are_in_every_export() -> None:
@@ -36,6 +37,20 @@ def test_fib_updates_are_in_every_export() -> None:
     loaded = Loaded([source])
     assert loaded.rows("results")[0]["fib_updates_per_s"] == loaded.rows("trials")[0]["fib_updates_per_s"] == 20
     assert loaded.trials["fib_updates_per_s"].tolist() == [20]
+
+
+def test_control_packets_are_in_every_output() -> None:
+    control = ControlPackets(2.0, 4, 4, 3, encode([(12_000, 3)]))
+    sent = TrafficSent("n0->n1", 1000, 64000)
+    made = dataclasses.replace(make_trial(0, make_point(traffic="control-2")), control=control, sent=(sent,))
+    trial = dataclasses.replace(made, updates=FibUpdates(2.0, 2_000_000_000, 4, 4))
+    source = Source(Path("nowhere"), Run(make_header(("planed",)), (trial,)))
+    (result,) = json.loads(to_json(source))["results"]
+    assert (result["control"]["sent"], result["control"]["replies"]) == (4, 3)
+    assert result["control_reply_p50_us"] == pytest.approx(12.0, rel=1e-2)
+    page, text = to_html(source).decode(), " ".join(table_text(source).split())
+    assert "3 of 4" in page and ">control replies</th>" in page
+    assert "control packets answered: 3 of 4, median 12.0 µs" in text
 
 
 COUNTED = SwitchCycles(100, 50, 640, {}, 640, 20, {"rx_bursts": 20, "rx_full_bursts": 15})

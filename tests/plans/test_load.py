@@ -113,7 +113,7 @@ def test_a_plan_is_a_mapping(text: str, tmp_path: Path) -> None:
 def test_broken_yaml_names_file_and_line(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("version: 1\nname: [", encoding="utf-8")
-    with pytest.raises(UsageError, match=r"mine\.yaml is not YAML: .*line 2"):
+    with pytest.raises(UsageError, match=r"mine\.yaml, line 2, column .* is not YAML"):
         load_plan(path)
 
 

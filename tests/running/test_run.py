@@ -54,7 +54,7 @@ def test_a_run_that_was_interrupted_is_returned_and_resumed(tmp_path: Path) -> N
     run = planebench.run(plan, runs_dir=tmp_path, resume=True, listener=watcher)
     assert run.raw.finished is not None and run.raw.finished.status == "complete"
     assert (len(run.raw.trials), watcher.trials) == (3, 2)
-    with pytest.raises(UsageError, match="no unfinished run of this plan"):
+    with pytest.raises(UsageError, match="of this plan is complete"):
         planebench.run(plan, runs_dir=tmp_path, resume=True)
 
 

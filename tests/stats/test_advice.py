@@ -11,7 +11,7 @@ from builders import make_header, make_point, make_trial
 
 from planebench.model.records import Trial
 from planebench.model.run import Run
-from planebench.stats.advice import advice, offloads
+from planebench.stats.advice import advice, lowest_clocks, offloads
 from planebench.stats.derived import Derived
 
 NEAR = (0.999, 1.0, 1.001)
@@ -45,6 +45,21 @@ def test_cores_that_the_throughput_was_measured_with_are_counted() -> None:
 def test_a_host_that_does_not_tell_its_clock_gives_none() -> None:
     (it,) = advice(run(("planed", 20.0), host={}), 10e6, lambda label: 1)
     assert it.clock_mhz is None
+
+
+def test_the_lowest_clock_that_carried_the_rate_is_told_where_clocks_were_measured() -> None:
+    def at(clock: str, mpps: float) -> list[Trial]:
+        point = make_point("bess", cpu_clock=clock)
+        return [make_trial(0, point, mpps * factor, start=n, repetition=n) for n, factor in enumerate(NEAR)]
+
+    clocks = {"1200MHz": 4.0, "1600MHz": 6.0, "2600MHz": 9.0}
+    trials = [trial for clock, mpps in clocks.items() for trial in at(clock, mpps)]
+    numbered = tuple(replace(trial, index=index) for index, trial in enumerate(trials))
+    derived = Derived(Run(make_header(("bess",), host=HOST), numbered))
+    found = advice(derived, 5e6, lambda label: 1)
+    assert [it.point.cpu_clock for it in lowest_clocks(found)] == ["1600MHz"]
+    assert lowest_clocks(advice(derived, 20e6, lambda label: 1)) == ()
+    assert lowest_clocks(it for it in found if it.point.cpu_clock == "2600MHz") == ()
 
 
 @pytest.mark.parametrize(("mpps", "answer"), [(20.0, "yes"), (5.0, "no"), (10.0, "no")])

@@ -429,6 +429,28 @@ def test_every_fact_that_differs_is_named(fact: Any) -> None:
         assert len(differing_facts(old, b)) == (0 if fact.newer else 1)
 
 
+def test_a_run_of_before_had_vnfs_that_do_not_batch() -> None:
+    settings = make_header().settings
+    batching = make_header(settings={**settings, "send_burst": 32, "drain_us": 100})
+    assert "send_burst" not in settings
+    words = differing_facts(make_header(settings=settings), batching)
+    assert words == ("batch of VNFs (send_burst): 0 against 32", "drain time of VNFs (drain_us): 0 against 100")
+    assert differing_facts(make_header(settings=settings), make_header(settings={**settings, "send_burst": 0})) == ()
+
+
+def test_points_with_other_vnfs_are_not_the_same_experiment() -> None:
+    def of(chain: str) -> Derived:
+        point = make_point("planed", "loopback", chain_length=1, chain=chain)
+        return Derived(Run(make_header(("planed",)), tuple(make_trial(i, point, 9.0, start=i) for i in range(3))))
+
+    outcome = runs_compared(of(""), of("l2fwd:send_burst=32:drain_us=100"))
+    assert not outcome.comparisons
+    assert {entry.reason for entry in outcome.skipped} == {
+        "the other run has other VNFs there (l2fwd:send_burst=32:drain_us=100): not the same experiment",
+        "the other run has other VNFs there (l2fwd): not the same experiment",
+    }
+
+
 def test_what_must_match_is_whole() -> None:
     assert {fact.key for fact in MUST_MATCH} >= {
         *("switch_cpu", "tester_cpus", "warmup_s", "probe_rate_pps", "max_rate_pps", "search_max_r"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The clock of a switch: an option of every one, a dimension of a run, and emulated by planed."""
+"""The clock of a switch: a dimension of a run, set by cpufreq or emulated by planed."""
 
 from __future__ import annotations
 
@@ -9,35 +9,72 @@ from pathlib import Path
 import pytest
 from test_workers import request
 
+from planebench.host.facts import HostFacts
 from planebench.measure.power import clocked_cpus, held_clock
 from planebench.measure.verdict import judge
+from planebench.model.cpu_clock import clock_words, parse_cpu_clock, speed_of
 from planebench.model.errors import UsageError
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, VerdictKind
 from planebench.placement import Cpus, place, place_vnfs
+from planebench.plans.expand import expand
 from planebench.plans.load import load_plan
+from planebench.plans.order import group_points
 from planebench.plans.override import override
-from planebench.plans.switch_options import with_clocks
+from planebench.running.survey import survey
 from planebench.switches.planed_document import switch_document, switch_settings
-from planebench.switches.registry import ADAPTERS, get_adapter
+from planebench.switches.registry import get_adapter
 
 
-def test_every_switch_that_is_a_program_has_a_clock() -> None:
-    programs = [name for name in ADAPTERS if name != "sim"]
-    assert {get_adapter(f"{name}:cpu_mhz=1200").cpu_mhz for name in programs} == {1200}
-    assert get_adapter("planed").cpu_mhz is None
-    with pytest.raises(UsageError, match=r'cpu_mhz "1" is not valid\. Valid: 100\.\.10000'):
-        get_adapter("bess:cpu_mhz=1")
+def test_a_clock_is_named_and_has_words() -> None:
+    assert [parse_cpu_clock(text) for text in ("1200MHz", "duty:0.460", "duty:1", "own")] == [
+        *("1200MHz", "duty:0.46", "", ""),
+    ]
+    assert [clock_words(clock) for clock in ("1200MHz", "duty:0.46", "")] == [
+        *("at 1200 MHz", "at 46 % of the clock (emulated)", ""),
+    ]
+    assert sorted(("2600MHz", "800MHz"), key=speed_of) == ["800MHz", "2600MHz"]
+    assert speed_of("duty:0.46") < speed_of("") and speed_of("")[0] != speed_of("800MHz")[0]
+    for text in ("", "1200", "1MHz", "99999MHz", "duty:0", "duty:1.1", "duty:x", "duty:nan"):
+        with pytest.raises(UsageError, match="100MHz to 10000MHz"):
+            parse_cpu_clock(text)
 
 
 def test_clocks_are_a_dimension_of_a_run() -> None:
-    assert with_clocks(("bess", "vpp:name=old:cpu_mhz=9"), ("1200", "2600")) == (
-        "bess:cpu_mhz=1200:name=bess-1200MHz",
-        "bess:cpu_mhz=2600:name=bess-2600MHz",
-        "vpp:cpu_mhz=1200:name=old-1200MHz",
-        "vpp:cpu_mhz=2600:name=old-2600MHz",
-    )
-    plan = override(load_plan("quick"), switch="testpmd", cpu_mhz="1200,2600")
-    assert plan.switches == ("testpmd:cpu_mhz=1200:name=testpmd-1200MHz", "testpmd:cpu_mhz=2600:name=testpmd-2600MHz")
+    quick = override(load_plan("quick"), switch="testpmd", scenario="p2p,loopback", frame_size="64", loads="none")
+    plan = override(quick, cpu_mhz="1200,2600", direction="unidirectional")
+    points = expand(plan)
+    assert [(p.scenario_label, p.cpu_clock) for p in points] == [
+        ("p2p at 1200 MHz", "1200MHz"),
+        ("p2p at 2600 MHz", "2600MHz"),
+        ("loopback-1 at 1200 MHz", "1200MHz"),
+        ("loopback-1 at 2600 MHz", "2600MHz"),
+    ]
+    assert [group.cpu_clock for group in group_points(points)] == [point.cpu_clock for point in points]
+    assert points[0].point_id == "testpmd/p2p/unidirectional/64/virtio/process/1200MHz"
+    assert points[0].scenario_slug == "p2p-1200MHz" and points[0].chain_label == "at 1200 MHz"
+    emulated = override(quick, duty="0.46,1", scenario="p2p", direction="unidirectional")
+    assert [point.cpu_clock for point in expand(emulated)] == ["duty:0.46", ""]
+    with pytest.raises(UsageError, match=r'--cpu-mhz: CPU clock "1MHz" is not valid'):
+        override(quick, cpu_mhz="1")
+
+
+def test_a_switch_that_cannot_emulate_a_clock_is_left_out_with_the_reason() -> None:
+    assert get_adapter("planed").at_clock("duty:0.46").values["duty"] == 0.46
+    assert get_adapter("testpmd").at_clock("1200MHz") == get_adapter("testpmd").at_clock("")
+    with pytest.raises(UsageError, match="testpmd cannot emulate a clock; planed can"):
+        get_adapter("testpmd").at_clock("duty:0.46")
+    options = {"switch": "planed,testpmd", "scenario": "p2p", "frame_size": "64", "duty": "0.46"}
+    absent = survey("quick", options, facts=HostFacts(cpus_online=(0, 1), cpus_allowed=(0, 1))).absent
+    of_testpmd = [reason for point, reason in absent.items() if point.switch == "testpmd"]
+    assert of_testpmd and all("cannot emulate a clock" in reason for reason in of_testpmd)
+    assert not any("emulate" in reason for point, reason in absent.items() if point.switch == "planed")
+
+
+def test_parts_of_a_suite_have_clocks_of_their_own() -> None:
+    plan = load_plan("can17")
+    (clocks,) = [part for part in plan.parts if part.cpu_clocks != ("",)]
+    assert clocks.cpu_clocks == ("1200MHz", "1600MHz", "2000MHz", "2400MHz", "2600MHz", "duty:0.46")
+    assert set(plan.cpu_clocks) == {"", *clocks.cpu_clocks}
 
 
 def test_planed_emulates_a_clock_and_says_so() -> None:

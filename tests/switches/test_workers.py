@@ -100,6 +100,21 @@ def test_bess_serves_each_queue_by_a_worker(cpus: tuple[int, ...], second: str) 
     assert leaves == [("rr", "in_n0"), ("rr", "in_v0"), (second, "in_n0-q1"), (second, "in_v0-q1")]
 
 
+@pytest.mark.parametrize(("cpus", "second"), [((3, 4), "rr-q1"), ((3,), "rr"), ((3, 4, 5), "rr-q1")])
+def test_bess_has_a_worker_for_each_hop_where_there_are_cores(cpus: tuple[int, ...], second: str) -> None:
+    calls: list[tuple[str, Mapping[str, Any]]] = []
+    client: Any = SimpleNamespace(call=lambda name, arguments=None: calls.append((name, arguments or {})))
+    process: Any = SimpleNamespace(pid=1)
+    ports = tuple(SwitchPort(name, "vhost-user", path=Path(f"/w/{name}")) for name in ("v0", "v1", "v2", "v3"))
+    asked = replace(request(queues=1, cpus=cpus), ports=ports, cross_connects=(("v0", "v1"), ("v2", "v3")))
+    bess.RunningBess(process, client, asked, by_hop=True).configure(256)
+    assert [it["core"] for name, it in calls if name == "AddWorker"] == list(cpus[:2])
+    leaves = [(it["class"]["parent"], it["class"]["leaf_module_name"]) for n, it in calls if n == "UpdateTcParent"]
+    assert leaves == [("rr", "in_v0"), ("rr", "in_v1"), (second, "in_v2"), (second, "in_v3")]
+    settings = bess.ADAPTER.with_options({"serve": "hops"}).settings(asked)
+    assert settings["scheduling"] == "round robin over the hops of a worker"
+
+
 def test_a_switch_with_one_worker_says_so() -> None:
     assert {name for name, adapter in ADAPTERS.items() if adapter.has_workers} == SEVERAL
     with pytest.raises(UsageError, match="snabb forwards with one worker and one queue pair per port; remove workers"):

@@ -254,6 +254,16 @@ def test_the_header_of_a_run_says_what_is_not_as_usual() -> None:
     assert (info.name, info.mean_frame_bytes, info.settings) == ("ipv6", None, {"ip": "6"})
 
 
+def test_control_packets_go_with_a_profile_and_cause_the_updates() -> None:
+    profile = parse_traffic("fib:control=2")
+    assert (profile.control_pps, profile.updates, profile.has_control) == (2, None, True)
+    (info,) = traffic_infos([profile])
+    assert info.settings["control_pps"] == "2.0"
+    for text in ("fib:control=0", "fib:control=1001", "fib:control=2:updates=2"):
+        with pytest.raises(UsageError, match="control"):
+            parse_traffic(text)
+
+
 @pytest.mark.parametrize(("text", "updates"), [("fib:updates=64k", 64000.0), ("fib:updates=2", 2.0), ("fib", None)])
 def test_updates_of_a_fib_go_with_a_profile(text: str, updates: float | None) -> None:
     assert parse_traffic(text).updates == updates

@@ -36,10 +36,18 @@ def test_the_interfaces_of_the_user_replace_the_veth_pairs() -> None:
     assert named_ends(("n0", "n1"), "af_xdp:e0=e2,e1=e3") == {"n0": Ends("e0", "e2"), "n1": Ends("e1", "e3")}
 
 
-@pytest.mark.parametrize("arguments", ["e0", "e0=", "=e0", "e0=e1,e2", "e0=e0", "e0=e1,e1=e2"])
-def test_arguments_are_pairs_of_different_interfaces(arguments: str) -> None:
-    with pytest.raises(UsageError, match="interface"):
+@pytest.mark.parametrize("arguments", ["e0", "e0=", "=e0", "e0=e1,e2", "e0=e1,e0=e2", "e0=e2,e1=e2"])
+def test_arguments_are_pairs_of_interfaces_each_named_once_at_its_side(arguments: str) -> None:
+    with pytest.raises(UsageError, match=r"interface|named twice"):
         parse_wire(f"af_xdp:{arguments}")
+
+
+@pytest.mark.parametrize("arguments", ["e0=e0", "e0=e1,e1=e2"])
+def test_the_ends_may_have_the_same_names_on_two_hosts_only(arguments: str) -> None:
+    parse_wire(f"af_xdp:{arguments}")
+    assert wire_kind("af_xdp").devices(arguments, "tester") == [pair.split("=")[0] for pair in arguments.split(",")]
+    with pytest.raises(UsageError, match="named twice"):
+        wire_kind("af_xdp").devices(arguments, None)
 
 
 def test_the_rings_of_both_ends_hold_as_much_as_the_driver_gives_the_kernel() -> None:

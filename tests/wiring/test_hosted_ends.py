@@ -27,7 +27,8 @@ LINKS = LinkSettings(Path("/run/x"), name="pb-t1")
 
 
 def placement_of(topology: Any, cpus: Cpus) -> Placement:
-    return place(cpus, len(topology.vnfs), hosted=topology.hosted_numbers)
+    hosted, idle = topology.hosted_numbers, topology.idle_tester
+    return place(cpus, len(topology.vnfs), hosted=hosted, idle_tester=idle)
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,12 @@ def test_a_shared_core_makes_trials_functional_and_other_scenarios_have_no_such_
     topology = build_chain("p2v", hosting="container")
     assert functional_reasons(topology, placement_of(topology, TWO), ())
     assert not functional_reasons(topology, placement_of(topology, EIGHT), ())
+    # In v2v the tester polls nothing, so its core is free for an end.
+    both, three = build_chain("v2v", hosting="container"), Cpus((0, 1, 2))
+    assert (placement_of(both, TWO).vnf_cpus, placement_of(both, TWO).switch_cpu) == ((0, 0), 1)
+    assert functional_reasons(both, placement_of(both, TWO), ())
+    assert sorted((*placement_of(both, three).vnf_cpus, placement_of(both, three).switch_cpu)) == [0, 1, 2]
+    assert not functional_reasons(both, placement_of(both, three), ())
     assert not build_chain("p2p", hosting="container").vnfs
     assert not build_chain("loopback", 1, hosting="container").hosted_ends
 

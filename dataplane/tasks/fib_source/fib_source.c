@@ -4,6 +4,9 @@
 // routes of the VNF's synthetic FIB (docs/design/fib-offload.md) one after the other, at a rate or as fast as
 // they are acknowledged.
 //
+// A control packet that the forwarder punts to the VNF is answered, as a routing daemon would: by a reply, which is the
+// frame with its MAC addresses exchanged, and by a change of one route.
+//
 // Every route leads to the same place by two next hops, and an update replaces the one by the other: what is
 // forwarded does not change, so a trial with updates is one without but for their cost.
 //
@@ -48,9 +51,12 @@ struct fib_source {
 	bool flat_out;
 	double rate; // updates a second
 	uint64_t rate_tsc, cleared_tsc, tick_due_tsc, tick_tsc;
-	uint64_t at_rate;                 // changed since rate_tsc
-	uint64_t next;                    // route that is changed next, counted on and on
-	uint64_t sent;                    // records in all, next hops too
+	uint64_t at_rate; // changed since rate_tsc
+	uint64_t next;    // route that is changed next, counted on and on
+	uint64_t sent;    // records in all, next hops too
+	uint64_t owed;    // changes for control packets that the window had no room for
+	uint64_t control_received, control_answered;
+	uint8_t mac[RTE_ETHER_ADDR_LEN];
 	struct fib_client_status cleared; // of the client, when counters were cleared
 	uint64_t lost_sessions;
 	double ns_per_tick;
@@ -68,17 +74,22 @@ static uint64_t ns_of(const struct fib_source *s, uint64_t tsc)
 
 // --- The client's callbacks ------------------------------------------------------------------------------
 
+static bool send_frame(struct task *task, const uint8_t *frame, unsigned length)
+{
+	const struct ring_piece piece = {(uint8_t *)(uintptr_t)frame, length};
+	const struct frame whole = {{&piece, 0}, length};
+	bool accepted = port_deliver(task->ports[0], task->queue, &whole, 1) == 1;
+
+	task->counters.tx_packets += accepted;
+	task->counters.drop_tx_full[0] += !accepted;
+	return accepted;
+}
+
 static void frame_send(void *context, const uint8_t *frame, unsigned length)
 {
 	struct fib_source *s = context;
-	struct task *task = &s->task;
-	const struct ring_piece piece = {(uint8_t *)(uintptr_t)frame, length};
-	const struct frame whole = {{&piece, 0}, length};
 
-	if (port_deliver(task->ports[0], task->queue, &whole, 1) == 1)
-		task->counters.tx_packets++;
-	else // the client sends it again
-		task->counters.drop_tx_full[0]++;
+	send_frame(&s->task, frame, length); // the client sends what was not accepted again
 }
 
 static void session_lost(void *context)
@@ -119,7 +130,6 @@ static bool change_one(struct fib_source *s)
 		return false;
 	s->next++;
 	s->sent++;
-	s->at_rate++;
 	return true;
 }
 
@@ -139,7 +149,32 @@ static unsigned change(struct fib_source *s, uint64_t now_tsc)
 
 	while (n < wanted && change_one(s))
 		n++;
+	s->at_rate += n;
+	for (; s->owed && change_one(s); n++)
+		s->owed--;
 	return n;
+}
+
+// --- Control packets --------------------------------------------------------------------------------------
+
+static bool is_message(const struct vnf_frame *frame)
+{
+	return frame->length < RTE_ETHER_HDR_LEN ||
+	       (frame->data[12] << 8 | frame->data[13]) == FIB_ETHER_TYPE;
+}
+
+// To this VNF alone; what goes to a group may be for others.
+static void control_answer(struct fib_source *s, const struct vnf_frame *frame)
+{
+	uint8_t *to = frame->data, *from = frame->data + RTE_ETHER_ADDR_LEN;
+
+	if (frame->length != frame->total || memcmp(to, s->mac, RTE_ETHER_ADDR_LEN) != 0)
+		return;
+	s->control_received++;
+	memcpy(to, from, RTE_ETHER_ADDR_LEN);
+	memcpy(from, s->mac, RTE_ETHER_ADDR_LEN);
+	s->control_answered += send_frame(&s->task, frame->data, frame->length);
+	s->owed++;
 }
 
 static unsigned receive(struct fib_source *s, uint64_t now_tsc)
@@ -153,7 +188,10 @@ static unsigned receive(struct fib_source *s, uint64_t now_tsc)
 		return 0;
 	view_spans(&view, spans);
 	for (unsigned i = 0; i < n; i++)
-		fib_client_received(s->client, spans[i].data, spans[i].length, ns_of(s, now_tsc));
+		if (is_message(&spans[i]))
+			fib_client_received(s->client, spans[i].data, spans[i].length, ns_of(s, now_tsc));
+		else
+			control_answer(s, &spans[i]);
 	port_release(task->ports[0], task->queue, &view);
 	task->counters.rx_packets += n;
 	return n;
@@ -224,6 +262,7 @@ static int source_create(const struct config_task *config, struct port *const *p
 	client.lost = session_lost;
 	if (port_mac(ports[0], &own) == 0) {
 		memcpy(client.mac, own.addr_bytes, sizeof(client.mac));
+		memcpy(s->mac, own.addr_bytes, sizeof(s->mac));
 		s->client = fib_client_create(&client, ns_of(s, s->rate_tsc));
 	}
 	if (!s->client) {
@@ -243,7 +282,12 @@ static void source_destroy(struct task *task)
 
 // --- What is seen of it ----------------------------------------------------------------------------------
 
-static const struct counter counters[] = {COUNTER("lost_sessions", struct fib_source, lost_sessions), {0}};
+static const struct counter counters[] = {
+        COUNTER("lost_sessions", struct fib_source, lost_sessions),
+        COUNTER("control_received", struct fib_source, control_received),
+        COUNTER("control_answered", struct fib_source, control_answered),
+        {0},
+};
 
 static const struct counter client_counters[] = {
         COUNTER("acknowledged", struct fib_client_status, applied),

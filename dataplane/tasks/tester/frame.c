@@ -236,9 +236,12 @@ static inline bool is_plain(const uint8_t *data, uint32_t length)
 	if (length < FRAME_OFFSET_STREAM || load16(data + FRAME_OFFSET_MAGIC) != MAGIC_BE ||
 	    load16(data + OFFSET_UDP_DPORT) != PORT_BE)
 		return false;
-	return ((load32(data + OFFSET_ETHER_TYPE) & 0xffffff) == (ETHER_TYPE_BE | RTE_IPV4_VHL_DEF << 16)) &
-	       ((load16(data + OFFSET_IP_FRAGMENT) & RTE_BE16(FRAGMENT_BITS)) == 0) &
-	       (data[OFFSET_IP_PROTO] == IPPROTO_UDP);
+	const bool ipv4 =
+	        (load32(data + OFFSET_ETHER_TYPE) & 0xffffff) == (ETHER_TYPE_BE | RTE_IPV4_VHL_DEF << 16);
+	const bool whole = (load16(data + OFFSET_IP_FRAGMENT) & RTE_BE16(FRAGMENT_BITS)) == 0;
+	const bool udp = data[OFFSET_IP_PROTO] == IPPROTO_UDP;
+
+	return ipv4 & whole & udp; // one branch for the three
 }
 
 // --- Any frame -------------------------------------------------------------------------------------------

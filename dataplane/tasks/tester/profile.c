@@ -120,6 +120,7 @@ static const struct field fields[] = {
         {.key = "ip", MEMBER(FIELD_CUSTOM, ip), .decode = decode_ip},
         {.key = "transport", MEMBER(FIELD_CHOICE, transport), .choices = transports},
         {.key = "vlan", MEMBER(FIELD_UINT, vlan), .min = 1, .max = 4094},
+        {.key = "ttl", MEMBER(FIELD_UINT, ttl), .min = 1, .max = UINT8_MAX},
         {.key = "flows", .type = FIELD_OBJECT, .fields = flow_fields},
         {ARRAY_FIELD("dst_macs", FIELD_MAC, struct profile_request, macs.of, macs.count, 1,
                      PROFILE_MACS_MAX)},
@@ -133,7 +134,7 @@ static const struct field fields[] = {
 
 static int check_pcap(const json_t *source, const struct profile_request *r, const char *where, char *error)
 {
-	static const char *const own[] = {"sizes", "ip", "transport", "vlan", "flows", "dst_ips_file"};
+	static const char *const own[] = {"sizes", "ip", "transport", "vlan", "ttl", "flows", "dst_ips_file"};
 	const json_t *pcap = json_object_get(source, "pcap");
 
 	if (!pcap)
@@ -169,7 +170,7 @@ static int check(const json_t *source, const struct profile_request *r, const ch
 int profile_request_decode(const json_t *source, struct profile_request *out, const char *where, char *error)
 {
 	*out = (struct profile_request){
-	        .ip = 4, .flows = {.count = 1, .exponent = 1}, .pcap = {.time_scale = 1}};
+	        .ip = 4, .ttl = 64, .flows = {.count = 1, .exponent = 1}, .pcap = {.time_scale = 1}};
 	if (schema_decode(source, fields, out, where, error) != 0)
 		return -EINVAL;
 	return check(source, out, where, error);
@@ -282,7 +283,6 @@ static int sizes_make(struct making *m)
 enum {
 	FILE_ADDRESSES = 0, // of files[]
 	FILE_CAPTURE,
-	TTL = 64,
 	TCP_WINDOW = 65535,
 };
 
@@ -322,14 +322,14 @@ static void network_write(const struct making *m, uint8_t *at)
 
 		ip->vtc_flow = RTE_BE32(UINT32_C(6) << 28);
 		ip->proto = m->p->protocol;
-		ip->hop_limits = TTL;
+		ip->hop_limits = (uint8_t)m->r->ttl;
 		memcpy(&ip->src_addr, ipv6_src, sizeof(ipv6_src));
 	} else {
 		struct rte_ipv4_hdr *ip = (struct rte_ipv4_hdr *)at;
 
 		ip->version_ihl = RTE_IPV4_VHL_DEF;
 		ip->fragment_offset = RTE_BE16(RTE_IPV4_HDR_DF_FLAG); // RFC 6864 s4: the id stays 0
-		ip->time_to_live = TTL;
+		ip->time_to_live = (uint8_t)m->r->ttl;
 		ip->next_proto_id = m->p->protocol;
 	}
 }

@@ -47,6 +47,7 @@ struct profile_macs {
 struct profile_request {
 	struct profile_sizes sizes;
 	uint32_t ip, vlan; // vlan 0: no tag
+	uint32_t ttl;      // or hop limit
 	int transport;     // 0 UDP, 1 TCP
 	struct {
 		uint32_t count;

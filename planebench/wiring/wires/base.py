@@ -14,7 +14,7 @@ from planebench.model.topology import Topology, TopologyPort
 from planebench.model.wire import Wire, wire_arguments, wire_named
 from planebench.planed.document import Port
 from planebench.wiring.devargs import af_packet_devargs
-from planebench.wiring.links import Ends, LinkSettings
+from planebench.wiring.links import Ends, LinkSettings, Side
 from planebench.wiring.request import SwitchPort, VnfInterface
 
 Ceilings = Literal["all", "wires", "drivers", "measured"]
@@ -36,6 +36,8 @@ class WireKind(Wire, ABC):
     and the rate from one to the other is the ceiling from wire to wire."""
     switch_listens: bool = False
     """Whether the tester's end connects to the switch's: it comes up after it."""
+    between_hosts: bool = False
+    """Whether it can connect two hosts, by devices that the user names."""
     kernel_interfaces: bool = False
     """Whether both ends are interfaces of the kernel: it may send frames of its own, and takes frames in its queues."""
 
@@ -67,12 +69,26 @@ class WireKind(Wire, ABC):
         """Return the devices that the user named, in the order of the wires of a topology; none if they are made."""
         return ()
 
-    def hold(self, arguments: str) -> AbstractContextManager[tuple[str, ...]]:
+    def hold(self, arguments: str, side: Side | None = None) -> AbstractContextManager[tuple[str, ...]]:
         """Return what keeps the named devices ready as long as a command measures, and then gives them back.
 
-        It yields what the user has to know. Raises UsageError, with nothing changed, for devices that cannot be used.
+        ``side``: the one whose devices are on this host; None for both. It yields what the user has to know. Raises
+        UsageError, with nothing changed, for devices that cannot be used.
         """
         return nullcontext(())
+
+    def devices(self, arguments: str, side: Side | None) -> list[str]:
+        """Return the named devices of a side, or of both. Raises UsageError if one is named twice."""
+        found = [device for ends in self.cables(arguments) for device in ends.of(side)]
+        if twice := sorted({device for device in found if found.count(device) > 1}):
+            raise UsageError(
+                f'wire "{self.name}:{arguments}": {twice[0]} is named twice; each end of a cable is a port of its own'
+            )
+        return found
+
+    def fitted(self, port: SwitchPort) -> SwitchPort:
+        """Return a port of the switch with the ring that its device takes, once it is held."""
+        return port
 
 
 def wire_kind(wire: str) -> WireKind:

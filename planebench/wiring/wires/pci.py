@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from planebench.model.errors import UsageError
 from planebench.model.wire import register
 from planebench.planed.document import Port
-from planebench.wiring.links import Ends, LinkSettings
+from planebench.wiring.links import Ends, LinkSettings, Side
 from planebench.wiring.request import SwitchPort
 from planebench.wiring.wires.base import WireKind
 
@@ -29,17 +29,17 @@ class Pci(WireKind):
     arguments = "TESTER=SWITCH,TESTER=SWITCH"
     replaces_nics = False
     ceilings = "measured"
+    between_hosts = True
 
     def __init__(self) -> None:
         self._rings: dict[str, RingLimits] = {}
         """Of the NICs that were held so far, by address."""
 
     def check(self, arguments: str) -> None:
-        """Raise UsageError for what is no list of cables between different PCI addresses."""
+        """Raise UsageError for what is no list of cables between PCI addresses, each named once at its side."""
         super().check(arguments)
-        ends = [end for cable in self.cables(arguments) for end in (cable.tester, cable.switch)]
-        if twice := sorted({end for end in ends if ends.count(end) > 1}):
-            raise UsageError(f"NIC {twice[0]} is named twice; each end of a cable is a port of its own")
+        self.devices(arguments, "tester")
+        self.devices(arguments, "switch")
 
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
         """Return the tester's NIC."""
@@ -52,25 +52,29 @@ class Pci(WireKind):
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
         """Return the switch's NIC."""
         address = links.ends[cable].switch
-        return replace(port, kind="pci", address=address, ring_size=self._ring_size(address, port.ring_size))
+        return self.fitted(replace(port, kind="pci", address=address))
+
+    def fitted(self, port: SwitchPort) -> SwitchPort:
+        """Return a port of the switch with the ring that its NIC takes, once it is held."""
+        return replace(port, ring_size=self._ring_size(port.address or "", port.ring_size))
 
     def cables(self, arguments: str) -> tuple[Ends, ...]:
         """Return the NICs at the ends of each cable. Raises UsageError for text of another form."""
         return tuple(_cable(text) for text in arguments.split(","))
 
     @contextmanager
-    def hold(self, arguments: str) -> Iterator[tuple[str, ...]]:
-        """Bind the NICs to vfio-pci as long as the context lasts; yield what the user has to know.
+    def hold(self, arguments: str, side: Side | None = None) -> Iterator[tuple[str, ...]]:
+        """Bind the NICs of a side, or of both, to vfio-pci as long as the context lasts; yield what the user has to
+        know.
 
         From then on all ports have rings that their NICs take: see :class:`RingLimits`.
         """
         from planebench.host.pci_binding import bound
         from planebench.host.ring_limits import ring_limits
 
-        cables = self.cables(arguments)
-        for cable in cables:
-            _check_links(cable)
-        nics = [end for cable in cables for end in (cable.tester, cable.switch)]
+        nics = self.devices(arguments, side)
+        for cable in self.cables(arguments):
+            _check_links(cable.of(side))
         with bound(nics) as taken:
             if missing := [address for address in nics if address not in self._rings]:
                 self._rings |= ring_limits(missing)
@@ -97,11 +101,11 @@ def _cable(text: str) -> Ends:
     return Ends(full_address(tester), full_address(switch))
 
 
-def _check_links(cable: Ends) -> None:
+def _check_links(addresses: Sequence[str]) -> None:
     """Raise UsageError where the kernel, which has the NICs until they are bound, sees no link or two speeds."""
     from planebench.host.pci import nic
 
-    ends = nic(cable.tester), nic(cable.switch)
+    ends = [nic(address) for address in addresses]
     for end in ends:
         if end.link is False:
             raise UsageError(f"NIC {end.address} ({', '.join(end.interfaces)}) has no link; is the cable in?")

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Wire veth: a pair of kernel interfaces in a network namespace, with packet sockets at the tester's end."""
+"""Wire veth: pairs of kernel interfaces with packet sockets at the tester's end; made in a network namespace, or
+named by the user."""
 
 from __future__ import annotations
 
@@ -9,19 +10,18 @@ from planebench.model.wire import register
 from planebench.planed.document import Port
 from planebench.wiring.links import LinkSettings
 from planebench.wiring.request import SwitchPort
-from planebench.wiring.wires.base import WireKind, af_packet_port
+from planebench.wiring.wires.base import af_packet_port
+from planebench.wiring.wires.kernel import KernelWire
 
 
-class Veth(WireKind):
+class Veth(KernelWire):
     """Both ends are kernel interfaces; the tester has DPDK's af_packet driver."""
 
     name = "veth"
     order = 30
     title = "Veth (kernel interfaces)"
-    help = "A veth pair of the kernel; the tester has DPDK's af_packet driver."
+    help = "A veth pair of the kernel, or kernel interfaces of the user; the tester has DPDK's af_packet driver."
     standard_frames_driver = "af_packet"
-    ceilings = "measured"
-    kernel_interfaces = True
 
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
         """Return the tester's interface."""
@@ -34,10 +34,6 @@ class Veth(WireKind):
     def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
         """Return the switch's interface."""
         return replace(port, kind="af_packet", interface=links.ends[cable].switch)
-
-    def makes_veth_pairs(self, arguments: str) -> bool:
-        """Return True: the pairs are made for each topology."""
-        return True
 
 
 register(Veth())

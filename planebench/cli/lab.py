@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The commands of a lab: its store, trends over commits, and bisection. They are imported when they run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, cast, get_args
+
+import typer
+
+from planebench.cli import complete
+from planebench.cli.complete import one_of
+from planebench.cli.options import JsonOption, QuietOption, RunsOption, argument, examples, option
+from planebench.model.results import Metric
+
+store_app = typer.Typer(help="Keep the runs of all testbeds of a lab in one folder, as Parquet.")
+
+StoreArgument = Annotated[Path, typer.Argument(metavar="STORE", help="Folder of the store.")]
+_MetricOption = Annotated[
+    str,
+    option("--metric", f"Metric: {', '.join(get_args(Metric)[:-1])}.", "NAME", one_of("library.history:METRICS")),
+]
+
+
+@store_app.command(
+    "add", epilog=examples("planebench store add lab latest", "planebench store add lab latest --testbed rack3 --json")
+)
+def store_add(
+    store: StoreArgument,
+    run: Annotated[
+        list[str] | None, argument("[RUN]...", "Runs to add, as for report (default: latest).", complete.runs)
+    ] = None,
+    testbed: Annotated[str, option("--testbed", "Testbed of runs that do not name one.", "NAME")] = "",
+    runs: RunsOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Validate finished runs and add them to a store. A run that is in the store already is replaced."""
+    from planebench.cli import store as storing
+
+    storing.add(store, run or [], testbed, runs, json=json, quiet=quiet)
+
+
+@store_app.command("list", epilog=examples("planebench store list lab", "planebench store list lab --json"))
+def store_list(store: StoreArgument, json: JsonOption = False) -> None:
+    """List the runs of a store, oldest first."""
+    from planebench.cli import store as storing
+
+    storing.show(store, json=json)
+
+
+@store_app.command(
+    "query",
+    epilog=examples('planebench store query lab "select switch, avg(throughput_pps) from results group by switch"'),
+)
+def store_query(
+    store: StoreArgument,
+    sql: Annotated[str, typer.Argument(metavar="SQL", help="Query over results, latency, searches, trials and runs.")],
+    json: JsonOption = False,
+) -> None:
+    """Print the rows of an SQL query (DuckDB) over a store."""
+    from planebench.cli import store as storing
+
+    storing.query(store, sql, json=json)
+
+
+def trend(
+    store: StoreArgument,
+    metric: _MetricOption = "throughput",
+    testbed: Annotated[str | None, option("--testbed", "Only this testbed.", "NAME")] = None,
+    switch: Annotated[str | None, option("--switch", "Only this switch, by its label.", "NAME")] = None,
+    html: Annotated[Path | None, option("--html", "File to write the page to.")] = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show when figures changed, in which range of commits, what else changed, and what a confirmation costs."""
+    from planebench.cli import trend as trending
+
+    trending.trend(store, cast(Metric, metric), testbed, switch, html, json=json, quiet=quiet)
+
+
+def bisect(
+    command: Annotated[
+        str, typer.Argument(metavar="COMMAND", help="Shell command that makes one run, e.g. planebench run ...")
+    ],
+    good: Annotated[str, option("--good", "Commit with the old figure.", "COMMIT")],
+    bad: Annotated[str, option("--bad", "Commit with the new figure.", "COMMIT")] = "HEAD",
+    build: Annotated[str, option("--build", "Shell command that builds what is checked out.", "COMMAND")] = "",
+    repository: Annotated[Path, option("--repository", "Git working tree to bisect; it must be clean.")] = Path(),
+    out: Annotated[Path, option("--out -o", "Folder for the runs and their store.")] = Path("bisect"),
+    metric: _MetricOption = "throughput",
+    builds: Annotated[int | None, option("--builds", "Maximum number of builds.")] = None,
+    time_budget: Annotated[
+        str | None, option("--time-budget", "Start no build after this time, e.g. 2h.", "TIME")
+    ] = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Find the commit that changed a figure: git bisect, with as many runs of each commit as its decision needs.
+
+    Exit code 6 if the budget was spent first, or the runs of a commit did not decide.
+    """
+    from planebench.cli import bisect as bisecting
+
+    code = bisecting.bisect(
+        command,
+        good,
+        bad,
+        build,
+        repository,
+        out,
+        cast(Metric, metric),
+        builds,
+        time_budget,
+        json=json,
+        quiet=quiet,
+    )
+    raise typer.Exit(code)
+
+
+def metrics(
+    run: Annotated[
+        str | None, argument("[RUN]", "Run, as for report (default: the newest run in progress).", complete.runs)
+    ] = None,
+    rpc: Annotated[
+        Path | None, option("--rpc", "Socket of a planed process to ask instead of a run.", "SOCKET")
+    ] = None,
+    format: Annotated[
+        str,
+        option(
+            "--format -f",
+            "openmetrics, or text (0.0.4, for the textfile collector of node-exporter).",
+            names=one_of(("openmetrics", "text")),
+        ),
+    ] = "openmetrics",
+    out: Annotated[Path | None, option("--out -o", "File to replace instead of standard output.")] = None,
+    runs: RunsOption = None,
+) -> None:
+    """Print a run in progress, or the counters of planed, as metrics for Prometheus. A run is not affected."""
+    from planebench.cli import openmetrics
+
+    openmetrics.metrics(run, rpc, format, out, runs)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to those of planebench."""
+    app.add_typer(store_app, name="store")
+    app.command(epilog=examples("planebench trend lab", "planebench trend lab --html trend.html"))(trend)
+    app.command(
+        epilog=examples(
+            'planebench bisect "planebench run quick --switch vpp --frame-size 64 --quiet" --good v24.06 --build make '
+            "--repository vpp --builds 10"
+        )
+    )(bisect)
+    app.command(
+        epilog=examples(
+            "planebench metrics latest",
+            "planebench metrics latest --format text --out /var/lib/node-exporter/planebench.prom",
+        )
+    )(metrics)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``planebench store``: runs of all testbeds of a lab in one folder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from planebench.cli.show import plain_table, print_json
+from planebench.library.lab import add_run, open_store
+from planebench.model.errors import UsageError
+from planebench.store import find_run
+
+_LIST = """
+SELECT testbed, run_id AS run, started_at AS started, array_to_string(switches, ', ') AS switches, status AS ended,
+       left(subject_commit, 12) AS "commit"
+FROM runs ORDER BY started_at
+"""
+
+
+def add(store: Path, wanted: Sequence[str], testbed: str, runs_dir: Path | None, *, json: bool, quiet: bool) -> None:
+    """Add runs to a store and print their ids."""
+    folders = [find_run(runs_dir, one) for one in wanted or ("latest",)]
+    added = {folder.name: [str(path) for path in add_run(store, folder, testbed)] for folder in folders}
+    if json:
+        print_json({"added": added})
+    elif not quiet:
+        print("\n".join(added))
+
+
+def show(store: Path, *, json: bool) -> None:
+    """Print the runs of a store, oldest first."""
+    _print(*_rows(store, _LIST), "runs", json)
+
+
+def query(store: Path, sql: str, *, json: bool) -> None:
+    """Print the rows of an SQL query. Raises UsageError with the words of DuckDB for one that fails."""
+    _print(*_rows(store, sql), "rows", json)
+
+
+def _rows(store: Path, sql: str) -> tuple[list[str], list[tuple[Any, ...]]]:
+    import duckdb
+
+    with open_store(store) as database:
+        try:
+            found = database.sql(sql)
+            return found.columns, found.fetchall()
+        except duckdb.Error as error:
+            raise UsageError(f"the query failed: {error}") from None
+
+
+def _print(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], name: str, json: bool) -> None:
+    if json:
+        print_json({name: [{key: _plain(value) for key, value in zip(columns, row, strict=True)} for row in rows]})
+        return
+    table = plain_table(*columns, header_style="bold")
+    for row in rows:
+        table.add_row(*("" if value is None else escape(str(value)) for value in row))
+    Console().print(table)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it; dates are texts."""
+    return value if value is None or isinstance(value, bool | int | float | str | list) else str(value)

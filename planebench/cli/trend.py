@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``planebench trend``: when did a figure change, which commits may have done it, and what else changed."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+
+from planebench.cli.show import plain_table, print_json
+from planebench.library.history import histories
+from planebench.metrics.column import plain
+from planebench.model.choices import unknown
+from planebench.model.results import Metric
+from planebench.report.export import write_bytes
+from planebench.report.trend import cause_words, change_words, found_in, price_words, range_words
+from planebench.stats.trend import Trend, find_trend
+
+
+def trend(
+    store: Path,
+    metric: Metric,
+    testbed: str | None,
+    switch: str | None,
+    html: Path | None,
+    *,
+    json: bool,
+    quiet: bool,
+) -> None:
+    """Print the changes of every series of a store, newest first, and write the page if it is wanted."""
+    series = histories(store, metric, testbed, switch)
+    if not series and (testbed or switch):
+        there = sorted({getattr(it, "testbed" if testbed else "switch") for it in histories(store, metric)})
+        raise unknown("testbed" if testbed else "switch", testbed or switch or "", there)
+    trends = [find_trend(key, samples) for key, samples in sorted(series.items(), key=lambda it: str(it[0]))]
+    if html is not None:
+        from planebench.report.trend import to_html
+
+        write_bytes(html, to_html(trends, str(store)))
+    if json:
+        print_json({"trends": [_document(it) for it in trends]})
+    elif not quiet:
+        _print(trends)
+        if html is not None:
+            print(f"\npage: {html}")
+
+
+def _document(found: Trend) -> dict[str, Any]:
+    steps = [
+        {
+            **{
+                name: getattr(step, name)
+                for name in ("ratio", "low", "high", "cause", "confirm_runs", "confirm_minutes")
+            },
+            "kind": step.change.kind,
+            "opinion": step.change.opinion,
+            "changed": list(step.changed),
+            **{name: _run(getattr(step, name)) for name in ("before", "after", "probable")},
+        }
+        for step in found.steps
+    ]
+    document: dict[str, Any] = {**dataclasses.asdict(found.series), "problem": found.problem, "steps": steps}
+    for name in ("samples", "rejected", "left_out"):
+        document[name] = [_run(sample) for sample in getattr(found, name)]
+    return document
+
+
+def _run(sample: Any) -> dict[str, Any]:
+    names = ("run_id", "started_at", "value", "commit", "committed_at", "repository", "dirty")
+    return {name: plain(getattr(sample, name)) for name in names}
+
+
+def _print(trends: list[Trend]) -> None:
+    found = found_in(trends)
+    if found:
+        table = plain_table("first run", "switch", "test point", "change", "range", "cause", "confirmation")
+        for it in found:
+            series, step = it.trend.series, it.step
+            where = f"{series.point} ({series.testbed})"
+            texts = (change_words(step), range_words(step), cause_words(step), price_words(step))
+            table.add_row(*map(escape, (step.probable.started_at[:10], series.switch, where, *texts)))
+        Console(highlight=False).print(table)
+    runs = {(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}
+    short = sum(bool(it.problem) for it in trends)
+    note = f"; {short} with too few runs" if short else ""
+    print(f"{len(found)} changes in {len(trends)} series of {len(runs)} runs{note}")

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Claims on CPUs: two runs that measure on the same CPUs ruin each other, so the second one is refused.
+
+A claim is a listening socket in the kernel's abstract namespace, one for each CPU: it needs no folder and no rights,
+all users see it, and it ends with its process, also with kill -9. Processes in other network namespaces do not see it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import socket
+import struct
+from collections.abc import Iterable, Iterator
+
+from planebench.host import procfs
+from planebench.model.cpus import range_text
+from planebench.model.errors import UsageError
+
+SHARE = "PLANEBENCH_SHARE_CPUS"
+_CREDENTIALS = struct.Struct("3i")
+
+
+@contextlib.contextmanager
+def claimed(cpus: Iterable[int]) -> Iterator[None]:
+    """Claim CPUs for this process until exit; nothing is claimed where PLANEBENCH_SHARE_CPUS is set.
+
+    Raises UsageError if another process has claimed one of them. A process may claim a CPU twice.
+    """
+    with contextlib.ExitStack() as stack:
+        taken: dict[int, list[int]] = {}
+        for cpu in () if os.environ.get(SHARE) else sorted(cpus):
+            own = stack.enter_context(socket.socket(socket.AF_UNIX))
+            try:
+                own.bind(_address(cpu))
+                own.listen(8)
+            except OSError as error:
+                if error.errno != errno.EADDRINUSE:  # no such sockets here: nobody is refused
+                    continue
+                taken.setdefault(_owner(cpu), []).append(cpu)
+        taken.pop(os.getpid(), None)
+        for pid, theirs in taken.items():
+            raise UsageError(_refusal(pid, theirs))
+        yield
+
+
+def _address(cpu: int) -> str:
+    return f"\0planebench.cpu.{cpu}"
+
+
+def _owner(cpu: int) -> int:
+    """Return the process that has claimed a CPU; 0 if it cannot be told, as it has just ended."""
+    with socket.socket(socket.AF_UNIX) as asking:
+        try:
+            asking.connect(_address(cpu))
+            return int(
+                _CREDENTIALS.unpack(asking.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size))[0]
+            )
+        except OSError:
+            return 0
+
+
+def _refusal(pid: int, cpus: list[int]) -> str:
+    command = (procfs.read_text(f"/proc/{pid}/cmdline") or "").replace("\0", " ")
+    who = f"process {pid}" + (f", {' '.join(command.split())[:100]}" if command else "")
+    return (
+        f"another planebench measures on CPU {range_text(cpus)} ({who}), and two runs on the same CPUs ruin each "
+        f"other. Wait until it ends, give each run its own CPUs, e.g. with taskset -c, or set {SHARE}=1"
+    )

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A connection to planebench on another host: ``planebench agent`` behind ``ssh -T``, asked over its stdin and stdout.
+
+OpenSSH's own client makes the connection, so the user's configuration, keys and jump hosts hold. Nothing listens on a
+port and no daemon stays: the agent ends with the connection. Only calls and their answers are sent, one line of JSON
+each; nothing is sent while nobody calls.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import re
+import socket
+import subprocess
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from planebench.host.deadlines import stretched
+from planebench.host.lines import Lines
+from planebench.model import errors
+from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
+
+PROGRAM_VARIABLE = "PLANEBENCH_AGENT"
+"""The command that is planebench on the other host, if it is not ``planebench`` on the PATH of its login."""
+GREETING = b"planebench agent"
+"""The first line of an agent; what a login shell prints before it is skipped."""
+GREETING_DEADLINE_S = 60.0
+CALL_DEADLINE_S = 60.0
+LINE_MAX_BYTES = 1 << 24
+ENDED_S = 2.0
+"""How long ssh may take to end, and to say why, when its connection is gone."""
+
+_REASONS = {
+    r"Host key verification failed": "its host key is not known here, or has changed; log in once by hand: ssh {host}",
+    r"Permission denied": "it accepts none of your keys; `ssh {host} true` has to work without a password",
+    r"Could not resolve hostname": "its name cannot be resolved",
+    r"not found|No such file": "planebench is not installed there; put it on the PATH of a login without a terminal, "
+    f"or name it in {PROGRAM_VARIABLE}",
+}
+"""What ssh or the login shell says, and what it means."""
+
+
+def ssh_command(host: str) -> list[str]:
+    """Return the command that starts an agent on ``host`` (``HOST``, ``USER@HOST``, or a name of ~/.ssh/config).
+
+    Raises UsageError for what cannot be a host.
+    """
+    if not host or host.startswith("-") or any(character.isspace() for character in host):
+        raise UsageError(f'host "{host}" is not valid; give a name as for ssh, e.g. user@host')
+    program = os.environ.get(PROGRAM_VARIABLE) or "planebench"
+    return ["ssh", "-T", "-o", "BatchMode=yes", "--", host, f"exec {program} agent"]
+
+
+def hang_up(sock: socket.socket) -> None:
+    """Close a socket, also for those who still read from it. Safe to call twice."""
+    with contextlib.suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)
+    sock.close()
+
+
+class Connection:
+    """A started program whose stdin and stdout are one end of ``sock``. Ends with :meth:`close`.
+
+    ``tell`` is given each line of its standard error.
+    """
+
+    def __init__(self, command: Sequence[str], tell: Callable[[str], None] = lambda _: None) -> None:
+        self.sock, theirs = socket.socketpair()
+        self._said: deque[str] = deque(maxlen=20)
+        self._tell = tell
+        with theirs:
+            try:
+                # A session of its own: Ctrl-C is for us, who end the agent in order.
+                self._popen = subprocess.Popen(
+                    command,
+                    stdin=theirs.fileno(),
+                    stdout=theirs.fileno(),
+                    stderr=subprocess.PIPE,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                self.sock.close()
+                raise StartError(f"{command[0]} cannot be started: {error.strerror}") from error
+        self._listener = threading.Thread(target=self._listen, name="stderr", daemon=True)
+        self._listener.start()
+
+    def _listen(self) -> None:
+        assert self._popen.stderr is not None
+        with self._popen.stderr as stream:
+            for line in stream:
+                if text := line.decode(errors="replace").strip():
+                    self._said.append(text)
+                    self._tell(text)
+
+    def last_words(self) -> str:
+        """Return what it said on standard error, the last lines."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(ENDED_S)
+        self._listener.join(ENDED_S)
+        return "\n".join(self._said)
+
+    def close(self) -> None:
+        """Close its stdin, by which the agent ends, and wait for that; a program that stays is killed."""
+        hang_up(self.sock)
+        try:
+            self._popen.wait(stretched(10.0))
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            self._popen.wait()
+
+
+class Link:
+    """An agent on another host. One call at a time; safe to use from several threads.
+
+    ``connect`` returns a new connection each time; ``name`` is the host, for messages. A connection that is lost raises
+    DiedError from then on, until :meth:`open` makes another one.
+    """
+
+    def __init__(self, name: str, connect: Callable[[], Connection]) -> None:
+        self.name = name
+        self._connect = connect
+        self._connection: Connection | None = None
+        self._lines: Lines | None = None
+        self._ids = itertools.count(1)
+        self._lock = threading.Lock()
+
+    @property
+    def alive(self) -> bool:
+        """Return whether the connection has not been found lost."""
+        return self._lines is not None
+
+    @property
+    def carried_bytes(self) -> int:
+        """Return the bytes of the calls and answers of the present connection."""
+        return self._lines.sent_bytes + self._lines.received_bytes if self._lines is not None else 0
+
+    def open(self) -> None:
+        """Connect, and wait for the agent. Raises StartError with the reason in one sentence."""
+        self.close()
+        self._connection = self._connect()
+        deadline = time.monotonic() + stretched(GREETING_DEADLINE_S)
+        lines = Lines(self._connection.sock, LINE_MAX_BYTES)
+        try:
+            while lines.receive(deadline) != GREETING:
+                pass
+        except TimeoutError:
+            self.close()
+            raise StartError(f"host {self.name}: planebench did not answer in {GREETING_DEADLINE_S:g} s") from None
+        except (OSError, ValueError) as error:
+            words = self._connection.last_words()
+            self.close()
+            raise StartError(f"host {self.name}: {explained(words, self.name)}") from error
+        self._lines = lines
+
+    def call(self, method: str, params: Mapping[str, Any] | None = None, timeout_s: float = CALL_DEADLINE_S) -> Any:
+        """Return the result of a method of the agent.
+
+        Raises what the agent raised, as the same class of PlanebenchError; DiedError where the connection is lost or
+        no answer comes in ``timeout_s``.
+        """
+        with self._lock:
+            lines = self._lines
+            if lines is None:
+                raise DiedError(f"host {self.name}: the connection is lost")
+            number, deadline = next(self._ids), time.monotonic() + stretched(timeout_s)
+            try:
+                lines.send(json.dumps({"id": number, "method": method, "params": params or {}}).encode(), deadline)
+                answer = json.loads(lines.receive(deadline))
+                while not isinstance(answer, dict) or answer.get("id") != number:
+                    answer = json.loads(lines.receive(deadline))
+            except TimeoutError:
+                self._lost()
+                raise DiedError(f"host {self.name}: no answer to {method} in {timeout_s:g} s") from None
+            except (OSError, ValueError, RecursionError) as error:
+                words = self._connection.last_words() if self._connection is not None else ""
+                self._lost()
+                raise DiedError(f"host {self.name}: the connection was lost: {words or error}") from error
+        if "error" in answer:
+            raise raised(self.name, answer["error"])
+        return answer.get("result")
+
+    def close(self) -> None:
+        """End the agent and with it all that it started. Never raises; safe to call twice."""
+        self._lost()
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _lost(self) -> None:
+        if self._lines is not None:
+            self._lines.close()
+            self._lines = None
+
+
+def explained(words: str, host: str) -> str:
+    """Return what the last words of ssh or of a login shell mean, in one sentence."""
+    for pattern, meaning in _REASONS.items():
+        if re.search(pattern, words):
+            return meaning.format(host=host)
+    return words.splitlines()[-1] if words else "the connection was closed"
+
+
+def error_document(error: PlanebenchError) -> dict[str, str]:
+    """Return an error as an agent answers it."""
+    return {"kind": type(error).__name__, "text": str(error)}
+
+
+def raised(host: str, told: Any) -> PlanebenchError:
+    """Return the error that an agent answered, as the same class; the host is named in its text."""
+    told = told if isinstance(told, dict) else {"text": told}
+    kind = getattr(errors, str(told.get("kind")), DiedError)
+    if not (isinstance(kind, type) and issubclass(kind, PlanebenchError)):
+        kind = DiedError
+    return kind(f"host {host}: {told.get('text', '')}")

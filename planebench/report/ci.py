@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A gate as CI systems read it: JUnit XML, a summary in Markdown, and a badge. docs/ci.md."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Sequence
+from html import escape
+from typing import Literal
+
+from planebench.model.results import Comparison
+from planebench.model.words import METRICS, load_words, printable
+from planebench.report.comparison import undecided_words
+from planebench.stats.gate import Judgement, JudgementKind
+
+State = Literal["passes", "fails", "inconclusive"]
+
+_COLORS: dict[State, str] = {"passes": "#15724f", "fails": "#b3322f", "inconclusive": "#8a6200"}
+_MARKS: dict[JudgementKind, str] = {"passes": "✅", "fails": "❌", "inconclusive": "❓"}
+_LETTER_PX = 6.6
+"""Mean width of a letter of the badge, whose text is stretched to the width that this gives."""
+
+
+def state_of(judgements: Sequence[Judgement]) -> State:
+    """Return the result of a gate, whose exit code is 0, 1 or 6; without a judgement it is inconclusive."""
+    kinds = {judgement.kind for judgement in judgements} or {"inconclusive"}
+    return "fails" if "fails" in kinds else "inconclusive" if "inconclusive" in kinds else "passes"
+
+
+def judgement_words(judgement: Judgement) -> str:
+    """Return a judgement as a sentence: ``throughput of b is 0.91 of a at p2p (limit 0.97)``."""
+    j, title = judgement, METRICS[judgement.metric]
+    why = f": {j.why}" if j.why else ""
+    if j.ratio is None:
+        return f"{title} of {f'{j.b} and ' if j.b else ''}{j.a} at {j.point}{why}"
+    limit = f"limit {j.limit:g}"
+    if j.metric == "cycles_per_packet":
+        limit = f"limit {j.limit:.3f}; the tester limits the rate, so cycles are judged"
+    return f"{title} of {j.b} is {j.ratio:.3f} of {j.a} at {j.point} ({limit}){why}"
+
+
+def to_junit(judgements: Sequence[Judgement], name: str = "planebench") -> bytes:
+    """Return a test case for each judgement; one that is inconclusive is an error, because the gate is not passed."""
+    kinds = [judgement.kind for judgement in judgements]
+    counts = {"tests": len(kinds), "failures": kinds.count("fails"), "errors": kinds.count("inconclusive")}
+    numbers = {"name": name, **{key: str(value) for key, value in counts.items()}}
+    root = ET.Element("testsuites", numbers)
+    suite = ET.SubElement(root, "testsuite", {**numbers, "skipped": "0"})
+    for it in judgements:
+        case = ET.SubElement(
+            suite, "testcase", classname=printable(f"{name}.{it.point}"), name=printable(_case_name(it)), time="0"
+        )
+        words = printable(judgement_words(it))
+        if it.kind == "passes":
+            ET.SubElement(case, "system-out").text = words
+        else:
+            found = ET.SubElement(case, "failure" if it.kind == "fails" else "error", type=it.kind, message=words)
+            found.text = words
+    ET.indent(root)
+    data: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return data + b"\n"
+
+
+def to_markdown(
+    title: str, comparisons: Sequence[Comparison], judgements: Sequence[Judgement], notes: Iterable[str]
+) -> bytes:
+    """Return the summary of a job: the gate if there is one, and the table of the comparisons."""
+    lines = [f"## {_cell(title)}", ""]
+    if judgements:
+        lines += [f"**The gate {'is ' * (state_of(judgements) == 'inconclusive')}{state_of(judgements)}.**", ""]
+        lines += [f"- {_MARKS[it.kind]} {it.kind}: {_cell(judgement_words(it))}" for it in judgements]
+        lines.append("")
+    if comparisons:
+        lines += ["| test point | metric | a | b | b / a | interval | answer |", "|---|---|---|---|---:|---:|---|"]
+        lines += [f"| {' | '.join(map(_cell, _row(it)))} |" for it in comparisons]
+        lines.append("")
+    lines += [f"> {_cell(note)}" for note in notes]
+    return ("\n".join(lines).rstrip() + "\n\n").encode("utf-8", errors="replace")
+
+
+def to_badge(state: State, label: str = "planebench") -> bytes:
+    """Return an SVG picture of 20 px with a label and a state; it needs no font and no service."""
+    left, right = (round(len(text) * _LETTER_PX) + 12 for text in (label, state))
+    texts = "".join(
+        f'<text x="{x}" y="14" textLength="{width - 12}" lengthAdjust="spacingAndGlyphs">{escape(text)}</text>'
+        for x, width, text in ((6, left, label), (left + 6, right, state))
+    )
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
+        f'aria-label="{escape(label)}: {state}">'
+        f'<rect width="{left}" height="20" fill="#44505c"/>'
+        f'<rect x="{left}" width="{right}" height="20" fill="{_COLORS[state]}"/>'
+        f'<g fill="#fff" font-family="Verdana,Helvetica,Arial,sans-serif" font-size="11">{texts}</g></svg>\n'
+    ).encode()
+
+
+def _case_name(judgement: Judgement) -> str:
+    return f"{METRICS[judgement.metric]} of {judgement.b or judgement.a}"
+
+
+def _row(comparison: Comparison) -> tuple[str, ...]:
+    c = comparison
+    metric = METRICS[c.metric] + (f" at {load_words(c.load)}" if c.load else "")
+    ends = ("" if end is None else f"{end:.3f}" for end in (c.low, c.high))
+    answer = "differ" if c.distinguishable else undecided_words(c)
+    return c.point, metric, c.a, c.b, f"{c.ratio:.3f}", "–".join(ends), answer
+
+
+def _cell(text: str) -> str:
+    """Return a text that Markdown shows as it is: no end of a cell, no markup, no HTML."""
+    shown = printable(" ".join(text.split())).replace("&", "&amp;").replace("<", "&lt;")
+    return "".join(f"\\{c}" if c in "\\|`*_[]#" else c for c in shown)

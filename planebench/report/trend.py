@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Trends in words and as a page: each series with its levels, and the table of its changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from planebench.model.words import METRICS, NOTHING
+from planebench.report.html import PALETTE, render
+from planebench.report.page.table import PageColumn, PageTable, page_table
+from planebench.stats.trend import Sample, Step, Trend
+
+TEMPLATE = "trend.html.j2"
+CHARTS_MAX = 100
+"""Charts of the page; series with changes come first."""
+
+_UNITS = {"cycles_per_packet": (1.0, "cycles"), "latency_p50": (1.0, "µs"), "latency_p99": (1.0, "µs")}
+"""Divisor and unit of figures; rates are in Mpps."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A change, and the trend that it is in."""
+
+    trend: Trend
+    step: Step
+
+
+def change_words(step: Step) -> str:
+    """Return ``step of -5.2 % (-6.0 to -4.4)``."""
+    low, high = ((end - 1) * 100 for end in (step.low, step.high))
+    return f"{step.change.kind} of {step.percent:+.1f} % ({low:+.1f} to {high:+.1f})"
+
+
+def commit_words(sample: Sample) -> str:
+    """Return the commit of a run, abbreviated; the run id where the run names none."""
+    return (sample.commit[:12] + "+" * sample.dirty) if sample.commit else sample.run_id
+
+
+def range_words(step: Step) -> str:
+    """Return the range of commits as git takes it: ``4f1c0e9ab12d..77aa01b2c3d4``."""
+    return f"{commit_words(step.before)}..{commit_words(step.after)}"
+
+
+def cause_words(step: Step) -> str:
+    """Return what may be the cause: the commits, or what else changed."""
+    if step.cause == "environment":
+        same = step.before.commit == step.after.commit
+        sure = "not a commit" if same else "probably not a commit"
+        return f"{sure}: {'; '.join(step.changed)}"
+    if step.cause == "unknown":
+        return "unknown: neither the commit nor a recorded fact changed"
+    only = {"both": "", "mdl": "; only by description length", "t-test": "; only by the t statistic"}
+    return f"commit, probably {commit_words(step.probable)}{only[step.change.opinion]}"
+
+
+def price_words(step: Step) -> str:
+    """Return the price of a confirmation: ``3 runs of each commit, about 12 min``."""
+    if step.confirm_runs is None:
+        return "too small to confirm"
+    minutes = "" if step.confirm_minutes is None else f", about {max(1, round(step.confirm_minutes))} min"
+    return f"{step.confirm_runs} runs of each commit{minutes}"
+
+
+def found_in(trends: Sequence[Trend]) -> list[Found]:
+    """Return the changes of all series, newest first."""
+    found = [Found(trend, step) for trend in trends for step in trend.steps]
+    return sorted(found, key=lambda it: it.step.probable.started_at, reverse=True)
+
+
+def changes_table(found: Sequence[Found]) -> PageTable:
+    """Return the changes as a table."""
+    columns = (
+        PageColumn("first run", lambda it: it.step.probable.started_at[:10]),
+        PageColumn("switch", lambda it: it.trend.series.switch, "switch"),
+        PageColumn("test point", lambda it: f"{it.trend.series.point}, {it.trend.series.testbed}", "text"),
+        PageColumn("change", lambda it: change_words(it.step), "strong"),
+        PageColumn("cause", lambda it: cause_words(it.step), "text"),
+        PageColumn("range", lambda it: range_words(it.step)),
+        PageColumn("confirmation", lambda it: price_words(it.step), "text"),
+    )
+    return page_table("Changes, newest first", columns, found)
+
+
+def to_html(trends: Sequence[Trend], store: str) -> bytes:
+    """Return the trends of a store as a self-contained UTF-8 HTML page."""
+    from planebench.report.charts.figure import switch_colors
+    from planebench.report.images import inline_svg  # charts take a second to import
+
+    found = found_in(trends)
+    shown = sorted((it for it in trends if it.samples), key=lambda it: not it.steps)
+    colors = switch_colors(sorted({it.series.switch for it in trends}))
+    drawn = [
+        {
+            "title": _title(it),
+            "notes": list(_notes(it)),
+            "chart": Markup(inline_svg(trend_chart(it, colors[it.series.switch]), _title(it), f"trend-{number}")),
+        }
+        for number, it in enumerate(shown[:CHARTS_MAX])
+    ]
+    context = {
+        "title": f"trends of {store}",
+        "palette": PALETTE,
+        "store": store,
+        "metrics": sorted({METRICS[it.series.metric] for it in trends}),
+        "colors": colors,
+        "series": len(trends),
+        "runs": len({(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}),
+        "changes": changes_table(found),
+        "drawn": drawn,
+        "left_out": len(shown) - len(drawn),
+    }
+    return render(TEMPLATE, context)
+
+
+def _title(trend: Trend) -> str:
+    series = trend.series
+    return f"{series.switch} {series.point}, {METRICS[series.metric]}, {series.testbed}"
+
+
+def _notes(trend: Trend) -> Iterator[str]:
+    if trend.problem:
+        yield trend.problem
+    if trend.rejected:
+        runs = ", ".join(commit_words(sample) for sample in trend.rejected)
+        yield f"steps by description length that are not significant by the t statistic: {runs}"
+    if trend.left_out:
+        yield f"{len(trend.left_out)} runs of older commits omitted"
+
+
+def levels(trend: Trend) -> list[dict[str, Any]]:
+    """Return the corners of the line of levels; a ramp is a slope."""
+    divisor = _UNITS.get(trend.series.metric, (1e6, ""))[0]
+    corners: list[tuple[int, float]] = []
+    begin, n = 0, len(trend.samples)
+    for step in (*trend.steps, None):
+        end = n if step is None else step.change.at
+        inside = [sample.value for sample in trend.samples[begin:end]]
+        if inside:
+            level = sum(inside) / len(inside) / divisor
+            corners += [(begin, level), (end - 1, level)]
+        if step is not None:
+            begin = step.change.last if step.change.kind == "ramp" else step.change.at
+    return [{"run": run, "level": level} for run, level in corners]
+
+
+def trend_chart(trend: Trend, color: str) -> Any:
+    """Draw the figure of each run, the levels, and where they change."""
+    import altair as alt
+
+    from planebench.report.charts.base import plain, table
+    from planebench.report.charts.figure import MUTED, TIP_MARK
+
+    divisor, unit = _UNITS.get(trend.series.metric, (1e6, "Mpps"))
+    rows = [
+        {
+            "run": number,
+            "figure": sample.value / divisor,
+            "tip": f"{TIP_MARK}{sample.started_at} {commit_words(sample)}: {sample.value / divisor:.4g} {unit}",
+        }
+        for number, sample in enumerate(trend.samples)
+    ]
+    marks = [
+        {"run": step.change.at, "tip": f"{TIP_MARK}{change_words(step)}; {range_words(step)}; {cause_words(step)}"}
+        for step in trend.steps
+    ]
+    x = alt.X("run:Q", title="run", axis=alt.Axis(tickMinStep=1, format="d"))
+    y = alt.Y("figure:Q", title=unit or NOTHING, scale=alt.Scale(zero=False))
+    points = alt.Chart(table(rows)).mark_point(size=14, filled=True, color=color, opacity=0.8)
+    lines = alt.Chart(table(levels(trend))).mark_line(color=color, strokeWidth=2)
+    rules = alt.Chart(table(marks)).mark_rule(color=MUTED, strokeDash=[3, 3])
+    layers = [
+        points.encode(x=x, y=y, description="tip:N"),
+        lines.encode(x=x, y=alt.Y("level:Q", scale=alt.Scale(zero=False))),
+        *([rules.encode(x=x, description="tip:N")] if marks else []),
+    ]
+    return plain(alt.layer(*layers).properties(width=440, height=150))

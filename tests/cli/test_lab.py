@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Store, trend, bisect and metrics as a user types them, with the simulator."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from planebench.cli import bisect as bisecting
+from planebench.cli.run import run_plan
+from planebench.model.run import Run
+from planebench.running.labels import read_labels
+from planebench.store import list_runs
+
+pytest.importorskip("prometheus_client")
+pytest.importorskip("jumpavg")
+
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+from prometheus_client.parser import text_string_to_metric_families as text_format
+
+from planebench.cli.openmetrics import exposition, of_statistics
+
+RUN = ("run", "quick", "--scenario", "p2p", "--direction", "unidirectional", "--frame-size", "64", "--duration", "0.02",
+       "--repeat", "2", "--loads", "none", "--quiet", "--no-report", "--no-calibrate")  # fmt: skip
+
+
+def git(folder: Path, *arguments: str) -> str:
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    return subprocess.run(
+        ["git", "-C", str(folder), *who, *arguments], check=True, capture_output=True, text=True
+    ).stdout
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """Commits whose simulated switch loses 5 % in the fourth of six."""
+    folder = tmp_path / "switch"
+    folder.mkdir()
+    git(folder, "init", "--quiet", "--initial-branch=main")
+    for number in range(6):
+        capacity = "9.5M" if number >= 3 else "10M"
+        (folder / "capacity").write_text(f"{capacity}\n{number}\n")
+        git(folder, "add", ".")
+        git(folder, "commit", "--quiet", "-m", f"commit {number}")
+    git(folder, "remote", "add", "origin", "https://user:secret@example.org/switch.git")
+    return folder
+
+
+def test_runs_of_commits_become_a_trend(planebench, repository: Path, tmp_path: Path) -> None:
+    lab = tmp_path / "lab"
+    commits = git(repository, "rev-list", "--reverse", "main").split()
+    for number, commit in enumerate([*commits[:3], *commits[3:]] * 1):
+        git(repository, "checkout", "--quiet", commit)
+        capacity = (repository / "capacity").read_text().split()[0]
+        labels = ("--subject", f"sim={repository}", "--testbed", "rack3", "--tag", "ring=new")
+        done = planebench(*RUN, "--switch", f"sim:capacity={capacity}", "--name", f"c{number}", *labels)
+        assert (done.code, done.err) == (0, "")
+        assert planebench("store", "add", lab, f"c{number}").code == 0
+    listed = json.loads(planebench("store", "list", lab, "--json").out)["runs"]
+    assert [it["commit"] for it in listed] == [commit[:12] for commit in commits]
+    asked = json.loads(planebench("store", "query", lab, "select tags, subject_repository from runs", "--json").out)
+    assert asked["rows"][0] == {"tags": '{"ring": "new"}', "subject_repository": "https://example.org/switch.git"}
+    page = tmp_path / "trend.html"
+    (trend,) = json.loads(planebench("trend", lab, "--html", page, "--json").out)["trends"]
+    (step,) = trend["steps"]
+    assert step["ratio"] == pytest.approx(0.95, abs=0.002)
+    assert (step["before"]["commit"], step["after"]["commit"]) == (commits[2], commits[3])
+    assert "<script" not in page.read_text() and commits[3][:12] in page.read_text()
+    shown = planebench("trend", lab)
+    assert "step of -5.0 %" in shown.out and "1 changes in 1 series of 6 runs" in shown.out
+
+
+def test_bad_input_of_a_store_is_told(planebench, tmp_path: Path) -> None:
+    assert "is not the store of a lab" in planebench("trend", tmp_path).err
+    assert planebench("store", "add", tmp_path, "latest").code == 2
+    assert "Valid: KEY=VALUE" in planebench(*RUN, "--switch", "sim", "--tag", "new").err
+    assert "git show in" in planebench(*RUN, "--switch", "sim", "--subject", tmp_path).err
+
+
+def test_bisect_finds_the_commit(planebench, repository: Path, tmp_path: Path, monkeypatch) -> None:
+    """Runs are made in this process: each takes a second in one of its own."""
+    git(repository, "checkout", "--quiet", "main")
+    first, *_, guilty, _, _ = git(repository, "rev-list", "--reverse", "main").split()
+    shell = bisecting._shell
+
+    def run(text: str, folder: Path, variables: Mapping[str, str]) -> None:
+        if text != "measure":
+            return shell(text, folder, variables)
+        for name, value in variables.items():
+            monkeypatch.setenv(name, value)
+        capacity = (folder / "capacity").read_text().split()[0]
+        values = {"scenario": "p2p", "direction": "unidirectional", "frame_size": "64", "duration": 0.02, "repeat": 2,
+                  "loads": "none", "switch": f"sim:capacity={capacity}:start_noise=0.2%",
+                  "seed": int(variables["PLANEBENCH_BISECT_RUN"])}  # fmt: skip
+        assert run_plan("quick", values, calibrated=False, quiet=True, page=False, labels=read_labels()) == 0
+        return None
+
+    monkeypatch.setattr(bisecting, "_shell", run)
+    out = tmp_path / "out"
+    done = planebench(
+        "bisect", "measure", "--build", "test -f capacity", "--good", first, "--repository", repository, "--out", out,
+        "--quiet", "--json",
+    )  # fmt: skip
+    assert done.code == 0, done.err
+    found = json.loads(done.out)
+    assert found["first_bad"] == guilty
+    assert found["builds"] <= 5
+    subjects = [info.header.subject for info in list_runs(out / "runs")]
+    assert {it.commit for it in subjects if it is not None} >= {first, guilty}
+    failing = planebench("bisect", "false", "--good", first, "--repository", repository, "--out", tmp_path / "no")
+    assert failing.code == 4 and "`false` failed with exit code 1" in failing.err
+
+
+def test_metrics_of_a_run_are_read_by_the_parsers(planebench, stored: Run, tmp_path: Path) -> None:
+    families = {it.name: it for it in openmetrics(planebench("metrics", "latest").out)}
+    states = {sample.labels["state"]: sample.value for sample in families["planebench_run_state"].samples}
+    assert states["complete"] == 1 and sum(states.values()) == 1
+    assert sum(it.value for it in families["planebench_trials"].samples) == len(stored.trials)
+    assert families["planebench_throughput_pps"].samples
+    file = tmp_path / "planebench.prom"
+    assert planebench("metrics", "latest", "--format", "text", "--out", file).code == 0
+    assert {it.name for it in text_format(file.read_text())} == {
+        it + "_info" * (it == "planebench_run") for it in families
+    }
+    assert "no run is in progress" in planebench("metrics").err
+    assert planebench("metrics", "latest", "--format", "xml").code == 2
+
+
+def test_metrics_of_planed_are_read_by_the_parser() -> None:
+    worker = {
+        "name": "w0",
+        "tid": 1,
+        "busy_cycles": 5,
+        "gap_threshold_ns": 1,
+        "gaps": 2,
+        "gap_sum_ns": 3,
+        "gap_max_ns": 3,
+    }
+    port = {
+        "name": "n0",
+        "rx_packets": 7,
+        "tx_packets": 8,
+        "rx_missed": 1,
+        "rx_nombuf": 0,
+        "rx_errors": 0,
+        "tx_errors": 0,
+    }
+    task = {"name": 'a"\n\\b', "kind": "l2fwd", "busy_cycles": 3, "idle_cycles": 1, "rx_packets": 7, "tx_packets": 6,
+            "drops": {"hairpin": 1}, "drops_by_port": {}}  # fmt: skip
+    found = of_statistics({"tsc_hz": 10, "ports": [port], "workers": [worker], "tasks": [task]})  # type: ignore[list-item, typeddict-item]
+    families = {it.name: it for it in openmetrics(exposition(list(found), "openmetrics").decode())}
+    (drop,) = families["planed_task_drops"].samples
+    assert (drop.name, drop.labels["task"], drop.labels["reason"], drop.value) == (
+        "planed_task_drops_total",
+        'a"\n\\b',
+        "hairpin",
+        1,
+    )
+    assert [it.value for it in families["planed_worker_busy_seconds"].samples] == [0.5]

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A memif server of planed and clients that lie: each harms its own connection only, and the next one is served."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import socket
+import struct
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from planed_rig import Document, Planed, task, until
+
+pytestmark = pytest.mark.dataplane
+
+MESSAGE_BYTES = 128
+ACK, HELLO, INIT, ADD_REGION, ADD_RING, CONNECT, CONNECTED, DISCONNECT = range(1, 9)
+VERSION, COOKIE, TO_SERVER = 2 << 8, 0x3E31F20, 1
+LOG2_SIZE, MEMORY_BYTES, BUFFERS, STRIDE, BACK = 4, 1 << 17, 1 << 14, 2048, 4096
+HEAD, DESCRIPTORS, DESCRIPTOR_BYTES = 6, 128, 16
+FRAME_BYTES = 60
+
+
+class MemifClient:
+    """A client with one ring each way, of which each step is made by hand."""
+
+    def __init__(self, path: Path) -> None:
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.settimeout(10)
+        self.socket.connect(str(path))
+        self.file = os.memfd_create("memif")
+        os.ftruncate(self.file, MEMORY_BYTES)
+        self.memory = mmap.mmap(self.file, MEMORY_BYTES)
+        self.bells = [os.eventfd(0) for _ in range(2)]
+        self.sent = 0
+        assert self.heard() == HELLO
+
+    def heard(self) -> int:
+        """Return the type of the next message; 0 where the server has hung up."""
+        message = self.socket.recv(MESSAGE_BYTES)
+        return int.from_bytes(message[:2], "little")
+
+    def say(self, kind: int, payload: bytes = b"", *files: int) -> int:
+        """Return the type of the answer."""
+        socket.send_fds(self.socket, [struct.pack("<H", kind) + payload.ljust(MESSAGE_BYTES - 2, b"\0")], files)
+        return self.heard()
+
+    def greet(self) -> None:
+        assert self.say(INIT, struct.pack("<HIB", VERSION, 0, 0)) == ACK
+
+    def share(self) -> int:
+        return self.say(ADD_REGION, struct.pack("<HQ", 0, MEMORY_BYTES), self.file)
+
+    def add_ring(self, flags: int, bell: int) -> int:
+        offset = 0 if flags else BACK
+        struct.pack_into("<I", self.memory, offset, COOKIE)
+        return self.say(ADD_RING, struct.pack("<HHHIBH", flags, 0, 0, offset, LOG2_SIZE, 0), bell)
+
+    def connect(self) -> None:
+        self.greet()
+        assert self.share() == ACK
+        assert [self.add_ring(flags, bell) for flags, bell in zip((TO_SERVER, 0), self.bells, strict=True)] == [ACK] * 2
+        assert self.say(CONNECT) == CONNECTED
+
+    def send(self, offset: int | None = None) -> None:
+        """Send a frame, whose descriptor has the offset of its buffer or another one."""
+        slot = self.sent % (1 << LOG2_SIZE)
+        place = BUFFERS + slot * STRIDE if offset is None else offset
+        struct.pack_into("<HHIII", self.memory, DESCRIPTORS + slot * DESCRIPTOR_BYTES, 0, 0, FRAME_BYTES, place, 0)
+        self.sent += 1
+        self.set_head(self.sent)
+
+    def set_head(self, head: int) -> None:
+        struct.pack_into("<H", self.memory, HEAD, head)
+
+    def close(self) -> None:
+        self.socket.close()
+        self.memory.close()
+        for file in (self.file, *self.bells):
+            os.close(file)
+
+
+@pytest.fixture
+def server(planed: Planed) -> Iterator[Planed]:
+    """A planed with a memif server and somebody who receives from it."""
+    wire = {"name": "m", "kind": "memif-server", "path": str(planed.workdir / "m.sock")}
+    planed.apply([wire], [task("mon", "monitor", "m")])
+    yield planed
+    planed.apply()
+
+
+def port(server: Planed) -> Document:
+    (found,) = server.call("stats.get")["ports"]
+    return dict(found)
+
+
+def clients(server: Planed) -> Iterator[MemifClient]:
+    while True:
+        client = MemifClient(server.workdir / "m.sock")
+        yield client
+        client.close()
+        until(lambda: not port(server)["link_up"], "the server sees it go")
+
+
+def assert_served(server: Planed, client: MemifClient) -> None:
+    before = port(server)["rx_packets"]
+    client.connect()
+    until(lambda: bool(port(server)["link_up"]), "it is connected")
+    for _ in range(5):
+        client.send()
+    until(lambda: port(server)["rx_packets"] == before + 5, "all frames have come")
+
+
+RING_LIES: dict[str, Callable[[MemifClient], None]] = {
+    "used more slots": lambda client: client.set_head(client.sent + (1 << LOG2_SIZE) + 1),
+    "outside of the regions": lambda client: client.send(MEMORY_BYTES - FRAME_BYTES + 1),
+}
+
+
+def test_a_client_that_lies_is_stopped_and_the_next_is_served(server: Planed) -> None:
+    own = clients(server)
+    for count, (words, lie) in enumerate(RING_LIES.items(), start=1):
+        liar = next(own)
+        assert_served(server, liar)
+        lie(liar)
+        until(lambda: not port(server)["link_up"], "the lie is found")
+        assert port(server)["broken_rings"] == count
+        assert words in server.process.log_tail()
+    assert_served(server, next(own))
+
+
+def test_messages_and_files_that_cannot_be_are_refused_by_name(server: Planed) -> None:
+    own = clients(server)
+    with Path("/dev/zero").open("rb") as zero:
+        assert next(own).say(CONNECT) == DISCONNECT
+        client = next(own)
+        client.greet()
+        assert client.say(ADD_REGION, struct.pack("<HQ", 0, MEMORY_BYTES), zero.fileno()) == DISCONNECT
+        client = next(own)
+        client.greet()
+        assert client.say(ADD_RING, struct.pack("<HHHIBH", 1, 0, 0, 0, 4, 0), client.file) == DISCONNECT
+    client = next(own)
+    client.connect()
+    os.ftruncate(client.file, 0)  # the server reads it all the time
+    assert client.heard() == DISCONNECT
+    assert_served(server, next(own))
+    client = next(own)
+    client.connect()
+    os.set_blocking(client.bells[1], True)  # a worker would stand in it
+    assert client.heard() == DISCONNECT
+    refused = {key: count for key, count in port(server)["refused_messages"].items() if count}
+    assert refused == {
+        "not_negotiated": 1,
+        "memory_file": 1,
+        "no_eventfd": 1,
+        "memory_gone": 1,
+        "blocking_eventfd": 1,
+    }
