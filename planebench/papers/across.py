@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
 
 from planebench.model.records import Point, VerdictKind
 from planebench.model.words import load_words, mpps, percent, printable
@@ -122,7 +121,7 @@ def spread(claim: Claim, shape: Spread, measured: Measured, labels: Sequence[str
         if of_search.degrees:
             found.add(_spreads(label, shape.search, of_search, of_rate))
         else:
-            found.add(f"{printable(label)} with several repetitions of --search {shape.search}")
+            found.add(f"{printable(label)} with a search in several starts (--search {shape.search} --search-starts 5)")
     return found
 
 
@@ -145,12 +144,14 @@ class _Variance:
 
 
 def _spreads(label: str, search: str, a: _Variance, b: _Variance) -> Compared:
+    from scipy import stats
+
     ratio = a.value / b.value
     law = stats.f(a.degrees, b.degrees)
     p_value = 2 * min(float(law.sf(ratio)), float(law.cdf(ratio)))
     low, high = (math.sqrt(ratio / float(law.ppf(q))) for q in (1 - ALPHA / 2, ALPHA / 2))
     above = ratio > 1 if p_value < ALPHA else None
-    why = "" if above is not None else "too few repetitions for this difference in spread"
+    why = "" if above is not None else "too few starts for this difference in spread"
     answer = Told(math.sqrt(ratio), low, high, above, why, p_value)
     figures = f"{percent(math.sqrt(a.value))} against {percent(math.sqrt(b.value))} of R+"
     return Compared(f"{printable(label)}, standard deviation of {search}", figures, above, answer)
