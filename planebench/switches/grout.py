@@ -126,7 +126,7 @@ class GroutAdapter(Adapter):
 
     def _configure(self, grcli: Path, api: Path, lines: Sequence[str], process: Process) -> None:
         """Run the commands up to the first that fails. Raises StartError with what grcli says."""
-        argv = [grcli, "--err-exit", "--trace-commands", "--socket", api]
+        argv: list[str | Path] = [grcli, "--err-exit", "--trace-commands", "--socket", api]
         text = "".join(f"{line}\n" for line in lines)
         done = run_tool(argv, TOOL_DEADLINE_S, env=self.installation().env, stdin=text)
         if not done.ok:
