@@ -82,7 +82,8 @@ def make_history(seed: int, noise: float) -> History:
 def _sample(number: int, figure: float, environment: int) -> Sample:
     moment = f"2026-{1 + number // 28:02d}-{1 + number % 28:02d}T12:00:00Z"
     facts = {name: str(sum(k % len(FACTS) == i for k in range(environment))) for i, name in enumerate(FACTS)}
-    return Sample(f"run-{number}", moment, figure, f"{number:040x}", moment, "vpp", facts=facts, minutes=2.0)
+    commit = f"{number * 2654435761 % 2**32:08x}{number:032x}"
+    return Sample(f"run-{number}", moment, figure, commit, moment, "vpp", facts=facts, minutes=2.0)
 
 
 def score(history: History, trend: Trend) -> Score:

@@ -51,7 +51,7 @@ MODELS = {
     "e1000e": "e1000e,romfile=",
     "igb": "igb,romfile=",
     "vmxnet3": "vmxnet3,romfile=",
-    "virtio-net": "virtio-net-pci,romfile=,disable-legacy=on,iommu_platform=on",
+    "virtio-net": "virtio-net-pci,romfile=,disable-legacy=on,iommu_platform=on,speed=10000,duplex=full",
 }
 """The devices of QEMU by the names that a topology gives them."""
 SINCE = {"igb": (8, 0)}
@@ -70,6 +70,8 @@ QUIET_BOOT_S = 10.0
 QUIET_PATIENCE = 12.0
 """The factor for deadlines in the guest of a host that has nothing else to do."""
 COMMAND_DEADLINE_S = 120.0
+TIMEOUT_MORE_S = 20.0
+"""So much later than in the guest a command is given up outside of it: its output comes before."""
 OUTPUT_LINES = 40
 """So much of the output of a command is in the log of the test."""
 BOOTS = 3
@@ -182,11 +184,13 @@ class Lab:
     def sh(self, script: str, timeout_s: float = COMMAND_DEADLINE_S, **environment: str) -> Done:
         """Run a shell script in the guest and return its end."""
         exports = "".join(f"export {name}={shlex.quote(value)}\n" for name, value in environment.items())
-        line = base64.b64encode((exports + script).encode()) + b"\n"
+        limit_s = self.slowness * timeout_s
+        limited = shlex.join(["timeout", "-k", "10", f"{limit_s:.0f}", "sh", "-c", script])
+        line = base64.b64encode((exports + limited).encode()) + b"\n"
         print(f"lab$ {script.strip()}", flush=True)
         begun = time.monotonic()
-        end = begun + self.slowness * timeout_s
-        self._connection.settimeout(self.slowness * timeout_s)
+        end = begun + limit_s + self.slowness * TIMEOUT_MORE_S
+        self._connection.settimeout(limit_s)
         self._connection.sendall(line)
         code, size = self._receive_line(end, script).split()
         done = Done(int(code), self._receive_bytes(int(size), end, script).decode(errors="replace"))
@@ -205,10 +209,12 @@ class Lab:
         """
         return self.run(sys.executable, "-m", "planebench", *argv, timeout_s=timeout_s, **self._environment(patience))
 
-    def script(self, name: str, *argv: str, timeout_s: float = COMMAND_DEADLINE_S) -> Done:
+    def script(
+        self, name: str, *argv: str, timeout_s: float = COMMAND_DEADLINE_S, patience: float = QUIET_PATIENCE
+    ) -> Done:
         """Run a Python script of ``lab/inside``, which may import the rigs of the tests."""
         path = HERE / "inside" / name
-        return self.run(sys.executable, str(path), *argv, timeout_s=timeout_s, **self._environment())
+        return self.run(sys.executable, str(path), *argv, timeout_s=timeout_s, **self._environment(patience))
 
     def cross_cables(self) -> list[dict[str, Any]]:
         """Return what inside/cables.py counts of each direction of each cable."""
@@ -218,7 +224,7 @@ class Lab:
     def refusals(self, *cases: str) -> list[dict[str, Any]]:
         """Return what inside/refusals.py prints of these cases, for the cable of the NICs t0 and s0."""
         cable = f"{self.address('t0')}={self.address('s0')}"
-        return self.script("refusals.py", cable, self.address("x0"), *cases, timeout_s=400).documents()
+        return self.script("refusals.py", cable, self.address("x0"), *cases, timeout_s=400, patience=3).documents()
 
     def address(self, nic: str) -> str:
         """Return the PCI address of a NIC of the topology."""

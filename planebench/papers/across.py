@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy import stats
 
 from planebench.model.records import Point, VerdictKind
-from planebench.model.words import load_words, mpps, percent, printable
+from planebench.model.words import listed, load_words, mpps, percent, printable
 from planebench.papers.claims import Claim, Minimum, NoLeader, Predicted, Spread
 from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
 from planebench.papers.measured import Measured
@@ -29,7 +28,7 @@ NEAR_CAPACITY = 0.8
 def no_leader(claim: Claim, shape: NoLeader, measured: Measured, labels: Sequence[str]) -> Found:
     """Return for each switch whether another one of the paper is ahead of it in one of the cells.
 
-    A leader is ahead of every other in every cell that the run has, and in two cells or more.
+    A leader is ahead of every other in every cell that the run has, of which there are two or more.
     """
     found = Found()
     rivals = measured.labels(claim.switches)
@@ -37,7 +36,7 @@ def no_leader(claim: Claim, shape: NoLeader, measured: Measured, labels: Sequenc
     there = [label for label in rivals if any(measured.points(label, cell) for cell in cells)]
     if len(there) < MIN_SWITCHES or len(cells) < 2:
         missing = [cell_words(cell) for cell in shape.cells if cell not in cells]
-        found.add(f"{MIN_SWITCHES} of the paper's switches in two of these cells, {', '.join(missing) or 'too few'}")
+        found.add(f"{MIN_SWITCHES} of the paper's switches in two cells at least, as {', '.join(missing)}")
         return found
     for label in labels:
         points = [point for cell in cells for point in measured.points(label, cell)]
@@ -45,7 +44,7 @@ def no_leader(claim: Claim, shape: NoLeader, measured: Measured, labels: Sequenc
         answers = [(one, two, _against(measured, one, two)) for one, two in pairs]
         known = [(one, two, it) for one, two, it in answers if it is not None]
         if known:
-            found.add(_leads(label, known, len({one.scenario for one, _, _ in known})))
+            found.add(_leads(label, known, all(measured.points(label, cell) for cell in cells)))
     return found
 
 
@@ -55,8 +54,11 @@ def _against(measured: Measured, one: Point, two: Point) -> Told | None:
     return None if samples[0] is None or samples[1] is None else told(samples[0], samples[1])
 
 
-def _leads(label: str, answers: Sequence[tuple[Point, Point, Told]], scenarios: int) -> Compared:
-    """Return the strongest case of another switch ahead; or that there is none, in any of the cells."""
+def _leads(label: str, answers: Sequence[tuple[Point, Point, Told]], everywhere: bool) -> Compared:
+    """Return the strongest case of another switch ahead; or that there is none.
+
+    ``everywhere``: the switch was measured in all cells, without which it leads nowhere for certain.
+    """
     ahead = [it for it in answers if it[2].above]
     if ahead:
         one, two, answer = min(ahead, key=lambda it: it[2].p_value or 0.0)
@@ -64,12 +66,12 @@ def _leads(label: str, answers: Sequence[tuple[Point, Point, Told]], scenarios: 
         answer = replace(answer, p_value=p_value)
         what = f"{printable(two.switch)} against {spot_words(Spot(one, None))}"
         return Compared(what, "ahead" if p_value < ALPHA else "perhaps ahead", p_value < ALPHA or None, answer)
-    what, figures = printable(label), f"ahead of the others in {scenarios} scenarios"
-    if scenarios > 1 and all(it.above is False for *_, it in answers):
+    what, scenarios = printable(label), listed([*dict.fromkeys(one.scenario for one, *_ in answers)])
+    if everywhere and all(it.above is False for *_, it in answers):
         p_value = max(it.p_value or 0.0 for *_, it in answers)
-        return Compared(what, figures, False, Told(None, above=False, p_value=p_value))
+        return Compared(what, f"ahead of the others in {scenarios}", False, Told(None, above=False, p_value=p_value))
     why = "neither ahead everywhere nor behind anywhere for certain"
-    return Compared(what, "compared with the others", None, Told(None, why=why))
+    return Compared(what, f"compared with the others in {scenarios}", None, Told(None, why=why))
 
 
 def minimum(claim: Claim, shape: Minimum, measured: Measured, labels: Sequence[str]) -> Found:
@@ -122,7 +124,7 @@ def spread(claim: Claim, shape: Spread, measured: Measured, labels: Sequence[str
         if of_search.degrees:
             found.add(_spreads(label, shape.search, of_search, of_rate))
         else:
-            found.add(f"{printable(label)} with several repetitions of --search {shape.search}")
+            found.add(f"{printable(label)} with a search in several starts (--search {shape.search} --search-starts 5)")
     return found
 
 
@@ -145,12 +147,14 @@ class _Variance:
 
 
 def _spreads(label: str, search: str, a: _Variance, b: _Variance) -> Compared:
+    from scipy import stats
+
     ratio = a.value / b.value
     law = stats.f(a.degrees, b.degrees)
     p_value = 2 * min(float(law.sf(ratio)), float(law.cdf(ratio)))
     low, high = (math.sqrt(ratio / float(law.ppf(q))) for q in (1 - ALPHA / 2, ALPHA / 2))
     above = ratio > 1 if p_value < ALPHA else None
-    why = "" if above is not None else "too few repetitions for this difference in spread"
+    why = "" if above is not None else "too few starts for this difference in spread"
     answer = Told(math.sqrt(ratio), low, high, above, why, p_value)
     figures = f"{percent(math.sqrt(a.value))} against {percent(math.sqrt(b.value))} of R+"
     return Compared(f"{printable(label)}, standard deviation of {search}", figures, above, answer)

@@ -56,13 +56,15 @@ class PlanedGroup:
     def _start_traffic(self, params: Json) -> Json:
         """Clear every counter, then start the generators, at the same time as far as the calls let them.
 
-        A process that cleared its counters after another has begun to send would lose what it has counted by then.
+        A process that cleared its counters after another has begun to send would lose what it has counted by then. One
+        that sends alone does so at once: workers that share a CPU have it right after a call, and later perhaps not.
         """
+        senders = [*self._loads(params)]
         called_s = time.monotonic()
-        begin_s = called_s + self._delay_s
+        begin_s = called_s + (self._delay_s if len(senders) > 1 else 0.0)
         for member in self._members:
             member.call("traffic.start", {**params, **_delay(begin_s), "generators": []})
-        for member, loads in self._loads(params):
+        for member, loads in senders:
             member.call("traffic.start", {**params, **_delay(begin_s), "generators": loads, "keep": True})
         ended_s = time.monotonic()
         self._delay_s = min(max(2 * (ended_s - called_s), DELAY_MIN_S), DELAY_MAX_S)

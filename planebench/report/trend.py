@@ -76,13 +76,11 @@ def changes_table(found: Sequence[Found]) -> PageTable:
     """Return the changes as a table."""
     columns = (
         PageColumn("first run", lambda it: it.step.probable.started_at[:10]),
-        PageColumn("testbed", lambda it: it.trend.series.testbed),
         PageColumn("switch", lambda it: it.trend.series.switch, "switch"),
-        PageColumn("test point", lambda it: it.trend.series.point),
-        PageColumn("metric", lambda it: METRICS[it.trend.series.metric]),
+        PageColumn("test point", lambda it: f"{it.trend.series.point}, {it.trend.series.testbed}", "text"),
         PageColumn("change", lambda it: change_words(it.step), "strong"),
-        PageColumn("range", lambda it: range_words(it.step)),
         PageColumn("cause", lambda it: cause_words(it.step), "text"),
+        PageColumn("range", lambda it: range_words(it.step)),
         PageColumn("confirmation", lambda it: price_words(it.step), "text"),
     )
     return page_table("Changes, newest first", columns, found)
@@ -108,6 +106,7 @@ def to_html(trends: Sequence[Trend], store: str) -> bytes:
         "title": f"trends of {store}",
         "palette": PALETTE,
         "store": store,
+        "metrics": sorted({METRICS[it.series.metric] for it in trends}),
         "colors": colors,
         "series": len(trends),
         "runs": len({(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}),

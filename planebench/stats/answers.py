@@ -9,7 +9,6 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import stats
 
 from planebench.model.results import AnswerKind
 from planebench.stats.noise import Estimate, figure_of
@@ -104,6 +103,8 @@ def shares_of_alpha(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[f
     unit is the least one of these (Simes 1986). At the level that is returned, the comparisons that differ, and no
     others, have an interval without 1.
     """
+    from scipy import stats
+
     of_unit: dict[Hashable, list[float]] = {}
     for it in family:
         of_unit.setdefault(it.unit, []).append(it.p_value)

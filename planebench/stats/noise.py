@@ -14,9 +14,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import numpy as np
-from scipy import special, stats
 
 RESOLUTION = 0.001
 """Standard deviation of the logarithm below which no noise is believed: counters and clocks are not better."""
@@ -28,9 +28,17 @@ POWER = 0.8
 
 
 @cache
+def _student_t() -> Any:
+    """Return Student's t. scipy is imported where it is used: it is most of the start of a command that needs none."""
+    from scipy import stats
+
+    return stats.t
+
+
+@cache
 def _quantile(share: float, degrees: float) -> float:
     """Return the quantile of Student's t; all cells of a run ask for the same few."""
-    return float(stats.t.ppf(share, degrees))
+    return float(_student_t().ppf(share, degrees))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +60,15 @@ class Estimate:
 
     def p_value(self, null: float = 0.0) -> float:
         """Return the two-sided p-value of the hypothesis that the mean is ``null``; it agrees with the interval."""
-        return float(2 * stats.t.sf(abs(self.mean - null) / self.error, self.degrees))
+        return float(2 * _student_t().sf(abs(self.mean - null) / self.error, self.degrees))
 
     def p_above(self, null: float) -> float:
         """Return the one-sided p-value of the hypothesis that the mean is at most ``null``."""
-        return float(stats.t.sf((self.mean - null) / self.error, self.degrees))
+        return float(_student_t().sf((self.mean - null) / self.error, self.degrees))
 
     def p_below(self, null: float) -> float:
         """Return the one-sided p-value of the hypothesis that the mean is at least ``null``."""
-        return float(stats.t.cdf((self.mean - null) / self.error, self.degrees))
+        return float(_student_t().cdf((self.mean - null) / self.error, self.degrees))
 
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Return the two-sided interval of the figure itself, not of its logarithm."""
@@ -115,6 +123,8 @@ def fit_noise(samples: Sequence[Sequence[float]], degrees_max: float) -> Noise:
     differences of two switches in the same block. ``degrees_max``: distinct starts of the run minus the means that are
     estimated from them; cells that share a start are not independent.
     """
+    from scipy import special
+
     several = [np.asarray(sample, dtype=np.float64) for sample in samples if len(sample) > 1]
     if len(several) < CELLS_MIN:
         return Noise(RESOLUTION**2, 0.0, degrees_max)
@@ -130,6 +140,8 @@ def fit_noise(samples: Sequence[Sequence[float]], degrees_max: float) -> Noise:
 
 def _inverse_trigamma(value: float) -> float:
     """Return x with trigamma(x) = ``value``, by Newton's method on 1 / trigamma, which converges from this start."""
+    from scipy import special
+
     x = 0.5 + 1 / value
     for _ in range(50):
         trigamma = float(special.polygamma(1, x))

@@ -30,8 +30,9 @@ RAMP_MIN = 8
 RAMP_MARGIN = (6.0, -6.0)
 """By how much the criterion must be better for a ramp in the place of one step, and of more: neighboring steps in one
 direction are rarely by chance."""
-_PLACE, _SUSPECT = (float(stats.chi2.ppf(share, 1)) for share in (0.95, 0.999))
-"""Likelihood ratio within which another place of a step is possible, at 95 %; and a place that is expected."""
+_PLACE, _SUSPECT = (float(stats.chi2.ppf(share, 1)) for share in (0.98, 0.999))
+"""Likelihood ratio within which another place of a step is possible; and a place that is expected. The first gives
+ranges that contain the step in 95 % of the histories of bench/trends.py: places are discrete."""
 
 Opinion = Literal["both", "mdl", "t-test"]
 Floats = NDArray[np.float64]
@@ -233,7 +234,7 @@ def _step(logs: Floats, begin: int, at: int, end: int, first: Sequence[int]) -> 
     estimate = _difference(logs[begin:at], logs[at:end])
     places = {k: _squares(logs, begin, k, end) for k in range(begin + 1, end)}
     least = min(it for k, it in places.items() if k == at or VALUES_MIN <= k - begin <= end - begin - VALUES_MIN)
-    possible = [k for k, it in places.items() if _possible(it, least, end - begin, _PLACE)] or [at]
+    possible = [k for k, it in places.items() if k == at or _possible(it, least, end - begin, _PLACE)]
     opinion: Opinion = "both" if any(border in possible for border in first) else "t-test"
     deviation = math.sqrt(max(_squares(logs, begin, at, end) / (end - begin), RESOLUTION**2))
     return Change("step", at, min(possible) - 1, max(possible), estimate, opinion, deviation)

@@ -88,7 +88,7 @@ def test_why_a_clock_cannot_be_had(tree: Tree) -> None:
     assert clock_refusal({0, 1}, 2400, tree.root) == ""
     assert clock_refusal({0, 1}, 3300, tree.root) == "CPU 0 runs at 800 to 3200 MHz, not at 3300"
     assert "CPU 2 has no cpufreq" in clock_refusal({1, 2}, 2400, tree.root)
-    assert "planed:duty=0.5" in clock_refusal({2}, 2400, tree.root)
+    assert "--switch planed --duty 0.5,1" in clock_refusal({2}, 2400, tree.root)
 
 
 def test_the_journal_knows_the_files() -> None:

@@ -42,6 +42,7 @@ def test_all_clear_their_counters_before_the_first_one_sends() -> None:
     asked.clear()
     both("traffic.start", {"epoch": 4, "generators": loads[1:]})
     assert (started("tester", asked), len(asked)) == ([([], False)], 3)
+    assert not any("delay_ns" in params for _, _, params in asked), "who sends alone waits for nobody"
 
 
 def test_sending_begins_at_one_time_which_follows_how_long_the_calls_take(monkeypatch: pytest.MonkeyPatch) -> None:

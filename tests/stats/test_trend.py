@@ -39,7 +39,7 @@ def test_a_step_is_in_its_range_with_its_size_and_price() -> None:
     trend = find_trend(SERIES, samples([(20, 10.0), (20, 9.5)]))
     (step,) = trend.steps
     assert (step.change.kind, step.cause, step.change.opinion) == ("step", "commit", "both")
-    assert step.before.commit < f"{20:040x}" <= step.after.commit
+    assert step.before.run_id == "run-19" and step.after.run_id == "run-20"
     assert step.low < 0.95 < step.high
     assert step.confirm_runs == 3 and step.confirm_minutes == pytest.approx(2 * 3 * 2.0)
 

@@ -98,6 +98,8 @@ int route_hosts_check(const struct route_list *list)
 	return status;
 }
 
+enum { FETCH_AHEAD = 16 };
+
 // --- Tables ----------------------------------------------------------------------------------------------
 
 static int put(struct route_hosts *hosts, const struct route *route, uint16_t hop)
@@ -119,6 +121,15 @@ static int add(struct route_hosts *hosts, struct cuckoo *numbers, const struct r
 	return hop ? put(hosts, route, hop) : -ENOSPC;
 }
 
+// Have the buckets of route i in the cache soon.
+static void fetch(const struct route_hosts *hosts, const struct route_list *list, size_t i)
+{
+	const struct route route = i < list->count ? route_list_at(list, i) : (struct route){0};
+
+	if (route.version == 4 && route_is_host(&route))
+		cuckoo_prefetch(hosts->v4, key4(route.address));
+}
+
 static int fill(struct route_hosts *hosts, const struct route_list *list, struct cuckoo *numbers)
 {
 	int status = 0;
@@ -126,6 +137,7 @@ static int fill(struct route_hosts *hosts, const struct route_list *list, struct
 	for (size_t i = 0; i < list->count && status == 0; i++) {
 		const struct route route = route_list_at(list, i);
 
+		fetch(hosts, list, i + FETCH_AHEAD);
 		if (route_is_host(&route))
 			status = add(hosts, numbers, &route, i);
 	}
