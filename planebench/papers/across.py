@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from planebench.model.records import Point, VerdictKind
-from planebench.model.words import load_words, mpps, percent, printable
+from planebench.model.words import listed, load_words, mpps, percent, printable
 from planebench.papers.claims import Claim, Minimum, NoLeader, Predicted, Spread
 from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
 from planebench.papers.measured import Measured
@@ -28,7 +28,7 @@ NEAR_CAPACITY = 0.8
 def no_leader(claim: Claim, shape: NoLeader, measured: Measured, labels: Sequence[str]) -> Found:
     """Return for each switch whether another one of the paper is ahead of it in one of the cells.
 
-    A leader is ahead of every other in every cell that the run has, and in two cells or more.
+    A leader is ahead of every other in every cell that the run has, of which there are two or more.
     """
     found = Found()
     rivals = measured.labels(claim.switches)
@@ -36,7 +36,7 @@ def no_leader(claim: Claim, shape: NoLeader, measured: Measured, labels: Sequenc
     there = [label for label in rivals if any(measured.points(label, cell) for cell in cells)]
     if len(there) < MIN_SWITCHES or len(cells) < 2:
         missing = [cell_words(cell) for cell in shape.cells if cell not in cells]
-        found.add(f"{MIN_SWITCHES} of the paper's switches in two of these cells, {', '.join(missing) or 'too few'}")
+        found.add(f"{MIN_SWITCHES} of the paper's switches in two cells at least, as {', '.join(missing)}")
         return found
     for label in labels:
         points = [point for cell in cells for point in measured.points(label, cell)]
@@ -44,7 +44,7 @@ def no_leader(claim: Claim, shape: NoLeader, measured: Measured, labels: Sequenc
         answers = [(one, two, _against(measured, one, two)) for one, two in pairs]
         known = [(one, two, it) for one, two, it in answers if it is not None]
         if known:
-            found.add(_leads(label, known, len({one.scenario for one, _, _ in known})))
+            found.add(_leads(label, known, all(measured.points(label, cell) for cell in cells)))
     return found
 
 
@@ -54,8 +54,11 @@ def _against(measured: Measured, one: Point, two: Point) -> Told | None:
     return None if samples[0] is None or samples[1] is None else told(samples[0], samples[1])
 
 
-def _leads(label: str, answers: Sequence[tuple[Point, Point, Told]], scenarios: int) -> Compared:
-    """Return the strongest case of another switch ahead; or that there is none, in any of the cells."""
+def _leads(label: str, answers: Sequence[tuple[Point, Point, Told]], everywhere: bool) -> Compared:
+    """Return the strongest case of another switch ahead; or that there is none.
+
+    ``everywhere``: the switch was measured in all cells, without which it leads nowhere for certain.
+    """
     ahead = [it for it in answers if it[2].above]
     if ahead:
         one, two, answer = min(ahead, key=lambda it: it[2].p_value or 0.0)
@@ -63,12 +66,12 @@ def _leads(label: str, answers: Sequence[tuple[Point, Point, Told]], scenarios: 
         answer = replace(answer, p_value=p_value)
         what = f"{printable(two.switch)} against {spot_words(Spot(one, None))}"
         return Compared(what, "ahead" if p_value < ALPHA else "perhaps ahead", p_value < ALPHA or None, answer)
-    what, figures = printable(label), f"ahead of the others in {scenarios} scenarios"
-    if scenarios > 1 and all(it.above is False for *_, it in answers):
+    what, scenarios = printable(label), listed([*dict.fromkeys(one.scenario for one, *_ in answers)])
+    if everywhere and all(it.above is False for *_, it in answers):
         p_value = max(it.p_value or 0.0 for *_, it in answers)
-        return Compared(what, figures, False, Told(None, above=False, p_value=p_value))
+        return Compared(what, f"ahead of the others in {scenarios}", False, Told(None, above=False, p_value=p_value))
     why = "neither ahead everywhere nor behind anywhere for certain"
-    return Compared(what, "compared with the others", None, Told(None, why=why))
+    return Compared(what, f"compared with the others in {scenarios}", None, Told(None, why=why))
 
 
 def minimum(claim: Claim, shape: Minimum, measured: Measured, labels: Sequence[str]) -> Found:

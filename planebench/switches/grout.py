@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
-from planebench.host.programs import PATH_OPTION, Found, NotFound, run_tool, version_lines
+from planebench.host.programs import PATH_OPTION, Found, NotFound, program_output, run_tool
 from planebench.model.claims import everywhere
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import PlanebenchError, StartError
@@ -29,10 +29,11 @@ VECTOR_MAX = 256
 """RTE_GRAPH_BURST_SIZE."""
 MBUFS = 65535
 """GROUT_MEMPOOL_CHUNK_SIZE: the size of the pool that all ports share."""
-TOOL_DEADLINE_S = 10.0
+TOOL_DEADLINE_S = 30.0
+"""Each port is added to the graph of a worker that has to take notice: on a busy CPU that takes seconds."""
 WORKER = "grout:w"
 PLACES = ("/usr/local/bin/grout", "/opt/grout*/bin/grout", "/opt/grout*/build/grout", "~/grout/build/grout")
-_VERSION = re.compile(r"^grout v?(\S.*)$")
+_VERSION = re.compile(r"^grout v?(\S.*)$", re.MULTILINE)
 
 
 class GroutAdapter(Adapter):
@@ -41,7 +42,7 @@ class GroutAdapter(Adapter):
     name = "grout"
     title = "grout"
     remedy = (
-        "build it: https://github.com/DPDK/grout (`make`; a compiler with C23 enums, as clang 19), then "
+        "build it: https://github.com/DPDK/grout (a compiler with C23 enums, such as clang), then "
         "PLANEBENCH_GROUT=/path/to/build"
     )
     wires = frozenset({"vhost"})
@@ -54,11 +55,11 @@ class GroutAdapter(Adapter):
     traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "low", ("C",), "router")
 
     def find(self) -> Found | NotFound:
-        binary = self.installation().program("grout", PLACES)
+        where = self.installation()
+        binary = where.program("grout", PLACES)
         if binary is None:
             return NotFound(self.remedy)
-        lines = version_lines(binary)
-        match = _VERSION.match(lines[0]) if lines else None
+        match = _VERSION.search(program_output(binary, "--version", env=where.env).stdout)
         if match is None:
             return NotFound(f"{binary} does not print a version of grout: `{binary} --version`")
         if not binary.with_name("grcli").is_file():
@@ -117,11 +118,20 @@ class GroutAdapter(Adapter):
             options = {"vector-max": self.values.get("vector"), "rx-burst-max": self.values.get("burst")}
             graph = [f"{key} {value}" for key, value in options.items() if value is not None]
             lines = [*([f"graph config set {' '.join(graph)}"] if graph else []), *commands(request)]
-            _configure(found.binary.with_name("grcli"), api, lines, process)
+            self._configure(found.binary.with_name("grcli"), api, lines, process)
             wait_ready("grout's vhost-user ports", lambda: common.sockets_exist(request.ports), [process])
             if len(switch.polling_threads()) != 1:
                 raise StartError(f"grout has no worker; {process.exit_report()}")
         return switch
+
+    def _configure(self, grcli: Path, api: Path, lines: Sequence[str], process: Process) -> None:
+        """Run the commands up to the first that fails. Raises StartError with what grcli says."""
+        argv: list[str | Path] = [grcli, "--err-exit", "--trace-commands", "--socket", api]
+        text = "".join(f"{line}\n" for line in lines)
+        done = run_tool(argv, TOOL_DEADLINE_S, env=self.installation().env, stdin=text)
+        if not done.ok:
+            said = "\n".join((done.stdout + done.stderr).strip().splitlines()[-2:])
+            raise StartError(f"grout refused a command: {said}\n{process.exit_report()}")
 
 
 class RunningGrout(common.ProcessGroup):
@@ -172,15 +182,6 @@ def commands(request: SwitchRequest) -> list[str]:
             lines.append(f"interface add port {name} devargs {device} qsize {ports[name].ring_size}{domain}")
         lines.append(f"interface set port {pair[0]} domain {pair[1]}")
     return lines
-
-
-def _configure(grcli: Path, api: Path, lines: Sequence[str], process: Process) -> None:
-    """Run the commands up to the first that fails. Raises StartError with what grcli says."""
-    text = "".join(f"{line}\n" for line in lines)
-    done = run_tool([grcli, "--err-exit", "--trace-commands", "--socket", api], TOOL_DEADLINE_S, stdin=text)
-    if not done.ok:
-        said = "\n".join(line for line in (done.stdout + done.stderr).strip().splitlines()[-2:])
-        raise StartError(f"grout refused a command: {said}\n{process.exit_report()}")
 
 
 ADAPTER = GroutAdapter()

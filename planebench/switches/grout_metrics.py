@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """grout's counters: its exporter of metrics in the text format of Prometheus, by HTTP on a unix socket.
 
-A counter that is not in the text is unknown. Those of a port (``iface_port_*``) are its driver's. ``iface_rx_packets``
-is not used: of a cross-connect two nodes add to it, so it is twice the number of frames.
+A counter that is not in the text is unknown. Drops of a port (``iface_port_*``) are its driver's; frames are counted by
+the nodes of the graph, of which each queue of a port has its own. ``iface_rx_packets`` is not used: of a cross-connect
+two nodes add to it, so it is twice the number of frames.
 
 There are no busy cycles. Those of a port's receive node are of all its polls, also of those that found nothing; and
 ``busy_cycles`` is the time of every 256 turns of the graph in which one frame passed.
@@ -13,7 +14,7 @@ from __future__ import annotations
 import re
 import socket
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from planebench.host.deadlines import stretched
@@ -39,7 +40,7 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 _QUEUE = re.compile(r"-p[0-9]+q[0-9]+$")
 
 Samples = Mapping[tuple[str, str, str], int]
-"""(metric, label ``name`` or ``iface``, label ``xstat`` or ``le``) -> value."""
+"""(metric, label ``name`` or ``iface``, label ``le``) -> value."""
 
 
 def scrape(path: Path) -> Samples:
@@ -48,7 +49,7 @@ def scrape(path: Path) -> Samples:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(stretched(TIMEOUT_S))
             connection.connect(str(path))
-            connection.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: grout\r\nConnection: close\r\n\r\n")
             received = b"".join(iter(lambda: connection.recv(1 << 16), b""))
     except OSError as error:
         raise PlanebenchError(f"grout's metrics on {path} do not answer: {error}") from error
@@ -70,8 +71,7 @@ def parse(text: str) -> Samples:
     for line in text.splitlines():
         if match := _SAMPLE.fullmatch(line):
             labels: dict[str, str] = dict(_LABEL.findall(match[2]))
-            name, kind = labels.get("name") or labels.get("iface", ""), labels.get("xstat") or labels.get("le", "")
-            found[match[1], name, kind] = int(match[3])
+            found[match[1], labels.get("name") or labels.get("iface", ""), labels.get("le", "")] = int(match[3])
     return found
 
 
@@ -86,9 +86,11 @@ def switch_cycles(samples: Samples, ports: Sequence[str]) -> SwitchCycles:
     for node in DROP_NODES:
         if (count := samples.get(("node_packets", node, ""))) is not None:
             drops[node] = count
+    received, sent = (_of_queues(samples, node, len(ports)) for node in ("port_rx", "port_tx"))
+    refused = samples.get(("node_packets", "port_tx_error", ""))
     return SwitchCycles(
-        packets=_sum(samples, "rx_good_packets", ports),
-        forwarded_packets=_sum(samples, "tx_good_packets", ports),
+        packets=received,
+        forwarded_packets=None if sent is None or refused is None else sent - refused,
         bursts=_bursts(samples, ports),
         drops=drops,
         counters=cycles_by_node(samples),
@@ -96,16 +98,23 @@ def switch_cycles(samples: Samples, ports: Sequence[str]) -> SwitchCycles:
 
 
 def cycles_by_node(samples: Samples) -> dict[str, int]:
-    """Return ``cycles.NODE`` of every node that frames pass; the nodes of the queues of all ports are one."""
+    """Return ``cycles.NODE`` of every node that took time; the nodes of the queues of all ports are one."""
     total: Counter[str] = Counter()
     for (metric, node, _), count in samples.items():
         if metric == "node_cycles" and count:
-            total[f"cycles.{_QUEUE.sub('', node)}"] += count
+            total[f"cycles.{_node(node)}"] += count
     return dict(total)
 
 
-def _sum(samples: Samples, xstat: str, ports: Iterable[str]) -> int | None:
-    return common.total(samples.get(("iface_port_xstat", port, xstat)) for port in ports)
+def _of_queues(samples: Samples, node: str, ports: int) -> int | None:
+    """Return the frames of a node that each queue of a port has; None unless all ports have one."""
+    found = [count for (metric, name, _), count in samples.items() if metric == "node_packets" and _node(name) == node]
+    return sum(found) if len(found) == ports else None
+
+
+def _node(name: str) -> str:
+    """Return the node of which this is the copy for one queue of a port."""
+    return _QUEUE.sub("", name)
 
 
 def _bursts(samples: Samples, ports: Sequence[str]) -> int | None:

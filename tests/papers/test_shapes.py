@@ -80,6 +80,35 @@ def test_lower_is_first_in_an_order_of_latencies() -> None:
     assert judged("v2v-latency-order", *sides).outcome is YES
 
 
+# --- Nobody leads everywhere ------------------------------------------------------------------------------------------
+
+
+def leads(p2p: dict[str, float], p2v: dict[str, float]) -> Any:
+    cells = (("p2p", p2p), ("p2v", p2v))
+    sides = [rate(switch, scenario, mpps) for scenario, rates in cells for switch, mpps in rates.items()]
+    return judged("no-switch-prevails", *sides)
+
+
+def test_a_switch_that_leads_in_every_scenario_prevails() -> None:
+    found = leads({"bess": 9.0, "vpp": 5.0, "snabb": 4.0}, {"bess": 6.0, "vpp": 5.0, "snabb": 4.0})
+    assert found.outcome is NO
+    assert "bess: ahead of the others in p2p and p2v: not confirmed" in found.evidence
+    assert leads({"bess": 9.0, "vpp": 5.0, "snabb": 4.0}, {"bess": 4.0, "vpp": 5.0, "snabb": 3.0}).outcome is YES
+
+
+def test_a_switch_that_was_not_measured_everywhere_does_not_prevail() -> None:
+    found = leads({"bess": 9.0, "vpp": 5.0, "snabb": 4.0}, {"vpp": 5.0, "snabb": 6.0})
+    assert (found.outcome, found.why) == (OPEN, "insufficient data")
+    assert "bess: compared with the others in p2p: neither ahead everywhere nor behind" in found.evidence
+
+
+def test_a_switch_that_the_paper_does_not_have_stands_beside_its_leaders() -> None:
+    rates = {"bess": 6.0, "vpp": 5.0, "snabb": 4.0, "planed": 20.0}
+    found = leads(rates, {**rates, "vpp": 7.0})
+    assert found.outcome is YES
+    assert "Beside it: planed: ahead of the others in p2p and p2v: not confirmed" in found.evidence
+
+
 # --- Single shapes ----------------------------------------------------------------------------------------------------
 
 
