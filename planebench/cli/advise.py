@@ -46,7 +46,7 @@ def advise(run: str, runs_dir: Path | None, *, rate: str, json: bool) -> None:
     print(f"to forward {rate_label(pps)}, all directions together:")
     Console(highlight=False).print(_table(found))
     for it in clocks:
-        print(f"lowest clock measured that carries it: {result_words(it.result)}, {it.cores_measured} core(s)")
+        print(f"lowest clock measured that carries it: {result_words(it.result)}, cores: {it.cores_measured}")
     for of in of_offload:
         print(_offload_words(of))
     print(_NOTE)

@@ -89,11 +89,15 @@ def _server(ports: int | None, vfs: int | None, lcores: int | None, sockets: int
 
 def _lines(server: Server, found: NodeCapacity) -> Iterator[str]:
     kept = f", {server.reserved} of them reserved" if server.reserved else ""
-    functions = f"{server.ports} ports x {server.vfs_per_port} virtual functions"
-    yield f"{functions}, {server.lcores} logical cores{kept}, {server.sockets} sockets"
+    functions = f"{_some(server.ports, 'port')} x {_some(server.vfs_per_port, 'virtual function')}"
+    yield f"{functions}, {_some(server.lcores, 'logical core')}{kept}, {_some(server.sockets, 'socket')}"
     yield f"  in all      {found.vnfs} VNFs, each with a core of its own; limit: {found.limit}"
     yield f"  per port    {found.per_port}"
     yield f"  per socket  {found.per_socket}: near the NIC of that socket"
+
+
+def _some(number: int, name: str) -> str:
+    return f"{number} {name}{'s' * (number != 1)}"
 
 
 def _cost(it: PathCost, server: Server, pps: float) -> dict[str, Any]:

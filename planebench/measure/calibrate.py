@@ -59,6 +59,8 @@ BACKGROUND_SHARE = 0.5
 PROBE_RATE_PPS = 2000
 CABLE_PPS = 10_000.0
 """The load behind the probes that relate the clocks at both ends: so low that hardly any of them waits."""
+CABLE_S = 4.0
+"""How long they are sent between two NICs, which may stamp one probe at a time: in less, too few for a relation."""
 
 LOOP = "loop"
 """The name of the wire that connects the tester with itself."""
@@ -129,7 +131,8 @@ def calibrate(
 
         cable: Relation | None = None
         if clock != "software":
-            both = Sending((THERE, BACK), min(sizes), duration_s, CABLE_PPS, PROBE_RATE_PPS, clocks=True)
+            cable_s = max(duration_s, CABLE_S) if clock == "hardware" else duration_s
+            both = Sending((THERE, BACK), min(sizes), cable_s, CABLE_PPS, PROBE_RATE_PPS, clocks=True)
             cable = relate_over_cable(sender.call, THERE, BACK, sender.send(both))
 
         steps = Steps(send, len(sizes) * _sends(wire), listener)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from planebench.measure.dry_poll import dry_poll
 from planebench.measure.live import LiveSettings
 from planebench.model.clock import port_clock
 from planebench.model.errors import PlanebenchError, StoreError, UsageError
-from planebench.model.header import Calibration, CoreNoise, RunHeader
+from planebench.model.header import Calibration, CoreNoise, RunHeader, Subject
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
 from planebench.model.run import RunStatus
@@ -124,7 +124,7 @@ def open_session(
     machine = Machine.prepare(plan.switch_cores, plan.wire, plan.tester, survey.switch_host, simulated=survey.simulated)
     folder = runs_dir or default_runs_dir()
     if resume:
-        return _resumed(survey, machine, settings, folder)
+        return _resumed(survey, machine, settings, folder, labels)
     make_runs_dir(folder)
     if calibrated:
         settings = replace(settings, calibration=_calibration(survey, machine, settings, tell))
@@ -161,7 +161,9 @@ def _check_open_loop(plan: Plan) -> None:
         )
 
 
-def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir: Path) -> Session:
+def _resumed(
+    survey: Survey, machine: Machine, settings: LiveSettings, runs_dir: Path, labels: Labels | None
+) -> Session:
     info = find_unfinished(runs_dir, survey.plan)
     if info is None:
         complete = next(runs_of_plan(runs_dir, survey.plan), None)
@@ -175,7 +177,7 @@ def _resumed(survey: Survey, machine: Machine, settings: LiveSettings, runs_dir:
         )
     settings = replace(settings, calibration=info.header.calibration)
     survey = _fitted(survey, info.header.calibration)
-    differing = changes(info.header, _header(survey, machine, settings))
+    differing = changes(info.header, _header(survey, machine, settings, labels))
     if differing:
         raise UsageError(
             f"--resume: cannot resume run {info.run_id}: its trials would not be comparable: {'; '.join(differing)}. "
@@ -220,7 +222,15 @@ def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
         for key, value in new.settings.items()
         if key in old.settings and old.settings[key] != value
     ]
-    return [*differing_facts(old, new), *switches, *gone, *settings]
+    hosts = [header.switch_host.name if header.switch_host is not None else "this host" for header in (old, new)]
+    moved = [f"the switches were on {hosts[0]}, now they are on {hosts[1]}"] if hosts[0] != hosts[1] else []
+    return [*differing_facts(old, new), *moved, *switches, *gone, *settings, *_other_commit(old.subject, new.subject)]
+
+
+def _other_commit(old: Subject | None, new: Subject | None) -> Iterator[str]:
+    """Yield a sentence if another commit is measured than before; a run that does not tell it may be continued."""
+    if old is not None and new is not None and old.commit != new.commit:
+        yield f"commit {old.commit[:12]} against {new.commit[:12]}"
 
 
 def _calibration(

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 import subprocess
+import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from builders import make_run, store_run
 
 from planebench.cli import bisect as bisecting
 from planebench.cli.run import run_plan
@@ -113,6 +115,32 @@ def test_bisect_finds_the_commit(planebench, repository: Path, tmp_path: Path, m
     assert {it.commit for it in subjects if it is not None} >= {first, guilty}
     failing = planebench("bisect", "false", "--good", first, "--repository", repository, "--out", tmp_path / "no")
     assert failing.code == 4 and "`false` failed with exit code 1" in failing.err
+
+
+def test_a_run_is_not_resumed_with_another_commit(planebench, repository: Path, own_run_folder: Path) -> None:
+    command = (*RUN, "--switch", "sim", "--subject", repository)
+    assert planebench(*command).code == 0
+    for file in own_run_folder.glob("*/finished.json"):
+        file.unlink()
+    (repository / "capacity").write_text("1M\n")
+    git(repository, "commit", "--quiet", "-a", "-m", "another")
+    refused = planebench(*command, "--resume")
+    assert refused.code == 2 and "commit " in refused.err and " against " in refused.err
+    assert planebench(*RUN, "--switch", "sim", "--resume").code == 0
+
+
+def test_files_of_a_gate(planebench, own_run_folder: Path, tmp_path: Path) -> None:
+    for seed in range(6):
+        run = make_run(("planed",), (64,), repetitions=2, seed=seed, problems=False, loads=(), run_id=f"run{seed}")
+        store_run(own_run_folder, run)
+    junit, summary, badge = (tmp_path / name for name in ("junit.xml", "summary.md", "badge.svg"))
+    gate = ("compare", "run0,run1,run2", "run3,run4,run5", "--fail-below", "0.9", "--quiet")
+    for _ in range(2):
+        assert planebench(*gate, "--junit", junit, "--summary", summary, "--badge", badge).code == 0
+    assert ET.parse(junit).getroot().get("failures") == "0"
+    assert summary.read_text().count("**The gate passes.**") == 2
+    assert b"passes" in badge.read_bytes()
+    assert "add --fail-below" in planebench("compare", "run0", "run1", "--junit", junit).err
 
 
 def test_metrics_of_a_run_are_read_by_the_parsers(planebench, stored: Run, tmp_path: Path) -> None:
