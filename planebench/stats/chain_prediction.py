@@ -19,6 +19,7 @@ import numpy as np
 from planebench.model.placement import NEAR
 from planebench.model.records import Point, Trial
 from planebench.model.results import Result
+from planebench.model.scenario import scenario_named
 from planebench.stats.answers import Answer, Bounds
 from planebench.stats.choose import choose_saturating
 from planebench.stats.counting import counts
@@ -73,7 +74,7 @@ def predictions(derived: Derived, lengths: Iterable[int] = ()) -> tuple[Predicti
     times = _times(derived)
     found = []
     for family in _families(times):
-        known = {p.chain_length for p in times if p.scenario == "loopback" and replace(p, chain_length=1) == family}
+        known = {p.chain_length for p in times if _is_chain(p) and replace(p, chain_length=1) == family}
         for length in sorted({*known, *lengths}):
             point = replace(family, chain_length=length)
             ways: tuple[tuple[Way, _Time | None], ...] = (
@@ -114,11 +115,17 @@ def _families(times: Times) -> list[Point]:
     """Return a chain of one for each switch, direction, frame size, ... of which something is known."""
     found: dict[Point, None] = {}
     for point in times:
-        if point.scenario == "loopback":
+        if _is_chain(point):
             found[replace(point, chain_length=1)] = None
-        elif point.scenario == "p2v" and point.direction != "reversed":
+        elif scenario_named(point.scenario).ends == ("wire", "vnf") and point.direction != "reversed":
             found[replace(point, scenario="loopback", chain_length=1)] = None
     return [*found]
+
+
+def _is_chain(point: Point) -> bool:
+    """Return whether a point is a chain behind one switch."""
+    scenario = scenario_named(point.scenario)
+    return scenario.chained and not scenario.two_switches
 
 
 def _by_hops(chain: Point, times: Times) -> _Time | None:
