@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -60,8 +61,12 @@ def expand(plan: Plan) -> tuple[Point, ...]:
     return points
 
 
+@functools.lru_cache(maxsize=256)
 def points_of(plan: Plan) -> tuple[Point, ...]:
-    """Return the points of one matrix, a plan without parts or one of them; perhaps none."""
+    """Return the points of one matrix, a plan without parts or one of them; perhaps none.
+
+    Kept, since every visit of a plan asks for those of every part: half of the time of an estimate, or more.
+    """
     return tuple(
         Point(label.label, scenario, direction, length, size, plan.wire_name, hosting, chain, traffic, placing, clock)
         for label in switch_labels(plan.switches)
