@@ -44,11 +44,13 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	@scripts/setup.sh qemu-system-x86 busybox-static || echo "test: no QEMU, so tests with guests are skipped"
 	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
 	@scripts/setup.sh bubblewrap podman runc || echo "test: no bubblewrap or podman, so tests with containers are skipped"
+	@# The package starts a server that listens on port 22: only where the machine, a container, says that none starts.
+	@[ ! -x /usr/sbin/policy-rc.d ] || scripts/setup.sh openssh-server || echo "test: no sshd, so tests of two hosts are skipped"
 	$(BIN)/python -P -m pytest -n 2 --dist loadscope -m "not lab"
 
 lab: setup ## emulated NICs with cables in a QEMU guest: binding, wire pci, exact counts; MODEL=igb: only these
 	@scripts/setup.sh qemu-system-x86 busybox-static
-	$(BIN)/python -P -m pytest -v -m "lab or slow" tests/lab $(if $(MODEL),-k $(MODEL))
+	$(BIN)/python -P -m pytest -v -m "lab or slow" tests/lab tests/e2e/test_two_hosts.py $(if $(MODEL),-k $(MODEL))
 
 lowest: setup ## make smoke's tests with the oldest release of each dependency that pyproject.toml allows
 	$(BIN)/pip install --quiet uv

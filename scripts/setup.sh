@@ -12,7 +12,7 @@ packages=(
 	dpdk-dev                                      # dpdk-testpmd, a switch to compare with
 	openvswitch-switch-dpdk                       # and another
 	iproute2 clang-format socat                   # veth wires, tc-redirect; make lint; a human at the RPC socket
-	openssh-client openssh-server                 # run --switch-host, and its tests
+	openssh-client                                # run --switch-host
 	hwloc-nox                                     # plan show --topology "pack:2 core:8 pu:2"
 	"$@"
 )

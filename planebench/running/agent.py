@@ -49,6 +49,7 @@ SILENCE_S = 3600.0
 END_S = 30.0
 """How long it may take to end in order; then it just ends, and its reaper does the rest."""
 READ_BYTES = 1 << 16
+GONE = "the host of the command is gone"
 OPEN, CLOSE, RELAYED, STOP = b"+", b"-", b"> ", b"!"
 """Lines that are no calls: connect to the third host, end that, its line follows, end what runs in order."""
 
@@ -251,6 +252,8 @@ class Wire:
 
     def __init__(self, silence_s: float = SILENCE_S) -> None:
         self.relayed: Relayed | None = None
+        self.closed = False
+        """Whether stdin has closed: nobody relays any more."""
         self._in, self._out = os.dup(0), os.dup(1)
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)
@@ -282,6 +285,9 @@ class Wire:
             *lines, received = (received + chunk).split(b"\n")
             for line in lines:
                 self._take(line)
+        self.closed = True
+        if self.relayed is not None:
+            self.relayed.lost(GONE)
         self._lines.put(None)
         self._stop()
         time.sleep(stretched(END_S))
@@ -309,6 +315,8 @@ class Relayed(Connection):
         self._wire, self._words = wire, ""
         wire.relayed = self
         wire.send(OPEN)
+        if wire.closed:
+            self.lost(GONE)
         threading.Thread(target=self._pump, name="relay", daemon=True).start()
 
     def take(self, line: bytes) -> None:

@@ -222,7 +222,9 @@ def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
         for key, value in new.settings.items()
         if key in old.settings and old.settings[key] != value
     ]
-    return [*differing_facts(old, new), *switches, *gone, *settings, *_other_commit(old.subject, new.subject)]
+    hosts = [header.switch_host.name if header.switch_host is not None else "this host" for header in (old, new)]
+    moved = [f"the switches were on {hosts[0]}, now they are on {hosts[1]}"] if hosts[0] != hosts[1] else []
+    return [*differing_facts(old, new), *moved, *switches, *gone, *settings, *_other_commit(old.subject, new.subject)]
 
 
 def _other_commit(old: Subject | None, new: Subject | None) -> Iterator[str]:
