@@ -42,6 +42,8 @@ def test_both_ends_of_v2v_in_containers(switch: str) -> None:
         assert [port.name for port in live.conditions.ports] == ["v0", "v1"]
         for direction, ways in WAYS.items():
             assert_exact(measure(live, point_of(live, direction)), *ways)
+        if switch != "planed":
+            return
         assert_echoes(live)
         os.kill(live.hosted.vnfs[1].processes[0].pid, signal.SIGKILL)
         dead = measure(live, point_of(live, "bidirectional"))
