@@ -172,6 +172,7 @@ def lab() -> Iterator[Lab]:
             run("ip", "link", "add", cable, "netns", "pba", "type", "veth", "peer", "name", cable, "netns", "pbb")
             for machine in machines:
                 run("ip", "-n", f"pb{machine.name}", "link", "set", cable, "addrgenmode", "none", "up")
+        _direct_way(*machines)
         for machine in machines:
             machine.serve()
         assert eventually(lambda: subprocess.run([f"{folder}/bin/ssh", "b", "true"], check=False).returncode == 0)
@@ -232,6 +233,15 @@ def _namespace(machine: Machine, ours: str) -> None:
     run("ip", "-n", space, "link", "set", "mgmt", "up")
 
 
+def _direct_way(a: Machine, b: Machine) -> None:
+    """Let host a reach host b without the one of the command line."""
+    run("ip", "link", "add", "direct", "netns", "pba", "type", "veth", "peer", "name", "direct", "netns", "pbb")
+    for machine, address in ((a, "10.213.3.1/24"), (b, "10.213.3.2/24")):
+        run("ip", "-n", f"pb{machine.name}", "address", "add", address, "dev", "direct")
+        run("ip", "-n", f"pb{machine.name}", "link", "set", "direct", "up")
+    run("ip", "-n", "pba", "route", "add", b.address, "via", "10.213.3.2")
+
+
 def run_both(lab: Lab, switches: str, *more: str) -> tuple[int, str]:
     hosts = ("--tester-host", "a", "--switch-host", "b")
     return lab.run("run", *SHORT, "--switch", switches, "--wire", CABLES, *hosts, *more)
@@ -268,6 +278,16 @@ def test_counts_are_exact_and_nothing_is_sent_while_measuring(lab: Lab) -> None:
     assert there is not None and there.name == "b" and there.host["kernel"] == found.header.host["kernel"]
     assert abs(there.clock.offset_ns) <= there.clock.error_ns + 1_000_000
     assert quiet_s[0] >= 1.5, "nothing was sent to either host during a trial"
+    assert eventually(lab.is_clean)
+
+
+def test_the_command_may_be_on_the_host_of_the_tester(lab: Lab) -> None:
+    arguments = ("run", *SHORT, "--switch", "planed", "--wire", CABLES, "--duration", "0.3", "--switch-host", "b")
+    code, said = lab.run(*arguments, inside=lab.a.inside, XDG_RUNTIME_DIR=str(lab.a.runtime))
+    assert code == 0, said
+    (trial,) = lab.newest().trials
+    account = ledger(trial)
+    assert trial.directions[0].offered_packets and account.counted and not account.unexplained_packets
     assert eventually(lab.is_clean)
 
 
