@@ -50,7 +50,7 @@ def test_the_agent_says_what_its_host_is_and_what_time_it_is(host: SwitchHost) -
     assert set(host.answer.switch_cpus) <= os.sched_getaffinity(0)
     assert host.answer.facts["kernel"] == os.uname().release
     clock = host.info().clock
-    assert abs(clock.offset_ns) <= clock.error_ns, "both clocks are the same"
+    assert abs(clock.offset_ns) <= clock.error_ns + 1, "both clocks are the same"
 
 
 def test_a_switch_is_looked_for_there(host: SwitchHost) -> None:
@@ -120,7 +120,7 @@ def test_a_lost_or_silent_connection_is_told_and_made_again() -> None:
         host.call("clock")
     host.ready()
     assert host.call("clock") > 0
-    assert ended_within(silent, 10), "its connection was closed"
+    assert ended_within(silent, 60), "its connection was closed"
     os.kill(host.link._connection._popen.pid, signal.SIGKILL)  # type: ignore[union-attr]
     with pytest.raises(DiedError, match="host b: the connection was lost"):
         host.call("clock")
