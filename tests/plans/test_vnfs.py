@@ -102,7 +102,7 @@ def test_fibs_are_as_large_as_the_memory_holds() -> None:
     assert (same, nothing) == (plan, ())
     smaller, told = fit_memory(plan, 16 << 30, offloads)
     fitting = "l3fwd:fib=cuckoo:synthetic=100000"
-    one_table = "l3fwd:fib=cuckoo:synthetic=100M"  # of one process
+    one_table = "l3fwd:fib=cuckoo:synthetic=1000M"  # of one process: 9 GB
     sleeping = f"separate:{fitting}:idle=sleep"
     assert {chain for chain in smaller.chains if "synthetic" in chain} == {fitting, sleeping, one_table}
     assert {point.chain for point in expand(smaller) if "synthetic" in point.chain} >= {fitting, one_table}
