@@ -19,6 +19,7 @@ from planebench.model.errors import StoreError, UsageError
 from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Point, Trial
 from planebench.planed.client import PlanedClient
+from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics
 from planebench.store import default_runs_dir, find_run
 from planebench.store.follow import Follower, Seen
@@ -114,7 +115,7 @@ def _of_trials(trials: tuple[Trial, ...]) -> Families:
 
 def _of_planed(socket: Path) -> Families:
     with PlanedClient(socket, deadline_s=1.0) as client:
-        return of_statistics(cast(Statistics, client.call("stats.get")))
+        return of_statistics(get_statistics(client.call))
 
 
 def of_statistics(found: Statistics) -> Families:

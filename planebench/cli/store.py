@@ -18,7 +18,7 @@ from planebench.store import find_run
 _LIST = """
 SELECT testbed, run_id AS run, started_at AS started, array_to_string(switches, ', ') AS switches, status AS ended,
        left(subject_commit, 12) AS "commit"
-FROM runs ORDER BY started_at
+FROM runs ORDER BY started_at, run_id
 """
 
 

@@ -112,7 +112,7 @@ class LiveTopology:
         self.planed = Path("planed")
         self.cpu_clock = OWN
         """The clock at which the switch is measured."""
-        self.sender = Sender(self.traffic, queues=links.queues, check=self.check)
+        self.sender = Sender(self.traffic, queues=links.queues, check=self.check_here)
         self._group = PlanedGroup([Member(self.call)])
         self._tsc_hz = 0
         self._echo = False
@@ -472,8 +472,14 @@ class LiveTopology:
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if tester or switch has exited."""
+        self.check_here()
+        if self._remote is not None:
+            self._remote.check()
+
+    def check_here(self) -> None:
+        """Raise DiedError as :meth:`check`, but ask no other host: nothing goes there while a trial sends."""
         self._tester.check()
-        if self._switch is not None:
+        if self._switch is not None and self._remote is None:
             self._switch.check()
         if self.hosted is not None:
             self.hosted.check()

@@ -120,6 +120,7 @@ def test_a_second_ctrl_c_does_not_stop_the_clean_up(bench: Bench) -> None:
 
 
 def test_ctrl_c_while_the_report_is_made(bench: Bench) -> None:
+    bench.page = True
     process = start(bench, switch="planed", repeat=1)
     bench.wait_for(lambda: list(bench.runs.glob("*/finished.json")), "everything is measured", process)
     os.killpg(process.pid, signal.SIGINT)

@@ -117,7 +117,7 @@ def test_a_finished_run_is_not_taken_up(bench: Bench) -> None:
     options = (*SHORT, "--switch", "sim")
     bench.run("run", bench.plan, *options)
     error = bench.run("run", bench.plan, *options, "--resume", code=2).stderr
-    assert "no unfinished run of this plan" in error
+    assert "of this plan is complete" in error
 
 
 def test_bursts_of_microseconds_are_sent_and_measured(bench: Bench) -> None:

@@ -247,7 +247,10 @@ def test_stats_have_the_documented_keys(planed: Planed) -> None:
         ({"epoch": -1}, "epoch: -1"),
         ({"duration_ns": 0}, "duration_ns: 0"),
         ({"duration_ns": 999}, "duration_ns: 999"),
-        ({"speed": 1}, 'unknown key "speed"; valid keys: epoch duration_ns nonce stamps clocks generators'),
+        (
+            {"speed": 1},
+            'unknown key "speed"; valid keys: epoch duration_ns nonce delay_ns keep stamps clocks generators',
+        ),
         ({"generators": {}}, "expected an array"),
         ({"generators": [{"task": "mon", "frame_size_bytes": 64, "flat_out": True}]}, 'no generator "mon"'),
         ({"generators": [{"task": "gen", "frame_size_bytes": 63, "flat_out": True}]}, "frame_size_bytes: 63"),
