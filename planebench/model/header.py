@@ -17,8 +17,8 @@ anatomy. 4 = what a switch forwarded and in which bursts, memif. 5 = papers, wha
 6 = VNFs side by side (scenario parallel), their threads, and updates of their FIBs. 7 = VNFs in processes, containers
 and VMs: what they ran in, the verdict functional, the hosting's part of an anatomy. 8 = further counters
 of a switch, by name; the plan in the header; restarts under traffic as trials (role outage); reasons of verdicts with
-codes and values, which before were sentences. 9 = tags, the testbed, and the source tree that was measured. Defaults
-again."""
+codes and values, which before were sentences. 9 = tags, the testbed, the source tree that was measured, the host of
+the switch, the CPU clock of a point, control packets to VNFs. Defaults again."""
 
 READABLE_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8, 9)
 
