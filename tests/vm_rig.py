@@ -5,20 +5,39 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
+import pytest
 from planed_rig import CPU, OTHER_CPU, PATIENCE_S, Document, Planed, load, planed_binary, stream, task, until, vhost
 from typed_document import typed
 
+from planebench.host.planed_program import REMEDY, find_planed
+from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
+from planebench.host.programs import NotFound
+from planebench.hosting import guest_image, qemu
 from planebench.hosting.base import HostedPort, HostedRequest, RunningVnf
 
 PACED: Document = {"rate_pps": 5_000}
 """An emulated CPU that shares one of the host's forwards that much; its rings hold what comes while it sleeps."""
 GUEST_MEMORY: Document = {"hugepages": False, "size_mb": 128, "mbuf_count": 4095, "mbuf_data_bytes": 2176}
 _NUMBERS = itertools.count()
+
+
+@contextmanager
+def guest_supervisor() -> Iterator[Supervisor]:
+    """What starts guests, at a high priority; skips with what to install where there is no guest."""
+    if find_planed() is None:
+        pytest.skip(f"planed is not here: {REMEDY}")
+    if isinstance(found := qemu.find(), NotFound):
+        pytest.skip(found.remedy)
+    if remedy := guest_image.remedy():
+        pytest.skip(remedy)
+    with high_priority(), Supervisor(Path("/tmp")) as supervisor:
+        yield supervisor
 
 
 class Bed:

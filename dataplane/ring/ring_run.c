@@ -338,7 +338,7 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 		done += hop_more(from, &tx, done, to, affordable - done, &full);
 	counts.received = counts.forwarded = taken = done;
 	enough = done == affordable && affordable < tx.count;
-	if (unlikely(full && done < tx.count && !enough)) {
+	if (unlikely(full && done < affordable)) {
 		hop_drop(&tx, done, from->header_bytes, &counts);
 		taken = tx.count;
 	}

@@ -50,7 +50,7 @@ def _address(cpu: int) -> str:
 
 
 def _owner(cpu: int) -> int:
-    """Return the process that has claimed a CPU; 0 if it cannot be told, as it has just ended."""
+    """Return the process that has claimed a CPU; 0 if it is unknown, because that process has just ended."""
     with socket.socket(socket.AF_UNIX) as asking:
         try:
             asking.connect(_address(cpu))

@@ -93,7 +93,7 @@ class LiveSettings:
     open_loop: bool | None = None
     """Saturating trials without a rate are sent at the line rate of the NICs; None: where there is one."""
     has_rate: bool = False
-    """Whether the user set a rate for saturating trials. It is used in place of the line rate."""
+    """True if the user set a rate for saturating trials, which is then used in place of the line rate."""
 
 
 class LiveTopology:

@@ -106,7 +106,7 @@ def _json(name: str) -> Column:
 
 
 def _subject(name: str, kind: type) -> Column:
-    """Return a column for a fact of the source tree that was measured; null if it was not told."""
+    """Return a column for a fact of the source tree that was measured; null if it is unknown."""
     return Column(f"subject_{name}", kind | None, f"run.header.subject.{name}")
 
 

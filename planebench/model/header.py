@@ -228,7 +228,7 @@ class RunHeader:
     tags: dict[str, str] = field(default_factory=dict)
     """Free words of whoever started the run."""
     subject: Subject | None = None
-    """The source tree that is measured; None if it was not told."""
+    """The source tree that is measured; None if the user did not name it."""
     testbed: str = ""
     """The name of the machine, or of the machines, in the lab; empty in runs before schema 9."""
     switch_host: SwitchHostInfo | None = None

@@ -43,7 +43,7 @@ class Scenario:
     count_name: str = ""
     """The name of its number of VNFs: ``chain length``."""
     two_switches: bool = False
-    """Whether it has a second switch, connected to the first by a link (``Topology.link``), as on a second server."""
+    """True if a link (``Topology.link``) connects the switch to a second one, as on a second server."""
     bare: bool = False
     """One process is in the place of the switch and of its VNFs: the switch runs their function on its wires."""
     latency_by_echo: bool = False

@@ -36,7 +36,7 @@ class Wire:
     """Whether it stands in for a NIC; False for a NIC."""
 
     switch_memory: bool = False
-    """Whether the switch owns the memory of the rings; False if the tester or the kernel owns it."""
+    """True if the switch owns the memory of the rings, False if the tester or the kernel owns it."""
 
     @property
     def needs_arguments(self) -> bool:

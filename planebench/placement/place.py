@@ -41,11 +41,11 @@ class Placement:
     """The CPUs over which the scheduler moves all VNFs; empty if each is pinned to its own. Those in ``vnf_cpus`` are
     where they start."""
     idle_tester: bool = False
-    """Whether the tester polls nothing, because both ends are hosted VNFs."""
+    """True if the tester polls nothing, because both ends are hosted VNFs."""
     nodes: Mapping[int, int] = field(default_factory=dict)
     """The NUMA node of each CPU; empty on a machine with one node, where memory has no choice."""
     elsewhere: bool = False
-    """Whether the CPUs of the switch are those of another host."""
+    """True if the switch runs on another host, so that its CPUs are not of this one."""
 
     @property
     def switch_cpus(self) -> tuple[int, ...]:

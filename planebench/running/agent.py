@@ -176,7 +176,7 @@ class Agent:
             ports=ports,
             workdir=self._supervisor.topology_folder(switch),
             control_cpus=self.placement.control_cpus,
-            # Those that start in a network namespace of their own start in ours: the devices are here.
+            # A switch that gets a network namespace by this id gets that of the agent, which has the devices.
             netns_pid=os.getpid() if interfaces else None,
         )
         known = len(self._supervisor.processes)
@@ -253,7 +253,7 @@ class Wire:
     def __init__(self, silence_s: float = SILENCE_S) -> None:
         self.relayed: Relayed | None = None
         self.closed = False
-        """Whether stdin has closed: nobody relays any more."""
+        """True once stdin has closed, after which nobody relays lines."""
         self._in, self._out = os.dup(0), os.dup(1)
         null = os.open(os.devnull, os.O_RDONLY)
         os.dup2(null, 0)

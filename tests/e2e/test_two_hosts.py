@@ -251,12 +251,15 @@ def test_counts_are_exact_and_nothing_is_sent_while_measuring(lab: Lab) -> None:
     quiet_s, done = [0.0], threading.Event()
 
     def watch() -> None:
-        last, since = (0, 0), time.monotonic()
+        """Keep the longest silence of the cables of the command, at most two readings too long, never too short."""
+        bytes_before, read_at = (0, 0), time.monotonic()
+        silent_since = read_at
         while not done.wait(0.02):
-            now = (lab.a.management_bytes(), lab.b.management_bytes())
-            if now != last:
-                last, since = now, time.monotonic()
-            quiet_s[0] = max(quiet_s[0], time.monotonic() - since)
+            bytes_now, now = (lab.a.management_bytes(), lab.b.management_bytes()), time.monotonic()
+            quiet_s[0] = max(quiet_s[0], now - silent_since)
+            if bytes_now != bytes_before:
+                bytes_before, silent_since = bytes_now, read_at
+            read_at = now
 
     watcher = threading.Thread(target=watch)
     watcher.start()

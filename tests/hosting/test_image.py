@@ -13,13 +13,10 @@ from pathlib import Path
 
 import pytest
 from planed_rig import planed_binary
-from vm_rig import Bed
+from vm_rig import Bed, guest_supervisor
 
-from planebench.host.planed_program import REMEDY, find_planed
-from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
-from planebench.host.programs import NotFound
-from planebench.hosting import guest_image, qemu
+from planebench.hosting import guest_image
 from planebench.hosting.base import RunningVnf
 from planebench.hosting.image import ImageHosting
 
@@ -59,15 +56,9 @@ MODULES = (
 
 @pytest.fixture(scope="module")
 def supervisor() -> Iterator[Supervisor]:
-    if find_planed() is None:
-        pytest.skip(f"planed is not here: {REMEDY}")
-    if isinstance(found := qemu.find(), NotFound):
-        pytest.skip(found.remedy)
-    if remedy := guest_image.remedy():
-        pytest.skip(remedy)
     if missing := [package for tool, package in TOOLS.items() if not shutil.which(tool)]:
         pytest.skip(f"no boot loader, or no tools for disk images: apt-get install {' '.join(missing)}")
-    with high_priority(), Supervisor(Path("/tmp")) as it:
+    with guest_supervisor() as it:
         yield it
 
 

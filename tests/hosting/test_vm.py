@@ -12,14 +12,10 @@ from pathlib import Path
 
 import pytest
 from planed_rig import CPU, OTHER_CPU, load, until
-from vm_rig import Bed
+from vm_rig import Bed, guest_supervisor
 
 from planebench.host import procfs
-from planebench.host.planed_program import REMEDY, find_planed
-from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
-from planebench.host.programs import NotFound
-from planebench.hosting import guest_image, qemu
 from planebench.hosting.base import HostedRequest, RunningVnf
 from planebench.hosting.vm import VmHosting
 from planebench.model.errors import DiedError, UsageError
@@ -35,13 +31,7 @@ permit ip from any to any
 
 @pytest.fixture(scope="module")
 def supervisor() -> Iterator[Supervisor]:
-    if find_planed() is None:
-        pytest.skip(f"planed is not here: {REMEDY}")
-    if isinstance(found := qemu.find(), NotFound):
-        pytest.skip(found.remedy)
-    if remedy := guest_image.remedy():
-        pytest.skip(remedy)
-    with high_priority(), Supervisor(Path("/tmp")) as it:
+    with guest_supervisor() as it:
         yield it
 
 

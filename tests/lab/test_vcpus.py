@@ -5,16 +5,12 @@ exact counts. On a machine of two CPUs two vCPUs share each: it boots slowly, so
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from planed_rig import CPU, OTHER_CPU
-from vm_rig import Bed
+from vm_rig import Bed, guest_supervisor
 
-from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
-from planebench.host.programs import NotFound
-from planebench.hosting import guest_image, qemu
 from planebench.hosting.vm import VmHosting
 from planebench.planed.requests import get_statistics
 
@@ -25,11 +21,7 @@ CORES = (OTHER_CPU, CPU, OTHER_CPU, CPU)
 
 @pytest.fixture
 def supervisor() -> Iterator[Supervisor]:
-    if isinstance(found := qemu.find(), NotFound):
-        pytest.skip(found.remedy)
-    if remedy := guest_image.remedy():
-        pytest.skip(remedy)
-    with high_priority(), Supervisor(Path("/tmp")) as it:
+    with guest_supervisor() as it:
         yield it
 
 
