@@ -32,7 +32,7 @@ _CAPABILITY = re.compile(r"[A-Z][A-Z_]*")
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a manifest is made from. ``arguments``: a command of planebench; sizes are as ``512Mi``, ``4Gi``."""
+    """The values of a manifest. ``arguments``: a command of planebench; sizes are as ``512Mi``, ``4Gi``."""
 
     arguments: tuple[str, ...]
     kind: str

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import tarfile
@@ -21,27 +22,41 @@ pytestmark = [pytest.mark.lab, pytest.mark.root]
 
 SHORT = ["--scenario", "p2p", "--frame-size", "64", "--duration", "0.1", "--repeat", "1", "--loads", "none"]
 RUN = ["run", "quick", *SHORT, "--no-calibrate", "--quiet", "--json"]
+SHARED = ("--env=PLANEBENCH_SHARE_CPUS=1",)
+
+SETTINGS = """
+[containers]
+# podman's own are more than a process without CAP_SYS_RESOURCE may have
+default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
+[engine]
+cgroup_manager = "cgroupfs"
+events_logger = "file"
+static_dir = "{folder}/lib/libpod"
+tmp_dir = "{folder}/tmp"
+volume_path = "{folder}/volumes"
+[network]
+network_config_dir = "{folder}/net"
+"""
 
 
 class Podman:
     """podman with a storage of its own, which has the image."""
 
     def __init__(self, folder: Path) -> None:
-        self.options = ["--root", f"{folder}/lib", "--runroot", f"{folder}/run", "--cgroup-manager=cgroupfs"]
-        self.options += ["--events-backend=file", f"--network-config-dir={folder}/net", "--tmpdir", f"{folder}/tmp"]
+        self.options = ["--root", f"{folder}/lib", "--runroot", f"{folder}/run"]
+        settings = folder / "containers.conf"
+        settings.write_text(SETTINGS.format(folder=folder))
+        self.environment = {**os.environ, "CONTAINERS_CONF": str(settings)}
         (archive,) = DIST.glob("planebench-*.oci.tar")
         loaded = self("load", "-i", str(archive))
         assert loaded.returncode == 0, loaded.stderr
         self.image = loaded.stdout.strip().rpartition(" ")[2]
 
     def __call__(self, *words: str) -> subprocess.CompletedProcess[str]:
-        return run(["podman", *self.options, *words])
+        return run(["podman", *self.options, *words], self.environment)
 
     def run(self, *words: str, options: tuple[str, ...] = ()) -> subprocess.CompletedProcess[str]:
-        # podman's own limits are more than a process without CAP_SYS_RESOURCE may have
-        limits = ("--ulimit=nofile=4096:4096", "--ulimit=nproc=4096:4096", "--network=none")
-        shared = ("--env=PLANEBENCH_SHARE_CPUS=1",)
-        return self("run", "--rm", *limits, *shared, *options, self.image, *words)
+        return self("run", "--rm", "--network=none", *SHARED, *options, self.image, *words)
 
 
 @pytest.fixture(scope="module")
