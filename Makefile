@@ -106,7 +106,7 @@ bench-image: wheel ## dist/planebench-*.oci.tar: the whole bench as a container 
 	@PYTHON=$(BIN)/python scripts/bench_image.sh
 
 image-check: bench-image ## the image under podman, the wheel on Debian and Ubuntu, the Ansible role twice: half an hour, root
-	@scripts/setup.sh bubblewrap podman runc mmdebstrap ubuntu-keyring
+	@scripts/setup.sh bubblewrap podman runc catatonit ubuntu-keyring
 	$(BIN)/pip install --quiet kubernetes-validate
 	$(BIN)/python -P -m pytest -v tests/packaging
 

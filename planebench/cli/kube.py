@@ -52,7 +52,10 @@ def manifest(
     claim: Annotated[
         str | None, option("--claim", "Persistent volume claim for the runs, instead of a folder.", "NAME")
     ] = None,
-    testbed: Annotated[str | None, option("--testbed", "Name of the testbed (default: of the node).", "NAME")] = None,
+    testbed: Annotated[
+        str | None,
+        option("--testbed", "Name of the testbed (default: the node of the job, the name of the pod).", "NAME"),
+    ] = None,
     time_limit: Annotated[str | None, option("--time-limit", "The job is ended after this time.", "TIME")] = None,
 ) -> None:
     """Print the manifest of a run for kubectl or podman. No cluster is asked, and nothing is started."""

@@ -344,8 +344,8 @@ def _root(facts: HostFacts) -> Judgement:
     if facts.is_root:
         lacked = ", ".join(facts.lacked_capabilities)
         return _warning(
-            f"running as root without the capabilities {lacked}: the virtio, vhost and memif wires work; veth needs "
-            "NET_ADMIN, NET_RAW and SYS_ADMIN",
+            f"running as root without the capabilities {lacked}: virtio, vhost and memif wires work, veth needs user "
+            "namespaces, and NICs, AF_XDP and switches of the kernel on a core of their own are not available",
             _granting(facts, f"the capabilities {lacked}", *(f"--cap-add={it}" for it in facts.lacked_capabilities)),
         )
     return _warning(

@@ -424,6 +424,11 @@ def has_capability(bit: int) -> bool:
     return bool(effective >> bit & 1)
 
 
+def is_machine_root() -> bool:
+    """Return whether this process is root with power over the kernel: root of most containers is not."""
+    return os.geteuid() == 0 and has_capability(CAP_SYS_ADMIN) and not _in_user_namespace()
+
+
 def _memlock_limit() -> int | None:
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
     unlimited = has_capability(CAP_IPC_LOCK) and not _in_user_namespace()

@@ -105,7 +105,7 @@ def _pod(request: Request) -> dict[str, Any]:
         "image": request.image,
         "imagePullPolicy": "IfNotPresent",
         "args": list(request.arguments),
-        "env": [_testbed(request)],
+        "env": _environment(request),
         "resources": {"limits": _limits(request)},
         "securityContext": {"capabilities": {"add": list(request.capabilities)}},
         "volumeMounts": [{"name": "runs", "mountPath": RUNS}],
@@ -124,11 +124,15 @@ def _pod(request: Request) -> dict[str, Any]:
     }
 
 
-def _testbed(request: Request) -> dict[str, Any]:
-    """Return the variable with the name of the testbed: the host name of a pod is another one in each run."""
+def _environment(request: Request) -> list[dict[str, Any]]:
+    """Return the variable with the name of the testbed: the host name of a job's pods is another one in each run.
+
+    podman, which takes pods, knows no name of a node.
+    """
     if request.testbed is not None:
-        return {"name": "PLANEBENCH_TESTBED", "value": request.testbed}
-    return {"name": "PLANEBENCH_TESTBED", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+        return [{"name": "PLANEBENCH_TESTBED", "value": request.testbed}]
+    node = {"name": "PLANEBENCH_TESTBED", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}
+    return [node] if request.kind == "job" else []
 
 
 def _limits(request: Request) -> dict[str, str]:

@@ -105,10 +105,11 @@ def test_root_of_a_user_namespace_cannot_raise_priorities() -> None:
     code = (
         "import resource; resource.setrlimit(resource.RLIMIT_NICE, (0, 0)); "
         "resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536)); from planebench.host.facts import collect; "
-        "it = collect(); print(it.is_root, it.in_user_namespace, it.can_raise_priority, it.memlock_limit_bytes)"
+        "it = collect(); from planebench.host.facts import is_machine_root as power; "
+        "print(it.is_root, power(), it.in_user_namespace, it.can_raise_priority, it.memlock_limit_bytes)"
     )
     said = subprocess.run([*USERNS, sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert said.split() == ["True", "True", "False", "65536"]
+    assert said.split() == ["True", "False", "True", "False", "65536"]
 
 
 def test_as_dict_is_plain_and_survives_json() -> None:
