@@ -101,7 +101,7 @@ wheel: setup ## dist/planebench-*.whl
 image: setup ## dist/planed-*.oci.tar: planed as a container image, made offline
 	$(BIN)/python -m planebench.hosting.make_image dist
 
-bench-image: wheel ## dist/planebench-*.oci.tar: the whole bench as a container image; OFFLINE=1: of what was fetched before
+bench-image: wheel ## dist/planebench-*.oci.tar and .deb: the whole bench as a container image and a Debian package; OFFLINE=1: no network
 	@scripts/setup.sh mmdebstrap uidmap
 	@PYTHON=$(BIN)/python scripts/bench_image.sh
 

@@ -38,13 +38,13 @@ SOURCE_DATE_EPOCH=$(git log -1 --format=%ct) mmdebstrap --quiet --variant=minbas
 	--include="$(IFS=,; echo "${packages[*]}")" \
 	--dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
 	--dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-include=/usr/share/doc/*/copyright' \
-	--skip=download/empty --skip=essential/unlink \
+	--skip=essential/unlink \
 	--setup-hook='mkdir -p "$1/var/cache/apt/archives"' \
 	--setup-hook="sync-in $debs /var/cache/apt/archives" \
 	"${keep[@]}" \
-	--customize-hook="sync-in $wheels /wheels" \
+	--customize-hook='mkdir "$1/wheels" "$1/runs"' --customize-hook="sync-in $wheels /wheels" \
 	--customize-hook="chroot \"\$1\" $inside python3 -m venv /opt/planebench" \
 	--customize-hook="chroot \"\$1\" $inside /opt/planebench/bin/pip install --quiet --no-index --find-links /wheels planebench" \
-	--customize-hook='rm -r "$1/wheels"; mkdir -p "$1/runs"' \
+	--customize-hook='rm -r "$1/wheels"' \
 	"$suite" "$work/root.tar" ${mirror:+"$mirror"}
 "$python" scripts/bench_image.py "$work/root.tar" dist

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import zipfile
+from pathlib import Path
 
 import pytest
-from packaging_rig import System, inside, wheel
+from packaging_rig import DIST, MAKE, System, inside, wheel
 
 pytestmark = [pytest.mark.lab, pytest.mark.root]
 
@@ -32,6 +34,24 @@ def test_the_wheel_is_for_every_python_and_has_its_notices() -> None:
         notices = file.read("planebench/third-party-notices.txt").decode()
         assert "Requires-Python: >=3.11" in file.read(metadata).decode()
     assert "libnuma: LGPL-2.1-only" in notices and "GNU LESSER GENERAL PUBLIC LICENSE" in notices
+
+
+def test_the_debian_package_installs_and_goes_without_a_trace(tmp_path: Path) -> None:
+    packages = list(DIST.glob("planebench_*_amd64.deb"))
+    if not packages:
+        pytest.skip(f"no package in {DIST}; {MAKE}")
+    root = tmp_path / "root"
+    shutil.copytree(System("bookworm").make(), root, symlinks=True)
+    done = inside(
+        root,
+        f"dpkg --install /run/dist/{packages[0].name} >&2; planebench --version; test -f /usr/share/man/man1/planebench.1*\n"
+        f"planebench run quick {RUN} --runs /tmp/runs --quiet --json\n"
+        "dpkg --purge planebench >&2; ls -d /opt/planebench 2>/dev/null || true",
+        writable=True,
+    )
+    assert done.returncode == 0, done.stderr
+    version, _, rest = done.stdout.partition("\n")
+    assert version.startswith("planebench 0.") and '"results"' in rest and "/opt/planebench\n" not in rest
 
 
 @pytest.mark.parametrize(
