@@ -1,14 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Make the OCI image and the Debian package of the bench from a tar file of its root: ``bench_image.py ROOT.TAR FOLDER``.
+"""Make the OCI image and the Debian package of the bench: ``bench_image.py ROOT.TAR FOLDER``.
 
-The image has two layers, so that a new planebench does not bring a new Debian: /opt/planebench is the upper one, and
-the package has it, too.
+ROOT.TAR is a root of Debian with the bench in it. The image has two layers, so that a new planebench does not bring a
+new Debian: /opt/planebench is the upper one, and the package has it, too.
 """
 
 from __future__ import annotations
 
-import re
 import shutil
 import subprocess
 import sys
@@ -45,7 +44,7 @@ Maintainer: planebench
 Section: net
 Priority: optional
 Depends: python3 (>= 3.{minor}), python3 (<< 3.{next}), libc6 (>= 2.34)
-Recommends: dpdk-dev, openvswitch-switch-dpdk, libjansson4, libpcap0.8, libbsd0, iproute2, ethtool, hwloc-nox, bubblewrap
+Recommends: dpdk-dev, openvswitch-switch-dpdk, libjansson4, libpcap0.8, libbsd0, iproute2, ethtool, hwloc-nox
 Description: benchmark and compare software switches (NFV data planes)
  With its own data plane, planed, and all Python packages that it needs, in /opt/planebench. Without the recommended
  packages planed-static measures.
@@ -61,7 +60,7 @@ def package(upper: Path, folder: Path) -> Path:
     (library,) = (tree / UPPER / "lib").glob("python3.*")
     minor = int(library.name.removeprefix("python3."))
     (tree / "DEBIAN").mkdir()
-    control = CONTROL.format(version=re.sub(r"\+", "~", __version__), minor=minor, next=minor + 1)
+    control = CONTROL.format(version=__version__, minor=minor, next=minor + 1)
     (tree / "DEBIAN" / "control").write_text(control)
     (tree / "usr" / "bin").mkdir(parents=True)
     (tree / "usr" / "bin" / "planebench").symlink_to(f"/{UPPER}/bin/planebench")

@@ -44,7 +44,8 @@ def test_the_debian_package_installs_and_goes_without_a_trace(tmp_path: Path) ->
     shutil.copytree(System("bookworm").make(), root, symlinks=True)
     done = inside(
         root,
-        f"dpkg --install /run/dist/{packages[0].name} >&2; planebench --version; test -f /usr/share/man/man1/planebench.1*\n"
+        f"dpkg --install /run/dist/{packages[0].name} >&2; test -f /usr/share/man/man1/planebench.1*\n"
+        "planebench --version\n"
         f"planebench run quick {RUN} --runs /tmp/runs --quiet --json\n"
         "dpkg --purge planebench >&2; ls -d /opt/planebench 2>/dev/null || true",
         writable=True,
