@@ -24,7 +24,7 @@ class Queued:
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """What is in the queue, by ticket, and what the user should know of the testbeds."""
+    """The jobs in the queue, by ticket, and notes for the user on the testbeds."""
 
     jobs: Mapping[str, Queued] = field(default_factory=dict)
     notes: tuple[str, ...] = ()

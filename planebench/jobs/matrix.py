@@ -152,7 +152,7 @@ def _options(given: Mapping[str, Any], kinds: Kinds, keys: Sequence[str], item: 
     """Return options with values as the command line has them. Raises _OptionError."""
     found = {}
     for name, value in given.items():
-        where = [*keys, name] if item is None else [*keys, name, item]
+        where: list[int | str] = [*keys, name, *([] if item is None else [item])]
         if name not in kinds:
             raise _OptionError(where, str(unknown("option of a run", name, tuple(kinds))))
         many = list[str] in (kinds[name], *get_args(kinds[name]))
