@@ -35,7 +35,7 @@ from planebench.jobs.job import (
     write_ended,
     write_job,
 )
-from planebench.jobs.launcher import Launcher, Queued
+from planebench.jobs.launcher import Launcher, Queue, Queued, QueueState
 from planebench.jobs.matrix import Combination, Matrix, read_matrix
 from planebench.jobs.slurm import Slurm
 from planebench.jobs.ssh import Ssh
@@ -73,7 +73,7 @@ OPTION_KINDS: Mapping[str, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class _Shown:
-    """A job as it is shown. ``state``: pending, running, ending, done, interrupted, failed, killed or new."""
+    """A job as it is shown. ``state``: that in the queue; done, interrupted, failed, killed, lost or new."""
 
     job: Job
     folder: Path
@@ -84,7 +84,7 @@ class _Shown:
 
     @property
     def is_queued(self) -> bool:
-        return self.state in ("pending", "running", "ending")
+        return self.state in get_args(QueueState)
 
 
 def submit(
@@ -103,10 +103,12 @@ def submit(
     with locked(folder):
         for job in jobs:
             _keep(folder / job.name, job)
-        shown, _ = _look(folder)
+        shown, notes = _look(folder)
         for it in shown:
             if not it.is_queued and it.run is None:
                 _launcher(it.job).submit(it.job, it.folder)
+    if any(it.state == "unreachable" for it in shown):
+        raise StartError(f"{'; '.join(notes)}: its jobs were not submitted. Submit the matrix again later")
     return show(matrix.name, jobs_dir, wait=wait, cancel=False, json=json, quiet=quiet)
 
 
@@ -120,15 +122,12 @@ def show(wanted: str, jobs_dir: Path | None, *, wait: bool, cancel: bool, json: 
     shown, notes = _look(folder)
     if cancel:
         for it in shown:
-            if it.is_queued:
+            if it.is_queued and it.state != "unreachable":
                 _launcher(it.job).cancel(it.job)
         shown, notes = _look(folder)
     while wait and any(it.is_queued for it in shown):
         time.sleep(max(_launcher(it.job).poll_s for it in shown if it.is_queued))
-        try:
-            shown, notes = _look(folder)
-        except StartError as error:  # the controller, or the network, may come back
-            print(f"planebench: {error}", file=sys.stderr)
+        shown, notes = _look(folder)
     return _print(shown, notes, json=json, quiet=quiet)
 
 
@@ -268,12 +267,15 @@ def _look(folder: Path) -> tuple[list[_Shown], tuple[str, ...]]:
     missing = [job for path, job in jobs.items() if complete_run(path) is None]
     queued: dict[str, Queued] = {}
     notes: list[str] = []
-    for is_ssh in (False, True):
-        asked = [job for job in missing if (job.place.ssh is not None) == is_ssh]
-        if asked:
+    for host in dict.fromkeys(job.place.ssh for job in missing):
+        asked = [job for job in missing if job.place.ssh == host]
+        try:
             queue = _launcher(asked[0]).state(asked)
-            queued |= queue.jobs
-            notes += queue.notes
+        except StartError as error:  # it may come back, and what runs there goes on
+            notes.append(str(error))
+            queue = Queue({job.ticket: Queued("unreachable") for job in asked})
+        queued |= queue.jobs
+        notes += queue.notes
     shown = []
     for path, job in jobs.items():
         if job in missing and job.ticket not in queued:

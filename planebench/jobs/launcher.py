@@ -10,7 +10,8 @@ from typing import Literal, Protocol
 
 from planebench.jobs.job import Job
 
-QueueState = Literal["pending", "running", "ending"]
+QueueState = Literal["pending", "running", "ending", "unreachable"]
+"""``unreachable``: not known, because the host or the controller of the queue does not answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,12 +110,16 @@ def test_jobs_wait_for_the_testbed_and_can_be_cancelled(planebench, matrix: Path
         assert [it["state"] for it in shown] == ["pending", "pending"]
         (matrix.parent / "down").touch()
         down = planebench("jobs", "nightly")
-        assert down.code == 4 and "host user@desk: the connection was closed" in down.err
+        assert down.code == 0 and "host user@desk: the connection was closed" in down.err
+        assert down.out.count("unreachable") == 2
+        again = planebench("submit", matrix)
+        assert again.code == 4 and "its jobs were not submitted" in again.err
         (matrix.parent / "down").unlink()
         planebench("jobs", "nightly", "--cancel")
         assert eventually(lambda: "pending" not in planebench("jobs", "nightly").out)
         person.kill()
-    assert planebench("jobs", "nightly").code == 1
+    lost = planebench("jobs", "nightly")
+    assert lost.code == 1 and "2 of 2 jobs ended without a complete run" in lost.err
     done = planebench("submit", matrix, "--wait")
     assert done.code == 0, done.err
 
