@@ -30,8 +30,10 @@ import yaml
 from planed_rig import planed_binary
 from qemu.qmp import QMPClient
 
+from planebench.host import procfs
 from planebench.host.cache_folder import default_folder
 from planebench.host.deadlines import MOST, VARIABLE
+from planebench.host.evidence import read_counts
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import NotFound, run_tool
 from planebench.hosting import debian, guest_image, qemu
@@ -76,7 +78,11 @@ OUTPUT_LINES = 40
 """So much of the output of a command is in the log of the test."""
 BOOTS = 3
 """Tries: QEMU 10.0 may end by an assertion when memory regions change: one boot of about eight."""
-QEMU_FAULT = "iotlb_to_section: Assertion"
+IDLE_S, IDLE_SHARE = 30.0, 0.5
+"""A guest that wanted less than this share of one CPU for so long does not boot any more. One of QEMU 10.0 with igb
+hung so, all CPUs halted, at a quarter of a CPU; a boot takes one or two."""
+HANG = "the guest of the lab hangs"
+QEMU_FAULTS = ("iotlb_to_section: Assertion", HANG)
 _FIRST_PORT_SLOT = 0x10
 _LOAD_FEW_DRIVERS = f"""
 for folder in /usr/lib/*/dpdk/pmds-*; do
@@ -265,12 +271,26 @@ class Lab:
         return asyncio.run(asyncio.wait_for(execute(), self.slowness * COMMAND_DEADLINE_S))
 
     def _is_up(self) -> bool:
-        end = time.monotonic() + BOOT_DEADLINE_S
-        while self.process.alive() and time.monotonic() < end:
+        """Wait until the guest is up. Return False if it ended, or hangs: a boot that goes on never sleeps."""
+        begun = looked = time.monotonic()
+        wanted_s = self._wanted_cpu_s()
+        while self.process.alive() and (now := time.monotonic()) < begun + BOOT_DEADLINE_S:
             if "LAB-UP" in self.process.log_tail(400):
                 return True
+            if now > looked + IDLE_S:
+                before_s, wanted_s = wanted_s, self._wanted_cpu_s()
+                if wanted_s - before_s < IDLE_SHARE * (now - looked):
+                    print(f"lab: {HANG} {now - begun:.0f} s after its start")
+                    return False
+                looked = now
             time.sleep(0.1)
         return False
+
+    def _wanted_cpu_s(self) -> float:
+        """Return the CPU time that the guest has had or waited for since its start, in seconds."""
+        pid = self.process.pid
+        counts = filter(None, (read_counts(pid, tid) for tid in procfs.threads(pid)))
+        return sum(count.run_ns + count.wait_ns for count in counts) / 1e9
 
     def _receive_line(self, end: float, script: str) -> str:
         while b"\n" not in self._received:
@@ -291,7 +311,9 @@ class Lab:
         except TimeoutError:
             data = b""
         if not data:
-            raise TimeoutError(f"no answer to `{script.strip()[-200:]}` in the lab:\n{self.process.log_tail(30)}")
+            # The command would have been ended in the guest by now, so it is the guest that does not go on.
+            self.process.kill()
+            raise TimeoutError(f"{HANG} at `{script.strip()[-200:]}`:\n{self.process.log_tail(30)}")
         self._received += data
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 from _pytest.runner import runtestprotocol
-from lab_rig import MODELS, QEMU_FAULT, Lab, Topology, booted, topology
+from lab_rig import MODELS, QEMU_FAULTS, Lab, Topology, booted, topology
 
 GUESTS = {
     **{model: topology("two_dual_ports").with_nics(model) for model in MODELS},
@@ -19,12 +19,12 @@ GUESTS = {
 
 
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
-    """Run a test once more, in a guest that boots again, if QEMU ended by an assertion of its own (docs/lab.md)."""
+    """Run a test once more, in a guest that boots again, if QEMU ended by its own assertion, or hung (docs/lab.md)."""
     if not isinstance(item, pytest.Function) or "guest" not in item.fixturenames:
         return None
     item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
     reports = runtestprotocol(item, log=False, nextitem=nextitem)
-    if any(report.failed and QEMU_FAULT in report.longreprtext for report in reports):
+    if any(report.failed and fault in report.longreprtext for report in reports for fault in QEMU_FAULTS):
         item._initrequest()
         reports = runtestprotocol(item, log=False, nextitem=nextitem)
     for report in reports:

@@ -45,7 +45,7 @@ def test_the_cabling_is_found_and_two_swapped_nics_are_told(lab: Lab) -> None:
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_a_switch_conforms_between_the_nics(lab: Lab, switch: str) -> None:
     words = ["--scenario", "p2p,p2v,loopback-1", "--check", "settings,forwards,counters", "--hugepages"]
-    done = lab.planebench("switch", "check", switch, *words, "--wire", wire(lab), timeout_s=900)
+    done = lab.planebench("switch", "check", switch, *words, "--wire", wire(lab), timeout_s=600)
     assert done.code == 0, done.output
     assert_drivers(lab)
 
@@ -57,11 +57,12 @@ def test_a_run_is_functional_and_no_frame_is_unexplained(lab: Lab) -> None:
     plan = ["--switch", ",".join(SWITCHES), "--scenario", ",".join(scenarios), "--chain-length", "1"]
     plan += ["--frame-size", "64", "--direction", "bidirectional", "--wire", wire(lab), "--hugepages"]
     plan += ["--max-rate", str(RATE_PPS), "--duration", "1", "--repeat", "1", "--loads", "none"]
-    done = lab.planebench("run", *plan, "--no-calibrate", "--no-report", "--runs", RUNS, timeout_s=1800)
+    done = lab.planebench("run", *plan, "--no-calibrate", "--no-report", "--runs", RUNS, timeout_s=600)
     assert done.code == 0, done.output
     trials = lab.script("trials.py", RUNS).documents()
     rings = trials.pop()["rings"]
-    assert set(rings.values()) == {"512" if lab.topology.nics["s0"] == "vmxnet3" else "256"}
+    # Those of vmxnet3 have 512 entries at least; those of VNFs have the default.
+    assert set(rings.values()) == {"256, 512" if scenarios != ("p2p",) else "256"}
     assert {(it["switch"], it["scenario"]) for it in trials} == set(product(SWITCHES, scenarios))
     for it in trials:
         assert it["verdict"] == "functional" and it["forwarded"] == it["offered"] > 0 == it["unexplained"], it
