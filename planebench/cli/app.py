@@ -13,6 +13,7 @@ from planebench import __version__
 from planebench.cli import complete, lab
 from planebench.cli.complete import listed, one_of
 from planebench.cli.fib import fib_app
+from planebench.cli.kube import kube_app
 from planebench.cli.options import (
     HugepagesOption,
     JsonOption,
@@ -48,6 +49,7 @@ app.add_typer(plan_app, name="plan")
 switch_app = typer.Typer(help="Inspect or test one switch.")
 app.add_typer(switch_app, name="switch")
 app.add_typer(fib_app, name="fib")
+app.add_typer(kube_app, name="kube")
 lab.register(app)
 
 
@@ -477,7 +479,16 @@ def outage(
 @app.command(epilog=examples("planebench doctor", "sudo planebench doctor --fix", "planebench doctor --quiet"))
 def doctor(
     fix: Annotated[bool, option("--fix", "Apply safe, reversible fixes.")] = False,
-    undo: Annotated[bool, option("--undo", "Revert the changes made by --fix.")] = False,
+    undo: Annotated[
+        bool, option("--undo", "Revert the changes made by --fix, and remove what killed runs of this user left.")
+    ] = False,
+    bind: Annotated[
+        list[str] | None,
+        option("--bind", "With --fix: bind this NIC to vfio-pci until --undo. May be repeated.", "ADDRESS"),
+    ] = None,
+    user: Annotated[
+        str | None, option("--user", "With --bind: the user whose runs get these NICs (default: root).", "NAME")
+    ] = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -487,7 +498,7 @@ def doctor(
     """
     from planebench.cli import doctor as examining
 
-    raise typer.Exit(examining.doctor(json, fix, undo, quiet))
+    raise typer.Exit(examining.doctor(json, fix, undo, quiet, bind or (), user))
 
 
 @app.command(
