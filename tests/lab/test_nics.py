@@ -14,6 +14,8 @@ DRIVERS = {"virtio-net": "virtio-pci"}
 SWITCHES = ("planed", "testpmd", "ovs-dpdk")
 FULL = "vmxnet3"
 """The model with all scenarios. They differ in the ports of VNFs, models in those of NICs, so the others have p2p."""
+CUTS = ("e1000e", "ovs-dpdk")
+"""Frames are four bytes shorter behind Open vSwitch, which asks the NIC to keep the FCS: docs/lab.md."""
 RATE_PPS = 1000
 KILLS = 20
 
@@ -54,7 +56,8 @@ def test_a_switch_conforms_between_the_nics(lab: Lab, switch: str) -> None:
 def test_a_run_is_functional_and_no_frame_is_unexplained(lab: Lab) -> None:
     """At a rate that neither the emulated NICs nor the queues of their cables are too slow for."""
     scenarios = ("p2p", "p2v", "loopback") if lab.topology.nics["s0"] == FULL else ("p2p",)
-    plan = ["--switch", ",".join(SWITCHES), "--scenario", ",".join(scenarios)]
+    switches = [switch for switch in SWITCHES if (lab.topology.nics["s0"], switch) != CUTS]
+    plan = ["--switch", ",".join(switches), "--scenario", ",".join(scenarios)]
     plan += ["--chain-length", "1"] if "loopback" in scenarios else []
     plan += ["--frame-size", "64", "--direction", "bidirectional", "--wire", wire(lab), "--hugepages"]
     plan += ["--max-rate", str(RATE_PPS), "--duration", "1", "--repeat", "1", "--loads", "none"]
@@ -64,7 +67,7 @@ def test_a_run_is_functional_and_no_frame_is_unexplained(lab: Lab) -> None:
     rings = trials.pop()["rings"]
     # Those of vmxnet3 have 512 entries at least; those of VNFs have the default.
     assert set(rings.values()) == {"256, 512" if scenarios != ("p2p",) else "256"}
-    assert {(it["switch"], it["scenario"]) for it in trials} == set(product(SWITCHES, scenarios))
+    assert {(it["switch"], it["scenario"]) for it in trials} == set(product(switches, scenarios))
     for it in trials:
         assert it["verdict"] == "functional" and it["forwarded"] == it["offered"] > 0 == it["unexplained"], it
     assert_drivers(lab)
