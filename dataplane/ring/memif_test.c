@@ -61,7 +61,7 @@ static unsigned send_frames(struct memif_ring *ring, unsigned first, unsigned n,
 			bytes[f][i] = bytes_of(first + f, i);
 		pieces[f][0] = (struct ring_piece){bytes[f], half};
 		pieces[f][1] = (struct ring_piece){bytes[f] + half, length - half};
-		frames[f] = (struct frame){{pieces[f], 0}, length};
+		frames[f] = (struct frame){{pieces[f], 0}, length, 0};
 	}
 	taken = memif_deliver(ring, frames, n, &too_long);
 	assert_int_equal(too_long, 0);

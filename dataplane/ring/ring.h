@@ -82,6 +82,7 @@ struct ring {
 	bool call_owed; // committed since the last look at what the guest wants that nothing can overtake
 	uint8_t isa;    // enum isa: whose code moves the frames
 	uint8_t header_bytes;
+	uint8_t offloads; // that were negotiated for frames in this ring: enum offload_bits (ring/offload.h)
 	uint16_t size;
 	uint16_t next;       // split: index of the next buffer, free running; packed: slot of it
 	uint16_t avail_seen; // split: the guest's index when we last looked

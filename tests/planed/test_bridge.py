@@ -29,7 +29,7 @@ def assert_adds_up(bridge: Mapping[str, Any]) -> None:
     """Each frame received has one fate; each copy is sent or has a reason."""
     drops, did = bridge["drops"], bridge["bridge"]
     assert bridge["rx_packets"] == did["forwarded"] + did["flooded"] + sum(drops[reason] for reason in FRAME_DROPS)
-    copies = did["forwarded"] + did["flood_copies"]
+    copies = did["forwarded"] + did["flood_copies"] + did["segments_added"]
     assert copies == bridge["tx_packets"] + sum(drops[reason] for reason in COPY_DROPS)
 
 
