@@ -132,7 +132,7 @@ static __rte_always_inline unsigned fill(const struct ring *ring, struct ring_ba
 }
 
 // Descriptors from which on no more are read: a guest whose buffers are mostly empty descriptors must not hold the
-// worker. An honest one needs two a buffer, and POLL_BYTES_MAX fill about a hundred of 1500 bytes.
+// worker. An honest one needs two a buffer, and POLL_BYTES_MAX fill about a hundred of 1500 bytes; or more (ring_honest()).
 enum { DELIVER_DESCRIPTORS_MAX = 256 };
 
 // Buffers for the frames that are left, if all are as long as the first one.
@@ -153,6 +153,7 @@ static __rte_always_inline unsigned deliver_with(struct ring *to, const struct f
 	struct ring_batch batch;
 	uint64_t bytes = 0;
 	unsigned taken = 0, wanted = n, descriptors = 0, used;
+	const unsigned most = RTE_MAX((unsigned)DELIVER_DESCRIPTORS_MAX, n * ring_honest(to));
 	bool first = true;
 
 	while (taken < n && ring_peek(to, &batch, wanted)) {
@@ -163,7 +164,7 @@ static __rte_always_inline unsigned deliver_with(struct ring *to, const struct f
 		              &used, too_long);
 		ring_commit(to, &batch, used);
 		descriptors += batch.descriptor_count;
-		if (!more || descriptors >= DELIVER_DESCRIPTORS_MAX)
+		if (!more || descriptors >= most)
 			break;
 		// Frames take several buffers each. What is read and not needed costs its guest polls.
 		wanted = first ? buffers_wanted(to, &batch, &frames[taken], n - taken) : RING_BATCH_MAX;
