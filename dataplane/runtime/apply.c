@@ -89,8 +89,8 @@ static int build_port(const struct planed *old, struct next *next, unsigned i, c
 	if (port && !same_port(&port->config, config)) {
 		snprintf(
 		        error, CONFIG_ERROR_MAX,
-		        "port %s exists with another kind, backend, path, device, ring_size, queues, mac, clock, "
-		        "offloads or limit of its drivers; "
+		        "port %s exists with another kind, backend, path, device, ring_size, queues, mac, clock or "
+		        "limit of its drivers, or with other offloads; "
 		        "apply a document without it first",
 		        config->name);
 		return -EEXIST;
