@@ -190,7 +190,11 @@ static struct virtio_net_hdr read_header(const struct ring_piece *pieces)
 	const struct ring_piece piece = {(uint8_t *)&header, sizeof(header)};
 	struct scatter to = {&piece, 0}, from = {pieces, 0};
 
-	scatter_copy(&to, &from, sizeof(header));
+	if (likely(pieces->length >= sizeof(header)))
+		memcpy(&header, pieces->data, sizeof(header));
+	else
+		scatter_copy(&to, &from, sizeof(header));
+	rte_compiler_barrier(); // the copy is what is looked at
 	return header;
 }
 
