@@ -19,12 +19,15 @@ SIZE_8, SIZE_64, SIZE_512 = 3, 6, 9
 NEXT, INDIRECT, BACKWARDS = 1, 4, 2
 SENDER, RECEIVER = 1, 0
 HOP, MBUFS, PARTLY_SENDER, PARTLY_RECEIVER, NOBODY = 5, 3, 1, 2, 0
+OFFLOADS, OFFLOADS_ACCEPTED = 6, 7
 ALL = 7 << 3
 """64 buffers a poll."""
 
 POKE, INDEX, ENTRY, SLOT, TABLE, CHAIN, BURST, ANEW, CALLS, OFFER = 0, 1, 2, 3, 4, 5, 7, 8, 9, 10
 B72, B64, B512, B1024, B12, B0, B4096, BEYOND = 0, 1, 3, 7, 10, 11, 13, 14
 ROOM, TABLE_AT, LATE, TABLE_LATE, BORDER, OUTSIDE = 10 << 4, 7 << 4, 12 << 4, 9 << 4, 2 << 4, 15 << 4
+ROOM_AT = 0x1000
+"""Where ROOM is in the memory."""
 
 
 def word(value: int) -> tuple[int, int]:
@@ -66,6 +69,10 @@ def seeds() -> dict[str, bytes]:
         indirect = turn(
             HOP, table(SENDER, ROOM | B64, 4), offer(RECEIVER, B1024), offer(SENDER, TABLE_AT | B64, INDIRECT)
         )
+        asked = [(SENDER, POKE, *word(ROOM_AT + at), value) for at, value in ((0, 1), (6, 34), (8, 16))]
+        for how, ends in ((OFFLOADS, "done"), (OFFLOADS_ACCEPTED, "accepted")):
+            sent = turn(how | ALL, burst(RECEIVER, ROOM | B512, 32), *asked, burst(SENDER, ROOM | B72, 32))
+            found[f"{name}_offloads_{ends}"] = start(kind, kind | MERGEABLE) + sent * 3
         for isa in range(3):
             found[f"{name}_plain_isa{isa}"] = start(kind, kind, isa=isa) + plain * 5
             found[f"{name}_in_order_isa{isa}"] = start(kind | IN_ORDER, kind | IN_ORDER, isa=isa) + plain * 5
