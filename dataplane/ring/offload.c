@@ -60,7 +60,8 @@ static uint8_t bits_of(uint8_t type, const struct packet *p)
 }
 
 // Whether a datagram is what its type says: whole, of this transport, with its checksum where the header says.
-static bool is_of_type(const struct virtio_net_hdr *asked, const struct offload *o, const struct packet *p)
+static bool is_of_type(const struct virtio_net_hdr *asked, const struct frame_offload *o,
+                       const struct packet *p)
 {
 	uint8_t type = asked->gso_type & ~VIRTIO_NET_HDR_GSO_ECN;
 
@@ -72,7 +73,7 @@ static bool is_of_type(const struct virtio_net_hdr *asked, const struct offload 
 // A frame to be segmented. head: its first head_bytes.
 static enum offload_refusal check_gso(const struct virtio_net_hdr *asked, uint8_t accepts,
                                       const uint8_t *head, uint32_t head_bytes, const struct packet *p,
-                                      struct offload *o)
+                                      struct frame_offload *o)
 {
 	uint32_t header, segments;
 
@@ -118,7 +119,7 @@ static bool checksum_is_placed(const struct virtio_net_hdr *asked, uint32_t head
 
 // s5.1.6.2. Flags that nobody knows are ignored, and so is DATA_VALID, which is for receivers.
 static enum offload_refusal check(const struct virtio_net_hdr *asked, uint8_t accepts, uint8_t *head,
-                                  uint32_t head_bytes, struct offload *o)
+                                  uint32_t head_bytes, struct frame_offload *o)
 {
 	const struct vnf_frame frame = {head, head_bytes, o->length};
 	struct packet p = {0};
@@ -162,7 +163,7 @@ static unsigned describe(struct ring_piece *pieces, struct scatter *at, uint32_t
 static bool take_offload(struct ring *from, struct frame *frame, const struct virtio_net_hdr *asked,
                          struct offload_room *room, unsigned *piece_count)
 {
-	struct offload *o = &room->offloads[room->used];
+	struct frame_offload *o = &room->offloads[room->used];
 	uint8_t *head = room->heads[room->used];
 	uint32_t head_bytes = RTE_MIN(frame->length, (uint32_t)OFFLOAD_HEAD_BYTES);
 	const struct ring_piece whole = {head, head_bytes};
@@ -290,7 +291,7 @@ static unsigned begin(struct sending *s)
 	return out->count++;
 }
 
-static void send_as_it_is(struct sending *s, const struct frame *frame, const struct offload *o)
+static void send_as_it_is(struct sending *s, const struct frame *frame, const struct frame_offload *o)
 {
 	struct offload_out *out = s->out;
 	unsigned i = begin(s);
@@ -350,7 +351,7 @@ static struct scatter behind(const struct frame *frame, uint32_t bytes)
 
 // Complete a checksum, whose field has the sum of the pseudo header. A sum of 0 is sent as 0xffff: the same to TCP, and to
 // UDP what says that there is a checksum.
-static void send_completed(struct sending *s, const struct frame *frame, const struct offload *o)
+static void send_completed(struct sending *s, const struct frame *frame, const struct frame_offload *o)
 {
 	uint32_t start = o->header.csum_start + frame->length - o->length, at = start + o->header.csum_offset;
 	uint32_t head_bytes = at + sizeof(uint16_t), left = frame->length - head_bytes;
@@ -361,7 +362,7 @@ static void send_completed(struct sending *s, const struct frame *frame, const s
 }
 
 // The headers of segment k, of bytes of payload: as in the whole frame but for lengths, numbers, flags and checksums.
-static void fill_tcp(uint8_t *tcp, const struct offload *o, unsigned k)
+static void fill_tcp(uint8_t *tcp, const struct frame_offload *o, unsigned k)
 {
 	struct rte_tcp_hdr *header = (struct rte_tcp_hdr *)tcp;
 
@@ -386,7 +387,7 @@ static void fill_ip(uint8_t *ip, unsigned k, uint16_t header_bytes, uint16_t l4_
 	v4->hdr_checksum = (uint16_t)~checksum_fold(checksum_add(ip, header_bytes));
 }
 
-static void fill_headers(uint8_t *head, const struct offload *o, uint32_t moved, unsigned k,
+static void fill_headers(uint8_t *head, const struct frame_offload *o, uint32_t moved, unsigned k,
                          uint16_t payload_sum, uint16_t payload)
 {
 	uint8_t *ip = head + o->l3 + moved, *l4 = head + o->header.csum_start + moved;
@@ -406,7 +407,7 @@ static void fill_headers(uint8_t *head, const struct offload *o, uint32_t moved,
 	store16(checksum, sum == 0 && o->udp ? 0xffff : sum); // RFC 768
 }
 
-static void send_segments(struct sending *s, const struct frame *frame, const struct offload *o)
+static void send_segments(struct sending *s, const struct frame *frame, const struct frame_offload *o)
 {
 	uint32_t moved = frame->length - o->length, head_bytes = o->header.hdr_len + moved;
 	uint32_t left = frame->length - head_bytes;
@@ -430,7 +431,7 @@ struct offload_sent offload_send(struct offload_room *room, const struct frame *
 
 	for (unsigned i = 0; i < n; i++) {
 		const struct frame *frame = &frames[i];
-		const struct offload *o = frame->offload ? &room->offloads[frame->offload - 1] : NULL;
+		const struct frame_offload *o = frame->offload ? &room->offloads[frame->offload - 1] : NULL;
 		bool as_it_is = o == NULL || (o->needs & ~accepts) == 0;
 
 		if (s.full)

@@ -62,7 +62,7 @@ enum {
 };
 
 // A frame's offload, checked.
-struct offload {
+struct frame_offload {
 	struct virtio_net_hdr header; // to be passed on: nothing in it was not checked
 	uint8_t needs;                // enum offload_bits, of a receiver that gets the frame as it is
 	bool udp;
@@ -84,7 +84,7 @@ struct offload_out {
 struct offload_room {
 	unsigned used; // offloads of the view that was peeked last
 	uint64_t refused[OFFLOAD_REFUSALS];
-	struct offload offloads[RING_BATCH_MAX];
+	struct frame_offload offloads[RING_BATCH_MAX];
 	uint8_t heads[RING_BATCH_MAX][OFFLOAD_HEAD_BYTES];
 	struct ring_piece pieces[RING_PIECES_MAX + RING_BATCH_MAX];
 	struct offload_out out;
