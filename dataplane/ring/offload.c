@@ -387,7 +387,7 @@ static void fill_ip(uint8_t *ip, unsigned k, uint16_t header_bytes, uint16_t l4_
 	v4->hdr_checksum = (uint16_t)~checksum_fold(checksum_add(ip, header_bytes));
 }
 
-static void fill_headers(uint8_t *head, const struct frame_offload *o, uint32_t moved, unsigned k,
+static void fill_headers(uint8_t *head, const struct frame_offload *o, int32_t moved, unsigned k,
                          uint16_t payload_sum, uint16_t payload)
 {
 	uint8_t *ip = head + o->l3 + moved, *l4 = head + o->header.csum_start + moved;
@@ -409,7 +409,8 @@ static void fill_headers(uint8_t *head, const struct frame_offload *o, uint32_t 
 
 static void send_segments(struct sending *s, const struct frame *frame, const struct frame_offload *o)
 {
-	uint32_t moved = frame->length - o->length, head_bytes = o->header.hdr_len + moved;
+	int32_t moved = (int32_t)(frame->length - o->length); // by a bridge's tag
+	uint32_t head_bytes = (uint32_t)(o->header.hdr_len + moved);
 	uint32_t left = frame->length - head_bytes;
 	struct scatter at = behind(frame, head_bytes);
 	unsigned k;

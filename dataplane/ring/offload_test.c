@@ -527,6 +527,7 @@ static struct offload_sent poll_b(void)
 	struct offload_sent sent = {0};
 	static struct view view;
 
+	from->rest = 0;
 	if (offload_peek(from, &view, RING_BATCH_MAX, &rig.lost, &rig.room)) {
 		sent = offload_send(&rig.room, view.frames, view.count, rig.guests.b.receive.ring.offloads,
 		                    into_b, &too_long);
