@@ -187,12 +187,11 @@ def test_a_header_that_lies_is_a_drop_with_a_name(planed: Planed, make: Make) ->
     assert (ports(planed)["a"]["refused_offloads"], ports(planed)["a"]["rx_errors"]) == ({}, 0)
 
 
-@pytest.mark.parametrize("layout", ["packed_vq=0,mrg_rxbuf=1,in_order=0", "packed_vq=1,mrg_rxbuf=0,in_order=1"])
-def test_drivers_of_dpdk_negotiate_them(planed: Planed, other: Planed, layout: str) -> None:
-    """Whatever DPDK's virtio-user accepts: every frame comes, once, intact; also those of 9000 bytes."""
+def test_a_driver_may_accept_none(planed: Planed, other: Planed) -> None:
+    """DPDK's virtio-user, as a tester has it: every frame comes, once, intact."""
     planed.wires = tuple({**device(name, planed.workdir / f"{name}.sock"), "offloads": True} for name in "ab")
     planed.apply(planed.wires, [task("sw", "patch", "a", "b")], cpu=CPU)
-    join(planed, other, layout)
-    assert_conserved(planed, other, rate_pps=5_000)
+    join(planed, other, "packed_vq=1,mrg_rxbuf=1,in_order=0")
+    assert_conserved(planed, other, frame_bytes=1518, rate_pps=5_000)
     features = [set(port["virtio"]["features"]) for port in planed.call("ports.get")["ports"]]
-    assert all({"csum", "host_tso4", "host_tso6"} <= some for some in features), features
+    assert not any({"csum", "guest_csum"} & some for some in features)
