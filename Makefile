@@ -73,7 +73,7 @@ docs: setup .stamps/docs ## these pages as a site with a search, in site/: opens
 	@echo "docs: site/index.html"
 
 .stamps/docs: .stamps/venv
-	$(BIN)/pip install --quiet 'mkdocs-material>=9.6,<10'
+	$(BIN)/pip install --quiet 'mkdocs-material>=9.6,<10' 'mkdocs<2'
 	@touch $@
 
 docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these
