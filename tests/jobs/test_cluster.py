@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from slurm_rig import Cluster, eventually, missing
+from jobs_rig import Cluster, eventually, missing
 
+WITHOUT = missing("slurmctld", "slurmd", "munged", "sbatch")
 pytestmark = [
     pytest.mark.root,
     pytest.mark.lab,
-    pytest.mark.skipif(bool(missing()), reason=missing() or "a cluster can be started"),
+    pytest.mark.skipif(bool(WITHOUT), reason=WITHOUT),
 ]
 
 MATRIX = """# SPDX-License-Identifier: BSD-3-Clause
