@@ -40,7 +40,7 @@ def missing(*programs: str) -> str:
     """Return what keeps machines with these programs from starting here; empty if nothing does."""
     if os.geteuid() != 0:
         return "network namespaces require root"
-    gone = [name for name in ("ip", "unshare", *programs) if find(name) is None]
+    gone = [name for name in ("ip", "nsenter", "unshare", *programs) if find(name) is None]
     return f"not installed: {', '.join(gone)}" if gone else ""
 
 
@@ -88,7 +88,8 @@ class Host:
     def inside(self) -> list[str]:
         """Return the words before a command that is to run on this machine."""
         enter = f'hostname {self.name}; exec "$@"'
-        return ["ip", "netns", "exec", self.space, "unshare", "--uts", "sh", "-c", enter, "sh"]
+        # Not ip netns exec: its /sys has no cgroups, without which slurmd does not start.
+        return ["nsenter", f"--net=/run/netns/{self.space}", "unshare", "--uts", "sh", "-c", enter, "sh"]
 
     def start(self) -> None:
         """Start its daemon."""
