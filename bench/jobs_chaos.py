@@ -33,7 +33,7 @@ from jobs_rig import Cluster, Lab, Servers, missing
 from planebench.library.lab import open_store
 from planebench.store import read_run
 
-REPETITIONS = 250
+REPETITIONS = 600
 MATRIX = """# SPDX-License-Identifier: BSD-3-Clause
 version: 1
 name: chaos
@@ -125,6 +125,8 @@ class Chaos:
             self.submit()
             assert self.user is not None
             self.user.wait()
+            if isinstance(self.cluster, Cluster):
+                self.cluster.hasten()
             states = Counter(it["state"] for it in self.shown())
             print(f"     {dict(states)}", file=sys.stderr, flush=True)
             if states["done"] == self.jobs:
@@ -177,6 +179,8 @@ def main() -> int:
             chaos.submit()
             time.sleep(chaos.random.uniform(0.5, 4.0))
             if chaos.strike():
+                if isinstance(cluster, Cluster):
+                    cluster.hasten()
                 words = ", ".join(f"{name} {count}" for name, count in chaos.done.items())
                 print(f"{time.monotonic() - begun:4.0f} s: {words}", file=sys.stderr, flush=True)
         chaos.to_the_end()
