@@ -164,12 +164,11 @@ static void offer(uint8_t bytes[RING_BATCH_MAX][FRAME_MAX], uint32_t length)
 
 static unsigned take(void)
 {
-	static volatile uint8_t first;
 	struct view view;
 	unsigned came = port_peek(&ends[1], 0, &view, options.burst);
 
 	for (unsigned i = 0; i < came; i++)
-		first = *view_span(&view, i).data;
+		__asm__ volatile("" ::"r"(*view_span(&view, i).data));
 	if (came)
 		port_release(&ends[1], 0, &view);
 	return came;
@@ -308,11 +307,18 @@ static void run(struct task *task, unsigned size)
 		printf("%s %s %u B: %.1f cycles a frame\n", options.ports, options.task, size, median);
 }
 
+static unsigned number(const char *text, int least, int most)
+{
+	int given = atoi(text);
+
+	return (unsigned)(given < least ? least : RTE_MIN(given, most));
+}
+
 static void parse_sizes(char *text)
 {
 	options.size_count = 0;
 	for (char *size; (size = strsep(&text, ",")) && options.size_count < SIZES_MAX;)
-		options.sizes[options.size_count++] = (unsigned)RTE_MIN(RTE_MAX(atoi(size), 64), FRAME_MAX);
+		options.sizes[options.size_count++] = number(size, 64, FRAME_MAX);
 }
 
 static bool parse(int argc, char **argv)
@@ -335,13 +341,13 @@ static bool parse(int argc, char **argv)
 			parse_sizes(optarg);
 			break;
 		case 'b':
-			options.burst = (unsigned)RTE_MIN(RTE_MAX(atoi(optarg), 1), (int)RING_BATCH_MAX);
+			options.burst = number(optarg, 1, RING_BATCH_MAX);
 			break;
 		case 'n':
-			options.bursts = (unsigned)RTE_MAX(atoi(optarg), 1);
+			options.bursts = number(optarg, 1, INT32_MAX);
 			break;
 		case 'r':
-			options.rounds = (unsigned)RTE_MIN(RTE_MAX(atoi(optarg), 1), (int)ROUNDS_MAX);
+			options.rounds = number(optarg, 1, ROUNDS_MAX);
 			break;
 		case 'd':
 			options.dropped = true;
