@@ -204,17 +204,6 @@ static inline void task_tire(struct task *task, unsigned in, unsigned burst)
 	task->toil = 0;
 }
 
-// Of a burst that came in by a port, nothing was taken by the only other one: its ring is full, and what was done to the
-// frames was in vain. So the next ones wait where they are for a few polls: their sender drops what is too much, for less.
-// A task with more ports would keep frames from those that are not full.
-enum { TASK_RESTS_FULL = 4 };
-
-static inline void task_sent_nothing(struct task *task, unsigned burst)
-{
-	if (task->port_count <= 2)
-		task->toil += TASK_RESTS_FULL * burst;
-}
-
 // Whether this poll is one of those.
 static inline bool task_rests(struct task *task, unsigned in)
 {

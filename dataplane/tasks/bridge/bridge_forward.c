@@ -154,11 +154,8 @@ static inline __attribute__((always_inline)) unsigned receive(struct bridge *b, 
 	task_received(&b->task.counters, burst.count, b->burst);
 	if (!vlan && likely(burst.together)) {
 		unsigned out = (unsigned)__builtin_ctz(burst.any);
-		unsigned taken = port_pass(from, b->task.ports[out], b->task.queue, &view);
 
-		count_sent(b, out, burst.count, taken);
-		if (unlikely(taken == 0))
-			task_sent_nothing(&b->task, b->burst);
+		count_sent(b, out, burst.count, port_pass(from, b->task.ports[out], b->task.queue, &view));
 	} else {
 		send_each(b, in, &view, &burst, vlan);
 	}

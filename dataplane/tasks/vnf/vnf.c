@@ -343,8 +343,6 @@ static inline void pass(struct vnf *vnf, unsigned in, unsigned out, struct view 
 	}
 	sent = port_pass(vnf->task.ports[in], vnf->task.ports[out], vnf->task.queue, view);
 	count_sent(vnf, out, sent, view->count);
-	if (unlikely(sent == 0))
-		task_sent_nothing(&vnf->task, vnf->burst);
 }
 
 // Those that leave by different ports, or not at all.

@@ -145,32 +145,6 @@ static void who_makes_work_is_polled_less_often(void **state)
 	task_destroy(task);
 }
 
-// The other port takes nothing: frames wait where they are for a few polls, and what waits leaves once there is room.
-// With a third port, which may have room, nobody waits. What is dropped is counted either way.
-static void who_sends_to_a_full_port_is_polled_less_often(void **state)
-{
-	static const uint8_t first[15];
-	struct fixture *f = *state;
-
-	for (unsigned ports = 2; ports <= PORTS; ports++) {
-		struct task *task = create_of(f, &toiling_ops, ports);
-
-		inject(f, first, 15);
-		assert_int_equal(task->ops->poll(task, 0), 15);
-		inject(f, first, 15);
-		assert_int_equal(task->ops->poll(task, 0), 15);
-		assert_int_equal(task->counters.drop_tx_full[1], 15);
-		assert_int_equal(ring_port_drain(&f->ports[1]), 15);
-		inject(f, first, 15);
-		for (unsigned i = 0; ports == 2 && i < TASK_RESTS_FULL; i++)
-			assert_int_equal(task->ops->poll(task, 0), 0);
-		assert_int_equal(task->ops->poll(task, 0), 15);
-		assert_int_equal(ring_port_drain(&f->ports[1]), 15);
-		assert_int_equal(task->counters.tx_packets, 30);
-		task_destroy(task);
-	}
-}
-
 static json_int_t reported(const struct task *task, const char *path)
 {
 	json_t *report = fixture_report(task);
@@ -497,8 +471,6 @@ int main(void)
 	                                        fixture_setup_small, fixture_teardown),
 	        TEST(slow_sides_take_turns),
 	        TEST(who_makes_work_is_polled_less_often),
-	        cmocka_unit_test_setup_teardown(who_sends_to_a_full_port_is_polled_less_often,
-	                                        fixture_setup_small, fixture_teardown),
 	        TEST(a_tick_comes_once_a_millisecond),
 	        TEST(probes_are_stamped_when_asked),
 	        TEST(frames_wait_until_there_are_enough),
