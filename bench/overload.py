@@ -3,7 +3,7 @@
 
     .venv/bin/python bench/overload.py [CASE...] [--rounds 8] [--seconds 0.25] [--seed 1]
 
-planed as patch, bridge and each network function, straight on two wires, 64 B, on a clock emulated at a tenth
+planed as patch and bridge, and as each network function straight on two wires, 64 B, on a clock emulated at a tenth
 (``duty``), so that the tester can offer twice the capacity. In each round R+ (a closed loop) and open loops at 0.5, 1,
 1.5 and 2 times of it take turns in a seeded order; a round counts if none of its trials was disturbed, all at one
 core distance. Printed: what was forwarded over R+ of the same round, geometric mean with its 95 % interval. The bar is
@@ -32,11 +32,18 @@ from planebench.scenarios.shapes import build
 from planebench.stats.effect import estimate_alone
 from planebench.stats.noise import Estimate
 from planebench.switches.registry import get_adapter
+from planebench.vnfs.registry import VNFS
 
 LOADS = (0.5, 1.0, 1.5, 2.0)
 BAR = 0.97
 SLOW = "duty=0.1"
-FUNCTIONS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer", "flow_monitor", "rate_limiter")
+FUNCTIONS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer", "monitor", "rate_limiter")
+
+
+def _vnf(name: str) -> Vnf:
+    kind = VNFS[name]
+    return Vnf(kind=kind.kind, memory_bytes=kind.memory_bytes({}))
+
 
 Case = tuple[str, ScenarioName, Direction, tuple[Vnf, ...]]
 """The switch, and its point."""
@@ -44,8 +51,10 @@ Case = tuple[str, ScenarioName, Direction, tuple[Vnf, ...]]
 CASES: dict[str, Case] = {
     "patch": (f"planed:{SLOW}", "p2p", "unidirectional", ()),
     "patch, both ways": (f"planed:{SLOW}", "p2p", "bidirectional", ()),
+    "patch, v2v": (f"planed:{SLOW}", "v2v", "unidirectional", ()),
+    "patch, loopback-1": (f"planed:{SLOW}", "loopback", "unidirectional", (Vnf(),)),
     "bridge": (f"planed:function=bridge:{SLOW}", "p2p", "unidirectional", ()),
-    **{kind: (f"planed:{SLOW}", "bare", "unidirectional", (Vnf(kind=kind),)) for kind in FUNCTIONS},
+    **{name: (f"planed:{SLOW}", "bare", "unidirectional", (_vnf(name),)) for name in FUNCTIONS},
 }
 
 
@@ -103,7 +112,7 @@ def run(name: str, rounds: int, seconds: float, seed: int) -> bool | None:
         live = LiveTopology.start(switch, get_adapter(switch), topology, placement, settings, supervisor)
         found = {load: estimate_alone(values) for load, values in measure(live, point, rounds, seconds, seed).items()}
         live.stop()
-    print(f"{name:16}", *(words(it) for it in found.values()), flush=True)
+    print(f"{name:17}", *(words(it) for it in found.values()), flush=True)
     worst = found[max(LOADS)]
     if worst is None:
         return None
@@ -121,7 +130,7 @@ def main() -> int:
     given = parser.parse_args()
     if unknown := set(given.cases) - set(CASES):
         raise UsageError(f"no case {', '.join(sorted(unknown))}. Valid: {', '.join(CASES)}")
-    print(f"{'forwarded / R+':16}", *(f"{f'at {load:g} R+':>22}" for load in LOADS))
+    print(f"{'forwarded / R+':17}", *(f"{f'at {load:g} R+':>22}" for load in LOADS))
     answers = [run(name, given.rounds, given.seconds, given.seed) for name in given.cases or CASES]
     below, open_ = answers.count(False), answers.count(None)
     print(f"{len(answers)} cases: {answers.count(True)} at {BAR} or more, {below} below, {open_} not decided")
