@@ -13,14 +13,18 @@ from pathlib import Path
 DATAPLANE = Path(__file__).resolve().parent.parent / "build/dataplane"
 
 
-def count(function: str, program: str, *arguments: str) -> tuple[int, str]:
-    """Return the instructions of ``function`` in a run of a program of the data plane, and what the program printed."""
+def count(function: str, program: str, *arguments: str, until: str = "main") -> tuple[list[int], str]:
+    """Return the instructions of ``function`` in a run of a program of the data plane, and what the program printed.
+
+    They are counted anew each time that the program leaves ``until``: one number for each time.
+    """
     with tempfile.TemporaryDirectory() as folder:
         run = subprocess.run(
             [
                 "valgrind",
                 "--tool=callgrind",
                 f"--toggle-collect={function}",
+                f"--dump-after={until}",
                 f"--callgrind-out-file={folder}/out",
                 *(DATAPLANE / program, *arguments),
             ],
@@ -28,6 +32,6 @@ def count(function: str, program: str, *arguments: str) -> tuple[int, str]:
             text=True,
             check=True,
         )
-    instructions = re.search(r"Collected : (\d+)", run.stderr)
-    assert instructions, run.stderr
-    return int(instructions[1]), run.stdout
+        parts = sorted(Path(folder).glob("out.*"), key=lambda path: int(path.suffix[1:]))
+        found = [re.search(r"^totals: (\d+)", path.read_text(), re.MULTILINE) for path in parts]
+    return [int(it[1]) for it in found if it], run.stdout

@@ -27,10 +27,10 @@ def shapes() -> list[tuple[str, str]]:
 
 def count(group: str, name: str) -> tuple[float, float]:
     """Return instructions and frames per poll of a shape."""
-    instructions, printed = callgrind.count("poll_measured", PROGRAM, group, name, str(POLLS))
+    found, printed = callgrind.count("poll_measured", PROGRAM, group, name, str(POLLS))
     polled = re.search(r"(\d+) polls, (\d+) frames", printed)
     assert polled, printed
-    return instructions / int(polled[1]), int(polled[2]) / int(polled[1])
+    return found[0] / int(polled[1]), int(polled[2]) / int(polled[1])
 
 
 def main() -> int:
