@@ -274,8 +274,8 @@ static __rte_always_inline unsigned hop_plain(const struct ring_run *tx, unsigne
 	return i;
 }
 
-// The receiver had fewer buffers than there are frames: look once more, since it may have given buffers while the first
-// ones were filled; one that had none is not looked at again. A drop of what a moment later fits costs the sender's work: a fifth of the throughput of 64 B on
+// The receiver had buffers, but fewer than there are frames: look once more, since it may have given some while the first
+// ones were filled. A drop of what a moment later fits costs the sender's work: a fifth of the throughput of 64 B on
 // packed rings. Hands frames from first on to it. Returns how many; *full: it has no more plain buffers, nor another kind.
 static __attribute__((noinline)) unsigned hop_more(const struct ring *from, const struct ring_run *tx,
                                                    unsigned first, struct ring *to, unsigned n, bool *full)
@@ -357,7 +357,7 @@ static inline void view_add(struct view *view, unsigned i, const struct ring_run
 	uint32_t length = run->length[i] - header;
 
 	*piece = (struct ring_piece){run->data[i] + header, length};
-	view->frames[i] = (struct frame){{piece, 0}, length};
+	view->frames[i] = (struct frame){{piece, 0}, length, 0};
 	view->batch.buffers[i] = (struct ring_buffer){.id = run->id[i], .slots = 1};
 }
 

@@ -159,7 +159,7 @@ static void offer(uint8_t bytes[RING_BATCH_MAX][FRAME_MAX], uint32_t length)
 
 	for (unsigned i = 0; i < options.burst; i++) {
 		pieces[i] = (struct ring_piece){bytes[i], length};
-		frames[i] = (struct frame){{&pieces[i], 0}, length};
+		frames[i] = (struct frame){{&pieces[i], 0}, length, 0};
 	}
 	port_deliver(&ends[0], 0, frames, options.burst);
 }
