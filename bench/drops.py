@@ -57,9 +57,7 @@ def main() -> int:
         forwards, drops = (costs(ports, tasks, given.size, it) for it in (False, True))
         for task, forward, drop in zip(tasks, forwards, drops, strict=True):
             worst = max(worst, drop / forward)
-            print(
-                f"{ports:7} {task:14} forwarded {forward:5.0f}  full {drop:5.0f}  {drop / forward:.2f}", flush=True
-            )
+            print(f"{ports:7} {task:14} forwarded {forward:5.0f}  full {drop:5.0f}  {drop / forward:.2f}", flush=True)
     return int(worst > RATIO_MAX)
 
 
