@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from planebench.cli.compare import INCONCLUSIVE
 from planebench.cli.show import print_json
 from planebench.library.history import histories
 from planebench.library.lab import add_run
 from planebench.metrics.column import plain
-from planebench.model.errors import StartError, UsageError
+from planebench.model.errors import INCONCLUSIVE, StartError, UsageError
 from planebench.model.results import Metric
 from planebench.plans.budget import parse_budget
 from planebench.running.bisection import Bisection, Outcome

@@ -250,7 +250,7 @@ class Adapter(ABC):
         """Return why it cannot be measured in this situation, as a sentence; empty if it can. By default: its wires."""
         if situation.wire in self.wires:
             return ""
-        return f"{self.name} has no {situation.wire} wire; it has {', '.join(sorted(self.wires))}"
+        return f"{self.name} has no {situation.wire} wire; use --wire {' or --wire '.join(sorted(self.wires))}"
 
     @abstractmethod
     def find(self) -> Found | NotFound:
