@@ -130,7 +130,7 @@ def compare(
         _say_conditions(first, second, conditions)
         _say_skipped(skipped)
     if not shown:
-        _say(_nothing_words(metric, skipped))
+        _say(_nothing_words(metric, skipped if quiet else ()))
     if fail_below is None:
         return 0 if shown else 1
     if not quiet:
@@ -294,7 +294,7 @@ def _say_power(judgements: Sequence[Judgement]) -> None:
 
 
 def _nothing_words(metric: str | None, skipped: Sequence[NotCompared]) -> str:
-    """Return that nothing was compared, with the most frequent reason and what to do."""
+    """Return that nothing was compared, with what to do and the most frequent reason among ``skipped``."""
     reasons = Counter(it.reason for it in skipped).most_common(1)
     why = "".join(
         f": {_left_out(next(it for it in skipped if it.reason == reason))}: {reason}" for reason, _ in reasons
