@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-statistics bench-fib smoke test lab lowest unit-tests docs-check fuzz soak crash sanitize lint format wheel image clean FORCE
+.PHONY: help setup packages bench bench-statistics bench-fib smoke test lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel image clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -66,6 +66,14 @@ unit-tests:
 	meson configure build -Dtests=true -Dwerror=true
 	ninja -C build --quiet
 
+docs: setup .stamps/docs ## these pages as a site with a search, in site/: opens without a network; a broken link is an error
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
+	@echo "docs: site/index.html"
+
+.stamps/docs: .stamps/venv
+	$(BIN)/pip install --quiet 'mkdocs-material>=9.6,<10'
+	@touch $@
+
 docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these
 	$(BIN)/python scripts/docs_check.py $(PAGES)
 
@@ -102,7 +110,7 @@ image: setup ## dist/planed-*.oci.tar: planed as a container image, made offline
 	$(BIN)/python -m planebench.hosting.make_image dist
 
 clean: ## remove what was built; runs/ stays
-	rm -rf build build-fuzz build-sanitize build-tsan dist .stamps $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf build build-fuzz build-sanitize build-tsan dist site .stamps $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find dataplane planebench tests scripts -name __pycache__ -prune -exec rm -rf {} +
 
 packages:

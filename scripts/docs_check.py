@@ -32,13 +32,16 @@ from planebench.cli.app import app
 from planebench.cli.man import commands as command_tree
 from planebench.cli.man import example_lines
 from planebench.model.errors import INCONCLUSIVE, NotInstalledError
+from planebench.plans.load import list_suites, load_plan
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE: dict[str, Any] = yaml.safe_load((ROOT / "scripts" / "docs_check.yaml").read_text(encoding="utf-8"))
 TREE: Any = typer.main.get_command(app)
 HELP = "help"
 """The page of the examples at the end of every --help."""
-NOTEBOOK = Path("docs/examples/analysis.ipynb")
+NOTEBOOKS = tuple(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.ipynb")))
+OPTIONS = ROOT / "docs" / "measure.md"
+"""The page with the table of the options of planebench run."""
 LIMIT_S = 600
 """Of one command; hundred times what it takes, on a busy machine."""
 TAIL = 25
@@ -80,25 +83,36 @@ def static_faults() -> Iterator[str]:
         if command.words[0] == "planebench" and (problem := complaint(command.words)):
             yield f"{command.where}: {command.text}: {problem}"
     yield from docs_pages.broken_links(ROOT)
+    yield from docs_pages.not_in_contents(ROOT / "docs")
     options = {option for parameter in TREE.commands["run"].params for option in parameter.opts}
-    for option in docs_pages.option_table(ROOT / "README.md"):
+    for option in docs_pages.option_table(OPTIONS):
         if option not in options:
-            yield f"README.md: the table of options has {option}, planebench run does not"
+            yield f"{OPTIONS.name}: the table of options has {option}, planebench run does not"
     texts = {command.text for page in pages.values() for command in page}
     yield from (f"docs_check.yaml: no page has: {text}" for text in TABLE["not_run"] if text not in texts)
-    gone = (name for name in TABLE["fixtures"] if name not in {*pages, "any", str(NOTEBOOK)})
+    gone = (name for name in TABLE["fixtures"] if name not in {*pages, "any", *NOTEBOOKS})
     yield from (f"docs_check.yaml: fixtures of {name}, which is no page" for name in gone)
 
 
 def shortened(text: str) -> tuple[str, str]:
-    """A command with what makes its runs short, and what that is."""
+    """Return a command with what makes its runs short, and what that is.
+
+    A command with a time budget runs as it is. A suite keeps its directions if it does not have the one that is added.
+    """
     words = shlex.split(text)
-    if "planebench run" not in text or "--help" in words:
-        return text, ""
     given = {word.partition("=")[0] for word in words}
+    if "planebench run" not in text or given & {"--help", "--time-budget"}:
+        return text, ""
+    given |= {"--direction" for word in words if word in list_suites() and not _has_direction(word)}
     added = " ".join(f"{option} {value}" for option, value in TABLE["shorten"].items() if option not in given)
     start = text.index("planebench run") + len("planebench run")
     return f"{text[:start]} {added}{text[start:]}", added
+
+
+def _has_direction(suite: str) -> bool:
+    """Return whether a suite has the direction that is added to make runs short."""
+    plan = load_plan(suite)
+    return any(TABLE["shorten"]["--direction"] in part.directions for part in (plan, *plan.parts))
 
 
 @dataclass
@@ -136,7 +150,7 @@ class Checker:
         asks = any(f"planebench {question}" in text for question in TABLE["questions"])
         if code == NotInstalledError.exit_code:
             self._leave_out(where, text, output.strip().splitlines()[-1])
-        elif code == 0 or (code in (1, INCONCLUSIVE) and asks) or (code == INCONCLUSIVE and "planebench run" in text):
+        elif code in (0, INCONCLUSIVE) or (code == 1 and asks):
             self.ran += 1
             if "planebench run" in text or "planebench switch check" in text:
                 self.measured[text] = where
@@ -146,18 +160,16 @@ class Checker:
             tail = "\n    | ".join(output.splitlines()[-TAIL:])
             print(f"    FAILED, exit code {code}, ran as: {short}\n    | {tail}", flush=True)
 
-    def notebook(self) -> None:
-        """The notebook from its first cell to its last, with runs as ``any`` page has them."""
-        if not (ROOT / NOTEBOOK).is_file():
-            return
-        print(f"{NOTEBOOK}: all cells", flush=True)
+    def notebook(self, name: str) -> None:
+        """Run a notebook from its first cell to its last, after what it needs."""
+        print(f"{name}: all cells", flush=True)
         if importlib.util.find_spec("nbclient") is None:
-            self._leave_out(str(NOTEBOOK), "all cells", "nbclient is not installed: pip install nbclient ipykernel")
+            self._leave_out(name, "all cells", "nbclient is not installed: pip install nbclient ipykernel")
             return
-        folder = self.scratch / "notebook"
-        self._prepare(folder, str(NOTEBOOK))
+        folder = self.scratch / re.sub(r"\W", "_", name)
+        self._prepare(folder, name)
         code = "import nbformat, nbclient, sys; nbclient.NotebookClient(nbformat.read(sys.argv[1], 4)).execute()"
-        self.run(folder, str(NOTEBOOK), shlex.join(["python", "-c", code, str(ROOT / NOTEBOOK)]))
+        self.run(folder, name, shlex.join(["python", "-c", code, str(ROOT / name)]))
 
     def _leave_out(self, where: str, text: str, reason: str) -> None:
         self.left_out.append(f"{where}: {text}: {reason}")
@@ -216,8 +228,9 @@ def main() -> int:
         for name, commands in all_pages().items():
             if commands and (not options.pages or name in options.pages):
                 checker.page(name, commands)
-        if not options.pages or str(NOTEBOOK) in options.pages:
-            checker.notebook()
+        for name in NOTEBOOKS:
+            if not options.pages or name in options.pages:
+                checker.notebook(name)
     print(f"\n{checker.ran} commands ran, {len(checker.left_out)} were not run, {len(checker.failed)} failed")
     for failure in (*faults, *checker.failed):
         print(f"failed: {failure}")

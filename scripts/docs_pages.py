@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-PROGRAMS = ("planebench", "planed", "make", "man")
+PROGRAMS = ("planebench", "planed", "make", "man", "for")
 """What makes a line of an indented block a command."""
 SHELLS = ("sh", "bash", "shell", "console")
 """What makes every line of a fenced block one."""
@@ -18,6 +18,7 @@ SHELLS = ("sh", "bash", "shell", "console")
 _FENCE = re.compile(r"^\s*(```|~~~)\s*(\w*)")
 _LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
+_ITEM = re.compile(r"- \[([^\]]+)\]\(([^)#]+)\)")
 _VARIABLE = re.compile(r"[A-Z_][A-Z0-9_]*=\S*$")
 
 
@@ -133,16 +134,44 @@ def links(page: Path) -> list[tuple[int, str]]:
     return found
 
 
-def anchors(page: Path) -> set[str]:
-    """Of the headings of a page, as GitHub makes them."""
+def anchor(heading: str) -> str:
+    """Return the anchor of a heading, as GitHub makes it."""
     kept = set(string.ascii_lowercase + string.digits + "-_ ")
+    text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()
+    return "".join(sign for sign in text if sign in kept or sign.isalpha()).replace(" ", "-")
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors of the headings of a page; the second of a name ends in -1."""
     found: list[str] = []
     for line in page.read_text(encoding="utf-8").splitlines():
         if heading := _HEADING.match(line):
-            text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading[1]).lower()
-            anchor = "".join(sign for sign in text if sign in kept or sign.isalpha()).replace(" ", "-")
-            found.append(f"{anchor}-{found.count(anchor)}" if anchor in found else anchor)
+            name = anchor(heading[1])
+            found.append(f"{name}-{found.count(name)}" if name in found else name)
     return set(found)
+
+
+def contents(docs: Path) -> dict[str, list[tuple[str, str]]]:
+    """Return the table of contents in docs/README.md: for each heading, title and path of its links."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    title = ""
+    for line in (docs / "README.md").read_text(encoding="utf-8").splitlines():
+        if heading := _HEADING.match(line):
+            title = heading[1]
+        elif item := _ITEM.match(line):
+            found.setdefault(title, []).append((item[1], item[2]))
+    return found
+
+
+def not_in_contents(docs: Path) -> list[str]:
+    """Return a sentence for each page that the table of contents does not have exactly once."""
+    listed = [path for section in contents(docs).values() for _, path in section]
+    paths = (str(page.relative_to(docs)) for page in sorted(docs.rglob("*.md")))
+    return [
+        f"docs/README.md: {path} is in the table of contents {listed.count(path)} times, not once"
+        for path in paths
+        if path != "README.md" and listed.count(path) != 1
+    ]
 
 
 def broken_links(root: Path) -> list[str]:

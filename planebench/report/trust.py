@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from planebench.model.reasons import ReasonCode
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.words import percent, printable, reasons, result_words
@@ -26,6 +27,16 @@ REJECTED_MANY, REJECTED_SOME = 0.5, 0.25
 DECIDED_FEW, DECIDED_MOST = 0.5, 0.9
 """Shares of decided test points: below them confidence is low, or medium at best."""
 CAUSE_LENGTH = 110
+MAX_REMEDIES = 1
+"""Disturbances that have their remedy beside the answers, the most frequent ones."""
+_REMEDIES = {
+    ReasonCode.ONE_CPU: "Give planebench two CPUs or more: switch and tester share one.",
+    ReasonCode.CPU_WAIT: "Stop other programs or isolate the CPUs of switch and tester: they waited for other threads.",
+    ReasonCode.POLL_GAPS: "Keep interrupts and other programs off the CPUs of the tester: it was interrupted.",
+    ReasonCode.STEAL: "Use a host whose CPUs no other guest uses, or pin the virtual CPUs: the hypervisor took time.",
+    ReasonCode.DISTANCE_CHANGED: "Pin the virtual CPUs on their host: it moved them between near and far cores.",
+    ReasonCode.OTHER_CLOCK: "Fix the clock of the CPUs: the switch did not run at the one that was asked for.",
+}
 MAX_POINTS = 4
 """Test points that a line names."""
 
@@ -147,6 +158,8 @@ def _advice(rest: list[Standing], rejected: float, derived: Derived) -> Iterator
     if any(not it.at_line_rate for it in limited):
         yield "Give the tester more cores, or compare the CPU cost: here the tester was slower than the switches."
     if rejected > REJECTED_SOME:
+        codes = Counter(r.code for t in derived.rejected for r in t.verdict.reasons if r.code in _REMEDIES)
+        yield from (_REMEDIES[code] for code, _ in codes.most_common(MAX_REMEDIES))
         yield "Run planebench doctor, which names what disturbs this host and how to stop it."
 
 

@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "scripts"))
 import docs_check  # noqa: E402
 import docs_pages  # noqa: E402
 import papers_coverage  # noqa: E402
+import worked_examples  # noqa: E402
 
 PAGE = """# A title, with `code` and [a link](x.md)
     planebench run quick --runs "a # b"     # comment
@@ -100,6 +101,41 @@ def test_runs_are_made_short_only_where_the_command_does_not_say() -> None:
     assert "--duration" not in added and "--loads" not in added and "--repeat 1" in added
     assert text == f"planebench run {added} quick --duration=3 --loads none > x"
     assert docs_check.shortened("planebench list runs") == ("planebench list runs", "")
+
+
+def test_a_suite_keeps_its_directions_and_a_time_budget_its_durations() -> None:
+    """None of can17's parts is bidirectional: with that direction nothing of it would be left."""
+    assert "--direction" in docs_check.shortened("planebench run quick")[1]
+    assert "--direction" not in docs_check.shortened("planebench run can17")[1]
+    budget = "planebench run --switch planed,ovs-dpdk --time-budget 50s"
+    assert docs_check.shortened(budget) == (budget, "")
+
+
+def test_a_loop_of_the_shell_is_a_command(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("    for i in 1 2; do planebench run quick --name $i; done    # twice\n")
+    (found,) = docs_pages.commands(tmp_path, page)
+    assert found.text == "for i in 1 2; do planebench run quick --name $i; done"
+    assert "do planebench run --duration" in docs_check.shortened(found.text)[0]
+
+
+def test_the_table_of_contents_has_every_page_once(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text(
+        "# Docs\n## Tasks\n- [One](one.md): first\n- [Again](one.md)\n- [Part](two.md#x)\n"
+    )
+    (tmp_path / "one.md").write_text("# One\n")
+    (tmp_path / "two.md").write_text("# Two\n")
+    assert docs_pages.contents(tmp_path) == {"Tasks": [("One", "one.md"), ("Again", "one.md")]}
+    assert [line.partition(": ")[2] for line in docs_pages.not_in_contents(tmp_path)] == [
+        "one.md is in the table of contents 2 times, not once",
+        "two.md is in the table of contents 0 times, not once",
+    ]
+
+
+@pytest.mark.parametrize("page", sorted(worked_examples.EXAMPLES.glob("*.md")), ids=lambda page: page.stem)
+def test_figures_of_the_worked_examples_are_those_of_their_runs(page: Path) -> None:
+    """Each table is what scripts/worked_examples.py computes from the stored run."""
+    assert worked_examples.written(page) == page.read_text(encoding="utf-8")
 
 
 def test_commands_in_the_text_parse() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The notebook and the page of the library do what they say, on a small simulated run."""
+"""The notebooks and the page of the library do what they say, on a small simulated run."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from planebench.library import TABLES
 
 DOCS = Path(__file__).parents[2] / "docs"
 NOTEBOOK = DOCS / "examples" / "analysis.ipynb"
+TUTORIAL = DOCS / "examples" / "tutorial.ipynb"
 PAGE = DOCS / "library.md"
 
 
@@ -33,21 +34,35 @@ def simulated(own_run_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return own_run_folder
 
 
-def test_the_notebook_runs(simulated: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def executed(path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Run a notebook in a folder, without a word on standard error. Returns what its cells show, as HTML."""
     monkeypatch.setenv("PYTHONPATH", str(Path(planebench.__file__).parents[1]))
     for variable in ("IPYTHONDIR", "JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR"):
-        monkeypatch.setenv(variable, str(tmp_path / variable.lower()))
-    notebook = nbformat.read(NOTEBOOK, as_version=4)
+        monkeypatch.setenv(variable, str(folder / variable.lower()))
+    notebook = nbformat.read(path, as_version=4)
     nbformat.validate(notebook)
     assert all(cell.outputs == [] for cell in notebook.cells if cell.cell_type == "code"), "strip the outputs"
-    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    NotebookClient(notebook, timeout=60, resources={"metadata": {"path": str(folder)}}).execute()
     shown = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
     assert not [output for output in shown if output.output_type == "stream" and output.name == "stderr"]
-    html = [output.data.get("text/html", "") for output in shown if "data" in output]
+    return [output.data.get("text/html", "") for output in shown if "data" in output]
+
+
+def test_the_notebook_runs(simulated: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    html = executed(NOTEBOOK, tmp_path, monkeypatch)
     (chart,) = (text for text in html if "vegaEmbed" in text)
     assert '"switch": "sim"' in chart and '"switch": "sim#2"' in chart
     assert '"verdict": "valid"' in chart and '"verdict": "disturbed"' not in chart
     assert sum("<table" in text for text in html) == 3
+
+
+def test_the_tutorial_runs(own_run_folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It reads the run that is kept with it, and measures one of its own."""
+    (tmp_path / "docs").symlink_to(DOCS)
+    html = executed(TUTORIAL, tmp_path, monkeypatch)
+    (chart,) = (text for text in html if "vegaEmbed" in text)
+    assert all(f'"switch": "{name}"' in chart for name in ("planed", "ovs-dpdk", "testpmd"))
+    assert len(list(own_run_folder.glob("*/trials.jsonl"))) == 1
 
 
 def test_the_examples_of_the_page_run(own_run_folder: Path) -> None:

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Write the tables of docs/examples/*.md from the runs in docs/examples/runs: worked_examples.py [--check].
+
+A table is between ``<!-- table NAME -->`` and ``<!-- end -->``. A run is a run folder without its report: run.json,
+plan.json, conditions.jsonl, finished.json, trials.jsonl. --check changes nothing; exit code 1 if a page would change.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+
+from planebench.model.results import Comparison, Result
+from planebench.stats.advice import advice
+from planebench.stats.chain_prediction import predictions
+from planebench.stats.counting import counts, latency_compares
+from planebench.stats.derived import Derived
+from planebench.stats.node_capacity import path_costs
+from planebench.store import read_run
+
+EXAMPLES = Path(__file__).resolve().parent.parent / "docs" / "examples"
+VNFS, PPS_PER_VNF = 16, 500e3
+"""The node of sixteen-vnfs.md."""
+_TABLE = re.compile(r"(?<=<!-- table )([a-z-]+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
+
+
+@cache
+def _run(name: str) -> Derived:
+    return Derived(read_run(EXAMPLES / "runs" / name))
+
+
+def _rows(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _against_first(name: str) -> str:
+    """Return the throughput of each switch of a run against the first one."""
+    derived = _run(name)
+    first = derived.run.switch_labels[0]
+    compared = sorted((it for it in derived.comparisons if it.a == first and it.metric == "throughput"), key=_size)
+    rows = ((f"{_size(it)} B", it.b, f"{it.ratio:.3f}", _interval(it.low, it.high), it.answer) for it in compared)
+    return _rows(("frames", "build", f"its rate / that of `{first}`", "interval", "answer"), rows)
+
+
+def _against_previous(name: str, frame_size_bytes: int) -> str:
+    """Return the throughput of each switch of a run against the one that its header names before."""
+    derived = _run(name)
+    labels = derived.run.switch_labels
+    steps = list(pairwise(labels))
+    compared = [
+        it
+        for it in derived.comparisons
+        if (it.a, it.b) in steps and it.metric == "throughput" and _size(it) == frame_size_bytes
+    ]
+    rows = ((f"{it.b} / {it.a}", f"{it.ratio:.3f}", _interval(it.low, it.high), it.answer) for it in compared)
+    return _rows(("builds", "ratio of the rates", "interval", "answer"), rows)
+
+
+def _loopback(name: str) -> str:
+    """Return the results of a run with chains, fastest first in each frame size."""
+    found = [it for it in _run(name).results if it.point.scenario == "loopback" and counts(it)]
+    found.sort(key=lambda it: (it.point.chain, it.point.frame_size_bytes, -(it.throughput_pps or 0)))
+    rows = (
+        (
+            it.point.chain.replace(",", ", ") or f"{it.point.chain_length} x l2fwd",
+            f"{it.point.frame_size_bytes} B",
+            it.point.switch,
+            _mpps(it.throughput_pps, it.verdict.kind.is_bound),
+            _interval(_in_mpps(it.throughput_low_pps), _in_mpps(it.throughput_high_pps)),
+            f"{it.switch_cycles_per_packet:.0f}" if it.switch_cycles_per_packet else "–",
+            _latency(it),
+        )
+        for it in found
+    )
+    return _rows(("chain", "frames", "switch", "Mpps", "interval", "cycles per hop", "p50 / p99, µs, at 50 %"), rows)
+
+
+def _predicted(name: str) -> str:
+    """Return the predicted throughput of chains of one and two functions, by their hops."""
+    rows = (
+        (
+            f"{it.point.frame_size_bytes} B",
+            it.point.switch,
+            f"{it.point.chain_length}",
+            _mpps(it.pps, it.is_bound),
+            _mpps(it.measured_pps),
+            "–" if it.error is None or it.is_bound else f"{it.error:+.0%}",
+        )
+        for it in predictions(_run(name), (2,))
+        if it.way == "hops"
+    )
+    return _rows(("frames", "switch", "functions", "predicted, Mpps", "measured, Mpps", "error"), rows)
+
+
+def _cores(name: str) -> str:
+    """Return the cores that each switch needs for the node, beside the cost of a frame."""
+    derived = _run(name)
+    costs = {it.point: it for it in path_costs(derived, lambda label: 1)}
+    found = [it for it in advice(derived, VNFS * PPS_PER_VNF, lambda label: 1) if it.point.scenario == "loopback"]
+    rows = (
+        (
+            f"{it.point.frame_size_bytes} B",
+            it.point.switch,
+            f"{costs[it.point].cycles_per_frame or 0:.0f}",
+            _mpps(costs[it.point].pps_per_core, costs[it.point].is_bound),
+            f"{'≤ ' if it.at_most else ''}{it.cores}",
+            f"{'≤ ' if it.at_most else ''}{it.utilization:.0%}",
+            f"{'≤ ' if it.at_most else ''}{VNFS + it.cores + 1}",
+        )
+        for it in sorted(found, key=lambda it: it.point.frame_size_bytes)
+    )
+    head = (
+        "frames",
+        "switch",
+        "cycles per frame",
+        "Mpps per core",
+        "switch cores",
+        "utilization",
+        "cores in all",
+    )
+    return _rows(head, rows)
+
+
+def _size(it: Comparison) -> int:
+    return int(it.point.split("/")[2])
+
+
+def _latency(it: Result) -> str:
+    found = [each for each in it.latency if "0.50" in each.load and latency_compares(each)]
+    return f"{found[0].p50:.1f} / {found[0].p99:.1f}" if found else "–"
+
+
+def _in_mpps(pps: float | None) -> float | None:
+    return pps / 1e6 if pps is not None else None
+
+
+def _mpps(pps: float | None, bound: bool = False) -> str:
+    return "–" if pps is None else f"{'≥ ' if bound else ''}{pps / 1e6:.2f}"
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "–" if low is high else f"from {low:.2f}" if high is None else f"to {high:.2f}"
+    return f"{low:.2f} to {high:.2f}"
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "builds": lambda: _against_first("regression"),
+    "steps": lambda: _against_previous("regression", 1024),
+    "fix": lambda: _against_first("regression-fix"),
+    "one-function": lambda: _loopback("quick"),
+    "two-functions": lambda: _predicted("quick"),
+    "cores": lambda: _cores("quick"),
+}
+
+
+def written(page: Path) -> str:
+    """Return the text of a page with its tables made anew."""
+    text = page.read_text(encoding="utf-8")
+    return _TABLE.sub(lambda match: f"{match[1]}{match[2]}\n{TABLES[match[1]]()}\n", text)
+
+
+def main() -> int:
+    """Write the pages, or check them. Returns the exit code."""
+    changed = {
+        page: text for page in sorted(EXAMPLES.glob("*.md")) if (text := written(page)) != page.read_text("utf-8")
+    }
+    for page, text in changed.items():
+        print(page)
+        if "--check" not in sys.argv:
+            page.write_text(text, encoding="utf-8")
+    return int("--check" in sys.argv and bool(changed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
