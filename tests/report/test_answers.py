@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_trial
 
-from planebench.model.records import Evidence, SwitchCycles, ThreadEvidence, Trial
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import Evidence, SwitchCycles, ThreadEvidence, Trial, Verdict, VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.run import Run
 from planebench.report.answers import Line, Standings, needs, path_answers
@@ -218,6 +219,28 @@ def test_untested_and_same_are_never_one_phrase() -> None:
     assert result_words(untested) == "not tested: only one start of a"
     assert result_words(_pair("a", "b", 1.0, "same")) == "the same within 5 %"
     assert result_words(_pair("a", "b", 1.1, "open", more_starts=1)) == "open: 1 more start of each would decide it"
+
+
+def test_the_terminal_has_the_verdict_first_then_confidence_then_the_table() -> None:
+    derived = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "different"))
+    text = table_text(derived, 100)
+    order = ("If you need the highest throughput: planed", "High confidence.", "times the next", "hold for this host")
+    places = [text.index(words) for words in order]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [(ReasonCode.STEAL, "pin the virtual CPUs"), (ReasonCode.CPU_WAIT, "isolate the CPUs"), (ReasonCode.TEXT, "")],
+)
+def test_what_to_do_names_the_remedy_of_the_most_frequent_disturbance(code: ReasonCode, remedy: str) -> None:
+    disturbed = make_trial(1, make_point(), verdict="disturbed")
+    disturbed = dataclasses.replace(disturbed, verdict=Verdict(VerdictKind.DISTURBED, (Reason(code, "why"),)))
+    advice = " ".join(trust(Standings(_of([make_trial(0), disturbed, disturbed], switches=("planed",)))).advice)
+    assert remedy in advice and advice.endswith(
+        "Run planebench doctor, which names what disturbs this host and how to stop it."
+    )
+    assert len(advice.split(". ")) == (2 if remedy else 1)
 
 
 class _Screen(HTMLParser):
