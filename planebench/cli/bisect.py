@@ -121,5 +121,5 @@ def _shell(text: str, folder: Path, variables: Mapping[str, str]) -> None:
         text=True,
         errors="replace",
     )
-    if done.returncode:
+    if done.returncode not in (0, INCONCLUSIVE):  # 6: a run without an accepted trial, which decides nothing
         raise StartError(f"`{text}` failed with exit code {done.returncode}: {done.stdout[-800:].strip()}")
