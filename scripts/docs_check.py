@@ -32,6 +32,7 @@ from planebench.cli.app import app
 from planebench.cli.man import commands as command_tree
 from planebench.cli.man import example_lines
 from planebench.model.errors import INCONCLUSIVE, NotInstalledError
+from planebench.model.scenario import scenario_named
 from planebench.plans.load import list_suites, load_plan
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -97,22 +98,27 @@ def static_faults() -> Iterator[str]:
 def shortened(text: str) -> tuple[str, str]:
     """Return a command with what makes its runs short, and what that is.
 
-    A command with a time budget runs as it is. A suite keeps its directions if it does not have the one that is added.
+    A command with a time budget runs as it is. A direction is added where suite and scenarios have it.
     """
     words = shlex.split(text)
     given = {word.partition("=")[0] for word in words}
     if "planebench run" not in text or given & {"--help", "--time-budget"}:
         return text, ""
-    given |= {"--direction" for word in words if word in list_suites() and not _has_direction(word)}
+    if TABLE["shorten"]["--direction"] not in _directions(words):
+        given.add("--direction")
     added = " ".join(f"{option} {value}" for option, value in TABLE["shorten"].items() if option not in given)
     start = text.index("planebench run") + len("planebench run")
     return f"{text[:start]} {added}{text[start:]}", added
 
 
-def _has_direction(suite: str) -> bool:
-    """Return whether a suite has the direction that is added to make runs short."""
-    plan = load_plan(suite)
-    return any(TABLE["shorten"]["--direction"] in part.directions for part in (plan, *plan.parts))
+def _directions(words: list[str]) -> set[str]:
+    """Return the directions that a run may have: those of its suite, and of the scenarios that it names."""
+    plan = load_plan(next((word for word in words if word in list_suites()), "quick"))
+    found = {direction for part in (plan, *plan.parts) for direction in part.directions}
+    if "--scenario" in words:
+        names = words[words.index("--scenario") + 1].split(",")
+        found &= {direction for name in names for direction in scenario_named(name).directions}
+    return found
 
 
 @dataclass

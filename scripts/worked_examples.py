@@ -80,6 +80,20 @@ def _loopback(name: str) -> str:
     return _rows(("chain", "frames", "switch", "Mpps", "interval", "cycles per hop", "p50 / p99, µs, at 50 %"), rows)
 
 
+def _pairs(name: str) -> str:
+    """Return the comparisons of the throughput of a run with chains."""
+    found = [it for it in _run(name).comparisons if it.metric == "throughput" and it.point.startswith("loopback")]
+    rows = (
+        (f"{_size(it)} B", f"{it.b} / {it.a}", f"{it.ratio:.2f}", _interval(it.low, it.high), it.answer, _price(it))
+        for it in found
+    )
+    return _rows(("frames", "pair", "ratio of the rates", "interval", "answer", "more starts"), rows)
+
+
+def _price(it: Comparison) -> str:
+    return f"{it.more_starts}" if it.more_starts else "–"
+
+
 def _predicted(name: str) -> str:
     """Return the predicted throughput of chains of one and two functions, by their hops."""
     rows = (
@@ -154,6 +168,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "steps": lambda: _against_previous("regression", 1024),
     "fix": lambda: _against_first("regression-fix"),
     "one-function": lambda: _loopback("quick"),
+    "pairs": lambda: _pairs("quick"),
     "two-functions": lambda: _predicted("quick"),
     "cores": lambda: _cores("quick"),
 }

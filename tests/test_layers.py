@@ -30,7 +30,7 @@ LAYERS = (
     ("report",),
     ("library", "schemas"),
     ("conformance", "doctor"),
-    ("running",),
+    ("jobs", "running"),
     ("", "cli"),
     ("__main__",),
 )

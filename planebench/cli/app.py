@@ -477,7 +477,16 @@ def outage(
 @app.command(epilog=examples("planebench doctor", "sudo planebench doctor --fix", "planebench doctor --quiet"))
 def doctor(
     fix: Annotated[bool, option("--fix", "Apply safe, reversible fixes.")] = False,
-    undo: Annotated[bool, option("--undo", "Revert the changes made by --fix.")] = False,
+    undo: Annotated[
+        bool, option("--undo", "Revert the changes made by --fix, and remove what killed runs of this user left.")
+    ] = False,
+    bind: Annotated[
+        list[str] | None,
+        option("--bind", "With --fix: bind this NIC to vfio-pci until --undo. May be repeated.", "ADDRESS"),
+    ] = None,
+    user: Annotated[
+        str | None, option("--user", "With --bind: the user whose runs get these NICs (default: root).", "NAME")
+    ] = None,
     json: JsonOption = False,
     quiet: QuietOption = False,
 ) -> None:
@@ -487,7 +496,7 @@ def doctor(
     """
     from planebench.cli import doctor as examining
 
-    raise typer.Exit(examining.doctor(json, fix, undo, quiet))
+    raise typer.Exit(examining.doctor(json, fix, undo, quiet, bind or (), user))
 
 
 @app.command(

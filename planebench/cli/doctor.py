@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import pwd
 import sys
 from collections.abc import Sequence
 
@@ -17,20 +18,34 @@ from planebench.doctor import tuning
 from planebench.doctor.doctor import diagnose
 from planebench.doctor.finding import Finding
 from planebench.host import journal
+from planebench.host.pci_binding import keep_bound
+from planebench.host.process import sweep_stale
 from planebench.model.errors import UsageError
 
 _MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "problem": "[red]problem[/]"}
 
 
-def doctor(json: bool, fix: bool = False, undo: bool = False, quiet: bool = False) -> int:
+def doctor(
+    json: bool,
+    fix: bool = False,
+    undo: bool = False,
+    quiet: bool = False,
+    bind: Sequence[str] = (),
+    user: str | None = None,
+) -> int:
     """Print the findings; with ``fix`` or ``undo``, change the machine instead. Returns the exit code.
 
+    ``bind`` are NICs that ``fix`` binds to vfio-pci too, for a ``user``.
     1: a problem was found, a change failed, or root is needed. Raises UsageError for ``fix`` and ``undo`` together,
     StoreError where old values cannot be kept or read.
     """
     if fix and undo:
         raise UsageError("--fix and --undo are mutually exclusive. Give one of them")
+    if bind and not fix:
+        raise UsageError("--bind applies only to --fix. Give both")
     if fix:
+        if bind:
+            keep_bound(bind, None if user is None else _user_id(user))
         return _fix(json, quiet)
     if undo:
         return _undo(json, quiet)
@@ -73,7 +88,15 @@ def _fix(json: bool, quiet: bool) -> int:
     return _exit_code(outcomes)
 
 
+def _user_id(name: str) -> int:
+    try:
+        return pwd.getpwnam(name).pw_uid
+    except KeyError:
+        raise UsageError(f'--user: "{name}" is no user of this machine') from None
+
+
 def _undo(json: bool, quiet: bool) -> int:
+    sweep_stale()
     state = journal.state_path()
     if state.exists() and os.geteuid() != 0:
         print(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands of a lab: its store, trends over commits, and bisection. They are imported when they run."""
+"""The commands of a lab: its jobs, its store, trends over commits, and bisection. They are imported when they run."""
 
 from __future__ import annotations
 
@@ -118,6 +118,55 @@ def bisect(
     raise typer.Exit(code)
 
 
+_JobsOption = Annotated[
+    Path | None, option("--jobs", "Folder of the jobs, which all nodes see (default: $PLANEBENCH_JOBS, or jobs).")
+]
+
+
+def submit(
+    matrix: Annotated[Path, typer.Argument(metavar="MATRIX", help="File with the matrix (docs/jobs.md).")],
+    name: Annotated[str | None, option("--name", "Name of the matrix, instead of that in the file.", "NAME")] = None,
+    dry_run: Annotated[bool, option("--dry-run", "Only show the jobs, with estimates and time limits.")] = False,
+    wait: Annotated[bool, option("--wait", "Wait until no job is in the queue.")] = False,
+    jobs: _JobsOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Submit a matrix of runs to the testbeds of a lab, by Slurm or ssh: one job per run and testbed.
+
+    Jobs that are complete or in the queue are left alone; those that ended early are resumed.
+    """
+    from planebench.cli import jobs as submitting
+
+    raise typer.Exit(submitting.submit(matrix, jobs, name, dry_run=dry_run, wait=wait, json=json, quiet=quiet))
+
+
+def show_jobs(
+    matrix: Annotated[str, typer.Argument(metavar="MATRIX", help="Name or file of a submitted matrix.")],
+    wait: Annotated[bool, option("--wait", "Wait until no job is in the queue.")] = False,
+    cancel: Annotated[bool, option("--cancel", "Cancel queued and running jobs; measurements are kept.")] = False,
+    jobs: _JobsOption = None,
+    json: JsonOption = False,
+    quiet: QuietOption = False,
+) -> None:
+    """Show the jobs of a matrix with their results so far, and add complete runs to its store.
+
+    Exit code 1 if a job ended without a complete run.
+    """
+    from planebench.cli import jobs as showing
+
+    raise typer.Exit(showing.show(matrix, jobs, wait=wait, cancel=cancel, json=json, quiet=quiet))
+
+
+def run_job(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of the job.")],
+) -> None:
+    """Run a job on this machine, or resume it: what submit has Slurm or ssh start."""
+    from planebench.cli import jobs as running
+
+    raise typer.Exit(running.run_job(folder))
+
+
 def metrics(
     run: Annotated[
         str | None, argument("[RUN]", "Run, as for report (default: the newest run in progress).", complete.runs)
@@ -152,6 +201,11 @@ def register(app: typer.Typer) -> None:
             "--repository vpp --builds 10"
         )
     )(bisect)
+    app.command(
+        epilog=examples("planebench submit nightly.yaml --dry-run", "planebench submit nightly.yaml --wait --quiet")
+    )(submit)
+    app.command("jobs", epilog=examples("planebench jobs nightly", "planebench jobs nightly --wait --json"))(show_jobs)
+    app.command("run-job", epilog=examples("planebench run-job jobs/nightly/planed-rack1"))(run_job)
     app.command(
         epilog=examples(
             "planebench metrics latest",

@@ -46,15 +46,19 @@ _REASONS = {
 """What ssh or the login shell says, and what it means."""
 
 
-def ssh_command(host: str) -> list[str]:
-    """Return the command that starts an agent on ``host`` (``HOST``, ``USER@HOST``, or a name of ~/.ssh/config).
+def program_there() -> str:
+    """Return the command that is planebench on other hosts."""
+    return os.environ.get(PROGRAM_VARIABLE) or "planebench"
 
-    Raises UsageError for what cannot be a host.
+
+def ssh_command(host: str, command: str | None = None) -> list[str]:
+    """Return what has a shell run ``command`` (default: an agent) on ``host``.
+
+    ``host`` is ``HOST``, ``USER@HOST``, or a name of ~/.ssh/config. Raises UsageError for what cannot be one.
     """
     if not host or host.startswith("-") or any(character.isspace() for character in host):
         raise UsageError(f'host "{host}" is not valid; give a name as for ssh, e.g. user@host')
-    program = os.environ.get(PROGRAM_VARIABLE) or "planebench"
-    return ["ssh", "-T", "-o", "BatchMode=yes", "--", host, f"exec {program} agent"]
+    return ["ssh", "-T", "-o", "BatchMode=yes", "--", host, command or f"exec {program_there()} agent"]
 
 
 def hang_up(sock: socket.socket) -> None:

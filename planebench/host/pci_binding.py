@@ -78,6 +78,28 @@ def bind(addresses: Sequence[str], journal: Journal | None = None, *, for_guest:
     return Bound(nics, _warnings(nics))
 
 
+def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journal | None = None) -> Bound:
+    """Bind NICs until ``doctor --undo``, for runs of a ``user`` who may not bind them: the device files become theirs.
+
+    ``user`` is a user id; None for root. Raises as :func:`bind`; then NICs that were bound before the error stay so.
+    """
+    journal = journal or device_journal()
+    journal.undo_abandoned()
+    nics = check(addresses, journal)
+    wanted = [nic for nic in nics if needs_binding(nic)]
+    if wanted:
+        _load_vfio(journal.root)
+        changes = [*_no_iommu_changes(journal.root, wanted), *(_driver_change(journal.root, nic) for nic in wanted)]
+        for outcome in journal.apply(changes):
+            if outcome.kind == "failed":
+                raise StartError(f"cannot bind: {outcome.text}; `dmesg` may say more")
+    nics = tuple(pci.nic(nic.address, journal.root) for nic in nics)
+    for nic in nics:
+        if user is not None and nic.driver == VFIO and nic.iommu_group is not None:
+            os.chown(journal.root / "dev/vfio" / nic.iommu_group, user, -1)
+    return Bound(nics, _warnings(nics))
+
+
 def give_back(address: str, journal: Journal) -> None:
     """Give a NIC back to the driver that it had before this process bound it; do nothing if it did not."""
     journal.undo_own({driver_path(address)})

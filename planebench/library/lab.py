@@ -15,6 +15,7 @@ from planebench.host.files import sync_folder
 from planebench.library import tables
 from planebench.library.tables import Source
 from planebench.model.errors import StoreError, UsageError
+from planebench.model.header import RunHeader
 from planebench.store import read_run
 
 RUNS = "runs"
@@ -52,6 +53,11 @@ def add_run(store: Path, folder: Path, testbed: str = "") -> tuple[Path, ...]:
                 _write(database, mine, path)
                 written.append(path)
     return tuple(written)
+
+
+def has_run(store: Path, header: RunHeader) -> bool:
+    """Return whether a run that names its testbed is in the store."""
+    return _path(store, RUNS, header.testbed or UNNAMED, None, header.started_at[:10], header.run_id).exists()
 
 
 def open_store(store: Path) -> duckdb.DuckDBPyConnection:

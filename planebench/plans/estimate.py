@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from planebench.model.plan import Plan
 from planebench.model.records import Point
@@ -38,6 +39,17 @@ def estimate(plan: Plan, points: Sequence[Point], costs: Costs | None = None) ->
     """
     costs = costs or {}
     return sum(visit_s(plan, visit, costs) for group in group_points(points) for visit in visits_of(plan, group, costs))
+
+
+def estimate_longest(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> float:
+    """Return the seconds that measuring ``points`` takes with all further passes over comparisons that are open."""
+    shortest_s = estimate(plan, points, costs)
+    most, budget_s = plan.throughput.repetitions_max, plan.time_budget_s
+    if most is None:
+        return shortest_s
+    longest = replace(plan, throughput=replace(plan.throughput, repetitions=most))
+    longest_s = estimate(longest, points, costs)
+    return longest_s if budget_s is None else max(shortest_s, min(longest_s, budget_s))
 
 
 def visit_s(plan: Plan, visit: Visit, costs: Costs) -> float:

@@ -31,7 +31,7 @@ from planebench.model.spec import SwitchCost
 from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus, Placement, place_vnfs, refusal
 from planebench.plans.budget import duration_words, fit, parse_budget
-from planebench.plans.estimate import estimate
+from planebench.plans.estimate import estimate, estimate_longest
 from planebench.plans.expand import SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
 from planebench.plans.fit_memory import fit_memory
 from planebench.plans.load import load_plan
@@ -93,12 +93,7 @@ class Survey:
     @property
     def at_most_s(self) -> float:
         """Return seconds that the run takes with all further passes over comparisons that are open."""
-        most, budget_s = self.plan.throughput.repetitions_max, self.plan.time_budget_s
-        if most is None:
-            return self.takes_s
-        longest = replace(self.plan, throughput=replace(self.plan.throughput, repetitions=most))
-        longest_s = estimate(longest, self.measured, self.costs)
-        return longest_s if budget_s is None else max(self.takes_s, min(longest_s, budget_s))
+        return estimate_longest(self.plan, self.measured, self.costs)
 
     @property
     def takes_words(self) -> str:

@@ -103,10 +103,16 @@ def test_runs_are_made_short_only_where_the_command_does_not_say() -> None:
     assert docs_check.shortened("planebench list runs") == ("planebench list runs", "")
 
 
-def test_a_suite_keeps_its_directions_and_a_time_budget_its_durations() -> None:
-    """None of can17's parts is bidirectional: with that direction nothing of it would be left."""
-    assert "--direction" in docs_check.shortened("planebench run quick")[1]
-    assert "--direction" not in docs_check.shortened("planebench run can17")[1]
+@pytest.mark.parametrize(
+    ("command", "added"),
+    [("run quick", True), ("run can17", False), ("run --scenario parallel", False), ("run --scenario p2p,bare", True)],
+)
+def test_runs_are_made_bidirectional_only_if_something_is_left(command: str, added: bool) -> None:
+    """No part of can17 is bidirectional, and parallel cannot be: nothing would be left to measure."""
+    assert ("--direction" in docs_check.shortened(f"planebench {command}")[1]) == added
+
+
+def test_a_time_budget_chooses_the_durations() -> None:
     budget = "planebench run --switch planed,ovs-dpdk --time-budget 50s"
     assert docs_check.shortened(budget) == (budget, "")
 

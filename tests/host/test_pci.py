@@ -217,6 +217,23 @@ def test_the_way_to_the_ssh_client_is_refused(tree: Tree, log: Journal, monkeypa
     assert pci_binding.check((A, B), log)
 
 
+def test_nics_of_a_job_stay_bound_for_its_user_until_undo(
+    tree: Tree, log: Journal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, owners = tree.drivers(), {}
+    monkeypatch.setattr(os, "chown", lambda path, user, group: owners.update({path.name: user}))
+    taken = pci_binding.keep_bound(("3b:00.0", B), 1000, log)
+    assert [nic.driver for nic in taken.nics] == ["vfio-pci", "vfio-pci"] and owners == {"40": 1000, "41": 1000}
+    log.undo_abandoned()
+    with pci_binding.bound((A,), log):  # a run that root makes
+        pass
+    assert {driver for driver, _ in tree.drivers().values()} >= {"vfio-pci"} and tree.drivers()[A][0] == "vfio-pci"
+    log.undo()
+    assert tree.drivers() == before
+    with pytest.raises(UsageError, match="the default route"):
+        pci_binding.keep_bound((OTHER,), 1000, log)
+
+
 def test_devices_of_one_group_are_taken_together(tree: Tree, log: Journal) -> None:
     tree.device("0000:81:00.0", "ixgbe", "50")
     tree.device("0000:81:00.1", "ixgbe", "50")

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``planebench submit``, ``jobs`` and ``run-job``: a matrix of runs on the testbeds of a lab."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import secrets
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, get_args
+
+from rich.console import Console
+from rich.markup import escape
+
+from planebench.cli.options import PLAN_OPTIONS
+from planebench.cli.run import measured
+from planebench.cli.show import plain_table, print_json
+from planebench.jobs.job import (
+    ENDED_FILE,
+    JOB_FILE,
+    Job,
+    attempts,
+    complete_run,
+    default_jobs_dir,
+    is_resumable,
+    locked,
+    read_ended,
+    read_job,
+    runs_on,
+    write_ended,
+    write_job,
+)
+from planebench.jobs.launcher import Launcher, Queue, Queued, QueueState
+from planebench.jobs.matrix import Combination, Matrix, read_matrix
+from planebench.jobs.slurm import Slurm
+from planebench.jobs.ssh import Ssh
+from planebench.library.lab import add_run, has_run
+from planebench.model.choices import unknown
+from planebench.model.errors import INTERRUPTED, PlanebenchError, StartError, UsageError
+from planebench.model.plan import Plan
+from planebench.model.quantity import SECONDS, parse_number
+from planebench.model.words import result_words, throughput
+from planebench.plans.budget import duration_words, parse_budget
+from planebench.plans.estimate import estimate_longest
+from planebench.plans.expand import expand, switch_labels
+from planebench.plans.load import load_plan
+from planebench.plans.override import override
+from planebench.running.elsewhere import switch_on
+from planebench.running.labels import read_labels
+from planebench.stats.derived import Derived
+from planebench.store import RunInfo, read_run
+from planebench.store.status import read_status
+from planebench.switches.registry import get_adapter
+
+MARGIN = 1.5
+"""Time limit of a job over its estimate: searches are guessed, and disturbed trials are repeated."""
+FIXED_S = 300
+"""Time of a job that is no measuring: doctor, calibration, starts of a busy machine."""
+RESULTS_SHOWN = 3
+
+_BESIDE_THE_PLAN: Mapping[str, Any] = {"time-budget": str, "hugepages": bool, "calibrate": bool}
+"""Options of a run that do not change its plan."""
+OPTION_KINDS: Mapping[str, Any] = {
+    **{name.replace("_", "-"): get_args(kind)[0] for name, kind in PLAN_OPTIONS.items()},
+    **_BESIDE_THE_PLAN,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    """A job as it is shown. ``state``: that in the queue; done, interrupted, failed, killed, lost or new."""
+
+    job: Job
+    folder: Path
+    state: str
+    machines: str = ""
+    detail: str = ""
+    run: RunInfo | None = None
+
+    @property
+    def is_queued(self) -> bool:
+        return self.state in get_args(QueueState)
+
+
+def submit(
+    path: Path, jobs_dir: Path | None, name: str | None, *, dry_run: bool, wait: bool, json: bool, quiet: bool
+) -> int:
+    """Submit the jobs of a matrix that have no complete run and are not in the queue; return the exit code.
+
+    ``name``: in place of the name of the matrix. Submitting twice is harmless: what ended early is resumed.
+    """
+    matrix = read_matrix(path, OPTION_KINDS)
+    matrix = replace(matrix, name=name or matrix.name)
+    folder = (jobs_dir or default_jobs_dir()) / matrix.name
+    jobs = [_job(matrix, run) for run in matrix.runs]
+    if dry_run:
+        return _print([_Shown(job, folder / job.name, "new") for job in jobs], (), json=json, quiet=quiet)
+    with locked(folder):
+        for job in jobs:
+            _keep(folder / job.name, job)
+        shown, notes = _look(folder)
+        for it in shown:
+            if not it.is_queued and it.run is None:
+                _launcher(it.job).submit(it.job, it.folder)
+    if any(it.state == "unreachable" for it in shown):
+        raise StartError(f"{'; '.join(notes)}: its jobs were not submitted. Submit the matrix again later")
+    return show(matrix.name, jobs_dir, wait=wait, cancel=False, json=json, quiet=quiet)
+
+
+def show(wanted: str, jobs_dir: Path | None, *, wait: bool, cancel: bool, json: bool, quiet: bool) -> int:
+    """Print the jobs of a matrix and what they found so far; store the runs that are complete.
+
+    Returns the exit code: 1 if a job ended without a complete run. ``wait``: until no job is in the queue. ``cancel``:
+    end those that are.
+    """
+    folder = _folder_of(wanted, jobs_dir)
+    shown, notes = _look(folder)
+    if cancel:
+        for it in shown:
+            if it.is_queued and it.state != "unreachable":
+                _launcher(it.job).cancel(it.job)
+        shown, notes = _look(folder)
+    while wait and any(it.is_queued for it in shown):
+        time.sleep(max(_launcher(it.job).poll_s for it in shown if it.is_queued))
+        shown, notes = _look(folder)
+    return _print(shown, notes, json=json, quiet=quiet)
+
+
+def run_job(folder: Path) -> int:
+    """Attempt a job on this machine; return the exit code. Another attempt that still goes on is waited for."""
+    job = read_job(folder)
+    with locked(folder):
+        (folder / ENDED_FILE).unlink(missing_ok=True)
+        try:
+            code = _attempt(job, folder)
+        except PlanebenchError as error:
+            write_ended(folder, error.exit_code, str(error))
+            raise
+        except KeyboardInterrupt:
+            code = INTERRUPTED
+        write_ended(folder, code)
+        return code
+
+
+def _attempt(job: Job, folder: Path) -> int:
+    done = complete_run(folder)
+    if done is None:
+        machine, switch_host = _machines(job)
+        runs = runs_on(folder, machine)
+        tags = {"matrix": job.matrix, "job": job.name, **job.tags}
+        with switch_on(switch_host) as connect:
+            _, status = measured(
+                job.plan,
+                {},
+                connect,
+                time_budget=job.time_budget,
+                hugepages=job.hugepages,
+                calibrated=job.calibrated,
+                resume=is_resumable(runs),
+                runs=runs,
+                quiet=False,
+                labels=read_labels(machine, tags=[f"{key}={value}" for key, value in tags.items()]),
+            )
+        done = complete_run(folder)
+        if status != "complete" or done is None:
+            return INTERRUPTED
+    if job.place.ssh is None:
+        _store(job, done)
+    return 0
+
+
+def _machines(job: Job) -> tuple[str, str | None]:
+    """Return the name of the testbed as runs have it, and the host of the switch if it is another one."""
+    if job.place.slurm is None:
+        return job.place.name, job.place.switch
+    here = os.environ.get("SLURMD_NODENAME") or job.place.name
+    there = os.environ.get("SLURM_JOB_NODELIST_HET_GROUP_1") if job.place.switch is not None else None
+    return (here if there is None else f"{here}+{there}"), there
+
+
+def _store(job: Job, run: RunInfo) -> None:
+    """Add a complete run to the store of its job, if there is one and it is not there yet."""
+    if job.store is not None and not has_run(Path(job.store), run.header):
+        add_run(Path(job.store), run.path, job.place.name)
+
+
+def _launcher(job: Job) -> Launcher:
+    return Slurm() if job.place.ssh is None else Ssh()
+
+
+def _job(matrix: Matrix, run: Combination) -> Job:
+    """Return the job of a combination; its plan is whole, so that later changes of suites and files do not matter."""
+    options = {name: value for name, value in run.options.items() if name not in _BESIDE_THE_PLAN}
+    beside = run.options
+    try:
+        plan = override(load_plan(matrix.plan), **{name.replace("-", "_"): it for name, it in options.items()})
+        takes_s = _estimate(plan, beside.get("time-budget"))
+    except UsageError as error:
+        raise UsageError(f"job {run.name}: {error}") from None
+    return Job(
+        matrix.name,
+        run.name,
+        run.place,
+        plan,
+        beside.get("time-budget"),
+        beside.get("hugepages"),
+        beside.get("calibrate", True),
+        dict(matrix.tags),
+        round(takes_s, 1),
+        _limit_s(matrix.time, takes_s),
+        None if matrix.store is None else str(matrix.store),
+        f"planebench-{matrix.name}-{run.name}-{secrets.token_hex(4)}",
+    )
+
+
+def _estimate(plan: Plan, time_budget: str | None) -> float:
+    """Return the seconds that a run takes at most by its plan, where all switches are installed."""
+    points = expand(plan)
+    costs = {label.label: get_adapter(label.adapter).cost for label in switch_labels(plan.switches)}
+    return estimate_longest(plan, points, costs) if time_budget is None else parse_budget(time_budget)
+
+
+def _limit_s(time: str | None, takes_s: float) -> int:
+    if time is None:
+        return math.ceil(MARGIN * takes_s + FIXED_S)
+    seconds = parse_number(time, SECONDS)
+    if seconds is None or seconds < 60:
+        raise UsageError(f'time: "{time}" is not valid. Valid: e.g. 20m, 2h; at least one minute')
+    return math.ceil(seconds)
+
+
+def _keep(folder: Path, job: Job) -> None:
+    """Store a job; one that is there already must be the same. Raises UsageError."""
+    if not (folder / JOB_FILE).exists():
+        write_job(folder, job)
+        return
+    old = read_job(folder)
+    if old != replace(job, ticket=old.ticket):
+        raise UsageError(
+            f"job {job.name} is in {folder.parent} with other settings: give the matrix another name (--name), or "
+            "remove that folder"
+        )
+
+
+def _folder_of(wanted: str, jobs_dir: Path | None) -> Path:
+    """Return the folder of the jobs of a matrix, by its name or its file."""
+    directory = jobs_dir or default_jobs_dir()
+    if wanted.endswith((".yaml", ".yml")):
+        wanted = read_matrix(Path(wanted), OPTION_KINDS).name
+    there = sorted(path.name for path in directory.iterdir() if path.is_dir()) if directory.is_dir() else []
+    if not there:
+        raise UsageError(f"{directory} has no jobs. Submit some with `planebench submit MATRIX.yaml`")
+    if wanted not in there:
+        raise unknown("matrix", wanted, there)
+    return directory / wanted
+
+
+def _look(folder: Path) -> tuple[list[_Shown], tuple[str, ...]]:
+    """Return the jobs of a matrix, and notes on the testbeds; runs that have come are fetched and stored."""
+    folders = sorted(path.parent for path in folder.glob(f"*/{JOB_FILE}"))
+    jobs = {path: read_job(path) for path in folders}
+    missing = [job for path, job in jobs.items() if complete_run(path) is None]
+    queued: dict[str, Queued] = {}
+    notes: list[str] = []
+    for host in dict.fromkeys(job.place.ssh for job in missing):
+        asked = [job for job in missing if job.place.ssh == host]
+        try:
+            queue = _launcher(asked[0]).state(asked)
+        except StartError as error:  # it may come back, and what runs there goes on
+            notes.append(str(error))
+            queue = Queue({job.ticket: Queued("unreachable") for job in asked})
+        queued |= queue.jobs
+        notes += queue.notes
+    shown = []
+    for path, job in jobs.items():
+        if job in missing and job.ticket not in queued:
+            _launcher(job).fetch(job, path)
+        shown.append(_shown(job, path, queued.get(job.ticket)))
+    return shown, tuple(notes)
+
+
+def _shown(job: Job, folder: Path, queued: Queued | None) -> _Shown:
+    run = complete_run(folder)
+    if run is not None:
+        _store(job, run)
+        return _Shown(job, folder, "done", run.header.testbed, _results_words(run), run)
+    if queued is not None:
+        detail = queued.reason if queued.state == "pending" else _progress(folder)
+        return _Shown(job, folder, queued.state, queued.machines, detail)
+    ended = read_ended(folder)
+    if ended is not None:
+        return _Shown(job, folder, "interrupted" if ended.code == INTERRUPTED else "failed", "", ended.words)
+    return _Shown(job, folder, "killed" if attempts(folder) else "lost", "", _progress(folder))
+
+
+def _progress(folder: Path) -> str:
+    """Return how far the newest attempt is: ``12 of 30 trials, about 3.1 minutes left``."""
+    runs = attempts(folder)
+    with contextlib.suppress(PlanebenchError, OSError):
+        status = read_status(runs[-1].path) if runs else None
+        if status is not None:
+            return f"{status.done} of {status.steps} trials, about {duration_words(status.left_s)} left"
+    return ""
+
+
+def _results_words(run: RunInfo) -> str:
+    results = Derived(read_run(run.path)).results
+    words = [f"{result_words(it)}: {throughput(it)} Mpps" for it in results[:RESULTS_SHOWN]]
+    more = [f"{len(results) - RESULTS_SHOWN} more"] if len(results) > RESULTS_SHOWN else []
+    return ", ".join([*words, *more])
+
+
+def _print(shown: Sequence[_Shown], notes: Sequence[str], *, json: bool, quiet: bool) -> int:
+    """Print jobs; return the exit code: 1 if one has ended without a complete run."""
+    ended = [it for it in shown if it.state not in ("done", "new") and not it.is_queued]
+    if json:
+        print_json({"jobs": [_document(it) for it in shown], "notes": list(notes)})
+    elif not quiet:
+        table = plain_table("job", "testbed", "state", "estimate", "limit", "progress or result")
+        for it in shown:
+            times = duration_words(it.job.estimate_s), duration_words(it.job.limit_s)
+            table.add_row(*map(escape, (it.job.name, it.machines or it.job.place.name, it.state, *times, it.detail)))
+        Console(highlight=False).print(table)
+    for note in () if json else notes:
+        print(f"note: {note}", file=sys.stderr)
+    if ended and not json:
+        print(
+            f"planebench: {len(ended)} of {len(shown)} jobs ended without a complete run; submit the matrix again to "
+            "resume them",
+            file=sys.stderr,
+        )
+    return int(bool(ended))
+
+
+def _document(it: _Shown) -> dict[str, Any]:
+    return {
+        "job": it.job.name,
+        "testbed": it.job.place.name,
+        "state": it.state,
+        "machines": it.machines,
+        "detail": it.detail,
+        "estimate_s": it.job.estimate_s,
+        "limit_s": it.job.limit_s,
+        "folder": str(it.folder),
+        "run": None if it.run is None else str(it.run.path),
+    }
