@@ -90,7 +90,13 @@ JSON_COMMANDS = {
 }
 
 
-OTHER_OUTPUT = {"agent": "speaks to another planebench", "man": "roff", "metrics": "OpenMetrics", "manifest": "YAML"}
+OTHER_OUTPUT = {
+    "agent": "speaks to another planebench",
+    "run-job": "a log",
+    "man": "roff",
+    "metrics": "OpenMetrics",
+    "manifest": "YAML",
+}
 """Last word of the commands that have no --json, and what they print instead."""
 
 
