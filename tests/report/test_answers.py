@@ -145,6 +145,11 @@ def test_a_lower_bound_in_front_leads_by_at_least() -> None:
     assert (line.state, line.rate, line.ratio) == ("different", "≥18.00", "at least 1.71 × testpmd (10.00)")
 
 
+def test_a_run_with_one_switch_says_how_to_compare_it() -> None:
+    (need,) = needs(Standings(_derived(rates={"planed": 18.0})))
+    assert need.pick == "add a switch" and "--switch planed,NAME measures two side by side" in need.why
+
+
 def test_one_switch_and_none_are_said() -> None:
     line = _line(_derived(rates={"planed": 18.0, "testpmd": 10.0}, testpmd="disturbed"))
     assert (line.state, line.evidence) == (
