@@ -109,6 +109,7 @@ class OfLatency(OfResult):
 
 
 OF_STARTS = "End of the 95 % interval, from the noise between starts; null where that is not known."
+OF_CAPACITY = "End of the 95 % interval, from the noise between starts and the fit; null where that is not known."
 
 
 def _microseconds(ns: float | None) -> float | None:
@@ -305,6 +306,11 @@ def _rate_cell(it: OfResult) -> tuple[str, str]:
     return throughput(it.result), interval(it.result.throughput_low_pps, it.result.throughput_high_pps, mpps)
 
 
+def _estimate_cell(it: OfResult) -> tuple[str, str]:
+    result = it.result
+    return estimate(result.capacity_estimate_pps), interval(result.capacity_low_pps, result.capacity_high_pps, mpps)
+
+
 def _cycles_cell(it: OfResult) -> tuple[str, str]:
     known, result = it.result.switch_cycles_per_packet, it.result
     figure = cycles(known) if known is not None or result.throughput_pps is None else UNKNOWN
@@ -403,10 +409,12 @@ RESULT: tuple[Column, ...] = (
         "capacity_estimate_pps",
         Number,
         "result.capacity_estimate_pps",
-        "Where tester-limited: from cycles per packet fitted over batch sizes; null where that does not fit.",
+        "Where tester-limited: from cycles per packet fitted over batch sizes; null where that does not tell it.",
         NOT_CSV,
-        page=OnPage("estimate", 70, cell=lambda it: estimate(it.result.capacity_estimate_pps)),
+        page=OnPage("estimate", 70, kind="two", cell=_estimate_cell),
     ),
+    Column("capacity_low_pps", Number, "result.capacity_low_pps", OF_CAPACITY, NOT_CSV),
+    Column("capacity_high_pps", Number, "result.capacity_high_pps", OF_CAPACITY, NOT_CSV),
     Column("other_bands", tuple[BandFigure, ...], "result.other_bands", outputs=JSON),
     Column("searches", tuple[SearchResult, ...], "result.searches", outputs=JSON),
     Column("load_finding", LoadFinding | None, "result.load_finding", outputs=JSON),

@@ -273,7 +273,10 @@ class Result:
     throughput_median_pps: float | None = None
     other_bands: tuple[BandFigure, ...] = ()
     capacity_estimate_pps: float | None = None
-    """Throughput / core utilization if tester-limited. An estimate: idle time may not be usable."""
+    """The rate at full batches if tester-limited, from cycles per packet fitted over batch sizes; else None."""
+    capacity_low_pps: float | None = None
+    """The 95 % interval of the estimate: the noise between starts and the error of the fit."""
+    capacity_high_pps: float | None = None
     searches: tuple[SearchResult, ...] = ()
     load_finding: LoadFinding | None = None
     ledger: Ledger | None = None

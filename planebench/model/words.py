@@ -107,12 +107,13 @@ def count(number: int) -> str:
     return f"{number:,}".replace(",", "\u202f")
 
 
-def estimate(pps: float | None) -> str:
-    """Return an estimated rate: ``est. 31`` (Mpps, two digits at most: it claims no more); empty for None."""
+def estimate(pps: float | None, low: float | None = None, high: float | None = None) -> str:
+    """Return an estimated rate in Mpps, with half of its 95 % interval: ``est. 31 ±4%``; empty for None."""
     if pps is None:
         return ""
     value = pps / 1e6
-    return f"est. {value:.0f}" if value >= 10 else f"est. {value:.1f}"
+    error = f" ±{math.sqrt(high / low) - 1:.0%}" if low and high else ""
+    return (f"est. {value:.0f}" if value >= 10 else f"est. {value:.1f}") + error
 
 
 def cycles(value: float | None) -> str:

@@ -83,7 +83,8 @@ def _limit_words(result: Result) -> str:
         f"; core utilization {percent(result.switch_busy_share)}, "
         f"{cycles(result.switch_cycles_per_packet)} cycles per packet"
     )
-    return words + (f", {estimate(result.capacity_estimate_pps)} Mpps" if result.capacity_estimate_pps else "")
+    known = estimate(result.capacity_estimate_pps, result.capacity_low_pps, result.capacity_high_pps)
+    return words + (f", {known} Mpps" if known else "")
 
 
 def throughput_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:

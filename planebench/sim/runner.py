@@ -101,13 +101,24 @@ class SimRunner:
         return trial if self._now is None else dataclasses.replace(trial, started_at=self._now())
 
     def _cycles(self, luck: Draw, ledger: Ledger) -> SwitchCycles:
-        """Return the counters of the switch: always busy at its capacity, more cycles per packet in the far band."""
-        if not self.spec.cycles:
+        """Return the counters of the switch: always busy at its capacity, more cycles per packet in the far band.
+
+        A poll takes the frames that came during the one before: a part of its cycles is its own, and the fewer it
+        finds, the more a frame costs.
+        """
+        spec, slower = self.spec, self.spec.capacity / luck.capacity_pps
+        if not spec.cycles:
             return SwitchCycles(drops=ledger.drops)
-        total = round(self.spec.capacity * self.spec.cycles * ledger.duration_ns / 1e9)
+        total = round(spec.capacity * spec.cycles * ledger.duration_ns / 1e9)
         taken = ledger.offered_packets - sum(n for cause, n in ledger.drops.items() if cause.endswith(":rx_missed"))
-        busy = min(total, round(taken * self.spec.cycles * self.spec.capacity / luck.capacity_pps))
-        return SwitchCycles(busy_cycles=busy, idle_cycles=total - busy, packets=taken, drops=ledger.drops)
+        of_frame = spec.cycles - spec.poll / spec.burst
+        left = total - taken * of_frame * slower
+        batch = min(max(taken * spec.poll * slower / left, 1.0), spec.burst) if left > 0 else spec.burst
+        busy = min(total, round(taken * (of_frame + spec.poll / batch) * slower))
+        bursts = round(taken / batch) if spec.poll else None
+        return SwitchCycles(
+            busy_cycles=busy, idle_cycles=total - busy, packets=taken, bursts=bursts, drops=ledger.drops
+        )
 
 
 def _evidence(luck: Draw, ledger: Ledger) -> Evidence:

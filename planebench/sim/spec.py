@@ -51,6 +51,8 @@ class SimSpec:
     far_ratio: float = _key(0.5, "ratio", "capacity ratio in the far band")
     band_change_share: float = _key(0.0, "share", "share of trials in which the band changes from near to far")
     cycles: float = _key(200.0, "amount", "cycles per packet (0: not reported)")
+    poll: float = _key(0.0, "amount", "cycles of a poll among those of its packets (0: polls are not reported)")
+    burst: int = _key(32, "whole", "maximum number of frames that a poll finds")
     dies_share: float = _key(0.0, "share", "share of trials in which the switch dies")
 
     @classmethod

@@ -3,50 +3,137 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from planebench.model.records import Trial
 from planebench.stats.choose import is_usable
+from planebench.stats.noise import RESOLUTION, Estimate
+from planebench.stats.starts import Blocks, blocks_of
 
-TRIALS_MIN = 3
-SPREAD_MIN = 2.0
-"""The largest batches must be this much larger than the smallest, or the two parts of the cost cannot be separated."""
 FULL_BATCH = 32
-"""Frames that a poller of DPDK takes at once, as a rule: the batch at saturation."""
-ERROR_MAX = 0.1
-"""Relative error of the fit, above which the cost is not what the model says."""
+"""Frames that a poller of DPDK takes at once, as a rule: for a switch whose manifest names no number."""
+ERROR_MAX = 0.25
+"""Half of the width of the interval, of the logarithm, beyond which the fit says too little to be printed."""
+ROUNDS = 50
+
+Array = np.ndarray[tuple[int], np.dtype[np.float64]]
+Groups = np.ndarray[tuple[int], np.dtype[np.intp]]
 
 
-def capacity_estimate_pps(trials: Sequence[Trial]) -> float | None:
-    """Return the estimated capacity of a point; None where the model cannot be fitted or does not fit.
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """The capacity in each start, and the error of the fit, which all starts share: an estimate whose mean is 0."""
 
-    Busy cycles per packet fall with the batch, because each poll costs the same: cycles = a + b / batch. Both are
-    fitted over all usable trials of the point, at whatever load; the capacity is that at full batches. Cycles divided
-    by the busy share, which takes the batch of an unsaturated trial for that at saturation, are as low as a third.
+    blocks: Blocks
+    fit: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """The share of a poll in the cost of a frame that comes alone; the variance of that share, and its degrees.
+
+    ``lever``: the mean slope of the saturating trials, less that of their starts. What they cost is in the level and in
+    the share, so the errors of these two add up.
     """
-    known = [t for t in trials if is_usable(t) and t.switch.batch_size and t.switch.busy_share and t.forwarded_packets]
-    if len(known) < TRIALS_MIN:
+
+    share: float
+    variance: float
+    degrees: float
+    lever: float
+
+    def log_cost(self, batch: float) -> float:
+        """Return the logarithm of the cost of a frame, relative to that of one that comes alone."""
+        return math.log(1 - self.share + self.share / batch)
+
+    def slope(self, batch: float) -> float:
+        """Return by how much that changes with the share."""
+        return (1 / batch - 1) / (1 - self.share + self.share / batch)
+
+
+def full_batch(manifest: Mapping[str, str]) -> int:
+    """Return the most frames that a poll of a switch finds: the ``burst`` of its manifest, but at most a ring."""
+    burst, ring = (re.match(r"\d+", manifest.get(key, "")) for key in ("burst", "ring_size"))
+    if burst is None:
+        return FULL_BATCH
+    return min(int(it[0]) for it in (burst, ring) if it)
+
+
+def capacity(saturating: Sequence[Trial], trials: Sequence[Trial], full: int) -> Capacity | None:
+    """Return the capacity of a point at batches of ``full`` frames; None where the trials do not tell it.
+
+    Busy cycles per packet fall with the batch, because each poll costs the same: cycles = level x (1 - share + share /
+    batch). The share is fitted over all usable ``trials``, at whatever load; each start has a level of its own, so a
+    slow start does not look like a small batch. The capacity of a start is what its ``saturating`` trials cost, moved
+    from the batches that they had to full ones: the nearer these are, the less the fit matters. Cycles divided by the
+    busy share, which takes the batch of an unsaturated trial for that at saturation, are as low as a third.
+    """
+    anchors = [t for t in saturating if _is_known(t)]
+    if not anchors:
         return None
-    batches = np.array([t.switch.batch_size for t in known], dtype=np.float64)
-    cycles = np.array([t.switch.cycles_per_packet for t in known], dtype=np.float64)
-    if batches.max() < SPREAD_MIN * batches.min():
+    fit = _fit([t for t in trials if is_usable(t) and _is_known(t)])
+    most = max(full, *(_batch(t) for t in anchors))
+    if fit is None:  # batches that are nearly full need none: a frame costs less by some part of the ratio
+        gains = {t.index: math.log(most / _batch(t)) / 2 for t in anchors}
+        error, degrees = sum(gains.values()) / len(gains) / math.sqrt(3), math.inf
+    else:
+        gains = {t.index: fit.log_cost(_batch(t)) - fit.log_cost(most) for t in anchors}
+        step = float(np.mean([fit.slope(_batch(t)) for t in anchors])) - fit.slope(most)
+        error, degrees = math.sqrt(max(step * (step - 2 * fit.lever), 0.0) * fit.variance), fit.degrees
+    of_fit = Estimate(0.0, error, degrees, len(anchors))
+    if of_fit.half_width() > ERROR_MAX:
         return None
-    model = np.column_stack([np.ones(len(known)), 1 / batches]) / cycles[:, None]  # relative errors
-    (of_packet, of_poll), *_ = np.linalg.lstsq(model, np.ones(len(known)), rcond=None)
-    error = float(np.sqrt(np.mean((model @ np.array([of_packet, of_poll]) - 1) ** 2)))
-    if of_packet <= 0 or of_poll < 0 or error > ERROR_MAX:
+    return Capacity(blocks_of(anchors, lambda t: _rate_at(t, gains[t.index])), of_fit)
+
+
+def _is_known(trial: Trial) -> bool:
+    it = trial.switch
+    return bool(it.batch_size and it.busy_share and it.cycles_per_packet and trial.forwarded_packets)
+
+
+def _batch(trial: Trial) -> float:
+    return max(trial.switch.batch_size or 1.0, 1.0)
+
+
+def _rate_at(trial: Trial, gain: float) -> float:
+    """Return the frames per second that arrive if all cycles are busy and a frame costs less by ``gain``, a logarithm.
+
+    In a chain the switch takes each frame several times.
+    """
+    it = trial.switch
+    cycles_per_s = ((it.busy_cycles or 0) + (it.idle_cycles or 0)) * 1e9 / trial.offered_duration_ns
+    return cycles_per_s / (it.busy_cycles or 1) * trial.forwarded_packets * math.exp(gain)
+
+
+def _fit(trials: Sequence[Trial]) -> _Fit | None:
+    """Fit the share by least squares of logarithms within the starts (Gauss-Newton); None where it cannot be."""
+    starts, of = np.unique([t.start for t in trials], return_inverse=True)
+    degrees = len(trials) - len(starts) - 1
+    if degrees < 1:
         return None
-    least = of_packet + of_poll / max(FULL_BATCH, batches.max())
-    return float(np.median([_cycles_per_s(t) * t.forwarded_packets / _packets(t) for t in known]) / least)
+    cost = np.log(np.array([t.switch.cycles_per_packet or 1.0 for t in trials]))
+    alone = 1 / np.array([_batch(t) for t in trials])
+    share = 0.5
+    for _ in range(ROUNDS):
+        part = 1 - share + share * alone
+        slopes = _centred((alone - 1) / part, of)
+        power = float(slopes @ slopes)
+        if power < 1e-12:
+            return None
+        rest = _centred(cost - np.log(part), of)
+        before, share = share, float(np.clip(share + slopes @ rest / power, 0.0, 1.0))
+        if abs(share - before) < 1e-9:
+            break
+    variance = max(float(rest @ rest) / degrees, RESOLUTION**2) / power
+    saturating = [t.role == "r_plus" for t in trials]
+    return _Fit(share, variance, degrees, float(np.mean(slopes[saturating])) if any(saturating) else 0.0)
 
 
-def _cycles_per_s(trial: Trial) -> float:
-    busy, idle = trial.switch.busy_cycles or 0, trial.switch.idle_cycles or 0
-    return (busy + idle) * 1e9 / trial.offered_duration_ns
-
-
-def _packets(trial: Trial) -> int:
-    """Return the frames that the switch took: in a chain each is taken several times."""
-    return trial.switch.packets or 1
+def _centred(values: Array, groups: Groups) -> Array:
+    """Return the values less the mean of their group."""
+    means = np.bincount(groups, values) / np.bincount(groups)
+    return values - means[groups]

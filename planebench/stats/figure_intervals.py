@@ -9,7 +9,8 @@ from itertools import chain
 
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
-from planebench.stats.noise import Noise
+from planebench.stats.capacity import Capacity
+from planebench.stats.noise import Estimate, Noise
 from planebench.stats.starts import Blocks, by_start, noise_of_sides
 
 Ends = tuple[float | None, float | None]
@@ -22,6 +23,7 @@ class Sampled:
     result: Result
     throughput: Blocks
     cycles: Blocks
+    capacity: Capacity | None
     p50: tuple[Blocks, ...]
     p99: tuple[Blocks, ...]
 
@@ -35,6 +37,10 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
     for it in found:
         low, high = _ends(throughput, it.throughput)
         cycles_low, cycles_high = _ends(cycles, it.cycles)
+        # What is left of the noise when batches are full is that of the cycles.
+        capacity_low, capacity_high = (
+            _ends(cycles, it.capacity.blocks, fit=it.capacity.fit) if it.capacity else (None, None)
+        )
         latency = []
         for summary, of_p50, of_p99 in zip(it.result.latency, it.p50, it.p99, strict=True):
             (p50_low, p50_high), (p99_low, p99_high) = (
@@ -48,6 +54,8 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
             throughput_high_pps=None if it.result.verdict.kind.is_bound else high,
             cycles_low=cycles_low,
             cycles_high=cycles_high,
+            capacity_low_pps=capacity_low,
+            capacity_high_pps=capacity_high,
             latency=tuple(latency),
         )
 
@@ -56,10 +64,10 @@ def _noise(found: Iterable[tuple[Point, Sequence[Blocks]]]) -> Noise:
     return noise_of_sides(chain.from_iterable(((point, blocks) for blocks in several) for point, several in found))
 
 
-def _ends(noise: Noise, blocks: Blocks, scale: float = 1.0) -> Ends:
-    """Return both ends of the interval; None where nothing is known of the noise."""
+def _ends(noise: Noise, blocks: Blocks, scale: float = 1.0, fit: Estimate | None = None) -> Ends:
+    """Return both ends of the interval; None where nothing is known of the noise. ``fit``: an error that adds to it."""
     estimate = noise.estimate(by_start(blocks))
     if estimate is None:
         return None, None
-    low, high = estimate.interval()
+    low, high = (estimate.minus(fit) if fit else estimate).interval()
     return low * scale, high * scale

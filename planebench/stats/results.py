@@ -14,7 +14,7 @@ from planebench.model.results import BandFigure, LatencySummary, Ledger, Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.switch_figures import figures_of, median
-from planebench.stats.capacity import capacity_estimate_pps
+from planebench.stats.capacity import capacity, full_batch
 from planebench.stats.choose import VALID, Choice, choose_saturating, is_usable, run_band, with_disturbed
 from planebench.stats.figure_intervals import Sampled, with_intervals
 from planebench.stats.latency import control_summary, finding, latency_groups, percentile_blocks, summarise_latency
@@ -71,6 +71,8 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
     verdict = _throughput_verdict(choice, rates, latency)
     throughput, cycles = throughput_blocks(choice.trials), cycles_blocks(choice.trials)
     throughput_pps = geometric_mean(throughput) if throughput else statistics.fmean(rates) if rates else None
+    full = full_batch(run.manifest_of(point.switch))
+    carries = capacity(choice.trials, in_band, full) if verdict.kind.is_bound else None
     switch = {**figures_of(t.switch for t in choice.trials), "cycles_per_packet": geometric_mean(cycles)}
     result = Result(
         point=point,
@@ -86,7 +88,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
         rejected=sum(t.role not in ("warmup", "outage") and t.index not in counting for t in trials),
         throughput_median_pps=statistics.median(rates) if rates else None,
         other_bands=_other_bands(saturating, choice.band),
-        capacity_estimate_pps=capacity_estimate_pps(in_band) if verdict.kind.is_bound else None,
+        capacity_estimate_pps=geometric_mean(carries.blocks) if carries else None,
         searches=searches,
         load_finding=finding(groups, latency),
         ledger=_ledger(choice.trials or tuple(t for t in saturating if _is_counted(t))),
@@ -102,6 +104,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
         result,
         throughput,
         cycles,
+        carries,
         *(tuple(percentile_blocks(group.trials, share) for group in groups.values()) for share in (0.50, 0.99)),
     )
 

@@ -259,7 +259,8 @@ def _marks(results: Sequence[Result]) -> dict[str, str]:
         marks["≥"] = f"{marks['≥']}; or {line}" if "≥" in marks else line
     if any(r.capacity_estimate_pps is not None for r in results):
         marks["est."] = (
-            "estimated capacity in Mpps, at full batches: cycles per packet fitted over the batch sizes of all trials"
+            "estimated capacity in Mpps, at full batches, with its 95 % interval: cycles per packet fitted over the "
+            "batch sizes of all trials"
         )
     if VerdictKind.UNSTABLE in kinds:
         marks["~"] = "unstable: the standard deviation of the trials is above 5 %"

@@ -179,6 +179,10 @@ def _latency_cell(result: Result, load: str, notes: Notes) -> Text:
 _ESTIMATE_WIDTH = 9
 
 
+def _estimate(result: Result) -> str:
+    return estimate(result.capacity_estimate_pps, result.capacity_low_pps, result.capacity_high_pps)
+
+
 def limit_tables(standings: Standings, results: Sequence[Result], glyphs: Glyphs, width: int) -> list[Table]:
     """Return columns with a tester-limited throughput: what the switch reports of its core, and an estimate.
 
@@ -195,10 +199,11 @@ def limit_tables(standings: Standings, results: Sequence[Result], glyphs: Glyphs
             return Text(UNKNOWN)
         row = OfResult(run, result)
         parts = [f"{figure.written(row)} {brief.letter}".rstrip().rjust(brief.width) for figure, brief in figures]
-        words = " ".join(filter(None, (*parts, estimate(result.capacity_estimate_pps))))
+        words = " ".join(filter(None, (*parts, _estimate(result))))
         return Text(glyphs.text(words.rstrip()), style=BEST if result.point in leaders else "")
 
-    cell_width = _ESTIMATE_WIDTH + sum(brief.width + 1 for _, brief in figures)
+    widest = max([_ESTIMATE_WIDTH, *(len(_estimate(result)) for result in members)])
+    cell_width = widest + sum(brief.width + 1 for _, brief in figures)
     return column_tables(members, "tester limits", cell, glyphs, width, cell_width, "left")
 
 

@@ -207,7 +207,7 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
         figures = in_terminal(RESULT, (OfResult(derived.run, r) for r in results))
         yield from (brief.legend for _, brief in figures if brief.legend)
     if any(r.capacity_estimate_pps is not None for r in results):
-        yield "est.: capacity at full batches, from cycles per packet fitted over batch sizes"
+        yield "est.: capacity at full batches, ± half of its 95 % interval: cycles per packet fitted over batch sizes"
     if any(r.verdict.kind is VerdictKind.UNSTABLE for r in results):
         yield "~ unstable"
     if any(r.throughput_pps is None for r in results):
