@@ -99,8 +99,9 @@ _FAILED_ADVICE = "`planebench switch check NAME` tests a switch alone, and the r
 
 
 def points_without_figure(derived: Derived) -> str:
-    """Return the test points of a run that have no accepted trial; empty if all have one."""
-    without = [result_words(result) for result in derived.results if not result.trials]
+    """Return the test points of a run that have no accepted trial, and were no functional check; empty if all have one."""
+    functional = {trial.point for trial in derived.run.trials if trial.verdict.kind is VerdictKind.FUNCTIONAL}
+    without = [result_words(it) for it in derived.results if not it.trials and it.point not in functional]
     if not without:
         return ""
     shown = ", ".join(without[:MAX_POINTS]) + (f" and {len(without) - MAX_POINTS} more" * (len(without) > MAX_POINTS))

@@ -50,6 +50,7 @@ def test_points_without_a_figure_are_named() -> None:
     words = points_without_figure(Derived(Run(make_header(("planed", "vpp")), trials)))
     assert words.startswith("1 of 2 test points have no accepted trial: vpp p2p → 64 B; `planebench report ")
     assert points_without_figure(Derived(Run(make_header(("planed",)), trials[:1]))) == ""
+    assert points_without_figure(a_run("functional")) == ""
 
 
 @pytest.mark.parametrize(
