@@ -99,7 +99,7 @@ _FAILED_ADVICE = "`planebench switch check NAME` tests a switch alone, and the r
 
 
 def points_without_figure(derived: Derived) -> str:
-    """Return the test points of a run that have no accepted trial, and were no functional check; empty if all have one."""
+    """Return the test points of a run that have no accepted trial and were no functional check; empty without any."""
     functional = {trial.point for trial in derived.run.trials if trial.verdict.kind is VerdictKind.FUNCTIONAL}
     without = [result_words(it) for it in derived.results if not it.trials and it.point not in functional]
     if not without:
