@@ -352,8 +352,8 @@ static int check_folder(const struct config_port *port, char *error)
 	         slash ? port->path : ".");
 	if (access(folder, W_OK | X_OK) == 0)
 		return 0;
-	return config_error(error, "port %s: no socket can be made at %.100s: folder %.80s: %s; %s",
-	                    port->name, port->path, folder, strerror(errno),
+	return config_error(error, "port %s: folder %.120s of its path: %s; %s", port->name, folder,
+	                    strerror(errno),
 	                    errno == ENOENT ? "create it, or give another path"
 	                                    : "give a path in a folder that planed may write");
 }

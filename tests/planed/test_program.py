@@ -56,7 +56,10 @@ def test_a_document_for_another_machine_is_refused_with_what_is_missing(tmp_path
     missing = tmp_path / "missing"
     for change, words in (
         ({"cpu": 1023}, f"worker w0 cannot run on cpu 1023: this machine has cpus 0 to {os.cpu_count() - 1}; give one"),
-        ({"path": f"{missing}/v.sock"}, f"port v0: no socket can be made at {missing}/v.sock: folder {missing}/: No "),
+        (
+            {"path": f"{missing}/v.sock"},
+            f"port v0: folder {missing}/ of its path: No such file or directory; create it, or give another path",
+        ),
         ({"path": f"{path}/v.sock"}, "Not a directory; give a path in a folder that planed may write"),
     ):
         made = document(
