@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-statistics bench-fib smoke test lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel image clean FORCE
+.PHONY: help setup packages bench bench-statistics bench-fib smoke test lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel image bench-image image-check clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -73,7 +73,7 @@ docs: setup .stamps/docs ## these pages as a site with a search, in site/: opens
 	@echo "docs: site/index.html"
 
 .stamps/docs: .stamps/venv
-	$(BIN)/pip install --quiet 'mkdocs-material>=9.6,<10'
+	$(BIN)/pip install --quiet 'mkdocs-material>=9.6,<10' 'mkdocs<2'
 	@touch $@
 
 docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these
@@ -110,6 +110,15 @@ wheel: setup ## dist/planebench-*.whl
 
 image: setup ## dist/planed-*.oci.tar: planed as a container image, made offline
 	$(BIN)/python -m planebench.hosting.make_image dist
+
+bench-image: wheel ## dist/planebench-*.oci.tar and .deb: the whole bench as a container image and a Debian package; OFFLINE=1: no network
+	@scripts/setup.sh mmdebstrap uidmap
+	@PYTHON=$(BIN)/python scripts/bench_image.sh
+
+image-check: bench-image ## the image under podman, the wheel on Debian and Ubuntu, the Ansible role twice: half an hour, root
+	@scripts/setup.sh bubblewrap podman runc catatonit ubuntu-archive-keyring
+	$(BIN)/pip install --quiet kubernetes-validate
+	$(BIN)/python -P -m pytest -v tests/packaging
 
 clean: ## remove what was built; runs/ stays
 	rm -rf build build-fuzz build-sanitize build-tsan dist site .stamps $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -33,10 +33,14 @@ class VhostDriver:
     """A guest of one memory region with pairs of a receive and a transmit ring, all empty. Two pairs at most.
 
     ``multiqueue``: whether it says that it has several pairs (VIRTIO_NET_F_MQ); unsaid, it sets them up all the same.
-    ``set_up``: whether it sends the messages of a start at all; if not, it only connects.
+    ``set_up``: whether it sends the messages of a start at all; if not, it only connects. ``accepts``: features that it
+    accepts beside these.
     """
 
-    def __init__(self, path: Path, pairs: int = 1, *, multiqueue: bool = True, set_up: bool = True) -> None:
+    def __init__(
+        self, path: Path, pairs: int = 1, *, multiqueue: bool = True, set_up: bool = True, accepts: int = 0
+    ) -> None:
+        self.accepts = accepts
         self._fds: list[int] = []
         self.calls: list[int] = []
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -52,7 +56,7 @@ class VhostDriver:
         """Send the messages of a start."""
         self._send(SET_OWNER)
         self.features = self._ask(GET_FEATURES)
-        self._send(SET_FEATURES, struct.pack("<Q", VERSION_1 | (MQ if pairs > 1 and multiqueue else 0)))
+        self._send(SET_FEATURES, struct.pack("<Q", VERSION_1 | self.accepts | (MQ if pairs > 1 and multiqueue else 0)))
         self.share_memory(MEMORY_BYTES)
         for queue in range(2 * pairs):
             self.set_up_ring(queue)

@@ -242,7 +242,8 @@ static void count(const struct port *port, struct port_counters *out)
 }
 
 #define MEMIF_OPS                                                                                            \
-	.backend = "own", .stop = stop_port, .rx = receive, .flush = flush, .counters = count, VRING_PORT_OPS
+	.backend = "own", .stop = stop_port, .peek = peek, .rx = receive, .flush = flush, .counters = count, \
+	VRING_PORT_OPS
 
 static const struct port_ops memif_server_ops = {
         .kind = "memif-server", .listens = true, .refuses = true, MEMIF_OPS};

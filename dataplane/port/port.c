@@ -148,6 +148,36 @@ bool port_negotiated(const struct port *port, struct negotiated *out)
 	return port->ops->negotiated && port->ops->negotiated(port, out);
 }
 
+// --- Offloads --------------------------------------------------------------------------------------------
+
+struct plain_end {
+	const struct port *port;
+	uint16_t queue;
+};
+
+static unsigned into_port(void *to, const struct frame *frames, const struct virtio_net_hdr *headers,
+                          unsigned n)
+{
+	const struct plain_end *end = to;
+
+	return port_deliver_polled(end->port, end->queue, frames, n);
+}
+
+struct offload_sent port_send(const struct port *from, const struct port *to, uint16_t queue,
+                              struct view *view, bool shared)
+{
+	struct offload_room *room = from->ops->offloads ? from->ops->offloads(from, queue) : NULL;
+	struct plain_end end = {to, queue};
+	unsigned count = view->count;
+
+	if (room == NULL || room->used == 0)
+		return (struct offload_sent){count, shared ? port_pass_shared(from, to, queue, view)
+		                                           : port_pass(from, to, queue, view)};
+	if (to->ops->send_offloads)
+		return to->ops->send_offloads(to, queue, room, view->frames, count);
+	return offload_send(room, view->frames, count, 0, into_port, &end);
+}
+
 // --- Frames in mbufs -------------------------------------------------------------------------------------
 
 static uint16_t send_mbufs(const struct port *port, uint16_t queue, struct rte_mbuf **pkts, uint16_t n)

@@ -9,7 +9,7 @@
 #include <rte_mbuf.h>
 
 #include "lib/limits.h"
-#include "ring/frames.h"
+#include "ring/offload.h"
 #include "ring/vhost_message.h"
 
 enum { CONFIG_PORTS_MAX = 128, CONFIG_DEVICE_MAX = 256 };
@@ -40,7 +40,8 @@ struct config_port {
 	uint64_t line_rate_bps;
 	uint8_t mac[6]; // of rings of our own: its address; all zero: one is made up
 	struct config_drivers drivers;
-	int clock; // enum port_clock
+	int clock;     // enum port_clock
+	bool offloads; // of guests (ring/offload.h)
 };
 
 // Counters of a port since it was opened. rx_errors: buffers of the other end without a frame in them, or with too
@@ -50,6 +51,7 @@ struct port_counters {
 	uint64_t broken_rings; // stopped, because the other end broke a rule
 	uint64_t refused_messages
 	        [VHOST_REFUSALS]; // of drivers, by enum vhost_refusal: each has ended a connection
+	uint64_t refused_offloads[OFFLOAD_REFUSALS]; // frames, by why; in rx_errors, too
 	struct port_queue_counters {
 		uint64_t rx_packets, tx_packets;
 		uint64_t tx_full; // frames offered to the queue that it did not take; 0 where nobody knows
@@ -96,6 +98,7 @@ struct port_ops {
 	bool listens;        // on its path: no two ports have the same
 	bool refuses;        // messages of drivers, and counts them; has the keys of config_drivers
 	bool view_writable;  // in rings: a task may change the frames where they lie; else rx copies them
+	bool takes_offloads; // may have the key "offloads"
 
 	int (*open)(struct port *port);  // port has its config and pool; on failure close() is not called
 	void (*stop)(struct port *port); // or NULL: see port_stop()
@@ -128,6 +131,13 @@ struct port_ops {
 	bool (*stamp_received)(const struct port *port, const struct rte_mbuf *m, uint64_t *ns);
 	void (*stamp_next)(const struct port *port, uint16_t queue, unsigned index);
 	bool (*stamp_sent)(const struct port *port, uint64_t *ns);
+
+	// Of a port with offloads, else NULL: what was asked for in the view that was peeked last; and sending frames of
+	// such a view, each as the other end accepts it.
+	struct offload_room *(*offloads)(const struct port *port, uint16_t queue);
+	struct offload_sent (*send_offloads)(const struct port *port, uint16_t queue,
+	                                     struct offload_room *room, const struct frame *frames,
+	                                     unsigned n);
 
 	// Between two ports of this kind, or NULL: see port_hop_of().
 	struct port_hop (*hop)(const struct port *from, const struct port *to, uint16_t queue, uint16_t n);
@@ -246,6 +256,17 @@ static inline unsigned port_pass_shared(const struct port *from, const struct po
 	return view_in_mbufs(view) ? port_pass(from, to, queue, view)
 	                           : port_deliver_polled(to, queue, view->frames, view->count);
 }
+
+// Whether frames of the port may come with offloads: only port_send() hands them on.
+static inline bool port_has_offloads(const struct port *port)
+{
+	return port->ops->offloads != NULL;
+}
+
+// port_pass(), or port_pass_shared(), for any two ports: what the other end does not accept of a frame's offload is done
+// here, so that a frame may become several. Returns how many frames these were, and how many it took.
+struct offload_sent port_send(const struct port *from, const struct port *to, uint16_t queue,
+                              struct view *view, bool shared);
 
 // Whether the port lends buffers of its own to be filled: no copy at all.
 static inline bool port_lends(const struct port *port)

@@ -48,7 +48,7 @@ static unsigned send_frames(struct port *port, unsigned n)
 	struct frame frames[RING_BATCH_MAX];
 
 	for (unsigned i = 0; i < n; i++)
-		frames[i] = (struct frame){{&piece, 0}, sizeof(bytes)};
+		frames[i] = (struct frame){{&piece, 0}, sizeof(bytes), 0};
 	return port_deliver(port, 0, frames, n);
 }
 

@@ -115,7 +115,9 @@ static void give_back(struct ring_queue *queue, const struct view *view)
 	gate_leave(&queue->gate);
 }
 
-static unsigned peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
+// room: of a port with offloads.
+static __rte_always_inline unsigned peek_with(const struct port *port, uint16_t index, struct view *view,
+                                              unsigned n, struct offload_room *room)
 {
 	struct ring_queue *queue = source_queue(port, index);
 
@@ -124,7 +126,8 @@ static unsigned peek(const struct port *port, uint16_t index, struct view *view,
 	settle_pass(port, index);
 	if (!gate_enter(&queue->gate))
 		return 0;
-	if (view_peek(&queue->ring, view, n, &queue->none) == 0) {
+	if ((room ? offload_peek(&queue->ring, view, n, &queue->none, room)
+	          : view_peek(&queue->ring, view, n, &queue->none)) == 0) {
 		note_fault(queue);
 		call_by_poll(queue, false);
 		gate_leave(&queue->gate);
@@ -136,12 +139,25 @@ static unsigned peek(const struct port *port, uint16_t index, struct view *view,
 	return view->count;
 }
 
+static unsigned peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
+{
+	return peek_with(port, index, view, n, NULL);
+}
+
 static void release(const struct port *port, uint16_t index, struct view *view)
 {
 	give_back(source_queue(port, index), view);
 }
 
-// polled: the task polls this queue again, and so pays a call that is owed; else it is paid behind a fence.
+// Behind the gate: the task polls this queue again, and so pays a call that is owed. moved: something was sent.
+static inline void call_later(const struct port *port, uint16_t index, struct ring_queue *queue, bool moved)
+{
+	call_by_poll(queue, moved);
+	// Two: the poll of this port that comes next may be of the same round.
+	source_queue(port, index)->pass_owed = queue->ring.call_owed ? 2 : 0;
+}
+
+// polled: see call_later(); else a call is paid behind a fence.
 static inline unsigned copy_out(const struct port *port, uint16_t index, const struct frame *frames,
                                 unsigned n, bool polled)
 {
@@ -155,13 +171,10 @@ static inline unsigned copy_out(const struct port *port, uint16_t index, const s
 	}
 	taken = deliver(&queue->ring, frames, n, &too_long);
 	count_sent(queue, n, taken, too_long);
-	if (polled) {
-		call_by_poll(queue, taken > too_long);
-		// Two: the poll of this port that comes next may be of the same round.
-		source_queue(port, index)->pass_owed = queue->ring.call_owed ? 2 : 0;
-	} else if (taken > too_long) {
+	if (polled)
+		call_later(port, index, queue, taken > too_long);
+	else if (taken > too_long)
 		call(queue);
-	}
 	gate_leave(&queue->gate);
 	return taken;
 }
@@ -177,6 +190,53 @@ static unsigned deliver_polled(const struct port *port, uint16_t index, const st
 {
 	return copy_out(port, index, frames, n, true);
 }
+
+// --- With offloads ---------------------------------------------------------------------------------------
+
+static struct offload_room *room_of(const struct port *port, uint16_t index)
+{
+	return &((struct vhost_port *)port->own)->rooms[index];
+}
+
+static unsigned peek_offloads(const struct port *port, uint16_t index, struct view *view, unsigned n)
+{
+	return peek_with(port, index, view, n, room_of(port, index));
+}
+
+struct ring_end {
+	struct ring *ring;
+	uint64_t too_long;
+};
+
+static unsigned into_ring(void *to, const struct frame *frames, const struct virtio_net_hdr *headers,
+                          unsigned n)
+{
+	struct ring_end *end = to;
+
+	return headers ? deliver_offloads(end->ring, frames, headers, n, &end->too_long)
+	               : deliver(end->ring, frames, n, &end->too_long);
+}
+
+// What the guest accepts is known behind the gate: the next one may accept less.
+static struct offload_sent send_offloads(const struct port *port, uint16_t index, struct offload_room *room,
+                                         const struct frame *frames, unsigned n)
+{
+	struct ring_queue *queue = sink_queue(port, index);
+	struct ring_end end = {.ring = &queue->ring};
+	struct offload_sent sent;
+
+	if (!gate_enter(&queue->gate)) {
+		queue->refused += n;
+		return (struct offload_sent){.offered = n};
+	}
+	sent = offload_send(room, frames, n, queue->ring.offloads, into_ring, &end);
+	count_sent(queue, sent.offered, sent.taken, end.too_long);
+	call_later(port, index, queue, sent.taken > end.too_long);
+	gate_leave(&queue->gate);
+	return sent;
+}
+
+// --- From guest to guest ---------------------------------------------------------------------------------
 
 static struct port_hop hop_over(const struct port *from, const struct port *to, uint16_t index, uint16_t n)
 {
@@ -235,6 +295,8 @@ static void flush_all(const struct port *port)
 	}
 }
 
+static const struct port_ops offload_port_ops;
+
 // --- The kind --------------------------------------------------------------------------------------------
 
 static const char *fault_text(unsigned fault)
@@ -245,6 +307,25 @@ static const char *fault_text(unsigned fault)
 static const struct vring_end device_end = {
         .device = "vring", .other = "guest", .restart = "its driver", .fault_text = fault_text};
 
+static void free_port(struct vhost_port *own)
+{
+	free(own->rooms);
+	free(own);
+}
+
+// Its other kind of hop is chosen here: the functions of ports without offloads know nothing of them.
+static int open_offloads(struct port *port, struct vhost_port *own)
+{
+	size_t bytes = own->base.pairs * sizeof(own->rooms[0]);
+
+	own->rooms = aligned_alloc(64, bytes);
+	if (own->rooms == NULL)
+		return -ENOMEM;
+	memset(own->rooms, 0, bytes);
+	port->ops = &offload_port_ops;
+	return 0;
+}
+
 static int open_port(struct port *port)
 {
 	struct vhost_port *own = vring_port_create(port, sizeof(*own), &device_end);
@@ -254,13 +335,15 @@ static int open_port(struct port *port)
 		return -errno;
 	for (unsigned i = 0; i < vring_port_rings(&own->base); i++)
 		own->base.queues[i].call_gap_tsc = rte_get_tsc_hz() / US_PER_S * CALL_GAP_US;
-	rc = stale_socket_remove(own->base.path);
+	rc = port->config.offloads ? open_offloads(port, own) : 0;
+	if (rc == 0)
+		rc = stale_socket_remove(own->base.path);
 	if (rc == 0)
 		rc = vhost_session_begin(own, &port->config.drivers);
 	if (rc) {
 		LOG_ERROR("port %s: cannot listen on %s: %s", own->base.name, own->base.path,
 		          listen_socket_error(rc));
-		free(own);
+		free_port(own);
 		return rc;
 	}
 	port->own = own;
@@ -275,7 +358,7 @@ static void stop_port(struct port *port)
 static void close_port(struct port *port)
 {
 	vhost_session_end(port->own);
-	free(port->own);
+	free_port(port->own);
 	port->own = NULL;
 }
 
@@ -286,17 +369,22 @@ static void count(const struct port *port, struct port_counters *out)
 	vring_port_counters(port, out);
 	for (unsigned i = 0; i < VHOST_REFUSALS; i++)
 		out->refused_messages[i] = vhost_door_refused(own->door, (enum vhost_refusal)i);
+	for (unsigned i = 0; own->rooms && i < own->base.pairs * OFFLOAD_REFUSALS; i++) {
+		uint64_t refused = own->rooms[i / OFFLOAD_REFUSALS].refused[i % OFFLOAD_REFUSALS];
+
+		out->refused_offloads[i % OFFLOAD_REFUSALS] += refused;
+		out->rx_errors += refused;
+	}
 }
 
-const struct port_ops vhost_port_ops = {.kind = "vhost-user",
-                                        .backend = "vring",
-                                        .negotiated = vring_port_negotiated,
-                                        .listens = true,
-                                        .refuses = true,
-                                        .stop = stop_port,
-                                        .rx = receive,
-                                        .deliver_polled = deliver_polled,
-                                        .hop = hop_over,
-                                        .counters = count,
-                                        VRING_PORT_OPS};
+#define VHOST_PORT_OPS                                                                                       \
+	VRING_PORT_OPS, .kind = "vhost-user", .backend = "vring", .negotiated = vring_port_negotiated,       \
+	                .listens = true, .refuses = true, .takes_offloads = true, .stop = stop_port,         \
+	                .deliver_polled = deliver_polled, .counters = count
+
+const struct port_ops vhost_port_ops = {VHOST_PORT_OPS, .peek = peek, .rx = receive, .hop = hop_over};
 PORT_KIND(vhost_port_ops)
+
+// The same kind, of a port with offloads. Frames to be changed (rx) have none: only tasks that pass them on take it.
+static const struct port_ops offload_port_ops = {VHOST_PORT_OPS, .peek = peek_offloads, .offloads = room_of,
+                                                 .send_offloads = send_offloads};

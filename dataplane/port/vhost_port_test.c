@@ -143,7 +143,7 @@ static unsigned pass_one(struct rig *r)
 {
 	static uint8_t bytes[FRAME];
 	struct ring_piece pieces[2] = {{bytes, 20}, {bytes + 20, FRAME - 20}};
-	struct view view = {.count = 1, .held = VIEW_IN_PIECES, .frames = {{{pieces, 0}, FRAME}}};
+	struct view view = {.count = 1, .held = VIEW_IN_PIECES, .frames = {{{pieces, 0}, FRAME, 0}}};
 
 	driver_offer_own(&r->guests.a.receive, 1, 2048);
 	return port_pass(&r->port, &r->port, 0, &view);

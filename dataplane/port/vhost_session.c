@@ -15,7 +15,7 @@ _Static_assert((int)VRING_PORT_RINGS_MAX <= (int)VHOST_RINGS_MAX, "a driver can 
 
 enum { CONNECTIONS_PER_S = 50 };
 
-// Without offloads a frame is its bytes. Without EVENT_IDX a flag says who wants to be notified. Dirty pages are not
+// Without offloads (ring/offload.h) a frame is its bytes. Without EVENT_IDX a flag says who wants to be notified. Dirty pages are not
 // logged: live migration is refused, not broken. The control virtqueue ends at the front end, which offers it only if
 // we do.
 #define FEATURES                                                                                             \
@@ -177,7 +177,8 @@ int vhost_session_begin(struct vhost_port *port, const struct config_drivers *dr
 	        .name = port->base.name,
 	        .path = port->base.path,
 	        .pairs = port->base.pairs,
-	        .features = FEATURES | (port->base.pairs > 1 ? VHOST_BIT(VIRTIO_NET_F_MQ) : 0),
+	        .features = FEATURES | (port->base.pairs > 1 ? VHOST_BIT(VIRTIO_NET_F_MQ) : 0) |
+	                    (port->rooms ? OFFLOAD_FEATURES : 0),
 	        .connections = drivers->max_connections ? drivers->max_connections : CONFIG_CONNECTIONS_MAX,
 	        .connections_per_s =
 	                drivers->connections_per_s ? drivers->connections_per_s : CONNECTIONS_PER_S,

@@ -10,6 +10,7 @@ struct vhost_port {
 	struct vring_port base; // first
 	struct vhost_door *door;
 	struct vhost_device *device; // of the connection that has the rings, or NULL; door's thread
+	struct offload_room *rooms;  // of each pair of a port with offloads, or NULL
 };
 
 // Listen on port->path; from here on the door's thread uses the port. Returns 0 or -errno; -ESRCH: there is no such

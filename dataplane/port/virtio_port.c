@@ -461,5 +461,6 @@ const struct port_ops virtio_port_ops = {.kind = "virtio-user",
                                          .pass = pass,
                                          .flush = flush,
                                          .counters = vring_port_counters,
+                                         .peek = peek,
                                          VRING_PORT_OPS};
 PORT_KIND(virtio_port_ops)

@@ -87,8 +87,7 @@ bool vring_port_link_up(const struct port *port);
 void vring_port_counters(const struct port *port, struct port_counters *counters);
 bool vring_port_negotiated(const struct port *port, struct negotiated *out);
 #define VRING_PORT_OPS                                                                                       \
-	.is_default = true, .takes_mac = true, .open = open_port, .close = close_port, .peek = peek,         \
-	.release = release, .deliver = deliver_frames, .warm = warm, .flush_all = flush_all,                 \
-	.link_up = vring_port_link_up
+	.is_default = true, .takes_mac = true, .open = open_port, .close = close_port, .release = release,   \
+	.deliver = deliver_frames, .warm = warm, .flush_all = flush_all, .link_up = vring_port_link_up
 
 extern const struct port_ops vhost_port_ops, virtio_port_ops; // for tests that make their own port

@@ -103,7 +103,7 @@ static void wire_send(void)
 	uint64_t too_long = 0;
 
 	for (unsigned i = 0; i < BURST; i++)
-		frames[i] = (struct frame){{&piece, 0}, bench.length};
+		frames[i] = (struct frame){{&piece, 0}, bench.length, 0};
 	deliver(&bench.receive.device, frames, BURST, &too_long);
 }
 

@@ -135,7 +135,7 @@ unsigned driver_ring_peek(struct driver_ring *ring, unsigned n, struct frame *fr
 			break;
 		}
 		rte_prefetch0(ring->pieces[slot].data);
-		frames[kept] = (struct frame){{&ring->pieces[slot], 0}, length};
+		frames[kept] = (struct frame){{&ring->pieces[slot], 0}, length, 0};
 		kept += length != 0;
 	}
 	*count = kept;

@@ -95,8 +95,9 @@ static void a_frame_too_long_is_taken_and_counted(void **state)
 {
 	static uint8_t bytes[PAIR_ROOM + 1];
 	struct ring_piece piece = {bytes, sizeof(bytes)};
-	struct frame frames[3] = {
-	        {{&piece, 0}, PAIR_ROOM + 1}, {{&piece, 0}, PAIR_ROOM}, {{&piece, 0}, PAIR_ROOM + 1}};
+	struct frame frames[3] = {{{&piece, 0}, PAIR_ROOM + 1, 0},
+	                          {{&piece, 0}, PAIR_ROOM, 0},
+	                          {{&piece, 0}, PAIR_ROOM + 1, 0}};
 	uint64_t too_long = 0;
 	struct ring_batch batch;
 	struct pair p;

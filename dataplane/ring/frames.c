@@ -9,15 +9,6 @@
 
 // --- Bytes that lie in several pieces --------------------------------------------------------------------
 
-static inline void move_on(struct scatter *at, uint32_t run)
-{
-	at->offset += run;
-	if (at->offset == at->piece->length) {
-		at->piece++;
-		at->offset = 0;
-	}
-}
-
 void scatter_copy(struct scatter *to, struct scatter *from, uint32_t length)
 {
 	while (length) {
@@ -25,8 +16,8 @@ void scatter_copy(struct scatter *to, struct scatter *from, uint32_t length)
 
 		run = RTE_MIN(run, length);
 		rte_memcpy(to->piece->data + to->offset, from->piece->data + from->offset, run);
-		move_on(to, run);
-		move_on(from, run);
+		scatter_move_on(to, run);
+		scatter_move_on(from, run);
 		length -= run;
 	}
 }
@@ -62,13 +53,16 @@ static inline bool never_fits(const struct ring *ring, const struct ring_batch *
 // Header and frame in pieces of any sizes.
 static __attribute__((noinline)) void place_scattered(const struct ring *ring, struct ring_batch *batch,
                                                       struct ring_buffer *buffers, unsigned count,
-                                                      const struct frame *frame)
+                                                      const struct frame *frame,
+                                                      const struct virtio_net_hdr *offload)
 {
 	struct virtio_net_hdr_mrg_rxbuf header = {.num_buffers = (uint16_t)count};
 	const struct ring_piece piece = {(uint8_t *)&header, sizeof(header)};
 	struct scatter to = {&batch->pieces[buffers->first_piece], 0}, from = {&piece, 0}, at = frame->at;
 	uint32_t left = ring->header_bytes + frame->length;
 
+	if (offload)
+		header.hdr = *offload;
 	scatter_copy(&to, &from, ring->header_bytes);
 	scatter_copy(&to, &at, frame->length);
 	for (unsigned i = 0; i < count; i++) {
@@ -77,15 +71,17 @@ static __attribute__((noinline)) void place_scattered(const struct ring *ring, s
 	}
 }
 
-static inline void place(const struct ring *ring, struct ring_batch *batch, unsigned first, unsigned count,
-                         const struct frame *frame)
+static __rte_always_inline void place(const struct ring *ring, struct ring_batch *batch, unsigned first,
+                                      unsigned count, const struct frame *frame,
+                                      const struct virtio_net_hdr *offload)
 {
 	struct ring_buffer *buffer = &batch->buffers[first];
 	const struct ring_piece *to = &batch->pieces[buffer->first_piece], *from = frame->at.piece;
 	uint32_t bytes = ring->header_bytes + frame->length;
 
-	if (unlikely(count > 1 || to->length < bytes || from->length - frame->at.offset < frame->length)) {
-		place_scattered(ring, batch, buffer, count, frame);
+	if (unlikely(offload || count > 1 || to->length < bytes ||
+	             from->length - frame->at.offset < frame->length)) {
+		place_scattered(ring, batch, buffer, count, frame, offload);
 		return;
 	}
 	header_write(to->data, ring->header_bytes);
@@ -106,8 +102,9 @@ static inline void prefetch_buffers(const struct ring *ring, const struct ring_b
 }
 
 // From one batch. Returns the frames taken, and in *used the buffers.
-static unsigned fill(const struct ring *ring, struct ring_batch *batch, const struct frame *frames,
-                     unsigned n, unsigned *used, uint64_t *too_long)
+static __rte_always_inline unsigned fill(const struct ring *ring, struct ring_batch *batch,
+                                         const struct frame *frames, const struct virtio_net_hdr *offloads,
+                                         unsigned n, unsigned *used, uint64_t *too_long)
 {
 	unsigned taken = 0, first = 0;
 	uint64_t room =
@@ -121,7 +118,7 @@ static unsigned fill(const struct ring *ring, struct ring_batch *batch, const st
 		unsigned count = room >= bytes ? buffers_for(ring, batch, first, bytes) : 0;
 
 		if (likely(count)) {
-			place(ring, batch, first, count, frame);
+			place(ring, batch, first, count, frame, offloads ? &offloads[taken] : NULL);
 			while (count--)
 				room -= batch->buffers[first++].length;
 		} else if (never_fits(ring, batch, first)) {
@@ -135,7 +132,7 @@ static unsigned fill(const struct ring *ring, struct ring_batch *batch, const st
 }
 
 // Descriptors from which on no more are read: a guest whose buffers are mostly empty descriptors must not hold the
-// worker. An honest one needs two a buffer, and POLL_BYTES_MAX fill about a hundred of 1500 bytes.
+// worker. An honest one needs two a buffer, and POLL_BYTES_MAX fill about a hundred of 1500 bytes; or more (ring_honest()).
 enum { DELIVER_DESCRIPTORS_MAX = 256 };
 
 // Buffers for the frames that are left, if all are as long as the first one.
@@ -149,21 +146,25 @@ static unsigned buffers_wanted(const struct ring *to, const struct ring_batch *b
 	return (unsigned)RTE_MIN(wanted, (uint64_t)RING_BATCH_MAX);
 }
 
-unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
+static __rte_always_inline unsigned deliver_with(struct ring *to, const struct frame *frames,
+                                                 const struct virtio_net_hdr *offloads, unsigned n,
+                                                 uint64_t *too_long)
 {
 	struct ring_batch batch;
 	uint64_t bytes = 0;
 	unsigned taken = 0, wanted = n, descriptors = 0, used;
+	const unsigned most = RTE_MAX((unsigned)DELIVER_DESCRIPTORS_MAX, n * ring_honest(to));
 	bool first = true;
 
 	while (taken < n && ring_peek(to, &batch, wanted)) {
 		bool more = batch.limited || batch.count == wanted;
 
 		prefetch_buffers(to, &batch);
-		taken += fill(to, &batch, &frames[taken], n - taken, &used, too_long);
+		taken += fill(to, &batch, &frames[taken], offloads ? &offloads[taken] : NULL, n - taken,
+		              &used, too_long);
 		ring_commit(to, &batch, used);
 		descriptors += batch.descriptor_count;
-		if (!more || descriptors >= DELIVER_DESCRIPTORS_MAX)
+		if (!more || descriptors >= most)
 			break;
 		// Frames take several buffers each. What is read and not needed costs its guest polls.
 		wanted = first ? buffers_wanted(to, &batch, &frames[taken], n - taken) : RING_BATCH_MAX;
@@ -173,6 +174,17 @@ unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, ui
 		bytes += frames[i].length;
 	ring_tire(to, descriptors, n, bytes);
 	return taken;
+}
+
+unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
+{
+	return deliver_with(to, frames, NULL, n, too_long);
+}
+
+unsigned deliver_offloads(struct ring *to, const struct frame *frames, const struct virtio_net_hdr *headers,
+                          unsigned n, uint64_t *too_long)
+{
+	return ring_rests(to) ? 0 : deliver_with(to, frames, headers, n, too_long);
 }
 
 // --- Where they lie --------------------------------------------------------------------------------------
@@ -224,7 +236,7 @@ unsigned frames_describe(struct rte_mbuf *const *pkts, unsigned n, struct frame 
 	for (unsigned i = 0; i < n; i++) {
 		if (unlikely(used + pkts[i]->nb_segs > RING_PIECES_MAX))
 			return i;
-		frames[i] = (struct frame){{&pieces[used], 0}, pkts[i]->pkt_len};
+		frames[i] = (struct frame){{&pieces[used], 0}, pkts[i]->pkt_len, 0};
 		for (const struct rte_mbuf *m = pkts[i]; m; m = m->next)
 			pieces[used++] = (struct ring_piece){rte_pktmbuf_mtod(m, uint8_t *), m->data_len};
 	}

@@ -28,6 +28,16 @@ struct scatter {
 // Copy length bytes. Both positions move on.
 void scatter_copy(struct scatter *to, struct scatter *from, uint32_t length);
 
+// Move on by run bytes, at most to the end of the piece.
+static inline void scatter_move_on(struct scatter *at, uint32_t run)
+{
+	at->offset += run;
+	if (at->offset == at->piece->length) {
+		at->piece++;
+		at->offset = 0;
+	}
+}
+
 // The position length bytes further: within a piece, never at its end unless that is the last.
 static inline struct scatter scatter_skip(const struct ring_piece *piece, uint32_t length)
 {
@@ -42,10 +52,12 @@ static inline struct scatter scatter_skip(const struct ring_piece *piece, uint32
 
 enum { FRAME_LENGTH_MAX = 65535 };
 
-// Bytes without a virtio-net header, at most FRAME_LENGTH_MAX.
+// Bytes without a virtio-net header, at most FRAME_LENGTH_MAX (OFFLOAD_LENGTH_MAX with an offload).
 struct frame {
 	struct scatter at;
 	uint32_t length;
+	uint32_t
+	        offload; // of a port with offloads: 0, or 1 + where its struct offload_room has what is to be done; else anything
 };
 
 // Copy up to n frames (at most RING_BATCH_MAX), in order, into the buffers that the guest has made available,
@@ -65,6 +77,10 @@ static inline unsigned deliver(struct ring *to, const struct frame *frames, unsi
 
 // The same into buffers of any shape: where deliver() has come to one that is not plain.
 unsigned deliver_any(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long);
+
+// The same, with a header for each frame that the guest accepts (ring/offload.h); num_buffers is set here.
+unsigned deliver_offloads(struct ring *to, const struct frame *frames, const struct virtio_net_hdr *headers,
+                          unsigned n, uint64_t *too_long);
 
 // --- From guest to guest ---------------------------------------------------------------------------------
 

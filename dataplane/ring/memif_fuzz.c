@@ -99,7 +99,7 @@ static void put(struct memif_ring *ring, unsigned n, uint32_t length)
 	unsigned taken;
 
 	for (unsigned i = 0; i < n; i++)
-		frames[i] = (struct frame){{&piece, 0}, length};
+		frames[i] = (struct frame){{&piece, 0}, length, 0};
 	taken = memif_deliver(ring, frames, n, &too_long);
 	must(taken <= n && too_long <= taken, "no frame twice");
 	frames_sent += taken - too_long;

@@ -83,7 +83,7 @@ static void keep(struct view *view, struct ring_piece *piece, uint64_t length, s
 	else if (unlikely(length > FRAME_LENGTH_MAX))
 		lost->oversize++;
 	else
-		view->frames[view->count++] = (struct frame){{piece, 0}, (uint32_t)length};
+		view->frames[view->count++] = (struct frame){{piece, 0}, (uint32_t)length, 0};
 }
 
 // A frame of several descriptors. Returns whether the view goes on behind it.
@@ -142,7 +142,7 @@ static __rte_always_inline void add_plain(struct memif_ring *ring, struct view *
 			break;
 		rte_prefetch0(data);
 		batch->pieces[i] = (struct ring_piece){data, length};
-		view->frames[i] = (struct frame){{&batch->pieces[i], 0}, length};
+		view->frames[i] = (struct frame){{&batch->pieces[i], 0}, length, 0};
 		bytes += length;
 	}
 	view->count = batch->count = batch->piece_count = i;

@@ -61,7 +61,7 @@ static unsigned send_frames(struct memif_ring *ring, unsigned first, unsigned n,
 			bytes[f][i] = bytes_of(first + f, i);
 		pieces[f][0] = (struct ring_piece){bytes[f], half};
 		pieces[f][1] = (struct ring_piece){bytes[f] + half, length - half};
-		frames[f] = (struct frame){{pieces[f], 0}, length};
+		frames[f] = (struct frame){{pieces[f], 0}, length, 0};
 	}
 	taken = memif_deliver(ring, frames, n, &too_long);
 	assert_int_equal(too_long, 0);
@@ -140,7 +140,7 @@ static void a_frame_too_long_for_any_chain_blocks_nothing(void **state)
 {
 	static uint8_t bytes[FRAME_LENGTH_MAX];
 	const struct ring_piece piece = {bytes, sizeof(bytes)};
-	const struct frame frames[] = {{{&piece, 0}, sizeof(bytes)}, {{&piece, 0}, 60}};
+	const struct frame frames[] = {{{&piece, 0}, sizeof(bytes), 0}, {{&piece, 0}, 60, 0}};
 	uint64_t too_long = 0;
 	struct frames_lost lost = {0};
 	struct view view;

@@ -12,6 +12,7 @@
 
 #include "lib/isa.h"
 #include "ring/copy.h"
+#include "ring/offload.h"
 #include "ring/ring_read.h"
 
 static bool has(uint64_t features, unsigned bit)
@@ -69,6 +70,7 @@ int ring_init(struct ring *ring, const struct ring_layout *layout, const struct 
 	        // s5.1.6.1: a legacy device's header has no num_buffers, unless buffers are merged.
 	        .header_bytes = mergeable || has(layout->features, VIRTIO_F_VERSION_1) ? RING_HEADER
 	                                                                               : RING_HEADER_LEGACY,
+	        .offloads = offload_negotiated(layout->features, layout->writable),
 	        .size = layout->size,
 	        .next = packed ? layout->base & 0x7fff : layout->base,
 	        .avail_seen = layout->base,

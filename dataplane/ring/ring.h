@@ -82,6 +82,7 @@ struct ring {
 	bool call_owed; // committed since the last look at what the guest wants that nothing can overtake
 	uint8_t isa;    // enum isa: whose code moves the frames
 	uint8_t header_bytes;
+	uint8_t offloads; // that were negotiated for frames in this ring: enum offload_bits (ring/offload.h)
 	uint16_t size;
 	uint16_t next;       // split: index of the next buffer, free running; packed: slot of it
 	uint16_t avail_seen; // split: the guest's index when we last looked
@@ -114,14 +115,28 @@ struct ring_layout {
 // A poll of a ring takes a bounded time, and a guest that makes it a long one is polled less often: what its descriptors
 // cost beyond those of an honest driver is paid in polls without work, one for each RING_REST_EACH. So it takes no more of
 // its worker's time than others. An honest driver sends a frame in two descriptors (the header apart), receives it in one
-// buffer, and has one more for each 256 bytes.
-enum { RING_HONEST_SENT = 2, RING_HONEST_RECEIVED = 1, RING_HONEST_BYTES = 256, RING_REST_EACH = 12 };
+// buffer, and has one more for each 256 bytes. Without merged buffers, whoever accepts frames of 64 KB has a buffer of that size
+// for each frame: header, and pages, one more since they may not begin at one.
+enum {
+	RING_HONEST_SENT = 2,
+	RING_HONEST_RECEIVED = 1,
+	RING_HONEST_LONG = 19,
+	RING_HONEST_BYTES = 256,
+	RING_REST_EACH = 12,
+};
+
+// Descriptors of an honest driver's frame, as short as it may be.
+static inline unsigned ring_honest(const struct ring *ring)
+{
+	if (!ring->writable)
+		return RING_HONEST_SENT;
+	return ring->offloads && !ring->mergeable ? RING_HONEST_LONG : RING_HONEST_RECEIVED;
+}
 
 // So many descriptors were read for these frames, of bytes in all.
 static inline void ring_tire(struct ring *ring, unsigned descriptors, unsigned frames, uint64_t bytes)
 {
-	uint64_t honest = (ring->writable ? RING_HONEST_RECEIVED : RING_HONEST_SENT) * frames +
-	                  bytes / RING_HONEST_BYTES;
+	uint64_t honest = (uint64_t)ring_honest(ring) * frames + bytes / RING_HONEST_BYTES;
 
 	if (descriptors > honest)
 		ring->rest = (uint8_t)((descriptors - honest) / RING_REST_EACH);

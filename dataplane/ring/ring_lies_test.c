@@ -295,7 +295,7 @@ static void a_deliver_reads_a_bounded_number_of_descriptors(void **state)
 	struct frame frames[RING_BATCH_MAX];
 
 	for (unsigned i = 0; i < COUNT(frames); i++)
-		frames[i] = (struct frame){{&piece, 0}, sizeof(bytes)};
+		frames[i] = (struct frame){{&piece, 0}, sizeof(bytes), 0};
 	for (unsigned k = 0; k < COUNT(kinds); k++) {
 		uint64_t too_long = 0;
 		struct guest guest;

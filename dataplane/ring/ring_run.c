@@ -356,7 +356,7 @@ static inline void view_add(struct view *view, unsigned i, const struct ring_run
 	uint32_t length = run->length[i] - header;
 
 	*piece = (struct ring_piece){run->data[i] + header, length};
-	view->frames[i] = (struct frame){{piece, 0}, length};
+	view->frames[i] = (struct frame){{piece, 0}, length, 0};
 	view->batch.buffers[i] = (struct ring_buffer){.id = run->id[i], .slots = 1};
 }
 

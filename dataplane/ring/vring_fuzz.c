@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Two malicious drivers (test/hostile.h) and the device between them: guest to guest, through mbufs, and
+// Two malicious drivers (test/hostile.h) and the device between them: guest to guest, with offloads, through mbufs, and
 // reading without taking. Under AddressSanitizer a byte read or written outside of a guest's memory ends the
 // program, as does a hang; what a guest thinks of the result is its own business. Checked after every poll:
 // the counts add up, mbufs are whole and all back, a sender's memory is written nowhere but in its ring.
@@ -12,7 +12,7 @@
 #include <rte_mempool.h>
 
 #include "test/fixture.h"
-#include "ring/frames.h"
+#include "ring/offload.h"
 #include "test/hostile.h"
 #include "lib/isa.h"
 
@@ -52,6 +52,38 @@ static void poll_hop(struct ring *from, struct ring *to, unsigned n)
 	must(to || counts.forwarded == 0, "nobody takes nothing");
 	forwarded += counts.forwarded - counts.too_long;
 	lost += counts.lost.bad + counts.lost.oversize + counts.too_long;
+}
+
+static unsigned into_ring(void *to, const struct frame *frames, const struct virtio_net_hdr *headers,
+                          unsigned n)
+{
+	uint64_t too_long = 0;
+	unsigned taken = headers ? deliver_offloads(to, frames, headers, n, &too_long)
+	                         : deliver(to, frames, n, &too_long);
+
+	must(taken <= n && too_long <= taken, "too_long <= taken <= n");
+	lost += too_long;
+	return taken;
+}
+
+// As if both had negotiated all offloads, or the receiver none.
+static void poll_offloads(struct ring *from, struct ring *to, unsigned n, bool accepts)
+{
+	static struct offload_room room;
+	struct frames_lost bad = {0};
+	struct offload_sent sent;
+	struct view view;
+
+	from->offloads = OFFLOAD_CSUM | OFFLOAD_TSO4 | OFFLOAD_TSO6 | OFFLOAD_USO4 | OFFLOAD_USO6;
+	to->offloads = accepts ? from->offloads : 0;
+	if (offload_peek(from, &view, n, &bad, &room) == 0)
+		return;
+	must(view.count <= n && room.used <= view.count, "offloads <= frames <= n");
+	sent = offload_send(&room, view.frames, view.count, to->offloads, into_ring, to);
+	must(sent.taken <= sent.offered && sent.offered >= view.count, "taken <= offered");
+	view_commit(from, &view);
+	forwarded += sent.taken;
+	lost += bad.bad + bad.oversize;
 }
 
 static void check_mbuf(const struct rte_mbuf *m)
@@ -126,6 +158,10 @@ static void poll(struct hostile *a, struct hostile *b, uint8_t how)
 	case 3:
 	case 4:
 		poll_mbufs(&a->ring, &b->ring, n);
+		break;
+	case 6:
+	case 7:
+		poll_offloads(&a->ring, &b->ring, n, how & 1);
 		break;
 	default:
 		poll_hop(&a->ring, &b->ring, n);

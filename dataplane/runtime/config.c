@@ -43,6 +43,10 @@ static int check_port(const struct config_port *port, char *error)
 		        "port %s: only kinds vhost-user and memif-server, with the default backend, have "
 		        "\"group\", \"max_connections\", \"connections_per_s\" and \"max_memory_mb\"",
 		        port->name);
+	if (port->offloads && !ops->takes_offloads)
+		return config_error(
+		        error, "port %s: only kind vhost-user, with the default backend, has \"offloads\"",
+		        port->name);
 	if ((port->clock == PORT_CLOCK_KERNEL || port->clock == PORT_CLOCK_HARDWARE) && !ops->stamp_received)
 		return config_error(error, "port %s: kind %s has no \"clock\" but \"software\"", port->name,
 		                    port->kind);
@@ -97,6 +101,12 @@ static int check_task_port(const struct config *config, const struct config_task
 		        "port, or "
 		        "name another queue",
 		        task->name, task->queue, name, queues - 1);
+	if (config->ports[port].offloads && !ops->offloads)
+		return config_error(
+		        error,
+		        "task %s: port %s has \"offloads\", which kind %s cannot pass on; use kind patch or bridge, or a "
+		        "port without",
+		        task->name, name, task->kind);
 	if (ops->receives && claim(&users[port].queues[task->queue].receiver, task, name, "receive", error))
 		return -EINVAL;
 	return ops->sends ? claim(&users[port].queues[task->queue].sender, task, name, "send", error) : 0;
@@ -209,6 +219,7 @@ static const struct field port_fields[] = {
         {UINT_FIELD("line_rate_bps", struct config_port, line_rate_bps, 1e6, 1e12)},
         {.key = "mac", FIELD(FIELD_MAC, struct config_port, mac)},
         {CHOICE_FIELD("clock", struct config_port, clock, port_clock_names)},
+        {.key = "offloads", FIELD(FIELD_BOOL, struct config_port, offloads)},
         {.key = "group", FIELD(FIELD_STRING, struct config_port, drivers.group)},
         {UINT_FIELD("max_connections", struct config_port, drivers.max_connections, 1,
                     CONFIG_CONNECTIONS_MAX)},

@@ -57,6 +57,9 @@ static const char *const feature_names[FEATURE_BITS] = {
         [36] = "order_platform",
         [37] = "sr_iov",
         [38] = "notification_data",
+        [OFFLOAD_F_GUEST_USO4] = "guest_uso4",
+        [OFFLOAD_F_GUEST_USO6] = "guest_uso6",
+        [OFFLOAD_F_HOST_USO] = "host_uso",
 };
 
 static json_t *feature_list(uint64_t features)
@@ -185,6 +188,23 @@ static json_t *refused_messages(const struct port *port, const struct port_count
 	return object;
 }
 
+#define OFFLOAD_REFUSAL_KEY(name, key) [OFFLOAD_REFUSED_##name] = key,
+
+// The same of frames, for what their headers ask.
+static json_t *refused_offloads(const struct port *port, const struct port_counters *now)
+{
+	static const char *const keys[] = {FOR_EACH_OFFLOAD_REFUSAL(OFFLOAD_REFUSAL_KEY)};
+	json_t *object = json_object();
+
+	for (unsigned i = 0; i < OFFLOAD_REFUSALS; i++) {
+		uint64_t refused = now->refused_offloads[i] - port->baseline.refused_offloads[i];
+
+		if (refused)
+			json_object_set_new(object, keys[i], count(refused));
+	}
+	return object;
+}
+
 static json_t *counters_of_port(const struct port *port)
 {
 	json_t *object = json_pack("{s:s, s:b}", "name", port->config.name, "link_up", port_link_up(port));
@@ -207,6 +227,8 @@ static json_t *counters_of_port(const struct port *port)
 	json_decref(queues);
 	if (port->ops->refuses)
 		json_object_set_new(object, "refused_messages", refused_messages(port, &now));
+	if (port_has_offloads(port))
+		json_object_set_new(object, "refused_offloads", refused_offloads(port, &now));
 	return object;
 }
 

@@ -113,6 +113,7 @@ struct task_ops {
 	unsigned ports_min, ports_max;
 	bool receives, sends; // on its queue of each port; no two tasks do the same on one queue
 	bool bursts;          // calls task_received(), so rx_bursts and rx_full_bursts are counted
+	bool offloads;        // takes ports with offloads: passes frames on by port_send()
 	bool stamps;          // notes the probes it sees in task->stamps, if there are any
 
 	const struct vnf_ops *vnf; // of a network function (tasks/vnf/vnf.h), or NULL

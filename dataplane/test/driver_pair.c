@@ -127,7 +127,7 @@ unsigned pair_send_delivered(struct pair *p, unsigned n)
 		write_frame(bytes[i], p->sent + i);
 		pieces[2 * i] = (struct ring_piece){bytes[i], half ? half : length};
 		pieces[2 * i + 1] = (struct ring_piece){bytes[i] + half, length - half};
-		frames[i] = (struct frame){{&pieces[2 * i], 0}, length};
+		frames[i] = (struct frame){{&pieces[2 * i], 0}, length, 0};
 	}
 	taken = driver_ring_deliver(&p->transmit.driver, frames, n, &too_long);
 	assert_int_equal(too_long, 0);
@@ -177,7 +177,7 @@ unsigned pair_device_give(struct pair *p, unsigned n)
 	for (unsigned i = 0; i < n; i++) {
 		write_frame(bytes[i], p->sent + i);
 		pieces[i] = (struct ring_piece){bytes[i], length_of(p->sent + i)};
-		frames[i] = (struct frame){{&pieces[i], 0}, length_of(p->sent + i)};
+		frames[i] = (struct frame){{&pieces[i], 0}, length_of(p->sent + i), 0};
 	}
 	n = deliver(&p->receive.device, frames, n, &too_long);
 	assert_int_equal(too_long, 0);

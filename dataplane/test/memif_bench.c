@@ -53,7 +53,7 @@ static void offer(uint32_t length, unsigned burst)
 
 	for (unsigned i = 0; i < burst; i++) {
 		pieces[i] = (struct ring_piece){bytes[i], length};
-		frames[i] = (struct frame){{&pieces[i], 0}, length};
+		frames[i] = (struct frame){{&pieces[i], 0}, length, 0};
 	}
 	port_deliver(&ends[0], 0, frames, burst);
 }

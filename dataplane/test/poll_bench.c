@@ -18,6 +18,7 @@
 #include "tasks/generator/generator.h"
 #include "tasks/tester/frame.h"
 #include "test/nf_task.h"
+#include "test/offload_sample.h"
 #include "test/wire.h"
 
 struct rig {
@@ -538,6 +539,96 @@ static const struct guest_group {
         {"view", false, poll_view},
 };
 
+// --- Two guests with offloads: what the receiver does not accept is done for it ---------------------------
+
+static const struct offload_shape {
+	const char *name;
+	unsigned kind;
+	uint32_t payload;
+	uint16_t gso_size;
+	bool asks, accepts; // of the sender, and of the receiver
+} offload_shapes[] = {
+        {"plain", SAMPLE_UDP | SAMPLE_CSUM, 18, 0, false, false},
+        {"plain-1518", SAMPLE_CSUM, 1460, 0, false, false},
+        {"checksum", SAMPLE_UDP | SAMPLE_CSUM, 18, 0, true, false},
+        {"checksum-1518", SAMPLE_CSUM, 1460, 0, true, false},
+        {"checksum-1518-passed", SAMPLE_CSUM, 1460, 0, true, true},
+        {"tcp-64KB", 0, 65160, 1448, true, false},
+        {"tcp-64KB-passed", 0, 65160, 1448, true, true},
+        {"tcp-9000", 0, 8948, 8948, true, false},
+        {"segments-of-1-byte", 0, 255, 1, true, false},
+        {"segments-of-16-bytes", SAMPLE_V6, 4096, 16, true, false},
+        {"segments-of-100-bytes", 0, 25600, 100, true, false},
+        {"segments-of-256-bytes", 0, 65280, 256, true, false},
+        {"lies", SAMPLE_UDP, 18, 0, true, false}, // gso_size 0
+};
+
+static const struct offload_shape *offload_shape;
+static struct sample offload_sample;
+static struct offload_room offload_room;
+
+static unsigned into_guest(void *to, const struct frame *frames, const struct virtio_net_hdr *headers,
+                           unsigned n)
+{
+	struct rig *rig = to;
+	uint64_t too_long = 0;
+
+	return headers ? deliver_offloads(&rig->to.receive.ring, frames, headers, n, &too_long)
+	               : deliver(&rig->to.receive.ring, frames, n, &too_long);
+}
+
+static unsigned poll_offload(struct rig *rig)
+{
+	struct ring *from = &rig->from.transmit.ring;
+	struct frames_lost lost = {0};
+	struct view view;
+
+	if (offload_peek(from, &view, BURST, &lost, &offload_room) == 0)
+		return 0;
+	if (offload_room.used)
+		offload_send(&offload_room, view.frames, view.count, rig->to.receive.ring.offloads,
+		             into_guest, rig);
+	else
+		into_guest(rig, view.frames, NULL, view.count);
+	view_commit(from, &view);
+	return view.count;
+}
+
+// All buffers are the same memory: a header and the sample.
+static void offer_samples(struct rig *rig)
+{
+	struct driver *driver = &rig->from.transmit;
+	const struct guest_range range = {driver_buffer(driver, 0), FRAME(offload_sample.length)};
+
+	offer_ranges(&rig->to.receive, 1, 0, 2048);
+	collect(driver);
+	while (driver_offer(driver, &range, 1, false) >= 0)
+		;
+}
+
+static bool open_offloads(struct rig *rig, const char *group, const char *name)
+{
+	const uint64_t features = UINT64_C(1) << VIRTIO_F_VERSION_1 | UINT64_C(1) << VIRTIO_NET_F_MRG_RXBUF;
+	uint8_t *data;
+
+	for (unsigned i = 0; i < RTE_DIM(offload_shapes); i++)
+		if (strcmp(group, "offload") == 0 && strcmp(name, offload_shapes[i].name) == 0)
+			offload_shape = &offload_shapes[i];
+	if (offload_shape == NULL)
+		return false;
+	guest_open(&rig->from, features | OFFLOAD_FEATURES, RING, false);
+	guest_open(&rig->to, features | (offload_shape->accepts ? OFFLOAD_FEATURES : 0), RING, false);
+	sample_make(&offload_sample, offload_shape->kind, offload_shape->payload, offload_shape->gso_size);
+	data = guest_at(&rig->from, driver_buffer(&rig->from.transmit, 0));
+	memset(data, 0, RING_HEADER);
+	if (offload_shape->asks)
+		memcpy(data, &offload_sample.asked, sizeof(offload_sample.asked));
+	memcpy(data + RING_HEADER, offload_sample.bytes, offload_sample.length);
+	rig->poll = poll_offload;
+	rig->offer = offer_samples;
+	return true;
+}
+
 // --- The generator: frames as they are, and with a time stamp in each -----------------------------------
 
 static void generator_open(struct rig *rig, const char *profile, bool stamp_all)
@@ -646,6 +737,8 @@ static int list(void)
 	for (unsigned g = 0; g < RTE_DIM(guest_groups); g++)
 		for (unsigned i = 0; i < RTE_DIM(guest_shapes); i++)
 			printf("%s %s\n", guest_groups[g].name, guest_shapes[i].name);
+	for (unsigned i = 0; i < RTE_DIM(offload_shapes); i++)
+		printf("offload %s\n", offload_shapes[i].name);
 	for (unsigned i = 0; i < RTE_DIM(shapes); i++)
 		printf("%s %s\n", shapes[i].group, shapes[i].name);
 	for (unsigned g = 0; g < RTE_DIM(task_groups); g++)
@@ -664,8 +757,8 @@ int main(int argc, char **argv)
 	if (rig == NULL)
 		return 1;
 	memset(rig, 0, sizeof(*rig));
-	if (argc != 4 || !(open_guests(rig, argv[1], argv[2]) || open_task(rig, argv[1], argv[2]) ||
-	                   open_packets(rig, argv[1], argv[2]))) {
+	if (argc != 4 || !(open_guests(rig, argv[1], argv[2]) || open_offloads(rig, argv[1], argv[2]) ||
+	                   open_task(rig, argv[1], argv[2]) || open_packets(rig, argv[1], argv[2]))) {
 		fprintf(stderr, "usage: %s [GROUP SHAPE POLLS]\n", argv[0]);
 		return 2;
 	}

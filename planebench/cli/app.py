@@ -13,6 +13,7 @@ from planebench import __version__
 from planebench.cli import complete, lab
 from planebench.cli.complete import listed, one_of
 from planebench.cli.fib import fib_app
+from planebench.cli.kube import kube_app
 from planebench.cli.options import (
     HugepagesOption,
     JsonOption,
@@ -48,6 +49,7 @@ app.add_typer(plan_app, name="plan")
 switch_app = typer.Typer(help="Inspect or test one switch.")
 app.add_typer(switch_app, name="switch")
 app.add_typer(fib_app, name="fib")
+app.add_typer(kube_app, name="kube")
 lab.register(app)
 
 

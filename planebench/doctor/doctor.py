@@ -316,10 +316,38 @@ def _memory(facts: HostFacts) -> Judgement:
     return _ok(f"{gib:.1f} GiB of memory available")
 
 
+@_check("container")
+def _container(facts: HostFacts) -> Judgement:
+    """Judge what a container hides of the machine; what it forbids is in the findings on root, priority and CPUs."""
+    if facts.container is None:
+        return _ok("not in a container")
+    users = ", rootless" if facts.in_user_namespace else ""
+    text = f"in a container ({facts.container}{users}): planebench sees only the processes of the container"
+    return _warning(
+        f"{text}; what else runs on its CPUs is known only by its effect on a trial, and `doctor --fix` cannot tune "
+        "the machine",
+        "keep other programs off these CPUs, and run `planebench doctor` on the machine itself, too",
+    )
+
+
+def _granting(facts: HostFacts, what: str, *options: str) -> str:
+    """Return how the container that we are in is given something by ``options`` of podman and docker."""
+    if facts.container == "kubernetes":
+        return f"add {what} to securityContext of the container"
+    return f"start the container with `{' '.join(options)}`" if facts.container else f"run with {what}"
+
+
 @_check("root")
 def _root(facts: HostFacts) -> Judgement:
-    if facts.is_root:
+    if facts.is_root and not facts.lacked_capabilities:
         return _ok("running as root: all wires and priorities are available")
+    if facts.is_root:
+        lacked = ", ".join(facts.lacked_capabilities)
+        return _warning(
+            f"running as root without the capabilities {lacked}: virtio, vhost and memif wires work, veth needs user "
+            "namespaces, and NICs, AF_XDP and switches of the kernel on a core of their own are not available",
+            _granting(facts, f"the capabilities {lacked}", *(f"--cap-add={it}" for it in facts.lacked_capabilities)),
+        )
     return _warning(
         "not running as root: virtio, vhost and memif wires work, veth needs user namespaces, and planebench cannot "
         "tune the host",
@@ -331,20 +359,23 @@ def _root(facts: HostFacts) -> Judgement:
 def _priority(facts: HostFacts) -> Judgement:
     if facts.can_raise_priority:
         return _ok("pollers can run at nice -20")
-    return _warning(
-        "pollers run at normal priority: other processes can preempt them",
-        "run as root, or set `nice -20` in /etc/security/limits.conf (item `nice`), then log in again",
-    )
+    text = "pollers run at normal priority: other processes can preempt them"
+    limits = "set `nice -20` in /etc/security/limits.conf (item `nice`), then log in again"
+    if facts.in_user_namespace:
+        return _warning(text, f"the user who starts the rootless container needs the right: {limits}")
+    if facts.container:
+        return _warning(text, _granting(facts, "the capability SYS_NICE", "--cap-add=SYS_NICE"))
+    return _warning(text, f"run as root, or {limits}")
 
 
 @_check("memlock")
 def _memlock(facts: HostFacts) -> Judgement:
     limit = facts.memlock_limit_bytes
     if limit is not None and limit < MIN_MEMLOCK_BYTES:
-        return _warning(
-            f"at most {limit // 1024} KiB may be locked in memory: packet buffers can be swapped out",
-            "`ulimit -l unlimited` (as root), or `memlock` in /etc/security/limits.conf",
-        )
+        text = f"at most {limit // 1024} KiB may be locked in memory: packet buffers can be swapped out"
+        if facts.container and not facts.in_user_namespace:
+            return _warning(text, _granting(facts, "the capability IPC_LOCK", "--cap-add=IPC_LOCK"))
+        return _warning(text, "`ulimit -l unlimited` (as root), or `memlock` in /etc/security/limits.conf")
     return _ok("memory can be locked")
 
 

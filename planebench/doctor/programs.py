@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 
 from planebench.doctor.finding import Finding
+from planebench.host.planed_program import BROKEN_REMEDY, replaced_planed
 from planebench.host.programs import Found, NotFound
 
 KVM = "/dev/kvm"
@@ -14,7 +15,12 @@ KVM = "/dev/kvm"
 def switch_finding(name: str, what: Found | NotFound) -> Finding:
     """Return the finding on a switch. planed is also the tester: nothing runs without it."""
     if isinstance(what, Found):
-        return Finding(f"switch-{name}", "ok", f"{name} {what.version} ({what.binary})")
+        text = f"{name} {what.version} ({what.binary})"
+        if name == "planed" and (replaced := replaced_planed(what.binary)):
+            planed, complaint = replaced
+            text += f" stands in for {planed}, which does not start: {complaint}. It has no drivers of NICs and AF_XDP"
+            return Finding(f"switch-{name}", "warning", text, BROKEN_REMEDY)
+        return Finding(f"switch-{name}", "ok", text)
     if name == "planed":
         text = f"planed {what.problem}; it is also the traffic generator, so nothing can be measured"
         return Finding(f"switch-{name}", "problem", text, what.remedy)

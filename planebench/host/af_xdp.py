@@ -17,6 +17,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from planebench.host.facts import is_machine_root
+
 AF_XDP = 44
 _SYS_PIDFD_GETFD = 438
 _SOL_XDP, _XDP_MMAP_OFFSETS, _XDP_STATISTICS, _XDP_OPTIONS = 283, 1, 7, 8  # linux/if_xdp.h
@@ -58,8 +60,8 @@ def xdp_sockets(pid: int) -> list[XdpSocket]:
 
 def missing() -> str:
     """Return what keeps this process from AF_XDP, as a sentence; empty if nothing does."""
-    if os.geteuid() != 0:
-        return "XDP programs require root, also in a user namespace; use sudo"
+    if not is_machine_root():
+        return "XDP programs require root of the machine, not of a container or user namespace; use sudo"
     try:
         socket.socket(AF_XDP, socket.SOCK_RAW, 0).close()
     except OSError as error:

@@ -20,15 +20,28 @@ from planebench.host.procfs import entries, read_text, run_ns, stat_fields
 from planebench.host.programs import run_tool
 from planebench.model.cpus import Cpus, cpu_text, parse_cpus, range_text
 
-CAP_SYS_NICE = 23
+CAP_NET_ADMIN = 12
+CAP_NET_RAW = 13
 CAP_IPC_LOCK = 14
+CAP_SYS_ADMIN = 21
+CAP_SYS_NICE = 23
+USED_CAPABILITIES = {
+    CAP_SYS_NICE: "SYS_NICE",
+    CAP_IPC_LOCK: "IPC_LOCK",
+    CAP_NET_ADMIN: "NET_ADMIN",
+    CAP_NET_RAW: "NET_RAW",
+    CAP_SYS_ADMIN: "SYS_ADMIN",
+}
+"""Capabilities of root that planebench uses, and that a container may lack."""
 FULL_NICE_LIMIT = 40
 """RLIMIT_NICE that allows nice -20 (20 - nice)."""
 
 Plain = str | int | float | bool | None
 _CPU = "sys/devices/system/cpu"
-_LISTS = ("deep_c_states", "nics", "busy_kernel_threads", "damon_switches")
+_LISTS = ("deep_c_states", "nics", "busy_kernel_threads", "damon_switches", "lacked_capabilities")
 """Facts that run.json has in another form, or not at all."""
+WHOLE_USERS = "0 0 4294967295"
+"""The map of users of the machine's own namespace (Linux, man 7 user_namespaces)."""
 C1_LATENCY_US = 2
 """C1 takes up to 2 us to leave (Linux, intel_idle.c; AMD's by ACPI: 1), C1E 10, deeper states 30 to 1000."""
 PF_KTHREAD = 0x00200000
@@ -105,6 +118,12 @@ class HostFacts:
     damon_switches: tuple[str, ...] = ()
     """Files of the DAMON modules that are on and can be turned off."""
     is_root: bool = False
+    container: str | None = None
+    """The engine of the container in which this process runs: podman, docker, kubernetes, ...; None outside of one."""
+    in_user_namespace: bool = False
+    """Whether root is root of a user namespace only, as in a rootless container."""
+    lacked_capabilities: tuple[str, ...] = ()
+    """Those of :data:`USED_CAPABILITIES` that this process lacks."""
     can_raise_priority: bool = False
     dpdk_version: str | None = None
 
@@ -253,7 +272,10 @@ def collect(
         nics=pci_nics(root),
         damon_switches=tuple(path for path in DAMON_SWITCHES if read_text(root / path.lstrip("/")) == "Y"),
         is_root=os.geteuid() == 0,
-        can_raise_priority=has_capability(CAP_SYS_NICE)
+        container=_container(root),
+        in_user_namespace=_in_user_namespace(),
+        lacked_capabilities=tuple(name for bit, name in USED_CAPABILITIES.items() if not has_capability(bit)),
+        can_raise_priority=(has_capability(CAP_SYS_NICE) and not _in_user_namespace())
         or resource.getrlimit(resource.RLIMIT_NICE)[0] in (resource.RLIM_INFINITY, FULL_NICE_LIMIT),
         dpdk_version=_dpdk_version(),
     )
@@ -402,9 +424,30 @@ def has_capability(bit: int) -> bool:
     return bool(effective >> bit & 1)
 
 
+def is_machine_root() -> bool:
+    """Return whether this process is root with power over the kernel: root of most containers is not."""
+    return os.geteuid() == 0 and has_capability(CAP_SYS_ADMIN) and not _in_user_namespace()
+
+
 def _memlock_limit() -> int | None:
     limit = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0]
-    return None if limit == resource.RLIM_INFINITY or has_capability(CAP_IPC_LOCK) else limit
+    unlimited = has_capability(CAP_IPC_LOCK) and not _in_user_namespace()
+    return None if limit == resource.RLIM_INFINITY or unlimited else limit
+
+
+def _in_user_namespace() -> bool:
+    """Return whether our users are not those of the machine: capabilities then hold for our namespaces only."""
+    return (read_text("/proc/self/uid_map") or WHOLE_USERS).split() != WHOLE_USERS.split()
+
+
+def _container(root: Path) -> str | None:
+    """Return the engine of the container in which we are, by the marks that engines leave; None outside of one."""
+    if "KUBERNETES_SERVICE_HOST" in os.environ:
+        return "kubernetes"
+    for engine, mark in (("podman", "run/.containerenv"), ("docker", ".dockerenv")):
+        if (root / mark).exists():
+            return engine
+    return os.environ.get("container") or None  # noqa: SIM112 - its name, set by podman, systemd-nspawn and LXC
 
 
 def _steal_share(root: Path) -> float:

@@ -16,15 +16,36 @@ PLANED_ENV = "PLANEBENCH_PLANED"
 REMEDY = f"build it with `make setup`, or set {PLANED_ENV} to the path of planed"
 BROKEN_REMEDY = "install the libraries it was built with, or rebuild it with `make setup`"
 STATIC_NAME, STATIC_ENV = "planed-static", "PLANEBENCH_PLANED_STATIC"
+_NOT_LOADED, _LOADER_WORDS = 127, "error while loading shared libraries: "
+"""Exit code of a program that lacks a library, and what glibc's loader prints before its name."""
 STATIC_REMEDY = f"build {STATIC_NAME} with `make setup`, or set {STATIC_ENV} to the path of the program"
 
 
 def find_planed() -> Path | None:
     """Return $PLANEBENCH_PLANED, else the planed beside our Python, else on PATH; None if there is none.
 
-    If $PLANEBENCH_PLANED is not a program, the result is None: a wrong setting never selects another program.
+    Where this system lacks a library of that planed, the result is the planed-static beside it. If $PLANEBENCH_PLANED
+    is set, it is never another program, even if it is wrong.
     """
-    return _find("planed", PLANED_ENV, ())
+    found = _find("planed", PLANED_ENV, ())
+    if found is None or os.environ.get(PLANED_ENV) or not missing_library(found):
+        return found
+    static = found.with_name(STATIC_NAME)
+    return static if planed_version(static) else found
+
+
+def missing_library(binary: Path) -> str:
+    """Return the loader's complaint about a shared library that a program needs; empty if the program starts."""
+    said = program_output(binary, "--version")
+    complaint = said.stderr.strip() if said.code == _NOT_LOADED else ""
+    return complaint.partition(_LOADER_WORDS)[2].strip()
+
+
+def replaced_planed(used: Path) -> tuple[Path, str] | None:
+    """Return the planed that ``used``, a planed-static, stands in for, and the library that it lacks."""
+    planed = used.with_name("planed")
+    complaint = missing_library(planed) if used.name == STATIC_NAME else ""
+    return (planed, complaint) if complaint else None
 
 
 def find_static_planed(planed: Path | None = None) -> Path | None:
@@ -68,9 +89,17 @@ def missing_planed() -> NotFound:
     return NotFound(BROKEN_REMEDY, f"does not start: {complaint}")
 
 
-def require_planed() -> Path:
-    """Return the planed program. Raises NotInstalledError with a remedy if it is absent or does not start."""
+def require_planed(*, drivers: bool = False) -> Path:
+    """Return the planed program. Raises NotInstalledError with a remedy if it is absent or does not start.
+
+    ``drivers``: it must have the drivers of NICs and AF_XDP, which planed-static has not.
+    """
     binary = find_planed()
     if binary is None or planed_version(binary) is None:
         raise NotInstalledError(f"planed, which is also the traffic generator, {missing_planed().words}")
+    if drivers and (replaced := replaced_planed(binary)):
+        planed, complaint = replaced
+        raise NotInstalledError(
+            f"NICs and AF_XDP need the drivers of {planed}, which does not start: {complaint}; {BROKEN_REMEDY}"
+        )
     return binary

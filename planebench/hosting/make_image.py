@@ -17,6 +17,8 @@ from planebench.hosting import oci
 from planebench.hosting.bubblewrap import OWN_FOLDERS, PLANED
 from planebench.model.errors import NotInstalledError, PlanebenchError
 
+NOTICES = Path(__file__).parents[1] / "third-party-notices.txt"
+
 
 def write_image(planed: Path, folder: Path) -> Path:
     """Write ``planed-VERSION.oci.tar`` to the folder, which is created."""
@@ -28,7 +30,12 @@ def write_image(planed: Path, folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     archive = folder / f"planed-{__version__}.oci.tar"
     config = {"Entrypoint": [PLANED], "Env": ["RUNTIME_DIRECTORY=/run"], "Labels": labels}
-    oci.write(archive, f"planed:{__version__}", {PLANED: planed.read_bytes()}, tuple(sorted(OWN_FOLDERS)), config)
+    files, folders = {PLANED: planed.read_bytes()}, {*OWN_FOLDERS}
+    if NOTICES.is_file():  # made by the build, as planed-static is
+        files[f"/licenses/{NOTICES.name}"] = NOTICES.read_bytes()
+        folders.add("licenses")
+    layer = oci.layer(files, sorted(folders))
+    oci.write(archive, f"planed:{__version__}", [layer], config)
     return archive
 
 

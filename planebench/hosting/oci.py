@@ -13,9 +13,9 @@ import json
 import shutil
 import tarfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import IO, Any
 
 from planebench.host.process import Supervisor
 from planebench.model.errors import UsageError
@@ -155,53 +155,66 @@ def inside(root: Path, name: str) -> Path:
     return path
 
 
-def write(archive: Path, name: str, files: Mapping[str, bytes], folders: tuple[str, ...], config: Document) -> None:
-    """Write an image of one layer with these programs (mode 0755, by absolute path), whole or not at all.
+def write(archive: Path, name: str, layers: Sequence[bytes | Path], config: Document) -> None:
+    """Write an image of these layers, tar files, lowest first: whole or not at all.
 
     ``config``: Entrypoint, Labels, ... ``name`` is that of the image after loading, such as ``planed:0.1.0``.
     """
-    layer = _tar({**dict.fromkeys(name.lstrip("/") for name in folders), **_relative(files)})
-    rootfs = {"type": "layers", "diff_ids": [_digest(layer)]}
+    described_layers = [_described(layer, LAYER_TYPE) for layer in layers]
+    rootfs = {"type": "layers", "diff_ids": [layer["digest"] for layer in described_layers]}
     image = _json({**PLATFORM, "config": config, "rootfs": rootfs})
     manifest = _json(
         {
             "schemaVersion": 2,
             "mediaType": MANIFEST_TYPE,
             "config": _described(image, CONFIG_TYPE),
-            "layers": [_described(layer, LAYER_TYPE)],
+            "layers": described_layers,
         }
     )
     annotations = {"org.opencontainers.image.ref.name": name}
     described = {**_described(manifest, MANIFEST_TYPE), "platform": PLATFORM, "annotations": annotations}
     index = _json({"schemaVersion": 2, "mediaType": INDEX_TYPE, "manifests": [described]})
-    blobs = {f"blobs/{_digest(blob).replace(':', '/')}": blob for blob in (layer, image, manifest)}
+    blobs = {f"blobs/{_digest(blob).replace(':', '/')}": blob for blob in (*layers, image, manifest)}
     making = archive.with_name(f".{archive.name}.part")
-    making.write_bytes(_tar({"oci-layout": _json(LAYOUT), "index.json": index, **blobs}))
+    with making.open("wb") as file:
+        _tar({"oci-layout": _json(LAYOUT), "index.json": index, **blobs}, file)
     making.replace(archive)
 
 
-def _relative(files: Mapping[str, bytes]) -> dict[str, bytes]:
-    return {name.lstrip("/"): content for name, content in files.items()}
-
-
-def _tar(entries: Mapping[str, bytes | None]) -> bytes:
-    """Return a tar file without times and names of this machine; None is a folder."""
+def layer(files: Mapping[str, bytes], folders: Sequence[str]) -> bytes:
+    """Return a layer with these programs (mode 0755, by absolute path) and empty folders."""
     buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as file:
-        for name, content in entries.items():
-            member = tarfile.TarInfo(name)
-            member.type = tarfile.DIRTYPE if content is None else tarfile.REGTYPE
-            member.mode, member.size = 0o755, len(content or b"")
-            file.addfile(member, io.BytesIO(content or b""))
+    entries = {name.lstrip("/"): content for name, content in files.items()}
+    _tar({**dict.fromkeys(name.lstrip("/") for name in folders), **entries}, buffer)
     return buffer.getvalue()
 
 
-def _described(blob: bytes, media_type: str) -> dict[str, Any]:
-    return {"mediaType": media_type, "digest": _digest(blob), "size": len(blob)}
+def _tar(entries: Mapping[str, bytes | Path | None], out: IO[bytes]) -> None:
+    """Write a tar file without times and names of this machine; None is a folder."""
+    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as file:
+        for name, content in entries.items():
+            member = tarfile.TarInfo(name)
+            member.type = tarfile.DIRTYPE if content is None else tarfile.REGTYPE
+            member.mode, member.size = 0o755, 0 if content is None else _size(content)
+            with _opened(content or b"") as source:
+                file.addfile(member, source)
 
 
-def _digest(blob: bytes) -> str:
-    return f"sha256:{hashlib.sha256(blob).hexdigest()}"
+def _described(blob: bytes | Path, media_type: str) -> dict[str, Any]:
+    return {"mediaType": media_type, "digest": _digest(blob), "size": _size(blob)}
+
+
+def _digest(blob: bytes | Path) -> str:
+    with _opened(blob) as file:
+        return f"sha256:{hashlib.file_digest(file, 'sha256').hexdigest()}"  # type: ignore[arg-type]
+
+
+def _size(blob: bytes | Path) -> int:
+    return blob.stat().st_size if isinstance(blob, Path) else len(blob)
+
+
+def _opened(blob: bytes | Path) -> IO[bytes]:
+    return blob.open("rb") if isinstance(blob, Path) else io.BytesIO(blob)
 
 
 def _json(document: Document) -> bytes:

@@ -107,7 +107,7 @@ def find_cabling(
     planed = PlanedProcess.start(
         _document(devices, placement, f"{supervisor.root.name}-wires", hugepages=hugepages),
         supervisor,
-        planed=require_planed(),
+        planed=require_planed(drivers=True),
         name="wires",
         title="planed",
         file="wires",

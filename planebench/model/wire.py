@@ -34,6 +34,8 @@ class Wire:
     """The driver that refuses frames over 1518 B; empty if it takes jumbo frames."""
     replaces_nics: bool = True
     """Whether it stands in for a NIC; False for a NIC."""
+    needs_drivers: bool = False
+    """Whether its ports need drivers that planed-static has not."""
 
     switch_memory: bool = False
     """True if the switch owns the memory of the rings, False if the tester or the kernel owns it."""

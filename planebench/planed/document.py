@@ -59,6 +59,8 @@ class Port:
     mac: str = ""
     clock: str = "software"
     """The clock that stamps probes at the port, beside planed's own."""
+    offloads: bool = False
+    """Whether a vhost-user port offers its guest checksum and segmentation offloads (docs/design/offloads.md)."""
     line_rate_bps: int | None = None
     group: str = ""
     max_connections: int | None = None
@@ -75,6 +77,7 @@ class Port:
             "backend": self.backend or None,
             "mac": self.mac or None,
             "clock": None if self.clock == "software" else self.clock,
+            "offloads": self.offloads or None,
             "line_rate_bps": self.line_rate_bps,
             "group": self.group or None,
             "max_connections": self.max_connections,

@@ -99,7 +99,8 @@ class Machine:
         ``hugepages``: None for hugepages if enough are free.
         """
         enough = enough_hugepages(hugepages, self.facts, 1)
-        return LiveSettings(require_planed(), ring_size, enough, max_frame_bytes, wire)
+        planed = require_planed(drivers=wire_kind(wire).needs_drivers)
+        return LiveSettings(planed, ring_size, enough, max_frame_bytes, wire)
 
     @contextlib.contextmanager
     def pinned(self) -> Iterator[None]:

@@ -148,8 +148,9 @@ def open_session(
 
 def live_settings(survey: Survey) -> LiveSettings:
     """Return what all topologies of a run have in common. Raises NotInstalledError without planed, the tester."""
+    needs_drivers = wire_named(survey.plan.wire).needs_drivers
     return LiveSettings(
-        planed=Path("planed") if survey.simulated else require_planed(),
+        planed=Path("planed") if survey.simulated else require_planed(drivers=needs_drivers),
         ring_size=survey.plan.ring_size,
         hugepages=survey.hugepages,
         max_frame_bytes=max_frame_bytes(survey.plan),

@@ -17,6 +17,7 @@ FEATURES: Mapping[str, tuple[str, ...]] = {
     "segmentation_offload": (
         "gso",
         *(f"{end}_{what}" for end in ("host", "guest") for what in ("tso4", "tso6", "ecn", "ufo")),
+        *("host_uso", "guest_uso4", "guest_uso6"),
     ),
     "mergeable_buffers": ("mrg_rxbuf",),
     "indirect_descriptors": ("indirect_desc",),

@@ -279,21 +279,27 @@ def main_thread(process: Process) -> tuple[ThreadRef, ...]:
     return tuple(ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if tid == pid)
 
 
-def offloads(request: SwitchRequest, *, mergeable_wires: bool) -> dict[str, FeatureClaim]:
+def offloads(request: SwitchRequest, *, mergeable_wires: bool, guests: bool = False) -> dict[str, FeatureClaim]:
     """Return the offloads that the ends of the switch's ports negotiate, for its settings.
 
-    Tester and VNFs offer and request no checksum and no segmentation offload. Their drivers do not request mergeable
-    buffers; the tester's end of a virtio wire offers them, and ``mergeable_wires`` says whether the switch's driver
-    accepts them.
+    ``guests`` says that the switch offers checksum and segmentation offloads at its vhost-user ports: what comes of it
+    is the other end's choice. Tester and VNFs offer and request no checksum and no segmentation offload. Their drivers
+    do not request mergeable buffers; the tester's end of a virtio wire offers them, and ``mergeable_wires`` says
+    whether the switch's driver accepts them.
     """
     kinds = {port.kind for port in request.ports if not port.of_vnf}
     wires: State | None = "off" if "vhost-user" in kinds else None
     if "virtio-user" in kinds:
         wires = "on" if mergeable_wires else "off"
+    vnfs = {port.kind for port in request.ports if port.of_vnf}
+    offered = FeatureClaim(
+        "offered" if "vhost-user" in kinds else "off" if kinds else None,
+        "offered" if "vhost-user" in vnfs else "off" if vnfs else None,
+    )
     return {
-        "checksum_offload": everywhere("off"),
-        "segmentation_offload": everywhere("off"),
-        "mergeable_buffers": FeatureClaim(wires, "off" if any(port.of_vnf for port in request.ports) else None),
+        "checksum_offload": offered if guests else everywhere("off"),
+        "segmentation_offload": offered if guests else everywhere("off"),
+        "mergeable_buffers": FeatureClaim(wires, "off" if vnfs else None),
     }
 
 

@@ -10,7 +10,6 @@ docs/switches/linux-bridge.md lists what was tried.
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 from collections.abc import Mapping, Sequence
@@ -18,6 +17,7 @@ from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.deadlines import stretched
+from planebench.host.facts import is_machine_root
 from planebench.host.interfaces import interfaces_of
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound
@@ -109,8 +109,11 @@ class KernelAdapter(Adapter):
 
 
 def has_core() -> bool:
-    """Return whether forwarding runs on the switch's core: as root we load XDP programs and pin kernel threads."""
-    return os.geteuid() == 0
+    """Return whether forwarding runs on the switch's core: as root we load XDP programs and pin kernel threads.
+
+    A container does not see kernel threads, of which kthreadd is the first.
+    """
+    return is_machine_root() and procfs.read_text("/proc/2/comm") == "kthreadd"
 
 
 def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:

@@ -20,7 +20,13 @@ from planebench.planed.process import CONNECT_DEADLINE_S, PlanedProcess
 from planebench.planed.requests import get_ports, get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics, TaskStatistics
 from planebench.switches import common, planed_stations
-from planebench.switches.planed_document import OPTIONS, function_of, switch_document, switch_settings
+from planebench.switches.planed_document import (
+    OPTIONS,
+    function_of,
+    offers_offloads,
+    switch_document,
+    switch_settings,
+)
 from planebench.wiring.adapter import Adapter, RunningSwitch, Situation, ThreadRef, Traits
 from planebench.wiring.request import SwitchRequest
 
@@ -49,11 +55,13 @@ class PlanedAdapter(Adapter):
         return super().refusal(situation) or planed_stations.refusal(situation, self.values)
 
     def with_options(self, texts: Mapping[str, str]) -> Self:
-        """Return an adapter with these options. Raises UsageError also for drop_one_in of a bridge."""
+        """Return an adapter with these options. Raises UsageError also for options that exclude each other."""
         adapter = super().with_options(texts)
         function = function_of(adapter.values)
         if "drop_one_in" in adapter.values and function != "patch":
             raise UsageError(f"switch planed: function {function} does not support drop_one_in; remove one of them")
+        if offers_offloads(adapter.values) and adapter.values.get("backend") == "dpdk":
+            raise UsageError("switch planed: backend=dpdk does not support guest_offloads=on; remove one of them")
         return adapter
 
     def find(self) -> Found | NotFound:

@@ -49,6 +49,8 @@ OPTIONS = (
     DUTY_OPTION,
     Option("offload", "text", "forwarding in place of VNFs side by side", "nothing", OFFLOADS),
     Option("nic", "text", "a NIC in place of the switch of VNFs side by side, emulated in the tester", "none", NICS),
+    # Off in comparisons: other switches get none from the tester and DPDK's VNFs, and each frame costs a look more.
+    Option("guest_offloads", "text", "checksum and segmentation offloads for guests", "off", ("off", "on")),
     # A switch with a known loss, counted as "fault", to test what has to find it.
     Option("drop_one_in", "whole", "drop one in N frames (fault injection)", "none", least=1, most=DROP_ONE_IN_MAX),
 )
@@ -70,7 +72,7 @@ def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
         burst=str(BURST),
         buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
         backend=backend,
-        **common.offloads(request, mergeable_wires=backend == "dpdk"),
+        **common.offloads(request, mergeable_wires=backend == "dpdk", guests=offers_offloads(values)),
         **chosen,
     )
 
@@ -82,6 +84,11 @@ def _function_words(request: SwitchRequest, values: Values) -> str:
     if not request.stations:
         return FUNCTIONS[function_of(values)]
     return stations.words(request, values.get("offload"), values.get("nic"))
+
+
+def offers_offloads(values: Values) -> bool:
+    """Return whether guests are offered checksum and segmentation offloads."""
+    return values.get("guest_offloads") == "on"
 
 
 def function_of(values: Values) -> str:
@@ -98,7 +105,10 @@ def switch_document(request: SwitchRequest, name: str, values: Values = NO_VALUE
     return Document(
         name.lower(),
         _memory(request),
-        tuple(_port(number, port, request, backend) for number, port in enumerate(common.ordered_ports(request))),
+        tuple(
+            _port(number, port, request, backend, offloads=offers_offloads(values))
+            for number, port in enumerate(common.ordered_ports(request))
+        ),
         tuple(task for tasks in by_queue for task in tasks),
         tuple(
             Worker(
@@ -168,7 +178,7 @@ def _memory(request: SwitchRequest) -> Memory:
     )
 
 
-def _port(number: int, port: SwitchPort, request: SwitchRequest, backend: str) -> Port:
+def _port(number: int, port: SwitchPort, request: SwitchRequest, backend: str, *, offloads: bool = False) -> Port:
     if port.kind == "pci":
         return Port(port.name, "ethdev", port.ring_size, request.queues, device=common.pci_address(port))
     if port.kind in ("af_packet", "af_xdp"):
@@ -179,4 +189,5 @@ def _port(number: int, port: SwitchPort, request: SwitchRequest, backend: str) -
         own_or_dpdk = "dpdk" if backend == "dpdk" else ""
         return Port(port.name, "memif-client", port.ring_size, request.queues, path, backend=own_or_dpdk)
     kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
-    return Port(port.name, kind, port.ring_size, request.queues, path, backend=backend)
+    offered = offloads and kind == "vhost-user"
+    return Port(port.name, kind, port.ring_size, request.queues, path, backend=backend, offloads=offered)

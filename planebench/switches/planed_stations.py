@@ -31,13 +31,16 @@ def refusal(situation: Situation, values: Mapping[str, Any]) -> str:
     """Return why planed with these options cannot be measured in a situation; empty if it can."""
     offload = values.get("offload")
     if situation.bare:
-        given = [key for key in ("offload", "nic", "function", "workers", "drop_one_in") if key in values]
+        keys = ("offload", "nic", "function", "workers", "drop_one_in", "guest_offloads")
+        given = [key for key in keys if key in values]
         return f"bare is one network function without a switch; remove {given[0]}" if given else ""
     if not situation.side_by_side:
         given = [f"{key}={values[key]}" for key in ("offload", "nic") if key in values]
         return f"{given[0]} applies only to VNFs side by side (scenario parallel)" if given else ""
     if values.get("workers", 1) > 1:
         return "with VNFs side by side planed has one worker; remove workers"
+    if values.get("guest_offloads") == "on":
+        return "with VNFs side by side planed passes no offloads on; remove guest_offloads"
     if values.get("nic") and offload:
         return "a NIC does not forward in place of its VNFs; remove nic or offload"
     if "drop_one_in" in values:

@@ -2,7 +2,7 @@
 """t4p4s: a program that its compiler and p4c made of a P4 program, which sends from port 2i to port 2i+1 and back.
 
 There is one program for each P4 program, under any name, so it is never looked for: the user says where it is
-(docs/switches/t4p4s.md has the P4). What it does with a frame is fixed when it is compiled; nothing fills tables.
+(docs/switches has two P4 programs). What it does with a frame is fixed when it is compiled; nothing fills tables.
 Burst, rings and buffers are compiled in too. Its counters are those of DPDK's telemetry: it has none of its own.
 """
 
@@ -29,6 +29,8 @@ BURST = 32
 LOG_LINES = 32
 MEMORY_MB = 256
 """The pools take 90: 8192 buffers for frames, and those for headers and clones, which are never used here."""
+TABLE = b"ingress.dmac"
+"""The table of destination MACs of an l2fwd, as a program with it names it."""
 READY = "dev_started"
 """The state of a port that receives and sends; no port is started before all are set up."""
 
@@ -70,7 +72,7 @@ class T4p4sAdapter(Adapter):
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         return manifest(
             request,
-            function="match/action: P4, parses Ethernet and sets the egress port, no table",
+            function=f"match/action: P4, {self._lookup()} and sets the egress port",
             nic_driver=common.nic_driver(request),
             vnf_interface="vhost-user (DPDK net_vhost)",
             burst=f"{BURST} (compiled in)",
@@ -80,6 +82,13 @@ class T4p4sAdapter(Adapter):
             tx_retry="off (default)",
             tx_drain=f"{BURST} frames, or after 100 us (compiled in)",
         )
+
+    def _lookup(self) -> str:
+        """Return what the program does before it sends a frame. Its tables are compiled in."""
+        path = self.installation().path
+        if path is not None and path.is_file() and TABLE in path.read_bytes():
+            return "looks the destination MAC up in a table"
+        return "parses Ethernet, has no table of MACs"
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningT4p4s:
         common.check_frame_size(request)

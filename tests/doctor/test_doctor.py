@@ -31,6 +31,9 @@ GOOD = HostFacts(
 )
 
 
+ROOTLESS = {"container": "podman", "in_user_namespace": True}
+
+
 def finding(facts: HostFacts, code: str) -> Finding:
     (found,) = [it for it in examine(facts) if it.code == code]
     return found
@@ -82,6 +85,13 @@ def test_a_good_machine_has_nothing_to_remedy() -> None:
         ("root", {"is_root": False}, "warning", "sudo"),
         ("priority", {"can_raise_priority": False}, "warning", "limits.conf"),
         ("memlock", {"memlock_limit_bytes": 65536}, "warning", "ulimit"),
+        ("container", {"container": "podman"}, "warning", "on the machine itself"),
+        ("root", {"container": "docker", "lacked_capabilities": ("SYS_NICE",)}, "warning", "--cap-add=SYS_NICE"),
+        ("root", {"container": "kubernetes", "lacked_capabilities": ("SYS_NICE",)}, "warning", "securityContext"),
+        ("priority", {"container": "podman", "can_raise_priority": False}, "warning", "--cap-add=SYS_NICE"),
+        ("priority", ROOTLESS | {"can_raise_priority": False}, "warning", "who starts the rootless container"),
+        ("memlock", {"container": "podman", "memlock_limit_bytes": 65536}, "warning", "--cap-add=IPC_LOCK"),
+        ("memlock", ROOTLESS | {"memlock_limit_bytes": 65536}, "warning", "ulimit"),
     ],
 )
 def test_each_trouble_is_found(code: str, change: dict[str, Any], level: str, remedy: str) -> None:

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Writes the named inputs of tests/fuzz/{vring,vhost_door,frontend,memif,nf,frame,capture,fib_message}: what a fuzzer
-would be long to find out.
+"""Writes the named inputs of tests/fuzz/{vring,vhost_door,frontend,memif,offload,nf,frame,capture,fib_message}: what a
+fuzzer would be long to find out.
 
     python tests/fuzz/make_seeds.py
 
-The bytes are those that dataplane/test/hostile.c, dataplane/ring/vhost_door_fuzz.c, dataplane/tasks/vnf/nf_fuzz.c,
-dataplane/tasks/tester/frame_fuzz.c, capture_fuzz.c and dataplane/fib/fib_message_fuzz.c read. Files named by a hash are
-libFuzzer's (scripts/fuzz.sh --keep).
+The bytes are those that dataplane/test/hostile.c, dataplane/ring/vhost_door_fuzz.c, offload_fuzz.c,
+dataplane/tasks/vnf/nf_fuzz.c, dataplane/tasks/tester/frame_fuzz.c, capture_fuzz.c and
+dataplane/fib/fib_message_fuzz.c read. Files named by a hash are libFuzzer's (scripts/fuzz.sh --keep).
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ SIZE_8, SIZE_64, SIZE_512 = 3, 6, 9
 NEXT, INDIRECT, BACKWARDS = 1, 4, 2
 SENDER, RECEIVER = 1, 0
 HOP, MBUFS, PARTLY_SENDER, PARTLY_RECEIVER, NOBODY = 5, 3, 1, 2, 0
+OFFLOADS, OFFLOADS_ACCEPTED = 6, 7
 ALL = 7 << 3
 """64 buffers a poll."""
 
 POKE, INDEX, ENTRY, SLOT, TABLE, CHAIN, BURST, ANEW, CALLS, OFFER = 0, 1, 2, 3, 4, 5, 7, 8, 9, 10
 B72, B64, B512, B1024, B12, B0, B4096, BEYOND = 0, 1, 3, 7, 10, 11, 13, 14
 ROOM, TABLE_AT, LATE, TABLE_LATE, BORDER, OUTSIDE = 10 << 4, 7 << 4, 12 << 4, 9 << 4, 2 << 4, 15 << 4
+ROOM_AT = 0x1000
+"""Where ROOM is in the memory."""
 
 
 def word(value: int) -> tuple[int, int]:
@@ -66,6 +69,10 @@ def seeds() -> dict[str, bytes]:
         indirect = turn(
             HOP, table(SENDER, ROOM | B64, 4), offer(RECEIVER, B1024), offer(SENDER, TABLE_AT | B64, INDIRECT)
         )
+        asked = [(SENDER, POKE, *word(ROOM_AT + at), value) for at, value in ((0, 1), (6, 34), (8, 16))]
+        for how, ends in ((OFFLOADS, "done"), (OFFLOADS_ACCEPTED, "accepted")):
+            sent = turn(how | ALL, burst(RECEIVER, ROOM | B512, 32), *asked, burst(SENDER, ROOM | B72, 32))
+            found[f"{name}_offloads_{ends}"] = start(kind, kind | MERGEABLE) + sent * 3
         for isa in range(3):
             found[f"{name}_plain_isa{isa}"] = start(kind, kind, isa=isa) + plain * 5
             found[f"{name}_in_order_isa{isa}"] = start(kind | IN_ORDER, kind | IN_ORDER, isa=isa) + plain * 5
@@ -343,10 +350,37 @@ def memif_seeds() -> dict[str, bytes]:
     }
 
 
+OFFLOAD_ALL, MADE, HEADER_LIES = 0x3F, 0x80, 0x40
+
+
+def offload_seeds() -> dict[str, bytes]:
+    """By name: frames of each kind to receivers that accept everything and nothing, in pieces, damaged, and lies."""
+
+    def made(kind: int, size: int, gso_size: int, *more: int, changes: int = 0) -> bytes:
+        return bytes([MADE | kind, changes, *word(size), *word(gso_size - 1), *more, 0])
+
+    kinds = b"".join(made(kind, 2999, 1000) for kind in range(0x40))
+    pieces = b"".join(made(kind, 2999, 1000, 40, 12, 1, 7, 200) for kind in range(0x40))
+    tiny = made(0, 254, 1) + made(2, 254, 1) + made(1, 255, 1) + made(0, 256, 1)
+    damaged = b"".join(made(0, 99, 10, at, 0x80, 255, changes=1) for at in range(70))
+    lies = b"".join(
+        bytes([MADE | HEADER_LIES | kind, 0, *word(999), *word(99), 1, gso, 0, 0, *word(100), start, 0, offset, 0, 0])
+        for kind in range(4)
+        for gso in (0, 1, 3, 4, 5, 0x81)
+        for start, offset in ((34, 16), (34, 6), (54, 16), (13, 0), (254, 0), (255, 0))
+    )
+    raw = bytes([0, 0, *word(0), *[1] * 10, 0, 0, 0, *word(60), *range(60), 1, 1, *[9] * 8, 0])
+    bodies = {"kinds": kinds, "pieces": pieces, "tiny": tiny, "damaged": damaged, "lies": lies, "raw": raw}
+    found = {f"{name}_accepted": bytes([OFFLOAD_ALL, 0]) + body for name, body in bodies.items()}
+    found |= {f"{name}_done": bytes([0, 0]) + body for name, body in bodies.items()}
+    return found | {"full": bytes([0, 1, 2]) + kinds}
+
+
 if __name__ == "__main__":
     made = {"vring": seeds(), "nf": nf_seeds(), "frame": frame_seeds(), "capture": capture_seeds()}
     made |= {"fib_message": fib_seeds(), "vhost_door": door_seeds(), "frontend": frontend_seeds()}
     made["memif"] = memif_seeds()
+    made["offload"] = offload_seeds()
     for folder, named in made.items():
         for name, data in named.items():
             (Path(__file__).parent / folder / name).write_bytes(data)

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -70,6 +72,44 @@ def test_collect_agrees_with_the_system() -> None:
     assert facts.memory_total_bytes >= facts.memory_available_bytes > 0
     assert facts.is_root == (os.geteuid() == 0)
     assert 1 <= facts.cores_allowed <= len(facts.cpus_allowed)
+
+
+@pytest.mark.parametrize(
+    ("mark", "environment", "engine"),
+    [
+        (None, {}, None),
+        ("run/.containerenv", {"container": "podman"}, "podman"),
+        (".dockerenv", {}, "docker"),
+        ("run/.containerenv", {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "kubernetes"),
+        (None, {"container": "lxc"}, "lxc"),
+    ],
+)
+def test_the_engine_of_a_container(
+    mark: str | None, environment: dict[str, str], engine: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("KUBERNETES_SERVICE_HOST", "container"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    if mark is not None:
+        Tree(tmp_path).set(mark, "")
+    assert collect(tmp_path).container == engine
+
+
+USERNS = ("unshare", "--user", "--map-root-user")
+
+
+@pytest.mark.skipif(subprocess.run([*USERNS, "true"]).returncode != 0, reason="no user namespaces here")
+def test_root_of_a_user_namespace_cannot_raise_priorities() -> None:
+    """It has every capability, none of which counts on the machine."""
+    code = (
+        "import resource; resource.setrlimit(resource.RLIMIT_NICE, (0, 0)); "
+        "resource.setrlimit(resource.RLIMIT_MEMLOCK, (65536, 65536)); from planebench.host.facts import collect; "
+        "it = collect(); from planebench.host.facts import is_machine_root as power; "
+        "print(it.is_root, power(), it.in_user_namespace, it.can_raise_priority, it.memlock_limit_bytes)"
+    )
+    said = subprocess.run([*USERNS, sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert said.split() == ["True", "False", "True", "False", "65536"]
 
 
 def test_as_dict_is_plain_and_survives_json() -> None:

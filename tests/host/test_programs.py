@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from planebench.doctor.programs import switch_finding
 from planebench.host import programs as finding
-from planebench.host.planed_program import BROKEN_REMEDY, PLANED_ENV, require_planed
+from planebench.host.planed_program import BROKEN_REMEDY, PLANED_ENV, find_planed, require_planed
 from planebench.host.programs import Installation, find_program, installation, switches_file
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.switches import common, planed
@@ -45,6 +46,32 @@ def test_a_planed_that_does_not_load_says_which_library_it_needs(
         with pytest.raises(NotInstalledError, match=r"does not start: .* librte_fib\.so\.23: cannot open") as e:
             ask()
         assert "not installed" not in str(e.value) and BROKEN_REMEDY in str(e.value)
+
+
+def test_the_static_planed_stands_in_for_one_that_lacks_a_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(PLANED_ENV, raising=False)
+    monkeypatch.setattr("sys.executable", str(tmp_path / "python"))
+    broken, static = program(tmp_path / "planed"), program(tmp_path / "planed-static")
+    broken.write_text(f'#!/bin/sh\necho "{LOADER}" >&2\nexit 127\n')
+    static.write_text("#!/bin/sh\necho planed 0.1.0\n")
+    assert require_planed() == static
+    with pytest.raises(NotInstalledError, match=rf"NICs and AF_XDP need .* {broken}, which .*: librte_fib\.so\.23: c"):
+        require_planed(drivers=True)
+    found = planed.ADAPTER.find()
+    assert isinstance(found, finding.Found) and found.binary == static
+    judged = switch_finding("planed", found)
+    assert judged.level == "warning" and "librte_fib.so.23" in judged.text and judged.remedy == BROKEN_REMEDY
+
+    static.unlink()
+    assert find_planed() == broken, "its complaint is what the user needs to know"
+    static = program(tmp_path / "planed-static")
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    assert find_planed() == broken, "it loads, so that another fault must be seen"
+    monkeypatch.setenv(PLANED_ENV, str(broken))
+    broken.write_text(f'#!/bin/sh\necho "{LOADER}" >&2\nexit 127\n')
+    assert find_planed() == broken, "the user named it"
 
 
 def test_a_planed_that_is_not_there_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

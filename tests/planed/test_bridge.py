@@ -29,7 +29,7 @@ def assert_adds_up(bridge: Mapping[str, Any]) -> None:
     """Each frame received has one fate; each copy is sent or has a reason."""
     drops, did = bridge["drops"], bridge["bridge"]
     assert bridge["rx_packets"] == did["forwarded"] + did["flooded"] + sum(drops[reason] for reason in FRAME_DROPS)
-    copies = did["forwarded"] + did["flood_copies"]
+    copies = did["forwarded"] + did["flood_copies"] + did["segments_added"]
     assert copies == bridge["tx_packets"] + sum(drops[reason] for reason in COPY_DROPS)
 
 
@@ -94,7 +94,7 @@ def test_it_floods_and_learns(make: Make) -> None:
     assert bridge.table() == {(mac(1), 0): "a", (mac(2), 0): "b"}
     did = bridge.counted()["bridge"]
     wanted = {"entries": 2, "learned": 2, "moved": 0, "aged": 0, "table_full": 0}
-    assert did == {**wanted, "forwarded": 3, "flooded": 2, "flood_copies": 6}
+    assert did == {**wanted, "forwarded": 3, "flooded": 2, "flood_copies": 6, "segments_added": 0}
 
 
 def test_a_station_that_moves_is_followed(make: Make) -> None:

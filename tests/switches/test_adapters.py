@@ -337,6 +337,19 @@ def test_planed_with_a_backend_has_it_in_its_ports_and_in_its_settings() -> None
         planed.ADAPTER.with_options({"backend": "ring"})
 
 
+def test_planed_offers_guests_offloads_only_if_asked_to() -> None:
+    chosen = planed.ADAPTER.with_options({"guest_offloads": "on"})
+    ports = switch_document(LOOPBACK, "pb", chosen.values).to_json()["ports"]
+    assert {(port["kind"], port.get("offloads")) for port in ports} == {("vhost-user", True), ("virtio-user", None)}
+    plain = planed.ADAPTER.with_options({"guest_offloads": "off"})
+    assert not any("offloads" in port for port in switch_document(LOOPBACK, "pb", plain.values).to_json()["ports"])
+    for key in ("checksum_offload", "segmentation_offload"):
+        assert str(chosen.settings(LOOPBACK)[key]) == "wires off, VNFs offered"
+        assert str(plain.settings(LOOPBACK)[key]) == str(planed.ADAPTER.settings(LOOPBACK)[key]) == "off"
+    with pytest.raises(UsageError, match="backend=dpdk does not support guest_offloads=on"):
+        chosen.with_options({"backend": "dpdk"})
+
+
 def test_planed_as_a_bridge_has_it_in_every_task_and_in_its_settings() -> None:
     bridge = planed.ADAPTER.with_options({"function": "bridge"}).with_options({"backend": "dpdk"})
     assert bridge.values == {"function": "bridge", "backend": "dpdk"}

@@ -22,6 +22,7 @@ from planebench.measure.live import LiveTopology
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import Direction, ScenarioName
+from planebench.switches import kernel
 from planebench.switches.base import Situation, SwitchPort, SwitchRequest
 from planebench.switches.registry import get_adapter
 
@@ -175,13 +176,13 @@ def test_what_it_cannot_do_is_said_in_a_sentence(
     supervisor: Supervisor, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     adapter = get_adapter(name)
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    monkeypatch.setattr(kernel, "is_machine_root", lambda: True)
     assert adapter.refusal(Situation("p2p", "veth")) == adapter.refusal(Situation("v2v", "virtio")) == ""
     assert "use --wire veth" in adapter.refusal(Situation("p2p", "virtio"))
     assert "1518" in adapter.refusal(Situation("v2v", "veth", max_frame_bytes=9018))
     with pytest.raises(UsageError, match="network namespace; use the veth wire"):
         adapter.start(request(supervisor), supervisor)
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(kernel, "is_machine_root", lambda: False)
     assert ("requires root" in adapter.refusal(Situation("p2p", "veth"))) == (name == "xdp")
 
 
@@ -189,7 +190,7 @@ def test_what_it_cannot_do_is_said_in_a_sentence(
 def test_the_manifest_has_no_unknown(supervisor: Supervisor, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = get_adapter(name).settings(request(supervisor))
     assert set(settings) >= set(MANIFEST_KEYS) and "unknown" not in settings.values()
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(kernel, "is_machine_root", lambda: False)
     assert "tester" in get_adapter(name).settings(request(supervisor))["cores"]
 
 

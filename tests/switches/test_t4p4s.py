@@ -204,6 +204,14 @@ def test_what_is_compiled_in_is_refused() -> None:
     assert "1518 bytes" in t4p4s.ADAPTER.refusal(Situation("p2p", "virtio", max_frame_bytes=9018))
 
 
+@pytest.mark.parametrize(("more", "words"), [("", "no table of MACs"), ("# ingress.dmac", "up in a table")])
+def test_what_it_does_with_a_frame_is_told(
+    more: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, monkeypatch, STAND_IN + f"    {more}\n")
+    assert words in t4p4s.ADAPTER.settings(request(tmp_path))["function"]
+
+
 def test_start_count_stop(program: Path, supervisor: Supervisor) -> None:
     wanted = request(supervisor.workdir("t"))
     (wanted.workdir / "v0.sock").touch()  # of an earlier start that was killed

@@ -2,8 +2,8 @@
 // bridge: made, reported, asked for its table. Control thread, while the worker is parked or beside it.
 //
 // rx_packets == forwarded + flooded + hairpin + reserved + runt + vlan + no_member + oversize + locked + station_limit,
-// always: each frame once. forwarded + flood_copies == tx_packets + drop_tx_full + no_mbuf + no_headroom, always: each
-// copy once.
+// always: each frame once. forwarded + flood_copies + segments_added == tx_packets + drop_tx_full + no_mbuf + no_headroom,
+// always: each copy once. segments_added: only of ports with offloads.
 #include "tasks/bridge/bridge.h"
 
 #include <errno.h>
@@ -293,7 +293,18 @@ static void table_put(struct mac_table *table)
 
 // --- The task ----------------------------------------------------------------------------------------------
 
-static const struct task_ops bridge_ops, bridge_vlan_ops;
+static const struct task_ops bridge_ops, bridge_vlan_ops, bridge_offload_ops, bridge_vlan_offload_ops;
+
+static const struct task_ops *choose(const struct config_task *config, struct port *const *ports)
+{
+	bool offloads = false;
+
+	for (unsigned i = 0; i < config->port_count; i++)
+		offloads |= port_has_offloads(ports[i]);
+	if (((const struct bridge_settings *)config->settings)->vlan)
+		return offloads ? &bridge_vlan_offload_ops : &bridge_vlan_ops;
+	return offloads ? &bridge_offload_ops : &bridge_ops;
+}
 
 static void join(struct bridge *b, unsigned port, const struct bridge_port_settings *config)
 {
@@ -338,8 +349,7 @@ static void set_security(struct bridge *b, unsigned port, const struct bridge_se
 static int bridge_create(const struct config_task *config, struct port *const *ports, struct task **out)
 {
 	const struct bridge_settings *settings = config->settings;
-	struct bridge *b =
-	        task_alloc(sizeof(*b), settings->vlan ? &bridge_vlan_ops : &bridge_ops, config, ports);
+	struct bridge *b = task_alloc(sizeof(*b), choose(config, ports), config, ports);
 
 	if (!b)
 		return -ENOMEM;
@@ -410,6 +420,7 @@ static const struct counter counters[] = {
         COUNTER("forwarded", struct bridge, verdicts[BRIDGE_FORWARDED]),
         COUNTER("flooded", struct bridge, verdicts[BRIDGE_FLOODED]),
         COUNTER("flood_copies", struct bridge, flood_copies),
+        COUNTER("segments_added", struct bridge, segments_added),
         {0},
 };
 
@@ -471,9 +482,13 @@ static const struct task_method methods[] = {
 	.report = bridge_report, .bursts = true, .settings_keys = settings_keys,                             \
 	.settings_defaults = &defaults, .settings_size = sizeof(struct bridge_settings),                     \
 	.settings_check = bridge_settings_check, .agree = bridge_agree, .adopt = bridge_adopt,               \
-	.methods = methods, .methods_beside = true
+	.methods = methods, .methods_beside = true, .offloads = true
 
 static const struct task_ops bridge_ops = {BRIDGE_OPS, .poll = bridge_poll};
 TASK_KIND(bridge_ops)
 
 static const struct task_ops bridge_vlan_ops = {BRIDGE_OPS, .poll = bridge_poll_vlan};
+
+static const struct task_ops bridge_offload_ops = {BRIDGE_OPS, .poll = bridge_poll_offloads};
+
+static const struct task_ops bridge_vlan_offload_ops = {BRIDGE_OPS, .poll = bridge_poll_vlan_offloads};

@@ -84,9 +84,10 @@ struct bridge {
 	bool secure; // some port has a limit or is locked
 	unsigned static_count;
 	struct bridge_static statics[BRIDGE_PORTS_MAX * BRIDGE_STATIC_MAX];
-	uint64_t flood_copies; // that flooded frames were to become
-	uint64_t no_mbuf;      // copies, of these or of forwarded frames: without an mbuf
-	uint64_t no_headroom;  // without room for a tag before the frame
+	uint64_t flood_copies;   // that flooded frames were to become
+	uint64_t no_mbuf;        // copies, of these or of forwarded frames: without an mbuf
+	uint64_t no_headroom;    // without room for a tag before the frame
+	uint64_t segments_added; // frames that others became, more than these were
 	struct bridge_port ports[BRIDGE_PORTS_MAX];
 	struct bridge_vlan vlans[BRIDGE_VLANS]; // without VLANs: only [0], every port
 };
@@ -96,6 +97,8 @@ struct bridge {
 enum bridge_verdict bridge_admit(struct bridge *b, unsigned in, uint64_t source, uint16_t vlan,
                                  uint64_t now_tsc);
 
-// The polls: VLAN-aware or not.
+// The polls: VLAN-aware or not, with ports that have offloads or without.
 unsigned bridge_poll(struct task *task, uint64_t now_tsc);
 unsigned bridge_poll_vlan(struct task *task, uint64_t now_tsc);
+unsigned bridge_poll_offloads(struct task *task, uint64_t now_tsc);
+unsigned bridge_poll_vlan_offloads(struct task *task, uint64_t now_tsc);

@@ -59,7 +59,7 @@ static void head_frame(struct bridge_leaving *to, struct frame *frame, const uin
 	unsigned first = to->piece_count;
 
 	to->pieces[to->piece_count++] = (struct ring_piece){(uint8_t *)(uintptr_t)head, length};
-	*frame = (struct frame){{&to->pieces[first], 0}, length + left};
+	*frame = (struct frame){{&to->pieces[first], 0}, length + left, frame->offload};
 	while (left) {
 		uint32_t run = RTE_MIN(left, at.piece->length - at.offset);
 
@@ -95,12 +95,32 @@ static inline void add_tagged(struct bridge *b, struct bridge_leaving *to, struc
 	b->no_headroom++;
 }
 
+// Hand frames on to a port. together: the whole view goes to no other. Segments are work, as copies are.
+static inline __attribute__((always_inline)) void hand_on(struct bridge *b, unsigned in, unsigned out,
+                                                          struct view *view, bool together, bool offloads)
+{
+	const struct port *from = b->task.ports[in], *to = b->task.ports[out];
+	unsigned n = view->count;
+	struct offload_sent sent;
+
+	if (!offloads) {
+		count_sent(b, out, n,
+		           together ? port_pass(from, to, b->task.queue, view)
+		                    : port_pass_shared(from, to, b->task.queue, view));
+		return;
+	}
+	sent = port_send(from, to, b->task.queue, view, !together);
+	b->segments_added += sent.offered - n;
+	b->task.toil += BRIDGE_TOIL_COPY * (sent.offered - n);
+	count_sent(b, out, sent.offered, sent.taken);
+}
+
 // What goes to each port, in the order in which it came. Ports upwards: what is done to a frame for its last one is seen
 // by no other.
-static inline void send_each(struct bridge *b, unsigned in, struct view *view,
-                             const struct bridge_burst *burst, bool vlan)
+static inline __attribute__((always_inline)) void send_each(struct bridge *b, unsigned in, struct view *view,
+                                                            const struct bridge_burst *burst, bool vlan,
+                                                            bool offloads)
 {
-	struct port *const *ports = b->task.ports;
 	struct bridge_leaving to;
 
 	for (uint32_t left = burst->any; left; left &= left - 1) {
@@ -115,8 +135,7 @@ static inline void send_each(struct bridge *b, unsigned in, struct view *view,
 				add_tagged(b, &to, view, burst, i, out);
 			else
 				add(b, &to, view, i, burst->fates[i].targets, out);
-		count_sent(b, out, to.part.count,
-		           port_pass_shared(ports[in], ports[out], b->task.queue, &to.part));
+		hand_on(b, in, out, &to.part, false, offloads);
 	}
 }
 
@@ -139,7 +158,7 @@ void bridge_read_heads(const struct view *view, struct bridge_burst *burst)
 }
 
 static inline __attribute__((always_inline)) unsigned receive(struct bridge *b, unsigned in, bool vlan,
-                                                              uint64_t now_tsc)
+                                                              bool offloads, uint64_t now_tsc)
 {
 	const struct port *from = b->task.ports[in];
 	struct bridge_burst burst;
@@ -152,13 +171,10 @@ static inline __attribute__((always_inline)) unsigned receive(struct bridge *b, 
 	bridge_read_heads(&view, &burst);
 	bridge_decide_burst(b, in, &burst, vlan, now_tsc);
 	task_received(&b->task.counters, burst.count, b->burst);
-	if (!vlan && likely(burst.together)) {
-		unsigned out = (unsigned)__builtin_ctz(burst.any);
-
-		count_sent(b, out, burst.count, port_pass(from, b->task.ports[out], b->task.queue, &view));
-	} else {
-		send_each(b, in, &view, &burst, vlan);
-	}
+	if (!vlan && likely(burst.together))
+		hand_on(b, in, (unsigned)__builtin_ctz(burst.any), &view, true, offloads);
+	else
+		send_each(b, in, &view, &burst, vlan, offloads);
 	port_release(from, b->task.queue, &view);
 	task_tire(&b->task, in, b->burst);
 	return burst.count;
@@ -222,20 +238,32 @@ enum bridge_verdict bridge_admit(struct bridge *b, unsigned in, uint64_t source,
 	return BRIDGE_FORWARDED;
 }
 
-unsigned bridge_poll(struct task *task, uint64_t now_tsc)
+static inline __attribute__((always_inline)) unsigned poll_all(struct task *task, bool vlan, bool offloads,
+                                                               uint64_t now_tsc)
 {
 	unsigned received = 0;
 
 	for (unsigned in = 0; in < task->port_count; in++)
-		received += receive((struct bridge *)task, in, false, now_tsc);
+		received += receive((struct bridge *)task, in, vlan, offloads, now_tsc);
 	return received;
+}
+
+unsigned bridge_poll(struct task *task, uint64_t now_tsc)
+{
+	return poll_all(task, false, false, now_tsc);
 }
 
 unsigned bridge_poll_vlan(struct task *task, uint64_t now_tsc)
 {
-	unsigned received = 0;
+	return poll_all(task, true, false, now_tsc);
+}
 
-	for (unsigned in = 0; in < task->port_count; in++)
-		received += receive((struct bridge *)task, in, true, now_tsc);
-	return received;
+unsigned bridge_poll_offloads(struct task *task, uint64_t now_tsc)
+{
+	return poll_all(task, false, true, now_tsc);
+}
+
+unsigned bridge_poll_vlan_offloads(struct task *task, uint64_t now_tsc)
+{
+	return poll_all(task, true, true, now_tsc);
 }

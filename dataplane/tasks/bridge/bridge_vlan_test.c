@@ -150,7 +150,7 @@ static void pieces_have_the_frame(void **state)
 				struct bridge_leaving leaving = {.piece_count = 0};
 				struct bridge_burst burst;
 
-				view.frames[0] = (struct frame){{pieces, 0}, length};
+				view.frames[0] = (struct frame){{pieces, 0}, length, 0};
 				bridge_read_heads(&view, &burst);
 				assert_memory_equal(burst.heads[0].bytes, frame, BRIDGE_HEAD_BYTES);
 				view_part_begin(&leaving.part, &view);
@@ -176,7 +176,7 @@ static void a_head_that_changes_is_sent_as_it_was(void **state)
 
 	station(from_mac, A);
 	piece.length = make_frame(bytes, broadcast, from_mac, 10, 3);
-	view.frames[0] = (struct frame){{&piece, 0}, piece.length};
+	view.frames[0] = (struct frame){{&piece, 0}, piece.length, 0};
 	memcpy(was, bytes, sizeof(was));
 	bridge_read_heads(&view, &burst);
 	memset(bytes, 0xee, BRIDGE_HEAD_BYTES);

@@ -6,7 +6,8 @@
 // floor(frames / n) are dropped. A patch without a fault between two guests has their frames copied from ring to ring
 // (port_hop_of()).
 //
-// rx_packets == tx_packets + drop_tx_full + fault, always.
+// rx_packets + segments_added == tx_packets + drop_tx_full + fault, always. segments_added: only of ports with offloads,
+// whose frames may have to be segmented (port_send()).
 #include <errno.h>
 #include <stdlib.h>
 
@@ -21,6 +22,7 @@ struct patch {
 	uint32_t fault_interval; // frames; 0 = no fault
 	uint32_t fault_passed;   // frames since the last one that was dropped
 	uint64_t faults;
+	uint64_t segments_added; // frames that others became, more than these were
 };
 
 struct patch_settings {
@@ -35,13 +37,16 @@ static const struct field settings_keys[] = {{.key = "fault", .type = FIELD_OBJE
                                              {0}};
 
 static const struct counter faults[] = {COUNTER("fault", struct patch, faults), {0}};
+static const struct counter added[] = {COUNTER("segments_added", struct patch, segments_added), {0}};
 
-static const struct task_ops patch_ops, patch_hop_ops, patch_faulty_ops;
+static const struct task_ops patch_ops, patch_hop_ops, patch_offload_ops, patch_faulty_ops;
 
 static const struct task_ops *choose(const struct config_task *config, struct port *const *ports)
 {
 	if (((const struct patch_settings *)config->settings)->drop_one_in)
 		return &patch_faulty_ops;
+	if (port_has_offloads(ports[0]) || port_has_offloads(ports[1]))
+		return &patch_offload_ops;
 	return port_can_hop(ports[0], ports[1]) ? &patch_hop_ops : &patch_ops;
 }
 
@@ -62,13 +67,23 @@ static void patch_destroy(struct task *task)
 	free(task);
 }
 
+// Pass what may have offloads. Returns how many frames were sent.
+static unsigned pass_any(struct patch *p, unsigned in, unsigned out, struct view *view)
+{
+	struct task *task = &p->task;
+	unsigned n = view->count;
+	struct offload_sent sent = port_send(task->ports[in], task->ports[out], task->queue, view, false);
+
+	p->segments_added += sent.offered - n;
+	task->counters.drop_tx_full[out] += sent.offered - sent.taken;
+	return sent.taken;
+}
+
 // Pass those frames of a view that are not due. Returns how many were sent.
 static __attribute__((noinline)) unsigned pass_faulty(struct patch *p, unsigned in, unsigned out,
                                                       struct view *view)
 {
-	struct task *task = &p->task;
 	struct view kept;
-	unsigned sent;
 
 	view_part_begin(&kept, view);
 	for (unsigned i = 0; i < view->count; i++)
@@ -78,13 +93,14 @@ static __attribute__((noinline)) unsigned pass_faulty(struct patch *p, unsigned 
 		} else {
 			view_part_add(&kept, view, i);
 		}
-	sent = port_pass(task->ports[in], task->ports[out], task->queue, &kept);
-	task->counters.drop_tx_full[out] += kept.count - sent;
-	return sent;
+	return pass_any(p, in, out, &kept);
 }
 
+// How frames are passed on.
+enum way { PLAIN, OFFLOADS, FAULTY };
+
 static inline __attribute__((always_inline)) unsigned forward(struct patch *p, unsigned in, unsigned out,
-                                                              bool faulty)
+                                                              enum way way)
 {
 	struct task *task = &p->task;
 	struct view view;
@@ -92,8 +108,10 @@ static inline __attribute__((always_inline)) unsigned forward(struct patch *p, u
 
 	if (n == 0)
 		return 0;
-	if (faulty) {
+	if (way == FAULTY) {
 		sent = pass_faulty(p, in, out, &view);
+	} else if (way == OFFLOADS) {
+		sent = pass_any(p, in, out, &view);
 	} else {
 		sent = port_pass(task->ports[in], task->ports[out], task->queue, &view);
 		task->counters.drop_tx_full[out] += n - sent;
@@ -115,7 +133,15 @@ static inline unsigned idle(const struct task *task)
 static unsigned patch_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
-	unsigned n = forward(p, 0, 1, false) + forward(p, 1, 0, false);
+	unsigned n = forward(p, 0, 1, PLAIN) + forward(p, 1, 0, PLAIN);
+
+	return n ? n : idle(task);
+}
+
+static unsigned patch_offload_poll(struct task *task, uint64_t now_tsc)
+{
+	struct patch *p = (struct patch *)task;
+	unsigned n = forward(p, 0, 1, OFFLOADS) + forward(p, 1, 0, OFFLOADS);
 
 	return n ? n : idle(task);
 }
@@ -124,7 +150,7 @@ static unsigned patch_faulty_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
 
-	return forward(p, 0, 1, true) + forward(p, 1, 0, true);
+	return forward(p, 0, 1, FAULTY) + forward(p, 1, 0, FAULTY);
 }
 
 static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
@@ -148,12 +174,14 @@ static unsigned patch_hop_poll(struct task *task, uint64_t now_tsc)
 
 #define PATCH_OPS                                                                                            \
 	.kind = "patch", .ports_min = 2, .ports_max = 2, .receives = true, .sends = true, .bursts = true,    \
-	.settings_keys = settings_keys, .settings_size = sizeof(struct patch_settings),                      \
+	.offloads = true, .settings_keys = settings_keys, .settings_size = sizeof(struct patch_settings),    \
 	.create = patch_create, .destroy = patch_destroy
 
 static const struct task_ops patch_ops = {PATCH_OPS, .poll = patch_poll};
 TASK_KIND(patch_ops)
 
 static const struct task_ops patch_hop_ops = {PATCH_OPS, .poll = patch_hop_poll};
+
+static const struct task_ops patch_offload_ops = {PATCH_OPS, .poll = patch_offload_poll, .counters = added};
 
 static const struct task_ops patch_faulty_ops = {PATCH_OPS, .poll = patch_faulty_poll, .drops = faults};

@@ -25,6 +25,7 @@ class AfXdp(KernelWire):
     title = "AF_XDP (kernel interfaces)"
     help = "AF_XDP sockets on a veth pair, or on kernel interfaces of a NIC; the mode is what the kernel grants."
     standard_frames_driver = "AF_XDP"
+    needs_drivers = True
 
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
         """Return the tester's interface."""

@@ -28,6 +28,7 @@ class Pci(WireKind):
     help = "A cable between two NICs, each driven by DPDK."
     arguments = "TESTER=SWITCH,TESTER=SWITCH"
     replaces_nics = False
+    needs_drivers = True
     ceilings = "measured"
     between_hosts = True
 

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`pip install` of the wheel on distributions, and a run there. make image-check; they are slow."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging_rig import DIST, MAKE, System, inside, wheel
+
+pytestmark = [pytest.mark.lab, pytest.mark.root]
+
+RUN = "--switch planed --scenario p2p --frame-size 64 --duration 0.1 --repeat 1 --loads none --no-calibrate"
+INSTALL = f"""
+python3 -m venv /tmp/v
+/tmp/v/bin/pip install --quiet /run/dist/WHEEL >&2
+/tmp/v/bin/planebench --version >&2
+/tmp/v/bin/planebench doctor --json || [ $? = 1 ]
+echo ---
+/tmp/v/bin/planebench run quick {RUN} --runs /tmp/runs --quiet --json
+"""
+
+
+def test_the_wheel_is_for_every_python_and_has_its_notices() -> None:
+    assert wheel().name.endswith("-py3-none-linux_x86_64.whl")
+    with zipfile.ZipFile(wheel()) as file:
+        names = set(file.namelist())
+        (metadata,) = [name for name in names if name.endswith("dist-info/METADATA")]
+        stem = metadata.removesuffix("METADATA")
+        assert f"{stem}licenses/LICENSE" in names
+        notices = file.read("planebench/third-party-notices.txt").decode()
+        assert "Requires-Python: >=3.11" in file.read(metadata).decode()
+    assert "libnuma: LGPL-2.1-only" in notices and "GNU LESSER GENERAL PUBLIC LICENSE" in notices
+
+
+def test_the_debian_package_installs_and_goes_without_a_trace(tmp_path: Path) -> None:
+    packages = list(DIST.glob("planebench_*_amd64.deb"))
+    if not packages:
+        pytest.skip(f"no package in {DIST}; {MAKE}")
+    root = tmp_path / "root"
+    shutil.copytree(System("bookworm").make(), root, symlinks=True)
+    done = inside(
+        root,
+        f"dpkg --install /run/dist/{packages[0].name} >&2; test -f /usr/share/man/man1/planebench.1*\n"
+        "planebench --version\n"
+        f"planebench run quick {RUN} --runs /tmp/runs --quiet --json\n"
+        "dpkg --purge planebench >&2; ls -d /opt/planebench 2>/dev/null || true",
+        writable=True,
+    )
+    assert done.returncode == 0, done.stderr
+    version, _, rest = done.stdout.partition("\n")
+    assert version.startswith("planebench 0.") and '"results"' in rest and "/opt/planebench\n" not in rest
+
+
+@pytest.mark.parametrize(
+    ("system", "program"),
+    [
+        pytest.param(System("bookworm", ("dpdk-dev",)), "planed", id="bookworm-dpdk"),
+        pytest.param(System("bookworm"), "planed-static", id="bookworm"),
+        pytest.param(System("trixie"), "planed-static", id="trixie"),
+        pytest.param(System("trixie", ("dpdk-dev",)), "planed-static", id="trixie-dpdk"),
+        pytest.param(System("noble"), "planed-static", id="noble"),
+    ],
+)
+def test_it_installs_and_measures(system: System, program: str) -> None:
+    """The wheel of Debian 12: where its DPDK is not there, or is another one, planed-static measures."""
+    done = inside(system.make(), INSTALL.replace("WHEEL", wheel().name))
+    assert done.returncode == 0, done.stderr
+    examined, _, results = done.stdout.partition("---\n")
+    (planed,) = [it for it in json.loads(examined)["findings"] if it["code"] == "switch-planed"]
+    assert f"/tmp/v/bin/{program}" in planed["text"]
+    assert planed["level"] == ("ok" if program == "planed" else "warning")
+    assert ("librte_fib.so.23: cannot open shared object file" in planed["text"]) == (program != "planed")
+    assert json.loads(results)["results"], done.stderr
