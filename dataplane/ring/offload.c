@@ -250,8 +250,9 @@ unsigned offload_peek(struct ring *from, struct view *view, unsigned n, struct f
 		view->count +=
 		        take(from, batch, i, &view->frames[view->count], lost, room, &piece_count, &segments);
 	}
-	// Segments are paid as descriptors are: those of 256 bytes and more are an honest driver's.
-	ring_tire(from, batch->descriptor_count + segments, i, bytes);
+	// Each segment is paid, also of a frame that is passed on whole: that many bytes take as long.
+	ring_tire(from, batch->descriptor_count, i, bytes);
+	from->rest += (uint8_t)(segments / RING_REST_EACH);
 	return batch->count = i;
 }
 
