@@ -116,7 +116,7 @@ bench-image: wheel ## dist/planebench-*.oci.tar and .deb: the whole bench as a c
 	@PYTHON=$(BIN)/python scripts/bench_image.sh
 
 image-check: bench-image ## the image under podman, the wheel on Debian and Ubuntu, the Ansible role twice: half an hour, root
-	@scripts/setup.sh bubblewrap podman runc catatonit ubuntu-archive-keyring
+	@scripts/setup.sh bubblewrap podman runc catatonit
 	$(BIN)/pip install --quiet kubernetes-validate
 	$(BIN)/python -P -m pytest -v tests/packaging
 

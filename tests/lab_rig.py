@@ -30,8 +30,10 @@ import yaml
 from planed_rig import planed_binary
 from qemu.qmp import QMPClient
 
+from planebench.host import procfs
 from planebench.host.cache_folder import default_folder
 from planebench.host.deadlines import MOST, VARIABLE
+from planebench.host.evidence import read_counts
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import NotFound, run_tool
 from planebench.hosting import debian, guest_image, qemu
@@ -76,7 +78,10 @@ OUTPUT_LINES = 40
 """So much of the output of a command is in the log of the test."""
 BOOTS = 3
 """Tries: QEMU 10.0 may end by an assertion when memory regions change: one boot of about eight."""
-QEMU_FAULT = "iotlb_to_section: Assertion"
+IDLE_S, IDLE_SHARE = 45.0, 0.5
+"""A guest that wanted less than this share of one CPU for so long hangs. Those that did wanted a quarter."""
+HANG = "the guest of the lab hangs"
+QEMU_FAULTS = ("iotlb_to_section: Assertion", HANG)
 _FIRST_PORT_SLOT = 0x10
 _LOAD_FEW_DRIVERS = f"""
 for folder in /usr/lib/*/dpdk/pmds-*; do
@@ -265,10 +270,14 @@ class Lab:
         return asyncio.run(asyncio.wait_for(execute(), self.slowness * COMMAND_DEADLINE_S))
 
     def _is_up(self) -> bool:
-        end = time.monotonic() + BOOT_DEADLINE_S
-        while self.process.alive() and time.monotonic() < end:
+        """Wait until the guest is up. Return False if it ended, or hangs."""
+        begun, idle = time.monotonic(), Idleness(self.process.pid)
+        while self.process.alive() and time.monotonic() < begun + BOOT_DEADLINE_S:
             if "LAB-UP" in self.process.log_tail(400):
                 return True
+            if idle.for_too_long():
+                print(f"lab: {HANG} {time.monotonic() - begun:.0f} s after its start")
+                return False
             time.sleep(0.1)
         return False
 
@@ -285,14 +294,40 @@ class Lab:
         return data
 
     def _receive(self, end: float, script: str) -> None:
-        try:
-            self._connection.settimeout(max(0.1, end - time.monotonic()))
-            data = self._connection.recv(65536)
-        except TimeoutError:
-            data = b""
-        if not data:
-            raise TimeoutError(f"no answer to `{script.strip()[-200:]}` in the lab:\n{self.process.log_tail(30)}")
-        self._received += data
+        """Receive what comes next. A command ends at its time limit in the guest; after that, the guest hangs."""
+        idle, what = Idleness(self.process.pid), HANG
+        self._connection.settimeout(1.0)
+        while time.monotonic() < end and not idle.for_too_long():
+            with contextlib.suppress(TimeoutError):
+                if data := self._connection.recv(65536):
+                    self._received += data
+                    return
+                what = "the guest of the lab ended"
+                break
+        self.process.kill()
+        raise TimeoutError(f"{what} at `{script.strip()[-200:]}`:\n{self.process.log_tail(30)}")
+
+
+class Idleness:
+    """Whether a guest sleeps: one that boots or runs a command wants a CPU or two."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._looked, self._wanted_s = time.monotonic(), self._wanted_cpu_s()
+
+    def for_too_long(self) -> bool:
+        """Return whether the guest wanted next to nothing in the last IDLE_S. Asks the kernel once in that time."""
+        now = time.monotonic()
+        if now < self._looked + IDLE_S:
+            return False
+        before, before_s = self._looked, self._wanted_s
+        self._looked, self._wanted_s = now, self._wanted_cpu_s()
+        return self._wanted_s - before_s < IDLE_SHARE * (now - before)
+
+    def _wanted_cpu_s(self) -> float:
+        """Return the CPU time that the guest has had or waited for since its start, in seconds."""
+        counts = filter(None, (read_counts(self._pid, tid) for tid in procfs.threads(self._pid)))
+        return sum(count.run_ns + count.wait_ns for count in counts) / 1e9
 
 
 def on(*guests: str) -> pytest.MarkDecorator:

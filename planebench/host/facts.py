@@ -444,9 +444,11 @@ def _container(root: Path) -> str | None:
     """Return the engine of the container in which we are, by the marks that engines leave; None outside of one."""
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         return "kubernetes"
-    for engine, mark in (("podman", "run/.containerenv"), ("docker", ".dockerenv")):
-        if (root / mark).exists():
-            return engine
+    if (root / "run/.containerenv").exists():
+        return "podman"
+    # A machine whose disk was made from an image has Docker's mark, too; but it sees its kernel's threads.
+    if (root / ".dockerenv").exists() and read_text(root / "proc/2/comm") != "kthreadd":
+        return "docker"
     return os.environ.get("container") or None  # noqa: SIM112 - its name, set by podman, systemd-nspawn and LXC
 
 

@@ -108,7 +108,10 @@ def judge(
     if roaming:
         evidence = replace(evidence, threads=tuple(it for it in evidence.threads if it.owner != "vnf"))
     for kind, reasons in (
-        (VerdictKind.INVALID, (*_invalid(sent, policy_packets), *_above_line_rate(sent, line_packets))),
+        (
+            VerdictKind.INVALID,
+            (*_invalid(sent, policy_packets, evidence.foreign_packets), *_above_line_rate(sent, line_packets)),
+        ),
         (VerdictKind.FUNCTIONAL, tuple(functional)),
         (VerdictKind.DISTURBED, (*_disturbed(duration_ns, evidence, limit), *_other_clock(switch))),
         (VerdictKind.LINE_RATE, at_line),
@@ -143,7 +146,8 @@ def _less_policy(direction: DirectionCounts, all_of: Sequence[DirectionCounts], 
     return replace(direction, forwarded_packets=direction.forwarded_packets + share)
 
 
-def _invalid(directions: Sequence[DirectionCounts], policy: int) -> Iterator[Reason]:
+def _invalid(directions: Sequence[DirectionCounts], policy: int, foreign_packets: int) -> Iterator[Reason]:
+    others = f"; {foreign_packets} frames came that are not the tester's: changed, cut, or of another sender"
     for d in directions:
         if d.lost_packets < 0:
             text = f"{d.name}: received {d.forwarded_packets} frames but sent only {d.offered_packets}"
@@ -159,7 +163,7 @@ def _invalid(directions: Sequence[DirectionCounts], policy: int) -> Iterator[Rea
             yield Reason(ReasonCode.NOTHING_SENT, f"{d.name}: the generator sent no frames")
         elif d.forwarded_packets == 0:
             what = "no frame passed the network functions" if policy else "the switch forwarded no frames"
-            yield Reason(ReasonCode.NOTHING_FORWARDED, f"{d.name}: {what}")
+            yield Reason(ReasonCode.NOTHING_FORWARDED, f"{d.name}: {what}{others if foreign_packets else ''}")
         yield from _impossible_bytes(d)
 
 

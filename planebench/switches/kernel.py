@@ -17,7 +17,7 @@ from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.deadlines import stretched
-from planebench.host.facts import is_machine_root
+from planebench.host.facts import CAP_SYS_NICE, has_capability, is_machine_root
 from planebench.host.interfaces import interfaces_of
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import Found, NotFound
@@ -111,9 +111,10 @@ class KernelAdapter(Adapter):
 def has_core() -> bool:
     """Return whether forwarding runs on the switch's core: as root we load XDP programs and pin kernel threads.
 
-    A container does not see kernel threads, of which kthreadd is the first.
+    That takes CAP_SYS_NICE, and a container does not see kernel threads, of which kthreadd is the first.
     """
-    return is_machine_root() and procfs.read_text("/proc/2/comm") == "kthreadd"
+    seen = procfs.read_text("/proc/2/comm") == "kthreadd"
+    return seen and is_machine_root() and has_capability(CAP_SYS_NICE)
 
 
 def in_namespace(what: str, argv: Sequence[str], request: SwitchRequest, supervisor: Supervisor) -> str:

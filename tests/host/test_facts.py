@@ -80,6 +80,7 @@ def test_collect_agrees_with_the_system() -> None:
         (None, {}, None),
         ("run/.containerenv", {"container": "podman"}, "podman"),
         (".dockerenv", {}, "docker"),
+        (".dockerenv proc/2/comm", {}, None),
         ("run/.containerenv", {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}, "kubernetes"),
         (None, {"container": "lxc"}, "lxc"),
     ],
@@ -91,8 +92,8 @@ def test_the_engine_of_a_container(
         monkeypatch.delenv(name, raising=False)
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
-    if mark is not None:
-        Tree(tmp_path).set(mark, "")
+    for path in (mark or "").split():
+        Tree(tmp_path).set(path, "kthreadd")
     assert collect(tmp_path).container == engine
 
 

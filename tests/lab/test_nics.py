@@ -6,7 +6,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from lab_rig import MODELS, RUNS, Lab, on
+from lab_rig import MODELS, RUNS, SINCE, Lab, on
 
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(7200)]
 DRIVERS = {"virtio-net": "virtio-pci"}
@@ -14,6 +14,8 @@ DRIVERS = {"virtio-net": "virtio-pci"}
 SWITCHES = ("planed", "testpmd", "ovs-dpdk")
 FULL = "vmxnet3"
 """The model with all scenarios. They differ in the ports of VNFs, models in those of NICs, so the others have p2p."""
+CUTS = ("e1000e", "ovs-dpdk")
+"""Frames are four bytes shorter behind Open vSwitch, which asks the NIC to keep the FCS: docs/lab.md."""
 RATE_PPS = 1000
 KILLS = 20
 
@@ -45,7 +47,7 @@ def test_the_cabling_is_found_and_two_swapped_nics_are_told(lab: Lab) -> None:
 @pytest.mark.parametrize("switch", SWITCHES)
 def test_a_switch_conforms_between_the_nics(lab: Lab, switch: str) -> None:
     words = ["--scenario", "p2p,p2v,loopback-1", "--check", "settings,forwards,counters", "--hugepages"]
-    done = lab.planebench("switch", "check", switch, *words, "--wire", wire(lab), timeout_s=900)
+    done = lab.planebench("switch", "check", switch, *words, "--wire", wire(lab), timeout_s=600)
     assert done.code == 0, done.output
     assert_drivers(lab)
 
@@ -54,22 +56,26 @@ def test_a_switch_conforms_between_the_nics(lab: Lab, switch: str) -> None:
 def test_a_run_is_functional_and_no_frame_is_unexplained(lab: Lab) -> None:
     """At a rate that neither the emulated NICs nor the queues of their cables are too slow for."""
     scenarios = ("p2p", "p2v", "loopback") if lab.topology.nics["s0"] == FULL else ("p2p",)
-    plan = ["--switch", ",".join(SWITCHES), "--scenario", ",".join(scenarios), "--chain-length", "1"]
+    switches = [switch for switch in SWITCHES if (lab.topology.nics["s0"], switch) != CUTS]
+    plan = ["--switch", ",".join(switches), "--scenario", ",".join(scenarios)]
+    plan += ["--chain-length", "1"] if "loopback" in scenarios else []
     plan += ["--frame-size", "64", "--direction", "bidirectional", "--wire", wire(lab), "--hugepages"]
     plan += ["--max-rate", str(RATE_PPS), "--duration", "1", "--repeat", "1", "--loads", "none"]
-    done = lab.planebench("run", *plan, "--no-calibrate", "--no-report", "--runs", RUNS, timeout_s=1800)
+    done = lab.planebench("run", *plan, "--no-calibrate", "--no-report", "--runs", RUNS, timeout_s=600)
     assert done.code == 0, done.output
     trials = lab.script("trials.py", RUNS).documents()
     rings = trials.pop()["rings"]
-    assert set(rings.values()) == {"512" if lab.topology.nics["s0"] == "vmxnet3" else "256"}
-    assert {(it["switch"], it["scenario"]) for it in trials} == set(product(SWITCHES, scenarios))
+    # Those of vmxnet3 have 512 entries at least; those of VNFs have the default.
+    assert set(rings.values()) == {"256, 512" if scenarios != ("p2p",) else "256"}
+    assert {(it["switch"], it["scenario"]) for it in trials} == set(product(switches, scenarios))
     for it in trials:
         assert it["verdict"] == "functional" and it["forwarded"] == it["offered"] > 0 == it["unexplained"], it
     assert_drivers(lab)
 
 
-@on(*MODELS)
+@on(*(model for model in MODELS if model not in SINCE))
 def test_a_kill_at_any_moment_of_binding_leaves_nics_that_are_given_back(lab: Lab) -> None:
+    """Not with igb: binding is the same for all, and the QEMU of igb does not survive it so often (docs/lab.md)."""
     nics = [lab.address(nic) for nic in lab.topology.nics]
     lines = lab.script("kill_binding.py", str(KILLS), *nics, timeout_s=600).documents()
     assert [line["restored"] for line in lines] == [True] * KILLS, lines

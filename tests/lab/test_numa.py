@@ -20,7 +20,7 @@ RUN = (
 @pytest.fixture(scope="module")
 def trials(guest: Lab) -> dict[str, dict[str, Any]]:
     """Return the last trial of each placement. Node 0 has CPUs 0 to 3; the switch is on CPU 7, the tester on CPU 4."""
-    done = guest.planebench(*RUN, timeout_s=900)
+    done = guest.planebench(*RUN, timeout_s=600)
     assert done.code in (0, 3), done.output
     lines = guest.sh(f"cat {RUNS}/*/trials.jsonl").output.splitlines()
     return {trial["point"].get("placement", "near"): trial for trial in map(json.loads, lines)}

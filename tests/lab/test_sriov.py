@@ -18,7 +18,7 @@ def test_frames_cross_virtual_functions_and_come_back(lab: Lab) -> None:
     plan = ["--switch", "sriov", "--scenario", "parallel", "--vnfs", str(COUNT), "--frame-size", "64"]
     plan += ["--direction", "unidirectional", "--wire", f"pci:{tester}={physical}", "--hugepages"]
     plan += ["--max-rate", str(RATE_PPS), "--duration", "1", "--repeat", "1", "--loads", "none"]
-    done = lab.planebench("run", *plan, "--no-calibrate", "--no-report", "--runs", RUNS, timeout_s=900)
+    done = lab.planebench("run", *plan, "--no-calibrate", "--no-report", "--runs", RUNS, timeout_s=600)
     assert done.code == 0, done.output
     *trials, _ = lab.script("trials.py", RUNS).documents()
     assert trials

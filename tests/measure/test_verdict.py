@@ -372,6 +372,11 @@ def test_a_chain_that_drops_everything_is_invalid_and_not_for_the_switch() -> No
     assert verdict(lossy(1000)).texts == ("n0->n1: the switch forwarded no frames",)
 
 
+def test_frames_that_came_changed_are_told_where_none_of_the_testers_came() -> None:
+    (reason,) = verdict(lossy(1000), evidence=Evidence(foreign_packets=1000)).texts
+    assert reason.endswith("; 1000 frames came that are not the tester's: changed, cut, or of another sender")
+
+
 def test_more_policy_than_loss_hides_nothing_else() -> None:
     assert verdict(lossy(0), flat_out=False, policy_packets=10**9) == Verdict(VerdictKind.VALID)
     assert verdict(counts(forwarded_packets=1001), policy_packets=5).kind is VerdictKind.INVALID

@@ -31,7 +31,8 @@ def test_the_wheel_is_for_every_python_and_has_its_notices() -> None:
         (metadata,) = [name for name in names if name.endswith("dist-info/METADATA")]
         stem = metadata.removesuffix("METADATA")
         assert f"{stem}licenses/LICENSE" in names
-        notices = file.read("planebench/third-party-notices.txt").decode()
+        (installed,) = [name for name in names if name.endswith("/purelib/planebench/third-party-notices.txt")]
+        notices = file.read(installed).decode()
         assert "Requires-Python: >=3.11" in file.read(metadata).decode()
     assert "libnuma: LGPL-2.1-only" in notices and "GNU LESSER GENERAL PUBLIC LICENSE" in notices
 

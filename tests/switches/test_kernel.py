@@ -177,6 +177,7 @@ def test_what_it_cannot_do_is_said_in_a_sentence(
 ) -> None:
     adapter = get_adapter(name)
     monkeypatch.setattr(kernel, "is_machine_root", lambda: True)
+    monkeypatch.setattr(kernel, "has_capability", lambda bit: True)
     assert adapter.refusal(Situation("p2p", "veth")) == adapter.refusal(Situation("v2v", "virtio")) == ""
     assert "use --wire veth" in adapter.refusal(Situation("p2p", "virtio"))
     assert "1518" in adapter.refusal(Situation("v2v", "veth", max_frame_bytes=9018))
