@@ -136,8 +136,9 @@ packages:
 
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.
 .stamps/installed: .stamps/venv .stamps/sources $(SOURCES) $(BUILD_FILES) | packages
-	@echo "setup: building and installing planebench into $(VENV)"
-	$(BIN)/pip install --quiet --no-build-isolation --config-settings=build-dir=build '.[dev]'
+	@echo "setup: building and installing planebench into $(VENV): two to five minutes the first time"
+	@scripts/progress.sh .stamps/install.log \
+		$(BIN)/pip install -v --no-build-isolation --config-settings=build-dir=build '.[dev]'
 	@touch $@
 
 .stamps/sources: FORCE

@@ -358,7 +358,14 @@ class Need:
 
 
 def needs(standings: Standings) -> tuple[Need, ...]:
-    """Return what to take for the highest throughput, the lowest CPU cost and the lowest p99 latency."""
+    """Return what to take for the highest throughput, the lowest CPU cost and the lowest p99 latency.
+
+    Of a run with one switch, how to compare it.
+    """
+    label, *others = standings.derived.run.switch_labels or ("the switch",)
+    if not others:
+        why = f"{printable(label)} is alone in this run; --switch {printable(label)},NAME measures two side by side."
+        return (Need("a comparison", "add a switch", why),)
     return (
         _need("the highest throughput", standings.throughput),
         _need("the lowest CPU cost", tuple(standings.cost.values())),

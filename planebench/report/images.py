@@ -18,7 +18,7 @@ import altair as alt
 import vl_convert
 
 from planebench.model.choices import unknown
-from planebench.model.errors import UsageError
+from planebench.model.errors import UsageError, unwritable
 from planebench.model.words import ARROWS
 from planebench.report.charts.base import FONT
 from planebench.report.charts.figure import INK, KINDS, TIP_MARK, Figure
@@ -181,7 +181,7 @@ def write_figures(
         out_dir.mkdir(parents=True, exist_ok=True)
         return tuple(path for figure in figures for path in _write(figure, out_dir, wanted, width_mm))
     except OSError as error:
-        raise UsageError(f"cannot write figures to {out_dir}: {error.strerror}; give a folder you may write") from None
+        raise unwritable(f"figures to {out_dir}", error) from None
 
 
 def _write(figure: Figure, out_dir: Path, formats: Sequence[str], width_mm: float | None) -> list[Path]:

@@ -159,5 +159,5 @@ def band_words(results: Iterable[Result]) -> str:
     """Return the core-to-core latency group of the throughputs of a run."""
     bands = Counter(r.band or "unknown" for r in results if r.throughput_pps is not None)
     if len(bands) < 2:
-        return f"core-to-core latency group: {next(iter(bands), 'unknown')}"
+        return f"core-to-core latency group: {next(iter(bands), 'none, because no saturating trial was accepted')}"
     return "core-to-core latency group: " + ", ".join(f"{band} at {n} test points" for band, n in bands.most_common())
