@@ -65,12 +65,7 @@ class Slurm:
 
 def sbatch_command(job: Job, folder: Path) -> list[str]:
     """Return the command that queues a job; the script goes to its standard input."""
-    common = [
-        f"--job-name={job.ticket}",
-        f"--time={math.ceil(job.limit_s / 60)}",
-        "--nodes=1",
-        "--exclusive",
-    ]
+    common = [f"--time={math.ceil(job.limit_s / 60)}", "--nodes=1", "--exclusive"]
     own = [
         "--parsable",
         "--requeue",
@@ -79,9 +74,9 @@ def sbatch_command(job: Job, folder: Path) -> list[str]:
         f"--output={folder.resolve() / LOG_FILE}",
         f"--comment=planebench {job.matrix}/{job.name}",
     ]
-    words = ["sbatch", *own, *common, *shlex.split(job.place.slurm or "")]
-    if job.place.switch is not None:
-        words += [":", *common, *shlex.split(job.place.switch)]
+    words = ["sbatch", *own, f"--job-name={job.ticket}", *common, *shlex.split(job.place.slurm or "")]
+    if job.place.switch is not None:  # of the same name, it would wait for the first
+        words += [":", f"--job-name={job.ticket}-switch", *common, *shlex.split(job.place.switch)]
     return words
 
 
@@ -92,13 +87,11 @@ def script(folder: Path) -> str:
 
 
 def parse_queue(text: str) -> Iterator[tuple[str, Queued]]:
-    """Yield name and state of each line of squeue; of the parts of a job on two nodes, the first."""
-    seen = set()
+    """Yield name and state of each line of squeue."""
     for line in text.splitlines():
         name, state, nodes, reason = (*line.split("|", 3), "", "", "")[:4]
         kind = _kind(state)
-        if kind is not None and name not in seen:
-            seen.add(name)
+        if kind is not None:
             yield name, Queued(kind, nodes, "" if reason == "None" else reason)
 
 

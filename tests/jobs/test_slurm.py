@@ -31,7 +31,7 @@ JOB = Job(
 QUEUE = """\
 planebench-nightly-planed-epyc-0011aabb|RUNNING|rack1|None
 planebench-nightly-two-1|PENDING||(ReqNodeNotAvail, UnavailableNodes:rack3)
-planebench-nightly-two-1|PENDING||Resources
+planebench-nightly-two-1-switch|PENDING||Dependency
 planebench-nightly-three|COMPLETING|rack[1-2]|None
 planebench-nightly-four|COMPLETED|rack1|None
 other|PENDING||launch failed requeued held
@@ -45,8 +45,8 @@ def test_the_command_of_a_job() -> None:
     two = sbatch_command(replace(JOB, place=replace(JOB.place, switch="--constraint=dut")), Path("/nfs/j"))
     here, there = two[: two.index(":")], two[two.index(":") + 1 :]
     assert there[-1] == "--constraint=dut"
-    for part in (here, there):
-        assert {"--time=8", "--exclusive", "--nodes=1", f"--job-name={JOB.ticket}"} <= set(part)
+    for part, name in ((here, JOB.ticket), (there, f"{JOB.ticket}-switch")):
+        assert {"--time=8", "--exclusive", "--nodes=1", f"--job-name={name}"} <= set(part)
 
 
 def test_the_script_goes_on_after_a_kill_only(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +60,7 @@ def test_the_queue() -> None:
     assert dict(parse_queue(QUEUE)) == {
         JOB.ticket: Queued("running", "rack1"),
         "planebench-nightly-two-1": Queued("pending", "", "(ReqNodeNotAvail, UnavailableNodes:rack3)"),
+        "planebench-nightly-two-1-switch": Queued("pending", "", "Dependency"),
         "planebench-nightly-three": Queued("ending", "rack[1-2]"),
         "other": Queued("pending", "", "launch failed requeued held"),
     }

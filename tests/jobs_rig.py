@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A cluster of Slurm on this machine: slurmctld and some slurmd, each in network and UTS namespaces of its own.
+"""The machines of a lab on this one: network and UTS namespaces, with Slurm (Cluster) or with an sshd each (Servers).
 
-Its configuration is the slurm.conf of the package with other names and folders, its prolog and epilog are those of the
-package; ``doctor`` there is a program that finds a node unfit where the test says so. Root only.
+The configuration of Slurm is the slurm.conf of the package with other names and folders, its prolog and epilog are
+those of the package; ``doctor`` there is a program that finds a node unfit where the test says so. Root only.
 """
 
 from __future__ import annotations
 
 import contextlib
+import getpass
 import os
 import shutil
 import signal
@@ -25,7 +26,6 @@ from planebench.host.leftovers import command_line
 
 SOURCE = Path(planebench.jobs.__file__).parents[2]
 NODE_FILES = Path(planebench.jobs.__file__).parent / "slurm_node"
-PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "ip", "unshare")
 NETWORK = "10.213.9"
 
 DOCTOR = """#!/bin/sh
@@ -36,12 +36,12 @@ exit 1
 """
 
 
-def missing() -> str:
-    """Return what keeps a cluster from starting here; empty if nothing does."""
+def missing(*programs: str) -> str:
+    """Return what keeps machines with these programs from starting here; empty if nothing does."""
     if os.geteuid() != 0:
         return "network namespaces require root"
-    gone = [name for name in PROGRAMS if find(name) is None]
-    return f"not installed: {', '.join(gone)} (slurm-wlm, munge)" if gone else ""
+    gone = [name for name in ("ip", "nsenter", "unshare", *programs) if find(name) is None]
+    return f"not installed: {', '.join(gone)}" if gone else ""
 
 
 def find(name: str) -> str | None:
@@ -64,11 +64,12 @@ def run(*words: object) -> None:
 
 @dataclass
 class Host:
-    """A machine of the cluster: number 0 has slurmctld and the commands of users, the others have slurmd."""
+    """A machine: number 0 has the commands of users, the others measure; ``serves`` is the command of its daemon."""
 
     number: int
     folder: Path
     environment: Mapping[str, str]
+    serves: Sequence[str] = ()
     daemon: subprocess.Popen[bytes] | None = None
 
     @property
@@ -87,14 +88,14 @@ class Host:
     def inside(self) -> list[str]:
         """Return the words before a command that is to run on this machine."""
         enter = f'hostname {self.name}; exec "$@"'
-        return ["ip", "netns", "exec", self.space, "unshare", "--uts", "sh", "-c", enter, "sh"]
+        # Not ip netns exec: its /sys has no cgroups, without which slurmd does not start.
+        return ["nsenter", f"--net=/run/netns/{self.space}", "unshare", "--uts", "sh", "-c", enter, "sh"]
 
     def start(self) -> None:
         """Start its daemon."""
-        kind = "slurmd" if self.number else "slurmctld"
-        command = [*self.inside, find(kind) or kind, "-D", "-f", str(self.folder / "slurm.conf")]
         with (self.folder / f"{self.name}.out").open("ab") as log:
-            self.daemon = subprocess.Popen(command, env=dict(self.environment), stdout=log, stderr=log)
+            words = [*self.inside, *self.serves]
+            self.daemon = subprocess.Popen(words, env=dict(self.environment), stdout=log, stderr=log)
 
     def kill(self) -> None:
         """Kill its daemon alone, without notice."""
@@ -125,13 +126,12 @@ class Host:
 
 
 @dataclass
-class Cluster:
-    """The machines, and the folder that all of them see."""
+class Lab:
+    """Machines, and a folder that all of them see."""
 
     folder: Path
     nodes: int = 3
     hosts: list[Host] = field(default_factory=list)
-    munged: subprocess.Popen[bytes] | None = None
 
     @property
     def environment(self) -> dict[str, str]:
@@ -150,16 +150,20 @@ class Cluster:
         }
 
     def start(self) -> None:
-        """Start all of it, and wait until every node takes jobs."""
+        """Start all of it."""
         (self.folder / "bin").mkdir(parents=True)
-        self._programs()
+        self.program(
+            "there",
+            f"export PYTHONPATH={SOURCE} PLANEBENCH_SHARE_CPUS=1 XDG_CACHE_HOME={self.folder}/cache\n"
+            f'exec {sys.executable} -P -m planebench "$@"',
+        )
         self.hosts = [Host(number, self.folder, self.environment) for number in range(self.nodes + 1)]
         self._network()
-        (self.folder / "slurm.conf").write_text("\n".join(self._configuration()) + "\n")
-        self._munge()
-        for host in self.hosts:
-            host.start()
-        assert eventually(lambda: self.idle() == self.nodes), self.words("sinfo", "-N", "-l")
+        self.serve()
+
+    def serve(self) -> None:
+        """Start the daemons, and wait until they answer."""
+        raise NotImplementedError
 
     def stop(self) -> None:
         """End all of it."""
@@ -167,21 +171,12 @@ class Cluster:
             with contextlib.suppress(OSError):
                 host.crash()
             subprocess.run(["ip", "netns", "delete", host.space], capture_output=True, check=False)
-        if self.munged is not None:
-            self.munged.kill()
-            self.munged.wait()
 
-    def _programs(self) -> None:
-        there = f'#!/bin/sh\nexec {sys.executable} -P -m planebench "$@"\n'
-        scripts = {"there": there, "planebench-of-root": DOCTOR.format(folder=self.folder)}
-        for name in ("prolog", "epilog"):
-            scripts[name] = (
-                f"#!/bin/sh\nexport PLANEBENCH_TESTBED_FILE={self.folder}/testbed\nexec sh {NODE_FILES}/{name}.sh\n"
-            )
-        for name, text in scripts.items():
-            (self.folder / "bin" / name).write_text(text)
-            (self.folder / "bin" / name).chmod(0o755)
-        (self.folder / "testbed").write_text(f"PLANEBENCH={self.folder}/bin/planebench-of-root\n")
+    def program(self, name: str, script: str) -> None:
+        """Make a program that all machines find first."""
+        path = self.folder / "bin" / name
+        path.write_text(f"#!/bin/sh\n{script}\n")
+        path.chmod(0o755)
 
     def _network(self) -> None:
         for host in self.hosts:
@@ -196,6 +191,59 @@ class Cluster:
             run("ip", "-n", "pbj0", "link", "set", host.name, "master", "switch", "up")
             run("ip", "-n", host.space, "address", "add", f"{host.address}/24", "dev", "eth0")
             run("ip", "-n", host.space, "link", "set", "eth0", "up")
+
+    def command(self, *words: object) -> list[str]:
+        """Return a command of a user on the head."""
+        return [*self.hosts[0].inside, *(str(word) for word in words)]
+
+    def planebench(self, *words: object) -> list[str]:
+        """Return a command of planebench on the head."""
+        return self.command(sys.executable, "-P", "-m", "planebench", *words)
+
+    def run(self, command: Sequence[str], within_s: float = 120.0) -> subprocess.CompletedProcess[str]:
+        """Run a command of a user to its end."""
+        return subprocess.run(
+            command,
+            env=self.environment,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=stretched(within_s),
+            check=False,
+        )
+
+    def words(self, *words: object) -> str:
+        """Return all that a program on the head prints."""
+        done = self.run(self.command(*words))
+        return done.stdout + done.stderr
+
+
+@dataclass
+class Cluster(Lab):
+    """Machines with Slurm."""
+
+    munged: subprocess.Popen[bytes] | None = None
+
+    def serve(self) -> None:
+        """Start munged, slurmctld and each slurmd, and wait until every node takes jobs."""
+        self.program("planebench-of-root", DOCTOR.format(folder=self.folder))
+        (self.folder / "testbed").write_text(f"PLANEBENCH={self.folder}/bin/planebench-of-root\n")
+        for name in ("prolog", "epilog"):
+            self.program(name, f"export PLANEBENCH_TESTBED_FILE={self.folder}/testbed\nexec sh {NODE_FILES}/{name}.sh")
+        (self.folder / "slurm.conf").write_text("\n".join(self._configuration()) + "\n")
+        self._munge()
+        for host in self.hosts:
+            kind = "slurmd" if host.number else "slurmctld"
+            host.serves = (find(kind) or kind, "-D", "-f", str(self.folder / "slurm.conf"))
+            host.start()
+        assert eventually(lambda: self.idle() == self.nodes), self.words("sinfo", "-N", "-l")
+
+    def stop(self) -> None:
+        """End all of it."""
+        super().stop()
+        if self.munged is not None:
+            self.munged.kill()
+            self.munged.wait()
 
     def _configuration(self) -> Iterator[str]:
         """Yield the slurm.conf of the package with what differs here."""
@@ -237,31 +285,47 @@ class Cluster:
             self.munged = subprocess.Popen([find("munged") or "munged", *words], stdout=log, stderr=log)
         assert eventually((self.folder / "munge.socket").exists), (self.folder / "munged.out").read_text()
 
-    def command(self, *words: object) -> list[str]:
-        """Return a command of a user on the head."""
-        return [*self.hosts[0].inside, *(str(word) for word in words)]
-
-    def planebench(self, *words: object) -> list[str]:
-        """Return a command of planebench on the head."""
-        return self.command(sys.executable, "-P", "-m", "planebench", *words)
-
-    def run(self, command: Sequence[str], within_s: float = 120.0) -> subprocess.CompletedProcess[str]:
-        """Run a command of a user to its end."""
-        return subprocess.run(
-            command,
-            env=self.environment,
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            timeout=stretched(within_s),
-            check=False,
-        )
-
-    def words(self, *words: object) -> str:
-        """Return all that a program on the head prints."""
-        done = self.run(self.command(*words))
-        return done.stdout + done.stderr
+    def hasten(self) -> None:
+        """Let jobs that were queued again start now; Slurm has them wait for two minutes."""
+        for line in self.words("squeue", "--noheader", "--format=%A|%r").splitlines():
+            number, _, reason = line.partition("|")
+            if reason == "BeginTime":
+                self.words("scontrol", "update", f"JobId={number}", "StartTime=now")
 
     def idle(self) -> int:
         """Return how many nodes take jobs and have none."""
         return self.words("sinfo", "--noheader", "-N", "--format=%T").split().count("idle")
+
+
+@dataclass
+class Servers(Lab):
+    """Machines with an sshd each, and a home of its own."""
+
+    def serve(self) -> None:
+        """Start each sshd, and wait until it lets the user in."""
+        for name in ("key", "host_key"):
+            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / name)
+        host_key = " ".join((self.folder / "host_key.pub").read_text().split()[:2])
+        known = "".join(f"{host.address} {host_key}\n" for host in self.hosts)
+        (self.folder / "known").write_text(known)
+        names = "".join(f"Host {host.name}\n  HostName {host.address}\n" for host in self.hosts)
+        (self.folder / "ssh_config").write_text(
+            f"{names}Host *\n  User {getpass.getuser()}\n  UserKnownHostsFile {self.folder}/known\n"
+            f"  IdentitiesOnly yes\n  IdentityFile {self.folder}/key\n  ConnectTimeout 5\n  ServerAliveInterval 3\n"
+        )
+        self.program("ssh", f'exec {shutil.which("ssh")} -F {self.folder}/ssh_config "$@"')
+        Path("/run/sshd").mkdir(exist_ok=True)
+        for host in self.hosts[1:]:
+            home = self.folder / f"home-{host.name}"
+            home.mkdir()
+            config = self.folder / f"sshd-{host.name}"
+            config.write_text(
+                f"ListenAddress {host.address}\nHostKey {self.folder}/host_key\nPidFile none\nStrictModes no\n"
+                f"AuthorizedKeysFile {self.folder}/key.pub\nPermitRootLogin yes\nPasswordAuthentication no\nUsePAM no\n"
+                f'ForceCommand cd {home} && HOME={home} exec sh -c "$SSH_ORIGINAL_COMMAND"\n'
+            )
+            host.serves = (find("sshd") or "sshd", "-D", "-e", "-f", str(config))
+            host.start()
+        for host in self.hosts[1:]:
+            reached = self.command("ssh", host.name, "true")
+            assert eventually(lambda reached=reached: self.run(reached).returncode == 0), self.run(reached).stderr
