@@ -109,7 +109,9 @@ def run(name: str, rounds: int, seconds: float, seed: int) -> bool | None:
     topology = build(scenario, len(vnfs), vnfs)
     point = Point(switch, scenario, direction, topology.chain_length, 64)
     with high_priority(), Supervisor() as supervisor:
-        live = LiveTopology.start(switch, get_adapter(switch), topology, placement, settings, supervisor)
+        live = LiveTopology.start(
+            switch, get_adapter(switch), topology, placement, settings, supervisor, directions=(direction,)
+        )
         found = {load: estimate_alone(values) for load, values in measure(live, point, rounds, seconds, seed).items()}
         live.stop()
     print(f"{name:17}", *(words(it) for it in found.values()), flush=True)
