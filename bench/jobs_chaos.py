@@ -81,7 +81,8 @@ class Chaos:
         """Do one of the things that can happen; return False if there was nothing to kill."""
         daemons = ("slurmctld", "slurmd") if isinstance(self.cluster, Cluster) else ("sshd", "ssh")
         name = self.random.choice((*daemons, "node", "run", "network", "command"))
-        node = self.random.choice(self.cluster.hosts[1:])
+        busy = [host for host in self.cluster.hosts[1:] if host.processes("planebench", "run-job")]
+        node = self.random.choice(busy or self.cluster.hosts[1:])
         pause_s = self.random.uniform(0.2, 4.0)
         if name == "slurmctld":
             self.cluster.hosts[0].kill()
