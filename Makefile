@@ -52,7 +52,7 @@ lab: setup ## emulated NICs with cables in a QEMU guest: binding, wire pci, exac
 	@scripts/setup.sh qemu-system-x86 busybox-static
 	@# The packages start daemons: only where the machine, a container, says that none starts.
 	@[ ! -x /usr/sbin/policy-rc.d ] || scripts/setup.sh slurm-wlm munge || echo "lab: no Slurm, so tests of jobs are skipped"
-	$(BIN)/python -P -m pytest -v -m "lab or slow" tests/lab tests/e2e/test_two_hosts.py tests/jobs $(if $(MODEL),-k $(MODEL))
+	$(BIN)/python -P -m pytest -v -m "lab or slow" tests/lab tests/e2e/test_two_hosts.py tests/jobs tests/planed/test_offloads_qemu.py $(if $(MODEL),-k $(MODEL))
 
 lowest: setup ## make smoke's tests with the oldest release of each dependency that pyproject.toml allows
 	$(BIN)/pip install --quiet uv
@@ -136,8 +136,9 @@ packages:
 
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.
 .stamps/installed: .stamps/venv .stamps/sources $(SOURCES) $(BUILD_FILES) | packages
-	@echo "setup: building and installing planebench into $(VENV)"
-	$(BIN)/pip install --quiet --no-build-isolation --config-settings=build-dir=build '.[dev]'
+	@echo "setup: building and installing planebench into $(VENV): two to five minutes the first time"
+	@scripts/progress.sh .stamps/install.log \
+		$(BIN)/pip install -v --no-build-isolation --config-settings=build-dir=build '.[dev]'
 	@touch $@
 
 .stamps/sources: FORCE

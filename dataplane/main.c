@@ -33,7 +33,7 @@ static const char usage_text[] =
         "usage: planed --config FILE [--rpc PATH]     run until SIGINT, SIGTERM or the RPC shutdown; PATH "
         "is\n"
         "                                             made as a socket, or is a character device\n"
-        "       planed --check FILE                   validate a configuration document: exit 0 or 2\n"
+        "       planed --check FILE                   check a document, and that this machine has what it names\n"
         "       planed --core-distance A,B            cache-line round trip between two CPUs, as one JSON "
         "line\n"
         "       planed --dry-poll CPU,MS              gaps in polling a CPU that has nothing to do, as one JSON "
@@ -101,9 +101,13 @@ static struct config *load(const char *path, json_t **document)
 	char error[CONFIG_ERROR_MAX];
 	struct config *config = config_load(path, document, error);
 
-	if (config == NULL)
-		LOG_ERROR("%s", error);
-	return config;
+	if (config != NULL && config_check_host(config, error) == 0)
+		return config;
+	LOG_ERROR("%s", error);
+	config_free(config);
+	json_decref(*document);
+	*document = NULL;
+	return NULL;
 }
 
 static int check(const char *path)
@@ -111,9 +115,13 @@ static int check(const char *path)
 	json_t *document = NULL;
 	struct config *config = load(path, &document);
 
+	if (config == NULL)
+		return EXIT_USAGE;
+	printf("%s is valid: ports %u, tasks %u, workers %u\n", path, config->port_count, config->task_count,
+	       config->worker_count);
 	json_decref(document);
 	config_free(config);
-	return config ? EXIT_SUCCESS : EXIT_USAGE;
+	return EXIT_SUCCESS;
 }
 
 static int print_core_distance(const char *cpus)

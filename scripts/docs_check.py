@@ -29,10 +29,9 @@ from docs_pages import Command
 
 import planebench
 from planebench.cli.app import app
-from planebench.cli.compare import INCONCLUSIVE
 from planebench.cli.man import commands as command_tree
 from planebench.cli.man import example_lines
-from planebench.model.errors import NotInstalledError
+from planebench.model.errors import INCONCLUSIVE, NotInstalledError
 from planebench.model.scenario import scenario_named
 from planebench.plans.load import list_suites, load_plan
 

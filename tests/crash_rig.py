@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from e2e_rig import PATIENCE_S, Bench, Run, assert_exact, state, urgent
+from e2e_rig import PATIENCE_S, RAN, Bench, Run, assert_exact, state, urgent
 
 from planebench.cli.output import report
 from planebench.model.errors import UsageError
@@ -197,7 +197,7 @@ def _not_resumed(bench: Bench, arguments: Sequence[object]) -> str:
         _, err = process.communicate(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
         return "the resumed run does not end"
-    if process.returncode != 0 or (bench.finished() or {}).get("status") != "complete":
+    if process.returncode not in RAN or (bench.finished() or {}).get("status") != "complete":
         return f"exit code {process.returncode}: {err}"
     return "" if bench.trials()[: len(before)] == before else "trials of the killed run have changed"
 

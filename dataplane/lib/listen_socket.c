@@ -92,6 +92,8 @@ const char *listen_socket_error(int rc)
 {
 	if (rc == -EADDRINUSE)
 		return "another process listens there; give another path";
+	if (rc == -ENOENT)
+		return "its folder is not there; create it, or give another path";
 	if (rc == -ESRCH)
 		return "there is no group of that name; give one that there is, or its number";
 	return rc == -EEXIST ? "there is a file that is no socket; remove it or give another path"

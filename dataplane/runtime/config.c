@@ -2,6 +2,7 @@
 #include "runtime/config.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -315,6 +316,68 @@ struct config *config_decode(const json_t *document, char error[static CONFIG_ER
 		return NULL;
 	}
 	return config;
+}
+
+// --- What this machine has --------------------------------------------------------------------------------
+
+// By trying it: the CPUs of this thread may be fewer than those that a worker may move to.
+static bool may_run_on(unsigned cpu)
+{
+	cpu_set_t before, one;
+	bool moved;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_getaffinity(0, sizeof(before), &before);
+	moved = sched_setaffinity(0, sizeof(one), &one) == 0;
+	if (moved)
+		sched_setaffinity(0, sizeof(before), &before);
+	return moved;
+}
+
+static int check_cpu(const struct config_worker *worker, char *error)
+{
+	const long count = sysconf(_SC_NPROCESSORS_CONF);
+
+	if (may_run_on(worker->cpu))
+		return 0;
+	if (worker->cpu >= count)
+		return config_error(
+		        error,
+		        "worker %s cannot run on cpu %u: this machine has cpus 0 to %ld; give one of them",
+		        worker->name, worker->cpu, count - 1);
+	return config_error(error,
+	                    "worker %s cannot run on cpu %u: it is offline or this process may not use it; "
+	                    "see taskset -p %d, or give another cpu",
+	                    worker->name, worker->cpu, (int)getpid());
+}
+
+static int check_folder(const struct config_port *port, char *error)
+{
+	const char *slash = strrchr(port->path, '/');
+	char folder[CONFIG_PATH_MAX];
+
+	if (!port->ops->listens)
+		return 0;
+	snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - port->path) + 1 : 1,
+	         slash ? port->path : ".");
+	if (access(folder, W_OK | X_OK) == 0)
+		return 0;
+	return config_error(error, "port %s: folder %.120s of its path: %s; %s", port->name, folder,
+	                    strerror(errno),
+	                    errno == ENOENT ? "create it, or give another path"
+	                                    : "give a path in a folder that planed may write");
+}
+
+int config_check_host(const struct config *config, char error[static CONFIG_ERROR_MAX])
+{
+	for (unsigned i = 0; i < config->worker_count; i++)
+		if (check_cpu(&config->workers[i], error))
+			return -EINVAL;
+	for (unsigned i = 0; i < config->port_count; i++)
+		if (check_folder(&config->ports[i], error))
+			return -EINVAL;
+	return 0;
 }
 
 void config_free(struct config *config)

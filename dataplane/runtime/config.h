@@ -53,5 +53,9 @@ struct config *config_decode(const json_t *document, char error[static CONFIG_ER
 
 void config_free(struct config *config); // NULL is nothing
 
-// The same from a file.
+// Whether this machine has what a document names: the CPUs of workers, and the folders of sockets that planed makes.
+// Returns 0, or -EINVAL with a sentence in error.
+int config_check_host(const struct config *config, char error[static CONFIG_ERROR_MAX]);
+
+// config_decode() from a file.
 struct config *config_load(const char *path, json_t **document, char error[static CONFIG_ERROR_MAX]);

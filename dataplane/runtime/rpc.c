@@ -110,7 +110,7 @@ int rpc_open(const char *path, struct rpc **out)
 	int rc = rpc ? open_at(rpc, path) : -ENOMEM;
 
 	if (rc) {
-		LOG_ERROR("cannot listen on %s: %s", path, strerror(-rc));
+		LOG_ERROR("cannot listen on %s: %s", path, listen_socket_error(rc));
 		free(rpc);
 		return rc;
 	}

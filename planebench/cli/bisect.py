@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from planebench.cli.compare import INCONCLUSIVE
 from planebench.cli.show import print_json
 from planebench.library.history import histories
 from planebench.library.lab import add_run
 from planebench.metrics.column import plain
-from planebench.model.errors import StartError, UsageError
+from planebench.model.errors import INCONCLUSIVE, StartError, UsageError
 from planebench.model.results import Metric
 from planebench.plans.budget import parse_budget
 from planebench.running.bisection import Bisection, Outcome
@@ -122,5 +121,5 @@ def _shell(text: str, folder: Path, variables: Mapping[str, str]) -> None:
         text=True,
         errors="replace",
     )
-    if done.returncode:
+    if done.returncode not in (0, INCONCLUSIVE):  # 6: a run without an accepted trial, which decides nothing
         raise StartError(f"`{text}` failed with exit code {done.returncode}: {done.stdout[-800:].strip()}")

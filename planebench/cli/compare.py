@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ from rich.text import Text
 from planebench.cli.show import print_json
 from planebench.metrics.column import plain
 from planebench.model.choices import unknown
-from planebench.model.errors import UsageError
+from planebench.model.errors import INCONCLUSIVE, UsageError
 from planebench.model.results import Comparison, Metric
 from planebench.model.words import METRICS as TITLES
 from planebench.model.words import load_words, printable
@@ -37,12 +38,9 @@ from planebench.stats.compare import (
 from planebench.stats.derived import Derived
 from planebench.stats.fairness import Condition, between, differing
 from planebench.stats.gate import Judgement, judge
-from planebench.store import find_run, read_run
+from planebench.store import find_run, read_run, runs_named
 
 MAX_FAIL_BELOW = 2.0
-
-INCONCLUSIVE = 6
-"""Exit code of a gate that neither passes nor fails: more starts or runs are needed."""
 
 MAX_SKIPPED = 12
 """Lines about what was not compared."""
@@ -77,7 +75,7 @@ class GateFiles:
                 raise UsageError(f"{name} says whether a gate passes: add --fail-below, e.g. 0.97")
 
     def write(self, title: str, shown: Sequence[Comparison], judged: Sequence[Judgement], notes: Sequence[str]) -> None:
-        """Write the files that are wanted. Raises UsageError where one cannot be written."""
+        """Write the files that are wanted. Raises an error as write_bytes."""
         if self.junit is not None:
             write_bytes(self.junit, to_junit(judged))
         if self.badge is not None:
@@ -101,9 +99,9 @@ def compare(
 ) -> int:
     """Print how b does against a: two runs, several runs and others (``a1,a2,a3``), or the switches of one run.
 
-    Return the exit code: 0; 1 for a gate that fails, or where there was nothing to compare; INCONCLUSIVE for a gate
-    that neither passes nor fails. ``quiet``: only what the gate finds wrong is said. UsageError for bad input, and for
-    runs that differ in what must match, unless ``force``.
+    Return the exit code: 0; 1 for a gate that fails, or without a gate where there was nothing to compare;
+    INCONCLUSIVE for a gate that neither passes nor fails, as where there was nothing to compare. ``quiet``: only what
+    is wrong is printed. UsageError for bad input, and for runs that differ in what must match, unless ``force``.
     """
     _check(fail_below, metric)
     files = files or GateFiles()
@@ -124,20 +122,20 @@ def compare(
         print_json(document if fail_below is None else {**document, "gate": [plain(it) for it in judged]})
     elif shown and not quiet:
         _print_table(shown, two_runs=run_b is not None)
+    skipped = [s for s in outcome.skipped if metric is None or metric in s.metrics]
     if not quiet:
         if outcome.not_in_intervals:
             _say(outcome.not_in_intervals)
         _say_detectable(shown)
         _say_conditions(first, second, conditions)
-        _say_skipped([s for s in outcome.skipped if metric is None or metric in s.metrics])
+        _say_skipped(skipped)
     if not shown:
-        _say("nothing to compare" + (f" by {metric}" if metric else ""))
-        return 1
+        _say(_nothing_words(metric, skipped if quiet else ()))
     if fail_below is None:
-        return 0
+        return 0 if shown else 1
     if not quiet:
         _say_power(judged)
-    return _gate(judged, fail_below)
+    return _gate(judged, fail_below, quiet=quiet)
 
 
 def verdict_words(comparison: Comparison) -> str:
@@ -172,8 +170,12 @@ def _check(fail_below: float | None, metric: str | None) -> None:
 
 
 def _runs(runs_dir: Path | None, names: str) -> list[Derived]:
-    """Return the runs of a list of names with commas between them."""
-    return [Derived(read_run(find_run(runs_dir, name))) for name in names.split(",")]
+    """Return the runs of a list of names with commas between them; print which run a name of several runs means."""
+    folders = [find_run(runs_dir, name) for name in names.split(",")]
+    for name, folder in zip(names.split(","), folders, strict=True):
+        if (others := len(runs_named(runs_dir, name)) - 1) > 0 and name != folder.name:
+            _say(f"{name} is {folder.name}, the newest of {others + 1} runs of this name; the others are found by id")
+    return [Derived(read_run(folder)) for folder in folders]
 
 
 def _other_runs(a: Sequence[Derived], b: Sequence[Derived], force: bool) -> Outcome:
@@ -291,16 +293,40 @@ def _say_power(judgements: Sequence[Judgement]) -> None:
         _say(f"the gate detects a ratio of {least} in {TITLES[metric]} with a probability of 80 %")
 
 
-def _gate(judgements: Sequence[Judgement], fail_below: float) -> int:
-    """Return 1 if a rate is shown to be below the limit; INCONCLUSIVE if not all are shown to be above it."""
+def _nothing_words(metric: str | None, skipped: Sequence[NotCompared]) -> str:
+    """Return that nothing was compared, with what to do and the most frequent reason among ``skipped``."""
+    reasons = Counter(it.reason for it in skipped).most_common(1)
+    why = "".join(
+        f": {_left_out(next(it for it in skipped if it.reason == reason))}: {reason}" for reason, _ in reasons
+    )
+    return (
+        f"nothing to compare{f' by {metric}' if metric else ''}{why}. `planebench report RUN` lists the rejected "
+        "trials of a run and why"
+    )
+
+
+def _gate(judgements: Sequence[Judgement], fail_below: float, *, quiet: bool) -> int:
+    """Return 1 if a rate is shown to be below the limit; INCONCLUSIVE if not all are shown to be above it.
+
+    A gate that passes prints a line, unless ``quiet``.
+    """
     if not judgements:
-        _say(f"--fail-below {fail_below:g}: no rate was compared, so the gate is not passed")
+        _say(f"--fail-below {fail_below:g}: no rate was compared, so the gate is inconclusive")
         return INCONCLUSIVE
     for judgement in judgements:
         if judgement.kind != "passes":
             _say(f"{judgement.kind}: {judgement_words(judgement)}")
-    kinds = {judgement.kind for judgement in judgements}
-    return 1 if "fails" in kinds else INCONCLUSIVE if "inconclusive" in kinds else 0
+    state = state_of(judgements)
+    if state == "passes" and not quiet:
+        _say(f"the gate passes: {_passed_words(judgements, fail_below)}")
+    return {"passes": 0, "fails": 1, "inconclusive": INCONCLUSIVE}[state]
+
+
+def _passed_words(judgements: Sequence[Judgement], fail_below: float) -> str:
+    """Return how many figures are shown to be within the limit, and the lowest rate among them."""
+    rates = [judgement.ratio for judgement in judgements if judgement.metric in RATES and judgement.ratio is not None]
+    lowest = f", the lowest ratio is {min(rates):.3f}" if rates else ""
+    return f"{len(judgements)} of {len(judgements)} figures are within --fail-below {fail_below:g}{lowest}"
 
 
 def _say_skipped(skipped: Sequence[NotCompared]) -> None:

@@ -15,7 +15,7 @@ from prometheus_client.core import CollectorRegistry, CounterMetricFamily, Gauge
 from planebench.cli.watch import NICE
 from planebench.host.files import replace_file
 from planebench.model.choices import unknown
-from planebench.model.errors import StoreError, UsageError
+from planebench.model.errors import UsageError, unwritable
 from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Point, Trial
 from planebench.planed.client import PlanedClient
@@ -48,7 +48,7 @@ def metrics(run: str | None, rpc: Path | None, format: str, out: Path | None, ru
     try:
         replace_file(out, data)
     except OSError as error:
-        raise StoreError(f"cannot write {out}: {error.strerror}; give a file in a folder you may write") from None
+        raise unwritable(str(out), error) from None
 
 
 def exposition(families: list[Any], format: str) -> bytes:

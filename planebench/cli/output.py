@@ -52,7 +52,7 @@ def report(
 
 
 def write_report(derived: Derived, path: Path) -> Path:
-    """Write the HTML page of a run. UsageError where it cannot be written."""
+    """Write the HTML page of a run. Raises an error as write_bytes."""
     from planebench.report.html import to_html  # charts take a second to import
 
     return write_bytes(path, to_html(derived))

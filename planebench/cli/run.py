@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,13 +14,16 @@ from rich.console import Console
 from planebench.cli.bar import RunBar
 from planebench.cli.output import REPORT_FILE, write_report
 from planebench.host.own_version import own_version
-from planebench.model.errors import INTERRUPTED, UsageError
+from planebench.model.errors import INCONCLUSIVE, INTERRUPTED, PlanebenchError, StoreError, UsageError
 from planebench.model.plan import Plan
+from planebench.model.records import VerdictKind
 from planebench.model.run import RunStatus
+from planebench.model.words import printable
 from planebench.plans.budget import describe
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.report.terminal.table import print_table
+from planebench.report.trust import nothing_accepted, points_without_figure
 from planebench.running.agent import Relayed, Wire, serve
 from planebench.running.elsewhere import Connect, TesterHost, connecting, file_lines, switch_on
 from planebench.running.labels import Labels, read_labels
@@ -27,7 +31,7 @@ from planebench.running.machine import terminable
 from planebench.running.service import Session, open_session
 from planebench.running.survey import survey
 from planebench.stats.derived import Derived
-from planebench.store import read_run
+from planebench.store import read_run, runs_named
 from planebench.store.codec import from_json, to_json
 
 
@@ -47,7 +51,7 @@ def run_plan(
     switch_host: str | None = None,
     labels: Labels | None = None,
 ) -> int:
-    """Run a plan and show the results. Returns the exit code: 0, or 130 after Ctrl-C or SIGTERM.
+    """Run a plan and show the results. Returns the exit code: 0; 130 after Ctrl-C or SIGTERM; 4 or 6 as :func:`_judge`.
 
     ``overrides`` are the keyword arguments of plans.override. ``page``: write the HTML report. ``tester_host`` and
     ``switch_host`` are hosts as for ssh; None for this one.
@@ -60,6 +64,7 @@ def run_plan(
         "resume": resume,
         "labels": labels,
     }
+    folder: Path | None = None
     try:
         if tester_host is not None:
             wanted = override(load_plan(plan), **overrides)
@@ -67,10 +72,15 @@ def run_plan(
         else:
             with switch_on(switch_host) as connect:
                 folder, status = measured(plan, overrides, connect, runs=runs, quiet=quiet, **how)
-        _show(folder, json=json, quiet=quiet, page=page)
+        derived = Derived(read_run(folder))
+        _show(derived, folder, json=json, quiet=quiet, page=page)
     except KeyboardInterrupt:  # while calibrating, or in the report of a run that was complete
+        _complain("interrupted before the first trial" if folder is None else f"interrupted; {folder} has all trials")
         return INTERRUPTED
-    return 0 if status == "complete" else INTERRUPTED
+    if status != "complete":
+        _complain(_resume_words(derived))
+        return INTERRUPTED
+    return _judge(derived, quiet=quiet)
 
 
 def measured(
@@ -101,7 +111,7 @@ def measured(
             labels=labels,
             tell=lambda text: console.print(text, style="dim", highlight=False),
         )
-        _announce(session, console)
+        _announce(session, console, named=overrides.get("name") is not None)
         with RunBar(session.pace, held.plan.throughput.duration_s, quiet) as bar:
             return session.folder, session.measure(bar)
 
@@ -139,8 +149,8 @@ def _run_for_another(wire: Wire, params: dict[str, Any]) -> dict[str, str]:
     return {"run_id": folder.name, "status": status}
 
 
-def _announce(session: Session, console: Console) -> None:
-    """Print what is left out, what to note, and how long the run takes."""
+def _announce(session: Session, console: Console, *, named: bool) -> None:
+    """Print what is left out, what to note, and how long the run takes. ``named``: the user gave the run a name."""
 
     def say(text: str, style: str = "") -> None:
         console.print(text, markup=False, highlight=False, style=style, soft_wrap=True)
@@ -148,6 +158,12 @@ def _announce(session: Session, console: Console) -> None:
     held, known = session.survey, len(session.trials)
     for entry in held.skipped:
         say(f"left out: {entry.what}: {entry.reason}")
+    if named and (older := [run for run in runs_named(session.folder.parent, held.plan.name) if run != session.folder]):
+        say(
+            f'note: "{held.plan.name}" is the name of {older[-1].name}, too; from now on it means the new run, and the '
+            "older one is found by its id",
+            "dim",
+        )
     for warning in session.writer.header.warnings:
         say(f"note: {warning}", "dim")
     say(describe(held.plan), "dim")
@@ -155,14 +171,51 @@ def _announce(session: Session, console: Console) -> None:
     say(f"{len(held.measured)} points, {held.takes_words}{resumed}; trials are stored in {session.folder}")
 
 
-def _show(folder: Path, *, json: bool, quiet: bool, page: bool) -> None:
-    """Print the results, write the HTML report if it is wanted, and print where they are."""
-    derived = Derived(read_run(folder))
-    where = f"report: {write_report(derived, folder / REPORT_FILE)}" if page else f"run: {folder}"
+def _show(derived: Derived, folder: Path, *, json: bool, quiet: bool, page: bool) -> None:
+    """Print the results, write the HTML report if it is wanted, and print where they are.
+
+    Raises StoreError where the report cannot be written; the results are printed all the same.
+    """
     if json:
         from planebench.report.export import to_json
 
         sys.stdout.buffer.write(to_json(derived))
     elif not quiet:
-        print_table(derived)
+        print_table(derived, printed=derived.run.header.warnings)
+    try:
+        where = f"report: {write_report(derived, folder / REPORT_FILE)}" if page else f"run: {folder}"
+    except StoreError as error:
+        raise StoreError(f"{error}. The run is stored: `planebench report {folder.name} --html FILE`") from error
+    if not (json or quiet):
         print(f"\n{where}")
+
+
+def _judge(derived: Derived, *, quiet: bool) -> int:
+    """Return the exit code of a run that came to its end, after a line where trials are missing.
+
+    0: it has an accepted trial, or was a functional check. PlanebenchError.exit_code: all trials are invalid, because a
+    switch or the tester failed. INCONCLUSIVE: all trials were rejected. ``quiet``: points without an accepted trial are
+    printed here; otherwise the table has them.
+    """
+    if words := nothing_accepted(derived):
+        _complain(words)
+        kinds = {trial.verdict.kind for trial in derived.rejected}
+        return INCONCLUSIVE if kinds - {VerdictKind.INVALID} else PlanebenchError.exit_code
+    if quiet and (words := points_without_figure(derived)):
+        _complain(words)
+    return 0
+
+
+def _resume_words(derived: Derived) -> str:
+    """Return what is kept of an interrupted run, and the command that resumes it."""
+    arguments = [word for word in sys.argv[1:] if word != "--resume"]
+    trials = len(derived.run.trials)
+    return (
+        f"interrupted; {trials} trial{'s are' if trials != 1 else ' is'} stored in {derived.run.header.run_id}. Resume "
+        f"it with: {shlex.join(['planebench', *arguments, '--resume'])}"
+    )
+
+
+def _complain(text: str) -> None:
+    """Print one line on standard error, also if quiet."""
+    print("planebench:", printable(" ".join(text.split())), file=sys.stderr)

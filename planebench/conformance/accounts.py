@@ -13,7 +13,7 @@ from planebench.model.errors import UsageError
 from planebench.model.manifest import FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN
 from planebench.model.records import SwitchCycles
 from planebench.stats.ledger import ATTEMPTS
-from planebench.wiring.adapter import Adapter
+from planebench.wiring.adapter import Adapter, counters_of
 
 ROUNDS = 3
 TRIES = 3
@@ -61,7 +61,7 @@ def counts_frames(rig: Rig) -> Remarks:
     """Fail unless, at a low rate, received and sent are what the tester counts, and nothing is dropped."""
     for attempt in range(TRIES):
         rig.calm()
-        before = rig.switch.counters()
+        before = counters_of(rig.switch)
         tally = send_exact(rig, rig.ways, rounds=ROUNDS)
         counters = _counted(rig, before, rig.hops * tally.arrived)
         wrong = _wrong(counters, rig.hops, tally)
@@ -79,7 +79,7 @@ def _counted(rig: Rig, before: SwitchCycles, wanted: int) -> SwitchCycles:
     def complete(counters: SwitchCycles) -> bool:
         return all(n is None or n >= wanted for n in (counters.packets, counters.forwarded_packets))
 
-    return read_until(lambda: cycles_of_trial(before, rig.switch.counters(), 0), complete, SETTLE_S)
+    return read_until(lambda: cycles_of_trial(before, counters_of(rig.switch), 0), complete, SETTLE_S)
 
 
 def _wrong(counters: SwitchCycles, hops: int, tally: Counts) -> list[str]:

@@ -14,6 +14,7 @@ from planebench.measure.trial import cycles_of_trial
 from planebench.model.records import SwitchCycles
 from planebench.planed.requests import get_statistics
 from planebench.stats.ledger import ATTEMPTS, counts_drops, reason_of
+from planebench.wiring.adapter import counters_of
 from planebench.wiring.wires.base import is_kernel_interface
 
 OVERLOAD_S = 0.1
@@ -91,13 +92,13 @@ def accounts_for_drops(rig: Rig) -> Remarks:
 def _flood(rig: Rig, *, exact: bool) -> Account:
     """Return the account of one sending at maximum offered load, once it adds up, or SETTLE_S later."""
     rig.calm()
-    before = rig.switch.counters()
+    before = counters_of(rig.switch)
     rig.live.send(rig.ways, 64, OVERLOAD_S, None)
     rig.calm()
 
     def account() -> Account:
         counts = tester_counts(get_statistics(rig.live.call), rig.ways)
-        return Account.of(counts, cycles_of_trial(before, rig.switch.counters(), 0), rig.hops)
+        return Account.of(counts, cycles_of_trial(before, counters_of(rig.switch), 0), rig.hops)
 
     return read_until(account, lambda found: not found.wrong(exact=exact), SETTLE_S)
 

@@ -19,7 +19,7 @@ from planebench.model.wire import wire_name
 from planebench.placement import Cpus, Placement, place
 from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.shapes import build
-from planebench.wiring.adapter import Adapter, RunningSwitch, Situation
+from planebench.wiring.adapter import Adapter, RunningSwitch, Situation, counters_of
 
 if TYPE_CHECKING:
     from planebench.conformance.exchange import PcapExchange
@@ -111,9 +111,9 @@ class Rig:
     def calm(self) -> None:
         """Wait until the switch has processed all frames that it has received, as far as its counters show."""
         deadline = time.monotonic() + stretched(CALM_DEADLINE_S)
-        before = self.switch.counters().packets
+        before = counters_of(self.switch).packets
         time.sleep(UNCOUNTED_CALM_S if before is None else CALM_S)
-        while time.monotonic() < deadline and (now := self.switch.counters().packets) != before:
+        while time.monotonic() < deadline and (now := counters_of(self.switch).packets) != before:
             before = now
             time.sleep(CALM_S)
 

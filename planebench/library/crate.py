@@ -13,7 +13,7 @@ from typing import Any
 from planebench.library import tables
 from planebench.library.export import write_tables
 from planebench.library.tables import Source
-from planebench.model.errors import UsageError
+from planebench.model.errors import unwritable
 from planebench.model.header import RunHeader
 from planebench.report.export import to_csv, to_json
 from planebench.store import folder as names
@@ -41,7 +41,7 @@ _PARQUET = "application/vnd.apache.parquet"
 
 
 def write_crate(source: Source, out: Path) -> Path:
-    """Write a run with its results and tables into a new folder; return its metadata file. UsageError if it exists."""
+    """Write a run with its results and tables into a new folder; return its metadata file. It must not exist."""
     try:
         out.mkdir(parents=True)
         for name in _FILES:
@@ -53,7 +53,7 @@ def write_crate(source: Source, out: Path) -> Path:
         document = {"@context": f"{PROFILE}/context", "@graph": list(_graph(source, out))}
         (out / METADATA).write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
-        raise UsageError(f"cannot write {out}: {error.strerror}; give a new folder") from None
+        raise unwritable(str(out), error) from None
     return out / METADATA
 
 

@@ -15,7 +15,7 @@ from planebench.metrics.column import Table
 from planebench.metrics.results import RESULT_TABLES
 from planebench.metrics.runs import RUN_TABLES
 from planebench.model.choices import unknown
-from planebench.model.errors import NotInstalledError, UsageError
+from planebench.model.errors import NotInstalledError, StoreError, unwritable
 from planebench.model.run import Run
 from planebench.stats.derived import Derived
 
@@ -108,15 +108,17 @@ def frame(table: pa.Table) -> pd.DataFrame:
 
 
 def write_parquet(found: duckdb.DuckDBPyRelation, path: Path) -> Path:
-    """Return a relation as a Parquet file; needs DuckDB alone. UsageError where it cannot be written."""
+    """Return a relation as a Parquet file; needs DuckDB alone. Raises an error as unwritable."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         # DuckDB takes neither the name of the file nor metadata as a parameter.
         quoted = str(path).replace("'", "''")
         metadata = f"KV_METADATA {{planebench_tables: '{TABLES_VERSION}'}}"
         found.query("made", f"COPY (SELECT * FROM made) TO '{quoted}' (FORMAT parquet, {metadata})")
-    except (OSError, duckdb.Error) as error:
-        raise UsageError(f"cannot write {path}: {error}; give a folder you may write") from None
+    except OSError as error:
+        raise unwritable(str(path), error) from None
+    except duckdb.Error as error:
+        raise StoreError(f"cannot write {path}: {error}. Free space, or give a folder that you may write") from None
     return path
 
 

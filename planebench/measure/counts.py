@@ -12,7 +12,17 @@ from planebench.measure.sent import traffic_sent
 from planebench.measure.updates import ControlTraffic, control_packets, fib_updates
 from planebench.model.nic_counters import of_losses
 from planebench.model.records import TENTHS, ControlPackets, DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
-from planebench.planed.statistics import PORT_DROPS, Generator, Monitor, PortState, Statistics, Stream, TaskStatistics
+from planebench.planed.statistics import (
+    PORT_DROPS,
+    Firewall,
+    FirewallRule,
+    Generator,
+    Monitor,
+    PortState,
+    Statistics,
+    Stream,
+    TaskStatistics,
+)
 from planebench.scenarios.flows import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
 from planebench.stats.histogram import encode
@@ -21,6 +31,7 @@ from planebench.wiring.tasks import SOURCE
 Tasks = Mapping[str, TaskStatistics]
 HistogramKind = Literal["latency", "ipdv", "burst_rises", "burst_falls"]
 
+_NO_RULES: Firewall = {"rules": []}
 _ENDS = frozenset({"generator", "monitor", SOURCE})
 """Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
 
@@ -118,7 +129,7 @@ def nic_losses(ports: Sequence[PortState]) -> Counter[str]:
 def vnf_drops(stats: Statistics) -> dict[str, dict[str, int]]:
     """Return what each network function dropped by policy, by reason. Full rings and zeros are left out."""
     found = {
-        task["name"]: {reason: count for reason, count in task["drops"].items() if count and reason != "tx_full"}
+        task["name"]: {reason: count for reason, count in _policy(task).items() if count}
         for task in stats["tasks"]
         if task["kind"] not in _ENDS
     }
@@ -239,9 +250,24 @@ def _vnf_drops(task: TaskStatistics) -> Iterator[tuple[str, int]]:
     for port, reasons in task["drops_by_port"].items():
         for reason, count in reasons.items():
             yield f"{port}:{reason}", count
-    for reason, count in task["drops"].items():
-        if reason != "tx_full":
-            yield f"{task['name']}:{reason}", count
+    for reason, count in _policy(task).items():
+        yield f"{task['name']}:{reason}", count
+
+
+def _policy(task: TaskStatistics) -> dict[str, int]:
+    """Return what a network function dropped by policy, by reason; a firewall's drops by each rule: ``rule 2 web``.
+
+    planed reports the first 64 rules; what the others dropped stays with the reason ``rule``.
+    """
+    reasons = {reason: count for reason, count in task["drops"].items() if reason != "tx_full"}
+    rules = {_rule_name(it): it["packets"] for it in task.get("firewall", _NO_RULES)["rules"] if it["action"] == "drop"}
+    others = reasons.get("rule", 0) - sum(rules.values())
+    return {**reasons, **rules, "rule": others} if rules and others >= 0 else reasons
+
+
+def _rule_name(rule: FirewallRule) -> str:
+    """Return ``rule 2 web``: its place in the list and its name, if it has one. A colon separates the VNF."""
+    return f"rule {rule['rule']} {rule.get('name', '').replace(':', '.')}".rstrip()
 
 
 def _misdirected(tasks: Tasks, expected: set[tuple[str, int]]) -> int:

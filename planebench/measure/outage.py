@@ -32,7 +32,7 @@ from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.queues import QUEUES_MAX, queue_stream
 from planebench.scenarios.shapes import build
 from planebench.traffic.rates import rate_label
-from planebench.wiring.adapter import Adapter
+from planebench.wiring.adapter import Adapter, counters_of
 
 SWITCH = "switch"
 CALM_S = 0.5
@@ -163,7 +163,7 @@ class Account:
         return re.split("[: ]", key, maxsplit=1)[0] in self._own
 
     def _read(self) -> Drops:
-        switch = {f"{SWITCH} {key}": count for key, count in self._live.switch.counters().drops.items()}
+        switch = {f"{SWITCH} {key}": count for key, count in counters_of(self._live.switch).drops.items()}
         return Counter(switch) + self._live.vnf_drops()
 
 

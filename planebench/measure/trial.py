@@ -46,6 +46,7 @@ from planebench.scenarios.shapes import build
 from planebench.stats.ledger import describe, ledger, policy_packets, policy_words, reason_of
 from planebench.traffic.rates import SATURATING
 from planebench.vnfs.registry import VNFS
+from planebench.wiring.adapter import counters_of
 
 DRAINED_SHARE = 0.001
 """Rings that give back more than this share of the frames after the sending are remarked."""
@@ -157,7 +158,7 @@ def _measure(
     scheduler: list[_Scheduler] = []
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
-    kernel, nics, before = live.wire_drops(), live.nic_counters(), live.switch.counters()
+    kernel, nics, before = live.wire_drops(), live.nic_counters(), counters_of(live.switch)
     clocked = request.probe_rate_pps > 0 and live.clock != "software"
     readings = [live.clock_readings()] if clocked else []
     stats = live.send(
@@ -173,7 +174,7 @@ def _measure(
         stamp_all=request.stamp_all,
         traffic=request.profile,
     )
-    after = live.switch.counters()
+    after = counters_of(live.switch)
     live.check()
     counts = tester_counts(stats, wanted, live.control_traffic(request.profile))
     others = (live.vnf_drops() - dropped) + _not_told_twice(live.wire_drops() - kernel, after)

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import errno
+
 
 class PlanebenchError(Exception):
     """Base class: something the user can be told in one sentence. Exit code 4: what we work with failed."""
@@ -40,6 +42,18 @@ class StoreError(PlanebenchError):
     exit_code = 5
 
 
+def unwritable(what: str, error: OSError) -> PlanebenchError:
+    """Return the error of a file that cannot be written, with the way out: a UsageError if its folder is missing."""
+    text = f"cannot write {what}: {error.strerror or error}"
+    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError | FileExistsError):
+        return UsageError(f"{text}; give a file in a folder that exists")
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreError(f"{text}; free space, or give a file on another disk")
+    return StoreError(f"{text}; give a folder that you may write")
+
+
+INCONCLUSIVE = 6
+"""Exit code where there is no answer: of a gate that neither passes nor fails, and of a run without accepted trial."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, SIGTERM or SIGHUP, as shells have it for SIGINT."""
 CLOSED_PIPE = 141
@@ -52,7 +66,9 @@ EXIT_CODES: dict[int, str] = {
     3: "not installed: a switch asked for by name, or planed",
     4: "a switch or the tester did not start, died, or stopped answering",
     5: "a file or folder that cannot be written, or read back",
-    6: "a gate is inconclusive: neither passed nor failed; more starts or runs are needed",
+    INCONCLUSIVE: (
+        "no answer: a gate neither passed nor failed, or no trial of a run was accepted; measure more, or undisturbed"
+    ),
     INTERRUPTED: "interrupted; what was measured is kept",
     CLOSED_PIPE: "the reader of the output has closed it; never 0, for a gate is not passed then",
 }

@@ -101,6 +101,23 @@ class ReasonCode(StrEnum):
     NO_BURST = "no-burst"
 
 
+REMARKS = frozenset(
+    {
+        ReasonCode.NOT_CARRIED,
+        ReasonCode.DUPLICATED,
+        ReasonCode.REORDERED,
+        ReasonCode.DAMAGED,
+        ReasonCode.FOREIGN,
+        ReasonCode.DRAINED,
+        ReasonCode.UNSTEADY,
+        ReasonCode.DROPPED_BY_FUNCTIONS,
+        ReasonCode.UNEXPLAINED_LOSS,
+        ReasonCode.TRAFFIC_DIFFERS,
+        ReasonCode.UPDATES_MISSING,
+        ReasonCode.CONTROL_UNANSWERED,
+    }
+)
+"""Remarks on a trial, accepted or rejected: none is why a trial was rejected."""
 SUSPECT = frozenset(
     {
         ReasonCode.UNEXPLAINED_LOSS,

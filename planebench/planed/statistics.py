@@ -104,6 +104,21 @@ class FibSource(TypedDict):
     control_answered: int
 
 
+class FirewallRule(TypedDict):
+    """Counters of one rule, by its place in the list from 1."""
+
+    rule: int
+    name: NotRequired[str]
+    action: Literal["drop", "permit"]
+    packets: int
+
+
+class Firewall(TypedDict):
+    """Counters of the first rules of a firewall."""
+
+    rules: list[FirewallRule]
+
+
 class TaskStatistics(TypedDict):
     """Counters of one task; what only its kind has is in the object of that name."""
 
@@ -119,6 +134,7 @@ class TaskStatistics(TypedDict):
     generator: NotRequired[Generator]
     monitor: NotRequired[Monitor]
     fib_source: NotRequired[FibSource]
+    firewall: NotRequired[Firewall]
 
 
 PortDrop = Literal["rx_missed", "rx_nombuf", "rx_errors", "tx_errors"]

@@ -227,6 +227,8 @@ class Line:
     evidence: str
     clear: bool
     """True if the best is ahead of every other switch, so that the evidence adds nothing to the figures."""
+    points: tuple[Point, ...] = ()
+    """The switches that the answer compares, at their test point, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +276,7 @@ def _line(standing: Standing, cost: Standing) -> Line:
         standing.state,
         " ".join(filter(None, (evidence(standing), _cost_words(standing, cost)))),
         standing.state == "different" and not standing.missing,
+        tuple(r.point for r in standing.results),
     )
 
 
@@ -358,7 +361,14 @@ class Need:
 
 
 def needs(standings: Standings) -> tuple[Need, ...]:
-    """Return what to take for the highest throughput, the lowest CPU cost and the lowest p99 latency."""
+    """Return what to take for the highest throughput, the lowest CPU cost and the lowest p99 latency.
+
+    Of a run with one switch, how to compare it.
+    """
+    label, *others = standings.derived.run.switch_labels or ("the switch",)
+    if not others:
+        why = f"{printable(label)} is alone in this run; --switch {printable(label)},NAME measures two side by side."
+        return (Need("a comparison", "add a switch", why),)
     return (
         _need("the highest throughput", standings.throughput),
         _need("the lowest CPU cost", tuple(standings.cost.values())),

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from planebench.model.reasons import REMARKS
 from planebench.model.records import CoreDistance, Evidence, Reason, ReasonCode, ThreadEvidence, Trial, VerdictKind
 from planebench.model.words import NOTHING, count, percent
 
@@ -64,12 +65,17 @@ def why_rejected(trial: Trial) -> tuple[Reason, ...]:
 
 
 def causes(trials: Sequence[Trial]) -> tuple[Cause, ...]:
-    """Return rejected trials by verdict and cause, most frequent first; a trial with two causes is in both."""
+    """Return rejected trials by verdict and cause, most frequent first; a trial with two causes is in both.
+
+    Remarks, as on frames that a firewall dropped, are no causes.
+    """
     labels: dict[_Group, Counter[str]] = {}
     texts: dict[_Group, list[str]] = {}
     for trial in trials:
-        # of a valid trial only the first says why it is out, the others are remarks
-        reasons = why_rejected(trial)[:1] if trial.verdict.kind is VerdictKind.VALID else why_rejected(trial)
+        found = why_rejected(trial)
+        # of a valid trial only the first says why it is out
+        valid = trial.verdict.kind is VerdictKind.VALID
+        reasons = found[:1] if valid else tuple(it for it in found if it.code not in REMARKS)
         for key, text in {(trial.verdict.kind, r.code, cause(str(r))): str(r) for r in reasons}.items():
             labels.setdefault(key, Counter())[trial.point.switch] += 1
             texts.setdefault(key, []).append(text)

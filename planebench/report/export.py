@@ -14,7 +14,7 @@ from typing import Any
 
 from planebench.metrics.column import Column, having, plain, row
 from planebench.metrics.results import LATENCY, RESULT, OfLatency, OfResult, results
-from planebench.model.errors import UsageError
+from planebench.model.errors import unwritable
 from planebench.report.papers import paper_records
 from planebench.stats.derived import Derived
 
@@ -84,9 +84,9 @@ def _conditions(derived: Derived) -> dict[str, Any]:
 
 
 def write_bytes(path: Path, data: bytes) -> Path:
-    """Write a file whole and return it. UsageError where that cannot be."""
+    """Write a file and return its path. Raises an error as :func:`unwritable`."""
     try:
         path.write_bytes(data)
     except OSError as error:
-        raise UsageError(f"cannot write {path}: {error.strerror}; give a file in a folder you may write") from None
+        raise unwritable(str(path), error) from None
     return path

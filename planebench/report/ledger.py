@@ -9,6 +9,8 @@ from planebench.model.results import Ledger, Result
 from planebench.model.words import count, percent, result_words
 from planebench.stats.ledger import describe
 
+REJECTED = " (all trials were rejected; their counts are exact)"
+
 
 def unexplained_sentences(results: Iterable[Result]) -> list[str]:
     """Return the points with losses that no counter explains although the switch counts its drops."""
@@ -20,7 +22,10 @@ def unexplained_sentences(results: Iterable[Result]) -> list[str]:
 
 
 def policy_sentences(results: Iterable[Result]) -> list[str]:
-    """Return the points where network functions dropped frames by policy, which are no losses of the switch."""
+    """Return the points where network functions dropped frames by policy, which are no losses of the switch.
+
+    Counts are exact in rejected trials, too; the sentence says where no trial was accepted.
+    """
     found = []
     for r in results:
         losses = [loss for loss in r.ledger.losses if loss.policy] if r.ledger is not None else []
@@ -29,7 +34,7 @@ def policy_sentences(results: Iterable[Result]) -> list[str]:
             causes = ", ".join(f"{count(loss.packets)} {loss.cause}" for loss in losses)
             found.append(
                 f"{result_words(r)}: {share} of the frames were dropped by network functions (policy), not "
-                f"by the switch: {causes}"
+                f"by the switch: {causes}{'' if r.throughput_trials_pps else REJECTED}"
             )
     return found
 

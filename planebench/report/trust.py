@@ -4,12 +4,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from planebench.model.reasons import ReasonCode
+from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison
-from planebench.model.words import percent, printable, reasons
+from planebench.model.words import percent, printable, reasons, result_words
 from planebench.report.answers import DECIDED, Standing, Standings
 from planebench.report.evidence import causes
 from planebench.stats.derived import Derived
@@ -24,6 +27,18 @@ REJECTED_MANY, REJECTED_SOME = 0.5, 0.25
 DECIDED_FEW, DECIDED_MOST = 0.5, 0.9
 """Shares of decided test points: below them confidence is low, or medium at best."""
 CAUSE_LENGTH = 110
+MAX_REMEDIES = 1
+"""Disturbances that have their remedy beside the answers, the most frequent ones."""
+_REMEDIES = {
+    ReasonCode.ONE_CPU: "Give planebench two CPUs or more: switch and tester share one.",
+    ReasonCode.CPU_WAIT: "Stop other programs or isolate the CPUs of switch and tester: they waited for other threads.",
+    ReasonCode.POLL_GAPS: "Keep interrupts and other programs off the CPUs of the tester: it was interrupted.",
+    ReasonCode.STEAL: "Use a host whose CPUs no other guest uses, or pin the virtual CPUs: the hypervisor took time.",
+    ReasonCode.DISTANCE_CHANGED: "Pin the virtual CPUs on their host: it moved them between near and far cores.",
+    ReasonCode.OTHER_CLOCK: "Fix the clock of the CPUs: the switch did not run at the one that was asked for.",
+}
+MAX_POINTS = 4
+"""Test points that a line names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +73,41 @@ def trust(standings: Standings) -> Trust:
             *([f"{derived.drift}; comparisons are paired and not affected.".capitalize()] if derived.drift else ()),
         ),
         tuple(_advice(rest, share, derived)),
+    )
+
+
+def nothing_accepted(derived: Derived) -> str:
+    """Return why a run has no accepted trial, and what to do; empty if it has one, or if it was a functional check."""
+    run = derived.run
+    trials = [trial for trial in run.trials if trial.role != "warmup"]
+    functional = any(trial.verdict.kind is VerdictKind.FUNCTIONAL or trial.role == "outage" for trial in trials)
+    if functional or any(result.trials for result in derived.results):
+        return ""
+    if not trials:
+        why = "; ".join(dict.fromkeys(f"{it.what}: {' '.join(it.reason.split())}" for it in run.skipped))
+        return f"no trial was run{f': {why}' if why else ''}"
+    kinds = Counter(trial.verdict.kind for trial in trials)
+    verdicts = ", ".join(f"{kinds[kind]} {kind.value}" for kind in VerdictKind if kinds[kind])
+    found = [f"no trial was accepted, {len(trials)} were rejected ({verdicts})"]
+    found += [f"most frequent cause: {reasons((group.text,), CAUSE_LENGTH)}" for group in causes(derived.rejected)[:1]]
+    disturbed = kinds[VerdictKind.DISTURBED] > len(trials) / 2
+    return f"{'; '.join(found)}. {_DISTURBED_ADVICE if disturbed else _FAILED_ADVICE}"
+
+
+_DISTURBED_ADVICE = "Run planebench doctor, which names what disturbs this host, and measure again when it is quiet"
+_FAILED_ADVICE = "`planebench switch check NAME` tests a switch alone, and the report has the reason of each trial"
+
+
+def points_without_figure(derived: Derived) -> str:
+    """Return the test points of a run that have no accepted trial and were no functional check; empty without any."""
+    functional = {trial.point for trial in derived.run.trials if trial.verdict.kind is VerdictKind.FUNCTIONAL}
+    without = [result_words(it) for it in derived.results if not it.trials and it.point not in functional]
+    if not without:
+        return ""
+    shown = ", ".join(without[:MAX_POINTS]) + (f" and {len(without) - MAX_POINTS} more" * (len(without) > MAX_POINTS))
+    return (
+        f"{len(without)} of {len(derived.results)} test points have no accepted trial: {shown}; "
+        f"`planebench report {derived.run.header.run_id}` has the reasons"
     )
 
 
@@ -109,6 +159,8 @@ def _advice(rest: list[Standing], rejected: float, derived: Derived) -> Iterator
     if any(not it.at_line_rate for it in limited):
         yield "Give the tester more cores, or compare the CPU cost: here the tester was slower than the switches."
     if rejected > REJECTED_SOME:
+        codes = Counter(r.code for t in derived.rejected for r in t.verdict.reasons if r.code in _REMEDIES)
+        yield from (_REMEDIES[code] for code, _ in codes.most_common(MAX_REMEDIES))
         yield "Run planebench doctor, which names what disturbs this host and how to stop it."
 
 

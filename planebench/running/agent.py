@@ -39,7 +39,7 @@ from planebench.model.wire import wire_arguments
 from planebench.placement import Placement, place
 from planebench.running.machine import Machine, enough_hugepages, terminable
 from planebench.switches.registry import get_adapter
-from planebench.wiring.adapter import RunningSwitch
+from planebench.wiring.adapter import RunningSwitch, counters_of
 from planebench.wiring.remote import Hello, HostAnswer, decoded, encoded
 from planebench.wiring.request import SwitchPort, SwitchRequest
 from planebench.wiring.wires.base import wire_kind
@@ -213,7 +213,7 @@ class Agent:
 
     def do_counters(self, number: int) -> Any:
         """Return the counters of a switch since its start."""
-        return encoded(self._found(number).switch.counters())
+        return encoded(counters_of(self._found(number).switch))
 
     def do_sample(self, number: int) -> Any:
         """Return the kernel's counters of the threads of a switch and of their CPUs."""

@@ -95,8 +95,11 @@ class Session:
             self.writer.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
             return "interrupted"
         except PlanebenchError as error:
-            with contextlib.suppress(StoreError):  # the folder may be what failed: full disk, removed
+            try:
                 self.writer.finish("interrupted", str(error))
+            except StoreError:  # the folder may be what failed: full disk, removed
+                if not self.trials:
+                    self.writer.discard()
             raise
         self.writer.finish()
         return "complete"
@@ -135,7 +138,11 @@ def open_session(
     if not survey.simulated:
         header = replace(header, noise=_noise(fitted, machine, settings))
     writer = RunWriter.create(folder, header)
-    write_plan(writer.path, survey.plan)
+    try:
+        write_plan(writer.path, survey.plan)
+    except StoreError:
+        writer.discard()
+        raise
     return Session(fitted, machine, settings, writer, [])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from planebench.hosting import vm
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.runner import SelfMeasured
 from planebench.model.cpu_clock import OWN, CpuClock, mhz_of
+from planebench.model.cpus import range_text
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.header import Skipped
 from planebench.model.plan import Plan
@@ -169,6 +170,8 @@ def survey(
     enough &= hugepages or host is None or host.answer.hugepages
     absent = refusals(fitting, points, adapters, hugepages=enough)
     real = [point for point in points if not isinstance(adapters[point.switch], SelfMeasured)]
+    if real and host is None:
+        _check_switch_cores(fitting.switch_cores, facts.cpus_allowed)
     absent |= _misplaced(real, run_cpus(facts, fitting.switch_cores, fitting.wire, fitting.tester, host))
     absent |= {p: away[p.switch].removeprefix("is ") for p in points if p.switch in leave_out}
     if fitting.missing_hostings == "skip":
@@ -192,6 +195,17 @@ def survey(
         hugepages=enough,
         switch_host=host,
     )
+
+
+def _check_switch_cores(wanted: int, allowed: Collection[int]) -> None:
+    """Raise UsageError for more cores of a switch than there are CPUs; fewer whole cores than wanted are a warning."""
+    if wanted > len(allowed):
+        most = max(len(allowed) - 1, 1)
+        raise UsageError(
+            f"--switch-cores: {wanted} is not possible: this process may use {len(allowed)} "
+            f"CPU{'s' * (len(allowed) != 1)} ({range_text(allowed)}), and the tester needs one. Valid here: 1"
+            + (f" to {most}" if most > 1 else "")
+        )
 
 
 def _offloads(switch: str) -> bool:

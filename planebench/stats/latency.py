@@ -15,10 +15,13 @@ from planebench.stats.choose import LIMITED, VALID, Choice, choose
 from planebench.stats.histogram import Counts, decode, merge, percentile_ns, summarise
 from planebench.stats.jitter import burst_sizes, merged_jitter, pdv, signed_jitter
 from planebench.stats.latency_load import LoadPoint, load_finding
+from planebench.stats.ledger import policy_packets
 from planebench.stats.starts import Blocks, blocks_of
 
 MAX_PROBES_MISSING = 0.01
 """Limit of missing probes as a share of those sent: more missing probes, the slow ones, move the percentiles."""
+POLICY_DEVIATIONS = 3.0
+"""Standard deviations by which more probes may be dropped by policy than their share of all frames says."""
 
 _CARRIED_OR_NOT = (VALID, VerdictKind.OVERLOAD)
 _ANY_KIND = (
@@ -74,7 +77,7 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
             VerdictKind.INVALID, (*verdict.reasons, Reason(ReasonCode.NO_PROBE, "no latency probe returned"))
         )
     elif summary is not None:
-        verdict = Verdict(verdict.kind, verdict.reasons + _missing_probes(records))
+        verdict = Verdict(verdict.kind, verdict.reasons + _missing_probes(choice.trials))
     beside = summarise(merge(r.software for r in records if r.software)) if summary else None
     intended = sum(d.intended_packets for t in choice.trials for d in t.directions)
     forwarded = sum(t.forwarded_packets for t in choice.trials)
@@ -160,14 +163,22 @@ def _by_number(trials: Sequence[Trial]) -> tuple[VerdictKind, ...]:
     return _CARRIED_OR_NOT if carried else _CARRIED_OR_NOT[::-1]
 
 
-def _missing_probes(records: Sequence[LatencyRecord]) -> tuple[Reason, ...]:
-    sent, received = (
-        sum(counts) for counts in zip(*((r.probes_sent, r.probes_received) for r in records), strict=True)
-    )
-    if sent - received <= MAX_PROBES_MISSING * sent:
+def _missing_probes(trials: Sequence[Trial]) -> tuple[Reason, ...]:
+    """Return a reason if more probes are missing than network functions dropped by policy, as they did other frames."""
+    counted = [(t, t.latency) for t in trials if t.latency is not None]
+    sent = sum(record.probes_sent for _, record in counted)
+    missing = sent - sum(record.probes_received for _, record in counted)
+    policy = sum(_policy_share(trial) * record.probes_sent for trial, record in counted)
+    if missing - policy <= max(MAX_PROBES_MISSING * sent, POLICY_DEVIATIONS * math.sqrt(policy)):
         return ()
-    text = f"{sent - received} of {sent} probes did not return; the missing ones may be the slowest"
-    return (Reason(ReasonCode.PROBES_MISSING, text, {"missing": sent - received, "sent": sent}),)
+    dropped = f", network functions dropped about {policy:.0f} of them by policy" if policy >= 1 else ""
+    text = f"{missing} of {sent} probes did not return{dropped}; the missing ones may be the slowest"
+    return (Reason(ReasonCode.PROBES_MISSING, text, {"missing": missing, "sent": sent}),)
+
+
+def _policy_share(trial: Trial) -> float:
+    """Return the share of the frames of a trial that network functions dropped by policy."""
+    return min(policy_packets(trial) / max(sum(d.offered_packets for d in trial.directions), 1), 1.0)
 
 
 def _spread(choice: Choice) -> float | None:

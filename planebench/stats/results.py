@@ -91,7 +91,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
         capacity_estimate_pps=geometric_mean(carries.blocks) if carries else None,
         searches=searches,
         load_finding=finding(groups, latency),
-        ledger=_ledger(choice.trials),
+        ledger=_ledger(choice.trials or tuple(t for t in saturating if _is_counted(t))),
         mean_frame_bytes=mean_forwarded_bytes(choice.trials),
         sent=sent_traffic(choice.trials),
         fib_updates_per_s=median([t.updates.per_s for t in choice.trials if t.updates is not None]),
@@ -147,6 +147,11 @@ def _other_bands(saturating: Sequence[Trial], band: str | None) -> tuple[BandFig
 
 def _ledger(trials: Sequence[Trial]) -> Ledger | None:
     return merge(ledger(trial) for trial in trials) if trials else None
+
+
+def _is_counted(trial: Trial) -> bool:
+    """Return whether the counts of a rejected trial are exact: a disturbance changes rates, but no count."""
+    return trial.verdict.kind is not VerdictKind.INVALID or trial.verdict.has(ReasonCode.NOTHING_FORWARDED)
 
 
 def _loss_ratio(trials: Sequence[Trial]) -> float | None:

@@ -5,7 +5,7 @@ A run is raw trials. Nothing derived is stored; everything is derived again by :
 """
 
 from planebench.model.run import Finished, Run
-from planebench.store.folder import RunInfo, default_runs_dir, find_run, list_runs, new_run_id
+from planebench.store.folder import RunInfo, default_runs_dir, find_run, list_runs, new_run_id, runs_named
 from planebench.store.plan_file import find_unfinished, read_plan, write_plan
 from planebench.store.reader import read_run
 from planebench.store.writer import RunWriter, make_runs_dir
@@ -23,5 +23,6 @@ __all__ = [
     "new_run_id",
     "read_plan",
     "read_run",
+    "runs_named",
     "write_plan",
 ]

@@ -80,6 +80,11 @@ def list_runs(runs_dir: Path | None = None) -> tuple[RunInfo, ...]:
     return tuple(sorted(found, key=_age))
 
 
+def runs_named(runs_dir: Path | None, name: str) -> tuple[Path, ...]:
+    """Return the folders of the runs with a name, the newest last."""
+    return tuple(info.path for info in list_runs(runs_dir) if info.header.name == name)
+
+
 def find_run(runs_dir: Path | None, wanted: str) -> Path:
     """Return the folder of a run: ``latest``, a run id, the start of one, a name (its newest run) or a path.
 

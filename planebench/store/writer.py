@@ -5,6 +5,9 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import errno
+import os
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -46,8 +49,12 @@ class RunWriter:
         """
         path = _make_folder(runs_dir, header.run_id)
         header = dataclasses.replace(header, run_id=path.name)
-        write_atomically(path / HEADER_FILE, to_json(header, indent=2) + b"\n")
-        return cls(path, header)
+        try:
+            write_atomically(path / HEADER_FILE, to_json(header, indent=2) + b"\n")
+            return cls(path, header)
+        except StoreError:
+            shutil.rmtree(path, ignore_errors=True)
+            raise
 
     @classmethod
     def reopen(cls, path: Path) -> RunWriter:
@@ -79,10 +86,20 @@ class RunWriter:
         with contextlib.closing(LineFile(self.path / CONDITIONS_FILE)) as lines:
             lines.append(to_json(conditions))
 
+    def discard(self) -> None:
+        """Remove the folder of a run that has no trial; safe to call where it cannot be removed."""
+        self.close()
+        shutil.rmtree(self.path, ignore_errors=True)
+
     def finish(self, status: RunStatus = "complete", note: str = "", now: datetime | None = None) -> None:
         """Mark the run as ended in an orderly way, and close. ``interrupted``: by Ctrl-C, SIGTERM or an error."""
         moment = utc_text(now or datetime.now(UTC))
-        write_atomically(self.path / FINISHED_FILE, to_json(Finished(status, moment, note), indent=2) + b"\n")
+        data = to_json(Finished(status, moment, note), indent=2) + b"\n"
+        try:
+            write_atomically(self.path / FINISHED_FILE, data)
+        except StoreError:  # a full disk: status.json leaves as much room as is needed
+            (self.path / STATUS_FILE).unlink(missing_ok=True)
+            write_atomically(self.path / FINISHED_FILE, data)
         (self.path / STATUS_FILE).unlink(missing_ok=True)
         self.close()
 
@@ -100,9 +117,12 @@ class RunWriter:
 
 
 def make_runs_dir(runs_dir: Path) -> None:
-    """Make the folder of the runs if it is not there. Raises StoreError."""
+    """Make the folder of the runs if it is not there. Raises StoreError if it cannot be made or written."""
     try:
         runs_dir.mkdir(parents=True, exist_ok=True)
+        if not os.access(runs_dir, os.W_OK | os.X_OK):
+            code = errno.EROFS if os.statvfs(runs_dir).f_flag & os.ST_RDONLY else errno.EACCES
+            raise OSError(code, os.strerror(code))
     except OSError as error:
         raise _unusable(runs_dir, error) from error
 
@@ -128,5 +148,9 @@ def _make_folder(runs_dir: Path, run_id: str) -> Path:
 def _unusable(runs_dir: Path, error: OSError) -> StoreError:
     return StoreError(
         f"cannot make a run folder in {runs_dir}: {error.strerror or error}. "
-        "Give a folder that you may write with --runs or PLANEBENCH_RUNS"
+        + (
+            "Free space, or give a folder on another disk with --runs or PLANEBENCH_RUNS"
+            if error.errno in (errno.ENOSPC, errno.EDQUOT)
+            else "Give a folder that you may write with --runs or PLANEBENCH_RUNS"
+        )
     )

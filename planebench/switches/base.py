@@ -1,25 +1,35 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Everything that an adapter needs, under the name that adapters of other packages import (docs/adding-a-switch.md)."""
 
+from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound
+from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.option import Option
+from planebench.model.records import SwitchCycles
 from planebench.wiring.adapter import Adapter, RunningSwitch, Situation, ThreadRef, Traits, refusal_of
 from planebench.wiring.request import Station, SwitchPort, SwitchRequest, VnfInterface
 
 __all__ = [
     "PATH_OPTION",
     "Adapter",
+    "DiedError",
     "Found",
     "Installation",
     "NotFound",
     "Option",
+    "Process",
     "RunningSwitch",
     "Situation",
+    "StartError",
     "Station",
+    "Supervisor",
+    "SwitchCycles",
     "SwitchPort",
     "SwitchRequest",
     "ThreadRef",
     "Traits",
+    "UsageError",
     "VnfInterface",
     "refusal_of",
+    "wait_ready",
 ]

@@ -16,6 +16,7 @@ from planebench.host.programs import Found, NotFound
 from planebench.model.claims import FeatureClaim, State, everywhere
 from planebench.model.errors import DiedError, NotInstalledError, UsageError
 from planebench.model.nic_counters import NOT_BASIC, of_losses
+from planebench.model.records import SwitchCycles
 from planebench.wiring import devargs
 from planebench.wiring.adapter import Adapter, ThreadRef
 from planebench.wiring.memory import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES
@@ -30,7 +31,10 @@ DPDK_WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
 
 
 class ProcessGroup:
-    """The processes of one switch: the part of ``RunningSwitch`` that is the same for all switches."""
+    """The processes of one switch: the part of ``RunningSwitch`` that is the same for all switches.
+
+    A subclass adds ``polling_threads``, and ``counters`` if the switch counts.
+    """
 
     def __init__(self, title: str, processes: Sequence[Process]) -> None:
         """Take the processes of a switch: the one that forwards, then its helpers."""
@@ -40,6 +44,9 @@ class ProcessGroup:
 
     def pids(self) -> tuple[int, ...]:
         return tuple(process.pid for process in self.processes)
+
+    def counters(self) -> SwitchCycles | None:
+        return None
 
     def check(self) -> None:
         for process in self.processes:

@@ -106,14 +106,22 @@ class RunningSwitch(Protocol):
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return the threads that forward; none for a switch without threads of its own."""
 
-    def counters(self) -> SwitchCycles:
-        """Return counters since the start; the harness takes differences. Raises DiedError."""
+    def counters(self) -> SwitchCycles | None:
+        """Return counters since the start, of which the harness takes differences; None if the switch has none.
+
+        Raises DiedError if the switch has ended, or does not answer.
+        """
 
     def check(self) -> None:
         """Raise DiedError, with the last log lines, if a process of the switch is gone."""
 
     def stop(self) -> None:
         """Stop every process of the switch, paused or not. Never raises; safe to call twice."""
+
+
+def counters_of(switch: RunningSwitch) -> SwitchCycles:
+    """Return the counters of a switch since its start; all are unknown if it has none. Raises DiedError."""
+    return switch.counters() or SwitchCycles()
 
 
 class TableUpdates(Protocol):
@@ -250,7 +258,7 @@ class Adapter(ABC):
         """Return why it cannot be measured in this situation, as a sentence; empty if it can. By default: its wires."""
         if situation.wire in self.wires:
             return ""
-        return f"{self.name} has no {situation.wire} wire; it has {', '.join(sorted(self.wires))}"
+        return f"{self.name} has no {situation.wire} wire; use --wire {' or --wire '.join(sorted(self.wires))}"
 
     @abstractmethod
     def find(self) -> Found | NotFound:

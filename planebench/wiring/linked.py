@@ -15,7 +15,7 @@ from planebench.host.process import Supervisor
 from planebench.model.records import SwitchCycles
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_arguments
-from planebench.wiring.adapter import Adapter, RunningSwitch, ThreadRef
+from planebench.wiring.adapter import Adapter, RunningSwitch, ThreadRef, counters_of
 from planebench.wiring.links import LinkSettings
 from planebench.wiring.request import SwitchPort, SwitchRequest
 from planebench.wiring.wires.base import wire_kind
@@ -85,7 +85,7 @@ class LinkedSwitches:
 
     def counters(self) -> SwitchCycles:
         """Return the sums; a figure that one of the switches does not know is unknown."""
-        return added([switch.counters() for switch in self._switches])
+        return added([counters_of(switch) for switch in self._switches])
 
     def check(self) -> None:
         """Raise DiedError if a process of one of them is gone."""

@@ -7,9 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from planebench.cli.compare import INCONCLUSIVE
 from planebench.host.planed_program import PLANED_ENV
-from planebench.model.errors import CLOSED_PIPE, EXIT_CODES, INTERRUPTED, NotInstalledError, PlanebenchError, UsageError
+from planebench.model.errors import (
+    CLOSED_PIPE,
+    EXIT_CODES,
+    INCONCLUSIVE,
+    INTERRUPTED,
+    NotInstalledError,
+    PlanebenchError,
+    UsageError,
+)
 from planebench.store import read_run
 
 PLAN = """

@@ -90,6 +90,21 @@ JSON_COMMANDS = {
 }
 
 
+OTHER_OUTPUT = {
+    "agent": "speaks to another planebench",
+    "run-job": "a log",
+    "man": "roff",
+    "metrics": "OpenMetrics",
+    "manifest": "YAML",
+}
+"""Last word of the commands that have no --json, and what they print instead."""
+
+
+def test_every_other_command_has_json() -> None:
+    lacking = [path for path, command in COMMANDS.items() if not any("--json" in it.opts for it in command.params)]
+    assert [path for path in lacking if path.split()[-1] not in OTHER_OUTPUT] == []
+
+
 def test_json_is_alone_on_standard_output(planebench, without_charts: Run, own_run_folder: Path) -> None:
     documents = {}
     for name, command in JSON_COMMANDS.items():

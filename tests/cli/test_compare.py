@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from builders import make_header, make_point, make_trial, store_run
 
-from planebench.cli.compare import INCONCLUSIVE, compare, verdict_words
-from planebench.model.errors import UsageError
+from planebench.cli.compare import compare, verdict_words
+from planebench.model.errors import INCONCLUSIVE, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.results import Comparison, Metric
 from planebench.model.run import Run
@@ -237,6 +237,25 @@ def test_in_one_run_the_gate_measures_by_the_first_switch(stored) -> None:
     assert _compare(B, fail_below=0.95) == 1
 
 
+def test_a_gate_that_passes_prints_one_line_and_nothing_if_quiet(stored, capsys) -> None:
+    stored(A, {"planed": STEADY, "testpmd": STEADY})
+    assert _compare(fail_below=0.95) == 0
+    (line,) = (line for line in capsys.readouterr().err.splitlines() if "the gate passes" in line)
+    assert "1 of 1 figures are within --fail-below 0.95, the lowest ratio is 1.000" in line
+    assert _compare(fail_below=0.95, quiet=True) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_runs_without_an_accepted_trial_say_why_even_if_quiet(own_run_folder: Path, capsys) -> None:
+    for name in (A, B):
+        trials = [make_trial(i, make_point(), 10.0, "disturbed", ("steal",), start=i, repetition=i) for i in range(3)]
+        store_run(own_run_folder, Run(make_header(("planed",), run_id=name), tuple(trials)), finish=False)
+    assert _compare(A, B, quiet=True) == 1
+    assert "nothing to compare: " in (said := capsys.readouterr().err)
+    assert "planed" in said and "planebench report RUN" in said
+    assert _compare(A, B, quiet=True, fail_below=0.9) == INCONCLUSIVE
+
+
 @pytest.mark.parametrize("rates", [{}, {"planed": STEADY}])
 def test_nothing_to_compare_is_not_passed(stored, capsys, rates: Rates) -> None:
     stored(A, rates)
@@ -250,7 +269,7 @@ def test_nothing_to_compare_is_not_passed(stored, capsys, rates: Rates) -> None:
 def test_runs_without_a_common_point_are_not_passed_and_say_why(stored, capsys) -> None:
     stored(A, {"planed": STEADY})
     stored(B, {"testpmd": STEADY})
-    assert _compare(A, B, fail_below=0.9) == 1, "nothing was compared"
+    assert _compare(A, B, fail_below=0.9) == INCONCLUSIVE, "no regression was shown"
     point = "p2p/unidirectional/64/virtio/process"
     assert f"not compared: planed@{A} at {point}: the other run does not have it" in capsys.readouterr().err
 

@@ -137,7 +137,7 @@ def rules(bench: Bench) -> Path:
 
 
 def test_a_firewall_that_drops_one_direction(bench: Bench, rules: Path) -> None:
-    rules.write_text("drop ip from 198.18.1.0/24 to any\npermit ip from any to any\n")
+    rules.write_text("drop ip from 198.18.1.0/24 to any name=back\npermit ip from any to any\n")
     bench.run(
         "run", bench.plan, "--no-calibrate", f"--chain=firewall:rules={rules}", f"--direction={WAYS}", "--max-rate=20k"
     )
@@ -145,12 +145,12 @@ def test_a_firewall_that_drops_one_direction(bench: Bench, rules: Path) -> None:
     assert_exact(by_way["unidirectional"])
     both = by_way["bidirectional"]
     there, back = counts(both)
-    assert both["tester_drops"]["vnf0:rule"] == back["offered_packets"] and back["forwarded_packets"] == 0
+    assert both["tester_drops"]["vnf0:rule 1 back"] == back["offered_packets"] and back["forwarded_packets"] == 0
     assert there["forwarded_packets"] > 0
     assert both["verdict"]["kind"] == "invalid"
     said = " ".join(texts_of(both))
     assert "nothing-forwarded" in {reason["code"] for reason in both["verdict"]["reasons"]}
-    assert "not by the switch: rule (vnf0 firewall)" in said
+    assert "not by the switch: rule 1 back (vnf0 firewall)" in said
 
 
 def test_a_firewall_that_drops_everything_is_named(bench: Bench, rules: Path) -> None:

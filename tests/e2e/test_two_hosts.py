@@ -28,6 +28,7 @@ from planebench.host import procfs
 from planebench.host.deadlines import stretched
 from planebench.host.leftovers import command_line
 from planebench.host.planed_program import find_planed
+from planebench.model.errors import INCONCLUSIVE
 from planebench.model.run import Run
 from planebench.stats.ledger import ledger
 from planebench.store import read_run
@@ -268,7 +269,7 @@ def test_counts_are_exact_and_nothing_is_sent_while_measuring(lab: Lab) -> None:
     finally:
         done.set()
         watcher.join()
-    assert code == 0, said
+    assert code in (0, INCONCLUSIVE), said
     found = lab.newest()
     assert {trial.point.switch for trial in found.trials} == {"planed", "testpmd"}
     for trial in found.trials:
@@ -288,7 +289,7 @@ def test_counts_are_exact_and_nothing_is_sent_while_measuring(lab: Lab) -> None:
 def test_the_command_may_be_on_the_host_of_the_tester(lab: Lab) -> None:
     arguments = ("run", *SHORT, "--switch", "planed", "--wire", CABLES, "--duration", "0.3", "--switch-host", "b")
     code, said = lab.run(*arguments, inside=lab.a.inside, XDG_RUNTIME_DIR=str(lab.a.runtime))
-    assert code == 0, said
+    assert code in (0, INCONCLUSIVE), said
     (trial,) = lab.newest().trials
     account = ledger(trial)
     assert trial.directions[0].offered_packets and account.counted and not account.unexplained_packets

@@ -8,7 +8,7 @@ import os
 import shutil
 
 import pytest
-from e2e_rig import PATIENCE_S, SWITCHES, Bench, assert_exact
+from e2e_rig import PATIENCE_S, RAN, SWITCHES, Bench, assert_exact
 
 from planebench.switches.base import Found
 from planebench.switches.registry import ADAPTERS
@@ -46,7 +46,7 @@ def test_without_root(bench: Bench) -> None:
     here = [name for name in SWITCHES if isinstance(ADAPTERS[name].find(), Found)]
     process = bench.start("run", bench.plan, "--json", "--switch", ",".join(here), "--scenario", "p2p,v2v")
     out, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 0, err
+    assert process.returncode in RAN, err
     results = json.loads(out)["results"]
     assert {(result["switch"], result["scenario"]) for result in results} == {
         (name, scenario) for name in here for scenario in ("p2p", "v2v")

@@ -10,7 +10,7 @@ import pytest
 from lab_driver import installed, with_stamps
 from lab_rig import RUNS, Lab, on
 
-from planebench.model.errors import StartError
+from planebench.model.errors import INCONCLUSIVE, StartError
 
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(7200), on("igb")]
 
@@ -70,7 +70,7 @@ def test_a_run_has_latencies_by_the_clock_of_the_nics(stamping: Lab) -> None:
     plan += ["--wire", wire, "--hugepages", "--clock", "hardware", "--loads", "none", "--rates", "200"]
     plan += ["--max-rate", "500", "--duration", "4", "--repeat", "1", "--no-report", "--runs", RUNS]
     done = stamping.planebench("run", *plan, timeout_s=600)
-    assert done.code == 0, done.output
+    assert done.code in (0, INCONCLUSIVE), done.output
     *trials, told = stamping.script("trials.py", RUNS).documents()
     latencies = [trial["latency"] for trial in trials if trial["latency"]]
     assert latencies and not any(trial["unexplained"] for trial in trials), trials

@@ -8,6 +8,8 @@ from itertools import product
 import pytest
 from lab_rig import MODELS, RUNS, SINCE, Lab, on
 
+from planebench.model.errors import INCONCLUSIVE
+
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(7200)]
 DRIVERS = {"virtio-net": "virtio-pci"}
 """The driver of the PCI device, where it is not the name of the model."""
@@ -62,7 +64,7 @@ def test_a_run_is_functional_and_no_frame_is_unexplained(lab: Lab) -> None:
     plan += ["--frame-size", "64", "--direction", "bidirectional", "--wire", wire(lab), "--hugepages"]
     plan += ["--max-rate", str(RATE_PPS), "--duration", "1", "--repeat", "1", "--loads", "none"]
     done = lab.planebench("run", *plan, "--no-calibrate", "--no-report", "--runs", RUNS, timeout_s=600)
-    assert done.code == 0, done.output
+    assert done.code in (0, INCONCLUSIVE), done.output
     trials = lab.script("trials.py", RUNS).documents()
     rings = trials.pop()["rings"]
     # Those of vmxnet3 have 512 entries at least; those of VNFs have the default.

@@ -7,6 +7,8 @@ from __future__ import annotations
 import pytest
 from lab_rig import RUNS, Lab, on
 
+from planebench.model.errors import INCONCLUSIVE
+
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(7200), on("igb")]
 COUNT = 2
 RATE_PPS = 500
@@ -19,7 +21,7 @@ def test_frames_cross_virtual_functions_and_come_back(lab: Lab) -> None:
     plan += ["--direction", "unidirectional", "--wire", f"pci:{tester}={physical}", "--hugepages"]
     plan += ["--max-rate", str(RATE_PPS), "--duration", "1", "--repeat", "1", "--loads", "none"]
     done = lab.planebench("run", *plan, "--no-calibrate", "--no-report", "--runs", RUNS, timeout_s=600)
-    assert done.code == 0, done.output
+    assert done.code in (0, INCONCLUSIVE), done.output
     *trials, _ = lab.script("trials.py", RUNS).documents()
     assert trials
     for it in trials:

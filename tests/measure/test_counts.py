@@ -257,3 +257,18 @@ def test_every_reason_of_a_network_function_is_kept() -> None:
     }
     assert vnf_drops(seen) == {"vnf0": {"rule": 7, "of_tomorrow": 3}, "vnf1-q1": {"runt": 4}}
     assert vnf_drops(stats(generator("n0"), vnf("vnf0", v1=9))) == {}
+
+
+def test_what_a_firewall_drops_is_counted_by_rule_and_nothing_is_lost_or_counted_twice() -> None:
+    def rule(number: int, action: str, packets: int, **name: str) -> dict[str, Any]:
+        return {"rule": number, "action": action, "packets": packets, "bytes": 64 * packets, **name}
+
+    firewall = vnf("vnf0")
+    firewall["drops"] |= {"rule": 12, "default": 5}
+    firewall["firewall"] = {"rules": [rule(1, "drop", 7, name="web:6"), rule(2, "permit", 90), rule(3, "drop", 4)]}
+    expected = {"vnf0:rule 1 web.6": 7, "vnf0:rule 3": 4, "vnf0:rule": 1, "vnf0:default": 5}
+    seen = stats(generator("n0"), monitor("n1"), firewall)
+    assert tester_counts(seen, p2p()).tester_drops == expected
+    assert vnf_drops(seen) == {"vnf0": {key.partition(":")[2]: count for key, count in expected.items()}}
+    firewall["drops"]["rule"] = 10  # read while frames came: the sum is what counts
+    assert tester_counts(seen, p2p()).tester_drops == {"vnf0:rule": 10, "vnf0:default": 5}

@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
 from pathlib import Path
 
 import pytest
-from planed_rig import CPUS, PATIENCE_S, Planed, document, ethdev, planed_binary, ring, task, until
+from planed_rig import CPUS, PATIENCE_S, Planed, document, ethdev, planed_binary, ring, task, until, vhost
 
 from planebench.host.planed_program import STATIC_REMEDY, find_static_planed
 from planebench.host.process import Supervisor
@@ -45,7 +46,31 @@ def test_the_static_one_is_the_same_program_without_libraries(config: Path) -> N
 
 def test_check_of_a_good_document(config: Path) -> None:
     done = run("--check", config)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    said = f"{config} is valid: ports 1, tasks 2, workers 1\n"
+    assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
+
+
+@pytest.mark.parametrize("option", ["--check", "--config"])
+def test_a_document_for_another_machine_is_refused_with_what_is_missing(tmp_path: Path, option: str) -> None:
+    path = tmp_path / "other.json"
+    missing = tmp_path / "missing"
+    for change, words in (
+        ({"cpu": 1023}, f"worker w0 cannot run on cpu 1023: this machine has cpus 0 to {os.cpu_count() - 1}; give one"),
+        (
+            {"path": f"{missing}/v.sock"},
+            f"port v0: folder {missing}/ of its path: No such file or directory; create it, or give another path",
+        ),
+        ({"path": f"{path}/v.sock"}, "Not a directory; give a path in a folder that planed may write"),
+    ):
+        made = document(
+            "program", [vhost("v0", change.get("path", tmp_path / "v.sock"))], [task("mon", "monitor", "v0")]
+        )
+        made["workers"][0]["cpu"] = change.get("cpu", CPUS[0])
+        path.write_text(json.dumps(made))
+        done = run(option, path)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert words in done.stderr and len(done.stderr.splitlines()) == 1
+    assert not list(tmp_path.glob("*.sock"))
 
 
 @pytest.mark.parametrize(
@@ -218,7 +243,7 @@ def test_a_stale_socket_is_replaced_and_one_in_use_is_not(supervisor: Supervisor
     config = first.workdir / "config.json"
     refused = run("--config", config, "--rpc", first.rpc)
     assert refused.returncode == 1
-    assert f"cannot listen on {first.rpc}: Address already in use" in refused.stderr
+    assert f"cannot listen on {first.rpc}: another process listens there" in refused.stderr
     assert first.call("version")["pid"] == first.process.pid
 
     first.process._signal(signal.SIGKILL)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_trial
 
-from planebench.model.records import Evidence, SwitchCycles, ThreadEvidence, Trial
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import Evidence, SwitchCycles, ThreadEvidence, Trial, Verdict, VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.run import Run
 from planebench.report.answers import Line, Standings, needs, path_answers
@@ -144,6 +145,11 @@ def test_a_lower_bound_in_front_leads_by_at_least() -> None:
     assert (line.state, line.rate, line.ratio) == ("different", "≥18.00", "at least 1.71 × testpmd (10.00)")
 
 
+def test_a_run_with_one_switch_says_how_to_compare_it() -> None:
+    (need,) = needs(Standings(_derived(rates={"planed": 18.0})))
+    assert need.pick == "add a switch" and "--switch planed,NAME measures two side by side" in need.why
+
+
 def test_one_switch_and_none_are_said() -> None:
     line = _line(_derived(rates={"planed": 18.0, "testpmd": 10.0}, testpmd="disturbed"))
     assert (line.state, line.evidence) == (
@@ -220,6 +226,28 @@ def test_untested_and_same_are_never_one_phrase() -> None:
     assert result_words(_pair("a", "b", 1.1, "open", more_starts=1)) == "open: 1 more start of each would decide it"
 
 
+def test_the_terminal_has_the_verdict_first_then_confidence_then_the_table() -> None:
+    derived = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "different"))
+    text = table_text(derived, 100)
+    order = ("If you need the highest throughput: planed", "High confidence.", "times the next", "hold for this host")
+    places = [text.index(words) for words in order]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [(ReasonCode.STEAL, "pin the virtual CPUs"), (ReasonCode.CPU_WAIT, "isolate the CPUs"), (ReasonCode.TEXT, "")],
+)
+def test_what_to_do_names_the_remedy_of_the_most_frequent_disturbance(code: ReasonCode, remedy: str) -> None:
+    disturbed = make_trial(1, make_point(), verdict="disturbed")
+    disturbed = dataclasses.replace(disturbed, verdict=Verdict(VerdictKind.DISTURBED, (Reason(code, "why"),)))
+    advice = " ".join(trust(Standings(_of([make_trial(0), disturbed, disturbed], switches=("planed",)))).advice)
+    assert remedy in advice and advice.endswith(
+        "Run planebench doctor, which names what disturbs this host and how to stop it."
+    )
+    assert len(advice.split(". ")) == (2 if remedy else 1)
+
+
 class _Screen(HTMLParser):
     """Collects the text of the section of answers, its labels, and the order of its parts."""
 
@@ -241,12 +269,12 @@ class _Screen(HTMLParser):
         self.words += data if self.inside else ""
 
 
-def test_page_and_terminal_say_the_same_and_trust_comes_first() -> None:
+def test_page_and_terminal_say_the_same_and_the_verdict_comes_first() -> None:
     derived = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "different"))
     screen, text = _Screen(to_html(derived)), " ".join(table_text(derived, 140).split())
     for part in ("trust high", "answers", "needs", "caption", "links"):
         assert part in screen.parts
-    assert screen.parts.index("trust high") < screen.parts.index("answers") < screen.parts.index("needs")
+    assert screen.parts.index("needs") < screen.parts.index("trust high") < screen.parts.index(" answers ", 9)
     said = (
         *trust(Standings(derived)).facts,
         _line(derived).ratio,

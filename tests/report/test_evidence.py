@@ -6,7 +6,8 @@ from builders import make_header, make_point, make_trial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.model.records import CoreDistance, DirectionCounts, Evidence, ThreadEvidence, VerdictKind
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import CoreDistance, DirectionCounts, Evidence, ThreadEvidence, Verdict, VerdictKind
 from planebench.model.run import Run
 from planebench.report.evidence import NOT_NEEDED, cause, causes, evidence_text, shared_text
 from planebench.stats.derived import Derived
@@ -44,6 +45,14 @@ def test_evidence_that_is_not_there_is_not_made_up() -> None:
         "switch and tester on one CPU; 3 frames that the tester had not sent; 1 frames of another trial"
         in evidence_text(worse)
     )
+
+
+def test_a_remark_is_no_cause() -> None:
+    dropped = Reason(ReasonCode.DROPPED_BY_FUNCTIONS, "dropped by network functions: rule (vnf0 firewall)")
+    steal = Reason(ReasonCode.STEAL, "the hypervisor took 4 % of the CPU time")
+    trial = dataclasses.replace(make_trial(), verdict=Verdict(VerdictKind.DISTURBED, (steal, dropped)))
+    (found,) = causes([trial])
+    assert found.text == steal.text
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from pathlib import Path
 
 import pytest
@@ -67,3 +69,20 @@ def test_a_planed_that_says_little(tmp_path: Path, script: str, words: str) -> N
 def test_a_planed_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be checked"):
         check_chains(["l2fwd"], tmp_path / "gone")
+
+
+CHAINS_PAGE = Path(__file__).parents[2] / "docs" / "chains.md"
+
+
+@pytest.mark.dataplane
+def test_the_three_rules_of_the_page_match_what_the_page_says(tmp_path: Path) -> None:
+    rules = re.findall(r"^    ((?:drop|permit) .*\n)", CHAINS_PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(rules) == 3
+    file = tmp_path / "my.rules"
+    file.write_text("".join(rules))
+    check_chains([f"firewall:rules={file}"], planed())
+    found = re.search(r"from (198\.18\.0\.0/\d+) to any name=blocked", rules[0])
+    assert found is not None
+    blocked, first = ipaddress.ip_network(found[1]), ipaddress.ip_address("198.18.0.1")
+    sources = [first + host for host in range(1024)]  # as PROFILE_FLOW_HOSTS in dataplane/tasks/tester/profile.h
+    assert sum(source in blocked for source in sources) == 127

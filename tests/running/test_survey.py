@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import pytest
 
+from planebench.host import facts as host_facts
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
@@ -65,9 +67,17 @@ def test_a_switch_that_is_not_installed_is_left_out_only_if_the_plan_allows(monk
     monkeypatch.setattr(vpp, "find", lambda self: NotFound("apt-get install vpp"))
     with pytest.raises(NotInstalledError, match='switch "vpp" is not installed; to install: apt-get install vpp'):
         survey(override(QUICK, switch="sim,vpp")).required()
-    import dataclasses
-
     optional = dataclasses.replace(override(QUICK, switch="sim,vpp"), missing_switches="skip")
     held = survey(optional).required()
     assert [label.label for label in held.labels] == ["sim"]
     assert [(e.what, e.reason) for e in held.skipped] == [("vpp", "not installed; to install: apt-get install vpp")]
+
+
+def test_more_cores_of_a_switch_than_cpus_are_refused_with_those_that_are_valid() -> None:
+    for allowed, valid in (((0, 1), "Valid here: 1"), ((0, 1, 5), "Valid here: 1 to 2"), ((7,), "Valid here: 1")):
+        facts = dataclasses.replace(host_facts.collect(), cpus_allowed=allowed)
+        for cores in (count for count in (2, 3, 4) if count > len(allowed)):
+            with pytest.raises(UsageError, match=rf"^--switch-cores: {cores} is not possible: .*{valid}$"):
+                survey(override(QUICK, switch="planed", switch_cores=cores), facts=facts)
+        survey(override(QUICK, switch="planed", switch_cores=len(allowed)), facts=facts)
+        survey(override(QUICK, switch="sim", switch_cores=4), facts=facts)

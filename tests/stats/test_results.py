@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from builders import make_header, make_latency_trial, make_point, make_run, make_trial
+from builders import make_header, make_latency_trial, make_point, make_run, make_trial, make_verdict
 
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import DirectionCounts, SwitchCycles, Trial, VerdictKind
 from planebench.model.results import BandFigure, Ledger, Loss, Result
 from planebench.model.run import Run
@@ -278,6 +279,37 @@ def test_the_ledger_is_of_the_saturating_trials_that_count() -> None:
     assert ledger == Ledger(200, 180, (Loss("wire ring", "full (n1)", 18),))
     assert ledger.unexplained_packets == 2
     assert _only(make_trial(verdict="invalid")).ledger is None
+
+
+def test_counts_are_exact_where_all_trials_were_disturbed() -> None:
+    counts = (DirectionCounts("n0->n1", 100, 100, 90),)
+    drops = {"vnf0:rule 1 web": 10}
+    disturbed = make_trial(
+        verdict="disturbed", directions=counts, tester_drops=drops, switch=SwitchCycles(drops={"n1:tx_full": 0})
+    )
+    ledger = _only(disturbed, disturbed, make_trial(verdict="invalid")).ledger
+    assert ledger == Ledger(200, 180, (Loss("VNF", "rule 1 web (vnf0)", 20, policy=True),))
+    refused = make_verdict("invalid")
+    nothing = dataclasses.replace(refused, reasons=(Reason(ReasonCode.NOTHING_FORWARDED, "none"),))
+    assert _only(dataclasses.replace(disturbed, verdict=nothing)).ledger == Ledger(
+        100, 90, (Loss("VNF", "rule 1 web (vnf0)", 10, policy=True),)
+    )
+
+
+@pytest.mark.parametrize(
+    ("dropped", "missing", "remark"),
+    [(100, 100, False), (100, 51, False), (100, 128, False), (100, 131, True), (0, 11, True)],
+)
+def test_probes_that_a_function_dropped_are_not_the_slow_ones(dropped: int, missing: int, remark: bool) -> None:
+    """A firewall drops a tenth of the frames, and so a tenth of 1000 probes, or about that."""
+    trial = make_latency_trial(
+        samples_ns=[(1000, 1000 - missing)], tester_drops={"vnf0:rule": dropped * 5000} if dropped else {}
+    )
+    assert trial.latency is not None
+    lossy = dataclasses.replace(trial, latency=dataclasses.replace(trial.latency, probes_sent=1000))
+    (summary,) = _only(make_trial(), lossy).latency
+    assert summary.verdict.kind is VerdictKind.VALID and summary.verdict.has(ReasonCode.PROBES_MISSING) == remark
+    assert ("dropped about 100 of them by policy" in str(summary.verdict.texts)) == (remark and dropped > 0)
 
 
 @pytest.mark.parametrize(("sent", "remark"), [(1000, ()), (1010, ()), (1011, ("11 of 1011 probes",))])

@@ -281,7 +281,7 @@ def test_click_configuration() -> None:
 
 
 def test_click_is_on_the_veth_wire_only() -> None:
-    assert click.ADAPTER.refusal(Situation("p2p", "virtio")) == "click has no virtio wire; it has veth"
+    assert click.ADAPTER.refusal(Situation("p2p", "virtio")) == "click has no virtio wire; use --wire veth"
     assert click.ADAPTER.refusal(Situation("loopback", "veth", 1)) == ""
     settings = click.ADAPTER.settings(KERNEL)
     assert settings["queue"].startswith("1000") and "libpcap" in settings["nic_driver"]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from planebench.host.process import Supervisor
 from planebench.switches import common, kernel
 from planebench.switches.base import (
     PATH_OPTION,
@@ -15,6 +14,7 @@ from planebench.switches.base import (
     NotFound,
     Option,
     Situation,
+    Supervisor,
     SwitchRequest,
     Traits,
     VnfInterface,

@@ -81,7 +81,10 @@ def _ratio(result: Result, figure: BandFigure) -> str:
 
 
 def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:
-    """Return where the frames of the saturating trials went: forwarded, lost by place and cause, unexplained."""
+    """Return where the frames of the saturating trials went: forwarded, lost by place and cause, unexplained.
+
+    Those of the accepted trials; of a point without any, those of its rejected trials, whose counts are exact.
+    """
     items = [OfResult(run, result) for result in results if result.ledger is not None]
     columns = (
         *point_columns(items, _point),
@@ -92,7 +95,8 @@ def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:
         PageColumn("lost where and why", lambda it: _losses(it.result.ledger), "text"),
         PageColumn("unexplained", lambda it: _unexplained(it.result.ledger)),
     )
-    return page_table("Loss accounting of the accepted trials, in frames", columns, items)
+    rejected = "" if all(it.result.throughput_trials_pps for it in items) else ", or of all where none was accepted"
+    return page_table(f"Loss accounting of the accepted trials{rejected}, in frames", columns, items)
 
 
 def _losses(ledger: Ledger) -> str:

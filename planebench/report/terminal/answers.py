@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The answers of a run in the terminal, the last that it prints: confidence, a row per test point, what to take."""
+"""The answers of a run in the terminal, the last that it prints: what to take, confidence, a row per test point."""
 
 from __future__ import annotations
 
@@ -23,9 +23,12 @@ _STATE_STYLES = {"different": "green", "same": "green", "open": "yellow", "untes
 
 
 def answer_lines(standings: Standings, glyphs: Glyphs, width: int) -> Iterator[RenderableType]:
-    """Yield the confidence, the table of answers, its remarks, and what to take for which need."""
+    """Yield what to take for which need, the confidence in it and what to do, the table of answers, and its remarks."""
     found = trust(standings)
     yield Text("\n" + glyphs.text("Answers"), style="bold")
+    for need in needs(standings):
+        text = Text(glyphs.text(f"If you need {need.title}: "))
+        yield text.append(glyphs.text(need.pick), style="bold").append(glyphs.text(f": {need.why}"))
     yield Text(glyphs.text(f"{found.title}. "), style=_STYLES[found.level]).append(
         glyphs.text(" ".join(found.facts)), style="not bold default"
     )
@@ -42,9 +45,6 @@ def answer_lines(standings: Standings, glyphs: Glyphs, width: int) -> Iterator[R
             continue
         if words:
             yield Padding(Text(glyphs.text(f"{point}: {words}")), (0, 0, 0, 2))
-    for need in needs(standings):
-        text = Text(glyphs.text(f"If you need {need.title}: "))
-        yield text.append(glyphs.text(need.pick), style="bold").append(glyphs.text(f": {need.why}"))
     yield Text(glyphs.text(limits_words(standings.derived)), style="dim")
 
 

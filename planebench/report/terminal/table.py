@@ -55,12 +55,15 @@ MAX_LINES = 24
 """Lines of a block; the page has all."""
 
 
-def print_table(derived: Derived, console: Console | None = None) -> None:
-    """Print the table of a run, complete or not. Without ``console``: to stdout, colors as the terminal has them."""
+def print_table(derived: Derived, console: Console | None = None, printed: Sequence[str] = ()) -> None:
+    """Print the table of a run, complete or not. Without ``console``: to stdout, colors as the terminal has them.
+
+    ``printed``: warnings that were printed before, which are only counted here.
+    """
     console = console or Console(highlight=False)
     width = min(console.width, MAX_WIDTH)
     glyphs = Glyphs(unicode=not console.options.ascii_only)
-    console.print(render(derived, width, glyphs), width=width, highlight=False)
+    console.print(render(derived, width, glyphs, printed), width=width, highlight=False)
 
 
 def print_conditions(derived: Derived, console: Console | None = None) -> None:
@@ -79,8 +82,11 @@ def table_text(derived: Derived, width: int = 100, unicode: bool = True) -> str:
     return out.getvalue()
 
 
-def render(derived: Derived, width: int, glyphs: Glyphs) -> RenderableType:
-    """Return everything as one rich renderable: heading, a block per scenario, comparisons, notes, the answers last."""
+def render(derived: Derived, width: int, glyphs: Glyphs, printed: Sequence[str] = ()) -> RenderableType:
+    """Return everything as one rich renderable: heading, a block per scenario, comparisons, notes, the answers last.
+
+    ``printed`` is as in :func:`print_table`.
+    """
     run, results = derived.run, derived.results
     notes, standings = Notes(glyphs), Standings(derived)
     parts: list[RenderableType] = [_heading(run, glyphs)]
@@ -96,7 +102,7 @@ def render(derived: Derived, width: int, glyphs: Glyphs) -> RenderableType:
     parts += against_table(derived, glyphs, width)
     if results:
         parts.append(Text("\n" + glyphs.text(" · ".join(legend(derived, notes))), style="dim"))
-    parts += _footer(derived, notes)
+    parts += _footer(derived, notes, printed)
     if results:
         parts += answer_lines(standings, glyphs, width)
     return Group(*parts)
@@ -151,7 +157,7 @@ def _title(point: Point, glyphs: Glyphs) -> Text:
     return title
 
 
-def _footer(derived: Derived, notes: Notes) -> Iterator[RenderableType]:
+def _footer(derived: Derived, notes: Notes, printed: Sequence[str]) -> Iterator[RenderableType]:
     glyphs = notes.glyphs
     for number, text in notes.numbered():
         yield Padding(Text(f"{glyphs.text(str(number))}) {glyphs.text(text)}", style="dim"), (0, 0, 0, 2))
@@ -160,8 +166,12 @@ def _footer(derived: Derived, notes: Notes) -> Iterator[RenderableType]:
         yield from (Padding(Text(glyphs.text(line), style="dim"), (0, 0, 0, 2)) for line in lines)
     for skipped in derived.run.skipped:
         yield Text(glyphs.text(f"Skipped {skipped.what}: {' '.join(skipped.reason.split())}"), style="yellow")
-    for warning in dict.fromkeys((*derived.run.warnings, *conditions_warnings(derived))):
+    warnings = dict.fromkeys((*derived.run.warnings, *conditions_warnings(derived)))
+    for warning in (it for it in warnings if it not in printed):
         yield Text(glyphs.text(f"Warning: {' '.join(warning.split())}"), style="yellow")
+    if before := sum(it in printed for it in warnings):
+        text = f"{before} warning{'s' * (before > 1)} printed before the first trial; planebench report repeats them"
+        yield Text(text, style="yellow")
 
 
 MAX_COMPARISONS = 16

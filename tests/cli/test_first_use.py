@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a new user meets: runs without an answer, names used twice, disks that take nothing, and how to go on."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+from pathlib import Path
+
+import pytest
+from builders import make_header, make_point, make_trial, make_verdict
+
+from planebench.measure.trial import TrialRequest
+from planebench.model.errors import INCONCLUSIVE, INTERRUPTED, PlanebenchError, StoreError, UsageError, unwritable
+from planebench.model.header import Skipped
+from planebench.model.records import Trial
+from planebench.model.run import Run
+from planebench.report.trust import nothing_accepted, points_without_figure
+from planebench.sim.runner import SimRunner
+from planebench.stats.derived import Derived
+from planebench.store import RunWriter, files, list_runs, make_runs_dir
+from planebench.store.folder import HEADER_FILE, PLAN_FILE
+from planebench.switches.registry import get_adapter
+from planebench.wiring.adapter import Adapter, Situation
+
+SIM = ("run", "quick", "--switch=sim", "--scenario=p2p", "--frame-size=64", "--direction=unidirectional")
+SHORT = (*SIM, "--duration=0.02", "--repeat=1", "--loads=none")
+
+
+def a_run(*verdicts: str, skipped: tuple[Skipped, ...] = ()) -> Derived:
+    trials = tuple(make_trial(i, make_point(), 10.0, it, (f"why {it}",), start=i) for i, it in enumerate(verdicts))
+    return Derived(Run(make_header(("planed",)), trials, skipped=skipped))
+
+
+def test_a_run_without_an_accepted_trial_says_how_many_why_and_what_to_do() -> None:
+    words = nothing_accepted(a_run("disturbed", "disturbed", "invalid"))
+    assert "no trial was accepted, 3 were rejected (2 disturbed, 1 invalid)" in words
+    assert "most frequent cause: why disturbed" in words and "planebench doctor" in words
+    assert "planebench switch check" in nothing_accepted(a_run("invalid"))
+    assert nothing_accepted(a_run(skipped=(Skipped("vpp", "did not start"),))) == "no trial was run: vpp: did not start"
+
+
+@pytest.mark.parametrize("verdict", ["valid", "tester-limited", "functional"])
+def test_one_trial_that_is_accepted_or_functional_is_an_answer(verdict: str) -> None:
+    assert nothing_accepted(a_run("disturbed", verdict)) == ""
+
+
+def test_points_without_a_figure_are_named() -> None:
+    trials = (make_trial(0, make_point()), make_trial(1, make_point("vpp"), 9.0, "disturbed"))
+    words = points_without_figure(Derived(Run(make_header(("planed", "vpp")), trials)))
+    assert words.startswith("1 of 2 test points have no accepted trial: vpp p2p → 64 B; `planebench report ")
+    assert points_without_figure(Derived(Run(make_header(("planed",)), trials[:1]))) == ""
+    assert points_without_figure(a_run("functional")) == ""
+
+
+@pytest.mark.parametrize(
+    ("verdict", "code"), [("disturbed", INCONCLUSIVE), ("invalid", PlanebenchError.exit_code), ("valid", 0)]
+)
+@pytest.mark.parametrize("more", [(), ("--quiet",), ("--json",)])
+def test_the_exit_code_of_a_run_says_whether_it_has_a_figure(
+    planebench, own_run_folder: Path, monkeypatch, verdict: str, code: int, more: tuple[str, ...]
+) -> None:
+    usual = SimRunner.run
+
+    def run(self: SimRunner, request: TrialRequest) -> Trial:
+        return dataclasses.replace(usual(self, request), verdict=make_verdict(verdict))
+
+    monkeypatch.setattr(SimRunner, "run", run)
+    done = planebench(*SHORT, "--no-report", *more)
+    assert done.code == code
+    assert ("planebench: no trial was accepted" in done.err) == (code != 0)
+
+
+def test_ctrl_c_says_how_to_resume(planebench, own_run_folder: Path, monkeypatch) -> None:
+    def interrupted(self, request):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(SimRunner, "run", interrupted)
+    done = planebench(*SHORT, "--no-report", "--quiet")
+    assert done.code == INTERRUPTED
+    assert f"Resume it with: planebench {' '.join((*SHORT, '--no-report', '--quiet'))} --resume" in done.err
+    monkeypatch.undo()
+    assert planebench(*SHORT, "--no-report", "--quiet", "--resume", "--runs", own_run_folder).code == 0
+
+
+def test_a_name_that_is_used_twice_is_said(planebench, own_run_folder: Path) -> None:
+    named = (*SHORT, "--no-report", "--name=first")
+    assert "is the name of" not in planebench(*named).err
+    assert '"first" is the name of ' in planebench(*named).err
+    assert '"quick" is the name of' not in planebench(*SHORT, "--no-report").err + planebench(*SHORT, "--no-report").err
+    done = planebench("compare", "first", "quick")
+    newest = [info.run_id for info in list_runs() if info.header.name == "first"][-1]
+    assert f"first is {newest}, the newest of 2 runs of this name" in done.err
+    assert newest not in planebench("compare", newest, "quick", "--quiet").err.partition("newest of")[0]
+
+
+def test_warnings_are_printed_once(planebench, own_run_folder: Path) -> None:
+    done = planebench("run", "quick", "--switch=sim", "--chain=l3fwd", *SHORT[5:], "--no-report")
+    everything = done.out + done.err
+    assert everything.count("does not model") == 1
+    assert "1 warning printed before the first trial" in done.out
+    assert "does not model" in planebench("report").out
+
+
+def test_a_report_that_cannot_be_written_is_a_store_error_after_the_results(
+    planebench, own_run_folder: Path, monkeypatch
+) -> None:
+    def full(derived, path):
+        raise unwritable(str(path), OSError(errno.ENOSPC, "No space left on device"))
+
+    monkeypatch.setattr("planebench.cli.run.write_report", full)
+    done = planebench(*SHORT)
+    assert done.code == StoreError.exit_code
+    assert "No space left on device; free space" in done.err and "planebench report 20" in done.err
+    assert "Mpps" in done.out
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "words"),
+    [
+        (errno.ENOENT, UsageError, "a folder that exists"),
+        (errno.ENOTDIR, UsageError, "a folder that exists"),
+        (errno.EACCES, StoreError, "a folder that you may write"),
+        (errno.EROFS, StoreError, "a folder that you may write"),
+        (errno.ENOSPC, StoreError, "free space"),
+        (errno.EDQUOT, StoreError, "free space"),
+    ],
+)
+def test_what_cannot_be_written_names_the_way_out(number: int, kind: type[Exception], words: str) -> None:
+    error = unwritable("x.html", OSError(number, "why"))
+    assert type(error) is kind and str(error).startswith("cannot write x.html: why; ") and words in str(error)
+
+
+@pytest.mark.parametrize("name", [HEADER_FILE, PLAN_FILE])
+def test_a_disk_that_is_full_at_the_start_leaves_no_run(planebench, own_run_folder: Path, monkeypatch, name) -> None:
+    usual = files.replace_file
+
+    def replace(path: Path, data: bytes, *, durable: bool = False) -> None:
+        if path.name == name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        usual(path, data, durable=durable)
+
+    monkeypatch.setattr(files, "replace_file", replace)
+    done = planebench(*SHORT)
+    assert done.code == StoreError.exit_code and "Free space" in done.err
+    assert list(own_run_folder.iterdir()) == []
+
+
+def test_a_disk_that_fills_before_the_first_trial_leaves_no_run(planebench, own_run_folder: Path, monkeypatch) -> None:
+    def full(self, trial):
+        raise StoreError("cannot append: No space left on device")
+
+    def no_room(self, *arguments):
+        raise StoreError("cannot write finished.json: No space left on device")
+
+    monkeypatch.setattr(RunWriter, "append", full)
+    monkeypatch.setattr(RunWriter, "finish", no_room)
+    assert planebench(*SHORT).code == StoreError.exit_code
+    assert list(own_run_folder.iterdir()) == []
+
+
+def test_the_end_of_a_run_fits_where_its_status_was(tmp_path: Path, monkeypatch) -> None:
+    writer = RunWriter.create(tmp_path, make_header())
+    (writer.path / "status.json").write_text("{}")
+    usual = files.replace_file
+
+    def replace(path: Path, data: bytes, *, durable: bool = False) -> None:
+        if (writer.path / "status.json").exists():
+            raise OSError(errno.ENOSPC, "No space left on device")
+        usual(path, data, durable=durable)
+
+    monkeypatch.setattr(files, "replace_file", replace)
+    writer.finish("interrupted", "the disk is full")
+    (info,) = list_runs(tmp_path)
+    assert info.finished is not None and info.finished.note == "the disk is full"
+
+
+def test_a_folder_that_cannot_be_written_is_named_before_anything_runs(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr("planebench.store.writer.os.access", lambda path, mode: False)
+    with pytest.raises(StoreError, match=r"cannot make a run folder in .*Permission denied\. Give a folder .* --runs"):
+        make_runs_dir(tmp_path)
+
+
+def test_a_switch_of_another_wire_says_which_option_measures_it() -> None:
+    assert Adapter.refusal(get_adapter("click"), Situation("p2p", "virtio")).endswith("; use --wire veth")
