@@ -12,38 +12,25 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
-PROGRAM = Path(__file__).resolve().parent.parent / "build/dataplane/poll_bench"
+import callgrind
+
+PROGRAM = "poll_bench"
 POLLS = 200
 
 
 def shapes() -> list[tuple[str, str]]:
     """Return group and name of each shape."""
-    found = subprocess.run([PROGRAM], capture_output=True, text=True, check=True).stdout
+    found = subprocess.run([callgrind.DATAPLANE / PROGRAM], capture_output=True, text=True, check=True).stdout
     return [(group, name) for group, name in (line.split() for line in found.splitlines())]
 
 
 def count(group: str, name: str) -> tuple[float, float]:
     """Return instructions and frames per poll of a shape."""
-    with tempfile.TemporaryDirectory() as folder:
-        run = subprocess.run(
-            [
-                "valgrind",
-                "--tool=callgrind",
-                "--toggle-collect=poll_measured",
-                f"--callgrind-out-file={folder}/out",
-                *(PROGRAM, group, name, str(POLLS)),
-            ],
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    instructions = re.search(r"Collected : (\d+)", run.stderr)
-    polled = re.search(r"(\d+) polls, (\d+) frames", run.stdout)
-    assert instructions and polled, run.stderr
-    return int(instructions[1]) / int(polled[1]), int(polled[2]) / int(polled[1])
+    found, printed = callgrind.count("poll_measured", PROGRAM, group, name, str(POLLS))
+    polled = re.search(r"(\d+) polls, (\d+) frames", printed)
+    assert polled, printed
+    return found[0] / int(polled[1]), int(polled[2]) / int(polled[1])
 
 
 def main() -> int:

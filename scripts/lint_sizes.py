@@ -17,7 +17,7 @@ PROCESS_LINES = 80  # a C data-path function: NAME_process or NAME_poll
 MAIN_LINES = 40
 SPDX = "SPDX-License-Identifier: BSD-3-Clause"
 SPDX_NAMES = {"Makefile", "meson.build", "meson_options.txt", "run"}
-SPDX_SUFFIXES = {".py", ".c", ".h", ".sh", ".yaml", ".yml", ".toml", ".j2"}
+SPDX_SUFFIXES = {".py", ".c", ".h", ".sh", ".yaml", ".yml", ".toml", ".j2", ".js"}
 EXCEPTIONS = Path("scripts/lint_exceptions.txt")
 
 

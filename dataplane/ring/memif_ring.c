@@ -129,6 +129,8 @@ static __rte_always_inline void add_plain(struct memif_ring *ring, struct view *
 	uint32_t bytes = 0;
 	unsigned i;
 
+	if (client)
+		memif_take_lines(&own, n);
 	for (i = 0; i < n && bytes < POLL_BYTES_MAX; i++) {
 		uint64_t half = memif_half(memif_slot(&own, i));
 		uint32_t length = half >> 32;

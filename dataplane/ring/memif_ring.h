@@ -11,6 +11,7 @@
 #pragma once
 
 #include "lib/isa.h"
+#include "ring/copy.h"
 #include "ring/frames.h"
 #include "ring/memif_message.h"
 
@@ -119,6 +120,18 @@ static inline void memif_set_half(struct memif_descriptor *d, uint16_t region, u
 {
 	__atomic_store_n((uint64_t *)(void *)d, (uint64_t)length << 32 | (uint64_t)region << 16 | flags,
 	                 __ATOMIC_RELAXED);
+}
+
+// Both ends write each descriptor of a ring on which the server sends: take the lines of the next slots for writing before they
+// are read, so that each comes once and not twice, and all at a time.
+static __rte_always_inline void memif_take_lines(const struct memif_ring *ring, unsigned slots)
+{
+	enum { SLOTS = 64 / sizeof(struct memif_descriptor) };
+
+	for (unsigned i = 0; i < slots; i += SLOTS)
+		prefetch_to_write(memif_slot(ring, i));
+	if (slots)
+		prefetch_to_write(memif_slot(ring, slots - 1));
 }
 
 // How many slots are ours to use, if they are fewer than wanted when we last looked: then the other end's index is looked at;

@@ -16,6 +16,8 @@ static __rte_always_inline void look_up(struct memif_ring *ring, struct rooms *r
 	const struct memif_ring own = *ring;
 	unsigned i;
 
+	if (!client)
+		memif_take_lines(&own, n);
 	for (i = 0; i < n; i++) {
 		rooms->data[i] = client ? memif_buffer(&own, i)
 		                        : memif_room(ring, i, &rooms->region[i], &rooms->bytes[i]);

@@ -117,6 +117,23 @@ static bool checksum_is_placed(const struct virtio_net_hdr *asked, uint32_t head
 	       (p->protocol != IPPROTO_UDP || offset == offsetof(struct rte_udp_hdr, dgram_cksum));
 }
 
+// An IPv4 checksum of 0 in a frame to be segmented: DPDK's drivers leave it to the device, which makes one for each segment.
+static void complete_ipv4(uint8_t *head, uint32_t head_bytes)
+{
+	uint8_t *ip;
+	uint32_t bytes;
+	uint16_t l3;
+	rte_be16_t type;
+
+	if (packet_ethernet(head, head_bytes, &l3, &type) != PACKET_FINE ||
+	    type != RTE_BE16(RTE_ETHER_TYPE_IPV4) || head_bytes < l3 + sizeof(struct rte_ipv4_hdr))
+		return;
+	ip = head + l3;
+	bytes = (ip[0] & 0xfu) * 4;
+	if (load16(ip + 10) == 0 && bytes >= sizeof(struct rte_ipv4_hdr) && l3 + bytes <= head_bytes)
+		store16(ip + 10, (uint16_t)~checksum_fold(checksum_add(ip, bytes)));
+}
+
 // s5.1.6.2. Flags that nobody knows are ignored, and so is DATA_VALID, which is for receivers.
 static enum offload_refusal check(const struct virtio_net_hdr *asked, uint8_t accepts, uint8_t *head,
                                   uint32_t head_bytes, struct frame_offload *o)
@@ -127,6 +144,8 @@ static enum offload_refusal check(const struct virtio_net_hdr *asked, uint8_t ac
 
 	if (!(asked->flags & VIRTIO_NET_HDR_F_NEEDS_CSUM))
 		return OFFLOAD_REFUSED_TYPE; // a type, or we would not be here
+	if (asked->gso_type != VIRTIO_NET_HDR_GSO_NONE)
+		complete_ipv4(head, head_bytes);
 	is_ip = packet_parse(&frame, &p) == PACKET_FINE;
 	if (!checksum_is_placed(asked, head_bytes, is_ip, &p))
 		return OFFLOAD_REFUSED_CHECKSUM;
@@ -250,8 +269,9 @@ unsigned offload_peek(struct ring *from, struct view *view, unsigned n, struct f
 		view->count +=
 		        take(from, batch, i, &view->frames[view->count], lost, room, &piece_count, &segments);
 	}
-	// Segments are paid as descriptors are: those of 256 bytes and more are an honest driver's.
-	ring_tire(from, batch->descriptor_count + segments, i, bytes);
+	// Each segment is paid, also of a frame that is passed on whole: that many bytes take as long.
+	ring_tire(from, batch->descriptor_count, i, bytes);
+	from->rest += (uint8_t)(segments / RING_REST_EACH);
 	return batch->count = i;
 }
 

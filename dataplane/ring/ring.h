@@ -79,6 +79,7 @@ struct ring {
 	bool in_order;  // VIRTIO_F_IN_ORDER
 	bool wrap;      // packed: our wrap counter, s2.8.1
 	uint8_t rest;   // polls in which nothing is read: see ring_rests()
+	bool starved;   // had no buffer for the last hop: the frames of the next one are not fetched ahead
 	bool call_owed; // committed since the last look at what the guest wants that nothing can overtake
 	uint8_t isa;    // enum isa: whose code moves the frames
 	uint8_t header_bytes;

@@ -37,7 +37,7 @@ static __rte_always_inline uint8_t *ring_run_place(struct ring *ring, const stru
 
 static __rte_always_inline bool ring_run_add(struct ring *ring, struct ring_run *run,
                                              const struct guest_region **region,
-                                             const struct ring_descriptor *d, bool writable)
+                                             const struct ring_descriptor *d, bool writable, bool fetch)
 {
 	uint8_t *data = ring_run_place(ring, region, d);
 
@@ -52,7 +52,7 @@ static __rte_always_inline bool ring_run_add(struct ring *ring, struct ring_run 
 	if (writable) {
 		prefetch_to_write(data);
 		prefetch_to_write(data + ring->header_bytes);
-	} else {
+	} else if (fetch) {
 		rte_prefetch0(data + ring->header_bytes);
 	}
 	run->count++;
@@ -60,7 +60,7 @@ static __rte_always_inline bool ring_run_add(struct ring *ring, struct ring_run 
 }
 
 static __rte_always_inline void ring_run_split(struct ring *ring, struct ring_run *run, unsigned n,
-                                               bool writable)
+                                               bool writable, bool fetch)
 {
 	const struct guest_region *region = &ring->memory->regions[ring->last_region];
 	uint16_t mask = ring->size - 1;
@@ -77,13 +77,13 @@ static __rte_always_inline void ring_run_split(struct ring *ring, struct ring_ru
 		}
 		d = ring_read_split(&ring->desc[head]);
 		run->id[i] = head;
-		if (!ring_run_add(ring, run, &region, &d, writable))
+		if (!ring_run_add(ring, run, &region, &d, writable, fetch))
 			break;
 	}
 }
 
 static __rte_always_inline void ring_run_packed(struct ring *ring, struct ring_run *run, unsigned n,
-                                                bool writable)
+                                                bool writable, bool fetch)
 {
 	const struct guest_region *region = &ring->memory->regions[ring->last_region];
 	uint16_t slot = ring->next;
@@ -99,7 +99,7 @@ static __rte_always_inline void ring_run_packed(struct ring *ring, struct ring_r
 		if (!ring_packed_is_available(d.flags, wrap))
 			break;
 		run->id[i] = d.link;
-		if (!ring_run_add(ring, run, &region, &d, writable))
+		if (!ring_run_add(ring, run, &region, &d, writable, fetch))
 			break;
 		if (++slot == ring->size) {
 			slot = 0;
@@ -108,18 +108,19 @@ static __rte_always_inline void ring_run_packed(struct ring *ring, struct ring_r
 	}
 }
 
-// Read ahead a run of up to n (at most RING_BATCH_MAX) buffers. writable: what the ring is, for the compiler.
+// Read ahead a run of up to n (at most RING_BATCH_MAX) buffers. writable: what the ring is, for the compiler. fetch: the
+// frames are going to be read.
 static __rte_always_inline unsigned ring_run_peek(struct ring *ring, struct ring_run *run, unsigned n,
-                                                  bool writable)
+                                                  bool writable, bool fetch)
 {
 	run->count = 0;
 	run->odd = false;
 	if (unlikely(ring->fault != RING_OK))
 		return 0;
 	if (ring->packed)
-		ring_run_packed(ring, run, n, writable);
+		ring_run_packed(ring, run, n, writable, fetch);
 	else
-		ring_run_split(ring, run, n, writable);
+		ring_run_split(ring, run, n, writable, fetch);
 	return run->count;
 }
 
@@ -215,7 +216,7 @@ unsigned ISA_NAME(deliver)(struct ring *to, const struct frame *frames, unsigned
 	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
 	if (ring_rests(to))
 		return 0;
-	ring_run_peek(to, &rx, n, true);
+	ring_run_peek(to, &rx, n, true, true);
 	if (likely(to->header_bytes == RING_HEADER))
 		done = deliver_frames(&rx, frames, n, RING_HEADER, written);
 	else
@@ -273,7 +274,7 @@ static __rte_always_inline unsigned hop_plain(const struct ring_run *tx, unsigne
 	return i;
 }
 
-// The receiver had fewer buffers than there are frames: look once more, since it may have given buffers while the first
+// The receiver had buffers, but fewer than there are frames: look once more, since it may have given some while the first
 // ones were filled. A drop of what a moment later fits costs the sender's work: a fifth of the throughput of 64 B on
 // packed rings. Hands frames from first on to it. Returns how many; *full: it has no more plain buffers, nor another kind.
 static __attribute__((noinline)) unsigned hop_more(const struct ring *from, const struct ring_run *tx,
@@ -283,15 +284,15 @@ static __attribute__((noinline)) unsigned hop_more(const struct ring *from, cons
 	struct ring_run rx;
 	unsigned done;
 
-	ring_run_peek(to, &rx, n, true);
+	ring_run_peek(to, &rx, n, true, true);
 	done = hop_plain(tx, first, &rx, n, from->header_bytes, to->header_bytes, written);
 	ring_run_commit(to, &rx, done, written);
 	*full = done == rx.count && !rx.odd;
 	return done;
 }
 
-// The receiver has no more buffers: give the frames from first on back to the sender. They were read already,
-// so that a drop costs less than a forward.
+// The receiver has no more buffers: give the frames from first on back to the sender. Their descriptors were read, not
+// their bytes.
 static inline void hop_drop(const struct ring_run *tx, unsigned first, uint32_t header,
                             struct hop_counts *counts)
 {
@@ -319,13 +320,13 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
 	if (ring_rests(from))
 		return counts;
-	if (ring_run_peek(from, &tx, n, false) == 0 && !tx.odd)
+	if (ring_run_peek(from, &tx, n, false, to && !to->starved) == 0 && !tx.odd)
 		return counts;
 	if (likely(to) && ring_rests(to))
 		to = NULL; // as if it had no buffers
 	affordable = poll_affordable(&tx);
 	if (likely(to)) {
-		ring_run_peek(to, &rx, affordable, true);
+		to->starved = ring_run_peek(to, &rx, affordable, true, true) == 0;
 		if (likely(from->header_bytes == RING_HEADER && to->header_bytes == RING_HEADER))
 			done = hop_plain(&tx, 0, &rx, affordable, RING_HEADER, RING_HEADER, written);
 		else
@@ -334,7 +335,7 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 		ring_run_commit(to, &rx, done, written);
 	}
 	full = done == rx.count && !rx.odd;
-	if (unlikely(full && done < affordable) && to)
+	if (unlikely(full && done < affordable) && done)
 		done += hop_more(from, &tx, done, to, affordable - done, &full);
 	counts.received = counts.forwarded = taken = done;
 	enough = done == affordable && affordable < tx.count;
@@ -369,7 +370,7 @@ unsigned ISA_NAME(view_peek)(struct ring *from, struct view *view, unsigned n, s
 	view->count = 0;
 	if (ring_rests(from))
 		return 0;
-	ring_run_peek(from, &run, RTE_MIN(n, (unsigned)RING_BATCH_MAX), false);
+	ring_run_peek(from, &run, RTE_MIN(n, (unsigned)RING_BATCH_MAX), false, true);
 	count = poll_affordable(&run);
 	for (i = 0; i < count; i++) {
 		if (unlikely(run.length[i] - header - 1 >= FRAME_LENGTH_MAX)) // wraps below it

@@ -45,8 +45,9 @@ def show_switch(text: str, *, json: bool) -> None:
 
 def option_words(option: Option) -> str:
     """Return text such as ``routes=FILE: routes, a prefix a line or JSON (10 routes)``."""
-    kinds = {"whole": "N", "flag": "true|false", "list": "A+B", "file": "FILE", "path": "PATH", "text": "TEXT"}
-    value = "|".join(option.choices) or ("PATH" if option.name == "path" else kinds[option.kind])
+    kinds = {"whole": "N", "flag": "true|false", "list": "A+B"}
+    kind = kinds.get(option.kind, option.kind.upper())
+    value = "|".join(option.choices) or ("PATH" if option.name == "path" else kind)
     default = f" ({option.default})" if option.default else ""
     return f"{option.name}={value}: {option.help}{default}"
 

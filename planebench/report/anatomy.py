@@ -10,7 +10,7 @@ from planebench.model.anatomy import PartKind
 from planebench.model.records import VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
 from planebench.model.words import NOTHING, count, load_words, percent, point_words, printable, us
-from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, cell_figure
+from planebench.report.charts.figure import ChartRow, Figure, cell_figure, tip
 from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns
 from planebench.stats.counting import latency_counts
 from planebench.stats.ranking import same_cell
@@ -144,8 +144,11 @@ def _row(result: Result, summary: LatencySummary, anatomy: AnatomySummary, part:
         "kind": KINDS[part.kind],
         "start": start,
         "end": start + part.mean,
-        "tip": f"{TIP_MARK}{switch} at {load_words(summary.load)}, {anatomy.direction}, {part.name}: mean "
-        f"{us(part.mean)} µs ({percent(part.share)}), p50 {us(part.p50)}, p99 {us(part.p99)} µs",
+        "tip": tip(
+            f"{switch} at {load_words(summary.load)}, {anatomy.direction}, {part.name}: mean {us(part.mean)} µs "
+            f"({percent(part.share)}), p50 {us(part.p50)}, p99 {us(part.p99)} µs",
+            result.point,
+        ),
     }
 
 

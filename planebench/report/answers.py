@@ -227,6 +227,8 @@ class Line:
     evidence: str
     clear: bool
     """True if the best is ahead of every other switch, so that the evidence adds nothing to the figures."""
+    points: tuple[Point, ...] = ()
+    """The switches that the answer compares, at their test point, best first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,6 +276,7 @@ def _line(standing: Standing, cost: Standing) -> Line:
         standing.state,
         " ".join(filter(None, (evidence(standing), _cost_words(standing, cost)))),
         standing.state == "different" and not standing.missing,
+        tuple(r.point for r in standing.results),
     )
 
 

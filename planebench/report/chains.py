@@ -13,7 +13,7 @@ from rich.text import Text
 from planebench.model.placement import NEAR
 from planebench.model.records import Point
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, printable, us
-from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure, frames_key
+from planebench.report.charts.figure import ChartRow, Figure, frames_key, tip
 from planebench.report.page.table import PageColumn, PageTable, number, page_table
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import small_table
@@ -57,7 +57,7 @@ def _result(found: ChainThroughput) -> str:
 
 
 _NAMES = (
-    PageColumn("switch", lambda it: it.point.switch, "switch"),
+    PageColumn("switch", lambda it: it.point.switch, "switch", lambda it: (it.point,)),
     PageColumn("chain", lambda it: printable(it.point.chain_label)),
     PageColumn("test point", lambda it: f"{ARROWS[it.point.direction]} {frames(it.point)}"),
 )
@@ -141,7 +141,7 @@ def stack_rows(found: Sequence[ChainLatency]) -> list[ChartRow]:
                     "part": name,
                     "order": order,
                     "us": value,
-                    "tip": f"{TIP_MARK}{switch}, {chain}: {name} {us(value)} µs",
+                    "tip": tip(f"{switch}, {chain}: {name} {us(value)} µs", it.point),
                 }
             )
     return rows

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
@@ -23,7 +23,7 @@ _LESS_IS_BETTER = ("cycles_per_packet", "latency_p50", "latency_p99")
 
 def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
     """Return the table of the ranking metrics (throughput or cycles per packet, NDR, PDR), and that of the others."""
-    point, note = PageColumn("test point", _named_points(derived)), PageColumn("note", attrgetter("note"), "text")
+    point, note = _point_column(derived), PageColumn("note", attrgetter("note"), "text")
     columns = (
         point,
         _METRIC,
@@ -41,7 +41,7 @@ def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
 def brief_comparison_table(derived: Derived) -> PageTable:
     """Return the comparisons by the ranking metrics as a table for the terminal, with both names in one column."""
     pair = PageColumn("b / a", lambda it: f"{it.b} / {it.a}")
-    columns = (PageColumn("test point", _named_points(derived)), _METRIC, pair, _RATIO, _INTERVAL, _RESULT)
+    columns = (_point_column(derived), _METRIC, pair, _RATIO, _INTERVAL, _RESULT)
     return _table("Pairwise comparison", columns, _deciding(derived)[0])
 
 
@@ -119,10 +119,17 @@ def _reversed(c: Comparison) -> Comparison | None:
     return replace(c, a=c.b, b=c.a, ratio=1 / c.ratio, low=low, high=high) if c.ratio else None
 
 
-def _named_points(derived: Derived) -> Callable[[Comparison], str]:
-    """Return the function that names the test point of a comparison."""
-    names = {cell_id(r.point): point_words(r.point) for r in derived.results}
-    return lambda it: names.get(it.point, it.point)
+def _point_column(derived: Derived) -> PageColumn:
+    """Return the column that names the test point of a comparison; its row is about the two switches there."""
+    cells = {cell_id(r.point): r.point for r in derived.results}
+
+    def points(it: Comparison) -> tuple[Point, ...]:
+        cell = cells.get(it.point)
+        return () if cell is None else (replace(cell, switch=it.a), replace(cell, switch=it.b))
+
+    return PageColumn(
+        "test point", lambda it: point_words(cells[it.point]) if it.point in cells else it.point, points=points
+    )
 
 
 _METRIC = PageColumn("metric", lambda it: METRICS[it.metric] + (f" at {load_words(it.load)}" if it.load else ""))

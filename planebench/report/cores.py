@@ -50,7 +50,7 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
 
     columns = (
         PageColumn("path", lambda it: it[1]),
-        PageColumn("switch", lambda it: it[0].point.switch, "switch"),
+        PageColumn("switch", lambda it: it[0].point.switch, "switch", lambda it: (it[0].point,)),
         PageColumn("Mpps", accepted(rate_words), "strong"),
         number("Gb/s", accepted(lambda r: f"{mark(r.verdict.kind)}{r.throughput_l1_gbps:.2f}")),
         number("cores", lambda it: it[2]),

@@ -39,7 +39,7 @@ def hosting_page(run: Run) -> dict[str, Any]:
         PageColumn("in", itemgetter(2)),
         PageColumn("what it is", itemgetter(3), "text"),
     )
-    table, sentences = page_table("", columns, _rows(run)), functional_sentences(run)
+    table, sentences = page_table(TITLE, columns, _rows(run)), functional_sentences(run)
     return {"table": table, "functional": sentences, "words": FUNCTIONAL} if table.rows or sentences else {}
 
 

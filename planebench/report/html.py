@@ -1,9 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The report: one HTML file with charts, tables and evidence; no script, nothing fetched, all text escaped."""
+"""The report: one HTML file with charts, tables and evidence; nothing fetched, all text escaped.
+
+Its only script is ``explore.js``; the browser runs no other, and the page is complete without it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import base64
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from importlib import resources
 from typing import Any
 
 import jinja2
@@ -11,14 +18,20 @@ from markupsafe import Markup
 
 from planebench.model.words import NOTHING, printable
 from planebench.report.answers import title_facts
-from planebench.report.charts.figure import GRID, INK, MUTED, switch_colors
+from planebench.report.charts.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS
 from planebench.report.figures import make_figures
+from planebench.report.page.explore import Explored, explored
 from planebench.report.page.panels import draw
 from planebench.report.page.sections import SECTIONS, Built, Entry, Page, build
 from planebench.stats.derived import Derived
 
 TEMPLATE = "report.html.j2"
-PALETTE = {"ink": INK, "muted": MUTED, "grid": GRID}
+PALETTE = {
+    "ink": INK,
+    "muted": MUTED,
+    "grid": GRID,
+    "switches": tuple(zip(SWITCH_COLORS, DARK_COLORS, strict=True)),
+}
 """Colors of charts that the style sheet replaces in dark mode."""
 MAX_PAGE_BYTES = 4_700_000
 """Limit for drawing charts: with the markup around each chart, the page stays below 5 MB."""
@@ -31,24 +44,40 @@ def to_html(derived: Derived, sections: Sequence[Entry] = SECTIONS, max_bytes: i
     """
     figures = make_figures(derived)
     built = build(Page(derived, figures), sections)
-    bare = _page(derived, built, {})
-    return _page(derived, built, draw(figures, max_bytes - len(bare)))
+    known = explored(derived.results, derived.run.switch_labels)
+    bare = _page(derived, built, known, {})
+    return _page(derived, built, known, draw(figures, max_bytes - len(bare), known.marks))
 
 
-def _page(derived: Derived, built: Sequence[Built], drawn: Mapping[str, Markup]) -> bytes:
-    run = derived.run
+def _page(derived: Derived, built: Sequence[Built], known: Explored, drawn: Mapping[str, Markup]) -> bytes:
+    run, (script, digest) = derived.run, _script()
     context = {
         "title": f"{run.header.name} ({run.header.run_id})",
         "palette": PALETTE,
         "run": run,
         "header": run.header,
-        "colors": switch_colors(run.switch_labels),
+        "colors": page_colors(run.switch_labels),
+        "explored": known,
+        "script": script,
+        "script_digest": digest,
         "measured": bool(derived.results),
         "facts": title_facts(derived),
         "sections": built,
         "drawn": drawn,
     }
     return render(TEMPLATE, context)
+
+
+def page_colors(labels: Iterable[str]) -> dict[str, str]:
+    """Return the color of each switch as a variable of the style sheet, which has another one in dark mode."""
+    return {label: f"var(--s{number % len(SWITCH_COLORS)})" for number, label in enumerate(labels)}
+
+
+@cache
+def _script() -> tuple[Markup, str]:
+    """Return the script of the page, and the digest by which the browser knows that it is ours."""
+    text = resources.files("planebench.report").joinpath("explore.js").read_text(encoding="utf-8")
+    return Markup(text), base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def render(template: str, context: Mapping[str, Any]) -> bytes:

@@ -10,7 +10,7 @@ import copy
 import math
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -22,10 +22,11 @@ from planebench.model.errors import UsageError, unwritable
 from planebench.model.words import ARROWS
 from planebench.report.charts.base import FONT
 from planebench.report.charts.figure import INK, KINDS, TIP_MARK, Figure
-from planebench.report.figures import make_figures
+from planebench.report.figures import FIGURES, make_figures
 from planebench.stats.derived import Derived
 
 _SVG = "http://www.w3.org/2000/svg"
+ET.register_namespace("", _SVG)
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
 
@@ -43,16 +44,20 @@ _USUAL = {
 """Attributes with their default values, which are redundant; the style sheet of the page sets the size of text."""
 
 
-def inline_svg(chart: alt.TopLevelMixin, title: str, prefix: str) -> str:
+Marks = Mapping[str, tuple[str, str]]
+"""The attribute, and its value, of marks whose description names a test point or a switch."""
+
+
+def inline_svg(chart: alt.TopLevelMixin, title: str, prefix: str, marks: Marks | None = None) -> str:
     """Return a chart as an SVG element of a page: accessible name, tooltips, ids that start with ``prefix``.
 
-    The description of a mark becomes a <title> child, which browsers show as a tooltip; redundant attributes go.
+    The words of a mark become a <title> child, which browsers show as a tooltip, and what it stands for an attribute of
+    ``marks``, by which the page filters it; redundant attributes go.
     """
     svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
-    ET.register_namespace("", _SVG)
     root = ET.fromstring(_CONTROL.sub("?", svg))
     for element in root.iter():
-        _simplify(element)
+        _simplify(element, marks or {})
         _prefix_ids(element, prefix)
     _drop_empty(root)
     root.set("role", "img")
@@ -60,11 +65,12 @@ def inline_svg(chart: alt.TopLevelMixin, title: str, prefix: str) -> str:
     return _NUMBER.sub(lambda m: f"{float(m.group()):.2f}", ET.tostring(root, encoding="unicode"))
 
 
-def _simplify(element: ET.Element) -> None:
-    label = element.attrib.pop("aria-label", None)
-    if label and label.startswith(TIP_MARK):
-        tip = ET.SubElement(element, f"{{{_SVG}}}title")
-        tip.text = label.removeprefix(TIP_MARK)
+def _simplify(element: ET.Element, marks: Marks) -> None:
+    name, _, words = element.attrib.pop("aria-label", "").partition(TIP_MARK)
+    if words:
+        ET.SubElement(element, f"{{{_SVG}}}title").text = words
+    if name in marks:
+        element.set(*marks[name])
     for name in _DROPPED:
         element.attrib.pop(name, None)
     for name, value in _USUAL.items():
@@ -115,6 +121,23 @@ def drawn(spec: Spec, width_mm: float | None) -> str:
     return scaled(fitted, width_mm * PX_PER_MM / _size_px(fitted)[0])
 
 
+def described(svg: str, title: str, caption: str) -> str:
+    """Return the drawing with a title and a description for readers who do not see it, and words for each mark."""
+    root = ET.fromstring(_CONTROL.sub("?", svg))
+    for element in root.iter():
+        _, named, words = element.attrib.pop("aria-label", "").partition(TIP_MARK)
+        if named:
+            element.set("aria-label", words)
+        elif element.attrib.pop("role", ""):
+            element.attrib.pop("aria-roledescription", None)
+    root.set("role", "img")
+    for tag, text in (("desc", caption), ("title", title)):
+        child = ET.Element(f"{{{_SVG}}}{tag}")
+        child.text = text
+        root.insert(0, child)
+    return ET.tostring(root, encoding="unicode")
+
+
 def scaled(svg: str, factor: float) -> str:
     """Return the same drawing, larger or smaller."""
     width, height = _size_px(svg)
@@ -157,6 +180,7 @@ WIDTHS_MM = (40, 1000)
 
 _PT_PER_PX = 72 / 96
 _PNG_PPI = 300
+_CAPTIONS = {kind.id: kind.caption for kind in FIGURES}
 _ARROWS = {ord(arrow): None for arrow in ARROWS.values()}
 
 
@@ -188,6 +212,7 @@ def _write(figure: Figure, out_dir: Path, formats: Sequence[str], width_mm: floa
     title = alt.Title(_without_arrow(figure.full_title), anchor="start", fontSize=13, offset=8, color=INK, font=FONT)
     chart: Any = figure.chart
     svg = drawn(chart.properties(title=title, background="white").to_dict(validate=False), width_mm)
+    svg = described(svg, figure.full_title, _CAPTIONS[figure.kind])
     files = []
     for name in formats:
         path = out_dir / f"{figure.key}.{name}"

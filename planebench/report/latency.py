@@ -15,8 +15,10 @@ from planebench.model.results import JitterSummary, LatencySummary, LoadFinding,
 from planebench.model.scenario import scenario_named
 from planebench.model.words import (
     ARROWS,
+    count,
     frame_size,
     frames,
+    interval,
     load_words,
     mpps,
     percentiles,
@@ -26,16 +28,17 @@ from planebench.model.words import (
 )
 from planebench.report.charts.figure import (
     SMALLEST_US,
-    TIP_MARK,
     ChartRow,
     Colors,
     Figure,
     FigureId,
     cell_figure,
     chain_title,
+    point_name,
     safe,
+    tip,
 )
-from planebench.report.throughput import throughput_row
+from planebench.report.throughput import throughput_row, verdict_words
 from planebench.search.of_header import Settings
 from planebench.stats.ceiling import latency_floor, least_ns
 from planebench.stats.counting import counts, latency_compares, latency_counts
@@ -59,10 +62,19 @@ def latency_row(result: Result, summary: LatencySummary) -> ChartRow:
         "p99_9": max(summary.p99_9, SMALLEST_US),
         "label": figures if counting else f"({figures})",
         "counts": counting,
-        "tip": f"{TIP_MARK}{printable(result.point.switch)} at {load_words(summary.load)}: mean {us(summary.mean)}, "
-        f"p50 {us(summary.p50)}, p90 {us(summary.p90)}, p99 {us(summary.p99)}, p99.9 {us(summary.p99_9)}, "
-        f"max {us(summary.max)} µs" + ("" if counting else f" ({summary.verdict.kind.value})"),
+        "cell": point_name(result.point),
+        "tip": tip(
+            f"{printable(result.point.switch)} at {load_words(summary.load)}: mean {us(summary.mean)}, "
+            f"p50 {us(summary.p50)}{_interval_words(summary.p50_low, summary.p50_high)}, p90 {us(summary.p90)}, "
+            f"p99 {us(summary.p99)}{_interval_words(summary.p99_low, summary.p99_high)}, p99.9 {us(summary.p99_9)}, "
+            f"max {us(summary.max)} µs; {verdict_words(summary.verdict)}; {count(summary.samples)} probes",
+            result.point,
+        ),
     }
+
+
+def _interval_words(low: float | None, high: float | None) -> str:
+    return f" {known}" if (known := interval(low, high, us)) else ""
 
 
 def latency_rows(results: Sequence[Result], floor_us: float | None = None) -> list[ChartRow]:
@@ -74,9 +86,10 @@ def percentile_rows(derived: Derived, results: Sequence[Result], load: str) -> l
     """Return the percentile curves at a load, valid trials merged; ``above`` is the share of slower probes."""
     rows: list[ChartRow] = []
     for result, summary in ((r, s) for r in results for s in r.latency if s.load == load and latency_counts(s)):
+        names = {"switch": printable(result.point.switch), "cell": point_name(result.point)}
         curve = exceedance(merge(derived.histograms(result, summary)))
         rows += [
-            {"switch": printable(result.point.switch), "us": max(value, SMALLEST_US), "above": above}
+            {**names, "us": max(value, SMALLEST_US), "above": above}
             for value, above in curve
             if above >= SMALLEST_SHARE
         ]
@@ -105,7 +118,7 @@ def tradeoff_row(result: Result, latency: LatencySummary, ends: tuple[float, flo
         **_named(result, latency),
         **x,
         **_y(latency.mean, low, high),
-        "tip": f"{bar['tip']}; mean {us(latency.mean)} µs",
+        "tip": f"{bar['tip']}; mean latency {us(latency.mean)} µs",
     }
 
 
@@ -118,8 +131,9 @@ def _named(result: Result, latency: LatencySummary) -> ChartRow:
 def deviation_row(result: Result, latency: LatencySummary) -> ChartRow:
     """Return mean latency (x) and its standard deviation (y) of a switch, over all probes."""
     named, mean, sd = _named(result, latency), max(latency.mean, SMALLEST_US), latency.stddev
-    tip = f"{TIP_MARK}{named['switch']} at {load_words(latency.load)}: mean {us(latency.mean)}, sd {us(sd)} µs"
-    return {**named, "x": mean, "x_low": mean, "x_high": mean, **_y(sd, sd, sd), "tip": tip}
+    words = f"{named['switch']} at {load_words(latency.load)}: mean {us(latency.mean)}, sd {us(sd)} µs"
+    said = tip(f"{words}; {verdict_words(latency.verdict)}", result.point)
+    return {**named, "x": mean, "x_low": mean, "x_high": mean, **_y(sd, sd, sd), "tip": said}
 
 
 def _y(value: float, low: float, high: float) -> ChartRow:
@@ -194,8 +208,13 @@ def _load_row(result: Result, summary: LatencySummary, spreads: Spreads) -> Char
         "high": max(high, SMALLEST_US),
         "p99": max(summary.p99, SMALLEST_US),
         "knee": knee,
-        "tip": f"{TIP_MARK}{switch} at {load_words(summary.load)} ({mpps(summary.intended_pps)} Mpps): "
-        f"p50 {us(summary.p50)}, p99 {us(summary.p99)} µs" + (", the knee" if knee else ""),
+        "tip": tip(
+            f"{switch} at {load_words(summary.load)} ({mpps(summary.intended_pps)} Mpps): "
+            f"p50 {us(summary.p50)}{_interval_words(summary.p50_low, summary.p50_high)}, "
+            f"p99 {us(summary.p99)}{_interval_words(summary.p99_low, summary.p99_high)} µs"
+            f"{', the knee' if knee else ''}; {verdict_words(summary.verdict)}",
+            result.point,
+        ),
     }
 
 
@@ -256,8 +275,11 @@ def _row(result: Result, summary: LatencySummary, x: float, value: float, ends: 
         "y": max(value, SMALLEST_US),
         "low": max(low, SMALLEST_US),
         "high": max(high, SMALLEST_US),
-        "tip": f"{TIP_MARK}{switch} at {load_words(summary.load)} ({mpps(summary.intended_pps)} Mpps), "
-        f"{frames(result.point)}: {us(value)} µs",
+        "tip": tip(
+            f"{switch} at {load_words(summary.load)} ({mpps(summary.intended_pps)} Mpps), {frames(result.point)}: "
+            f"{us(value)} µs; {verdict_words(summary.verdict)}",
+            result.point,
+        ),
     }
 
 

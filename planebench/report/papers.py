@@ -15,7 +15,7 @@ from planebench.papers.judge import judge_all, shown
 from planebench.papers.measured import Measured
 from planebench.papers.shape import Entry, Ratio, Shape, shapes
 from planebench.papers.told import Compared, Judgement, Outcome
-from planebench.report.charts.figure import TIP_MARK, ChartRow, Figure
+from planebench.report.charts.figure import ChartRow, Figure, tip
 from planebench.report.page.table import PageColumn, PageTable, page_table
 from planebench.report.published import published_tables
 from planebench.stats.choose import of_other_band
@@ -159,7 +159,7 @@ def _dot(table: Shape, entry: Entry, whose: str, ratio: Ratio) -> ChartRow:
         "whose": whose,
         "ratio": ratio.value,
         "mark": ratio.mark,
-        "tip": f"{TIP_MARK}{switch}, {entry.cell}: {whose} {ratio.words}",
+        "tip": tip(f"{switch}, {entry.cell}: {whose} {ratio.words}"),
     }
 
 

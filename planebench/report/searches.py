@@ -11,7 +11,7 @@ from rich.text import Text
 
 from planebench.model.results import BurstSummary, CurvePoint, Result, SearchResult
 from planebench.model.words import NOTHING, count, mpps, printable, us
-from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_figure
+from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_figure, tip
 from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns, verdict_cell
 from planebench.report.terminal.cells import Notes
 from planebench.report.terminal.grid import bare_table, chunks, column_of, column_title
@@ -144,8 +144,11 @@ def _loss_row(result: Result, point: CurvePoint) -> ChartRow:
         "switch": switch,
         "mpps": point.intended_pps / 1e6,
         "loss": loss,
-        "tip": f"{TIP_MARK}{switch} at {mpps(point.intended_pps)} Mpps: {loss:.3g} % lost, "
-        f"{mpps(point.forwarded_pps)} Mpps forwarded",
+        "tip": tip(
+            f"{switch} at {mpps(point.intended_pps)} Mpps: {loss:.3g} % lost, "
+            f"{mpps(point.forwarded_pps)} Mpps forwarded",
+            result.point,
+        ),
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
 from planebench.model.placement import NEAR
-from planebench.model.records import VerdictKind
+from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import Result
 from planebench.model.words import (
     ARROWS,
@@ -21,10 +21,11 @@ from planebench.model.words import (
     mpps,
     percent,
     printable,
+    reasons,
     result_words,
     throughput,
 )
-from planebench.report.charts.figure import TIP_MARK, ChartRow, Colors, Figure, cell_title, frames_key
+from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title, frames_key, point_name, tip
 from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
 from planebench.stats.ranking import same_cell
@@ -50,9 +51,28 @@ def throughput_row(result: Result) -> ChartRow:
         else f"{NOTHING} {result.verdict.kind.value}",
         "limited": limited,
         "counts": counts(result),
-        "tip": f"{TIP_MARK}{printable(result.point.switch)}, {printable(result.point.scenario_label)} "
-        f"{result.point.direction} {frames(result.point)}: {_throughput_words(result)}",
+        "cell": point_name(result.point),
+        "tip": tip(throughput_tip(result), result.point),
     }
+
+
+def throughput_tip(result: Result) -> str:
+    """Return the throughput of a result in words, with its interval, its verdict and the evidence for both."""
+    point = result.point
+    name = f"{printable(point.switch)}, {printable(point.scenario_label)} {point.direction} {frames(point)}"
+    return f"{name}: {_throughput_words(result)}; {_evidence_words(result)}"
+
+
+def _evidence_words(result: Result) -> str:
+    starts = f"{result.starts} start{'' if result.starts == 1 else 's'}, " if result.throughput_pps is not None else ""
+    rejected = f"{result.rejected} trial{'' if result.rejected == 1 else 's'} rejected"
+    return f"{verdict_words(result.verdict)}; {starts}{rejected}"
+
+
+def verdict_words(verdict: Verdict) -> str:
+    """Return a verdict with its first reason: ``verdict disturbed: steal 31 ms``."""
+    why = printable(reasons(verdict.texts, 100))
+    return f"verdict {verdict.kind.value}{f': {why}' if why else ''}"
 
 
 def _band_words(result: Result) -> str:
@@ -62,7 +82,7 @@ def _band_words(result: Result) -> str:
 
 def _throughput_words(result: Result) -> str:
     if result.throughput_pps is None:
-        return f"no accepted trial ({result.verdict.kind.value})"
+        return "no accepted trial"
     at_least = "at least " if mark(result.verdict.kind) == "≥" else ""
     unstable = ", unstable" if mark(result.verdict.kind) == "~" else ""
     trials = len(result.throughput_trials_pps)

@@ -10,7 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from planebench.model.words import METRICS, NOTHING
-from planebench.report.html import PALETTE, render
+from planebench.report.html import PALETTE, page_colors, render
 from planebench.report.page.table import PageColumn, PageTable, page_table
 from planebench.stats.trend import Sample, Step, Trend
 
@@ -107,7 +107,8 @@ def to_html(trends: Sequence[Trend], store: str) -> bytes:
         "palette": PALETTE,
         "store": store,
         "metrics": sorted({METRICS[it.series.metric] for it in trends}),
-        "colors": colors,
+        "colors": page_colors(colors),
+        "script_digest": "",
         "series": len(trends),
         "runs": len({(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}),
         "changes": changes_table(found),
@@ -153,19 +154,19 @@ def trend_chart(trend: Trend, color: str) -> Any:
     import altair as alt
 
     from planebench.report.charts.base import plain, table
-    from planebench.report.charts.figure import MUTED, TIP_MARK
+    from planebench.report.charts.figure import MUTED, tip
 
     divisor, unit = _UNITS.get(trend.series.metric, (1e6, "Mpps"))
     rows = [
         {
             "run": number,
             "figure": sample.value / divisor,
-            "tip": f"{TIP_MARK}{sample.started_at} {commit_words(sample)}: {sample.value / divisor:.4g} {unit}",
+            "tip": tip(f"{sample.started_at} {commit_words(sample)}: {sample.value / divisor:.4g} {unit}"),
         }
         for number, sample in enumerate(trend.samples)
     ]
     marks = [
-        {"run": step.change.at, "tip": f"{TIP_MARK}{change_words(step)}; {range_words(step)}; {cause_words(step)}"}
+        {"run": step.change.at, "tip": tip(f"{change_words(step)}; {range_words(step)}; {cause_words(step)}")}
         for step in trend.steps
     ]
     x = alt.X("run:Q", title="run", axis=alt.Axis(tickMinStep=1, format="d"))

@@ -24,7 +24,7 @@ MAX_TRIALS = 1000
 _COLUMNS = (
     PageColumn("#", lambda it: it.index, "number"),
     PageColumn("switch", lambda it: it.point.switch, "switch"),
-    PageColumn("point", lambda it: point_words(it.point)),
+    PageColumn("point", lambda it: point_words(it.point), points=lambda it: (it.point,)),
     PageColumn("load", lambda it: _load(it)),
     PageColumn("Mpps", lambda it: NOTHING if _no_figure(it) else mpps(it.throughput_pps), "number"),
     PageColumn("core group", lambda it: it.band or NOTHING),
@@ -60,7 +60,7 @@ def cause_table(rejected: Sequence[Trial]) -> PageTable:
 def rejected_table(rejected: Sequence[Trial]) -> PageTable:
     """Return every trial that no result rests on, in the order of the run, why, and its evidence."""
     verdict = PageColumn("verdict", lambda it: (it.verdict.kind.value, why_rejected(it)), "verdict")
-    return page_table("", (*_COLUMNS, verdict, _EVIDENCE), rejected, max_rows=MAX_REJECTED)
+    return page_table("Rejected trials", (*_COLUMNS, verdict, _EVIDENCE), rejected, max_rows=MAX_REJECTED)
 
 
 def trial_table(run: Run, rejected: Sequence[Trial]) -> PageTable:
@@ -68,7 +68,7 @@ def trial_table(run: Run, rejected: Sequence[Trial]) -> PageTable:
     trials = [t for t in run.trials if t.role != "warmup"]
     unused = {t.index for t in rejected}
     return page_table(
-        "",
+        "All trials",
         (*_COLUMNS, PageColumn("verdict", lambda it: verdict_cell(it.verdict), "verdict"), _EVIDENCE),
         trials,
         out=lambda it: it.index in unused or _no_figure(it),

@@ -11,7 +11,7 @@ from typing import Any
 from planebench.report.charts.figure import Figure
 
 LINES = {"h1", "h2", "h3", "h4", "p", "li", "tr", "caption", "figcaption", "summary", "dt", "dd", "pre", "footer"}
-SILENT = {"style", "svg", "title"}
+SILENT = {"style", "svg", "title", "script", "template"}
 MARKS = {"h1": "# ", "h2": "## ", "h3": "### ", "h4": "#### "}
 
 
@@ -81,5 +81,5 @@ def _names(spec: Any) -> Iterator[str]:
 
 
 def _rounded(row: dict[str, Any]) -> dict[str, Any]:
-    """Without tooltips, which say the same again."""
-    return {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in row.items() if k != "tip"}
+    """Without what only the page needs: tooltips, which say the same again, and the names of results."""
+    return {k: float(f"{v:.6g}") if isinstance(v, float) else v for k, v in row.items() if k not in ("tip", "cell")}

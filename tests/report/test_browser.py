@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of a stored real run in headless Chromium: Debian's browser, driven by playwright."""
+"""The page of a stored real run in headless Chromium: Debian's browser, driven by playwright.
+
+axe-core, which looks for what keeps readers out, comes from npm, once, to ``.stamps``.
+"""
 
 from __future__ import annotations
 
 import re
 import shutil
+import subprocess
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import pytest
 
@@ -20,6 +24,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 RUN = Path(__file__).parents[1] / "golden/run"
+READ = Derived(read_run(RUN))
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 NEEDED = "there is no chromium: apt-get install chromium fonts-liberation"
 
@@ -35,14 +40,18 @@ COLORS = """() => ["body", "section", ".panel svg text"].map(name => {
     const style = getComputedStyle(document.querySelector(name));
     return [style.backgroundColor, style.color, style.fill];
 })"""
-NAMELESS = """() => [...document.querySelectorAll("[role=img], [role=region], nav")]
-    .filter(element => !element.getAttribute("aria-label")).length"""
+NAMELESS = """() => [...document.querySelectorAll("svg, [role=img], [role=group], nav, dialog")]
+    .filter(element => !element.matches("[aria-label], [aria-labelledby]")).length"""
+HEADLESS = """() => [...document.querySelectorAll("table:not(.answers) tbody tr")]
+    .filter(row => !row.querySelector("th[scope=row]")).map(row => row.innerText)"""
+AXE = "4.14.1"
+RULES = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice")
 
 
 @pytest.fixture(scope="module")
 def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("page") / "report.html"
-    path.write_bytes(to_html(Derived(read_run(RUN))))
+    path.write_bytes(to_html(READ))
     return path
 
 
@@ -54,6 +63,23 @@ def browser() -> Iterator[Browser]:
         started = playwright.chromium.launch(executable_path=CHROMIUM)
         yield started
         started.close()
+
+
+@pytest.fixture(scope="session")
+def axe() -> str:
+    """The text of axe-core. Tests are skipped where it is not here and cannot be fetched."""
+    folder = Path(__file__).parents[2] / ".stamps" / f"axe-core-{AXE}"
+    script = folder / "node_modules/axe-core/axe.min.js"
+    if not script.exists():
+        npm = shutil.which("npm")
+        if npm is None:
+            pytest.skip("there is no npm to fetch axe-core with: apt-get install npm")
+        command = [npm, "install", "--prefix", folder, "--ignore-scripts", "--no-audit", "--no-fund", f"axe-core@{AXE}"]
+        folder.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        if done.returncode:
+            pytest.skip(f"axe-core cannot be fetched: {done.stderr.strip()[-300:]}")
+    return script.read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +141,8 @@ def test_it_can_be_read_with_a_keyboard_and_by_ear(opened: tuple[Page, list[str]
     assert levels[0] == 1 and levels.count(1) == 1
     assert all(below - above <= 1 for above, below in pairwise(levels))
     assert page.evaluate("document.querySelectorAll('th:not([scope])').length") == 0
+    assert page.evaluate(HEADLESS) == [], "every row has a head"
+    assert page.evaluate("[...document.querySelectorAll('table')].filter(t => !t.caption && !t.ariaLabel).length") == 0
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.getAttribute('href')") == "#answers"
 
@@ -130,3 +158,114 @@ def test_it_prints(opened: tuple[Page, list[str], list[str]]) -> None:
     page.emulate_media(media="screen")
     assert len(re.findall(rb"/Type\s*/Page\b", pdf)) > 1
     assert max(map(float, re.findall(rb"/MediaBox\s*\[\s*0 0 ([\d.]+)", pdf))) == pytest.approx(842, abs=2)
+
+
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1240), ("dark", 390)])
+def test_axe_finds_nothing(
+    browser: Browser, page_file: Path, axe: str, scheme: Literal["light", "dark"], width: int
+) -> None:
+    """With everything open: first the page, then a test point in front of it."""
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = context.new_page()
+    page.goto(page_file.as_uri())
+    page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+    page.evaluate(axe)
+    assert _violations(page) == []
+    page.locator(".opener").first.click()
+    assert page.evaluate(OVERFLOW) <= 0
+    assert _violations(page) == []
+    context.close()
+
+
+def _violations(page: Page) -> list[tuple[str, list[str]]]:
+    found = page.evaluate("rules => axe.run({resultTypes: ['violations'], runOnly: rules})", RULES)
+    return [(it["id"], [str(node["target"]) for node in it["nodes"]]) for it in found["violations"]]
+
+
+def test_without_script_the_page_is_a_record(browser: Browser, page_file: Path) -> None:
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(page_file.as_uri())
+    assert page.locator(".explore, .bubble, dialog, button").count() == 0
+    assert page.locator("table.answers").is_visible()
+    assert page.locator(".panel svg title").count() > 20
+    page.close()
+
+
+def test_no_other_script_runs(browser: Browser, page_file: Path, tmp_path: Path) -> None:
+    changed = tmp_path / "report.html"
+    foreign = "<script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">"
+    changed.write_text(page_file.read_text().replace("<main>", f"<main>{foreign}"))
+    page = browser.new_page()
+    page.goto(changed.as_uri())
+    assert page.title() != "run" and page.locator(".explore").count() == 1
+    page.close()
+
+
+def _visible(page: Page, selector: str) -> int:
+    return int(page.locator(selector).evaluate_all("all => all.filter(e => e.checkVisibility()).length"))
+
+
+def test_results_are_filtered_by_switch_scenario_and_size(opened: tuple[Page, list[str], list[str]]) -> None:
+    page = opened[0]
+    page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
+    rows, words = "#v2v tbody tr", page.locator(".explore output")
+    before, trials = _visible(page, rows), _visible(page, "#trials tr[data-cells]")
+    assert words.inner_text() == "all 8 results are shown"
+    page.locator(".explore input[value=testpmd]").uncheck()
+    assert words.inner_text() == "4 of 8 results are shown"
+    assert 0 < _visible(page, rows) < before
+    assert 0 < _visible(page, "#trials tr[data-cells]") < trials
+    assert page.locator("#v2v svg .off").count() > 0
+    page.locator(".explore input[value=p2p]").uncheck()
+    assert not page.locator("section#p2p").is_visible() and page.locator("section#v2v").is_visible()
+    assert _visible(page, "table.answers tr[data-some] td") < page.locator("table.answers tr[data-some] td").count()
+    page.get_by_role("button", name="Show all").click()
+    assert _visible(page, rows) == before and page.locator(".off").count() == 0
+    page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = false; })")
+
+
+def test_a_test_point_opens_its_trials_and_its_losses(opened: tuple[Page, list[str], list[str]]) -> None:
+    page = opened[0]
+    page.locator("table.answers .opener").first.click()
+    dialog = page.locator("dialog")
+    assert dialog.locator("h2").inner_text() == "planed p2p ⇄ 64 B"
+    captions = dialog.locator("caption").all_inner_texts()
+    assert captions[:3] == [
+        "Throughput at maximum offered load (R+)",
+        "Loss accounting of the accepted trials, in frames",
+        "All trials",
+    ]
+    trials = dialog.locator("table", has_text="All trials").locator("tbody tr")
+    assert trials.count() == sum(t.point == READ.results[0].point for t in READ.run.trials if t.role != "warmup")
+    page.keyboard.press("Escape")
+    assert not dialog.is_visible()
+    assert page.evaluate("document.activeElement.className") == "opener"
+
+
+def test_marks_say_interval_verdict_and_evidence(opened: tuple[Page, list[str], list[str]]) -> None:
+    page = opened[0]
+    bubble = page.locator(".bubble")
+    page.locator("#v2v .throughput .mark").first.hover()
+    hovered = bubble.inner_text()
+    assert re.match(
+        r"planed, v2v bidirectional 64 B: .* Mpps.*; verdict .*; \d+ starts?, \d+ trials? rejected", hovered
+    )
+    page.keyboard.press("Escape")
+    assert not bubble.is_visible()
+    page.mouse.move(1, 1)
+    stops = page.locator("#overview .mark[tabindex='0']")
+    assert stops.count() == 1, "one stop of the tab key"
+    stops.focus()
+    bubble.wait_for(state="visible")
+    first = bubble.inner_text()
+    assert first != hovered
+    page.keyboard.press("ArrowDown")
+    assert bubble.is_visible() and bubble.inner_text() != first and stops.count() == 1
+    page.keyboard.press("Enter")
+    assert page.locator("dialog").is_visible()
+    page.keyboard.press("Escape")
+
+
+def test_only_tables_that_scroll_are_stops_of_the_tab_key(opened: tuple[Page, list[str], list[str]]) -> None:
+    assert opened[0].evaluate("""[...document.querySelectorAll('.scroll')].every(
+        e => e.hasAttribute('tabindex') === e.scrollWidth > e.clientWidth)""")

@@ -71,24 +71,6 @@ def test_a_switch_has_its_own_color() -> None:
     assert colors["s10"] == colors["s0"]
 
 
-@pytest.mark.parametrize("color", SWITCH_COLORS)
-def test_colors_read_on_white_and_on_near_black(color: str) -> None:
-    assert _contrast(color, "#ffffff") >= 3
-    assert _contrast(color, "#171c21") >= 3
-
-
-def _contrast(a: str, b: str) -> float:
-    """WCAG 2.1 contrast ratio."""
-    bright, dark = sorted((_luminance(a), _luminance(b)), reverse=True)
-    return (bright + 0.05) / (dark + 0.05)
-
-
-def _luminance(color: str) -> float:
-    parts = [int(color[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    r, g, b = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
-    return 0.2126 * r + 0.7152 * g + 0.0722 * b
-
-
 @pytest.mark.parametrize(
     ("value", "text"),
     [(0.0, "0.00"), (15_321_000.0, "15.32"), (99_000.0, "0.099"), (149e6, "149.00"), (None, wording.NOTHING)],

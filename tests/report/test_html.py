@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
+import base64
 import dataclasses
+import hashlib
 import json
 import os
 import re
@@ -26,6 +28,7 @@ from planebench.stats import derive_results
 from planebench.stats.derived import Derived
 
 HOSTILE = "<script>alert(1)</script> \"quoted\" & 'so' {{ 7*7 }} </style> \x00\x1b[2J\u202e http://evil.example/x"
+SCRIPT = Path(planebench.__file__).with_name("report").joinpath("explore.js").read_text(encoding="utf-8")
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 
 
@@ -87,8 +90,14 @@ def page(largest: Largest) -> _Page:
     return _Page(largest.data)
 
 
-def test_the_page_fetches_nothing_and_runs_nothing(page: _Page) -> None:
-    for tag in ("script", "link", "img", "iframe", "object", "embed", "base", "form"):
+def test_the_page_fetches_nothing_and_runs_its_own_script_alone(page: _Page) -> None:
+    assert page.tags["script"] == 1
+    policy = next(value for tag, _, value in page.attributes if tag == "meta" and "default-src" in value)
+    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+    assert policy == f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    assert SCRIPT in page.words
+    assert not re.search(r"fetch|XMLHttp|import|eval|innerHTML|https?:", SCRIPT)
+    for tag in ("link", "img", "iframe", "object", "embed", "base", "form"):
         assert page.tags[tag] == 0, tag
     for tag, name, value in page.attributes:
         assert not name.startswith("on"), (tag, name)
@@ -177,8 +186,8 @@ def test_hostile_text_is_escaped_everywhere() -> None:
     )
     run = Run(header, trials, Finished("interrupted", "2026-11-21T12:40:00Z", HOSTILE), header.skipped, header.warnings)
     data = to_html(Derived(run))
-    assert _Page(data).tags["script"] == 0
-    for raw in (b"<script", b"\x00", b"\x1b", "\u202e".encode()):
+    assert _Page(data).tags["script"] == data.count(b"<script") == 1
+    for raw in (b"\x00", b"\x1b", "\u202e".encode()):
         assert raw not in data, raw
     assert b"&lt;script&gt;alert(1)&lt;/script&gt;" in data
     assert b"{{ 7*7 }}" in data

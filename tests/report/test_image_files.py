@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 import re
 import struct
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ from builders import make_header, make_point, make_trial
 
 from planebench.model.errors import UsageError
 from planebench.model.run import Run
+from planebench.report.charts.base import FONT
+from planebench.report.charts.figure import TIP_MARK
 from planebench.report.images import FORMATS, write_figures
 from planebench.stats.derived import Derived
 
@@ -32,6 +35,11 @@ def test_every_figure_is_written_in_every_format(tmp_path: Path) -> None:
     svg = (tmp_path / "figures/overview.svg").read_text()
     assert png.startswith(b"\x89PNG")
     assert 'fill="white"' in svg
+    root = ET.fromstring(svg)
+    assert [child.tag.rpartition("}")[2] for child in root][:2] == ["title", "desc"]
+    assert root.get("role") == "img" and TIP_MARK not in svg
+    fonts = {element.get("font-family") for element in root.iter() if element.tag.endswith("}text")}
+    assert fonts == {FONT}, "fonts that are everywhere"
     width_px = float(re.search(r'width="([\d.]+)"', svg)[1])  # type: ignore[index]
     assert struct.unpack(">I", png[16:20])[0] == pytest.approx(width_px / 96 * 300, abs=2)
 
@@ -43,7 +51,7 @@ def test_a_width_is_kept_and_text_keeps_its_size(tmp_path: Path, width_mm: float
             data = path.read_bytes()
             if path.suffix == ".pdf":
                 assert _page_mm(data)[0] == pytest.approx(width_mm, abs=0.2)
-                assert b"/FontFile" in data, "fonts are embedded"
+                assert data.count(b"/FontDescriptor ") == data.count(b"/FontFile") > 0, "all fonts are embedded"
             if path.suffix == ".svg":
                 drawn, shown = re.search(r'width="([\d.]+)" .*?viewBox="0 0 ([\d.]+) ', data.decode()).groups()  # type: ignore[union-attr]
                 assert float(drawn) == pytest.approx(width_mm / 25.4 * 96, abs=0.1)

@@ -380,6 +380,7 @@ static const struct task_method methods[] = {
 
 static const struct vnf_ops flow_monitor_vnf = {
         .size = sizeof(struct flow_monitor),
+        .dear = true,
         .settings_fields = fields,
         .open = monitor_open,
         .close = monitor_close,

@@ -414,6 +414,7 @@ static void l3fwd_clear(struct task *task)
 
 static const struct vnf_ops l3fwd_vnf = {
         .size = sizeof(struct l3fwd),
+        .dear = true,
         .settings_fields = l3fwd_fields,
         .settings_check = l3fwd_settings_check,
         .open = l3fwd_open,

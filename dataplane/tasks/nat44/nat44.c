@@ -707,6 +707,7 @@ static void nat44_close(struct vnf *vnf)
 
 static const struct vnf_ops nat44_vnf = {
         .size = sizeof(struct nat44),
+        .dear = true,
         .settings_fields = nat44_fields,
         .settings_check = nat44_settings_check,
         .open = nat44_open,

@@ -307,6 +307,7 @@ static void limiter_report(const struct task *task, json_t *object, uint64_t now
 
 static const struct vnf_ops rate_limiter_vnf = {
         .size = sizeof(struct limiter),
+        .dear = true,
         .settings_fields = fields,
         .settings_check = limiter_settings_check,
         .open = limiter_open,

@@ -138,6 +138,7 @@ static int sides_set(struct vnf *vnf, const struct config_task *config)
 	for (unsigned i = 0; i < vnf->side_count && status == 0; i++) {
 		vnf->out[i] = (uint8_t)((i + 1) % vnf->side_count);
 		vnf->fast[vnf->fast_count++] = (uint8_t)i;
+		vnf->next_burst[i] = vnf->burst;
 		status = macs_set(vnf, config, i);
 	}
 	return status;
@@ -333,16 +334,26 @@ static __attribute__((noinline)) unsigned drain(struct vnf *vnf, uint64_t now_ts
 	return n;
 }
 
-static inline void pass(struct vnf *vnf, unsigned in, unsigned out, struct view *view)
+static inline unsigned pass(struct vnf *vnf, unsigned in, unsigned out, struct view *view)
 {
 	unsigned sent;
 
 	if (unlikely(vnf->sends_later)) {
 		pass_later(vnf, out, view);
-		return;
+		return view->count;
 	}
 	sent = port_pass(vnf->task.ports[in], vnf->task.ports[out], vnf->task.queue, view);
 	count_sent(vnf, out, sent, view->count);
+	return sent;
+}
+
+// While the other port takes less than it is offered, a side takes hardly more: the other frames wait in its ring, whose sender
+// drops what is too much, and are not worked on in vain. Not where a third port would have room for some of them.
+static inline uint16_t next_burst(const struct vnf *vnf, unsigned offered, unsigned sent)
+{
+	if (likely(sent == offered) || vnf->side_count > 2 || !vnf->ops->dear)
+		return vnf->burst;
+	return (uint16_t)RTE_MIN(2 * sent + 1, (unsigned)vnf->burst);
 }
 
 // Those that leave by different ports, or not at all.
@@ -374,7 +385,7 @@ static unsigned poll_side(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t
 
 	if (task_rests(&vnf->task, in))
 		return 0;
-	n = port_peek_writable(from, vnf->task.queue, &view, burst);
+	n = port_peek_writable(from, vnf->task.queue, &view, RTE_MIN(burst, vnf->next_burst[in]));
 	if (n == 0) {
 		if (unlikely(vnf->task.stamps))
 			vnf->empty_tsc[in] = now_tsc;
@@ -384,7 +395,7 @@ static unsigned poll_side(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t
 	vnf->task.counters.rx_packets += n;
 	if (likely(burst_process(vnf, in, frames, n, now_tsc, verdicts) ||
 	           leaving_is_uniform(verdicts, n, &out)))
-		pass(vnf, in, out, &view);
+		vnf->next_burst[in] = next_burst(vnf, n, pass(vnf, in, out, &view));
 	else
 		pass_mixed(vnf, in, &view, verdicts);
 	port_release(from, vnf->task.queue, &view);

@@ -35,6 +35,7 @@ struct vnf;
 
 struct vnf_ops {
 	size_t size; // of the kind's struct, which begins with struct vnf; zeroed
+	bool dear;   // most of what a frame costs is process(): see next_burst() in vnf.c
 
 	// Fields of the key "settings", in the kind's settings, which begin with struct vnf_settings. settings_check(): as in
 	// struct task_ops; object: the key's value, or NULL where it is not there. Both may be NULL.
@@ -75,8 +76,9 @@ struct vnf {
 	uint8_t out[CONFIG_TASK_PORTS_MAX]; // the other port of each; itself for an echo
 	uint8_t fast[CONFIG_TASK_PORTS_MAX], slow[CONFIG_TASK_PORTS_MAX]; // sides
 	uint8_t fast_count, slow_count;
-	uint8_t slow_next; // of slow[], whose turn it is
-	bool sends_later;  // by buffers[], one of each side
+	uint8_t slow_next;                          // of slow[], whose turn it is
+	uint16_t next_burst[CONFIG_TASK_PORTS_MAX]; // of each side: at most burst
+	bool sends_later;                           // by buffers[], one of each side
 	struct send_buffer *buffers[CONFIG_TASK_PORTS_MAX];
 	uint64_t drain_due_tsc, drain_tsc;
 	uint64_t tick_due_tsc, tick_tsc;

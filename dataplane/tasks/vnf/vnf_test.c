@@ -145,6 +145,46 @@ static void who_makes_work_is_polled_less_often(void **state)
 	task_destroy(task);
 }
 
+static const struct vnf_ops dear = {.size = sizeof(struct vnf), .process = toil, .dear = true};
+
+static const struct task_ops dear_ops = {
+        VNF_TASK_OPS("dear", &dear, drops, vnf_keys_macs, struct vnf_settings), .ports_min = 1,
+        .ports_max = PORTS};
+
+// The other port has room for 15: of the 5 that it does not take all are counted, and the next ones wait where they are until
+// it takes some. With a third port, or where a frame costs little, nobody waits.
+static void who_sends_to_a_full_port_sends_less(void **state)
+{
+	static const struct {
+		const struct task_ops *ops;
+		unsigned ports;
+	} cases[] = {{&dear_ops, 2}, {&dear_ops, 3}, {&toiling_ops, 2}};
+	static const uint8_t first[10];
+	struct fixture *f = *state;
+
+	for (unsigned i = 0; i < RTE_DIM(cases); i++) {
+		struct task *task = create_of(f, cases[i].ops, cases[i].ports);
+		bool waits = i == 0;
+
+		inject(f, first, 10);
+		assert_int_equal(task->ops->poll(task, 0), 10);
+		inject(f, first, 10);
+		assert_int_equal(task->ops->poll(task, 0), 10);
+		assert_int_equal(task->counters.drop_tx_full[1], 5);
+		inject(f, first, 10); // 5 were taken: the next burst is 11
+		assert_int_equal(task->ops->poll(task, 0), 10);
+		inject(f, first, 10);
+		assert_int_equal(task->ops->poll(task, 0), waits ? 1 : 10);
+		assert_int_equal(ring_port_drain(&f->ports[1]), 15);
+		assert_int_equal(task->ops->poll(task, 0), waits ? 1 : 0);
+		assert_int_equal(task->ops->poll(task, 0), waits ? 8 : 0);
+		assert_int_equal(ring_port_drain(&f->ports[1]), waits ? 9 : 0);
+		assert_int_equal(task->counters.rx_packets,
+		                 task->counters.tx_packets + task_drop_tx_full(task));
+		task_destroy(task);
+	}
+}
+
 static json_int_t reported(const struct task *task, const char *path)
 {
 	json_t *report = fixture_report(task);
@@ -471,6 +511,8 @@ int main(void)
 	                                        fixture_setup_small, fixture_teardown),
 	        TEST(slow_sides_take_turns),
 	        TEST(who_makes_work_is_polled_less_often),
+	        cmocka_unit_test_setup_teardown(who_sends_to_a_full_port_sends_less, fixture_setup_small,
+	                                        fixture_teardown),
 	        TEST(a_tick_comes_once_a_millisecond),
 	        TEST(probes_are_stamped_when_asked),
 	        TEST(frames_wait_until_there_are_enough),

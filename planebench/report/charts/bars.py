@@ -28,7 +28,7 @@ def overview_bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.T
 
 
 def _bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> Any:
-    base = alt.Chart(table(rows)).encode(y=_switch_axis(rows, colors))
+    base = alt.Chart(table(rows)).encode(y=_switch_axis(rows, colors), description="cell:N")
     x = alt.X("mpps:Q", title="Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
     bars = base.mark_bar(height={"band": 0.74}, strokeWidth=1.2).encode(
         x=x,
@@ -55,21 +55,28 @@ def _bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> Any:
 
 
 def latency_ranges(rows: Sequence[ChartRow], colors: Colors, domain: tuple[float, float]) -> alt.TopLevelMixin:
-    """Draw latency by load and switch on a log axis: a dot at the median, lines to p99 and p99.9, rejected ones pale.
+    """Draw latency by load and switch on a log axis: a dot at the median, lines to p99 and p99.9.
+
+    Rejected ones are hollow and thin.
 
     A thin dashed line is the tester latency baseline, if it is known.
     """
     scale, axis = log_scale(domain), log_axis(domain, labelOverlap=True)
     data = table(rows)
-    base = alt.Chart(data).encode(y=_switch_axis(rows, colors), color=color(colors), opacity=_when("counts", 1.0, 0.4))
+    base = alt.Chart(data).encode(y=_switch_axis(rows, colors), color=color(colors), description="cell:N")
     x = alt.X("p50:Q", title="latency, µs (log scale)", scale=scale, axis=axis)
     tail = base.mark_rule(strokeWidth=1.3).encode(x=x, x2="p99_9:Q")
-    body = base.mark_rule(strokeWidth=5, strokeCap="round").encode(x=x, x2="p99:Q", description="tip:N")
-    median = base.mark_point(size=34, filled=True, opacity=1, stroke=INK, strokeWidth=1).encode(
-        x=x, description="tip:N"
+    body = base.mark_rule(strokeCap="round").encode(
+        x=x, x2="p99:Q", strokeWidth=_when("counts", 5, 1.3), description="tip:N"
+    )
+    median = base.mark_point(size=34, opacity=1, strokeWidth=1).encode(
+        x=x,
+        fill=alt.condition("datum.counts", color(colors), alt.value("transparent")),
+        stroke=alt.value(INK),
+        description="tip:N",
     )
     labels = base.mark_text(align="left", dx=5, fontSize=11).encode(
-        x=alt.X("p99_9:Q", scale=scale), text="label:N", color=_when("counts", INK, MUTED), opacity=alt.value(1)
+        x=alt.X("p99_9:Q", scale=scale), text="label:N", color=_when("counts", INK, MUTED)
     )
     floor = (
         alt.Chart(data)

@@ -13,7 +13,7 @@ from typing import Any
 
 import altair as alt
 
-from planebench.report.charts.figure import GRID, INK, MUTED, SHAPES, ChartRow, Colors
+from planebench.report.charts.figure import DASHES, GRID, INK, MUTED, SHAPES, ChartRow, Colors
 
 FONT = "Helvetica, Arial, sans-serif"
 
@@ -37,6 +37,12 @@ def shape(colors: Colors) -> Any:
     """Return the shape of a point by its switch, so that a print without colors can be read."""
     shapes = [SHAPES[i % len(SHAPES)] for i in range(len(colors))]
     return alt.Shape("switch:N", scale=alt.Scale(domain=list(colors), range=shapes), legend=None)
+
+
+def dash(colors: Colors) -> Any:
+    """Return the dashes of a line by its switch, for lines without points."""
+    dashes = [DASHES[i % len(DASHES)] for i in range(len(colors))]
+    return alt.StrokeDash("switch:N", scale=alt.Scale(domain=list(colors), range=dashes), legend=None)
 
 
 def named_axis(limit: int = 150) -> alt.Axis:
@@ -69,9 +75,11 @@ def by_row(chart: Any, field: str, rows: Sequence[ChartRow], own_y: bool = False
 
 
 def line_labels(rows: Sequence[ChartRow], x: alt.X, y: str | alt.Y, colors: Colors) -> Any:
-    """Draw the name of the switch at the end of its line."""
-    text = alt.Chart(table(rows)).mark_text(align="left", dx=9, fontSize=11, clip=False)
-    return text.encode(x=x, y=y, text="switch:N", color=color(colors))
+    """Draw the name of the switch at the end of its line, behind the shape of its points in its color."""
+    base = alt.Chart(table(rows)).encode(x=x, y=y, description="switch:N")
+    points = base.mark_point(size=30, filled=True, opacity=1, xOffset=10, clip=False)
+    names = base.mark_text(align="left", dx=17, fontSize=11, color=INK, clip=False)
+    return alt.layer(points.encode(color=color(colors), shape=shape(colors)), names.encode(text="switch:N"))
 
 
 def log_ticks(low: float, high: float) -> list[float]:

@@ -11,6 +11,7 @@ import altair as alt
 from planebench.report.charts.base import (
     apart,
     color,
+    dash,
     end_labels,
     line_labels,
     log_axis,
@@ -20,7 +21,7 @@ from planebench.report.charts.base import (
     shape,
     table,
 )
-from planebench.report.charts.figure import MUTED, ChartRow, Colors
+from planebench.report.charts.figure import INK, MUTED, ChartRow, Colors
 
 
 def chain_curves(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.TopLevelMixin:
@@ -30,7 +31,7 @@ def chain_curves(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.To
     scale = alt.Scale(domain=[chains[0], chains[-1]], nice=False)
     x = alt.X("chain:Q", title="VNFs in the chain", scale=scale, axis=alt.Axis(values=chains, format="d"))
     y = alt.Y("mpps:Q", title="Mpps", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
-    base = alt.Chart(table(shown)).encode(x=x, y=y, color=color(colors))
+    base = alt.Chart(table(shown)).encode(x=x, y=y, color=color(colors), description="switch:N")
     lines = base.mark_line(strokeWidth=2)
     whiskers = base.mark_rule(strokeWidth=1.2).encode(y="low:Q", y2="high:Q")
     points = base.mark_point(size=42, strokeWidth=1.8, opacity=1).encode(
@@ -50,11 +51,15 @@ def percentile_curves(rows: Sequence[ChartRow], colors: Colors, domain: tuple[fl
     x = alt.X("above:Q", title="percentile", scale=alt.Scale(type="log", domain=[1.0, least], nice=False), axis=names)
     y = _log_y("us", "latency, µs (log scale)", domain)
     lines = (
-        alt.Chart(table(rows)).mark_line(strokeWidth=1.8, interpolate="monotone").encode(x=x, y=y, color=color(colors))
+        alt.Chart(table(rows))
+        .mark_line(strokeWidth=1.8, interpolate="monotone")
+        .encode(x=x, y=y, color=color(colors), strokeDash=dash(colors), description="cell:N")
     )
     ends = end_labels([{**r, "from_right": -r["above"]} for r in rows], "from_right", "us", log_gap(domain), log=True)
     labels = line_labels(ends, x, "label_y:Q", colors)
-    return plain(alt.layer(lines, labels).properties(width=240, height=170))
+    points = alt.Chart(table(ends)).mark_point(size=30, filled=True, opacity=1, clip=False)
+    points = points.encode(x=x, y=y, color=color(colors), shape=shape(colors), description="cell:N")
+    return plain(alt.layer(lines, points, labels).properties(width=240, height=170))
 
 
 _WIDTH, _HEIGHT = 240, 170
@@ -65,7 +70,7 @@ def loss_curves(rows: Sequence[ChartRow], colors: Colors) -> alt.TopLevelMixin:
     top = max(1.0, *(row["loss"] for row in rows)) * 1.08
     x = _load_axis("mpps", rows)
     y = alt.Y("loss:Q", title="lost, %", scale=alt.Scale(domain=[0, top]), axis=alt.Axis(tickCount=5))
-    base = alt.Chart(table(rows)).encode(x=x, y=y, color=color(colors))
+    base = alt.Chart(table(rows)).encode(x=x, y=y, color=color(colors), description="switch:N")
     lines = base.mark_line(strokeWidth=1.8)
     points = base.mark_point(size=30, filled=True, opacity=1).encode(shape=shape(colors), description="tip:N")
     labels = line_labels(_at_edge(rows, "loss", top * 13 / _HEIGHT), x, "label_y:Q", colors)
@@ -82,7 +87,7 @@ def latency_load(rows: Sequence[ChartRow], colors: Colors, floor_us: float | Non
     scale = log_scale(domain)
     x = _load_axis("mpps", rows)
     y = _log_y("p50", "latency, µs (log scale)", domain)
-    base = alt.Chart(table(rows)).encode(x=x, color=color(colors))
+    base = alt.Chart(table(rows)).encode(x=x, color=color(colors), description="switch:N")
     p99 = base.mark_line(strokeWidth=1.2, strokeDash=[4, 3]).encode(y=alt.Y("p99:Q", scale=scale))
     p50 = base.mark_line(strokeWidth=2).encode(y=y)
     whiskers = base.mark_rule(strokeWidth=1.2).encode(y=alt.Y("low:Q", scale=scale), y2="high:Q")
@@ -139,7 +144,7 @@ def scatter(rows: Sequence[ChartRow], colors: Colors, x_title: str, y_title: str
     x = alt.X("x:Q", title=x_title, scale=x_scale, axis=alt.Axis(format=".3~g", tickCount=5))
     y = _log_y("y", y_title, domain)
     ink = color(colors)
-    base = alt.Chart(table(rows)).encode(color=ink)
+    base = alt.Chart(table(rows)).encode(color=ink, description="switch:N")
     points = base.mark_point(size=75, strokeWidth=1.8, opacity=1).encode(
         x=x,
         y=y,
@@ -150,8 +155,8 @@ def scatter(rows: Sequence[ChartRow], colors: Colors, x_title: str, y_title: str
     across = base.mark_rule(strokeWidth=1.2).encode(x=alt.X("x_low:Q", scale=x_scale), x2="x_high:Q", y=y)
     along = base.mark_rule(strokeWidth=1.2).encode(x=x, y=alt.Y("y_low:Q", scale=log_scale(domain)), y2="y_high:Q")
     placed = apart(rows, "x", "y", dx=gap, dy=log_gap(domain))
-    labels = alt.Chart(table(placed)).mark_text(align="left", dx=8, fontSize=11)
-    labels = labels.encode(x=x, y=alt.Y("label_y:Q", scale=log_scale(domain)), text="label:N", color=ink)
+    labels = alt.Chart(table(placed)).mark_text(align="left", dx=8, fontSize=11, color=INK)
+    labels = labels.encode(x=x, y=alt.Y("label_y:Q", scale=log_scale(domain)), text="label:N", description="switch:N")
     return plain(alt.layer(across, along, points, labels).properties(width=_WIDTH, height=_HEIGHT))
 
 
@@ -166,7 +171,7 @@ def _x_scale(rows: Sequence[ChartRow], log: bool) -> tuple[alt.Scale, float]:
 def _curves(rows: Sequence[ChartRow], colors: Colors, x: alt.X, y_title: str) -> alt.TopLevelMixin:
     domain = min(row["low"] for row in rows) / 1.3, max(row["high"] for row in rows) * 1.3
     y = _log_y("y", y_title, domain)
-    base = alt.Chart(table(rows)).encode(x=x, color=color(colors))
+    base = alt.Chart(table(rows)).encode(x=x, color=color(colors), description="switch:N")
     lines = base.mark_line(strokeWidth=1.8).encode(y=y)
     whiskers = base.mark_rule(strokeWidth=1.2).encode(y=alt.Y("low:Q", scale=log_scale(domain)), y2="high:Q")
     points = base.mark_point(size=34, filled=True, opacity=1).encode(y=y, shape=shape(colors), description="tip:N")

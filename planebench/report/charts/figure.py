@@ -9,34 +9,52 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from planebench.model.records import Point, ScenarioName
-from planebench.model.words import ARROWS, frames, printable
+from planebench.model.words import ARROWS, frames, point_words, printable
 
 if TYPE_CHECKING:
     import altair as alt
 
 SWITCH_COLORS = (
-    "#2878d0",  # blue
-    "#d9731a",  # orange
-    "#199473",  # green
-    "#bf4f9b",  # magenta
-    "#8068cf",  # violet
-    "#a98600",  # ochre
-    "#d64545",  # red
-    "#3494ab",  # teal
-    "#7b8794",  # grey
-    "#96704e",  # brown
+    "#1a95cc",  # blue
+    "#6f021a",  # maroon
+    "#9a6000",  # ochre
+    "#3a3fb9",  # indigo
+    "#7c7c7c",  # grey
+    "#7e0169",  # purple
+    "#cb0051",  # crimson
+    "#736bed",  # violet
+    "#783700",  # brown
+    "#c834a9",  # magenta
 )
+"""Any two differ for readers with each kind of color blindness, the first six in a black-and-white print, too."""
+
+DARK_COLORS = (
+    "#2f95fd",
+    "#d51a3e",
+    "#f7a122",
+    "#e1d8ff",
+    "#a3a3a3",
+    "#d13eb2",
+    "#fd5d46",
+    "#adb8fa",
+    "#fed893",
+    "#a4517c",
+)
+"""What the page has instead of each of them in dark mode."""
+
+DASHES = ([1, 0], [6, 2], [2, 2], [8, 2, 2, 2], [4, 4])
+"""Dashes of lines without points, by the position of their switch."""
 
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "triangle-right", "triangle-left")
 """Shapes of points, by the position of their switch like the colors."""
 
-PART_COLORS = {"tester": "#7b8794", "switch hops": "#2878d0", "hops with hosting": "#8068cf", "VNFs": "#d9731a"}
-"""Parts of a latency, by whose they are."""
+PART_COLORS = dict(zip(("switch hops", "VNFs", "hops with hosting", "tester"), SWITCH_COLORS, strict=False))
+"""Parts of a latency, by whose they are: the four colors that differ most."""
 
 INK, MUTED, GRID = "#22303c", "#66737f", "#dfe5ea"
 """Text, secondary text and lines in charts. The page swaps exactly these three values in dark mode."""
 
-PARTS = ("#3a6ea5", "#199473", "#d9731a", "#8068cf", "#a98600", "#bf4f9b")
+PARTS = SWITCH_COLORS[:6]
 """Colors of a stacked bar: the whole first, then its parts. They do not stand for switches."""
 
 
@@ -48,7 +66,7 @@ def switch_colors(labels: Sequence[str]) -> dict[str, str]:
 ChartRow = dict[str, Any]
 
 TIP_MARK = "\u2063"
-"""Starts every ``tip`` (an invisible separator): tells our descriptions of a mark from those that Vega makes up."""
+"""Separates the two parts of a :func:`tip` (an invisible character). Descriptions that Vega makes up have none."""
 
 SMALLEST_US = 1e-3
 """One nanosecond: a log axis has no zero."""
@@ -76,6 +94,16 @@ KINDS: tuple[FigureId, ...] = get_args(FigureId)
 
 Colors = Mapping[str, str]
 """Switch label -> color, in the order of the run."""
+
+
+def point_name(point: Point) -> str:
+    """Return the name of a test point with its switch, by which a mark of a chart is found: ``vpp p2p → 64 B``."""
+    return f"{printable(point.switch)} {point_words(point)}"
+
+
+def tip(words: str, point: Point | None = None) -> str:
+    """Return the description of a mark: the test point that it belongs to, if any, and the words that a reader sees."""
+    return f"{point_name(point) if point else ''}{TIP_MARK}{words}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from planebench.report.charts.figure import Figure
 from planebench.report.figures import FIGURES, FigureKind
-from planebench.report.images import inline_svg
+from planebench.report.images import Marks, inline_svg
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,14 +21,14 @@ class Group:
     figures: tuple[Figure, ...]
 
 
-def draw(figures: Sequence[Figure], room_bytes: int) -> Mapping[str, Markup]:
+def draw(figures: Sequence[Figure], room_bytes: int, marks: Marks | None = None) -> Mapping[str, Markup]:
     """Draw the charts that there is room for, as markup by key; kinds that are rarely read come last."""
     last = {kind.id: kind.last for kind in FIGURES}
     drawn: dict[str, Markup] = {}
     for figure in sorted(figures, key=lambda f: last.get(f.kind, 0)):
         if room_bytes <= 0:
             break
-        drawn[figure.key] = Markup(inline_svg(figure.chart, figure.full_title, figure.key))
+        drawn[figure.key] = Markup(inline_svg(figure.chart, figure.full_title, figure.key, marks))
         room_bytes -= len(drawn[figure.key])
     return drawn
 

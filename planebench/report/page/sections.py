@@ -158,9 +158,9 @@ def _scenario(name: str, page: Page) -> dict[str, Any]:
         "tables": some(
             [
                 scenario.throughput_table(run, members),
+                scenario.ledger_table(run, members),
                 scenario.latency_table(run, members),
                 scenario.jitter_table(run, members),
-                scenario.ledger_table(run, members),
                 anatomy_table(members),
                 traffic_table(members),
             ]

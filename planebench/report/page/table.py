@@ -22,14 +22,17 @@ class PageColumn:
     title: str
     shown: Callable[[Any], Any]
     kind: Kind = "plain"
+    points: Callable[[Any], tuple[Point, ...]] | None = None
+    """Returns the test points that a row is about, by which the page filters it; None in a column that names none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of cells. ``out``: drawn pale, because it was rejected."""
+    """One row of cells. ``out``: drawn pale, because it was rejected. ``points``: the test points that it is about."""
 
     cells: tuple[Any, ...]
     out: bool = False
+    points: tuple[Point, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,11 @@ class PageTable:
     rows: tuple[Row, ...]
     note: str = ""
     left_out: int = 0
+
+    @property
+    def head(self) -> int:
+        """Return the column whose cells are the heads of their rows: the switch, or the first."""
+        return next((number for number, column in enumerate(self.columns) if column.kind == "switch"), 0)
 
 
 T = TypeVar("T")
@@ -59,7 +67,10 @@ def page_table(
 
     ``out``: whether the row of an item is drawn pale.
     """
-    rows = tuple(Row(tuple(column.shown(item) for column in columns), out(item)) for item in items[:max_rows])
+    points = next((column.points for column in columns if column.points), lambda _: ())
+    rows = tuple(
+        Row(tuple(column.shown(item) for column in columns), out(item), points(item)) for item in items[:max_rows]
+    )
     return PageTable(caption, tuple(columns), rows, note, len(items) - len(rows))
 
 
@@ -84,7 +95,7 @@ def point_columns(items: Sequence[T], point: Callable[[T], Point]) -> tuple[Page
     elif any(it.chain_length for it in points):
         chain = (PageColumn("N", lambda it: point(it).chain_length, "number"),)
     return (
-        PageColumn("switch", lambda it: point(it).switch, "switch"),
+        PageColumn("switch", lambda it: point(it).switch, "switch", lambda it: (point(it),)),
         *chain,
         PageColumn("direction", lambda it: f"{ARROWS[point(it).direction]} {point(it).direction}"),
         PageColumn("frame", lambda it: frames(point(it))),

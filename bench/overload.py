@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Throughput of an overloaded switch beside its R+: one that spends its time on frames that it drops forwards less.
+
+    .venv/bin/python bench/overload.py [CASE...] [--rounds 8] [--seconds 0.25] [--seed 1]
+
+planed as patch and bridge, and as each network function straight on two wires, 64 B, on a clock emulated at a tenth
+(``duty``), so that the tester can offer twice the capacity. In each round R+ (a closed loop) and open loops at 0.5, 1,
+1.5 and 2 times of it take turns in a seeded order; a round counts if none of its trials was disturbed, all at one
+core distance. Printed: what was forwarded over R+ of the same round, geometric mean with its 95 % interval. The bar is
+0.97 at twice the capacity. Exit code 1 if a case is shown to be below it, 3 if one is not decided.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from functools import partial
+
+from rig import rig
+
+from planebench.host.priority import high_priority
+from planebench.host.process import Supervisor
+from planebench.measure.distance import measure_distance
+from planebench.measure.live import LiveTopology
+from planebench.measure.trial import TrialRequest, run_trial
+from planebench.model.errors import UsageError
+from planebench.model.records import Direction, Load, Point, Trial, VerdictKind
+from planebench.model.scenario import ScenarioName
+from planebench.model.topology import Vnf
+from planebench.scenarios.shapes import build
+from planebench.stats.effect import estimate_alone
+from planebench.stats.noise import Estimate
+from planebench.switches.registry import get_adapter
+from planebench.vnfs.registry import VNFS
+
+LOADS = (0.5, 1.0, 1.5, 2.0)
+BAR = 0.97
+FIRST = 3
+"""Closed loops before the first round, of which the best tells the loads."""
+SLOW = "duty=0.1"
+FUNCTIONS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer", "monitor", "rate_limiter")
+
+
+def _vnf(name: str) -> Vnf:
+    kind = VNFS[name]
+    return Vnf(kind=kind.kind, memory_bytes=kind.memory_bytes({}))
+
+
+Case = tuple[str, ScenarioName, Direction, tuple[Vnf, ...]]
+"""The switch, and its point."""
+
+CASES: dict[str, Case] = {
+    "patch": (f"planed:{SLOW}", "p2p", "unidirectional", ()),
+    "patch, both ways": (f"planed:{SLOW}", "p2p", "bidirectional", ()),
+    "patch, v2v": (f"planed:{SLOW}", "v2v", "unidirectional", ()),
+    "patch, loopback-1": (f"planed:{SLOW}", "loopback", "unidirectional", (Vnf(),)),
+    "bridge": (f"planed:function=bridge:{SLOW}", "p2p", "unidirectional", ()),
+    **{name: (f"planed:{SLOW}", "bare", "unidirectional", (_vnf(name),)) for name in FUNCTIONS},
+}
+
+
+def steady_pps(trial: Trial) -> float:
+    """Return the rate of the last nine tenths, whatever the load: what rings give back later is in none."""
+    return sum(trial.by_tenth[1:]) * 1e10 / (9 * trial.offered_duration_ns)
+
+
+def counts(trials: list[Trial]) -> bool:
+    """Return whether a round tells anything."""
+    bad = (VerdictKind.DISTURBED, VerdictKind.INVALID)
+    return len({t.band for t in trials}) == 1 and all(t.verdict.kind not in bad and steady_pps(t) for t in trials)
+
+
+def measure(live: LiveTopology, point: Point, rounds: int, seconds: float, seed: int) -> dict[float, list[float]]:
+    """Return forwarded over R+ by load, a value for each round that counts."""
+    at = live.placement
+    distance = partial(measure_distance, live.planed, at.switch_cpu, at.tester_cpus[0])
+    rng = random.Random(f"{seed}/{point.point_id}")
+    found: dict[float, list[float]] = {load: [] for load in LOADS}
+
+    def trial(pps: float | None) -> Trial:
+        load = Load("saturating") if pps is None else Load("overload", pps)
+        request = TrialRequest(point, "r_plus" if pps is None else "search", load, seconds, warmup_s=0.05)
+        return run_trial(live, request, distance)
+
+    ways = 2 if point.direction == "bidirectional" else 1
+    pps = max(steady_pps(trial(None)) for _ in range(FIRST)) / ways
+    for _ in range(rounds):
+        order: list[float | None] = [None, *LOADS]
+        rng.shuffle(order)
+        trials = {load: trial(None if load is None else load * pps) for load in order}
+        if counts(list(trials.values())):
+            for load in LOADS:
+                found[load].append(steady_pps(trials[load]) / steady_pps(trials[None]))
+            pps = steady_pps(trials[None]) / ways
+    return found
+
+
+def words(estimate: Estimate | None) -> str:
+    """Return a ratio with its interval."""
+    if estimate is None:
+        return "-".rjust(21)
+    low, high = estimate.interval()
+    return f"{(low * high) ** 0.5:7.3f} [{low:.3f}, {high:.3f}]"
+
+
+def run(name: str, rounds: int, seconds: float, seed: int) -> bool | None:
+    """Measure and print a case; return whether it clears the bar, None if that is not decided."""
+    switch, scenario, direction, vnfs = CASES[name]
+    placement, settings = rig()
+    topology = build(scenario, len(vnfs), vnfs)
+    point = Point(switch, scenario, direction, topology.chain_length, 64)
+    with high_priority(), Supervisor() as supervisor:
+        live = LiveTopology.start(
+            switch, get_adapter(switch), topology, placement, settings, supervisor, directions=(direction,)
+        )
+        found = {load: estimate_alone(values) for load, values in measure(live, point, rounds, seconds, seed).items()}
+        live.stop()
+    print(f"{name:17}", *(words(it) for it in found.values()), flush=True)
+    worst = found[max(LOADS)]
+    if worst is None:
+        return None
+    low, high = worst.interval()
+    return True if low >= BAR else False if high < BAR else None
+
+
+def main() -> int:
+    """Parse, measure, judge."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("cases", nargs="*", metavar="CASE")
+    parser.add_argument("--rounds", type=int, default=8)
+    parser.add_argument("--seconds", type=float, default=0.25)
+    parser.add_argument("--seed", type=int, default=1)
+    given = parser.parse_args()
+    if unknown := set(given.cases) - set(CASES):
+        raise UsageError(f"no case {', '.join(sorted(unknown))}. Valid: {', '.join(CASES)}")
+    print(f"{'forwarded / R+':17}", *(f"{f'at {load:g} R+':>22}" for load in LOADS))
+    answers = [run(name, given.rounds, given.seconds, given.seed) for name in given.cases or CASES]
+    below, open_ = answers.count(False), answers.count(None)
+    print(f"{len(answers)} cases: {answers.count(True)} at {BAR} or more, {below} below, {open_} not decided")
+    return 1 if below else 3 if open_ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
