@@ -34,11 +34,13 @@ from planebench.library.lab import open_store
 from planebench.store import read_run
 
 REPETITIONS = 600
+SIZES = (64, 128, 256)
+TRIALS = REPETITIONS * len(SIZES)
 MATRIX = """# SPDX-License-Identifier: BSD-3-Clause
 version: 1
 name: chaos
 plan: quick
-options: {{switch: sim, scenario: p2p, direction: unidirectional, frame-size: 64, duration: 0.02, loads: none,
+options: {{switch: sim, scenario: p2p, direction: unidirectional, frame-size: {sizes}, duration: 0.02, loads: none,
           repeat: {repetitions}, calibrate: false}}
 testbeds: {{{testbeds}}}
 repeat: {repeat}
@@ -58,7 +60,7 @@ class Chaos:
         hosts = [f"{host.name}: {{ssh: {host.name}, lock: {cluster.folder}/{host.name}}}" for host in cluster.hosts[1:]]
         testbeds = ['any: {slurm: ""}'] if isinstance(cluster, Cluster) else hosts
         repeat = math.ceil(jobs / len(testbeds))
-        words = {"testbeds": ", ".join(testbeds), "repeat": repeat, "repetitions": REPETITIONS}
+        words = {"testbeds": ", ".join(testbeds), "repeat": repeat, "repetitions": REPETITIONS, "sizes": list(SIZES)}
         self.matrix.write_text(MATRIX.format(**words))
         self.jobs = repeat * len(testbeds)
         self.done: Counter[str] = Counter()
@@ -81,7 +83,8 @@ class Chaos:
         """Do one of the things that can happen; return False if there was nothing to kill."""
         daemons = ("slurmctld", "slurmd") if isinstance(self.cluster, Cluster) else ("sshd", "ssh")
         name = self.random.choice((*daemons, "node", "run", "network", "command"))
-        node = self.random.choice(self.cluster.hosts[1:])
+        busy = [host for host in self.cluster.hosts[1:] if host.processes("planebench", "run-job")]
+        node = self.random.choice(busy or self.cluster.hosts[1:])
         pause_s = self.random.uniform(0.2, 4.0)
         if name == "slurmctld":
             self.cluster.hosts[0].kill()
@@ -148,8 +151,8 @@ class Chaos:
             if it["run"]:
                 run = read_run(Path(it["run"]))
                 wanted |= {(run.header.testbed, run.header.run_id, trial.index) for trial in run.trials}
-                if len(run.trials) != REPETITIONS:
-                    found.append(f"job {it['job']} has {len(run.trials)} trials, not {REPETITIONS}")
+                if len(run.trials) != TRIALS:
+                    found.append(f"job {it['job']} has {len(run.trials)} trials, not {TRIALS}")
         return [*found, *(f"trial {it} is lost" for it in wanted - set(stored)), *self._strangers(wanted, stored)]
 
     def _strangers(self, wanted: set[tuple[str, str, int]], stored: Counter[tuple[str, str, int]]) -> list[str]:
