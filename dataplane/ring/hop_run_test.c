@@ -131,6 +131,33 @@ static void a_full_receiver_costs_no_second_look(void **state)
 	}
 }
 
+// A receiver without a buffer: all are dropped, and counted; it is remembered until it has one again, and then gets all.
+static void a_receiver_without_buffers_is_remembered(void **state)
+{
+	for (unsigned l = 0; l < COUNT(layouts); l++) {
+		const struct ring *to;
+		struct pair p;
+
+		pair_open(&p, layouts[l], layouts[l], 64);
+		to = &p.b.receive.ring;
+		for (unsigned round = 0; round < 3; round++) {
+			bool room = round == 2;
+
+			for (unsigned i = 0; i < 8; i++)
+				assert_true(offer_frame(&p, 60, 0));
+			assert_int_equal(driver_offer_own(&p.b.receive, room ? 8 : 0, 2048), room ? 8 : 0);
+			assert_int_equal(hop(&p.a.transmit.ring, &p.b.receive.ring, 32).forwarded,
+			                 room ? 8 : 0);
+			assert_int_equal(to->starved, !room);
+			assert_int_equal(collect_sent(&p), 8);
+		}
+		p.came = 16;
+		for (unsigned i = 0; i < 8; i++)
+			collect_frame(&p, 60, 1);
+		pair_close(&p);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -138,6 +165,7 @@ int main(void)
 	        cmocka_unit_test(odd_ones_among_plain_ones),
 	        cmocka_unit_test(one_entry_returns_a_batch),
 	        cmocka_unit_test(a_full_receiver_costs_no_second_look),
+	        cmocka_unit_test(a_receiver_without_buffers_is_remembered),
 	};
 
 	return RUN_FOR_EACH_ISA("hop_run", tests);

@@ -53,6 +53,8 @@
     copy.removeAttribute("aria-label");
     copy.append(caption, table.tHead.cloneNode(true), document.createElement("tbody"));
     copy.tBodies[0].append(...rows.map((row) => row.cloneNode(true)));
+    const heads = [...table.tHead.rows[0].cells].map((head) => head.textContent);
+    for (const row of copy.tBodies[0].rows) heads.forEach((head, n) => (row.cells[n].dataset.label = head));
     for (const it of all(".off", copy)) it.classList.remove("off");
     for (const it of all("button", copy)) it.replaceWith(...it.childNodes);
     const box = document.createElement("div");

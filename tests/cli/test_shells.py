@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import pty
 import re
@@ -29,7 +30,6 @@ SHELLS = {
 """How a shell starts without a user's settings, and how it is given the completion."""
 LINES = {
     "planebench com": "planebench compare",
-    "planebench run --switch-o": "planebench run --switch-option",
     "planebench run --switch sim,testp": "planebench run --switch sim,testpmd",
     "planebench report 2026": "planebench report 20261121-123356-quick",
 }
@@ -41,9 +41,9 @@ class Terminal:
 
     def __init__(self, argv: list[str], folder: Path, variables: dict[str, str]) -> None:
         self._leader, follower = pty.openpty()
-        self._shell = subprocess.Popen(
-            argv, stdin=follower, stdout=follower, stderr=follower, cwd=folder, env=variables, start_new_session=True
-        )
+        # The shell's controlling terminal, without which fish does not start.
+        login = functools.partial(os.login_tty, follower)
+        self._shell = subprocess.Popen(argv, cwd=folder, env=variables, pass_fds=(follower,), preexec_fn=login)
         os.close(follower)
 
     def type(self, text: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 from e2e_rig import SWITCHES, Bench, Record, assert_exact, counts, one_line, texts_of
 from planed_rig import often
 
+from planebench.model.errors import PlanebenchError
 from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.registry import VNFS
@@ -155,8 +156,8 @@ def test_a_firewall_that_drops_one_direction(bench: Bench, rules: Path) -> None:
 
 def test_a_firewall_that_drops_everything_is_named(bench: Bench, rules: Path) -> None:
     rules.write_text("permit ip from 10.0.0.0/8 to any\n")
-    done = bench.run("run", bench.plan, "--no-calibrate", f"--chain=l2fwd,firewall:rules={rules}")
-    said = one_line(done.stderr)
+    command = ("run", bench.plan, "--no-calibrate", f"--chain=l2fwd,firewall:rules={rules}")
+    said = one_line(bench.run(*command, code=PlanebenchError.exit_code).stderr)
     assert "no frame came through n0->n1, n1->n0: vnf1 (firewall) dropped" in said and "default" in said
 
 

@@ -1,22 +1,26 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""TCP between network stacks of Linux whose virtio-net leaves checksums and segments to planed: every byte arrives.
+"""Offloads with the drivers of others: Linux's virtio-net, and DPDK's virtio-user.
 
-One guest has both ends of each patch, each end in a network namespace of its own (as in ``test_vring_qemu.py``). Of
-some patches both ends have offloads, of others one: planed does the work for the other. No KVM is needed.
+TCP between network stacks of Linux that leave checksums and segments to planed: every byte arrives. One guest has both
+ends of each patch, each end in a network namespace of its own (as in ``test_vring_qemu.py``). Of some patches both ends
+have offloads, of others one: planed does the work for the other. No KVM is needed.
 """
 
 from __future__ import annotations
 
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 from guest_rig import boot, card, image, until_said
-from planed_rig import CPU, Document, Planed, task
+from offload_rig import ALL, TCP4, Guest, tcp_frame
+from planed_rig import CPU, OTHER_CPU, Document, Planed, task, until
 from vring_rig import device, ports
 
 from planebench.host.process import Supervisor
 
-pytestmark = [pytest.mark.dataplane, pytest.mark.lab]
+pytestmark = pytest.mark.dataplane
 
 MODULES = "virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net"
 SEGMENTS = [f"{end}_{what}" for end in ("guest", "host") for what in ("tso4", "tso6", "ecn", "ufo")]
@@ -83,6 +87,7 @@ sleep 1000
 """
 
 
+@pytest.mark.lab
 def test_tcp_of_linux_arrives_whole(planed: Planed, supervisor: Supervisor) -> None:
     """Both ways at once, over IPv4 and IPv6: long frames where both ends take them, segments where one does not."""
     modules = image().modules
@@ -113,3 +118,52 @@ def check(planed: Planed, number: int, *, both: bool) -> None:
     assert (added == 0) == both, added
     if both:
         assert switch["rx_packets"] < 4 * BYTES / 1448
+
+
+COMMANDS = """\
+port stop 1
+csum set tcp hw 1
+tso set 1000 1
+csum mac-swap off 0
+csum mac-swap off 1
+port start 1
+start
+"""
+RECEIVES, SENDS = 0x1C, 0x802C
+"""DPDK's offloads: checksums of UDP and TCP, and long frames as they came; checksums, TSO, several buffers."""
+
+
+def test_dpdk_takes_long_frames_and_asks_for_segments(planed: Planed, supervisor: Supervisor) -> None:
+    """A frame of a guest through testpmd, which forwards it with offloads of its own, to another guest: every byte."""
+    if shutil.which("dpdk-testpmd") is None:
+        pytest.skip("dpdk-testpmd is not here: apt-get install dpdk")
+    planed.wires = tuple({**device(name, planed.workdir / f"{name}.sock"), "offloads": True} for name in "abcd")
+    planed.apply(planed.wires, [task("in", "patch", "a", "b"), task("out", "patch", "c", "d")], cpu=CPU)
+    sockets = [Path(wire["path"]) for wire in planed.wires]
+    commands = planed.workdir / "testpmd.commands"
+    commands.write_text(COMMANDS)
+    eal = ["--no-huge", "-m", "128", "--no-pci", "--file-prefix", planed.workdir.name, "-l", f"{OTHER_CPU},{CPU}"]
+    for number, path in enumerate(sockets[1:3]):
+        eal += ["--vdev", f"net_virtio_user{number},path={path},mrg_rxbuf=1"]
+    how = [
+        "-i",
+        "--forward-mode=csum",
+        f"--rx-offloads={RECEIVES:#x}",
+        f"--tx-offloads={SENDS:#x}",
+        "--total-num-mbufs=2048",
+    ]
+    command = ["stdbuf", "-oL", "dpdk-testpmd", *eal, "--", *how, f"--cmdline-file={commands}"]
+    cpus = frozenset({CPU, OTHER_CPU})
+    testpmd = supervisor.spawn("testpmd", command, cpus=cpus, workdir=planed.workdir, pipe_stdin=True)
+    until(lambda: b"packet forwarding - ports=2" in testpmd.log_path.read_bytes(), "testpmd forwards")
+    sender, receiver = Guest(sockets[0], ALL), Guest(sockets[3], ALL)
+    planed.links_up()
+    features = {port["name"]: set(port["virtio"]["features"]) for port in planed.call("ports.get")["ports"]}
+    assert {"guest_tso4", "mrg_rxbuf"} <= features["b"]
+    assert {"csum", "host_tso4", "host_tso6"} <= features["c"]
+    sender.send(frame := tcp_frame(2, 1), TCP4)
+    assert receiver.received(1) == [((1, 1, 54, 1000, 34, 16, 1), frame)]
+    assert [port["refused_offloads"] for port in ports(planed).values()] == [{}] * 4
+    for guest in (sender, receiver):
+        guest.driver.close()
+    testpmd.terminate()
