@@ -68,7 +68,7 @@ unit-tests:
 	meson configure build -Dtests=true -Dwerror=true
 	ninja -C build --quiet
 
-docs: setup .stamps/docs ## these pages as a site with a search, in site/: opens without a network; a broken link is an error
+docs: .stamps/docs ## these pages as a site with a search, in site/: opens without a network; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "docs: site/index.html"
 

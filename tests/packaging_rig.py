@@ -43,7 +43,7 @@ class System:
             making = self.root.with_suffix(".part")
             shutil.rmtree(making, ignore_errors=True)
             making.parent.mkdir(parents=True, exist_ok=True)
-            include = ",".join(("python3-venv", "ca-certificates", *self.packages))
+            include = ",".join(("apt", "python3-venv", "ca-certificates", *self.packages))
             words = ["--variant=minbase", f"--include={include}", self.suite, str(making), *MIRRORS.get(self.suite, ())]
             done = run(["mmdebstrap", *words])
             if done.returncode != 0:
@@ -77,7 +77,8 @@ def inside(
         [
             "bwrap",
             *("--bind" if writable else "--ro-bind", str(root), "/"),
-            *("--proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys", "--tmpfs", "/tmp", "--tmpfs", "/run"),
+            *("--proc", "/proc", "--dev", "/dev", "--ro-bind", "/sys", "/sys", "--tmpfs", "/run"),
+            *("--perms", "1777", "--tmpfs", "/tmp"),
             *("--ro-bind", "/etc/resolv.conf", "/etc/resolv.conf"),
             *certificates,
             *(word for path, folder in folders.items() for word in ("--ro-bind", str(folder), f"/run{path}")),

@@ -45,7 +45,9 @@ class StoreError(PlanebenchError):
 def unwritable(what: str, error: OSError) -> PlanebenchError:
     """Return the error of a file that cannot be written, with the way out: a UsageError if its folder is missing."""
     text = f"cannot write {what}: {error.strerror or error}"
-    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError | FileExistsError):
+    if isinstance(error, FileExistsError):
+        return UsageError(f"{text}; give a new folder")
+    if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
         return UsageError(f"{text}; give a file in a folder that exists")
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return StoreError(f"{text}; free space, or give a file on another disk")
