@@ -40,6 +40,7 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	@$(MAKE) unit-tests
 	meson test -C build --print-errorlogs
 	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"
+	@scripts/setup.sh zsh fish || echo "test: no zsh or fish, so completion is tested in bash alone"
 	@scripts/setup.sh bird2 ethtool || echo "test: no BIRD, so the example of a routing daemon is skipped"
 	@scripts/setup.sh qemu-system-x86 busybox-static || echo "test: no QEMU, so tests with guests are skipped"
 	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
@@ -68,7 +69,7 @@ unit-tests:
 	meson configure build -Dtests=true -Dwerror=true
 	ninja -C build --quiet
 
-docs: setup .stamps/docs ## these pages as a site with a search, in site/: opens without a network; a broken link is an error
+docs: .stamps/docs ## these pages as a site with a search, in site/: opens without a network; a broken link is an error
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 	@echo "docs: site/index.html"
 

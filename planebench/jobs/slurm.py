@@ -23,7 +23,7 @@ from planebench.model.errors import StartError
 TIMEOUT_S = 60.0
 """Slurm's own commands give up after 10 s per controller."""
 ATTEMPTS_MAX = 3
-"""How often a job that was killed is queued again; losses of nodes are not counted."""
+"""A job whose run is killed is queued again unless it was so often before, for losses of nodes too."""
 
 _ENDING = ("COMPLETING", "STAGE_OUT", "SIGNALING")
 _PENDING = ("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD")

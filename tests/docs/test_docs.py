@@ -117,6 +117,14 @@ def test_a_time_budget_chooses_the_durations() -> None:
     assert docs_check.shortened(budget) == (budget, "")
 
 
+def test_a_run_without_an_accepted_trial_is_no_failure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs are too short for a busy machine: exit code 6 says so, of a command and of what a page needs before it."""
+    monkeypatch.setitem(docs_check.TABLE["fixtures"], "page.md", {"commands": ["exit 6", "exit 2"]})
+    checker = docs_check.Checker(tmp_path)
+    checker.page("page.md", [docs_pages.Command("page.md", 1, "exit 6"), docs_pages.Command("page.md", 2, "exit 1")])
+    assert (checker.ran, checker.failed) == (1, ["page.md: fixture: exit 2", "page.md:2: exit 1"])
+
+
 def test_a_loop_of_the_shell_is_a_command(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("    for i in 1 2; do planebench run quick --name $i; done    # twice\n")
