@@ -2,8 +2,7 @@
 """Jobs on Slurm: each takes whole nodes, which nothing else uses meanwhile. CPUs are placed by planebench alone.
 
 A job is found by its name, which no other job has, so that a crash between submitting and noting a number loses
-nothing. Texts instead of ``squeue --json``: the JSON differs between versions of Slurm and needs a plugin; the text
-has been the same since 2.6.
+nothing. The columns of ``squeue --format`` are read, not its JSON, whose form differs between versions of Slurm.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is said to Slurm, and what it answered, recorded from 22.05."""
+"""What is said to Slurm, and how its answers are read: lines in the form of 22.05. test_cluster.py has a real one."""
 
 from __future__ import annotations
 
