@@ -5,7 +5,7 @@
 elementclass Filter { $in, $out |
 	FromDPDKDevice($in, N_QUEUES 1, MODE none, BURST 32)
 		-> type :: Classifier(12/0800, -)
-		-> CheckIPHeader(14)
+		-> CheckIPHeader(OFFSET 14)
 		-> IPFilter(deny src net 127.0.0.0/8,
 		            deny src net 224.0.0.0/4,
 		            deny dst net 240.0.0.0/4,

@@ -6,7 +6,7 @@ define($MAC0 02:00:00:00:04:01, $MAC1 02:00:00:00:04:02);
 elementclass Route { $in, $out, $own, $next_hop |
 	FromDPDKDevice($in, N_QUEUES 1, MODE none, BURST 32)
 		-> type :: Classifier(12/0800, -)
-		-> check :: CheckIPHeader(14)
+		-> check :: CheckIPHeader(OFFSET 14)
 		-> StaticIPLookup(10.0.0.0/8 0, 172.16.0.0/12 0, 192.168.0.0/16 0,
 		                  198.18.0.0/15 0, 198.18.0.0/16 0, 198.19.0.0/16 0,
 		                  198.19.0.0/24 0, 198.19.1.0/24 0, 198.19.2.0/24 0, 198.19.3.0/24 0)
