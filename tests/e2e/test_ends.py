@@ -126,7 +126,7 @@ def test_ctrl_c_while_the_report_is_made(bench: Bench) -> None:
     bench.wait_for(lambda: list(bench.runs.glob("*/finished.json")), "everything is measured", process)
     os.killpg(process.pid, signal.SIGINT)
     _, err = process.communicate(timeout=PATIENCE_S)
-    assert process.returncode == 130
+    assert process.returncode in (130, *RAN)  # a report of one trial may be made before the signal arrives
     assert "Traceback" not in err
     bench.assert_nothing_left()
     finished = bench.finished()

@@ -211,7 +211,7 @@ def test_the_nic_counts_what_it_gave_took_and_dropped(tree: Tree, log: Journal, 
     ("situation", "words"),
     [
         (Situation("p2p", "pci"), "use scenario parallel"),
-        (Situation("parallel", "virtio", 3), "no virtio wire; it has pci"),
+        (Situation("parallel", "virtio", 3), "no virtio wire; use --wire pci"),
         (Situation("parallel", "pci", 3, hosted=True), ""),
     ],
 )

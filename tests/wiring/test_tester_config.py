@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -155,6 +156,7 @@ def test_planed_takes_the_document(topology: Topology, links: LinkSettings, stag
     planed = find_planed()
     if planed is None or not shutil.which(str(planed)):
         pytest.skip("planed is not built: make setup")
+    links = replace(links, workdir=tmp_path)  # planed asks for the folders of sockets
     document = wire_stage(topology, links).to_json() if stage == "wire" else full(topology, links, cpus=2)
     path = tmp_path / "tester.json"
     path.write_text(json.dumps(document))
