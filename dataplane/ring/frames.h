@@ -48,6 +48,21 @@ static inline struct scatter scatter_skip(const struct ring_piece *piece, uint32
 	return (struct scatter){piece, length};
 }
 
+// Pieces for the length bytes from at on, which moves on. Returns how many.
+static inline unsigned scatter_describe(struct ring_piece *pieces, struct scatter *at, uint32_t length)
+{
+	unsigned count = 0;
+
+	while (length) {
+		uint32_t run = RTE_MIN(length, at->piece->length - at->offset);
+
+		pieces[count++] = (struct ring_piece){at->piece->data + at->offset, run};
+		scatter_move_on(at, run);
+		length -= run;
+	}
+	return count;
+}
+
 // --- Into a guest ----------------------------------------------------------------------------------------
 
 enum { FRAME_LENGTH_MAX = 65535 };

@@ -163,21 +163,6 @@ static enum offload_refusal check(const struct virtio_net_hdr *asked, uint8_t ac
 
 // --- Frames of a sender ----------------------------------------------------------------------------------
 
-// Pieces for length bytes, from at on.
-static unsigned describe(struct ring_piece *pieces, struct scatter *at, uint32_t length)
-{
-	unsigned count = 0;
-
-	while (length) {
-		uint32_t run = RTE_MIN(length, at->piece->length - at->offset);
-
-		pieces[count++] = (struct ring_piece){at->piece->data + at->offset, run};
-		scatter_move_on(at, run);
-		length -= run;
-	}
-	return count;
-}
-
 // The frame gets its head from our memory. Returns whether there is a frame.
 static bool take_offload(struct ring *from, struct frame *frame, const struct virtio_net_hdr *asked,
                          struct offload_room *room, unsigned *piece_count)
@@ -198,7 +183,7 @@ static bool take_offload(struct ring *from, struct frame *frame, const struct vi
 		return false;
 	}
 	pieces[0] = whole;
-	*piece_count += 1 + describe(&pieces[1], &at, frame->length - head_bytes);
+	*piece_count += 1 + scatter_describe(&pieces[1], &at, frame->length - head_bytes);
 	*frame = (struct frame){{pieces, 0}, frame->length, ++room->used};
 	return true;
 }
@@ -360,7 +345,7 @@ static uint8_t *compose(struct sending *s, const struct frame *frame, uint32_t h
 	pieces[0] = (struct ring_piece){out->heads[i], head_bytes};
 	scatter_copy(&to, &from, head_bytes);
 	out->frames[i] = (struct frame){{pieces, 0}, head_bytes + length, 0};
-	out->piece_count += 1 + describe(&pieces[1], at, length);
+	out->piece_count += 1 + scatter_describe(&pieces[1], at, length);
 	return out->heads[i];
 }
 

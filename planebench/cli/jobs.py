@@ -264,11 +264,11 @@ def _look(folder: Path) -> tuple[list[_Shown], tuple[str, ...]]:
     """Return the jobs of a matrix, and notes on the testbeds; runs that have come are fetched and stored."""
     folders = sorted(path.parent for path in folder.glob(f"*/{JOB_FILE}"))
     jobs = {path: read_job(path) for path in folders}
-    missing = [job for path, job in jobs.items() if complete_run(path) is None]
+    missing = {path: job for path, job in jobs.items() if complete_run(path) is None}
     queued: dict[str, Queued] = {}
     notes: list[str] = []
-    for host in dict.fromkeys(job.place.ssh for job in missing):
-        asked = [job for job in missing if job.place.ssh == host]
+    for host in dict.fromkeys(job.place.ssh for job in missing.values()):
+        asked = [job for job in missing.values() if job.place.ssh == host]
         try:
             queue = _launcher(asked[0]).state(asked)
         except StartError as error:  # it may come back, and what runs there goes on
@@ -278,7 +278,7 @@ def _look(folder: Path) -> tuple[list[_Shown], tuple[str, ...]]:
         notes += queue.notes
     shown = []
     for path, job in jobs.items():
-        if job in missing and job.ticket not in queued:
+        if path in missing and job.ticket not in queued:
             _launcher(job).fetch(job, path)
         shown.append(_shown(job, path, queued.get(job.ticket)))
     return shown, tuple(notes)

@@ -121,9 +121,9 @@ class HostFacts:
     container: str | None = None
     """The engine of the container in which this process runs: podman, docker, kubernetes, ...; None outside of one."""
     in_user_namespace: bool = False
-    """Whether root is root of a user namespace only, as in a rootless container."""
+    """True if root has its powers in a user namespace only, as in a rootless container."""
     lacked_capabilities: tuple[str, ...] = ()
-    """Those of :data:`USED_CAPABILITIES` that this process lacks."""
+    """The :data:`USED_CAPABILITIES` that this process does not have."""
     can_raise_priority: bool = False
     dpdk_version: str | None = None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -63,6 +63,36 @@ def bind(addresses: Sequence[str], journal: Journal | None = None, *, for_guest:
     the system refuses; then all NICs have their drivers again.
     """
     journal = journal or device_journal()
+
+    def apply(changes: Sequence[Change]) -> None:
+        journal.apply_or_undo(changes, "cannot bind")
+
+    return _bound(addresses, journal, apply, for_guest=for_guest)
+
+
+def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journal | None = None) -> Bound:
+    """Bind NICs until ``doctor --undo``, for runs of a ``user`` who may not bind them: the device files become theirs.
+
+    ``user`` is a user id; None for root. Raises as :func:`bind`; then NICs that were bound before the error stay so.
+    """
+    journal = journal or device_journal()
+
+    def apply(changes: Sequence[Change]) -> None:
+        for outcome in journal.apply(changes):
+            if outcome.kind == "failed":
+                raise StartError(f"cannot bind: {outcome.text}; `dmesg` may say more")
+
+    found = _bound(addresses, journal, apply)
+    for nic in found.nics:
+        if user is not None and nic.driver == VFIO and nic.iommu_group is not None:
+            os.chown(journal.root / "dev/vfio" / nic.iommu_group, user, -1)
+    return found
+
+
+def _bound(
+    addresses: Sequence[str], journal: Journal, apply: Callable[[Sequence[Change]], None], *, for_guest: bool = False
+) -> Bound:
+    """Check NICs, and ``apply`` the changes that bind those that need it."""
     root = journal.root
     journal.undo_abandoned()
     nics = check(addresses, journal, for_guest=for_guest)
@@ -72,31 +102,8 @@ def bind(addresses: Sequence[str], journal: Journal | None = None, *, for_guest:
     if os.geteuid() != 0:
         raise StartError(f"only root can bind NIC {wanted[0].address} to {VFIO}: `sudo planebench ...`")
     _load_vfio(root)
-    changes = [*_no_iommu_changes(root, wanted), *(_driver_change(root, nic) for nic in wanted)]
-    journal.apply_or_undo(changes, "cannot bind")
+    apply([*_no_iommu_changes(root, wanted), *(_driver_change(root, nic) for nic in wanted)])
     nics = tuple(pci.nic(nic.address, root) for nic in nics)
-    return Bound(nics, _warnings(nics))
-
-
-def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journal | None = None) -> Bound:
-    """Bind NICs until ``doctor --undo``, for runs of a ``user`` who may not bind them: the device files become theirs.
-
-    ``user`` is a user id; None for root. Raises as :func:`bind`; then NICs that were bound before the error stay so.
-    """
-    journal = journal or device_journal()
-    journal.undo_abandoned()
-    nics = check(addresses, journal)
-    wanted = [nic for nic in nics if needs_binding(nic)]
-    if wanted:
-        _load_vfio(journal.root)
-        changes = [*_no_iommu_changes(journal.root, wanted), *(_driver_change(journal.root, nic) for nic in wanted)]
-        for outcome in journal.apply(changes):
-            if outcome.kind == "failed":
-                raise StartError(f"cannot bind: {outcome.text}; `dmesg` may say more")
-    nics = tuple(pci.nic(nic.address, journal.root) for nic in nics)
-    for nic in nics:
-        if user is not None and nic.driver == VFIO and nic.iommu_group is not None:
-            os.chown(journal.root / "dev/vfio" / nic.iommu_group, user, -1)
     return Bound(nics, _warnings(nics))
 
 

@@ -127,11 +127,15 @@ def locked(folder: Path) -> Iterator[None]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with (folder / LOCK_FILE).open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+        file = (folder / LOCK_FILE).open("w")
     except OSError as error:
         raise StoreError(f"cannot lock {folder}: {error.strerror or error}") from error
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+        except OSError as error:
+            raise StoreError(f"cannot lock {folder}: {error.strerror or error}") from error
+        yield
 
 
 def runs_on(folder: Path, machine: str) -> Path:

@@ -41,7 +41,7 @@ class Launcher(Protocol):
         """Queue a job. A job that is in the queue already does not start twice."""
 
     def state(self, jobs: Collection[Job]) -> Queue:
-        """Return those of ``jobs`` that are in the queue; the others have ended, or never were."""
+        """Return those of ``jobs``, all of one host, that are in the queue; the others have ended, or never were."""
 
     def cancel(self, job: Job) -> None:
         """Remove a job from the queue, or end it in order; what it measured is kept."""

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from planebench.jobs.job import Place, safe_name
 from planebench.model.choices import unknown
-from planebench.model.errors import UsageError
+from planebench.model.errors import UsageError, unreadable
 from planebench.model.yaml_text import parse_yaml, place_in
 
 LOCK = "/run/lock/planebench"
@@ -91,8 +91,7 @@ def read_matrix(path: Path, kinds: Kinds) -> Matrix:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UsageError(f"matrix {path} cannot be read: {reason}; give a readable YAML file") from None
+        raise unreadable(f"matrix {path}", error, "give a readable YAML file") from None
     document = parse_yaml(text, str(path))
     if not isinstance(document, dict):
         raise UsageError(f"{path}: a matrix is a mapping of keys: {', '.join(MatrixModel.model_fields)}")

@@ -59,16 +59,14 @@ class Ssh:
         _run(job.place.ssh, _SUBMIT.format(**there), to_json(job))
 
     def state(self, jobs: Collection[Job]) -> Queue:
-        """Return those of ``jobs`` whose process lives on its host."""
-        hosts: dict[str | None, list[str]] = {}
-        for job in jobs:
-            hosts.setdefault(job.place.ssh, []).append(job.ticket)
+        """Return those of ``jobs`` whose process lives on their host."""
+        (host,) = {job.place.ssh for job in jobs}
+        tickets = " ".join(job.ticket for job in jobs)
+        script = _STATE.format(folder=FOLDER, queued=QUEUED_FILE, lock=LOCK_FILE, held=_HELD, tickets=tickets)
         found: dict[str, Queued] = {}
-        names = {"folder": FOLDER, "queued": QUEUED_FILE, "lock": LOCK_FILE, "held": _HELD}
-        for host, tickets in hosts.items():
-            said = _run(host, _STATE.format(tickets=" ".join(tickets), **names)).decode(errors="replace")
-            for ticket, _, state in (line.partition(" ") for line in said.splitlines()):
-                found[ticket] = Queued("running" if state == "running" else "pending", host or "")
+        for line in _run(host, script).decode(errors="replace").splitlines():
+            ticket, _, state = line.partition(" ")
+            found[ticket] = Queued("running" if state == "running" else "pending", host or "")
         return Queue(found)
 
     def cancel(self, job: Job) -> None:

@@ -42,6 +42,17 @@ class StoreError(PlanebenchError):
     exit_code = 5
 
 
+def unreadable(what: str, error: OSError | UnicodeDecodeError, remedy: str) -> UsageError:
+    """Return the error of a text file of the user's that cannot be read. ``remedy`` is the way out."""
+    reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
+    return UsageError(f"{what} cannot be read: {reason}; {remedy}")
+
+
+def is_full(error: OSError) -> bool:
+    """Return whether a file could not be written because its disk, or the share of its user, is full."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT)
+
+
 def unwritable(what: str, error: OSError) -> PlanebenchError:
     """Return the error of a file that cannot be written, with the way out: a UsageError if its folder is missing."""
     text = f"cannot write {what}: {error.strerror or error}"
@@ -49,7 +60,7 @@ def unwritable(what: str, error: OSError) -> PlanebenchError:
         return UsageError(f"{text}; give a new folder")
     if isinstance(error, FileNotFoundError | NotADirectoryError | IsADirectoryError):
         return UsageError(f"{text}; give a file in a folder that exists")
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if is_full(error):
         return StoreError(f"{text}; free space, or give a file on another disk")
     return StoreError(f"{text}; give a folder that you may write")
 

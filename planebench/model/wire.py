@@ -35,7 +35,7 @@ class Wire:
     replaces_nics: bool = True
     """Whether it stands in for a NIC; False for a NIC."""
     needs_drivers: bool = False
-    """Whether its ports need drivers that planed-static has not."""
+    """True if its ports need drivers that planed-static does not have."""
 
     switch_memory: bool = False
     """True if the switch owns the memory of the rings, False if the tester or the kernel owns it."""

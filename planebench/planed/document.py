@@ -60,7 +60,7 @@ class Port:
     clock: str = "software"
     """The clock that stamps probes at the port, beside planed's own."""
     offloads: bool = False
-    """Whether a vhost-user port offers its guest checksum and segmentation offloads (docs/design/offloads.md)."""
+    """True if a vhost-user port offers checksum and segmentation offloads to its guest (docs/design/offloads.md)."""
     line_rate_bps: int | None = None
     group: str = ""
     max_connections: int | None = None

@@ -7,7 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from planebench.model.choices import unknown
-from planebench.model.errors import UsageError
+from planebench.model.errors import UsageError, unreadable
 from planebench.model.plan import Plan
 from planebench.model.yaml_text import parse_yaml
 from planebench.plans.schema import plan_from_document
@@ -37,10 +37,8 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UsageError(
-            f"plan {path} cannot be read: {reason}; give a readable YAML file or a suite ({', '.join(list_suites())})"
-        ) from None
+        remedy = f"give a readable YAML file or a suite ({', '.join(list_suites())})"
+        raise unreadable(f"plan {path}", error, remedy) from None
 
 
 def _parse(text: str, source: str, folder: Path | None = None) -> Plan:

@@ -73,7 +73,7 @@ def causes(trials: Sequence[Trial]) -> tuple[Cause, ...]:
     texts: dict[_Group, list[str]] = {}
     for trial in trials:
         found = why_rejected(trial)
-        # of a valid trial only the first says why it is out
+        # the first reason tells why a valid trial is not counted; the others are remarks
         valid = trial.verdict.kind is VerdictKind.VALID
         reasons = found[:1] if valid else tuple(it for it in found if it.code not in REMARKS)
         for key, text in {(trial.verdict.kind, r.code, cause(str(r))): str(r) for r in reasons}.items():

@@ -14,7 +14,7 @@ from types import TracebackType
 
 from planebench.host.files import sync_folder
 from planebench.model.conditions import Conditions
-from planebench.model.errors import StoreError
+from planebench.model.errors import StoreError, is_full
 from planebench.model.header import RunHeader, Skipped
 from planebench.model.quantity import utc_text
 from planebench.model.records import Trial
@@ -150,7 +150,7 @@ def _unusable(runs_dir: Path, error: OSError) -> StoreError:
         f"cannot make a run folder in {runs_dir}: {error.strerror or error}. "
         + (
             "Free space, or give a folder on another disk with --runs or PLANEBENCH_RUNS"
-            if error.errno in (errno.ENOSPC, errno.EDQUOT)
+            if is_full(error)
             else "Give a folder that you may write with --runs or PLANEBENCH_RUNS"
         )
     )

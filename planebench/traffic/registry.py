@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.model.choices import unknown
-from planebench.model.errors import UsageError
+from planebench.model.errors import UsageError, unreadable
 from planebench.model.quantity import parse_number
 from planebench.model.spec import LABEL_PATTERN, parse_options
 from planebench.model.traffic import PLAIN, PLAIN_NAME, TrafficProfile
@@ -107,8 +107,7 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UsageError(f"traffic profile {path} cannot be read: {reason}; give a readable YAML file") from None
+        raise unreadable(f"traffic profile {path}", error, "give a readable YAML file") from None
 
 
 def _parse(text: str, source: str) -> dict[str, Any]:

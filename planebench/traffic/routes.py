@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from planebench.model.errors import UsageError
+from planebench.model.errors import UsageError, unreadable
 from planebench.vnfs.chain import parse_chain
 
 DEFAULT_PREFIXES: dict[int, tuple[str, ...]] = {
@@ -101,10 +101,7 @@ def _prefixes(routes: Path, ip: Ip) -> list[str]:
     try:
         text = routes.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "not UTF-8 text"
-        raise UsageError(
-            f"routes {routes} cannot be read: {reason}; give a text file with one prefix per line"
-        ) from None
+        raise unreadable(f"routes {routes}", error, "give a text file with one prefix per line") from None
     found = list(_from_json(text, routes) if text.lstrip()[:1] in ("{", "[") else _from_lines(text))
     of_family = [prefix for prefix in found if (":" in prefix) == (ip == 6)]
     if not of_family:

@@ -126,7 +126,7 @@ def test_jobs_wait_for_the_testbed_and_can_be_cancelled(planebench, matrix: Path
 
 
 def test_the_matrix_of_the_docs(planebench, tmp_path: Path) -> None:
-    page = (Path(package.__file__).parents[1] / "docs/jobs.md").read_text()
+    page = (Path(__file__).parents[2] / "docs/jobs.md").read_text()
     (tmp_path / "nightly.yaml").write_text(page.split("```yaml\n")[1].split("```")[0])
     shown = json.loads(planebench("submit", tmp_path / "nightly.yaml", "--dry-run", "--json").out)["jobs"]
     assert len(shown) == 12 and shown[0]["job"] == "vpp-256-epyc"

@@ -60,13 +60,7 @@ static void head_frame(struct bridge_leaving *to, struct frame *frame, const uin
 
 	to->pieces[to->piece_count++] = (struct ring_piece){(uint8_t *)(uintptr_t)head, length};
 	*frame = (struct frame){{&to->pieces[first], 0}, length + left, frame->offload};
-	while (left) {
-		uint32_t run = RTE_MIN(left, at.piece->length - at.offset);
-
-		to->pieces[to->piece_count++] = (struct ring_piece){at.piece->data + at.offset, run};
-		left -= run;
-		at = (struct scatter){at.piece + 1, 0};
-	}
+	to->piece_count += scatter_describe(&to->pieces[to->piece_count], &at, left);
 }
 
 bool bridge_set_head(struct bridge_leaving *to, const union bridge_head *head, const struct bridge_fate *fate,
