@@ -114,7 +114,7 @@ def test_an_agent_ends_an_earlier_one_of_its_run() -> None:
         command = [*agent_command(None), "--run", run_id]
         agents.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
         assert agents[-1].stdout and agents[-1].stdout.readline() == b"planebench agent\n"
-    first, other, again = agents
+    first, other, _ = agents
     assert first.wait(10) == 0 and other.poll() is None
     for agent in agents:
         agent.communicate(timeout=10)
