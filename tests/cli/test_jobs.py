@@ -178,6 +178,20 @@ def test_a_killed_attempt_is_resumed_on_the_same_machine_only(job: Path, monkeyp
     assert sum(stored_trials(job.parents[2] / "lab").values()) == 2 * len(lines)
 
 
+def test_a_job_that_runs_shows_its_results_until_now(planebench, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURMD_NODENAME", "rack1")
+    assert run_job(job) == 0
+    (info,) = list_runs(runs_on(job, "rack1"))
+    (info.path / "finished.json").unlink()
+    squeue = job.parents[2] / "bin/squeue"
+    squeue.rename(squeue.with_name("sinfo"))
+    squeue.write_text(f"#!/bin/sh\necho '{read_job(job).ticket}|RUNNING|rack1|None'\n")
+    squeue.chmod(0o755)
+    (shown,) = json.loads(planebench("jobs", "nightly", "--json").out)["jobs"]
+    assert (shown["state"], shown["machines"]) == ("running", "rack1")
+    assert shown["detail"].endswith("p2p → 64 B: 9.00 Mpps")
+
+
 def test_an_attempt_waits_for_one_that_still_lives(job: Path) -> None:
     """A node that its controller has given up may measure on."""
     environment = {**os.environ, "SLURMD_NODENAME": "rack1"}
