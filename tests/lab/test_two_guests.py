@@ -29,8 +29,8 @@ AHEAD_S = 1000
 AGENT = "/run/lab/planebench"
 SSHD = """
 mkdir -p /run/sshd /run/lab/keys
-ssh-keygen -q -t ed25519 -N '' -f /run/lab/keys/host
 cat > /run/lab/keys/allowed
+ssh-keygen -q -t ed25519 -N '' -f /run/lab/keys/host
 /usr/sbin/sshd -f /dev/null -h /run/lab/keys/host -o PidFile=none -o StrictModes=no -o UsePAM=no \
 	-o AuthorizedKeysFile=/run/lab/keys/allowed -o PermitRootLogin=yes -o PasswordAuthentication=no
 cat /run/lab/keys/host.pub
@@ -77,7 +77,7 @@ def guests() -> Iterator[Guests]:
             ends = [(cable[host - 1], cable[2 - host]) for cable in CABLES]
             outside = {own: (folder / own, folder / other) for own, other in ends}
             nics = {own: "virtio-net" if own.startswith("m") else "vmxnet3" for own, _ in ends}
-            topology = Topology(nics=nics, cables=(), host=host, outside=outside, memory_mb=2048)
+            topology = Topology(nics=nics, cables=(), host=host, outside=outside)
             made.append(stack.enter_context(booted(topology)))
         guests = Guests(*made)
         _connect(guests)
@@ -129,5 +129,5 @@ def test_nics_are_given_back_on_both_machines_when_the_connection_dies(guests: G
     assert guests.switch.sh(until % (taken, "vfio-pci")).code == 0, guests.tester.sh("cat /run/lab/said").output
     assert guests.tester.sh("pkill -KILL -x ssh").code == 0
     assert guests.switch.sh(until % (taken, "vmxnet3")).code == 0
-    guests.tester.sh("kill -INT $(cat /run/lab/pid); while kill -0 $(cat /run/lab/pid); do sleep 0.2; done")
+    guests.tester.sh("kill $(cat /run/lab/pid); while kill -0 $(cat /run/lab/pid); do sleep 0.2; done")
     guests.assert_drivers()
