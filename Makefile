@@ -38,7 +38,8 @@ smoke: setup ## the tests that start no data plane, side by side: two minutes
 
 test: setup ## unit tests of planed, then pytest against the installed package
 	@$(MAKE) unit-tests
-	meson test -C build --print-errorlogs
+	@# Four at once on two cores as well: the longest of them wait.
+	meson test -C build --print-errorlogs --num-processes 4
 	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"
 	@scripts/setup.sh zsh fish || echo "test: no zsh or fish, so completion is tested in bash alone"
 	@scripts/setup.sh bird2 ethtool || echo "test: no BIRD, so the example of a routing daemon is skipped"
