@@ -21,7 +21,7 @@ ARGUMENTS = (
     "quick --switch sim:capacity=CAPACITY --scenario p2p --direction unidirectional --frame-size 64 --duration 0.02 "
     "--repeat 2 --loads none --no-report --no-calibrate"
 )
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
 
 @pytest.fixture

@@ -127,14 +127,14 @@ def test_jobs_wait_for_the_testbed_and_can_be_cancelled(planebench, matrix: Path
 
 @pytest.mark.lab
 def test_a_job_over_its_time_limit_ends_in_order(planebench, matrix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planebench.cli.jobs._limit_s", lambda *_: 3)
-    text = matrix.read_text().replace('"sim:capacity=10M", ', "").replace("repeat: 2", "repeat: 3000")
+    monkeypatch.setattr("planebench.cli.jobs._limit_s", lambda *_: 5)
+    text = matrix.read_text().replace('"sim:capacity=10M", ', "").replace("repeat: 2", "repeat: 900")
     matrix.write_text(text.replace("frame-size: 64", "frame-size: [64, 128, 256, 512]"))
     done = planebench("submit", matrix, "--wait", "--json")
     (job,) = json.loads(done.out)["jobs"]
     assert (done.code, job["state"]) == (1, "interrupted")
     (run,) = list_runs(Path(job["folder"]) / "runs/desk")
-    assert 0 < len(read_run(run.path).trials) < 12_000
+    assert 0 < len(read_run(run.path).trials) < 3600
 
 
 def test_the_matrix_of_the_docs(planebench, tmp_path: Path) -> None:
