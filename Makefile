@@ -77,8 +77,8 @@ docs: .stamps/docs ## these pages as a site with a search, in site/: opens witho
 	$(BIN)/pip install --quiet 'mkdocs-material>=9.6,<10' 'mkdocs<2'
 	@touch $@
 
-docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these
-	$(BIN)/python scripts/docs_check.py $(PAGES)
+docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these; FROM=docs/chains.md
+	$(BIN)/python scripts/docs_check.py $(if $(FROM),--from $(FROM)) $(PAGES)
 
 fuzz: setup ## malicious drivers, documents and clients under libFuzzer and hypothesis: SECONDS=60 of each; installs clang
 	@PYTHON=$(BIN)/python scripts/fuzz.sh $(or $(SECONDS),60)
