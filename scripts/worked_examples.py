@@ -238,9 +238,10 @@ def written(page: Path) -> str:
 
 def measure(name: str) -> None:
     """Run the plan of an example, and keep the run. Raises CalledProcessError where it has no accepted trial."""
-    plan = EXAMPLES / f"{name}.yaml"
-    subprocess.run([sys.executable, "-m", "planebench", "run", str(plan), "--name", name], cwd=ROOT, check=True)
-    keep(find_run(ROOT / "runs", name), EXAMPLES / "runs" / name)
+    plan, runs = EXAMPLES / f"{name}.yaml", ROOT / "runs"
+    command = ["planebench", "run", str(plan), "--name", name, "--runs", str(runs)]
+    subprocess.run([sys.executable, "-m", *command], check=True)
+    keep(find_run(runs, name), EXAMPLES / "runs" / name)
 
 
 def keep(run: Path, folder: Path) -> None:
