@@ -33,6 +33,7 @@ import planebench
 from planebench.cli.app import app
 from planebench.cli.man import commands as command_tree
 from planebench.cli.man import example_lines
+from planebench.host.cache_folder import default_folder
 from planebench.model.errors import INCONCLUSIVE, NotInstalledError
 from planebench.model.scenario import scenario_named
 from planebench.plans.load import list_suites, load_plan
@@ -323,6 +324,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="docs-check-", ignore_cleanup_errors=True) as scratch:
         checker = Checker(Path(scratch))
         _make_programs(Path(scratch) / "bin")
+        _make_cache(Path(scratch) / "cache" / "planebench")
         for name in chosen:
             if name in NOTEBOOKS:
                 checker.notebook(name)
@@ -349,6 +351,15 @@ def _make_programs(folder: Path) -> None:
         (folder / name).chmod(0o755)
     function, _, _ = docs_pages.block_of(ROOT / "docs" / "planed.md", "rpc()").partition("\n")
     (folder / "functions.sh").write_text(f"{function}\n")
+
+
+def _make_cache(folder: Path) -> None:
+    """Copy the calibrations of this user, which commands replace, and link the kernels and images of guests."""
+    folder.mkdir(parents=True)
+    for calibration in default_folder().glob("*.json"):
+        shutil.copy(calibration, folder)
+    if (guests := default_folder() / "guest").exists():
+        (folder / "guest").symlink_to(guests)
 
 
 if __name__ == "__main__":
