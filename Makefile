@@ -132,8 +132,8 @@ packages:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"{sys.executable} is Python {sys.version.split()[0]}; planebench needs 3.11 or later: make PYTHON=/path/to/python3")'
 	@echo "setup: creating $(VENV)"
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet 'meson-python>=0.17' 'typer>=0.20'
-	@mkdir -p .stamps && touch $@
+	@scripts/progress.sh .stamps/venv.log $(BIN)/pip install 'meson-python>=0.17' 'typer>=0.20'
+	@touch $@
 
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.
 .stamps/installed: .stamps/venv .stamps/sources $(SOURCES) $(BUILD_FILES) | packages

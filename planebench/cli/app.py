@@ -50,7 +50,6 @@ switch_app = typer.Typer(help="Inspect or test one switch.")
 app.add_typer(switch_app, name="switch")
 app.add_typer(fib_app, name="fib")
 app.add_typer(kube_app, name="kube")
-lab.register(app)
 
 
 def _version(wanted: bool) -> None:
@@ -597,3 +596,6 @@ def switch_check(
     from planebench.cli import check as checking
 
     raise typer.Exit(checking.check_switch(switch, scenario, wire, checks, hugepages, json=json, quiet=quiet))
+
+
+lab.register(app)
