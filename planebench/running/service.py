@@ -134,6 +134,7 @@ def open_session(
     fitted = _fitted(survey, settings.calibration)
     if fitted.plan != survey.plan:
         tell(f"the host interrupts the tester: trials of {fitted.plan.throughput.duration_s:g} s")
+    fitted = fitted.limited()
     header = _header(fitted, machine, settings, labels or read_labels())
     if not survey.simulated:
         header = replace(header, noise=_noise(fitted, machine, settings))
@@ -185,6 +186,8 @@ def _resumed(
         )
     settings = replace(settings, calibration=info.header.calibration)
     survey = _fitted(survey, info.header.calibration)
+    if info.header.plan is not None:
+        survey = replace(survey, plan=replace(survey.plan, time_budget_s=info.header.plan.time_budget_s))
     differing = changes(info.header, _header(survey, machine, settings, labels))
     if differing:
         raise UsageError(
