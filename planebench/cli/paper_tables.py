@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.cli.show import print_json
+from planebench.model.errors import UsageError
 from planebench.model.words import printable
 from planebench.report.published import Kind, Tuning, UseCase, kinds, tunings, use_cases, value_words
 from planebench.stats.derived import Derived
@@ -16,9 +17,14 @@ from planebench.store import find_run, read_run
 from planebench.switches.registry import get_adapter
 
 
-def tables(run: str | None, runs_dir: Path | None, *, json: bool) -> None:
-    """Print the tables; with a run the function and the tuning of its switches, and where they lead."""
-    derived = Derived(read_run(find_run(runs_dir, run))) if run is not None else None
+def tables(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
+    """Print the tables; with a run the function and the tuning of its switches, and where they lead.
+
+    Raises UsageError for several runs.
+    """
+    if len(names) > 1:
+        raise UsageError(f"--tables takes one run, not {len(names)}")
+    derived = Derived(read_run(find_run(runs_dir, names[0]))) if names else None
     found = kinds(derived), tunings(derived), use_cases(derived)
     if json:
         first = [{**asdict(it), "here": _differs(it)} for it in found[0]]
