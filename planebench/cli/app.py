@@ -323,7 +323,9 @@ def compare(
 
 
 @app.command(
-    epilog=examples("planebench papers", "planebench papers latest --json", "planebench papers conext19 netsoft19 can17")
+    epilog=examples(
+        "planebench papers", "planebench papers latest --json", "planebench papers conext19 netsoft19 can17"
+    )
 )
 def papers(
     names: Annotated[

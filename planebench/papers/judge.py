@@ -89,9 +89,7 @@ def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
     return next(make(shape) for shape, make in shapes if shape is not None)
 
 
-def _judgement(
-    claim: Claim, measured: Measured, found: Found, beside: Sequence[Compared], runs: int = 1
-) -> Judgement:
+def _judgement(claim: Claim, measured: Measured, found: Found, beside: Sequence[Compared], runs: int = 1) -> Judgement:
     missing = tuple(dict.fromkeys(found.missing))
     compared = corrected(found.compared, runs)
     if not compared:

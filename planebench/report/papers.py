@@ -34,14 +34,15 @@ OUTCOMES: tuple[tuple[Outcome, str], ...] = (
 def papers_page(derived: Derived) -> dict[str, Any] | None:
     """Return the content of the section: counts, claims by paper, tables. None if there is nothing to show."""
     found = Measured(derived)
-    judgements = shown(derived.run.header, judge_all(found))
+    judged = judge_all(found)
+    judgements = shown(derived.run.header, judged)
     tables = shown_shapes(found)
     if not judgements and not tables:
         return None
     return {
         "counts": counts(judgements),
         "papers": [_paper(name, judgements) for name in dict.fromkeys(it.claim.paper for it in judgements)],
-        "tables": [*map(shape_table, tables), *published_tables(derived)],
+        "tables": [*map(shape_table, tables), *published_tables(derived, judged)],
         "whole": bool(derived.run.header.papers),
     }
 
