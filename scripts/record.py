@@ -215,7 +215,8 @@ def _minutes(found: Derived) -> str:
     end = found.run.finished
     if end is None:
         return NOTHING
-    return f"{(seconds_since_epoch(end.finished_at) - seconds_since_epoch(found.run.header.started_at)) / 60:.0f}"
+    minutes = (seconds_since_epoch(end.finished_at) - seconds_since_epoch(found.run.header.started_at)) / 60
+    return f"{minutes:.0f}{f' ({end.status})' if end.status != 'complete' else ''}"
 
 
 def switches_table() -> str:
