@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-statistics bench-fib smoke test lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel image bench-image image-check clean FORCE
+.PHONY: help setup packages bench bench-statistics bench-fib record smoke test lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel image bench-image image-check clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -33,12 +33,16 @@ bench-fib: setup ## the FIB at up to a billion routes against its bars; ENTRIES=
 	@$(MAKE) unit-tests
 	$(BIN)/python bench/fib.py $(if $(ENTRIES),--entries $(ENTRIES))
 
+record: setup ## docs/results made anew: measures the suites of the papers, two hours; RUNS="runs/A runs/B": from these runs
+	$(BIN)/python scripts/record.py $(or $(RUNS),--measure)
+
 smoke: setup ## the tests that start no data plane, side by side: two minutes
 	$(BIN)/python -P -m pytest -q -n 2 -m "not dataplane and not slow and not root"
 
 test: setup ## unit tests of planed, then pytest against the installed package
 	@$(MAKE) unit-tests
-	meson test -C build --print-errorlogs
+	@# Four at once on two cores as well: the longest of them wait.
+	meson test -C build --print-errorlogs --num-processes 4
 	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"
 	@scripts/setup.sh zsh fish || echo "test: no zsh or fish, so completion is tested in bash alone"
 	@scripts/setup.sh bird2 ethtool || echo "test: no BIRD, so the example of a routing daemon is skipped"
@@ -102,6 +106,7 @@ lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, includes of C
 	$(BIN)/python scripts/lint_sizes.py
 	$(BIN)/python scripts/structure.py
 	$(BIN)/python scripts/papers_coverage.py --check
+	$(BIN)/python scripts/record.py --check
 
 format: setup ## format C and Python in place
 	@scripts/setup.sh clang-format

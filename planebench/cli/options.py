@@ -135,9 +135,9 @@ PLAN_OPTIONS: dict[str, Any] = {
     ),
     "tester": _text(
         "--tester",
-        "near|other-node",
-        "NUMA node of generator and monitor.",
-        listed("model.placement:TESTER_PLACES"),
+        "TESTER",
+        "NUMA node of generator and monitor: near, other-node; or an external tester: otg:URL, trex:HOST.",
+        listed("model.tester:TESTER_PLACES"),
     ),
     "duration": _number(float, "--duration", "Duration of each saturating and latency trial in seconds."),
     "repeat": _number(int, "--repeat", "Number of saturating trials per test point; R+ is their mean."),

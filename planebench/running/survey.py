@@ -28,6 +28,7 @@ from planebench.model.header import Skipped
 from planebench.model.plan import Plan
 from planebench.model.records import Point, TopologyKey
 from planebench.model.spec import SwitchCost
+from planebench.model.tester import is_external
 from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus, Placement, place_vnfs, refusal
 from planebench.plans.budget import RESERVE_S, duration_words, fit, parse_budget
@@ -38,6 +39,7 @@ from planebench.plans.fit_memory import fit_memory
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.running.chain_check import check_chains
+from planebench.running.external import check_tester, external_refusal
 from planebench.running.machine import enough_hugepages, run_cpus
 from planebench.running.past_tries import known_tries
 from planebench.scenarios.shapes import build
@@ -172,6 +174,7 @@ def survey(
     labels = switch_labels(fitting.switches)
     adapters = {label.label: get_adapter(label.adapter) for label in labels}
     host = None
+    check_tester(fitting)
     if connect is not None:
         check_wire(fitting.wire)
         host = connect(fitting)
@@ -256,6 +259,9 @@ def refusals(
             hosted=bool(point.hosted),
             vnf_cores=max(vnf_cores(point.chain, point.chain_length), default=1),
         )
+        if is_external(plan.tester) and (why := external_refusal(plan, point, adapters[point.switch])):
+            found[point] = f"not supported: {why}"
+            continue
         if untaken := _takes_no_updates(plan, point, adapters[point.switch]):
             found[point] = untaken
         if lacking := _lacks_cables(plan, point, adapters[point.switch]):
