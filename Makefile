@@ -16,14 +16,14 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-statistics bench-fib smoke test lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel image bench-image image-check clean FORCE
+.PHONY: help setup packages bench bench-statistics bench-fib record smoke test lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel image bench-image image-check clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
 
-setup: .stamps/installed ## Debian packages, .venv, build: leaves the command in .venv/bin/planebench
+setup: .stamps/dev ## Debian packages, build, and what tests and lint need: leaves the command in .venv/bin/planebench
 
-bench: setup ## the quick suite: table in the terminal, HTML report
+bench: .stamps/installed ## the quick suite: table in the terminal, HTML report
 	$(BIN)/planebench run quick
 
 bench-statistics: setup ## whether intervals and answers keep what they claim, by simulation (minutes); SEEDS=100 RUNS=10: shorter
@@ -33,12 +33,16 @@ bench-fib: setup ## the FIB at up to a billion routes against its bars; ENTRIES=
 	@$(MAKE) unit-tests
 	$(BIN)/python bench/fib.py $(if $(ENTRIES),--entries $(ENTRIES))
 
+record: setup ## docs/results made anew: measures the suites of the papers, two hours; RUNS="runs/A runs/B": from these runs
+	$(BIN)/python scripts/record.py $(or $(RUNS),--measure)
+
 smoke: setup ## the tests that start no data plane, side by side: two minutes
 	$(BIN)/python -P -m pytest -q -n 2 -m "not dataplane and not slow and not root"
 
 test: setup ## unit tests of planed, then pytest against the installed package
 	@$(MAKE) unit-tests
-	meson test -C build --print-errorlogs
+	@# Four at once on two cores as well: the longest of them wait.
+	meson test -C build --print-errorlogs --num-processes 4
 	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"
 	@scripts/setup.sh zsh fish || echo "test: no zsh or fish, so completion is tested in bash alone"
 	@scripts/setup.sh bird2 ethtool || echo "test: no BIRD, so the example of a routing daemon is skipped"
@@ -65,6 +69,7 @@ lowest: setup ## make smoke's tests with the oldest release of each dependency t
 
 # Into the build folder of setup, so that planed is compiled once.
 unit-tests:
+	@scripts/setup.sh libcmocka-dev
 	@test -f build/build.ninja || meson setup build
 	meson configure build -Dtests=true -Dwerror=true
 	ninja -C build --quiet
@@ -93,6 +98,7 @@ sanitize: setup ## the tests of planed, C and Python, with a planed built with A
 	@PYTHON=$(BIN)/python scripts/sanitize.sh
 
 lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, includes of C
+	@scripts/setup.sh clang-format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -100,13 +106,15 @@ lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, includes of C
 	$(BIN)/python scripts/lint_sizes.py
 	$(BIN)/python scripts/structure.py
 	$(BIN)/python scripts/papers_coverage.py --check
+	$(BIN)/python scripts/record.py --check
 
 format: setup ## format C and Python in place
+	@scripts/setup.sh clang-format
 	$(BIN)/ruff check --select I --fix .
 	$(BIN)/ruff format .
 	clang-format -i $(C_FILES)
 
-wheel: setup ## dist/planebench-*.whl
+wheel: .stamps/installed ## dist/planebench-*.whl
 	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 
 image: setup ## dist/planed-*.oci.tar: planed as a container image, made offline
@@ -137,9 +145,15 @@ packages:
 
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.
 .stamps/installed: .stamps/venv .stamps/sources $(SOURCES) $(BUILD_FILES) | packages
-	@echo "setup: building and installing planebench into $(VENV): two to five minutes the first time"
+	@echo "setup: building and installing planebench into $(VENV): one to three minutes the first time"
 	@scripts/progress.sh .stamps/install.log \
-		$(BIN)/pip install -v --no-build-isolation --config-settings=build-dir=build '.[dev]'
+		$(BIN)/pip install -v --no-build-isolation --config-settings=build-dir=build .
+	@touch $@
+
+# Four fifths of what is downloaded, and no run needs it. What is installed already satisfies the name.
+.stamps/dev: .stamps/venv pyproject.toml | .stamps/installed
+	@echo "setup: installing what tests and lint need"
+	@scripts/progress.sh .stamps/dev.log $(BIN)/pip install 'planebench[dev]'
 	@touch $@
 
 .stamps/sources: FORCE

@@ -4,42 +4,59 @@
 # Where all are there it does nothing and needs neither root nor the network. Arguments are more packages to have.
 set -euo pipefail
 
-packages=(
+needed=(
 	build-essential pkg-config meson ninja-build  # the build
 	python3-venv                                  # the harness
-	libdpdk-dev dpdk libjansson-dev libpcap-dev   # planed
-	libcmocka-dev                                 # its tests
-	dpdk-dev                                      # dpdk-testpmd, a switch to compare with
+	libdpdk-dev libjansson-dev libpcap-dev        # planed
+	"$@"
+)
+useful=(
+	dpdk dpdk-dev                                 # dpdk-testpmd, a switch to compare with
 	openvswitch-switch-dpdk                       # and another
-	iproute2 clang-format socat                   # veth wires, tc-redirect; make lint; a human at the RPC socket
+	iproute2 socat                                # veth wires, tc-redirect; a human at the RPC socket
 	openssh-client                                # run --switch-host
 	hwloc-nox                                     # plan show --topology "pack:2 core:8 pu:2"
-	"$@"
 )
 
 if ! command -v apt-get >/dev/null; then
-	echo "setup: no apt here, so nothing is installed; planebench needs what Debian calls: ${packages[*]}" >&2
+	echo "setup: no apt here, so nothing is installed; planebench needs what Debian calls: ${needed[*]} ${useful[*]}" >&2
 	exit 0
 fi
 
-here=$(dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null || true)
-missing=()
-for package in "${packages[@]}"; do
-	grep -qx "installed $package" <<<"$here" || missing+=("$package")
-done
+# Print which of the packages are not installed.
+absent() {
+	local here package
+	here=$(dpkg-query --show --showformat='${db:Status-Status} ${Package}\n' "$@" 2>/dev/null || true)
+	for package in "$@"; do
+		grep -qx "installed $package" <<<"$here" || echo "$package"
+	done
+}
+mapfile -t needed < <(absent "${needed[@]}")
+mapfile -t useful < <(absent "${useful[@]}")
+missing=("${needed[@]}" "${useful[@]}")
 [ ${#missing[@]} -gt 0 ] || exit 0
+
+# Where somebody can type a password, sudo may ask for it; elsewhere, and for what is only useful, it has to work without.
+may_sudo() {
+	command -v sudo >/dev/null || return 1
+	if [ -t 0 ] && [ ${#needed[@]} -gt 0 ]; then sudo -v; else sudo -n true 2>/dev/null; fi
+}
 
 as_root=()
 if [ "$(id -u)" -ne 0 ]; then
-	# Where somebody can type a password sudo may ask for it; elsewhere it has to work without.
-	if [ -t 0 ]; then may_sudo=(sudo -v); else may_sudo=(sudo -n true); fi
-	if ! command -v sudo >/dev/null || ! "${may_sudo[@]}"; then
+	as_root=(sudo)
+	may_sudo || {
+		install="apt-get update && apt-get install --no-install-recommends -y"
+		if [ ${#needed[@]} -eq 0 ]; then
+			echo "setup: going on without ${useful[*]}; to have them, run as root: $install ${useful[*]}" >&2
+			exit 0
+		fi
 		echo "setup: these Debian packages are missing: ${missing[*]}" >&2
 		echo "setup: installing them needs root, and sudo does not give it here. As root, run this and start again:" >&2
-		echo "  apt-get update && apt-get install --no-install-recommends -y ${missing[*]}" >&2
+		echo "  $install ${missing[*]}" >&2
+		[ $# -gt 0 ] || echo "setup: where nobody is root, use the wheel, which needs only Python: docs/install.md" >&2
 		exit 1
-	fi
-	as_root=(sudo)
+	}
 fi
 
 apt() {

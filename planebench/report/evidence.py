@@ -12,7 +12,7 @@ from planebench.model.reasons import REMARKS
 from planebench.model.records import CoreDistance, Evidence, Reason, ReasonCode, ThreadEvidence, Trial, VerdictKind
 from planebench.model.words import NOTHING, count, percent
 
-NOT_NEEDED = "valid, unused: the result uses trials of the other core-to-core latency group or with another verdict"
+NOT_NEEDED = "not used: the result uses trials of the other core-to-core latency group or with another verdict"
 """The reason of a trial that is rejected without a fault of its own."""
 
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d\u202f]*(?:[.,]\d+)*(?:e[+-]?\d+)?(?!\d)")
@@ -30,7 +30,7 @@ _Group = tuple[VerdictKind, ReasonCode, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Trials rejected for one cause. ``text`` has ``N`` for numbers that differ; ``switches`` has labels and trials."""
+    """Trials rejected for one cause. ``text`` has ranges of numbers that differ; ``switches`` has labels and trials."""
 
     kind: VerdictKind
     text: str
@@ -50,11 +50,20 @@ def cause(text: str) -> tuple[str, ...]:
 
 
 def shared_text(texts: Sequence[str]) -> str:
-    """Return one text for reasons of one :func:`cause`: a number that they do not share becomes ``N``."""
+    """Return one text for reasons of one :func:`cause`: a number that they do not share becomes ``LEAST to MOST``."""
     plain = [_plain(text) for text in texts]
     numbers = [_NUMBER.findall(text) for text in plain]
-    kept = iter([each[0] if len(set(each)) == 1 else "N" for each in zip(*numbers, strict=True)])
+    kept = iter([_range(each) for each in zip(*numbers, strict=True)])
     return _NUMBER.sub(lambda _: next(kept), plain[0])
+
+
+def _range(numbers: Sequence[str]) -> str:
+    least, *_, most = sorted((*numbers, numbers[0]), key=_value)
+    return least if _value(least) == _value(most) else f"{least} to {most}"
+
+
+def _value(number: str) -> float:
+    return float(number.replace("\u202f", "").replace(",", ""))
 
 
 def why_rejected(trial: Trial) -> tuple[Reason, ...]:

@@ -53,7 +53,7 @@ def cause_table(rejected: Sequence[Trial]) -> PageTable:
         PageColumn("verdict and cause", lambda it: (it.kind.value, (reasons((it.text,), 300),)), "verdict"),
         PageColumn("by switch", lambda it: ", ".join(f"{n} {label}" for label, n in it.switches), "text"),
     )
-    note = "N stands for a number that differs between trials. A trial with two causes is listed under both."
+    note = "A trial with two causes is listed under both."
     return page_table("Reasons for rejected trials", columns, causes(rejected), note)
 
 

@@ -70,8 +70,6 @@ def test_bash_completes(completion: str, tmp_path: Path, own_run_folder: Path) -
     (tmp_path / "mine.yaml").touch()
     cases = {
         "planebench com": ["compare"],
-        "planebench run --switch-o": ["--switch-option"],
-        "planebench run --switch pl": ["planed"],
         "planebench run --switch=pl": ["planed"],
         "planebench run --switch sim:capacity=10M,pl": ["10M,planed"],
         "planebench run mi": ["mine.yaml"],

@@ -15,7 +15,7 @@ from planed_rig import planed_binary
 pytestmark = [pytest.mark.dataplane, pytest.mark.slow, pytest.mark.timeout(300)]
 
 SOAK = Path(__file__).resolve().parents[2] / "bench" / "soak.py"
-HOURS = 12 / 3600
+HOURS = 6 / 3600
 
 
 def test_a_short_soak() -> None:
@@ -31,5 +31,5 @@ def test_a_short_soak() -> None:
     found = json.loads(done.stdout)
     wrong = {key: value for key, value in found["checked"].items() if "growth" not in key and value > 0}
     assert not wrong, done.stderr
-    assert found["rounds"] and found["applied"] > 5 and found["hostile_messages"] > 0
+    assert found["rounds"] and found["applied"] > 2 and found["hostile_messages"] > 0
     assert all(way["forwarded"] > 1000 for way in found["ways"].values())

@@ -293,6 +293,14 @@ def test_page_and_terminal_say_the_same_and_the_verdict_comes_first() -> None:
     }
 
 
+def test_a_narrow_terminal_has_sentences_with_units() -> None:
+    derived = _derived(_pair("testpmd", "planed", 1.8, "different"))
+    text = " ".join(table_text(derived, 80).split())
+    line = _line(derived)
+    assert f": {' or '.join(line.best)}, {line.rate} Mpps {line.rate_interval}".rstrip() in text
+    assert "µs, different" not in text and "–, different" not in text, "no latency was measured"
+
+
 def test_all_the_same_means_any() -> None:
     same = _derived(_pair("testpmd", "planed", 1.01, "same"), rates={"planed": 10.1, "testpmd": 10.0})
     assert (needs(Standings(same))[0].pick, needs(Standings(same))[0].why) == (

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from planebench.model.words import printable
+from planebench.model.words import NOTHING, printable
 from planebench.report.answers import STATES, Line, PathAnswer, Standings, limits_words, needs, path_answers
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import bare_table
@@ -40,7 +40,7 @@ def answer_lines(standings: Standings, glyphs: Glyphs, width: int) -> Iterator[R
     for point, line in lines:
         words = line.evidence
         if width < TABLE_WIDTH:
-            words = ", ".join(filter(None, (*_cells(line), line.evidence)))
+            words = _sentence(line)
         elif line.clear:
             continue
         if words:
@@ -68,6 +68,15 @@ def _cells(line: Line) -> tuple[str, str, str, str, str]:
         f"{line.latency} {line.latency_note}".rstrip(),
         STATES[line.state],
     )
+
+
+def _sentence(line: Line) -> str:
+    """Return the row of the table in words, with the units that its titles have, without cells that have nothing."""
+    best, _, ratio, _, state = _cells(line)
+    rate = f"{line.rate} Mpps {line.rate_interval}".rstrip()
+    latency = f"p50 / p99 / p99.9 {line.latency} µs {line.latency_note}".rstrip()
+    cells = (it for it in (best, rate, ratio, latency, state) if NOTHING not in it.split())
+    return ", ".join(filter(None, (*cells, line.evidence)))
 
 
 def _point(answer: PathAnswer, line: Line, glyphs: Glyphs) -> str:

@@ -64,7 +64,7 @@ class Notes:
         return number.translate(_SUPERSCRIPT) if self.glyphs.unicode else f"^{number}"
 
     def numbered(self) -> Iterator[tuple[int, str]]:
-        """Yield number and text of every note; ``N`` stands for numbers that differ between figures."""
+        """Yield number and text of every note, with the range of numbers that differ between figures."""
         for number, ((kind, *_), found) in enumerate(self._texts.items(), start=1):
             alike = len(set(found)) == 1
             yield number, f"{kind}: {reasons(found[0] if alike else (shared_text([texts[0] for texts in found]),))}"
