@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-statistics bench-fib smoke test lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel image bench-image image-check clean FORCE
+.PHONY: help setup packages bench bench-statistics bench-fib record smoke test lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel image bench-image image-check clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -32,6 +32,9 @@ bench-statistics: setup ## whether intervals and answers keep what they claim, b
 bench-fib: setup ## the FIB at up to a billion routes against its bars; ENTRIES=100000000: smaller
 	@$(MAKE) unit-tests
 	$(BIN)/python bench/fib.py $(if $(ENTRIES),--entries $(ENTRIES))
+
+record: setup ## docs/results made anew: measures the suites of the papers, two hours; RUNS="runs/A runs/B": from these runs
+	$(BIN)/python scripts/record.py $(or $(RUNS),--measure)
 
 smoke: setup ## the tests that start no data plane, side by side: two minutes
 	$(BIN)/python -P -m pytest -q -n 2 -m "not dataplane and not slow and not root"
@@ -80,8 +83,8 @@ docs: .stamps/docs ## these pages as a site with a search, in site/: opens witho
 	$(BIN)/pip install --quiet 'mkdocs-material>=9.6,<10' 'mkdocs<2'
 	@touch $@
 
-docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these
-	$(BIN)/python scripts/docs_check.py $(PAGES)
+docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these; FROM=docs/chains.md
+	$(BIN)/python scripts/docs_check.py $(if $(FROM),--from $(FROM)) $(PAGES)
 
 fuzz: setup ## malicious drivers, documents and clients under libFuzzer and hypothesis: SECONDS=60 of each; installs clang
 	@PYTHON=$(BIN)/python scripts/fuzz.sh $(or $(SECONDS),60)
@@ -104,6 +107,7 @@ lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, includes of C
 	$(BIN)/python scripts/lint_sizes.py
 	$(BIN)/python scripts/structure.py
 	$(BIN)/python scripts/papers_coverage.py --check
+	$(BIN)/python scripts/record.py --check
 
 format: setup ## format C and Python in place
 	@scripts/setup.sh clang-format
@@ -137,8 +141,8 @@ packages:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"{sys.executable} is Python {sys.version.split()[0]}; planebench needs 3.11 or later: make PYTHON=/path/to/python3")'
 	@echo "setup: creating $(VENV)"
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet 'meson-python>=0.17' 'typer>=0.20'
-	@mkdir -p .stamps && touch $@
+	@scripts/progress.sh .stamps/venv.log $(BIN)/pip install 'meson-python>=0.17' 'typer>=0.20'
+	@touch $@
 
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.
 .stamps/installed: .stamps/venv .stamps/sources $(SOURCES) $(BUILD_FILES) | packages

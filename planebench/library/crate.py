@@ -17,6 +17,7 @@ from planebench.model.errors import unwritable
 from planebench.model.header import RunHeader
 from planebench.report.export import to_csv, to_json
 from planebench.store import folder as names
+from planebench.store.kept import RECORDS_FILE
 
 METADATA = "ro-crate-metadata.json"
 PROFILE = "https://w3id.org/ro/crate/1.1"
@@ -30,6 +31,7 @@ _FILES = {
     names.CONDITIONS_FILE: "conditions at each start of a switch",
     names.SKIPPED_FILE: "what was not measured, and why",
     names.FINISHED_FILE: "end of the run",
+    RECORDS_FILE: "records of a kept run: trials, conditions, what was not measured",
     "report.html": "report",
     "results.json": "results, derived from the trials",
     "results.csv": "results as one table",

@@ -209,16 +209,21 @@ def write_figures(
 
 
 def _write(figure: Figure, out_dir: Path, formats: Sequence[str], width_mm: float | None) -> list[Path]:
-    title = alt.Title(_without_arrow(figure.full_title), anchor="start", fontSize=13, offset=8, color=INK, font=FONT)
-    chart: Any = figure.chart
-    svg = drawn(chart.properties(title=title, background="white").to_dict(validate=False), width_mm)
-    svg = described(svg, figure.full_title, _CAPTIONS[figure.kind])
+    svg = figure_svg(figure, width_mm)
     files = []
     for name in formats:
         path = out_dir / f"{figure.key}.{name}"
         path.write_bytes(_MAKERS[name](svg))
         files.append(path)
     return files
+
+
+def figure_svg(figure: Figure, width_mm: float | None = None) -> str:
+    """Return a figure as SVG text with its title and caption; ``width_mm`` None keeps its own width."""
+    title = alt.Title(_without_arrow(figure.full_title), anchor="start", fontSize=13, offset=8, color=INK, font=FONT)
+    chart: Any = figure.chart
+    svg = drawn(chart.properties(title=title, background="white").to_dict(validate=False), width_mm)
+    return described(svg, figure.full_title, _CAPTIONS[figure.kind])
 
 
 def _without_arrow(title: str) -> str:

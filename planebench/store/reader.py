@@ -13,6 +13,7 @@ from planebench.model.records import Trial
 from planebench.model.run import Run
 from planebench.store.codec import from_json
 from planebench.store.folder import CONDITIONS_FILE, SKIPPED_FILE, TRIALS_FILE, read_finished, read_header
+from planebench.store.kept import kept_lines
 
 R = TypeVar("R")
 
@@ -40,7 +41,7 @@ def read_run(path: Path) -> Run:
 
 def _read_lines(path: Path, kind: type[R]) -> tuple[tuple[R, ...], tuple[str, ...]]:
     try:
-        data = path.read_bytes() if path.exists() else b""
+        data = path.read_bytes() if path.exists() else kept_lines(path.parent, path.name)
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from error
     *lines, rest = data.split(b"\n")

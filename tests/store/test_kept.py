@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A run that is kept as Parquet is the same run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import make_run, store_run
+
+from planebench.model.errors import StoreError
+from planebench.model.header import Skipped
+from planebench.store import find_run, read_run
+from planebench.store.kept import keep
+
+
+def test_a_kept_run_is_read_as_the_run_itself_without_the_paths_of_its_machine(tmp_path: Path) -> None:
+    run = make_run(("planed", "vpp"), sizes=(64, 1024), repetitions=2)
+    header = replace(run.header, environment={"python": "3.11.2", "folder": "/home/someone"})
+    store_run(tmp_path / "runs", replace(run, header=header, skipped=(Skipped("vale p2p", "not installed"),)))
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "trials.jsonl").write_text("of another run\n")
+    out = keep(find_run(tmp_path / "runs", "latest"), tmp_path / "out")
+    assert sorted(it.name for it in out.iterdir()) == ["finished.json", "records.parquet", "run.json"]
+    found = read_run(find_run(None, str(out)))
+    assert found.header.environment == {"python": "3.11.2"}
+    assert replace(found, header=header) == replace(read_run(find_run(tmp_path / "runs", "latest")), header=header)
+    assert len(found.trials) == len(run.trials) > 4
+
+
+def test_a_run_in_progress_is_not_kept(tmp_path: Path) -> None:
+    store_run(tmp_path / "runs", make_run(("planed",), sizes=(64,), repetitions=1), finish=False)
+    with pytest.raises(StoreError, match="is not finished"):
+        keep(find_run(tmp_path / "runs", "latest"), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_records_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    store_run(tmp_path / "runs", make_run(("planed",), sizes=(64,), repetitions=1))
+    out = keep(find_run(tmp_path / "runs", "latest"), tmp_path / "out")
+    (out / "records.parquet").write_bytes(b"no Parquet")
+    with pytest.raises(StoreError, match=r"records\.parquet"):
+        read_run(out)
