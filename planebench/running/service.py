@@ -137,7 +137,9 @@ def open_session(
         settings = replace(settings, calibration=_calibration(survey, machine, settings, tell))
     fitted = _fitted(survey, settings.calibration)
     if fitted.plan != survey.plan:
-        tell(f"the host interrupts the tester: trials of {fitted.plan.throughput.duration_s:g} s")
+        shorter = f"{fitted.plan.throughput.duration_s:g} s"
+        tell(f"this machine often interrupts the tester: shorter trials, of {shorter}, are more often left alone")
+    fitted = fitted.limited()
     header = _header(fitted, machine, settings, labels or read_labels())
     if not survey.simulated:
         header = replace(header, noise=_noise(fitted, machine, settings))
@@ -189,6 +191,8 @@ def _resumed(
         )
     settings = replace(settings, calibration=info.header.calibration)
     survey = _fitted(survey, info.header.calibration)
+    if info.header.plan is not None:
+        survey = replace(survey, plan=replace(survey.plan, time_budget_s=info.header.plan.time_budget_s))
     differing = changes(info.header, _header(survey, machine, settings, labels))
     if differing:
         raise UsageError(
