@@ -48,10 +48,20 @@ from planebench.papers.shape import Shape, shapes
 from planebench.papers.told import Judgement, Outcome
 from planebench.report.answers import STATES, Standing, Standings, needs, times
 from planebench.report.chains import latency_claim, throughput_claim
-from planebench.report.charts.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS, Figure, FigureId
+from planebench.report.charts.figure import (
+    DARK_COLORS,
+    GRID,
+    INK,
+    MUTED,
+    SWITCH_COLORS,
+    Figure,
+    FigureId,
+    switch_colors,
+)
 from planebench.report.conditions import conditions_remark
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.images import figure_svg
+from planebench.report.throughput import chain_length_figures
 from planebench.report.trust import trust
 from planebench.stats.chain_prediction import predictions
 from planebench.stats.counting import counts, latency_counts
@@ -569,8 +579,16 @@ def pictures(name: str) -> tuple[tuple[Path, Figure], ...]:
     """Return the file and the figure of each drawing of a part."""
     suite, kind, most = PICTURES[name]
     run = derived(suite)
-    found = () if run is None else make_figures(run, [it for it in FIGURES if it.id == kind])
+    found = () if run is None else _figures(run, kind)
     return tuple((IMAGES / f"{suite}-{it.key}.svg", it) for it in found[:most])
+
+
+def _figures(run: Derived, kind: FigureId) -> tuple[Figure, ...]:
+    """Return the figures of a kind; of chains only those of the plan's VNFs, so that their length is the axis."""
+    if kind != "chain":
+        return make_figures(run, [it for it in FIGURES if it.id == kind])
+    results = [it for it in run.results if it.point.chained and not it.point.named]
+    return tuple(chain_length_figures(results, switch_colors(run.run.switch_labels)))
 
 
 def links(name: str) -> str:
