@@ -18,7 +18,7 @@ ROOT = Path(planebench.__file__).parent
 LAYERS = (
     ("model",),
     ("fib", "host", "placement", "scenarios", "search"),
-    ("planed",),
+    ("planed", "testers"),
     ("hosting", "stats"),
     ("vnfs",),
     ("traffic",),

@@ -50,7 +50,6 @@ switch_app = typer.Typer(help="Inspect or test one switch.")
 app.add_typer(switch_app, name="switch")
 app.add_typer(fib_app, name="fib")
 app.add_typer(kube_app, name="kube")
-lab.register(app)
 
 
 def _version(wanted: bool) -> None:
@@ -322,27 +321,31 @@ def compare(
     raise typer.Exit(code)
 
 
-@app.command(epilog=examples("planebench papers", "planebench papers latest --json", "planebench papers --tables"))
+@app.command(
+    epilog=examples(
+        "planebench papers", "planebench papers latest --json", "planebench papers conext19 netsoft19 can17"
+    )
+)
 def papers(
-    run: Annotated[
-        str | None,
-        argument("[RUN]", "Run to check the claims against. Without it, only list the claims.", complete.runs),
+    names: Annotated[
+        list[str] | None,
+        argument("[RUN]...", "Runs to check the claims against. Without one, only list the claims.", complete.runs),
     ] = None,
     tables: Annotated[
-        bool, option("--tables", "Print Tables 1, 2 and 5 of conext19 instead, beside what there is here.")
+        bool, option("--tables", "Print Tables 1, 2 and 5 of conext19 instead, beside what there is here (one run).")
     ] = False,
     runs: RunsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Check published claims against a run: confirmed, not confirmed, or inconclusive (with the reason)."""
+    """Check published claims against runs: confirmed, not confirmed, or inconclusive (with the reason)."""
     if tables:
         from planebench.cli import paper_tables
 
-        paper_tables.tables(run, runs, json=json)
+        paper_tables.tables(names or (), runs, json=json)
         return
     from planebench.cli import papers as claiming
 
-    claiming.papers(run, runs, json=json)
+    claiming.papers(names or (), runs, json=json)
 
 
 @app.command(epilog=examples("planebench predict latest", "planebench predict latest --length 8,16 --json"))
@@ -597,3 +600,6 @@ def switch_check(
     from planebench.cli import check as checking
 
     raise typer.Exit(checking.check_switch(switch, scenario, wire, checks, hugepages, json=json, quiet=quiet))
+
+
+lab.register(app)

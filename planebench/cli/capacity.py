@@ -14,7 +14,7 @@ from rich.text import Text
 from planebench.cli.show import plain_table, print_json
 from planebench.host.facts import collect
 from planebench.model.errors import UsageError
-from planebench.model.words import NOTHING, cycles, load_words, mpps, point_words, printable
+from planebench.model.words import NOTHING, cycles, listed, load_words, mpps, point_words, printable
 from planebench.report.conditions import switch_cores
 from planebench.stats.derived import Derived
 from planebench.stats.node_capacity import Carried, NodeCapacity, PathCost, Server, carried, node_capacity, path_costs
@@ -38,7 +38,7 @@ def capacity(
     json: bool,
 ) -> None:
     """Print the capacity of a server, of this host where an option is not given. Raises UsageError for bad numbers."""
-    server = _server(ports, vfs, lcores, sockets, reserved)
+    server, assumed = _server(ports, vfs, lcores, sockets, reserved)
     found, pps = node_capacity(server), parse_rate(rate)
     costs: tuple[PathCost, ...] = ()
     most: tuple[Carried, ...] = ()
@@ -51,6 +51,7 @@ def capacity(
         print_json(
             {
                 "server": asdict(server),
+                "assumed": list(assumed),
                 "capacity": asdict(found),
                 "pps_per_vnf": pps,
                 "paths": [_cost(it, server, pps) for it in costs],
@@ -59,16 +60,24 @@ def capacity(
         )
         return
     print("\n".join(_lines(server, found)))
+    if assumed:
+        print(f"assumed, as no NIC of this host tells: {listed(assumed)}")
     if run is not None:
         _print_costs(costs, server, pps)
         _print_carried(most)
 
 
-def _server(ports: int | None, vfs: int | None, lcores: int | None, sockets: int | None, reserved: int) -> Server:
-    """Return the server of the options; what they lack is that of this host."""
+def _server(
+    ports: int | None, vfs: int | None, lcores: int | None, sockets: int | None, reserved: int
+) -> tuple[Server, tuple[str, ...]]:
+    """Return the server of the options; what they lack is that of this host, or is assumed, in words."""
     facts = collect()
     physical = [nic for nic in facts.nics if nic.physical is None]
     possible = [nic.vfs_possible for nic in physical if nic.vfs_possible]
+    assumptions = (
+        ("1 port", ports is None and not physical),
+        (f"{VFS_OF_A_PORT} virtual functions of a port, as ic16 had", vfs is None and not possible),
+    )
     server = Server(
         len(physical) or 1 if ports is None else ports,
         min(possible, default=VFS_OF_A_PORT) if vfs is None else vfs,
@@ -84,7 +93,7 @@ def _server(ports: int | None, vfs: int | None, lcores: int | None, sockets: int
         raise UsageError(
             f"--reserved: {reserved} of {server.lcores} logical cores leave none for VNFs; give fewer, or --lcores"
         )
-    return server
+    return server, tuple(words for words, is_assumed in assumptions if is_assumed)
 
 
 def _lines(server: Server, found: NodeCapacity) -> Iterator[str]:

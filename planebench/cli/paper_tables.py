@@ -9,17 +9,26 @@ from pathlib import Path
 from typing import Any
 
 from planebench.cli.show import print_json
+from planebench.model.errors import UsageError
 from planebench.model.words import printable
+from planebench.papers.judge import judge_all
+from planebench.papers.measured import Measured
 from planebench.report.published import Kind, Tuning, UseCase, kinds, tunings, use_cases, value_words
 from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 from planebench.switches.registry import get_adapter
 
 
-def tables(run: str | None, runs_dir: Path | None, *, json: bool) -> None:
-    """Print the tables; with a run the function and the tuning of its switches, and where they lead."""
-    derived = Derived(read_run(find_run(runs_dir, run))) if run is not None else None
-    found = kinds(derived), tunings(derived), use_cases(derived)
+def tables(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
+    """Print the tables; with a run the function and the tuning of its switches, and where they lead.
+
+    Raises UsageError for several runs.
+    """
+    if len(names) > 1:
+        raise UsageError(f"--tables takes one run, not {len(names)}")
+    derived = Derived(read_run(find_run(runs_dir, names[0]))) if names else None
+    judgements = judge_all(Measured(derived)) if derived is not None else ()
+    found = kinds(derived), tunings(derived), use_cases(derived, judgements)
     if json:
         first = [{**asdict(it), "here": _differs(it)} for it in found[0]]
         second, fifth = ([asdict(it) for it in rows] for rows in found[1:])
@@ -50,6 +59,8 @@ def _lines(first: Sequence[Kind], second: Sequence[Tuning], fifth: Sequence[UseC
     for case in fifth:
         yield f"  {case.switch}: {case.best_at}; {case.remark}"
         yield from _in_run(f"it leads in {case.leads_words}" if case.leads else "")
+        for claim in case.claims:
+            yield from _in_run(claim)
 
 
 def _in_run(words: str) -> Iterator[str]:

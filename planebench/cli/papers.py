@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``planebench papers``: print the claims of the papers, or check them against a run."""
+"""``planebench papers``: print the claims of the papers, or check them against one run or several."""
 
 from __future__ import annotations
 
@@ -14,30 +14,41 @@ from rich.text import Text
 from planebench.cli.show import print_json
 from planebench.model.words import printable
 from planebench.papers.claims import Claim, all_claims, all_papers
-from planebench.papers.judge import judge_all, shown
+from planebench.papers.conclusions import Conclusion, conclude, open_words
+from planebench.papers.judge import shown
 from planebench.papers.measured import Measured
-from planebench.papers.told import Judgement, Outcome
-from planebench.report.papers import counts, record
+from planebench.papers.told import Outcome
+from planebench.report.papers import conclusion_record, counts, record
 from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 
 _STYLES = {Outcome.CONFIRMED: "green", Outcome.NOT_CONFIRMED: "red", Outcome.CANNOT_BE_TESTED: "dim"}
 
 
-def papers(run: str | None, runs_dir: Path | None, *, json: bool) -> None:
-    """Print every claim; with a run its outcome: all of a run without papers, else as on the page."""
-    if run is None:
+def papers(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
+    """Print every claim; with a run its outcome: all of a run without papers, else as on the page.
+
+    With several runs, one outcome of each claim from all of them.
+    """
+    if not names:
         _print_claims(json)
         return
-    stored = read_run(find_run(runs_dir, run))
-    judgements = judge_all(Measured(Derived(stored)))
-    if stored.header.papers:
-        judgements = shown(stored.header, judgements)
+    folders = dict.fromkeys(find_run(runs_dir, name) for name in names)
+    measured = [Measured(Derived(read_run(folder))) for folder in folders]
+    found = conclude(measured)
+    if len(measured) > 1:
+        run_ids = [it.derived.run.header.run_id for it in measured]
+        document: dict[str, Any] = {"runs": run_ids, "papers": [conclusion_record(it) for it in found]}
+    else:
+        header = measured[0].derived.run.header
+        if header.papers:
+            there = {judged.claim for judged in shown(header, (it.judgements[0][1] for it in found))}
+            found = tuple(it for it in found if it.claim in there)
+        document = {"run": header.run_id, "papers": [record(it.judgements[0][1]) for it in found]}
     if json:
-        document = {"run": stored.header.run_id, "papers": [record(judged) for judged in judgements]}
         print_json(document)
     else:
-        _print_judgements(judgements)
+        _print_conclusions(found)
 
 
 def claim_lines() -> Iterator[str]:
@@ -61,19 +72,20 @@ def _claim(claim: Claim) -> dict[str, Any]:
     return {**said, "says": claim.sentence}
 
 
-def _print_judgements(judgements: Sequence[Judgement]) -> None:
+def _print_conclusions(conclusions: Sequence[Conclusion]) -> None:
     console = Console(highlight=False)
     width = max(console.width, 60)
-    for name in dict.fromkeys(judged.claim.paper for judged in judgements):
+    for name in dict.fromkeys(it.claim.paper for it in conclusions):
         console.print(Text(f"{name}: {all_papers()[name].title}", style="bold"))
-        for judged in judgements:
-            if judged.claim.paper == name:
-                claim = judged.claim
-                outcome = Text(f"  {judged.words}", style=_STYLES[judged.outcome])
-                console.print(outcome, Text(f"{claim.id} ({claim.where})"))
-                _print_wrapped(console, claim.sentence, width)
-                _print_wrapped(console, printable(judged.evidence), width, "dim")
-    console.print(", ".join(f"{row['number']} {row['words']}" for row in counts(judgements)))
+        for it in conclusions:
+            if it.claim.paper == name:
+                outcome = Text(f"  {it.words}", style=_STYLES[it.outcome])
+                console.print(outcome, Text(f"{it.claim.id} ({it.claim.where})"))
+                _print_wrapped(console, it.claim.sentence, width)
+                _print_wrapped(console, printable(it.evidence), width, "dim")
+    if why := open_words(conclusions):
+        console.print(Text(f"inconclusive: {why}"))
+    console.print(", ".join(f"{row['number']} {row['words']}" for row in counts(conclusions)))
 
 
 def _print_wrapped(console: Console, text: str, width: int, style: str = "") -> None:

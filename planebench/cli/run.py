@@ -168,7 +168,8 @@ def _announce(session: Session, console: Console, *, named: bool) -> None:
         say(f"note: {warning}", "dim")
     say(describe(held.plan), "dim")
     resumed = f", {known} trials already measured" if known else ""
-    say(f"{len(held.measured)} points, {held.takes_words}{resumed}; trials are stored in {session.folder}")
+    trials = f"{len(held.measured)} test points in {session.pace.steps} trials"
+    say(f"{trials}, {held.takes_words}{resumed}; they are stored in {session.folder}")
 
 
 def _show(derived: Derived, folder: Path, *, json: bool, quiet: bool, page: bool) -> None:

@@ -8,6 +8,7 @@ VARIABLES: dict[str, str] = {
     "PLANEBENCH_AGENT": "command that is planebench on another host, instead of planebench on its PATH",
     "PLANEBENCH_SWITCH": "path of a switch, with its name for SWITCH: PLANEBENCH_VPP, PLANEBENCH_OVS_DPDK",
     "PLANEBENCH_SWITCHES": "file with the paths of switches, instead of ~/.config/planebench/switches.toml",
+    "PLANEBENCH_TREX": "folder of the TRex release with its client library, for --tester trex:HOST",
     "PLANEBENCH_JOBS": "folder of the jobs of a lab, instead of ./jobs; --jobs overrides it",
     "PLANEBENCH_TESTBED": "name of the testbed in the lab, instead of the host name; --testbed overrides it",
     "PLANEBENCH_SUBJECT": "git working tree that a run measures, instead of none; --subject overrides it",

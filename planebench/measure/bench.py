@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING
 
 from planebench.host.device_settings import device_journal
 from planebench.host.interrupts import keep_away
+from planebench.measure.external import ExternalRunner
 from planebench.measure.live import LiveTopology
 from planebench.measure.runner import LiveRunner, Runner, SelfMeasured
 from planebench.measure.trial import TrialRequest, unmeasured
-from planebench.model.errors import PlanebenchError, StoreError
+from planebench.model.errors import ExternalTesterError, PlanebenchError, StoreError
 from planebench.model.header import Skipped
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.model.tester import is_external
 from planebench.placement import place_vnfs
 from planebench.plans.order import Group
+from planebench.testers import get_tester
 from planebench.vnfs.topology import build_chain
 
 if TYPE_CHECKING:
@@ -55,7 +58,7 @@ class Bench:
             self.start()
 
     def start(self) -> None:
-        """Start the switch. A failure is reported and kept in ``reason``; nothing is raised."""
+        """Start the switch. A failure is reported and kept in ``reason``; that of an external tester is raised."""
         campaign, group = self.campaign, self.group
         mine = [t for t in campaign.trials if t.point.switch == self.label and t.point in group.points]
         self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
@@ -63,11 +66,14 @@ class Bench:
             self.runner = self._runner(mine)
             if (found := self.runner.conditions) is not None:
                 campaign.writer.observe(dataclasses.replace(found, switch=self.label, start=self.start_number))
+        except ExternalTesterError as error:  # every other switch would meet it, too
+            words = f"{error}. What was measured is stored; --resume continues the run"
+            raise ExternalTesterError(words) from error
         except PlanebenchError as error:
             self._give_up(str(error))
 
     def _runner(self, past: Sequence[Trial]) -> Runner:
-        """Start the switch and its tester. Raises StartError; then no process is left running."""
+        """Start switch and tester. Raises StartError or ExternalTesterError; then no process is left running."""
         campaign, group = self.campaign, self.group
         adapter = campaign.adapters[self.label]
         if isinstance(adapter, SelfMeasured):
@@ -87,6 +93,11 @@ class Bench:
         if os.geteuid() == 0:
             with contextlib.suppress(StoreError):  # without a place for the old values the interrupts stay
                 keep_away(placement.pollers, placement.control_cpus, device_journal())
+        if is_external(campaign.plan.tester):
+            tester = get_tester(campaign.plan.tester)
+            return ExternalRunner.start(
+                self.label, adapter, topology, placement, campaign.settings, campaign.supervisor, tester
+            )
         live = LiveTopology.start(
             self.label,
             adapter,

@@ -10,7 +10,6 @@ from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from math import inf
 from typing import Protocol, TypeVar
 
@@ -28,6 +27,7 @@ from planebench.model.scenario import scenario_named
 from planebench.model.status import Stage
 from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus
+from planebench.plans.costs import overhead_s
 from planebench.plans.estimate import expected_trials, latency_s, visit_s
 from planebench.plans.latency_steps import LatencyStep
 from planebench.plans.order import Group, Rounds, Step, group_points
@@ -49,6 +49,8 @@ T = TypeVar("T")
 BAND_WAIT_S = 2.0
 BAND_LOOK_S = 0.1
 """Trials of one band are compared: how long a campaign waits for that band before it sends."""
+SLOWER = 1.05
+"""Starts and trials to come may take so many times their estimate: the time budget holds on a busy machine, too."""
 PAUSE_MAX_S = 60.0
 """More time than this between two trials was between two sessions of a run, and is not of its time budget."""
 
@@ -99,9 +101,10 @@ class Campaign:
     """Returns the open comparisons, for which there are further passes."""
     done: int = 0
     """Planned trials dealt with."""
-    begun_s: float = field(default_factory=time.monotonic)
+    clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
+        self._begun_s = self.clock()
         self._stored = list(self.trials)
         self._seen: list[Trial] = []
         """The trials that the campaign has come to so far: stored ones, then those that it measures."""
@@ -113,6 +116,9 @@ class Campaign:
         """Latency trials that were disturbed each time: the next visit tries again, while there is time."""
         self._groups = {group.key: group for group in group_points(self.points)}
         self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
+        planned = passes(self.plan, self.points, self._costs)
+        self._stages = [it for visits in planned for visit in visits for it in stages_of(self.plan, visit, self._costs)]
+        """What is planned so far, in its order: the passes that every point gets, then further ones."""
 
     def run(self) -> None:
         """Measure everything. KeyboardInterrupt passes through; what was measured is on disk."""
@@ -120,7 +126,9 @@ class Campaign:
             for visit in visits:
                 self._visit(visit)
         for visits in self._further_passes():
-            self.listener.extend([stage for visit in visits for stage in stages_of(self.plan, visit, self._costs)])
+            more = [stage for visit in visits for stage in stages_of(self.plan, visit, self._costs)]
+            self._stages += more
+            self.listener.extend(more)
             for visit in visits:
                 self._visit(visit)
 
@@ -148,9 +156,8 @@ class Campaign:
         def takes_s(count: int) -> float:
             visits = over(count)
             repeated = (step for visit in visits for step in self._disturbed[visit.group.key])
-            return sum(visit_s(self.plan, visit, self._costs) for visit in visits) + latency_s(
-                self.plan, self._costs, repeated
-            )
+            visits_s = sum(visit_s(self.plan, visit, self._costs) for visit in visits)
+            return SLOWER * (visits_s + latency_s(self.plan, self._costs, repeated))
 
         return over(max(bisect_right(range(len(ranked) + 1), left_s, key=takes_s) - 1, 0))
 
@@ -342,7 +349,7 @@ class Campaign:
                 self.listener.trouble(f"{bench.label}: {reason}")
                 bench.revive(reason)
                 return True
-            if bench.runner.shared or not self._to_repeat(trial) or self._out_of_time():
+            if bench.runner.shared or not self._to_repeat(trial) or not self._has_time(request):
                 return True
             band = band or self._band()
         return True
@@ -395,11 +402,12 @@ class Campaign:
         other = band is not None and trial.band is not None and trial.band != band
         return other and trial.role != "search" and is_usable(trial)
 
-    def _out_of_time(self) -> bool:
-        """Return whether the rest of the plan needs all that is left of the time budget; then nothing is repeated."""
+    def _has_time(self, request: TrialRequest) -> bool:
+        """Return whether the time budget has room for one more trial beside the rest of the plan."""
         if self.plan.time_budget_s is None:
-            return False
-        return time.monotonic() - self.begun_s + self._rest_s > self.plan.time_budget_s
+            return True
+        trial_s = request.duration_s + overhead_s(self.plan, self._costs, request.point)
+        return self.clock() - self._begun_s + SLOWER * (self._rest_s + trial_s) <= self.plan.time_budget_s
 
     @property
     def _rest_s(self) -> float:
@@ -410,12 +418,6 @@ class Campaign:
             rest_s += stage.seconds * (1 - here / stage.steps)
             done -= here
         return rest_s
-
-    @cached_property
-    def _stages(self) -> tuple[Stage, ...]:
-        """Return the stages of the passes that every point gets, in their order."""
-        planned = passes(self.plan, self.points, self._costs)
-        return tuple(it for visits in planned for visit in visits for it in stages_of(self.plan, visit, self._costs))
 
     def _advance(self, steps: int) -> None:
         self.done += steps

@@ -7,6 +7,8 @@ from typing import Literal
 
 ClockName = Literal["software", "kernel", "hardware"]
 """planed, the kernel at its interface, or the device."""
+LatencyClock = Literal["software", "kernel", "hardware", "tester"]
+"""The same, or an external tester."""
 ClockChoice = Literal["auto", "hardware", "kernel", "software"]
 """``auto``: software. Hardware has to be asked for: with it, drivers choose slower functions than their vector ones."""
 

@@ -36,6 +36,12 @@ class DiedError(PlanebenchError):
     exit_code = 4
 
 
+class ExternalTesterError(PlanebenchError):
+    """An external tester that cannot be reached, refuses what it is asked, or contradicts itself. Exit code 4."""
+
+    exit_code = 4
+
+
 class StoreError(PlanebenchError):
     """A run folder that cannot be written, or read back: the message names file, line and key. Exit code 5."""
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from planebench.model.clock import ClockChoice, ClockName
+from planebench.model.clock import ClockChoice, LatencyClock
 from planebench.model.plan import Plan
 from planebench.model.plan import Skipped as Skipped
 
@@ -92,7 +92,7 @@ class LatencyFloor:
     p50_ns: float
     p99_ns: float
     histogram: str
-    clock: ClockName = "software"
+    clock: LatencyClock = "software"
 
 
 @dataclass(frozen=True, slots=True)

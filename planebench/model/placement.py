@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal, get_args
+from typing import Annotated
 
 from pydantic import StringConstraints
 
@@ -19,10 +19,6 @@ SPLIT = "split:"
 PLACINGS = ("near", "random", "far", "split:1")
 """The values that the shell completes. ``split`` takes any number of VNFs."""
 _SYNTAX = re.compile(r"near|random|far|split:[1-9][0-9]?")
-
-TesterPlace = Literal["near", "other-node"]
-"""``near``: on the node of its NICs, else of the switch. ``other-node``: on another node than the switch."""
-TESTER_PLACES: tuple[TesterPlace, ...] = get_args(TesterPlace)
 
 
 def parse_placing(text: str) -> Placing:

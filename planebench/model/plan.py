@@ -16,8 +16,9 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 from planebench.model.clock import ClockChoice
 from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.hosting import Hosting
-from planebench.model.placement import NEAR, Placing, TesterPlace
+from planebench.model.placement import NEAR, Placing
 from planebench.model.records import Direction, ScenarioName
+from planebench.model.tester import TesterChoice
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import WireChoice, WireName, wire_name
 
@@ -208,8 +209,8 @@ class Plan:
     """The NUMA nodes of the VNFs, relative to the switch; each in a separate topology."""
     cpu_clocks: tuple[CpuClock, ...] = (OWN,)
     """The clocks of the CPUs of switch and VNFs; each in a separate topology."""
-    tester: TesterPlace = "near"
-    """The NUMA node of generator and monitor, relative to the switch."""
+    tester: TesterChoice = "near"
+    """The NUMA node of planed as the tester, relative to the switch; or an external tester."""
 
     @property
     def sending(self) -> dict[str, int]:

@@ -85,6 +85,7 @@ class ReasonCode(StrEnum):
     DRIFT = "drift"
     DISTURBED_STARTS = "disturbed-starts"
     NO_PROBE = "no-probe"
+    NO_DISTRIBUTION = "no-distribution"
     PROBES_MISSING = "probes-missing"
 
     # of a search

@@ -13,7 +13,7 @@ from typing import Literal
 
 from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
-from planebench.model.clock import ClockName
+from planebench.model.clock import LatencyClock
 from planebench.model.cpu_clock import OWN, CpuClock, clock_words
 from planebench.model.hosting import WORDS, Hosting
 from planebench.model.outage import Restart
@@ -311,7 +311,7 @@ class LatencyRecord:
     overflow: int = 0
     probes_stamped: int = 0
     """Probes that went out with a time stamp. Stamped but not received: lost, or late by more than the trial."""
-    clock: ClockName = "software"
+    clock: LatencyClock = "software"
     """The clock of ``histogram`` and ``ipdv``; bursts are always of the software clock."""
     ipdv: str = ""
     """Histogram of the difference in delay of successive probes of a stream, its size (RFC 3393); empty if unknown."""
@@ -331,6 +331,10 @@ class LatencyRecord:
     clock; empty if unknown."""
     burst_falls: str = ""
     """Histogram of its falls: with ``burst_rises`` the signed differences."""
+    least_ns: float | None = None
+    """What a tester reports that has no ``histogram``, which is empty then: the least, mean and largest latency."""
+    mean_ns: float | None = None
+    most_ns: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

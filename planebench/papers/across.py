@@ -13,7 +13,7 @@ from planebench.model.records import Point, VerdictKind
 from planebench.model.words import listed, load_words, mpps, percent, printable
 from planebench.papers.claims import Claim, Minimum, NoLeader, Predicted, Spread
 from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
-from planebench.papers.measured import Measured
+from planebench.papers.measured import Measured, fits
 from planebench.papers.ordering import MIN_SWITCHES
 from planebench.papers.told import Compared, Sample, Told, middle, told
 from planebench.stats.answers import ALPHA
@@ -37,6 +37,7 @@ def no_leader(claim: Claim, shape: NoLeader, measured: Measured, labels: Sequenc
     if len(there) < MIN_SWITCHES or len(cells) < 2:
         missing = [cell_words(cell) for cell in shape.cells if cell not in cells]
         found.add(f"{MIN_SWITCHES} of the paper's switches in two cells at least, as {', '.join(missing)}")
+        found.absent += measured.absent(claim.switches)
         return found
     for label in labels:
         points = [point for cell in cells for point in measured.points(label, cell)]
@@ -161,13 +162,13 @@ def _spreads(label: str, search: str, a: _Variance, b: _Variance) -> Compared:
 
 
 def predicted(claim: Claim, shape: Predicted, measured: Measured, labels: Sequence[str]) -> Found:
-    """Compare the throughput of each chain with its prediction from a chain of one and v2v."""
+    """Compare the throughput of each chain of a cell with its prediction from a chain of one and v2v."""
     found = Found()
     for it in predictions(measured.derived):
-        if it.way == "first" and it.point.switch in labels:
+        if it.way == "first" and it.point.switch in labels and fits(it.point, shape.cell):
             found.add(_prediction(it, shape, measured))
     if not found.compared:
-        found.add("throughput of v2v, loopback-1 and longer chains of one switch")
+        found.add(f"v2v, loopback-1 and longer chains of one switch, {cell_words(shape.cell)}")
     return found
 
 

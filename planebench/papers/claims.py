@@ -126,17 +126,21 @@ class Spread(_Closed):
 class Predicted(_Closed):
     """The throughput of a chain is the one predicted from a chain of one VNF and v2v, within a share of it."""
 
+    cell: Cell
     within: Annotated[float, Field(gt=0, lt=1)]
 
 
 class Needs(_Closed):
-    """The facts that a host must have for a claim to be tested, named as in the header of a run."""
+    """The facts that a host must have for a claim to be tested, named as in the header of a run.
+
+    ``cpufreq``: the clock of its CPUs can be set.
+    """
 
     cores_allowed: int = 1
     numa_nodes: int = 1
     memory_gib: int = 0
-    hosts: int = 1
     hypervisor: str = ""
+    cpufreq: bool = False
 
     def unmet(self, host: Mapping[str, Any]) -> str:
         """Return what ``host``, the facts of a run's header, lacks; empty if it has everything."""
@@ -145,14 +149,15 @@ class Needs(_Closed):
             ("cores", self.cores_allowed, host.get("cores_allowed")),
             ("NUMA nodes", self.numa_nodes, host.get("numa_nodes")),
             ("GiB of memory", self.memory_gib, None if memory is None else memory // 2**30),
-            ("hosts", self.hosts, host.get("hosts", 1)),
         )
         lacking = [
             f"{least} {name} (this host: {'unknown' if there is None else there})"
             for name, least, there in wanted
             if least > 1 and (there is None or there < least)
         ]
-        if self.hypervisor and self.hypervisor != hypervisor:
+        if self.cpufreq and not host.get("governor"):
+            lacking.append("CPUs whose clock can be set (cpufreq; this host: none)")
+        if self.hypervisor and self.hypervisor.casefold() != str(hypervisor).casefold():
             lacking.append(f"the hypervisor {self.hypervisor} (this host: {hypervisor or 'none'})")
         return ", ".join(lacking)
 
@@ -181,7 +186,7 @@ class FarCores(_Closed):
 class Clocks(_Closed):
     """Throughput at the highest CPU clock of a run over that at the lowest one, at the same point, is above a limit.
 
-    Clocks that are emulated (duty) are compared with each other and with the machine's own.
+    Emulated clocks (duty) stand beside and decide nothing: where a switch waits by design, it is slower by design.
     """
 
     cell: Cell

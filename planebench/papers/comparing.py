@@ -21,10 +21,11 @@ Limits = tuple[float | None, float | None]
 
 @dataclass
 class Found:
-    """The comparisons of a claim in a run, and what the run lacks."""
+    """The comparisons of a claim in a run, and what the run lacks: ``absent`` are switches, by adapter."""
 
     compared: list[Compared] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
+    absent: list[str] = field(default_factory=list)
 
     def add(self, found: Compared | str) -> None:
         """Add a comparison, or the words for what is missing."""
@@ -54,6 +55,7 @@ def compare(claim: Claim, shape: Compare, measured: Measured, labels: Sequence[s
             others = measured.labels(b.switches) if b.switches else [label]
             if not others:
                 found.add(f"a switch to set it against ({', '.join(b.switches)})")
+                found.absent += b.switches
             for point in points:
                 for other in others:
                     sides = Spot(point, a.load), Spot(counterpart(point, b, other), b.load or a.load)

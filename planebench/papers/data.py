@@ -55,10 +55,11 @@ class TuningModel(_Closed):
 
 
 class UseCaseModel(_Closed):
-    """A row of conext19's Table 5."""
+    """A row of conext19's Table 5, and the claims that measure it."""
 
     best_at: str
     remark: str
+    claims: tuple[Name, ...] = ()
 
 
 class Conext19Model(_Closed):

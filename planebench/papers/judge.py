@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,6 +18,7 @@ from planebench.papers.ordering import (
     order_holds,
     rank_correlation,
     rank_order,
+    ranked_switches,
     too_few,
 )
 from planebench.papers.told import Compared, Judgement, Outcome, Why, corrected
@@ -38,10 +39,11 @@ def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement
     return tuple(it for it in judgements if it.claim.paper in wanted or it.outcome is not Outcome.CANNOT_BE_TESTED)
 
 
-def judge(claim: Claim, measured: Measured) -> Judgement:
-    """Return the judgement on a claim by a run."""
-    if unmet := claim.needs.unmet(measured.derived.run.header.host):
-        return _untestable(claim, "not testable on this host", f"it takes {unmet}")
+def judge(claim: Claim, measured: Measured, runs: int = 1) -> Judgement:
+    """Return the judgement on a claim by a run, which is one of so many ``runs`` that test it."""
+    emulated = [] if claim.clocks is None else single.clocks(claim, claim.clocks, measured, emulated=True).compared
+    if unmet := claim.needs.unmet(_facts(measured.derived.run.header)):
+        return _untestable(claim, "not testable on this host", f"it takes {unmet}", emulated)
     if claim.order is not None:
         return _ranked(claim, measured, rank_order(claim, claim.order, measured), order_holds)
     if claim.correlation is not None:
@@ -52,10 +54,16 @@ def judge(claim: Claim, measured: Measured) -> Judgement:
         words = _missing_words(claim, measured, missing)
         return _untestable(claim, "not covered by this run", words, (), missing)
     labels = measured.labels(claim.switches)
-    beside = _compared(claim, measured, measured.others(claim.switches)).compared if _has_beside(claim) else []
+    others = _compared(claim, measured, measured.others(claim.switches)).compared if _has_beside(claim) else []
+    beside = [*others, *emulated]
     if not labels:
         return _no_switch(claim, measured, beside)
-    return _judgement(claim, measured, _compared(claim, measured, labels), beside)
+    return _judgement(claim, measured, _compared(claim, measured, labels), beside, runs)
+
+
+def _facts(header: RunHeader) -> Mapping[str, Any]:
+    """Return the facts of the host of the switch and the VNFs."""
+    return header.host if header.switch_host is None else header.switch_host.host
 
 
 def _has_beside(claim: Claim) -> bool:
@@ -76,16 +84,17 @@ def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
         (claim.share, lambda shape: single.share(claim, shape, measured)),
         (claim.chain_below_parts, lambda _: single.chain_below_parts(claim, measured)),
         (claim.far_cores, lambda shape: single.far_cores(claim, shape, measured)),
-        (claim.clocks, lambda shape: single.clocks(claim, shape, measured)),
+        (claim.clocks, lambda shape: single.clocks(claim, shape, measured, emulated=False)),
     )
     return next(make(shape) for shape, make in shapes if shape is not None)
 
 
-def _judgement(claim: Claim, measured: Measured, found: Found, beside: Sequence[Compared]) -> Judgement:
+def _judgement(claim: Claim, measured: Measured, found: Found, beside: Sequence[Compared], runs: int = 1) -> Judgement:
     missing = tuple(dict.fromkeys(found.missing))
-    compared = corrected(found.compared)
+    compared = corrected(found.compared, runs)
     if not compared:
-        return _untestable(claim, "not covered by this run", _missing_words(claim, measured, missing), beside, missing)
+        words = _missing_words(claim, measured, missing)
+        return _untestable(claim, "not covered by this run", words, beside, missing, found.absent)
     if claim.share is not None and not claim.share.everywhere:
         outcome = _somewhere(compared)
     else:
@@ -116,7 +125,8 @@ def _ranked(claim: Claim, measured: Measured, ranked: Ranked, decide: Callable[[
     """Return the judgement on the ranks of switches, by ``decide`` where there are enough of them."""
     missing = tuple(too_few(ranked))
     if missing:
-        return _untestable(claim, "not covered by this run", _missing_words(claim, measured, missing), (), missing)
+        absent, words = measured.absent(ranked_switches(claim)), _missing_words(claim, measured, missing)
+        return _untestable(claim, "not covered by this run", words, (), missing, absent)
     holds = decide(ranked)
     outcome = {True: Outcome.CONFIRMED, False: Outcome.NOT_CONFIRMED, None: Outcome.CANNOT_BE_TESTED}[holds]
     why: Why = "insufficient data" if holds is None else ""
@@ -127,14 +137,19 @@ def _no_switch(claim: Claim, measured: Measured, beside: Sequence[Compared]) -> 
     named = ", ".join(claim.switches)
     missing = (f"a switch that the claim is about ({named})" if named else "a switch that is not simulated",)
     words = _missing_words(claim, measured, missing)
-    return _untestable(claim, "not covered by this run", words, beside, missing)
+    return _untestable(claim, "not covered by this run", words, beside, missing, claim.switches)
 
 
 def _untestable(
-    claim: Claim, why: Why, words: str, beside: Sequence[Compared] = (), missing: tuple[str, ...] = ()
+    claim: Claim,
+    why: Why,
+    words: str,
+    beside: Sequence[Compared] = (),
+    missing: tuple[str, ...] = (),
+    absent: Sequence[str] = (),
 ) -> Judgement:
     evidence = f"{words}. Beside it: {_joined(beside)}" if beside else words
-    return Judgement(claim, Outcome.CANNOT_BE_TESTED, why, evidence, (), tuple(beside), missing)
+    return Judgement(claim, Outcome.CANNOT_BE_TESTED, why, evidence, (), tuple(beside), missing, tuple(absent))
 
 
 def _missing_words(claim: Claim, measured: Measured, missing: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from itertools import product
 
 from planebench.model.chain_name import OWN
 from planebench.model.cpu_clock import OWN as OWN_CLOCK
-from planebench.model.cpu_clock import speed_of
+from planebench.model.cpu_clock import mhz_of, speed_of
 from planebench.model.placement import NEAR
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import LatencySummary, Result
@@ -75,6 +75,11 @@ class Measured:
         wanted = set(adapters)
         return [label for label, adapter in self.adapters.items() if adapter not in wanted] if wanted else []
 
+    def absent(self, adapters: Iterable[str]) -> list[str]:
+        """Return those of ``adapters`` that the run does not have."""
+        there = set(self.adapters.values())
+        return [name for name in adapters if name not in there]
+
     def points(self, label: str, cell: Cell) -> list[Point]:
         """Return the points of a switch that fit a cell, but for those whose rates say nothing (functional)."""
         return [
@@ -83,13 +88,17 @@ class Measured:
             if point.switch == label and fits(point, cell) and result.verdict.kind is not VerdictKind.FUNCTIONAL
         ]
 
-    def by_clock(self, label: str, cell: Cell) -> list[tuple[Point, Point]]:
-        """Return the points of a switch that fit a cell at two clocks or more: at the lowest, and at the highest."""
-        groups: dict[tuple[Point, str], list[Point]] = {}
+    def by_clock(self, label: str, cell: Cell, *, emulated: bool) -> list[tuple[Point, Point]]:
+        """Return the points of a switch that fit a cell at two clocks or more: at the lowest, and at the highest.
+
+        ``emulated``: at clocks that are emulated, and the machine's own; else at those that the CPU was set to.
+        """
+        groups: dict[Point, list[Point]] = {}
         for point, result in self.by_point.items():
             same = replace(point, cpu_clock=OWN_CLOCK)
-            if point.switch == label and fits(same, cell) and result.verdict.kind is not VerdictKind.FUNCTIONAL:
-                groups.setdefault((same, speed_of(point.cpu_clock)[0]), []).append(point)
+            wanted = point.switch == label and fits(same, cell) and (mhz_of(point.cpu_clock) is None) is emulated
+            if wanted and result.verdict.kind is not VerdictKind.FUNCTIONAL:
+                groups.setdefault(same, []).append(point)
         ordered = [sorted(group, key=lambda point: speed_of(point.cpu_clock)) for group in groups.values()]
         return [(group[0], group[-1]) for group in ordered if len(group) > 1]
 

@@ -11,7 +11,7 @@ from planebench.model.records import Point
 from planebench.model.words import printable
 from planebench.papers.claims import Cell, Claim, Correlation, Metric, Order
 from planebench.papers.comparing import Spot, cell_words, paper_figure
-from planebench.papers.data import PaperFigure
+from planebench.papers.data import PaperFigure, paper_figures
 from planebench.papers.measured import LATENCIES, UNITS, Measured, expanded
 from planebench.papers.told import Compared, Sample, Told, told
 
@@ -168,6 +168,16 @@ def correlation_holds(shape: Correlation, ranked: Ranked) -> bool | None:
     if ranked.low > -MIN_TAU and ranked.high < MIN_TAU:
         return True
     return False if ranked.low >= MIN_TAU or ranked.high <= -MIN_TAU else None
+
+
+def ranked_switches(claim: Claim) -> tuple[str, ...]:
+    """Return the switches of the paper that an order or a correlation is about."""
+    shape = claim.order
+    if shape is None:
+        return claim.switches
+    key = claim.paper, shape.metric, shape.cell.scenario
+    figures = [it for it in paper_figures() if (it.paper, it.metric, it.scenario) == key]
+    return tuple(dict.fromkeys(it.switch for it in figures))
 
 
 def too_few(ranked: Ranked) -> Sequence[str]:

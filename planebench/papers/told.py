@@ -75,8 +75,9 @@ class Told:
         return replace(self, low=None if self.low is None else low, high=None if self.high is None else high)
 
 
-Why = Literal["", "not testable on this host", "not covered by this run", "insufficient data"]
-"""Why a claim cannot be tested: the bench or the machine cannot, the run has not got it, the figures do not decide."""
+Why = Literal["", "not testable on this host", "not covered by this run", "insufficient data", "runs disagree"]
+"""Why a claim cannot be tested: the bench or the machine cannot, the run has not got it, the figures do not decide; of
+several runs, one confirms it and one contradicts it."""
 
 
 class Outcome(StrEnum):
@@ -112,7 +113,8 @@ class Compared:
 class Judgement:
     """A claim, its outcome, and the evidence in one line.
 
-    The outcome rests on ``compared``; ``beside`` has the same comparisons for switches that the paper does not have.
+    The outcome rests on ``compared``; ``beside`` has the same comparisons for switches that the paper does not have, or
+    at emulated clocks. ``absent``: the switches, by adapter, for want of which the run does not cover the claim.
     """
 
     claim: Claim
@@ -122,6 +124,7 @@ class Judgement:
     compared: tuple[Compared, ...] = ()
     beside: tuple[Compared, ...] = ()
     missing: tuple[str, ...] = ()
+    absent: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -154,20 +157,22 @@ def reached(sample: Sample, value: float) -> Told:
     return told(sample, Sample((value,), VerdictKind.VALID, sample.band, "", exact))
 
 
-def corrected(compared: Sequence[Compared]) -> list[Compared]:
+def corrected(compared: Sequence[Compared], runs: int = 1) -> list[Compared]:
     """Return the comparisons of a claim; those that are significant alone but not among so many are inconclusive.
 
-    All intervals are at the level at which Holm's procedure ends, so they agree with what is significant.
+    All intervals are at the level at which Holm's procedure ends, so they agree with what is significant. ``runs``: the
+    number of runs that test the claim, each of which gets its share of the level.
     """
     tested = [it.told.p_value for it in compared if it.told.p_value is not None]
-    p_values = iter(holm(tested))
-    rejected = sum(p < ALPHA for p in holm(tested))
-    alpha = ALPHA / max(len(tested) - max(rejected, 1) + 1, 1)
-    why = f"not significant among {len(tested)} comparisons"
+    level, adjusted = ALPHA / runs, holm(tested)
+    p_values = iter(adjusted)
+    rejected = sum(p < level for p in adjusted)
+    alpha = level / max(len(tested) - max(rejected, 1) + 1, 1)
+    why = f"not significant among {len(tested)} comparisons" + (f" in each of {runs} runs" if runs > 1 else "")
     found = []
     for it in compared:
         told_wider = it.told.at(alpha)
-        if it.told.p_value is not None and next(p_values) >= ALPHA and it.holds is not None:
+        if it.told.p_value is not None and next(p_values) >= level and it.holds is not None:
             found.append(replace(it, holds=None, told=replace(told_wider, above=None, why=why)))
         else:
             found.append(replace(it, told=told_wider))

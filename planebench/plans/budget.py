@@ -30,7 +30,7 @@ SLOW_PROBES_FLOOR = 20
 LONG_S = 2.0
 """Durations grow to this at most, or to that of the plan: beyond it, more repetitions give more information."""
 REPETITIONS_MAX = 10
-RESERVE_S = 8.0
+RESERVE_S = 15.0
 """Time for the calibration of the tester and for the report."""
 _STEPS = 40
 """Halvings of the search for a length: far below a millisecond."""

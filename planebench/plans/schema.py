@@ -24,7 +24,7 @@ from planebench.model.closed import adapter
 from planebench.model.cpu_clock import parse_cpu_clock
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
-from planebench.model.placement import TESTER_PLACES, parse_placing
+from planebench.model.placement import parse_placing
 from planebench.model.plan import R_PLUS, Band, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.traffic import PLAIN_NAME
@@ -38,6 +38,7 @@ from planebench.scenarios.registry import (
     parse_vnf_count,
 )
 from planebench.search import METHODS
+from planebench.testers.registry import parse_tester
 from planebench.traffic.rates import parse_bits, parse_rate
 from planebench.traffic.registry import parse_all
 from planebench.vnfs.chain import resolve_chain
@@ -244,7 +245,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "traffic": _traffic,
     "placements": _each(lambda value: parse_placing(str(value))),
     "cpu_clocks": _each(lambda value: parse_cpu_clock(str(value) or "own")),
-    "tester": _named("tester", TESTER_PLACES),
+    "tester": lambda value: parse_tester(str(value)),
     "papers": _each(str),
     "wire": lambda value: parse_wire(str(value)),
     "ring_size": check_ring_size,

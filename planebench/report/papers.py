@@ -11,6 +11,7 @@ from typing import Any
 from planebench.model.results import LatencySummary, Result
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, printable, throughput, us
 from planebench.papers.claims import all_papers
+from planebench.papers.conclusions import Conclusion
 from planebench.papers.judge import judge_all, shown
 from planebench.papers.measured import Measured
 from planebench.papers.shape import Entry, Ratio, Shape, shapes
@@ -33,19 +34,20 @@ OUTCOMES: tuple[tuple[Outcome, str], ...] = (
 def papers_page(derived: Derived) -> dict[str, Any] | None:
     """Return the content of the section: counts, claims by paper, tables. None if there is nothing to show."""
     found = Measured(derived)
-    judgements = shown(derived.run.header, judge_all(found))
+    judged = judge_all(found)
+    judgements = shown(derived.run.header, judged)
     tables = shown_shapes(found)
     if not judgements and not tables:
         return None
     return {
         "counts": counts(judgements),
         "papers": [_paper(name, judgements) for name in dict.fromkeys(it.claim.paper for it in judgements)],
-        "tables": [*map(shape_table, tables), *published_tables(derived)],
+        "tables": [*map(shape_table, tables), *published_tables(derived, judged)],
         "whole": bool(derived.run.header.papers),
     }
 
 
-def counts(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
+def counts(judgements: Sequence[Judgement | Conclusion]) -> list[dict[str, Any]]:
     """Return the number of claims with each outcome."""
     number = Counter(it.outcome for it in judgements)
     return [{"words": outcome.value, "mark": mark, "number": number[outcome]} for outcome, mark in OUTCOMES]
@@ -71,6 +73,21 @@ def record(judgement: Judgement) -> dict[str, Any]:
         "missing": list(judgement.missing),
         "compared": [_compared(it) for it in judgement.compared],
         "beside": [_compared(it) for it in judgement.beside],
+    }
+
+
+def conclusion_record(conclusion: Conclusion) -> dict[str, Any]:
+    """Return a conclusion as plain values for JSON, with the judgement of each run that it rests on."""
+    claim = conclusion.claim
+    return {
+        "id": claim.id,
+        "paper": claim.paper,
+        "where": claim.where,
+        "claim": claim.sentence,
+        "outcome": conclusion.outcome.value,
+        "why": conclusion.why,
+        "absent": list(conclusion.absent),
+        "runs": [{"run": run_id, **record(judged)} for run_id, judged in conclusion.judgements],
     }
 
 

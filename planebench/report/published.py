@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -11,6 +11,7 @@ from planebench.model.header import SwitchInfo
 from planebench.model.records import Point
 from planebench.model.words import point_words
 from planebench.papers.data import conext19_tables
+from planebench.papers.told import Judgement
 from planebench.report.comparison import by_pair, versus
 from planebench.report.page.table import PageColumn, PageTable, page_table
 from planebench.stats.derived import Derived
@@ -40,12 +41,16 @@ class Tuning:
 
 @dataclass(frozen=True, slots=True)
 class UseCase:
-    """A row of Table 5, and the test points at which the switch forwards more than all others of the paper."""
+    """A row of Table 5, with the claims that measure it, and their outcomes.
+
+    ``leads``: the test points at which the switch forwards more than all others of the paper.
+    """
 
     switch: str
     best_at: str
     remark: str
     leads: tuple[str, ...] = ()
+    claims: tuple[str, ...] = ()
 
     @property
     def leads_words(self) -> str:
@@ -72,13 +77,20 @@ def tunings(derived: Derived | None) -> tuple[Tuning, ...]:
     )
 
 
-def use_cases(derived: Derived | None) -> tuple[UseCase, ...]:
-    """Return Table 5, with the test points of a run at which each switch leads."""
+def use_cases(derived: Derived | None, judgements: Iterable[Judgement] = ()) -> tuple[UseCase, ...]:
+    """Return Table 5, with the test points of a run at which each switch leads, and what it says of the claims."""
+    outcomes = {it.claim.id: it.words for it in judgements}
     leads: dict[str, list[str]] = {}
     for switch, point in _leaders(derived) if derived is not None else ():
         leads.setdefault(switch, []).append(point_words(point))
     return tuple(
-        UseCase(switch, row.best_at, row.remark, tuple(leads.get(switch, ())))
+        UseCase(
+            switch,
+            row.best_at,
+            row.remark,
+            tuple(leads.get(switch, ())),
+            tuple(f"{claim}: {outcomes[claim]}" for claim in row.claims if claim in outcomes),
+        )
         for switch, row in conext19_tables().use_cases.items()
     )
 
@@ -105,8 +117,11 @@ def _leaders(derived: Derived) -> Iterator[tuple[str, Point]]:
                 yield adapters[first], ranking.point
 
 
-def published_tables(derived: Derived) -> list[PageTable]:
-    """Return the three tables for the page of a run that reproduces conext19; none for another run."""
+def published_tables(derived: Derived, judgements: Iterable[Judgement] = ()) -> list[PageTable]:
+    """Return the three tables for the page of a run that reproduces conext19; none for another run.
+
+    ``judgements`` are those of the run.
+    """
     if "conext19" not in derived.run.header.papers:
         return []
     switch = PageColumn("switch", lambda it: it.switch, "switch")
@@ -134,8 +149,9 @@ def published_tables(derived: Derived) -> list[PageTable]:
                 PageColumn("best at", lambda it: it.best_at, "text"),
                 PageColumn("remark", lambda it: it.remark, "text"),
                 PageColumn("leads in this run", lambda it: it.leads_words, "text"),
+                PageColumn("claims", lambda it: "; ".join(it.claims), "text"),
             ),
-            use_cases(derived),
+            use_cases(derived, judgements),
             "Leads: it forwards more than every other switch of the paper that was measured, significantly.",
         ),
     ]

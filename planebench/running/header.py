@@ -22,6 +22,7 @@ from planebench.model.header import RunHeader, SwitchHostInfo, SwitchInfo
 from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.quantity import utc_text
 from planebench.model.records import Point
+from planebench.model.tester import is_external
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_named
 from planebench.model.words import listed
@@ -33,6 +34,7 @@ from planebench.running.survey import Survey
 from planebench.scenarios.shapes import build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of
+from planebench.testers import get_tester
 from planebench.traffic.listing import traffic_infos
 from planebench.vnfs.chain import parse_chain, point_cores
 from planebench.vnfs.topology import build_chain
@@ -202,13 +204,17 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         "send_burst": plan.send_burst,
         **plan.sending,
         "hugepages": settings.hugepages,
-        "tester_version": version_of(settings.planed),
+        "tester_version": _tester_version(plan, settings),
         "placements": ",".join(plan.placements),
         "tester": plan.tester,
         "switch_cpu": placement.switch_cpu,
         "more_switch_cpus": ",".join(str(cpu) for cpu in placement.more_switch_cpus),
         "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),
     }
+
+
+def _tester_version(plan: Plan, settings: LiveSettings) -> str:
+    return get_tester(plan.tester).version() if is_external(plan.tester) else version_of(settings.planed)
 
 
 def _joined_over_parts(plan: Plan, value: Callable[[LatencyPlan], float | int | str]) -> float | int | str:

@@ -20,7 +20,7 @@ from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus
-from planebench.model.placement import TesterPlace
+from planebench.model.tester import TesterChoice
 from planebench.model.wire import wire_arguments
 from planebench.placement import place, tester_elsewhere
 from planebench.wiring.links import Side
@@ -40,7 +40,7 @@ def enough_hugepages(wanted: bool | None, facts: HostFacts, switches: int) -> bo
 
 
 def run_cpus(
-    facts: HostFacts, switch_cores: int, wire: str, tester: TesterPlace, host: SwitchHost | None = None
+    facts: HostFacts, switch_cores: int, wire: str, tester: TesterChoice, host: SwitchHost | None = None
 ) -> Cpus:
     """Return the CPUs of a machine for a run, near the NICs of the wire; those of the switch are on ``host``, if given.
 
@@ -73,7 +73,7 @@ class Machine:
         cls,
         switch_cores: int = 1,
         wire: str = "virtio",
-        tester: TesterPlace = "near",
+        tester: TesterChoice = "near",
         switch_host: SwitchHost | None = None,
         *,
         simulated: bool = False,

@@ -22,6 +22,7 @@ from planebench.model.header import Calibration, CoreNoise, RunHeader, Subject
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
 from planebench.model.run import RunStatus
+from planebench.model.tester import is_external
 from planebench.model.wire import wire_named
 from planebench.placement import place
 from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
@@ -35,6 +36,7 @@ from planebench.stats.compare import differing_facts
 from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
 from planebench.store.calibration import Condition, load, save, version_of
 from planebench.store.plan_file import runs_of_plan
+from planebench.testers import get_tester
 
 CALIBRATION_S = 0.1
 """Duration of each step of a calibration that a run makes for itself."""
@@ -122,8 +124,10 @@ def open_session(
     """
     survey.required()
     _check_open_loop(survey.plan)
-    settings = live_settings(survey)
     plan = survey.plan
+    if is_external(plan.tester):
+        get_tester(plan.tester).check()
+    settings = live_settings(survey)
     machine = Machine.prepare(plan.switch_cores, plan.wire, plan.tester, survey.switch_host, simulated=survey.simulated)
     folder = runs_dir or default_runs_dir()
     if resume:
@@ -133,7 +137,9 @@ def open_session(
         settings = replace(settings, calibration=_calibration(survey, machine, settings, tell))
     fitted = _fitted(survey, settings.calibration)
     if fitted.plan != survey.plan:
-        tell(f"the host interrupts the tester: trials of {fitted.plan.throughput.duration_s:g} s")
+        shorter = f"{fitted.plan.throughput.duration_s:g} s"
+        tell(f"this machine often interrupts the tester: shorter trials, of {shorter}, are more often left alone")
+    fitted = fitted.limited()
     header = _header(fitted, machine, settings, labels or read_labels())
     if not survey.simulated:
         header = replace(header, noise=_noise(fitted, machine, settings))
@@ -185,6 +191,8 @@ def _resumed(
         )
     settings = replace(settings, calibration=info.header.calibration)
     survey = _fitted(survey, info.header.calibration)
+    if info.header.plan is not None:
+        survey = replace(survey, plan=replace(survey.plan, time_budget_s=info.header.plan.time_budget_s))
     differing = changes(info.header, _header(survey, machine, settings, labels))
     if differing:
         raise UsageError(
@@ -247,6 +255,9 @@ def _calibration(
     """Return the stored calibration that holds for this run, or make one; None where there is nothing to calibrate."""
     sizes = plain_frame_sizes(survey.plan)
     if survey.simulated or not sizes:
+        return None
+    if is_external(survey.plan.tester):
+        tell(f"the tester is not calibrated: {survey.plan.tester} is no part of planebench")
         return None
     if machine.switch_host is not None:
         tell("the tester is not calibrated: the other ends of its wires are on another host")

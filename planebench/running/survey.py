@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,16 +28,20 @@ from planebench.model.header import Skipped
 from planebench.model.plan import Plan
 from planebench.model.records import Point, TopologyKey
 from planebench.model.spec import SwitchCost
+from planebench.model.tester import is_external
 from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus, Placement, place_vnfs, refusal
-from planebench.plans.budget import duration_words, fit, parse_budget
+from planebench.plans.budget import RESERVE_S, duration_words, fit, parse_budget
+from planebench.plans.costs import Tries
 from planebench.plans.estimate import estimate, estimate_longest
 from planebench.plans.expand import SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
 from planebench.plans.fit_memory import fit_memory
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.running.chain_check import check_chains
+from planebench.running.external import check_tester, external_refusal
 from planebench.running.machine import enough_hugepages, run_cpus
+from planebench.running.past_tries import known_tries
 from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.chain import point_cores, vnf_cores
@@ -69,6 +73,8 @@ class Survey:
     """True if the switches run with hugepages."""
     switch_host: SwitchHost | None = None
     """The host of the switches, if it is not this one."""
+    tries: Tries = field(default_factory=dict)
+    """How often a trial is measured until it counts, as the last run on this machine tells; empty where simulated."""
 
     @property
     def measured(self) -> tuple[Point, ...]:
@@ -87,19 +93,23 @@ class Survey:
 
     @property
     def takes_s(self) -> float:
-        """Return seconds that the run is expected to take."""
-        return estimate(self.plan, self.measured, self.costs)
+        """Return seconds that the run is expected to take, with calibration and report."""
+        return self._beside_s + estimate(self.plan, self.measured, self.costs, self.tries)
 
     @property
     def at_most_s(self) -> float:
         """Return seconds that the run takes with all further passes over comparisons that are open."""
-        return estimate_longest(self.plan, self.measured, self.costs)
+        return self._beside_s + estimate_longest(self.plan, self.measured, self.costs, self.tries)
 
     @property
     def takes_words(self) -> str:
         """Return the expected duration in words."""
         shortest, longest = duration_words(self.takes_s), duration_words(self.at_most_s)
-        return f"about {shortest}" + (f", {longest} if comparisons stay open" if longest != shortest else "")
+        return f"about {shortest}" + (f", at most {longest} if comparisons stay open" if longest != shortest else "")
+
+    @property
+    def _beside_s(self) -> float:
+        return 0.0 if self.simulated else RESERVE_S
 
     @property
     def simulated(self) -> bool:
@@ -120,6 +130,16 @@ class Survey:
         if time_budget is None:
             return self
         return replace(self, plan=fit(self.plan, self.measured, parse_budget(time_budget), self.costs))
+
+    def limited(self) -> Survey:
+        """Return the survey with a time budget for what is measured more than once: as long as is said before the run.
+
+        Only where there may be further passes: otherwise every repetition is wanted.
+        """
+        if self.simulated or self.plan.time_budget_s is not None or self.plan.throughput.repetitions_max is None:
+            return self
+        longest_s = estimate_longest(self.plan, self.measured, self.costs, self.tries)
+        return replace(self, plan=replace(self.plan, time_budget_s=longest_s))
 
     def _absent(self) -> Iterator[Skipped]:
         """Yield an entry for each switch and reason, with the scenarios where it applies."""
@@ -154,6 +174,7 @@ def survey(
     labels = switch_labels(fitting.switches)
     adapters = {label.label: get_adapter(label.adapter) for label in labels}
     host = None
+    check_tester(fitting)
     if connect is not None:
         check_wire(fitting.wire)
         host = connect(fitting)
@@ -194,6 +215,7 @@ def survey(
         smaller=smaller,
         hugepages=enough,
         switch_host=host,
+        tries=known_tries(facts) if real else {},
     )
 
 
@@ -237,6 +259,9 @@ def refusals(
             hosted=bool(point.hosted),
             vnf_cores=max(vnf_cores(point.chain, point.chain_length), default=1),
         )
+        if is_external(plan.tester) and (why := external_refusal(plan, point, adapters[point.switch])):
+            found[point] = f"not supported: {why}"
+            continue
         if untaken := _takes_no_updates(plan, point, adapters[point.switch]):
             found[point] = untaken
         if lacking := _lacks_cables(plan, point, adapters[point.switch]):

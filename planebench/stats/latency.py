@@ -72,7 +72,11 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
     counts = merge(r.histogram for r in records if choice.verdict.kind is not VerdictKind.FUNCTIONAL)
     summary = summarise(counts)
     verdict, nan = choice.verdict, math.nan
-    if summary is None and verdict.kind is VALID:
+    told = _without_distribution(records) if summary is None else None
+    if told is not None:
+        text = "the tester reports no distribution: there are no percentiles"
+        verdict = Verdict(verdict.kind, (*verdict.reasons, Reason(ReasonCode.NO_DISTRIBUTION, text)))
+    elif summary is None and verdict.kind is VALID:
         verdict = Verdict(
             VerdictKind.INVALID, (*verdict.reasons, Reason(ReasonCode.NO_PROBE, "no latency probe returned"))
         )
@@ -85,14 +89,14 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
         load=label,
         intended_pps=mean_intended_pps(choice.trials),
         achieved_fraction=forwarded / intended if intended else 0.0,
-        mean=summary.mean if summary else nan,
+        mean=summary.mean if summary else told[0] if told else nan,
         stddev=summary.stddev if summary else nan,
         p50=summary.p50 if summary else nan,
         p90=summary.p90 if summary else nan,
         p99=summary.p99 if summary else nan,
         p99_9=summary.p99_9 if summary else nan,
-        max=summary.max if summary else nan,
-        samples=summary.samples if summary else 0,
+        max=summary.max if summary else told[1] if told else nan,
+        samples=summary.samples if summary else told[2] if told else 0,
         probes_sent=sum(r.probes_sent for r in records),
         verdict=verdict,
         probes_stamped=sum(r.probes_stamped for r in records),
@@ -110,11 +114,21 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
     )
 
 
+def _without_distribution(records: Sequence[LatencyRecord]) -> tuple[float, float, int] | None:
+    """Return mean (NaN if unknown) and maximum in us, and the number of frames, of an external tester; None if it
+    reported none."""
+    known = [(r.mean_ns, r.most_ns, r.probes_received) for r in records if r.most_ns is not None]
+    frames = sum(count for _, _, count in known)
+    if not frames:
+        return None
+    mean_ns = sum((math.nan if mean is None else mean) * count for mean, _, count in known) / frames
+    return mean_ns / 1e3, max(most for _, most, _ in known) / 1e3, frames
+
+
 def finding(groups: Mapping[str, Choice], summaries: Sequence[LatencySummary]) -> LoadFinding | None:
     """Return how latency changes with the accepted loads. ``summaries`` are those of ``groups``."""
-    curve = [
-        LoadPoint(s.load, s.p50, _spread(groups[s.load])) for s in summaries if s.verdict.kind is VALID and s.samples
-    ]
+    shown = [s for s in summaries if s.verdict.kind is VALID and s.samples and not math.isnan(s.p50)]
+    curve = [LoadPoint(s.load, s.p50, _spread(groups[s.load])) for s in shown]
     return load_finding(curve)
 
 

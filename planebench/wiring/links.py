@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Literal
 
 from planebench.model.clock import ClockChoice
+from planebench.model.tester import is_tester_port
 from planebench.planed.document import Document
 from planebench.wiring.request import VnfInterface
 
@@ -18,14 +19,15 @@ Side = Literal["tester", "switch"]
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The two devices of one wire: names of kernel interfaces, or PCI addresses."""
+    """The two devices of one wire: names of kernel interfaces, PCI addresses, or a port of an external tester."""
 
     tester: str
     switch: str
 
     def of(self, side: Side | None) -> tuple[str, ...]:
-        """Return the device of one side; both for None."""
-        return (self.tester, self.switch) if side is None else (self.tester if side == "tester" else self.switch,)
+        """Return the device of one side; both for None. A port of an external tester is no device."""
+        found = (self.tester, self.switch) if side is None else (self.tester if side == "tester" else self.switch,)
+        return tuple(device for device in found if not is_tester_port(device))
 
 
 @dataclass(frozen=True, slots=True)

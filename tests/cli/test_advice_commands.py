@@ -13,6 +13,7 @@ from builders import make_run, store_run
 
 from planebench.host.facts import HostFacts
 from planebench.host.pci import Nic
+from planebench.papers.data import conext19_tables
 from planebench.report.published import published_tables
 from planebench.stats.derived import Derived
 
@@ -30,6 +31,7 @@ def test_capacity_of_the_server_of_ic16(planebench: Any) -> None:
     done = planebench("capacity", *SERVER)
     assert (done.code, done.err) == (0, "")
     assert "in all      32 VNFs, each with a core of its own; limit: logical cores" in done.out
+    assert "assumed" not in done.out
     found = json.loads(planebench("capacity", *SERVER, "--json").out)
     assert found["capacity"] == {"per_port": 8, "per_socket": 16, "vnfs": 32, "limit": "logical cores"}
 
@@ -52,8 +54,16 @@ def test_capacity_reads_what_is_not_given_from_the_host(planebench: Any, monkeyp
     facts = HostFacts(cpus_online=cpus, cpus_allowed=cpus, numa_node={0: 0, 1: 0, 2: 1, 3: 1}, nics=nics)
     monkeypatch.setattr("planebench.cli.capacity.collect", lambda: facts)
     found = json.loads(planebench("capacity", "--json").out)
+    assert found["assumed"] == []
     assert found["server"] == {"ports": 2, "vfs_per_port": 63, "lcores": 4, "sockets": 2, "reserved": 0}
     assert found["capacity"] == {"per_port": 2, "per_socket": 2, "vnfs": 4, "limit": "logical cores"}
+
+
+def test_what_no_nic_tells_is_said_to_be_assumed(planebench: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planebench.cli.capacity.collect", lambda: HostFacts(cpus_online=(0, 1), cpus_allowed=(0, 1)))
+    said = planebench("capacity").out
+    assert "assumed, as no NIC of this host tells: 1 port and 63 virtual functions of a port, as ic16 had" in said
+    assert "as no NIC of this host tells: 1 port\n" in planebench("capacity", "--vfs", 8).out
 
 
 @pytest.mark.parametrize(
@@ -113,6 +123,12 @@ def test_tables_of_conext19_beside_ours(planebench: Any, chains: Any) -> None:
     of_run = json.loads(planebench("papers", "latest", "--tables", "--json").out)["tables"]
     leads = {row["switch"]: row["leads"] for row in of_run["table 5"]}
     assert set(map(len, leads.values())) == {0}  # vpp is the only one of the paper's switches
+    claims = {row["switch"]: row["claims"] for row in of_run["table 5"]}
+    assert claims["bess"] == ["p2p-bess-first: inconclusive: not covered by this run"] and claims["ovs-dpdk"] == []
+    measured = {name for row in conext19_tables().use_cases.values() for name in row.claims}
+    assert {words.partition(":")[0] for row in claims.values() for words in row} == measured
+    several = planebench("papers", "latest", "latest", "--tables")
+    assert (several.code, several.err) == (2, "planebench: --tables takes one run, not 2\n")
 
 
 def test_the_leader_among_the_switches_of_the_paper_is_told(planebench: Any, own_run_folder: Path) -> None:

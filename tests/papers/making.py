@@ -22,7 +22,13 @@ from planebench.stats.histogram import encode
 NEAR = (0.999, 1.0, 1.001)
 """Three trials that hardly differ, as multiples of their middle."""
 
-LARGE_HOST = {"cores_allowed": 64, "numa_nodes": 2, "memory_total_bytes": 64 << 30, "hosts": 2, "hypervisor": "xen"}
+LARGE_HOST = {
+    "cores_allowed": 64,
+    "numa_nodes": 2,
+    "memory_total_bytes": 64 << 30,
+    "hypervisor": "Xen",
+    "governor": "performance",
+}
 """The facts of a host that lacks nothing."""
 HOW = ("verdict", "band", "trials", "extra")
 

@@ -11,7 +11,7 @@ import pytest
 from builders import make_verdict
 from making import LARGE_HOST, delay, judged, measured, rate, run
 
-from planebench.model.header import Skipped
+from planebench.model.header import ClockOffset, Skipped, SwitchHostInfo
 from planebench.model.records import TrafficSent, VerdictKind
 from planebench.papers.claims import all_claims
 from planebench.papers.judge import judge_all, shown
@@ -268,12 +268,21 @@ def test_bits_are_compared_as_bits() -> None:
 def test_what_the_machine_cannot_do_is_said_with_its_facts() -> None:
     found = judged("bridging-by-nic", rate("planed", "p2p", 1.0))
     assert (found.outcome, found.why) == (OPEN, "not testable on this host")
-    assert found.evidence == "it takes 2 NUMA nodes (this host: 1), 2 hosts (this host: 1)"
+    assert found.evidence == "it takes 2 NUMA nodes (this host: 1)"
     assert judged("bridging-by-nic", rate("planed", "p2p", 1.0), host=LARGE_HOST).why == "not covered by this run"
     kvm = judged("bess-above-clickos", rate("bess", "p2p", 1.0))
-    assert kvm.evidence == "it takes the hypervisor xen (this host: kvm)"
+    assert kvm.evidence == "it takes the hypervisor Xen (this host: kvm)"
     unknown = judged("no-more-vnfs-than-cores", host={})
     assert unknown.evidence == "it takes 18 cores (this host: unknown), 2 NUMA nodes (this host: unknown)"
+
+
+def test_a_claim_needs_the_host_of_the_switch() -> None:
+    """On two hosts, switch and VNFs are on one, and the tester, whose facts head the run, on the other."""
+    far = SwitchHostInfo("dut", "0.1.0", {**LARGE_HOST}, ClockOffset(0, 0))
+    assert judged("numa-halves-a-chain", rate("bess", "p2p", 1.0), switch_host=far).why == "not covered by this run"
+    small = dataclasses.replace(far, host={"numa_nodes": 1})
+    found = judged("numa-halves-a-chain", rate("bess", "p2p", 1.0), switch_host=small, host=LARGE_HOST)
+    assert found.why == "not testable on this host"
 
 
 def test_a_simulated_switch_confirms_nothing() -> None:

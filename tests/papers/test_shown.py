@@ -91,19 +91,19 @@ def test_the_command_prints_all_claims_of_the_papers_of_a_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     store_run(tmp_path, small())
-    papers("latest", tmp_path, json=False)
+    papers(["latest"], tmp_path, json=False)
     said = capsys.readouterr().out
     assert said.rstrip().endswith(f"2 confirmed here, 1 not confirmed here, {len(all_claims()) - 3} inconclusive")
-    papers("latest", tmp_path, json=True)
+    papers(["latest"], tmp_path, json=True)
     assert len(json.loads(capsys.readouterr().out)["papers"]) == len(all_claims())
 
 
 def test_the_command_without_a_run_lists_the_claims(capsys: pytest.CaptureFixture[str]) -> None:
-    papers(None, None, json=True)
+    papers([], None, json=True)
     listed = json.loads(capsys.readouterr().out)["papers"]
     assert [it["id"] for it in listed] == [it.id for it in all_claims()]
     assert listed[0]["compare"]["above"] == 1
-    papers(None, None, json=False)
+    papers([], None, json=False)
     assert capsys.readouterr().out.count("\n  ") == len(all_claims())
 
 

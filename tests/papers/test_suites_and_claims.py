@@ -17,7 +17,6 @@ from planebench.plans.load import load_plan
 
 ON_REQUEST = {
     "bess-above-clickos": "ClickOS has no adapter",
-    "bridging-by-nic": "two hosts, on each a switch: VNFs are in processes of their own on one side only",
     "two-queues-fill-the-line": "--chain l3fwd:cores=2, which takes six cores",
     "billion-routes": "--chain l3fwd:fib=cuckoo:synthetic=1000M, where the suite has what the memory holds",
 }

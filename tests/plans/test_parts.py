@@ -12,6 +12,7 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
+from planebench.model.spec import USUAL_COST
 from planebench.plans.estimate import estimate
 from planebench.plans.expand import expand, max_frame_bytes, points_of, skipped
 from planebench.plans.latency_steps import latency_steps
@@ -97,7 +98,7 @@ def test_time_is_that_of_each_trial_once(plan: Plan, parts: dict[str, Any]) -> N
     with_v2v = plan_from_document({**parts, "scenarios": ["v2v"], "frame_sizes_bytes": [128]}, "it")
     r_plus = estimate(alone, expand(alone)) + estimate(with_v2v, expand(with_v2v))
     trials = sum(steps_of(plan).values())
-    assert estimate(plan, expand(plan)) == pytest.approx(r_plus + trials * (0.5 + 0.09))
+    assert estimate(plan, expand(plan)) == pytest.approx(r_plus + trials * (0.5 + USUAL_COST.trial_overhead_s))
 
 
 def test_it_is_stored_and_read_back_the_same(plan: Plan) -> None:

@@ -5,17 +5,23 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from builders import STARTED, make_header, make_trial, store_run
 
 from planebench.host import facts as host_facts
 from planebench.model.errors import NotInstalledError, UsageError
+from planebench.model.header import Calibration
+from planebench.model.run import Finished, Run
+from planebench.plans.budget import RESERVE_S
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
+from planebench.plans.tries import USUAL_TRIES
 from planebench.running.service import open_session
 from planebench.running.survey import survey
-from planebench.store import read_run
+from planebench.store import default_runs_dir, read_run
 from planebench.switches.base import NotFound, Situation
 from planebench.switches.registry import get_adapter
 from planebench.switches.sim import SimAdapter
@@ -81,3 +87,33 @@ def test_more_cores_of_a_switch_than_cpus_are_refused_with_those_that_are_valid(
                 survey(override(QUICK, switch="planed", switch_cores=cores), facts=facts)
         survey(override(QUICK, switch="planed", switch_cores=len(allowed)), facts=facts)
         survey(override(QUICK, switch="sim", switch_cores=4), facts=facts)
+
+
+TWICE = ((0, "disturbed"), (1, "valid"))
+REAL = override(load_plan("conext19"), switch="planed", scenario="p2p", frame_size="64")
+
+
+def test_a_run_has_the_time_that_is_stated_where_there_may_be_further_passes() -> None:
+    held = survey(REAL)
+    limited = held.limited()
+    assert limited.plan.time_budget_s == pytest.approx(held.at_most_s - RESERVE_S)
+    assert (limited.takes_words, limited.limited()) == (held.takes_words, limited)
+    fixed = survey(override(REAL, repeat=3))
+    assert fixed.limited() is fixed and "at most" not in fixed.takes_words
+    own = held.within("10m")
+    assert own.limited() is own and own.at_most_s <= 600
+
+
+def test_the_stated_time_has_the_repetitions_of_the_newest_run_on_this_machine() -> None:
+    facts = host_facts.collect()
+    here = Calibration(STARTED, "0.1.0", facts.cpu_model, facts.kernel, "memif", 256, False, 1, 0.1, (), (), ())
+    trials = [make_trial(2 * n + k, verdict=kind, repetition=n) for n in range(60) for k, kind in TWICE]
+    usual = survey(REAL)
+    for number, calibration in enumerate((here, replace(here, kernel="another"), None)):
+        header = make_header(run_id=f"2026012{number}-000000-r", calibration=calibration)
+        measured = trials if calibration is here else [t for t in trials if t.verdict.kind == "valid"]
+        store_run(default_runs_dir(), Run(header, tuple(measured), Finished("complete", STARTED)))
+    known = survey(REAL)
+    assert known.tries["r_plus"] == 2.0
+    assert known.tries["latency"] == usual.tries["latency"] == usual.tries["r_plus"] == USUAL_TRIES
+    assert known.takes_s > usual.takes_s

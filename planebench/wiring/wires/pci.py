@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from planebench.model.errors import UsageError
+from planebench.model.tester import is_tester_port
 from planebench.model.wire import register
 from planebench.planed.document import Port
 from planebench.wiring.links import Ends, LinkSettings, Side
@@ -99,7 +100,7 @@ def _cable(text: str) -> Ends:
             f'wire "pci": "{text}" is no cable; give TESTER=SWITCH, two PCI addresses such as '
             "0000:3b:00.0=0000:af:00.0 (`planebench wires` finds them)"
         )
-    return Ends(full_address(tester), full_address(switch))
+    return Ends(tester if is_tester_port(tester) else full_address(tester), full_address(switch))
 
 
 def _check_links(addresses: Sequence[str]) -> None:

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs trials with a tester that is no part of planebench: the switch is ours to start, the frames are not.
+
+The wires are cables between devices of the switch and ports of the tester; there are no VNFs, and no evidence of the
+tester but its counters (docs/testers.md).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Sequence
+
+from planebench.host.deadlines import stretched
+from planebench.host.evidence import HostSample, ThreadSampler, sample_host
+from planebench.host.interrupts import count_difference
+from planebench.host.process import Supervisor
+from planebench.measure.conditions import read_conditions
+from planebench.measure.live import LiveSettings, watched
+from planebench.measure.trial import TrialRequest, cycles_of_trial, unmeasured, with_verdict
+from planebench.model.conditions import Conditions
+from planebench.model.errors import ExternalTesterError, PlanebenchError, StartError
+from planebench.model.quantity import utc_now
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import DirectionCounts, Evidence, LatencyRecord, Trial, Verdict, VerdictKind
+from planebench.model.tester import port_name
+from planebench.model.topology import Topology
+from planebench.placement import Placement
+from planebench.scenarios.flows import Flow, all_flows
+from planebench.stats.histogram import encode
+from planebench.testers import ExternalTester, Stream, StreamCounts
+from planebench.traffic.rates import line_rate_pps
+from planebench.wiring.adapter import Adapter, RunningSwitch, counters_of
+from planebench.wiring.linked import requests_of, start_switches
+from planebench.wiring.links import LinkSettings
+from planebench.wiring.remote import RemoteSwitch
+from planebench.wiring.tester_config import switch_request
+from planebench.wiring.wires.base import cabled, named_ends
+
+READY_S = 15.0
+"""A link may take seconds to come up, and a switch to forward."""
+READY_PPS = 1000
+READY_FRAMES_S = 0.1
+ROUNDED_SHARE = 0.001
+"""A tester that sends for a time may send so many frames more than were asked for: it cannot end between two ticks."""
+
+
+class ExternalRunner:
+    """A switch that is up, and an external tester that is connected to it. Made by :meth:`start`."""
+
+    shared = False
+    """The tester has no CPU here."""
+
+    def __init__(
+        self,
+        tester: ExternalTester,
+        switch: RunningSwitch,
+        links: LinkSettings,
+        placement: Placement,
+        conditions: Conditions | None = None,
+    ) -> None:
+        self._tester, self._switch, self._links, self._placement = tester, switch, links, placement
+        self.conditions = conditions
+        self._fills_line = True
+
+    @classmethod
+    def start(
+        cls,
+        label: str,
+        adapter: Adapter,
+        topology: Topology,
+        placement: Placement,
+        settings: LiveSettings,
+        supervisor: Supervisor,
+        tester: ExternalTester,
+    ) -> ExternalRunner:
+        """Start the switch, connect the tester, and wait for frames both ways.
+
+        Raises StartError for the switch, ExternalTesterError for the tester; then nothing is left running.
+        """
+        links = LinkSettings(
+            workdir=supervisor.topology_folder(label),
+            wire=settings.wire,
+            vnf_interface=adapter.vnf_interface,
+            ring_size=settings.ring_size,
+            hugepages=settings.hugepages,
+            max_frame_bytes=settings.max_frame_bytes,
+            queues=adapter.queues,
+            ends=named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
+        )
+        requests = requests_of(switch_request(topology, placement, links), topology, links)
+        with supervisor.memory_on(placement.memory_node(placement.switch_cpu)):
+            switch = start_switches(adapter, requests, supervisor)
+        runner = cls(tester, switch, links, placement)
+        runner._fills_line = not settings.has_rate
+        try:
+            tester.connect([port_name(links.ends[port].tester) for port in topology.wire_ports])
+            runner._wait_until_forwarding(all_flows(topology))
+            runner.conditions = read_conditions(topology, links.wire, switch, lambda: ())
+        except BaseException:
+            runner.stop()
+            raise
+        return runner
+
+    def run(self, request: TrialRequest) -> Trial:
+        """Run one trial. A switch or a tester that fails makes it invalid."""
+        request = self._on_line(request)
+        started_at = utc_now()
+        try:
+            trial = self._measure(request, started_at)
+        except PlanebenchError as error:
+            return unmeasured(
+                request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)), started_at
+            )
+        return with_verdict(trial, profile=request.profile)
+
+    def band(self) -> str | None:
+        """Return None: no core of the tester is here."""
+        return None
+
+    def alive(self) -> bool:
+        """Return whether the switch runs and the tester answers."""
+        try:
+            self._switch.check()
+            self._tester.check()
+        except PlanebenchError:
+            return False
+        return True
+
+    def stop(self) -> None:
+        """Stop the switch, and give the ports of the tester back."""
+        self._switch.stop()
+        self._tester.close()
+
+    def _on_line(self, request: TrialRequest) -> TrialRequest:
+        """Return the request with the line rate that the user gave, which a saturating trial is sent at."""
+        line_bps = self._tester.line_bps
+        if line_bps is None or not self._fills_line:
+            return request
+        return request.on_line(line_rate_pps(request.mean_frame_bytes, line_bps))
+
+    def _measure(self, request: TrialRequest, started_at: str) -> Trial:
+        if request.warmup_s > 0:
+            self._send(request, request.warmup_s)
+        sampler = ThreadSampler(watched(self._switch))
+        before, kernel = counters_of(self._switch), self._sample(sampler)
+        counts = self._send(request, request.duration_s, latency=request.probe_rate_pps > 0)
+        evidence = _evidence(kernel, self._sample(sampler))
+        cycles = cycles_of_trial(before, counters_of(self._switch), 0)
+        self._switch.check()
+        return dataclasses.replace(
+            unmeasured(request, Verdict(VerdictKind.VALID), started_at),
+            offered_duration_ns=round(request.duration_s * 1e9),
+            directions=tuple(
+                _direction(stream, counts[stream.name], request.duration_s) for stream in self._streams(request)
+            ),
+            evidence=evidence,
+            # How long the TSC of the switch ran is not known: the tester, which measures that else, is elsewhere.
+            switch=dataclasses.replace(cycles, idle_cycles=None),
+            latency=_latency(list(counts.values())) if request.probe_rate_pps > 0 else None,
+        )
+
+    def _sample(self, sampler: ThreadSampler) -> HostSample:
+        here = sample_host(sampler, self._placement.switch_cpus_here)
+        return here + self._switch.sample() if isinstance(self._switch, RemoteSwitch) else here
+
+    def _send(self, request: TrialRequest, duration_s: float, *, latency: bool = False) -> dict[str, StreamCounts]:
+        return self._tester.send(self._streams(request), duration_s, latency=latency)
+
+    def _streams(self, request: TrialRequest) -> list[Stream]:
+        pps = request.load.pps_per_direction
+        if pps is None:
+            raise ExternalTesterError(f"{self._tester.name} sends at a rate: give ,line=10G or --max-rate")
+        return [self._stream(flow, request.point.frame_size_bytes, pps) for flow in request.flows()]
+
+    def _stream(self, flow: Flow, frame_size_bytes: int, pps: float) -> Stream:
+        sender, receiver = (port_name(self._links.ends[port].tester) for port in (flow.sender_port, flow.receiver_port))
+        return Stream(flow.name, flow.stream, sender, receiver, frame_size_bytes, max(round(pps), 1))
+
+    def _wait_until_forwarding(self, wanted: Sequence[Flow]) -> None:
+        """Wait until frames cross in every direction. Raises StartError, with the last log lines of the switch."""
+        streams = [self._stream(flow, 64, READY_PPS) for flow in wanted]
+        deadline = time.monotonic() + stretched(READY_S)
+        while True:
+            self._switch.check()
+            counts = self._tester.send(streams, READY_FRAMES_S, latency=False)
+            missing = [name for name, count in counts.items() if not count.received]
+            if not missing:
+                return
+            if time.monotonic() > deadline:
+                raise StartError(
+                    f"no frame of {self._tester.name} came through {', '.join(missing)} within {READY_S:g} s; is the "
+                    "cabling as --wire says?"
+                )
+
+
+def _direction(stream: Stream, counts: StreamCounts, duration_s: float) -> DirectionCounts:
+    """Return the ledger of a direction. What was not sent was late: an external tester reports no other reason."""
+    intended = round(stream.pps * duration_s)
+    if intended < counts.sent <= intended + max(1, ROUNDED_SHARE * intended):
+        intended = counts.sent
+    return DirectionCounts(
+        name=stream.name,
+        intended_packets=intended,
+        offered_packets=counts.sent,
+        forwarded_packets=counts.received,
+        unsent_late_packets=max(intended - counts.sent, 0),
+    )
+
+
+def _evidence(before: HostSample, after: HostSample) -> Evidence:
+    """Return what disturbed the switch; of the tester nothing is known."""
+    known = before.smis is not None and after.smis is not None
+    return Evidence(
+        threads=ThreadSampler.difference(dict(before.threads), dict(after.threads)),
+        steal_ns=after.steal_ns - before.steal_ns,
+        interrupts=count_difference(before.interrupts, after.interrupts),
+        smis=(after.smis or 0) - (before.smis or 0) if known else None,
+    )
+
+
+def _latency(counts: Sequence[StreamCounts]) -> LatencyRecord | None:
+    """Return the latency of all directions together; None if the tester measured none."""
+    measured = [(count, count.delay) for count in counts if count.delay is not None]
+    received = sum(count.received for count, _ in measured)
+    if not received:
+        return None
+    means = [None if delay.mean_ns is None else count.received * delay.mean_ns for count, delay in measured]
+    return LatencyRecord(
+        probes_sent=sum(count.sent for count, _ in measured),
+        probes_received=received,
+        histogram=encode([], 0),
+        clock="tester",
+        least_ns=min(delay.least_ns for _, delay in measured),
+        mean_ns=None if None in means else sum(filter(None, means)) / received,
+        most_ns=max(delay.most_ns for _, delay in measured),
+    )

@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The names of testers, as plans have them: planed near or far, or a tester that is no part of planebench."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import StringConstraints
+
+TESTER_PLACES = ("near", "other-node")
+"""Of planed. ``near``: on the node of its NICs, else of the switch. ``other-node``: on another node than the switch."""
+EXTERNAL = {"otg": "otg:https://HOST:PORT,...", "trex": "trex:HOST,..."}
+"""Kinds of external testers, and how they are written (docs/testers.md)."""
+
+TesterChoice = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(TESTER_PLACES)}|({'|'.join(EXTERNAL)}):.+)$")]
+"""A place of planed, or ``KIND:WHERE,...``."""
+
+_PORT = "@"
+
+
+def is_external(tester: str) -> bool:
+    """Return whether a tester is no part of planebench."""
+    return tester not in TESTER_PLACES
+
+
+def is_tester_port(end: str) -> bool:
+    """Return whether an end of a cable is a port of an external tester, ``@NAME``, and no device of a host of ours."""
+    return end.startswith(_PORT)
+
+
+def port_name(end: str) -> str:
+    """Return the name that an external tester has for the port at an end of a cable."""
+    return end.removeprefix(_PORT)

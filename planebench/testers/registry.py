@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From ``otg:https://HOST:PORT,line=10G`` to a tester."""
+
+from __future__ import annotations
+
+from planebench.model.choices import unknown
+from planebench.model.errors import UsageError
+from planebench.model.option import parse_values
+from planebench.model.tester import EXTERNAL, TESTER_PLACES, is_external
+from planebench.testers.base import ExternalTester
+from planebench.testers.otg import OtgTester
+from planebench.testers.trex import TrexTester
+
+KINDS: dict[str, type[ExternalTester]] = {kind.kind: kind for kind in (OtgTester, TrexTester)}
+
+
+def get_tester(text: str) -> ExternalTester:
+    """Return the external tester of a text, not connected. Raises UsageError for a bad one."""
+    kind, _, rest = text.partition(":")
+    if kind not in KINDS:
+        raise unknown("tester", text, (*TESTER_PLACES, *EXTERNAL.values()))
+    where, *options = (part.strip() for part in rest.split(","))
+    if not where:
+        raise UsageError(f'tester "{text}" does not say where it is; write {EXTERNAL[kind]}')
+    if strange := next((option for option in options if "=" not in option), None):
+        raise UsageError(f'tester "{text}": "{strange}" is not an option; write KEY=VALUE, e.g. line=10G')
+    texts = dict(option.split("=", 1) for option in options)
+    return KINDS[kind](where, parse_values(f"tester {kind}", KINDS[kind].options, texts))
+
+
+def parse_tester(text: str) -> str:
+    """Return the tester of a plan; raise UsageError for one that is not valid."""
+    if is_external(text):
+        get_tester(text)
+    return text

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One outcome from several runs, and why claims stay open."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import store_run
+from making import Figure, measured, rate, run
+
+from planebench.cli.papers import papers
+from planebench.model.run import Run
+from planebench.papers.claims import all_claims
+from planebench.papers.conclusions import Conclusion, conclude, open_words
+from planebench.papers.told import Outcome
+
+YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
+BASELINE, FIRST, COSTS = "p2p-is-the-baseline", "p2p-bess-first", "virtual-io-costs"
+NOISY = (0.94, 1.0, 1.06)
+BOTH = {"direction": "bidirectional"}
+
+
+def sides(p2p: float, loopback: float, **how: Any) -> list[Figure]:
+    return [*rate("ovs-dpdk", "p2p", p2p, **how), *rate("ovs-dpdk", "loopback", loopback, **how)]
+
+
+def named(number: int, *figures: list[Figure], **header: Any) -> Run:
+    made = run(*figures, **header)
+    return replace(made, header=replace(made.header, run_id=f"20261121-12335{number}-quick"))
+
+
+def concluded(*made: Run) -> dict[str, Conclusion]:
+    return {it.claim.id: it for it in conclude([measured(it) for it in made])}
+
+
+def test_a_claim_is_decided_by_the_run_that_tells() -> None:
+    telling, silent = named(1, sides(9.0, 3.0)), named(2, sides(9.0, 9.0))
+    for order in ((telling, silent), (silent, telling)):
+        found = concluded(*order)[BASELINE]
+        assert found.outcome is YES
+        assert [run_id for run_id, _ in found.judgements] == [telling.header.run_id]
+    assert found.evidence == concluded(telling)[BASELINE].evidence
+
+
+def test_runs_that_contradict_each_other_decide_nothing() -> None:
+    found = concluded(named(1, sides(9.0, 3.0)), named(2, sides(3.0, 9.0)))[BASELINE]
+    assert (found.outcome, found.words) == (OPEN, "inconclusive: runs disagree")
+    assert [judged.outcome for _, judged in found.judgements] == [YES, NO]
+    assert "20261121-123351-quick: " in found.evidence and "20261121-123352-quick: " in found.evidence
+
+
+def test_runs_share_the_level() -> None:
+    """What one run tells alone just so is not told where it is one of many that were asked."""
+    barely = [named(number, sides(9.0, 7.6, trials=NOISY)) for number in range(9)]
+    assert concluded(barely[0])[BASELINE].outcome is YES
+    others = [named(number, sides(9.0, 9.0, trials=NOISY)) for number in range(1, 9)]
+    found = concluded(barely[0], *others)[BASELINE]
+    assert (found.outcome, found.why) == (OPEN, "insufficient data")
+    assert len(found.judgements) == 9
+    elsewhere = [named(number, rate("ovs-dpdk", "v2v", 9.0)) for number in range(1, 9)]
+    assert concluded(barely[0], *elsewhere)[BASELINE].outcome is YES, "runs that do not test a claim take no share"
+
+
+def test_what_no_run_has_is_missing() -> None:
+    with_ovs, with_bess = named(1, rate("ovs-dpdk", "p2p", 9.0, **BOTH)), named(2, rate("bess", "p2p", 9.0, **BOTH))
+    assert concluded(with_ovs)[FIRST].absent == ("bess",)
+    assert concluded(with_bess)[FIRST].absent == ("fastclick", "ovs-dpdk", "snabb", "vpp", "vale", "t4p4s")
+    apart = concluded(with_ovs, with_bess)[FIRST]
+    assert (apart.why, apart.absent) == ("not covered by this run", ())
+    assert concluded(with_ovs, with_ovs)[FIRST].absent == ("bess",)
+    assert concluded(with_ovs)["p2p-order"].absent == ("bess", "fastclick", "vpp", "snabb", "vale", "t4p4s")
+    assert concluded(with_ovs)["chains-cost-latency"].absent == (), "this host cannot, whatever the switch"
+
+
+def test_why_claims_stay_open_is_counted() -> None:
+    found = concluded(named(1, sides(9.0, 3.0)))
+    wanted = [found[name] for name in (BASELINE, FIRST, "bess-first-with-one-vnf", "v2v-vale-first", COSTS)]
+    wanted.append(found["chains-cost-latency"])
+    assert open_words(wanted) == (
+        "3 for want of a switch (bess 2, vale 1), 1 not covered by this run, 1 not testable on this host"
+    )
+    assert open_words([found[BASELINE]]) == ""
+
+
+def test_the_command_takes_several_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = []
+    for made in (named(1, sides(9.0, 3.0)), named(2, rate("ovs-dpdk", "p2v", 9.0))):
+        names.append(store_run(tmp_path, made).header.run_id)
+    papers([*names, names[0]], tmp_path, json=False)
+    said = capsys.readouterr().out
+    assert said.rstrip().endswith(f"1 confirmed here, 0 not confirmed here, {len(all_claims()) - 1} inconclusive")
+    assert "\ninconclusive: " in said
+    papers(names, tmp_path, json=True)
+    document = json.loads(capsys.readouterr().out)
+    assert (document["runs"], len(document["papers"])) == (names, len(all_claims()))
+    (baseline,) = (it for it in document["papers"] if it["id"] == BASELINE)
+    assert [(it["run"], it["outcome"]) for it in baseline["runs"]] == [(names[0], "confirmed here")]
