@@ -57,7 +57,8 @@ lab: setup ## emulated NICs with cables in a QEMU guest: binding, wire pci, exac
 	@scripts/setup.sh qemu-system-x86 busybox-static
 	@# The packages start daemons: only where the machine, a container, says that none starts.
 	@[ ! -x /usr/sbin/policy-rc.d ] || scripts/setup.sh slurm-wlm munge || echo "lab: no Slurm, so tests of jobs are skipped"
-	$(BIN)/python -P -m pytest -v -m "lab or slow" tests/lab tests/e2e/test_two_hosts.py tests/jobs tests/planed/test_offloads_peers.py $(if $(MODEL),-k $(MODEL))
+	@[ ! -x /usr/sbin/policy-rc.d ] || scripts/setup.sh openssh-server prometheus || echo "lab: no sshd or promtool: tests with them are skipped"
+	$(BIN)/python -P -m pytest -v -m "lab or slow" tests/lab tests/cli/test_lab.py tests/cli/test_ci_templates.py tests/cli/test_jobs.py tests/e2e/test_two_hosts.py tests/jobs tests/planed/test_offloads_peers.py $(if $(MODEL),-k $(MODEL))
 
 lowest: setup ## make smoke's tests with the oldest release of each dependency that pyproject.toml allows
 	$(BIN)/pip install --quiet uv
@@ -82,8 +83,8 @@ docs: .stamps/docs ## these pages as a site with a search, in site/: opens witho
 	$(BIN)/pip install --quiet 'mkdocs-material>=9.6,<10' 'mkdocs<2'
 	@touch $@
 
-docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these
-	$(BIN)/python scripts/docs_check.py $(PAGES)
+docs-check: setup ## every command of README.md, docs/ and --help, run; half an hour; PAGES=docs/chains.md: only these; FROM=docs/chains.md
+	$(BIN)/python scripts/docs_check.py $(if $(FROM),--from $(FROM)) $(PAGES)
 
 fuzz: setup ## malicious drivers, documents and clients under libFuzzer and hypothesis: SECONDS=60 of each; installs clang
 	@PYTHON=$(BIN)/python scripts/fuzz.sh $(or $(SECONDS),60)
@@ -140,8 +141,8 @@ packages:
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"{sys.executable} is Python {sys.version.split()[0]}; planebench needs 3.11 or later: make PYTHON=/path/to/python3")'
 	@echo "setup: creating $(VENV)"
 	$(PYTHON) -m venv --clear $(VENV)
-	$(BIN)/pip install --quiet 'meson-python>=0.17' 'typer>=0.20'
-	@mkdir -p .stamps && touch $@
+	@scripts/progress.sh .stamps/venv.log $(BIN)/pip install 'meson-python>=0.17' 'typer>=0.20'
+	@touch $@
 
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.
 .stamps/installed: .stamps/venv .stamps/sources $(SOURCES) $(BUILD_FILES) | packages

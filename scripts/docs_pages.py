@@ -10,11 +10,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-PROGRAMS = ("planebench", "planed", "make", "man", "for")
-"""What makes a line of an indented block a command."""
+PROGRAMS = ("planebench", "planed", "make", "man", "for", "rpc", "git", "python", "valgrind", "flock")
+PROGRAMS += ("qemu-system-x86_64", "ring_bench", "driver_bench", "fib_announce")
+"""What makes a line of an indented block a command; those of the build folder are among them."""
 SHELLS = ("sh", "bash", "shell", "console")
 """What makes every line of a fenced block one."""
 
+_FENCED = re.compile(r"^```\w*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"^\s*(```|~~~)\s*(\w*)")
 _LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
 _HEADING = re.compile(r"^#{1,6}\s+(.*?)\s*#*$")
@@ -116,10 +118,12 @@ def _without_comment(text: str) -> str:
 
 
 def block_of(page: Path, start: str) -> str:
-    """The indented block of a page that begins so, without its indent. Raises LookupError where there is none."""
-    for _, block in _blocks(page.read_text(encoding="utf-8")):
-        if block[0].strip("\0 ").startswith(start):
-            return "".join(line.removeprefix("    ") + "\n" for line in block)
+    """The indented or fenced block of a page that begins so, without indent. Raises LookupError where there is none."""
+    text = page.read_text(encoding="utf-8")
+    indented = ("".join(line.removeprefix("    ") + "\n" for line in block) for _, block in _blocks(text))
+    for block in (*indented, *_FENCED.findall(text)):
+        if block.startswith(start):
+            return str(block)
     raise LookupError(f"{page} has no block that begins with {start}")
 
 

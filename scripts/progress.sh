@@ -13,7 +13,7 @@ trap 'kill "$command" 2>/dev/null; wait "$command"; exit 130' INT TERM
 
 # The last line that names a step: [12/345] of ninja, or a package of pip.
 doing() {
-	local step='\[[0-9]+/[0-9]+\]|^ *(Collecting|Downloading|Preparing|Building|Installing) [a-zA-Z][^ (:]*' last
+	local step='\[[0-9]+/[0-9]+\]|^ *(Collecting|Downloading|Preparing|Building) [a-zA-Z][^ (:]*|^ *Installing [a-z ]+' last
 	last=$(grep -aoE "$step" "$log" | tail -n 1)
 	case $last in
 	'') echo starting ;;

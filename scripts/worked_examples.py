@@ -1,28 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Write the tables of docs/examples/*.md from the runs in docs/examples/runs: worked_examples.py [--check].
+"""Write the tables of docs/examples/*.md from the runs in docs/examples/runs.
 
-A table is between ``<!-- table NAME -->`` and ``<!-- end -->``. A run is a run folder without its report: run.json,
-plan.json, conditions.jsonl, finished.json, trials.jsonl. --check changes nothing; exit code 1 if a page would change.
+``worked_examples.py [--check | --measure NAME]``. A table is between ``<!-- table NAME -->`` and ``<!-- end -->``. A
+run is a run folder without its report, with short paths. --check changes nothing; exit code 1 if a page would change.
+--measure runs docs/examples/NAME.yaml, and keeps the run in place of the last one.
 """
 
 from __future__ import annotations
 
+import argparse
 import re
+import shutil
+import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
-from planebench.model.results import Comparison, Result
+from planebench.model.results import Comparison, Metric, Result
 from planebench.stats.advice import advice
 from planebench.stats.chain_prediction import predictions
 from planebench.stats.counting import counts, latency_compares
 from planebench.stats.derived import Derived
 from planebench.stats.node_capacity import path_costs
-from planebench.store import read_run
+from planebench.store import find_run, read_run
+from planebench.store.folder import CONDITIONS_FILE, FINISHED_FILE, HEADER_FILE, PLAN_FILE, TRIALS_FILE
 
-EXAMPLES = Path(__file__).resolve().parent.parent / "docs" / "examples"
+ROOT = Path(__file__).resolve().parent.parent
+EXAMPLES = ROOT / "docs" / "examples"
+KEPT = (HEADER_FILE, PLAN_FILE, CONDITIONS_FILE, FINISHED_FILE, TRIALS_FILE)
+"""What is kept of a run folder."""
 VNFS, PPS_PER_VNF = 16, 500e3
 """The node of sixteen-vnfs.md."""
 _TABLE = re.compile(r"(?<=<!-- table )([a-z-]+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
@@ -80,14 +88,14 @@ def _loopback(name: str) -> str:
     return _rows(("chain", "frames", "switch", "Mpps", "interval", "cycles per hop", "p50 / p99, µs, at 50 %"), rows)
 
 
-def _pairs(name: str) -> str:
-    """Return the comparisons of the throughput of a run with chains."""
-    found = [it for it in _run(name).comparisons if it.metric == "throughput" and it.point.startswith("loopback")]
+def _pairs(name: str, metric: Metric, of_what: str) -> str:
+    """Return the comparisons of a run with chains by one metric, which ``of_what`` names."""
+    found = [it for it in _run(name).comparisons if it.metric == metric and it.point.startswith("loopback")]
     rows = (
         (f"{_size(it)} B", f"{it.b} / {it.a}", f"{it.ratio:.2f}", _interval(it.low, it.high), it.answer, _price(it))
         for it in found
     )
-    return _rows(("frames", "pair", "ratio of the rates", "interval", "answer", "more starts"), rows)
+    return _rows(("frames", "pair", f"ratio of the {of_what}", "interval", "answer", "more starts"), rows)
 
 
 def _price(it: Comparison) -> str:
@@ -109,6 +117,48 @@ def _predicted(name: str) -> str:
         if it.way == "hops"
     )
     return _rows(("frames", "switch", "functions", "predicted, Mpps", "measured, Mpps", "error"), rows)
+
+
+def _foretold(hops: str, chains: str, length: int) -> str:
+    """Return what the hops of one run say of chains of a length, beside the chains of functions of another run."""
+    measured = {(it.point.switch, it.point.frame_size_bytes): it for it in _run(chains).results if counts(it)}
+    rows = (
+        (
+            f"{it.point.frame_size_bytes} B",
+            it.point.switch,
+            _mpps(it.pps, it.is_bound),
+            _mpps(own.throughput_pps, own.verdict.kind.is_bound),
+            "–" if it.is_bound or own.verdict.kind.is_bound else f"{it.pps / (own.throughput_pps or it.pps) - 1:+.0%}",
+        )
+        for it in predictions(_run(hops), (length,))
+        if it.way == "hops"
+        and it.point.chain_length == length
+        and (own := measured.get((it.point.switch, it.point.frame_size_bytes)))
+    )
+    return _rows(("frames", "switch", "predicted, Mpps", "measured, Mpps", "error"), rows)
+
+
+def _account(name: str) -> str:
+    """Return when a run was, and how many of its trials were accepted."""
+    derived = _run(name)
+    trials, rejected = len(derived.run.trials), len(derived.rejected)
+    mhz = derived.run.header.host.get("cpu_mhz")
+    rows = [(derived.run.header.started_at[:10], f"{mhz} MHz", str(trials), str(trials - rejected))]
+    return _rows(("day", "CPU", "trials", "accepted"), iter(rows))
+
+
+def _advised(name: str, pps: float) -> str:
+    """Return what carries a rate, the best switch first in each frame size."""
+    rows = (
+        (
+            f"{it.point.frame_size_bytes} B",
+            it.point.switch,
+            f"{'≤ ' if it.at_most else ''}{it.cores}",
+            f"{'≤ ' if it.at_most else ''}{it.utilization:.0%}",
+        )
+        for it in advice(_run(name), pps, lambda label: 1)
+    )
+    return _rows(("frames", "switch", "switch cores", "utilization"), rows)
 
 
 def _cores(name: str) -> str:
@@ -168,9 +218,15 @@ TABLES: dict[str, Callable[[], str]] = {
     "steps": lambda: _against_previous("regression", 1024),
     "fix": lambda: _against_first("regression-fix"),
     "one-function": lambda: _loopback("quick"),
-    "pairs": lambda: _pairs("quick"),
+    "pairs": lambda: _pairs("quick", "throughput", "rates"),
     "two-functions": lambda: _predicted("quick"),
     "cores": lambda: _cores("quick"),
+    "account": lambda: _account("firewall-chain"),
+    "chain": lambda: _loopback("firewall-chain"),
+    "chain-rates": lambda: _pairs("firewall-chain", "throughput", "rates"),
+    "chain-costs": lambda: _pairs("firewall-chain", "cycles_per_packet", "cycles per frame and hop"),
+    "foretold": lambda: _foretold("quick", "firewall-chain", 2),
+    "advised": lambda: _advised("firewall-chain", 3e6),
 }
 
 
@@ -180,16 +236,39 @@ def written(page: Path) -> str:
     return _TABLE.sub(lambda match: f"{match[1]}{match[2]}\n{TABLES[match[1]]()}\n", text)
 
 
+def measure(name: str) -> None:
+    """Run the plan of an example, and keep the run. Raises CalledProcessError where it has no accepted trial."""
+    plan, runs = EXAMPLES / f"{name}.yaml", ROOT / "runs"
+    command = ["planebench", "run", str(plan), "--name", name, "--runs", str(runs)]
+    subprocess.run([sys.executable, "-m", *command], check=True)
+    keep(find_run(runs, name), EXAMPLES / "runs" / name)
+
+
+def keep(run: Path, folder: Path) -> None:
+    """Copy what is kept of a run folder, with relative paths in place of those below the examples and the tree."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for file in KEPT:
+        text = (run / file).read_text(encoding="utf-8")
+        (folder / file).write_text(text.replace(f"{EXAMPLES}/", "").replace(f"{ROOT}/", ""), encoding="utf-8")
+
+
 def main() -> int:
     """Write the pages, or check them. Returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="change nothing")
+    parser.add_argument("--measure", metavar="NAME", help="run docs/examples/NAME.yaml first")
+    options = parser.parse_args()
+    if options.measure:
+        measure(options.measure)
     changed = {
         page: text for page in sorted(EXAMPLES.glob("*.md")) if (text := written(page)) != page.read_text("utf-8")
     }
     for page, text in changed.items():
         print(page)
-        if "--check" not in sys.argv:
+        if not options.check:
             page.write_text(text, encoding="utf-8")
-    return int("--check" in sys.argv and bool(changed))
+    return int(options.check and bool(changed))
 
 
 if __name__ == "__main__":

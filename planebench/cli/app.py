@@ -50,7 +50,6 @@ switch_app = typer.Typer(help="Inspect or test one switch.")
 app.add_typer(switch_app, name="switch")
 app.add_typer(fib_app, name="fib")
 app.add_typer(kube_app, name="kube")
-lab.register(app)
 
 
 def _version(wanted: bool) -> None:
@@ -142,11 +141,16 @@ def run(
 
 
 @app.command(epilog=examples("planebench agent < /dev/null"))
-def agent() -> None:
+def agent(
+    run: Annotated[
+        str | None,
+        option("--run", "Id of the run. An earlier agent with this id, whose connection was lost, is ended."),
+    ] = None,
+) -> None:
     """Serve a run on another host over stdin and stdout: `run --switch-host` starts it by ssh."""
     from planebench.cli.run import serve_agent
 
-    raise typer.Exit(serve_agent())
+    raise typer.Exit(serve_agent(run))
 
 
 @app.command(epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"))
@@ -601,3 +605,6 @@ def switch_check(
     from planebench.cli import check as checking
 
     raise typer.Exit(checking.check_switch(switch, scenario, wire, checks, hugepages, json=json, quiet=quiet))
+
+
+lab.register(app)

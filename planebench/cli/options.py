@@ -142,6 +142,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "duration": _number(float, "--duration", "Duration of each saturating and latency trial in seconds."),
     "repeat": _number(int, "--repeat", "Number of saturating trials per test point; R+ is their mean."),
     "restarts": _number(int, "--restarts", "Number of restarts between those trials (default: before each)."),
+    "retries": _number(int, "--retries", "How often a disturbed trial is repeated."),
     "max_rate": _text("--max-rate", "RATE", "Maximum offered load per direction, e.g. 14.88M (default: unlimited)."),
     "open_loop": _number(bool, "--open-loop/--closed-loop", "Saturate at --max-rate or at the NICs' line rate."),
     "search": _text("--search", "A,B", f"Searches to run: {', '.join(METHODS)}.", listed("search:METHODS")),

@@ -130,9 +130,9 @@ def _on_tester_host(
         host.close()
 
 
-def serve_agent() -> int:
+def serve_agent(run_id: str | None) -> int:
     """Answer the harness or the command line on another host until stdin closes. Returns the exit code."""
-    return serve(_run_for_another)
+    return serve(_run_for_another, run_id)
 
 
 def _run_for_another(wire: Wire, params: dict[str, Any]) -> dict[str, str]:
@@ -168,7 +168,8 @@ def _announce(session: Session, console: Console, *, named: bool) -> None:
         say(f"note: {warning}", "dim")
     say(describe(held.plan), "dim")
     resumed = f", {known} trials already measured" if known else ""
-    say(f"{len(held.measured)} points, {held.takes_words}{resumed}; trials are stored in {session.folder}")
+    trials = f"{len(held.measured)} test points in {session.pace.steps} trials"
+    say(f"{trials}, {held.takes_words}{resumed}; they are stored in {session.folder}")
 
 
 def _show(derived: Derived, folder: Path, *, json: bool, quiet: bool, page: bool) -> None:

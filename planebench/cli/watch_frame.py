@@ -98,7 +98,7 @@ def head(seen: Seen, page: Page) -> Iterator[Text]:
 
 def _progress(status: Status, page: Page) -> Text:
     share = status.done / status.steps if status.steps > 0 else 0.0
-    width = max(10, page.width // 4)
+    width = min(max(10, page.width // 4), 60)
     words = f" {status.done} of {status.steps} · {_duration(status.left_s)} left{_until(status)}"
     begun = _clock(status.session_at)
     line = Text(page.glyphs.text("["))

@@ -42,11 +42,12 @@ def diagnose() -> tuple[Finding, ...]:
     hostings = {name: hosting.find() for name, hosting in HOSTINGS.items()}
     planed = switches["planed"]
     noise = dry_poll(planed.binary, _pollers(facts)) if isinstance(planed, Found) and planed.binary else ()
-    return (*examine(facts, switches, hostings), kvm_finding(), *noise_findings(noise))
+    busy = (facts.load_average_1m or 0) >= BUSY_LOAD
+    return (*examine(facts, switches, hostings), kvm_finding(), *noise_findings(noise, busy=busy))
 
 
-def noise_findings(noise: Sequence[CoreNoise]) -> tuple[Finding, ...]:
-    """Return the finding on the noise of CPUs; none where it is not known."""
+def noise_findings(noise: Sequence[CoreNoise], *, busy: bool = False) -> tuple[Finding, ...]:
+    """Return the finding on the noise of CPUs; none where it is not known. ``busy``: others use the machine."""
     if not noise:
         return ()
     worst = max(noise, key=lambda core: core.longest_gap_ns)
@@ -54,15 +55,14 @@ def noise_findings(noise: Sequence[CoreNoise]) -> tuple[Finding, ...]:
     text = f"CPU {worst.cpu} did not poll for up to {longest_us:.0f} us in {duration_s:.1f} s"
     if worst.longest_gap_ns <= NOISE_NS:
         return (Finding("noise", "ok", f"{text}, the longest of CPUs {cpu_text(core.cpu for core in noise)}"),)
-    return (
-        Finding(
-            "noise",
-            "warning",
-            f"{text}: a ring of 256 frames at 10 Gbit/s overflows after {NOISE_NS / 1000:.0f} us",
-            "isolate the CPUs of pollers; the interrupts in the evidence of a trial say what came, and what no CPU can "
-            "be kept from are SMIs of the firmware and the hypervisor of a virtual machine",
-        ),
+    remedy = (
+        "isolate the CPUs of pollers; the interrupts in the evidence of a trial say what came, and what no CPU can "
+        "be kept from are SMIs of the firmware and the hypervisor of a virtual machine"
     )
+    if busy:
+        remedy = "the machine is busy (see load): stop the other processes, then ask again"
+    overflow = f"a ring of 256 frames at 10 Gbit/s overflows after {NOISE_NS / 1000:.0f} us"
+    return (Finding("noise", "warning", f"{text}: {overflow}", remedy),)
 
 
 def examine(

@@ -73,6 +73,7 @@ OPTIONS: Mapping[str, _Option] = {
     "duration": _Option(("throughput.duration_s", "latency.duration_s")),
     "repeat": _Option(("throughput.repetitions",)),
     "restarts": _Option(("throughput.restarts",)),
+    "retries": _Option(("throughput.retries",)),
     "max_rate": _Option(("throughput.max_rate_pps",)),
     "open_loop": _Option(("throughput.open_loop",)),
     "search": _Option(("search.methods",), items),

@@ -137,7 +137,8 @@ def open_session(
         settings = replace(settings, calibration=_calibration(survey, machine, settings, tell))
     fitted = _fitted(survey, settings.calibration)
     if fitted.plan != survey.plan:
-        tell(f"the host interrupts the tester: trials of {fitted.plan.throughput.duration_s:g} s")
+        shorter = f"{fitted.plan.throughput.duration_s:g} s"
+        tell(f"this machine often interrupts the tester: shorter trials, of {shorter}, are more often left alone")
     fitted = fitted.limited()
     header = _header(fitted, machine, settings, labels or read_labels())
     if not survey.simulated:

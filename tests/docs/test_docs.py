@@ -132,6 +132,45 @@ def test_a_run_without_an_accepted_trial_is_no_failure(tmp_path: Path, monkeypat
     assert (checker.ran, checker.failed) == (1, ["page.md: fixture: exit 2", "page.md:2: exit 1"])
 
 
+def test_values_of_a_command_are_made_smaller_but_where_they_are_what_it_is_about() -> None:
+    assert docs_check.replaced("planebench run ic16 --vnfs 63") == (
+        "planebench run ic16 --vnfs 4",
+        "--vnfs 4 in place of 63",
+    )
+    kept = "planebench run --scenario parallel --vnfs 1,8,63"
+    assert docs_check.replaced(kept) == (kept, "")
+
+
+def test_a_plan_of_a_page_has_its_own_directions() -> None:
+    assert "--direction" not in docs_check.shortened("planebench run docs/examples/firewall-chain.yaml")[1]
+    assert docs_check.shortened("planebench outage --restart vnf0")[0] == (
+        "planebench outage --repetitions 1 --restart vnf0"
+    )
+
+
+def test_a_command_that_runs_until_its_page_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands after it find it ready. It has to live until the end of the page, and to end with 0."""
+    ready = tmp_path / "ready"
+    serves = f"trap 'exit 0' TERM; touch {ready}; while :; do read -t 0.02 <> <(:); done"
+    dies = f"touch {ready}; exit 0"
+    monkeypatch.setitem(docs_check.TABLE, "beside", {serves: str(ready), dies: str(ready)})
+    monkeypatch.setitem(docs_check.TABLE["fixtures"], "any", {})
+    checker = docs_check.Checker(tmp_path)
+    asks = docs_pages.Command("one.md", 2, f"rm {ready}")
+    checker.page("one.md", [docs_pages.Command("one.md", 1, serves), asks])
+    assert (checker.ran, checker.failed, checker.beside) == (2, [], [])
+    checker.page("two.md", [docs_pages.Command("two.md", 1, dies), docs_pages.Command("two.md", 2, "sleep 0.1")])
+    assert checker.failed == [f"two.md:1: {dies}"]
+
+
+def test_what_several_pages_need_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(docs_check.TABLE["fixtures"], "any", {"commands": [f"echo made >> {tmp_path}/count; touch it"]})
+    checker = docs_check.Checker(tmp_path)
+    for name in ("one.md", "two.md"):
+        checker.page(name, [docs_pages.Command(name, 1, "rm it")])
+    assert (checker.ran, checker.failed, (tmp_path / "count").read_text()) == (2, [], "made\n")
+
+
 def test_a_loop_of_the_shell_is_a_command(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("    for i in 1 2; do planebench run quick --name $i; done    # twice\n")
@@ -157,6 +196,15 @@ def test_the_table_of_contents_has_every_page_once(tmp_path: Path) -> None:
 def test_figures_of_the_worked_examples_are_those_of_their_runs(page: Path) -> None:
     """Each table is what scripts/worked_examples.py computes from the stored run."""
     assert worked_examples.written(page) == page.read_text(encoding="utf-8")
+
+
+def test_a_run_that_is_kept_names_no_folder_of_this_machine(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    for name in worked_examples.KEPT:
+        (tmp_path / "run" / name).write_text(f"{worked_examples.EXAMPLES}/office.rules {ROOT}/docs")
+    worked_examples.keep(tmp_path / "run", tmp_path / "kept")
+    kept = {path.name: path.read_text() for path in (tmp_path / "kept").iterdir()}
+    assert kept == dict.fromkeys(worked_examples.KEPT, "office.rules docs")
 
 
 def test_commands_in_the_text_parse() -> None:

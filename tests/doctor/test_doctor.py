@@ -186,6 +186,8 @@ def test_the_noise_of_cpus_is_judged_where_it_is_known() -> None:
     assert [it.level for it in noise_findings((quiet,))] == ["ok"]
     (found,) = noise_findings((quiet, noisy))
     assert found.level == "warning" and "CPU 3 did not poll for up to 3200 us" in found.text
+    (busy,) = noise_findings((noisy,), busy=True)
+    assert "isolate" in found.remedy and "stop the other processes" in busy.remedy
 
 
 def test_diagnose_looks_at_this_machine() -> None:
