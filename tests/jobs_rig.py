@@ -23,6 +23,7 @@ import planebench.jobs
 from planebench.host import procfs
 from planebench.host.deadlines import stretched
 from planebench.host.leftovers import command_line
+from planebench.host.planed_program import find_planed
 
 SOURCE = Path(planebench.jobs.__file__).parents[2]
 NODE_FILES = Path(planebench.jobs.__file__).parent / "slurm_node"
@@ -155,6 +156,7 @@ class Lab:
         self.program(
             "there",
             f"export PYTHONPATH={SOURCE} PLANEBENCH_SHARE_CPUS=1 XDG_CACHE_HOME={self.folder}/cache\n"
+            f"export PLANEBENCH_PLANED={find_planed() or ''}\n"
             f'exec {sys.executable} -P -m planebench "$@"',
         )
         self.hosts = [Host(number, self.folder, self.environment) for number in range(self.nodes + 1)]
@@ -192,13 +194,49 @@ class Lab:
             run("ip", "-n", host.space, "address", "add", f"{host.address}/24", "dev", "eth0")
             run("ip", "-n", host.space, "link", "set", "eth0", "up")
 
-    def command(self, *words: object) -> list[str]:
-        """Return a command of a user on the head."""
-        return [*self.hosts[0].inside, *(str(word) for word in words)]
+    def let_in(self) -> None:
+        """Make keys, and the program ``ssh`` with a configuration by which each machine reaches the others."""
+        for name in ("key", "host_key"):
+            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / name)
+        host_key = " ".join((self.folder / "host_key.pub").read_text().split()[:2])
+        known = "".join(f"{host.address} {host_key}\n" for host in self.hosts)
+        (self.folder / "known").write_text(known)
+        names = "".join(f"Host {host.name}\n  HostName {host.address}\n" for host in self.hosts)
+        (self.folder / "ssh_config").write_text(
+            f"{names}Host *\n  User {getpass.getuser()}\n  UserKnownHostsFile {self.folder}/known\n"
+            f"  IdentitiesOnly yes\n  IdentityFile {self.folder}/key\n  ConnectTimeout 5\n  ServerAliveInterval 3\n"
+        )
+        self.program("ssh", f'exec {shutil.which("ssh")} -F {self.folder}/ssh_config "$@"')
 
-    def planebench(self, *words: object) -> list[str]:
+    def sshd(self, host: Host) -> Sequence[str]:
+        """Return the command of the sshd of a machine, on which the user has a home of its own."""
+        Path("/run/sshd").mkdir(exist_ok=True)
+        home = self.folder / f"home-{host.name}"
+        home.mkdir()
+        config = self.folder / f"sshd-{host.name}"
+        config.write_text(
+            f"ListenAddress {host.address}\nHostKey {self.folder}/host_key\nPidFile none\nStrictModes no\n"
+            f"AuthorizedKeysFile {self.folder}/key.pub\nPermitRootLogin yes\nPasswordAuthentication no\nUsePAM no\n"
+            f'ForceCommand cd {home} && HOME={home} exec sh -c "$SSH_ORIGINAL_COMMAND"\n'
+        )
+        return (find("sshd") or "sshd", "-D", "-e", "-f", str(config))
+
+    def home(self, user: str) -> Path:
+        """Make the home of another user than root, and return it."""
+        folder = self.folder / user
+        folder.mkdir()
+        shutil.chown(folder, user)
+        return folder
+
+    def command(self, *words: object, user: str = "") -> list[str]:
+        """Return a command of a user on the head; of root, unless it is another one's."""
+        become = ["setpriv", f"--reuid={user}", "--regid=nogroup", "--clear-groups"] if user else []
+        home = ["env", f"HOME={self.folder / user}", "-C", str(self.folder / user)] if user else []
+        return [*self.hosts[0].inside, *become, *home, *(str(word) for word in words)]
+
+    def planebench(self, *words: object, user: str = "") -> list[str]:
         """Return a command of planebench on the head."""
-        return self.command(sys.executable, "-P", "-m", "planebench", *words)
+        return self.command(sys.executable, "-P", "-m", "planebench", *words, user=user)
 
     def run(self, command: Sequence[str], within_s: float = 120.0) -> subprocess.CompletedProcess[str]:
         """Run a command of a user to its end."""
@@ -231,6 +269,7 @@ class Cluster(Lab):
         for name in ("prolog", "epilog"):
             self.program(name, f"export PLANEBENCH_TESTBED_FILE={self.folder}/testbed\nexec sh {NODE_FILES}/{name}.sh")
         (self.folder / "slurm.conf").write_text("\n".join(self._configuration()) + "\n")
+        (self.folder / "gres.conf").write_text("NodeName=rack1 Name=nic Type=e810 Count=2\n")
         self._munge()
         for host in self.hosts:
             kind = "slurmd" if host.number else "slurmctld"
@@ -269,11 +308,12 @@ class Cluster(Lab):
         }
         for line in (NODE_FILES / "slurm.conf").read_text().splitlines():
             key, _, value = line.partition("=")
-            if key not in ("GresTypes", "NodeName"):
+            if key != "NodeName":
                 yield f"{key}={own.pop(key, value)}" if value and not line.startswith("#") else line
         yield from (f"{key}={value}" for key, value in own.items())
         for host in self.hosts[1:]:
-            yield f"NodeName={host.name} NodeAddr={host.address} CPUs=2 Feature=all,{host.name} State=UNKNOWN"
+            more = "Gres=nic:e810:2 " if host.number == 1 else ""
+            yield f"NodeName={host.name} NodeAddr={host.address} CPUs=2 Feature=all,{host.name} {more}State=UNKNOWN"
 
     def _munge(self) -> None:
         key = self.folder / "munge.key"
@@ -303,28 +343,9 @@ class Servers(Lab):
 
     def serve(self) -> None:
         """Start each sshd, and wait until it lets the user in."""
-        for name in ("key", "host_key"):
-            run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", self.folder / name)
-        host_key = " ".join((self.folder / "host_key.pub").read_text().split()[:2])
-        known = "".join(f"{host.address} {host_key}\n" for host in self.hosts)
-        (self.folder / "known").write_text(known)
-        names = "".join(f"Host {host.name}\n  HostName {host.address}\n" for host in self.hosts)
-        (self.folder / "ssh_config").write_text(
-            f"{names}Host *\n  User {getpass.getuser()}\n  UserKnownHostsFile {self.folder}/known\n"
-            f"  IdentitiesOnly yes\n  IdentityFile {self.folder}/key\n  ConnectTimeout 5\n  ServerAliveInterval 3\n"
-        )
-        self.program("ssh", f'exec {shutil.which("ssh")} -F {self.folder}/ssh_config "$@"')
-        Path("/run/sshd").mkdir(exist_ok=True)
+        self.let_in()
         for host in self.hosts[1:]:
-            home = self.folder / f"home-{host.name}"
-            home.mkdir()
-            config = self.folder / f"sshd-{host.name}"
-            config.write_text(
-                f"ListenAddress {host.address}\nHostKey {self.folder}/host_key\nPidFile none\nStrictModes no\n"
-                f"AuthorizedKeysFile {self.folder}/key.pub\nPermitRootLogin yes\nPasswordAuthentication no\nUsePAM no\n"
-                f'ForceCommand cd {home} && HOME={home} exec sh -c "$SSH_ORIGINAL_COMMAND"\n'
-            )
-            host.serves = (find("sshd") or "sshd", "-D", "-e", "-f", str(config))
+            host.serves = self.sshd(host)
             host.start()
         for host in self.hosts[1:]:
             reached = self.command("ssh", host.name, "true")

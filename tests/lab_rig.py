@@ -108,6 +108,10 @@ class Topology:
     hugepages: int = 512
     nodes: int = 1
     """NUMA nodes, each with its share of the memory, and of the vCPUs, of which none is isolated then."""
+    host: int = 1
+    """Number of the guest, in the MAC addresses of its NICs."""
+    outside: Mapping[str, tuple[Path, Path]] = field(default_factory=dict)
+    """NICs whose cable leads to another guest: the socket of this end, and that of the other one."""
 
     def address(self, nic: str) -> str:
         """Return the PCI address of a NIC: each is behind a root port of its own, thus in an IOMMU group of its own."""
@@ -207,19 +211,22 @@ class Lab:
         """Run a program in the guest and return its end."""
         return self.sh(shlex.join(argv), timeout_s, **environment)
 
-    def planebench(self, *argv: str, timeout_s: float = COMMAND_DEADLINE_S, patience: float = QUIET_PATIENCE) -> Done:
-        """Run the command ``planebench`` of this test in the guest.
+    def planebench(
+        self, *argv: str, timeout_s: float = COMMAND_DEADLINE_S, patience: float = QUIET_PATIENCE, **more: str
+    ) -> Done:
+        """Run the command ``planebench`` of this test in the guest, with ``more`` variables in its environment.
 
         ``patience``: the factor for its deadlines on a quiet host; less, where the test waits for one of them.
         """
-        return self.run(sys.executable, "-m", "planebench", *argv, timeout_s=timeout_s, **self._environment(patience))
+        environment = self.environment(patience) | more
+        return self.run(sys.executable, "-m", "planebench", *argv, timeout_s=timeout_s, **environment)
 
     def script(
         self, name: str, *argv: str, timeout_s: float = COMMAND_DEADLINE_S, patience: float = QUIET_PATIENCE
     ) -> Done:
         """Run a Python script of ``lab/inside``, which may import the rigs of the tests."""
         path = HERE / "inside" / name
-        return self.run(sys.executable, str(path), *argv, timeout_s=timeout_s, **self._environment(patience))
+        return self.run(sys.executable, str(path), *argv, timeout_s=timeout_s, **self.environment(patience))
 
     def cross_cables(self) -> list[dict[str, Any]]:
         """Return what inside/cables.py counts of each direction of each cable."""
@@ -245,7 +252,7 @@ class Lab:
         print(f"lab: cable of {nic} {'in' if up else 'out'}")
         self._monitor("set_link", name=nic, up=up)
 
-    def _environment(self, patience: float = QUIET_PATIENCE) -> dict[str, str]:
+    def environment(self, patience: float = QUIET_PATIENCE) -> dict[str, str]:
         """Return what makes our programs in the guest those of this test, with deadlines for its slow CPUs."""
         folders = [str(HERE.parent), *filter(None, [os.environ.get("PYTHONPATH")])]
         planed = str(Path(planed_binary()).resolve())
@@ -294,10 +301,13 @@ class Lab:
         return data
 
     def _receive(self, end: float, script: str) -> None:
-        """Receive what comes next. A command ends at its time limit in the guest; after that, the guest hangs."""
+        """Receive what comes next. A command ends at its time limit in the guest; after that, the guest hangs.
+
+        A guest without cables to another one, which it may wait for, hangs if it sleeps.
+        """
         idle, what = Idleness(self.process.pid), HANG
         self._connection.settimeout(1.0)
-        while time.monotonic() < end and not idle.for_too_long():
+        while time.monotonic() < end and (self.topology.outside or not idle.for_too_long()):
             with contextlib.suppress(TimeoutError):
                 if data := self._connection.recv(65536):
                     self._received += data
@@ -416,11 +426,17 @@ def _nodes(topology: Topology) -> list[str]:
 
 
 def _nic(topology: Topology, number: int, nic: str, model: str) -> list[str]:
-    """Return a NIC behind a root port of its own; the two ends of a cable are ports of a hub of their own."""
+    """Return a NIC behind a root port of its own. A cable is a hub with two ports; to another guest, two sockets."""
     hub = next((i for i, cable in enumerate(topology.cables) if nic in cable), len(topology.cables) + number)
+    end = f"hubport,id=net{number},hubid={hub}"
+    if nic in topology.outside:
+        ours, theirs = topology.outside[nic]
+        ends = f"local.type=unix,local.path={ours},remote.type=unix,remote.path={theirs}"
+        end = f"dgram,id=net{number},{ends}"
     port = f"pcie-root-port,id=port{number},bus=pcie.0,addr={_FIRST_PORT_SLOT + number:#x},chassis={number + 1}"
-    device = f"{MODELS[model]},id={nic},bus=port{number},netdev=net{number},mac=52:54:00:00:01:{number:02x}"
-    return ["-device", port, "-netdev", f"hubport,id=net{number},hubid={hub}", "-device", device]
+    mac = f"52:54:00:00:{topology.host:02x}:{number:02x}"
+    device = f"{MODELS[model]},id={nic},bus=port{number},netdev=net{number},mac={mac}"
+    return ["-device", port, "-netdev", end, "-device", device]
 
 
 def _qemu(topology: Topology) -> list[str]:

@@ -141,11 +141,16 @@ def run(
 
 
 @app.command(epilog=examples("planebench agent < /dev/null"))
-def agent() -> None:
+def agent(
+    run: Annotated[
+        str | None,
+        option("--run", "Id of the run. An earlier agent with this id, whose connection was lost, is ended."),
+    ] = None,
+) -> None:
     """Serve a run on another host over stdin and stdout: `run --switch-host` starts it by ssh."""
     from planebench.cli.run import serve_agent
 
-    raise typer.Exit(serve_agent())
+    raise typer.Exit(serve_agent(run))
 
 
 @app.command(epilog=examples("planebench watch", "planebench watch --wait", "planebench watch latest --once --json"))

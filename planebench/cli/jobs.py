@@ -290,7 +290,7 @@ def _shown(job: Job, folder: Path, queued: Queued | None) -> _Shown:
         _store(job, run)
         return _Shown(job, folder, "done", run.header.testbed, _results_words(run), run)
     if queued is not None:
-        detail = queued.reason if queued.state == "pending" else _progress(folder)
+        detail = queued.reason if queued.state == "pending" else _so_far(folder)
         return _Shown(job, folder, queued.state, queued.machines, detail)
     ended = read_ended(folder)
     if ended is not None:
@@ -306,6 +306,15 @@ def _progress(folder: Path) -> str:
         if status is not None:
             return f"{status.done} of {status.steps} trials, about {duration_words(status.left_s)} left"
     return ""
+
+
+def _so_far(folder: Path) -> str:
+    """Return how far the newest attempt is, and its results until now."""
+    runs = attempts(folder)
+    results = ""
+    with contextlib.suppress(PlanebenchError, OSError):  # it may be written just now
+        results = _results_words(runs[-1]) if runs else ""
+    return "; ".join(filter(None, (_progress(folder), results)))
 
 
 def _results_words(run: RunInfo) -> str:

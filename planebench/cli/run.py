@@ -130,9 +130,9 @@ def _on_tester_host(
         host.close()
 
 
-def serve_agent() -> int:
+def serve_agent(run_id: str | None) -> int:
     """Answer the harness or the command line on another host until stdin closes. Returns the exit code."""
-    return serve(_run_for_another)
+    return serve(_run_for_another, run_id)
 
 
 def _run_for_another(wire: Wire, params: dict[str, Any]) -> dict[str, str]:

@@ -13,6 +13,7 @@ import itertools
 import json
 import os
 import re
+import secrets
 import socket
 import subprocess
 import threading
@@ -52,13 +53,14 @@ def program_there() -> str:
 
 
 def ssh_command(host: str, command: str | None = None) -> list[str]:
-    """Return what has a shell run ``command`` (default: an agent) on ``host``.
+    """Return what has a shell run ``command`` on ``host``: by default an agent, which ends one started by it before.
 
     ``host`` is ``HOST``, ``USER@HOST``, or a name of ~/.ssh/config. Raises UsageError for what cannot be one.
     """
     if not host or host.startswith("-") or any(character.isspace() for character in host):
         raise UsageError(f'host "{host}" is not valid; give a name as for ssh, e.g. user@host')
-    return ["ssh", "-T", "-o", "BatchMode=yes", "--", host, command or f"exec {program_there()} agent"]
+    agent = f"exec {program_there()} agent --run {secrets.token_hex(8)}"
+    return ["ssh", "-T", "-o", "BatchMode=yes", "--", host, command or agent]
 
 
 def hang_up(sock: socket.socket) -> None:

@@ -43,6 +43,11 @@ def start_ticks(pid: int) -> int | None:
     return int(fields[19]) if fields else None
 
 
+def words(pid: int) -> list[str]:
+    """Return the words of a command line; none if the process is gone."""
+    return (read_text(f"/proc/{pid}/cmdline") or "").rstrip("\0").split("\0")
+
+
 def is_running(pid: int) -> bool:
     """Return whether a process exists and is not a zombie."""
     fields = stat_fields(pid)

@@ -33,7 +33,10 @@ _HELD = 75
 _SUBMIT = """set -e; umask 077; mkdir -p {folder}; cd {folder}
 cat > .new; mv .new {job}
 setsid -f flock --no-fork --wait 5 --conflict-exit-code 0 {queued} sh -c {command} > /dev/null 2>&1 < /dev/null"""
-_COMMAND = 'echo $$ > pid; rm -f {ended}; exec flock --no-fork {lock} {program} run-job "$PWD" >> {log} 2>&1'
+_COMMAND = (
+    "echo $$ > pid; rm -f {ended}; "
+    'exec flock --no-fork {lock} timeout --kill-after=60 {limit} {program} run-job "$PWD" >> {log} 2>&1'
+)
 _STATE = """cd {folder} 2> /dev/null || exit 0
 held() {{ [ -e "$1" ] && {{ flock --shared --nonblock --conflict-exit-code {held} "$1" true; [ $? = {held} ]; }}; }}
 for job in {tickets}; do
@@ -53,7 +56,11 @@ class Ssh:
     def submit(self, job: Job, folder: Path) -> None:
         """Send a job to its host and start what waits for the testbed; nothing if the job is there already."""
         command = _COMMAND.format(
-            ended=ENDED_FILE, lock=shlex.quote(job.place.lock), program=program_there(), log=LOG_FILE
+            ended=ENDED_FILE,
+            lock=shlex.quote(job.place.lock),
+            limit=job.limit_s,
+            program=program_there(),
+            log=LOG_FILE,
         )
         there = {"folder": _folder(job), "job": JOB_FILE, "queued": QUEUED_FILE, "command": shlex.quote(command)}
         _run(job.place.ssh, _SUBMIT.format(**there), to_json(job))

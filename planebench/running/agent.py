@@ -23,11 +23,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from planebench.doctor import doctor
+from planebench.host import procfs
 from planebench.host.deadlines import stretched
 from planebench.host.device_settings import device_journal
 from planebench.host.evidence import ThreadSampler, sample_host
 from planebench.host.interfaces import interfaces_of
 from planebench.host.interrupts import keep_away
+from planebench.host.leftovers import processes_with
 from planebench.host.link import GREETING, Connection, error_document, hang_up
 from planebench.host.own_version import own_version
 from planebench.host.process import Process, Supervisor
@@ -348,11 +350,28 @@ class Relayed(Connection):
         self._wire.send(CLOSE)
 
 
-def serve(run: Callable[[Wire, dict[str, Any]], Any]) -> int:
+def end_earlier(run_id: str) -> None:
+    """End the agents of a run whose connection was lost without their notice: they hold devices that it needs again."""
+    words = ["agent", "--run", run_id]
+    own = (os.getpid(), os.getppid())
+    found = [pid for pid in processes_with(run_id) if pid not in own and procfs.words(pid)[-3:] == words]
+    for number, patience_s in ((signal.SIGTERM, END_S), (signal.SIGKILL, END_S)):
+        for pid in filter(procfs.is_running, found):
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+        end = time.monotonic() + stretched(patience_s)
+        while any(map(procfs.is_running, found)) and time.monotonic() < end:
+            time.sleep(0.05)
+
+
+def serve(run: Callable[[Wire, dict[str, Any]], Any], run_id: str | None) -> int:
     """Answer calls until stdin closes. Returns the exit code.
 
     ``run`` is called for the method ``run``, with its parameters: it runs a plan with the tester on this host.
+    ``run_id``: what an earlier agent of the same run was started with.
     """
+    if run_id is not None:
+        end_earlier(run_id)
     wire = Wire()
     agent = Agent(lambda params: run(wire, params))
     with contextlib.suppress(KeyboardInterrupt), terminable():

@@ -8,6 +8,7 @@ interface is not visible on the host, and creating it needs no root (a user name
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import shutil
 import socket
@@ -42,6 +43,8 @@ CACHE_OPTIONS = (
 )
 _REFUSED = re.compile(r"could not (?:open|add) network device (\S+)|WARN\|(\S+): could not set configuration")
 _SCHEMAS = ("/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema")
+TUN = Path("/dev/net/tun")
+TUN_REMEDY = "start the container with `--device=/dev/net/tun --cap-add=NET_ADMIN`; on a machine, `modprobe tun`"
 _TOOLS = ("ovsdb-tool", "ovsdb-server", "ovs-vsctl", "ovs-ofctl")
 
 Commands = list[list[str]]
@@ -131,6 +134,8 @@ class OvsAdapter(Adapter):
             return NotFound(f"{self.remedy} (missing: {', '.join(missing) or 'vswitch.ovsschema'})")
         for binary in binaries:
             version = self.version(version_lines(binary))
+            if version and not os.access(TUN, os.R_OK | os.W_OK):
+                return NotFound(TUN_REMEDY, f"cannot open {TUN}, by which it makes the interface of its bridge")
             if version:
                 return Found(version, binary)
         what = f"{binaries[0]} {self.unfit}" if binaries else "no ovs-vswitchd"

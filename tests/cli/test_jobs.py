@@ -125,6 +125,18 @@ def test_jobs_wait_for_the_testbed_and_can_be_cancelled(planebench, matrix: Path
     assert done.code == 0, done.err
 
 
+@pytest.mark.lab
+def test_a_job_over_its_time_limit_ends_in_order(planebench, matrix: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("planebench.cli.jobs._limit_s", lambda *_: 5)
+    text = matrix.read_text().replace('"sim:capacity=10M", ', "").replace("repeat: 2", "repeat: 900")
+    matrix.write_text(text.replace("frame-size: 64", "frame-size: [64, 128, 256, 512]"))
+    done = planebench("submit", matrix, "--wait", "--json")
+    (job,) = json.loads(done.out)["jobs"]
+    assert (done.code, job["state"]) == (1, "interrupted")
+    (run,) = list_runs(Path(job["folder"]) / "runs/desk")
+    assert 0 < len(read_run(run.path).trials) < 3600
+
+
 def test_the_matrix_of_the_docs(planebench, tmp_path: Path) -> None:
     page = (Path(__file__).parents[2] / "docs/jobs.md").read_text()
     (tmp_path / "nightly.yaml").write_text(page.split("```yaml\n")[1].split("```")[0])
@@ -164,6 +176,20 @@ def test_a_killed_attempt_is_resumed_on_the_same_machine_only(job: Path, monkeyp
     assert run_job(job) == 0  # all is done
     assert len(list_runs(runs_on(job, "rack1"))) == 1
     assert sum(stored_trials(job.parents[2] / "lab").values()) == 2 * len(lines)
+
+
+def test_a_job_that_runs_shows_its_results_until_now(planebench, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SLURMD_NODENAME", "rack1")
+    assert run_job(job) == 0
+    (info,) = list_runs(runs_on(job, "rack1"))
+    (info.path / "finished.json").unlink()
+    squeue = job.parents[2] / "bin/squeue"
+    squeue.rename(squeue.with_name("sinfo"))
+    squeue.write_text(f"#!/bin/sh\necho '{read_job(job).ticket}|RUNNING|rack1|None'\n")
+    squeue.chmod(0o755)
+    (shown,) = json.loads(planebench("jobs", "nightly", "--json").out)["jobs"]
+    assert (shown["state"], shown["machines"]) == ("running", "rack1")
+    assert shown["detail"].endswith("p2p → 64 B: 9.00 Mpps")
 
 
 def test_an_attempt_waits_for_one_that_still_lives(job: Path) -> None:

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import make_run, store_run
@@ -158,7 +160,8 @@ def test_metrics_of_a_run_are_read_by_the_parsers(planebench, stored: Run, tmp_p
     assert planebench("metrics", "latest", "--format", "xml").code == 2
 
 
-def test_metrics_of_planed_are_read_by_the_parser() -> None:
+def statistics() -> Any:
+    """Return an answer of ``stats.get`` with a worker, a port and a task whose name has to be quoted."""
     worker = {
         "name": "w0",
         "tid": 1,
@@ -179,8 +182,12 @@ def test_metrics_of_planed_are_read_by_the_parser() -> None:
     }
     task = {"name": 'a"\n\\b', "kind": "l2fwd", "busy_cycles": 3, "idle_cycles": 1, "rx_packets": 7, "tx_packets": 6,
             "drops": {"hairpin": 1}, "drops_by_port": {}}  # fmt: skip
-    found = of_statistics({"tsc_hz": 10, "ports": [port], "workers": [worker], "tasks": [task]})  # type: ignore[list-item, typeddict-item]
-    families = {it.name: it for it in openmetrics(exposition(list(found), "openmetrics").decode())}
+    return {"tsc_hz": 10, "ports": [port], "workers": [worker], "tasks": [task]}
+
+
+def test_metrics_of_planed_are_read_by_the_parser() -> None:
+    found = list(of_statistics(statistics()))
+    families = {it.name: it for it in openmetrics(exposition(found, "openmetrics").decode())}
     (drop,) = families["planed_task_drops"].samples
     assert (drop.name, drop.labels["task"], drop.labels["reason"], drop.value) == (
         "planed_task_drops_total",
@@ -189,3 +196,14 @@ def test_metrics_of_planed_are_read_by_the_parser() -> None:
         1,
     )
     assert [it.value for it in families["planed_worker_busy_seconds"].samples] == [0.5]
+
+
+@pytest.mark.lab
+@pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not here: apt-get install prometheus")
+def test_promtool_finds_nothing_wrong(planebench, stored: Run) -> None:
+    """It reads the text format, and judges names, units and help texts."""
+    of_run = planebench("metrics", "latest", "--format", "text").out
+    of_planed = exposition(list(of_statistics(statistics())), "text").decode()
+    for text in (of_run, of_planed):
+        done = subprocess.run(["promtool", "check", "metrics"], input=text, capture_output=True, text=True)
+        assert (done.returncode, done.stdout + done.stderr) == (0, "")

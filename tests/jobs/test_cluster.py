@@ -5,12 +5,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from jobs_rig import Cluster, eventually, missing
+from jobs_rig import Cluster, eventually, missing, run
+
+from planebench.host.planed_program import find_planed
+from planebench.stats.ledger import ledger
+from planebench.store import read_run
 
 WITHOUT = missing("slurmctld", "slurmd", "munged", "sbatch")
 pytestmark = [
@@ -20,6 +25,7 @@ pytestmark = [
     pytest.mark.skipif(bool(WITHOUT), reason=WITHOUT),
 ]
 
+USER = "nobody"
 MATRIX = """# SPDX-License-Identifier: BSD-3-Clause
 version: 1
 name: nightly
@@ -36,6 +42,7 @@ store: lab
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     folder = Path(tempfile.mkdtemp(prefix="pbj", dir="/tmp"))
+    folder.chmod(0o755)  # for users
     made = Cluster(folder, nodes=2)
     try:
         made.start()
@@ -69,21 +76,71 @@ def test_a_matrix_runs_and_an_unfit_node_is_drained_with_the_reason(cluster: Clu
     assert "rack1" in cluster.words("find", "lab/runs")
 
 
-def test_a_job_on_two_nodes_knows_both(cluster: Cluster) -> None:
-    """The run itself is that of tests/e2e/test_two_hosts.py; here a program notes what it is called with."""
+@pytest.mark.skipif(bool(missing("sshd")), reason=missing("sshd"))
+@pytest.mark.skipif(find_planed() is None, reason="planed is not built")
+def test_a_job_on_two_nodes_measures_between_them(cluster: Cluster) -> None:
+    """The tester is on one node, the switch on the other, and two cables are between them."""
+    tester, switch = cluster.hosts[1:3]
+    cluster.let_in()
+    for cable in ("pbn0", "pbn1"):
+        ends = ("netns", tester.space, "type", "veth", "peer", "name", cable, "netns", switch.space)
+        run("ip", "link", "add", cable, *ends)
+        for host in (tester, switch):
+            run("ip", "-n", host.space, "link", "set", cable, "addrgenmode", "none", "up")
+    text = MATRIX.split("testbeds:")[0].replace("nightly", "pair").replace("switch: sim", "switch: planed")
+    text = text.replace("repeat: 3", "repeat: 1, max-rate: 10k, wire: 'veth:pbn0=pbn0,pbn1=pbn1'").replace(
+        "0.02", "0.2"
+    )
+    pair = "testbeds: {pair: {slurm: --constraint=rack1, switch: --constraint=rack2}}\nstore: lab\n"
+    (cluster.folder / "pair.yaml").write_text(text + pair)
     agent = cluster.folder / "bin/there"
     there = agent.read_text()
-    agent.write_text(f"#!/bin/sh\necho $SLURMD_NODENAME $SLURM_JOB_NODELIST_HET_GROUP_1 > {cluster.folder}/nodes\n")
-    text = MATRIX.split("testbeds:")[0].replace("nightly", "pair")
-    pair = "testbeds: {pair: {slurm: --constraint=rack1, switch: --constraint=rack2}}\n"
-    (cluster.folder / "pair.yaml").write_text(text + pair)
+    own_sys = "exec unshare --mount sh -c 'mount -t sysfs sysfs /sys; exec \"$@\"' sh "  # that of its namespace
+    agent.write_text(there.replace("exec ", own_sys))
+    with subprocess.Popen([*switch.inside, *cluster.sshd(switch)], stderr=subprocess.DEVNULL) as sshd:
+        try:
+            said = cluster.run(cluster.planebench("submit", "pair.yaml"))
+            assert said.returncode == 0, said.stderr
+            assert eventually(lambda: shown(cluster, "pair")["pair"]["state"] not in ("pending", "running"), 180)
+        finally:
+            agent.write_text(there)
+            sshd.kill()
+    job = shown(cluster, "pair")["pair"]
+    assert (job["state"], job["machines"]) == ("done", "rack1+rack2"), cluster.words("cat", "jobs/pair/pair/log")
+    found = read_run(Path(job["run"]))
+    assert found.header.switch_host is not None and found.header.switch_host.name == "rack2"
+    for trial in found.trials:
+        account = ledger(trial)
+        assert account.counted and account.offered_packets and not account.unexplained_packets, trial.verdict
+
+
+def test_a_job_of_a_user_has_the_nics_that_it_asks_for_and_the_limits_of_the_node(cluster: Cluster) -> None:
+    """Locked memory is limited at the login, which says nothing about the testbed."""
+    home = cluster.home(USER)
+    agent = cluster.folder / "bin/there"
+    there = agent.read_text()
+    agent.write_text(there.replace("exec", f"ulimit -l > {home}/memlock\nexec"))
+    nics = "testbeds: {fast: {slurm: --gres=nic:e810:2}}\nstore: lab\n"
+    (home / "users.yaml").write_text(MATRIX.split("testbeds:")[0].replace("nightly", "users") + nics)
+    login = (
+        "prlimit",
+        "--memlock=65536",
+        *cluster.planebench("submit", "users.yaml", "--jobs", home / "jobs", user=USER),
+    )
+    asked = cluster.planebench("jobs", "users", "--jobs", home / "jobs", "--json", user=USER)
+    said = cluster.run(login)
     try:
-        said = cluster.run(cluster.planebench("submit", "pair.yaml"))
         assert said.returncode == 0, said.stderr
-        assert eventually((cluster.folder / "nodes").exists, 90), cluster.words("squeue", "-l")
-        assert eventually(lambda: (cluster.folder / "nodes").read_text() == "rack1 rack2\n")
+        assert eventually(lambda: '"done"' in cluster.run(asked).stdout, 180), cluster.words("squeue", "-l")
     finally:
         agent.write_text(there)
+    (job,) = json.loads(cluster.run(asked).stdout)["jobs"]
+    assert job["machines"] == "rack1", "the node with these NICs"
+    assert (home / "memlock").read_text() == subprocess.run(
+        ("sh", "-c", "ulimit -l"), capture_output=True, text=True
+    ).stdout
+    assert {path.owner() for path in (home / "jobs").rglob("*")} == {USER}
+    assert list(home.glob("lab/runs/*/*/*.parquet"))
 
 
 def test_cancelled_jobs_end_in_order_and_are_resumed(cluster: Cluster) -> None:

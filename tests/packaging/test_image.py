@@ -22,6 +22,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.root]
 
 SHORT = ["--scenario", "p2p", "--frame-size", "64", "--duration", "0.1", "--repeat", "1", "--loads", "none"]
 RUN = ["run", "quick", *SHORT, "--no-calibrate", "--quiet", "--json"]
+TAP = ("--device=/dev/net/tun", "--cap-add=NET_ADMIN")
+"""OvS makes a tap interface for its bridge."""
 SHARED = ("--env=PLANEBENCH_SHARE_CPUS=1",)
 
 SETTINGS = """
@@ -92,17 +94,18 @@ def test_the_doctor_says_what_the_container_lacks(podman: Podman) -> None:
     assert "in a container (podman)" in findings["container"]["text"]
     assert "SYS_NICE" in findings["root"]["text"] and "--cap-add=SYS_NICE" in findings["root"]["remedy"]
     assert findings["priority"]["level"] == "warning"
-    for switch in ("planed", "testpmd", "ovs-dpdk"):
+    for switch in ("planed", "testpmd"):
         assert findings[f"switch-{switch}"]["level"] == "ok", findings[f"switch-{switch}"]
+    assert "--device=/dev/net/tun --cap-add=NET_ADMIN" in findings["switch-ovs-dpdk"]["remedy"]
 
-    more = podman.run("doctor", "--json", options=("--cap-add=SYS_NICE,IPC_LOCK",))
+    more = podman.run("doctor", "--json", options=("--cap-add=SYS_NICE,IPC_LOCK", *TAP))
     findings = {it["code"]: it for it in json.loads(more.stdout)["findings"]}
     assert findings["priority"]["level"] == "ok" and "SYS_NICE" not in findings["root"]["text"]
+    assert findings["switch-ovs-dpdk"]["level"] == "ok"
 
 
 def test_the_quick_suite_runs_in_it(podman: Podman, tmp_path: Path) -> None:
-    tap = ("--device=/dev/net/tun", "--cap-add=NET_ADMIN")  # OvS makes a tap interface for its bridge
-    done = podman.run(*RUN, options=("--volume", f"{tmp_path}:/runs", *tap))
+    done = podman.run(*RUN, options=("--volume", f"{tmp_path}:/runs", *TAP))
     assert done.returncode == 0, done.stderr
     results = json.loads(done.stdout)["results"]
     assert {it["switch"] for it in results} == {"planed", "testpmd", "ovs-dpdk"}

@@ -4,18 +4,19 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import zipfile
 from pathlib import Path
 
 import pytest
-from packaging_rig import DIST, MAKE, System, inside, run, wheel
+from packaging_rig import DIST, MAKE, ROOT, System, inside, run, wheel
 
 pytestmark = [pytest.mark.lab, pytest.mark.root]
 
 RUN = "--switch planed --scenario p2p --frame-size 64 --duration 0.1 --repeat 1 --loads none --no-calibrate"
 INSTALL = f"""
 python3 -m venv /tmp/v
-/tmp/v/bin/pip install --quiet /run/dist/WHEEL >&2
+/tmp/v/bin/pip install --quiet WHEEL >&2
 /tmp/v/bin/planebench --version >&2
 /tmp/v/bin/planebench doctor --json || [ $? = 1 ]
 echo ---
@@ -67,11 +68,31 @@ def test_the_debian_package_installs_and_goes_without_a_trace(tmp_path: Path) ->
 )
 def test_it_installs_and_measures(system: System, program: str) -> None:
     """The wheel of Debian 12: where its DPDK is not there, or is another one, planed-static measures."""
-    done = inside(system.make(), INSTALL.replace("WHEEL", wheel().name))
+    done = inside(system.make(), INSTALL.replace("WHEEL", f"/run/dist/{wheel().name}"))
     assert done.returncode == 0, done.stderr
-    examined, _, results = done.stdout.partition("---\n")
-    (planed,) = [it for it in json.loads(examined)["findings"] if it["code"] == "switch-planed"]
+    planed = measured_with(done.stdout)
     assert f"/tmp/v/bin/{program}" in planed["text"]
     assert planed["level"] == ("ok" if program == "planed" else "warning")
     assert ("librte_fib.so.23: cannot open shared object file" in planed["text"]) == (program != "planed")
-    assert json.loads(results)["results"], done.stderr
+
+
+def measured_with(printed: str) -> dict[str, str]:
+    """Return what the doctor finds of planed, from the output of INSTALL; the run has results."""
+    examined, _, results = printed.partition("---\n")
+    assert json.loads(results)["results"]
+    (planed,) = [it for it in json.loads(examined)["findings"] if it["code"] == "switch-planed"]
+    return planed
+
+
+def test_a_wheel_built_on_debian_13_measures_with_its_dpdk(tmp_path: Path) -> None:
+    subprocess.run(["git", "-C", ROOT, "checkout-index", "--all", f"--prefix={tmp_path}/"], check=True)
+    packages = ("build-essential", "pkg-config", "libdpdk-dev", "dpdk-dev", "libjansson-dev", "libpcap-dev")
+    build = (
+        "cp -r /run/source /tmp/source; python3 -m venv /tmp/b\n"
+        "/tmp/b/bin/pip wheel --quiet --no-deps --wheel-dir /tmp/made /tmp/source >&2\n"
+    )
+    install = INSTALL.replace("WHEEL", "/tmp/made/planebench-*.whl")
+    done = inside(System("trixie", packages).make(), build + install, shown={"/source": tmp_path})
+    assert done.returncode == 0, done.stderr
+    planed = measured_with(done.stdout)
+    assert planed["level"] == "ok" and "DPDK 24.11" in planed["text"] and "/tmp/v/bin/planed)" in planed["text"], planed

@@ -107,6 +107,19 @@ def test_the_agent_ends_with_its_stdin_and_so_does_what_it_started(tmp_path: Pat
         assert agent.wait(10) == 0
 
 
+def test_an_agent_ends_an_earlier_one_of_its_run() -> None:
+    """The network went away without a word: the earlier one still waits for its next call."""
+    agents = []
+    for run_id in ("17aa", "17ab", "17aa"):
+        command = [*agent_command(None), "--run", run_id]
+        agents.append(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        assert agents[-1].stdout and agents[-1].stdout.readline() == b"planebench agent\n"
+    first, other, _ = agents
+    assert first.wait(10) == 0 and other.poll() is None
+    for agent in agents:
+        agent.communicate(timeout=10)
+
+
 def test_a_lost_or_silent_connection_is_told_and_made_again() -> None:
     host = SwitchHost.connect(link_to(), HELLO)
     silent = host.link._connection._popen.pid  # type: ignore[union-attr]

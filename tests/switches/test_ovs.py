@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from planebench.host.programs import Found, NotFound
 from planebench.model.errors import UsageError
 from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import SwitchCycles
@@ -29,6 +31,19 @@ LOOPBACK = SwitchRequest(
 KERNEL = replace(
     LOOPBACK, ports=tuple(SwitchPort(it.name, "af_packet", interface=f"{it.name}-switch") for it in LOOPBACK.ports)
 )
+
+
+def test_without_a_device_for_the_interface_of_the_bridge_it_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ovs, "find_program", Path)
+    monkeypatch.setattr(ovs, "_schema", lambda: Path("/schema"))
+    monkeypatch.setattr(ovs, "version_lines", lambda _: ("ovs-vswitchd (Open vSwitch) 3.1.0", "DPDK 22.11.11"))
+    monkeypatch.setattr(ovs, "TUN", Path(os.devnull))
+    adapter = ovs_dpdk.OvsDpdkAdapter({})
+    assert isinstance(adapter.find(), Found)
+    monkeypatch.setattr(ovs, "TUN", Path("/nosuch/tun"))
+    found = adapter.find()
+    assert isinstance(found, NotFound) and found.words.startswith("cannot open /nosuch/tun, by which"), found
+    assert "--device=/dev/net/tun" in found.words
 
 
 def test_ovs_configuration_and_flows() -> None:

@@ -60,4 +60,6 @@ for trial in run.trials:
         )
     )
 rings = {it.label: it.settings.get("ring_size") for it in run.header.switches}
-print(json.dumps({"rings": rings, **clocks(run.header.calibration)}))
+there = run.header.switch_host
+hosts = {} if there is None else {"there": there.name, **dataclasses.asdict(there.clock)}
+print(json.dumps({"rings": rings, **clocks(run.header.calibration), **hosts}))
