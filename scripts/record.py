@@ -40,12 +40,12 @@ from planebench.model.words import (
     throughput,
     us,
 )
-from planebench.papers.claims import all_claims, all_papers
+from planebench.papers.claims import all_papers
+from planebench.papers.conclusions import Conclusion, conclude, open_words
 from planebench.papers.data import paper_figures
-from planebench.papers.judge import judge_all
 from planebench.papers.measured import Measured, of_the_plan
 from planebench.papers.shape import Shape, shapes
-from planebench.papers.told import Judgement, Outcome
+from planebench.papers.told import Outcome
 from planebench.report.answers import STATES, Standing, Standings, needs, times
 from planebench.report.chains import latency_claim, throughput_claim
 from planebench.report.charts.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS, Figure, FigureId
@@ -455,34 +455,15 @@ def _shape(shape: Shape, shared: Sequence[str]) -> str:
 
 
 @cache
-def judged() -> tuple[tuple[str, Judgement], ...]:
-    """Return for each claim the outcome over all kept runs, and the suites whose runs it rests on."""
-    by_suite = {suite: {j.claim.id: j for j in judge_all(Measured(found))} for suite, found in kept().items()}
-    return tuple(
-        outcome_of(claim.paper, {suite: js[claim.id] for suite, js in by_suite.items()}) for claim in all_claims()
-    )
-
-
-def outcome_of(paper: str, found: dict[str, Judgement]) -> tuple[str, Judgement]:
-    """Return the judgement of the runs that decide, undecided where they disagree; else that which got furthest."""
-    order = sorted(found, key=lambda suite: suite != paper)
-    decided = [suite for suite in order if found[suite].outcome is not Outcome.CANNOT_BE_TESTED]
-    if decided:
-        first = found[decided[0]]
-        against = [suite for suite in decided if found[suite].outcome is not first.outcome]
-        if not against:
-            return listed(decided), first
-        both = f"{decided[0]}: {first.evidence} {against[0]}: {found[against[0]].evidence}"
-        return listed(decided), replace(
-            first, outcome=Outcome.CANNOT_BE_TESTED, why="insufficient data", evidence=f"The runs disagree. {both}"
-        )
-    suite = min(order, key=lambda it: (found[it].why == "not covered by this run", it != paper))
-    return suite, found[suite]
+def judged() -> tuple[Conclusion, ...]:
+    """Return the conclusion on each claim from all kept runs, which are named as their suites."""
+    return conclude({suite: Measured(found) for suite, found in kept().items()})
 
 
 KINDS = (
     "confirmed here",
     "not confirmed here",
+    "inconclusive: runs disagree",
     "inconclusive: insufficient data",
     "inconclusive: not covered by this run",
     "inconclusive: not testable on this host",
@@ -490,27 +471,29 @@ KINDS = (
 
 
 def claims_table() -> str:
-    """Return the number of claims by paper and outcome."""
+    """Return the number of claims by paper and outcome, and why some are inconclusive."""
     rows = []
     for paper in (*all_papers(), ""):
-        found = Counter(it.words for _, it in judged() if paper in (it.claim.paper, ""))
+        found = Counter(it.words for it in judged() if paper in (it.claim.paper, ""))
         rows.append([paper or "all", f"{sum(found.values())}", *(f"{found[kind]}" for kind in KINDS)])
-    return table(("paper", "claims", *KINDS), rows, 1 + len(KINDS))
+    counted = table(("paper", "claims", *KINDS), rows, 1 + len(KINDS))
+    why = open_words(judged())
+    return f"{counted}\nInconclusive: {why}.\n" if why else counted
 
 
 def differences() -> str:
     """Return the claims that the runs contradict, with their evidence."""
-    found = [it for _, it in judged() if it.outcome is Outcome.NOT_CONFIRMED]
+    found = [it for it in judged() if it.outcome is Outcome.NOT_CONFIRMED]
     lines = (f"- {_claimed(it)}: {_cell(it.evidence.partition(' Beside it:')[0])}\n" for it in found)
     return "".join(lines) or "None.\n"
 
 
 def confirmed() -> str:
     """Return the claims that the runs confirm, in a line each."""
-    return "".join(f"- {_claimed(it)}\n" for _, it in judged() if it.outcome is Outcome.CONFIRMED) or "None.\n"
+    return "".join(f"- {_claimed(it)}\n" for it in judged() if it.outcome is Outcome.CONFIRMED) or "None.\n"
 
 
-def _claimed(it: Judgement) -> str:
+def _claimed(it: Conclusion) -> str:
     """Return a claim and where it is from; with the switches that decide it if some of the paper's are missing."""
     there = {label.partition("#")[0] for suite in kept() for label in labels(suite)}
     present = [name for name in it.claim.switches if name in there]
@@ -640,8 +623,8 @@ def claims_page() -> str:
     ]
     for paper, about in all_papers().items():
         rows = [
-            [f"**{it.words}**", f"`{it.claim.id}` ({it.claim.where}): {it.claim.sentence}", suite, it.evidence]
-            for suite, it in judged()
+            [f"**{it.words}**", f"`{it.claim.id}` ({it.claim.where}): {it.claim.sentence}", it.runs, it.evidence]
+            for it in judged()
             if it.claim.paper == paper
         ]
         lines += ["", f"## {paper}", "", about.title, "", table(("outcome", "claim", "run", "evidence"), rows).rstrip()]
