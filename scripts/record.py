@@ -48,10 +48,20 @@ from planebench.papers.shape import Shape, shapes
 from planebench.papers.told import Outcome
 from planebench.report.answers import STATES, Standing, Standings, needs, times
 from planebench.report.chains import latency_claim, throughput_claim
-from planebench.report.charts.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS, Figure, FigureId
+from planebench.report.charts.figure import (
+    DARK_COLORS,
+    GRID,
+    INK,
+    MUTED,
+    SWITCH_COLORS,
+    Figure,
+    FigureId,
+    switch_colors,
+)
 from planebench.report.conditions import conditions_remark
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.images import figure_svg
+from planebench.report.throughput import chain_length_figures
 from planebench.report.trust import trust
 from planebench.stats.chain_prediction import predictions
 from planebench.stats.counting import counts, latency_counts
@@ -394,8 +404,8 @@ def repeated() -> str:
     return (
         f"The runs of conext19 and netsoft19 have {len(pairs)} throughputs in common that are no lower bounds. That of "
         f"netsoft19 divided by that of conext19 is {median(pairs):.2f} in the median, {min(pairs):.2f} to "
-        f"{max(pairs):.2f} at the ends, and within 5 % of 1 in {near}. So far do two runs of the same switch differ on "
-        "this machine, an hour apart; differences within a run are judged by its own starts.\n"
+        f"{max(pairs):.2f} at the ends, and within 5 % of 1 in {near}: so much does a whole run differ from the next "
+        "one on this machine. Answers within a run compare switches that took turns.\n"
     )
 
 
@@ -455,8 +465,8 @@ def _shape(shape: Shape, shared: Sequence[str]) -> str:
 
 
 @cache
-def judged() -> tuple[Conclusion, ...]:
-    """Return the conclusion on each claim from all kept runs, which are named as their suites."""
+def concluded() -> tuple[Conclusion, ...]:
+    """Return the outcome of each claim over all kept runs, which are named as their suites."""
     return conclude({suite: Measured(found) for suite, found in kept().items()})
 
 
@@ -471,26 +481,30 @@ KINDS = (
 
 
 def claims_table() -> str:
-    """Return the number of claims by paper and outcome, and why some are inconclusive."""
+    """Return the number of claims by paper and outcome."""
     rows = []
     for paper in (*all_papers(), ""):
-        found = Counter(it.words for it in judged() if paper in (it.claim.paper, ""))
+        found = Counter(it.words for it in concluded() if paper in (it.claim.paper, ""))
         rows.append([paper or "all", f"{sum(found.values())}", *(f"{found[kind]}" for kind in KINDS)])
-    counted = table(("paper", "claims", *KINDS), rows, 1 + len(KINDS))
-    why = open_words(judged())
-    return f"{counted}\nInconclusive: {why}.\n" if why else counted
+    return table(("paper", "claims", *KINDS), rows, 1 + len(KINDS))
+
+
+def still_open() -> str:
+    """Return why claims stay open, in a sentence."""
+    words = open_words(concluded())
+    return f"Inconclusive: {words}.\n" if words else ""
 
 
 def differences() -> str:
     """Return the claims that the runs contradict, with their evidence."""
-    found = [it for it in judged() if it.outcome is Outcome.NOT_CONFIRMED]
+    found = [it for it in concluded() if it.outcome is Outcome.NOT_CONFIRMED]
     lines = (f"- {_claimed(it)}: {_cell(it.evidence.partition(' Beside it:')[0])}\n" for it in found)
     return "".join(lines) or "None.\n"
 
 
 def confirmed() -> str:
     """Return the claims that the runs confirm, in a line each."""
-    return "".join(f"- {_claimed(it)}\n" for it in judged() if it.outcome is Outcome.CONFIRMED) or "None.\n"
+    return "".join(f"- {_claimed(it)}\n" for it in concluded() if it.outcome is Outcome.CONFIRMED) or "None.\n"
 
 
 def _claimed(it: Conclusion) -> str:
@@ -552,8 +566,16 @@ def pictures(name: str) -> tuple[tuple[Path, Figure], ...]:
     """Return the file and the figure of each drawing of a part."""
     suite, kind, most = PICTURES[name]
     run = derived(suite)
-    found = () if run is None else make_figures(run, [it for it in FIGURES if it.id == kind])
+    found = () if run is None else _figures(run, kind)
     return tuple((IMAGES / f"{suite}-{it.key}.svg", it) for it in found[:most])
+
+
+def _figures(run: Derived, kind: FigureId) -> tuple[Figure, ...]:
+    """Return the figures of a kind; of chains only those of the plan's VNFs, so that their length is the axis."""
+    if kind != "chain":
+        return make_figures(run, [it for it in FIGURES if it.id == kind])
+    results = [it for it in run.results if it.point.chained and not it.point.named]
+    return tuple(chain_length_figures(results, switch_colors(run.run.switch_labels)))
 
 
 def links(name: str) -> str:
@@ -599,6 +621,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "chain-words": chain_words,
     "vnfs": vnfs_table,
     "claims": claims_table,
+    "open": still_open,
     "differences": differences,
     "confirmed": confirmed,
     "shape": shape_tables,
@@ -615,16 +638,12 @@ MADE = "This page is made by `scripts/record.py` from the [kept runs](README.md#
 
 def claims_page() -> str:
     """Return the page with every claim, its outcome, and the evidence."""
-    lines = [
-        "# Results: every claim of the papers",
-        "",
-        MADE,
-        "[How a claim is judged](../papers.md#how-a-claim-is-judged).",
-    ]
+    judged = "[How a claim is judged](../papers.md#how-a-claim-is-judged)."
+    lines = ["# Results: every claim of the papers", "", MADE, judged]
     for paper, about in all_papers().items():
         rows = [
             [f"**{it.words}**", f"`{it.claim.id}` ({it.claim.where}): {it.claim.sentence}", it.runs, it.evidence]
-            for it in judged()
+            for it in concluded()
             if it.claim.paper == paper
         ]
         lines += ["", f"## {paper}", "", about.title, "", table(("outcome", "claim", "run", "evidence"), rows).rstrip()]

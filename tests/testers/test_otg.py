@@ -32,7 +32,7 @@ def server() -> OtgServer:
 @pytest.fixture
 def tester(server: OtgServer) -> Iterator[ExternalTester]:
     with served(server) as url:
-        tester = get_tester(f"otg:{url},timeout=5")
+        tester = get_tester(f"otg:{url}")
         tester.connect(["eth1", "card;1/2"])
         yield tester
         tester.close()
