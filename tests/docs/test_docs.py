@@ -120,7 +120,7 @@ def test_runs_are_made_bidirectional_only_if_something_is_left(command: str, add
 
 
 def test_a_time_budget_chooses_the_durations() -> None:
-    budget = "planebench run --switch planed,ovs-dpdk --time-budget 50s"
+    budget = "planebench run --switch planed,ovs-dpdk --time-budget 1m"
     assert docs_check.shortened(budget) == (budget, "")
 
 
