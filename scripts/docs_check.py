@@ -37,6 +37,7 @@ from planebench.host.cache_folder import default_folder
 from planebench.model.errors import INCONCLUSIVE, NotInstalledError
 from planebench.model.scenario import scenario_named
 from planebench.plans.load import list_suites, load_plan
+from planebench.running.machine import terminable
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE: dict[str, Any] = yaml.safe_load((ROOT / "scripts" / "docs_check.yaml").read_text(encoding="utf-8"))
@@ -322,7 +323,7 @@ def main() -> int:
     for fault in faults:
         print(fault)
     chosen = [name for name in names[names.index(options.first or names[0]) :] if name in (options.pages or names)]
-    with tempfile.TemporaryDirectory(prefix="docs-check-", ignore_cleanup_errors=True) as scratch:
+    with terminable(), tempfile.TemporaryDirectory(prefix="docs-check-", ignore_cleanup_errors=True) as scratch:
         checker = Checker(Path(scratch))
         _make_programs(Path(scratch) / "bin")
         _make_cache(Path(scratch) / "cache" / "planebench")

@@ -24,7 +24,7 @@ PAGE = ROOT / "docs" / "papers-coverage.md"
 STATES = {
     "faithful": "as in the paper; differences do not touch what the paper says of it",
     "emulated": "another thing stands in for what this machine or repository does not have; the note names it",
-    "hardware": "built, and tested without the hardware; a figure needs what the note names",
+    "hardware": "built, and tested without the hardware or software that a figure needs; the note names it",
     "partial": "covers a part of it, or differs in something that the result rests on",
     "missing": "not there",
 }

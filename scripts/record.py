@@ -40,18 +40,28 @@ from planebench.model.words import (
     throughput,
     us,
 )
-from planebench.papers.claims import all_claims, all_papers
+from planebench.papers.claims import all_papers
+from planebench.papers.conclusions import Conclusion, conclude, open_words
 from planebench.papers.data import paper_figures
-from planebench.papers.judge import judge_all
 from planebench.papers.measured import Measured, of_the_plan
 from planebench.papers.shape import Shape, shapes
-from planebench.papers.told import Judgement, Outcome
+from planebench.papers.told import Outcome
 from planebench.report.answers import STATES, Standing, Standings, needs, times
 from planebench.report.chains import latency_claim, throughput_claim
-from planebench.report.charts.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS, Figure, FigureId
+from planebench.report.charts.figure import (
+    DARK_COLORS,
+    GRID,
+    INK,
+    MUTED,
+    SWITCH_COLORS,
+    Figure,
+    FigureId,
+    switch_colors,
+)
 from planebench.report.conditions import conditions_remark
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.images import figure_svg
+from planebench.report.throughput import chain_length_figures
 from planebench.report.trust import trust
 from planebench.stats.chain_prediction import predictions
 from planebench.stats.counting import counts, latency_counts
@@ -394,8 +404,8 @@ def repeated() -> str:
     return (
         f"The runs of conext19 and netsoft19 have {len(pairs)} throughputs in common that are no lower bounds. That of "
         f"netsoft19 divided by that of conext19 is {median(pairs):.2f} in the median, {min(pairs):.2f} to "
-        f"{max(pairs):.2f} at the ends, and within 5 % of 1 in {near}. So far do two runs of the same switch differ on "
-        "this machine, an hour apart; differences within a run are judged by its own starts.\n"
+        f"{max(pairs):.2f} at the ends, and within 5 % of 1 in {near}: so much does a whole run differ from the next "
+        "one on this machine. Answers within a run compare switches that took turns.\n"
     )
 
 
@@ -455,34 +465,15 @@ def _shape(shape: Shape, shared: Sequence[str]) -> str:
 
 
 @cache
-def judged() -> tuple[tuple[str, Judgement], ...]:
-    """Return for each claim the outcome over all kept runs, and the suites whose runs it rests on."""
-    by_suite = {suite: {j.claim.id: j for j in judge_all(Measured(found))} for suite, found in kept().items()}
-    return tuple(
-        outcome_of(claim.paper, {suite: js[claim.id] for suite, js in by_suite.items()}) for claim in all_claims()
-    )
-
-
-def outcome_of(paper: str, found: dict[str, Judgement]) -> tuple[str, Judgement]:
-    """Return the judgement of the runs that decide, undecided where they disagree; else that which got furthest."""
-    order = sorted(found, key=lambda suite: suite != paper)
-    decided = [suite for suite in order if found[suite].outcome is not Outcome.CANNOT_BE_TESTED]
-    if decided:
-        first = found[decided[0]]
-        against = [suite for suite in decided if found[suite].outcome is not first.outcome]
-        if not against:
-            return listed(decided), first
-        both = f"{decided[0]}: {first.evidence} {against[0]}: {found[against[0]].evidence}"
-        return listed(decided), replace(
-            first, outcome=Outcome.CANNOT_BE_TESTED, why="insufficient data", evidence=f"The runs disagree. {both}"
-        )
-    suite = min(order, key=lambda it: (found[it].why == "not covered by this run", it != paper))
-    return suite, found[suite]
+def concluded() -> tuple[Conclusion, ...]:
+    """Return the outcome of each claim over all kept runs, which are named as their suites."""
+    return conclude({suite: Measured(found) for suite, found in kept().items()})
 
 
 KINDS = (
     "confirmed here",
     "not confirmed here",
+    "inconclusive: runs disagree",
     "inconclusive: insufficient data",
     "inconclusive: not covered by this run",
     "inconclusive: not testable on this host",
@@ -493,24 +484,30 @@ def claims_table() -> str:
     """Return the number of claims by paper and outcome."""
     rows = []
     for paper in (*all_papers(), ""):
-        found = Counter(it.words for _, it in judged() if paper in (it.claim.paper, ""))
+        found = Counter(it.words for it in concluded() if paper in (it.claim.paper, ""))
         rows.append([paper or "all", f"{sum(found.values())}", *(f"{found[kind]}" for kind in KINDS)])
     return table(("paper", "claims", *KINDS), rows, 1 + len(KINDS))
 
 
+def still_open() -> str:
+    """Return why claims stay open, in a sentence."""
+    words = open_words(concluded())
+    return f"Inconclusive: {words}.\n" if words else ""
+
+
 def differences() -> str:
     """Return the claims that the runs contradict, with their evidence."""
-    found = [it for _, it in judged() if it.outcome is Outcome.NOT_CONFIRMED]
+    found = [it for it in concluded() if it.outcome is Outcome.NOT_CONFIRMED]
     lines = (f"- {_claimed(it)}: {_cell(it.evidence.partition(' Beside it:')[0])}\n" for it in found)
     return "".join(lines) or "None.\n"
 
 
 def confirmed() -> str:
     """Return the claims that the runs confirm, in a line each."""
-    return "".join(f"- {_claimed(it)}\n" for _, it in judged() if it.outcome is Outcome.CONFIRMED) or "None.\n"
+    return "".join(f"- {_claimed(it)}\n" for it in concluded() if it.outcome is Outcome.CONFIRMED) or "None.\n"
 
 
-def _claimed(it: Judgement) -> str:
+def _claimed(it: Conclusion) -> str:
     """Return a claim and where it is from; with the switches that decide it if some of the paper's are missing."""
     there = {label.partition("#")[0] for suite in kept() for label in labels(suite)}
     present = [name for name in it.claim.switches if name in there]
@@ -569,8 +566,16 @@ def pictures(name: str) -> tuple[tuple[Path, Figure], ...]:
     """Return the file and the figure of each drawing of a part."""
     suite, kind, most = PICTURES[name]
     run = derived(suite)
-    found = () if run is None else make_figures(run, [it for it in FIGURES if it.id == kind])
+    found = () if run is None else _figures(run, kind)
     return tuple((IMAGES / f"{suite}-{it.key}.svg", it) for it in found[:most])
+
+
+def _figures(run: Derived, kind: FigureId) -> tuple[Figure, ...]:
+    """Return the figures of a kind; of chains only those of the plan's VNFs, so that their length is the axis."""
+    if kind != "chain":
+        return make_figures(run, [it for it in FIGURES if it.id == kind])
+    results = [it for it in run.results if it.point.chained and not it.point.named]
+    return tuple(chain_length_figures(results, switch_colors(run.run.switch_labels)))
 
 
 def links(name: str) -> str:
@@ -616,6 +621,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "chain-words": chain_words,
     "vnfs": vnfs_table,
     "claims": claims_table,
+    "open": still_open,
     "differences": differences,
     "confirmed": confirmed,
     "shape": shape_tables,
@@ -632,16 +638,12 @@ MADE = "This page is made by `scripts/record.py` from the [kept runs](README.md#
 
 def claims_page() -> str:
     """Return the page with every claim, its outcome, and the evidence."""
-    lines = [
-        "# Results: every claim of the papers",
-        "",
-        MADE,
-        "[How a claim is judged](../papers.md#how-a-claim-is-judged).",
-    ]
+    judged = "[How a claim is judged](../papers.md#how-a-claim-is-judged)."
+    lines = ["# Results: every claim of the papers", "", MADE, judged]
     for paper, about in all_papers().items():
         rows = [
-            [f"**{it.words}**", f"`{it.claim.id}` ({it.claim.where}): {it.claim.sentence}", suite, it.evidence]
-            for suite, it in judged()
+            [f"**{it.words}**", f"`{it.claim.id}` ({it.claim.where}): {it.claim.sentence}", it.runs, it.evidence]
+            for it in concluded()
             if it.claim.paper == paper
         ]
         lines += ["", f"## {paper}", "", about.title, "", table(("outcome", "claim", "run", "evidence"), rows).rstrip()]

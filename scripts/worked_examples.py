@@ -18,6 +18,7 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+from planebench.model.errors import StoreError
 from planebench.model.results import Comparison, Metric, Result
 from planebench.stats.advice import advice
 from planebench.stats.chain_prediction import predictions
@@ -31,6 +32,7 @@ ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "docs" / "examples"
 KEPT = (HEADER_FILE, PLAN_FILE, CONDITIONS_FILE, FINISHED_FILE, TRIALS_FILE)
 """What is kept of a run folder."""
+_KEPT = "docs/examples/runs"
 VNFS, PPS_PER_VNF = 16, 500e3
 """The node of sixteen-vnfs.md."""
 _TABLE = re.compile(r"(?<=<!-- table )([a-z-]+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
@@ -139,12 +141,16 @@ def _foretold(hops: str, chains: str, length: int) -> str:
 
 
 def _account(name: str) -> str:
-    """Return when a run was, and how many of its trials were accepted."""
+    """Return where a run is, when it was, and how many of its trials were accepted."""
     derived = _run(name)
     trials, rejected = len(derived.run.trials), len(derived.rejected)
     mhz = derived.run.header.host.get("cpu_mhz")
     rows = [(derived.run.header.started_at[:10], f"{mhz} MHz", str(trials), str(trials - rejected))]
-    return _rows(("day", "CPU", "trials", "accepted"), iter(rows))
+    asked = "".join(
+        f"    planebench {words}\n" for words in (f"compare {_KEPT}/{name}", f"advise {_KEPT}/{name} --rate 3M")
+    )
+    where = f"The tables below are of the run in [runs/{name}](runs/{name}), as is what these commands say:\n\n"
+    return f"{where}{asked}\n" + _rows(("day", "CPU", "trials", "accepted"), iter(rows))
 
 
 def _advised(name: str, pps: float) -> str:
@@ -233,7 +239,14 @@ TABLES: dict[str, Callable[[], str]] = {
 def written(page: Path) -> str:
     """Return the text of a page with its tables made anew."""
     text = page.read_text(encoding="utf-8")
-    return _TABLE.sub(lambda match: f"{match[1]}{match[2]}\n{TABLES[match[1]]()}\n", text)
+    return _TABLE.sub(lambda match: f"{match[1]}{match[2]}\n{_table(match[1])}\n", text)
+
+
+def _table(name: str) -> str:
+    try:
+        return TABLES[name]()
+    except StoreError:
+        return "(No run is kept yet.)\n"
 
 
 def measure(name: str) -> None:

@@ -60,7 +60,7 @@ class OtgServer:
     def _metric(self, flow: dict[str, Any]) -> dict[str, Any]:
         wanted_s = flow["duration"]["fixed_seconds"]["seconds"]
         passed_s = min(time.monotonic() - self._started, wanted_s) if self._started else 0.0
-        stopped = passed_s >= wanted_s and not self.never_stops
+        stopped = passed_s >= wanted_s and not self.never_stops and not (self.goes_back and self._looks < 2)
         sent = round(min(flow["rate"]["pps"], self.generator_pps) * passed_s)
         received = min(sent, round(self.capacity_pps * passed_s))
         if self.goes_back and self._looks > 1:

@@ -74,8 +74,7 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
     verdict, nan = choice.verdict, math.nan
     told = _without_distribution(records) if summary is None else None
     if told is not None:
-        text = "the tester reports no distribution: there are no percentiles"
-        verdict = Verdict(verdict.kind, (*verdict.reasons, Reason(ReasonCode.NO_DISTRIBUTION, text)))
+        verdict = Verdict(verdict.kind, (*verdict.reasons, _no_percentiles(*told[:2])))
     elif summary is None and verdict.kind is VALID:
         verdict = Verdict(
             VerdictKind.INVALID, (*verdict.reasons, Reason(ReasonCode.NO_PROBE, "no latency probe returned"))
@@ -123,6 +122,12 @@ def _without_distribution(records: Sequence[LatencyRecord]) -> tuple[float, floa
         return None
     mean_ns = sum((math.nan if mean is None else mean) * count for mean, _, count in known) / frames
     return mean_ns / 1e3, max(most for _, most, _ in known) / 1e3, frames
+
+
+def _no_percentiles(mean_us: float, max_us: float) -> Reason:
+    mean = "" if math.isnan(mean_us) else f"a mean of {mean_us:.1f} us and "
+    text = f"the tester reports {mean}a maximum of {max_us:.1f} us, and no percentiles"
+    return Reason(ReasonCode.NO_DISTRIBUTION, text, {"max_us": max_us})
 
 
 def finding(groups: Mapping[str, Choice], summaries: Sequence[LatencySummary]) -> LoadFinding | None:

@@ -8,17 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
-from planebench.papers.claims import all_claims
-from planebench.papers.told import Judgement, Outcome, Why
-
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import record  # noqa: E402
-
-YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
 
 
 def test_what_is_kept_is_small_and_has_no_path_of_its_machine() -> None:
@@ -37,36 +30,6 @@ def test_each_part_of_the_page_is_made() -> None:
     page = (record.RESULTS / "README.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"<!-- made ([a-z-]+) -->", page)) == sorted(record.PARTS)
     assert page.count("<!-- end -->") == len(record.PARTS)
-
-
-@pytest.mark.parametrize(
-    ("outcomes", "where", "outcome", "why"),
-    [
-        ({"conext19": (OPEN, "insufficient data"), "netsoft19": (YES, "")}, "netsoft19", YES, ""),
-        ({"conext19": (YES, ""), "netsoft19": (YES, "")}, "conext19 and netsoft19", YES, ""),
-        ({"conext19": (YES, ""), "netsoft19": (NO, "")}, "conext19 and netsoft19", OPEN, "insufficient data"),
-        (
-            {"conext19": (OPEN, "not covered by this run"), "ic16": (OPEN, "insufficient data")},
-            "ic16",
-            OPEN,
-            "insufficient data",
-        ),
-        (
-            {"can17": (OPEN, "not covered by this run"), "conext19": (OPEN, "not covered by this run")},
-            "conext19",
-            OPEN,
-            "not covered by this run",
-        ),
-    ],
-    ids=["the run that decides", "both agree", "both disagree", "the run that got further", "its own suite"],
-)
-def test_a_claim_over_several_runs(
-    outcomes: dict[str, tuple[Outcome, Why]], where: str, outcome: Outcome, why: Why
-) -> None:
-    claim = next(it for it in all_claims() if it.paper == "conext19")
-    found = {suite: Judgement(claim, kind, reason, f"of {suite}") for suite, (kind, reason) in outcomes.items()}
-    suites, judgement = record.outcome_of("conext19", found)
-    assert (suites, judgement.outcome, judgement.why) == (where, outcome, why)
 
 
 def test_a_drawing_follows_the_scheme_of_its_reader() -> None:

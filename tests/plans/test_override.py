@@ -119,7 +119,7 @@ def test_a_line_rate_is_per_direction() -> None:
 
 def test_restarts_band_and_curve() -> None:
     plan = override(QUICK, repeat=4, restarts=3, retries=0, band="far", loads="curve")
-    assert (plan.throughput.restarts, plan.band) == (3, "far")
+    assert (plan.throughput.restarts, plan.throughput.retries, plan.band) == (3, 0, "far")
     assert plan.latency.loads[0] == 0.05 and plan.latency.loads[-1] == 0.99 and len(plan.latency.loads) > 8
 
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,12 +13,18 @@ import pytest
 from otg_server import OtgServer, served
 
 import planebench
+from planebench.host import evidence
 from planebench.library.loaded import Loaded
 from planebench.measure import external
 from planebench.model.errors import DiedError, ExternalTesterError, UsageError
+from planebench.model.plan import Plan
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import SwitchCycles, Trial, VerdictKind
+from planebench.plans.expand import expand
+from planebench.plans.load import load_plan
+from planebench.plans.override import override
 from planebench.running import service
+from planebench.running.external import check_tester, external_refusal
 from planebench.switches.base import Found
 from planebench.switches.registry import get_adapter
 from planebench.testers import otg
@@ -70,6 +77,7 @@ def _start(self: Any, request: Any, supervisor: Any) -> Switch:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"LOOK_S": 0.01, "SETTLED_S": 0.04, "OVERTIME_S": 0.05, "START_S": 0.02}.items():
         monkeypatch.setattr(otg, name, value)
+    monkeypatch.setattr(evidence, "steal_ns", lambda cpus: 0)
     monkeypatch.setattr(external, "READY_S", 0.1)
     monkeypatch.setattr(external, "READY_FRAMES_S", 0.02)
     monkeypatch.setattr(Switch, "dead", False)
@@ -149,17 +157,16 @@ def test_latency_has_no_percentiles(server: OtgServer, url: str, tmp_path: Path)
 
 
 def test_a_fault_in_a_trial_is_an_invalid_trial(server: OtgServer, url: str, tmp_path: Path) -> None:
-    """The tester answers again, so the run goes on."""
-    looks = []
+    metric = server._metric
 
-    def goes_back_once(flow: dict[str, Any]) -> dict[str, Any]:
-        looks.append(flow)
-        server.goes_back = len(looks) > 8 and flow["rate"]["pps"] == 20_000
+    def goes_back(flow: dict[str, Any]) -> dict[str, Any]:
+        server.goes_back = flow["rate"]["pps"] == 20_000  # no readiness test
         return metric(flow)
 
-    metric, server._metric = server._metric, goes_back_once  # type: ignore[method-assign]
-    trials = run(url, tmp_path).raw.trials
-    assert trials[0].verdict.kind is VerdictKind.INVALID and "went back" in trials[0].verdict.texts[0]
+    server._metric = goes_back  # type: ignore[method-assign]
+    loaded = run(url, tmp_path)
+    assert only(loaded).verdict.kind is VerdictKind.INVALID and "went back" in only(loaded).verdict.texts[0]
+    assert loaded.raw.finished is not None and loaded.raw.finished.status == "complete"
 
 
 def test_a_run_whose_tester_dies_is_resumed(server: OtgServer, url: str, tmp_path: Path) -> None:
@@ -208,6 +215,10 @@ def test_a_switch_that_dies_makes_an_invalid_trial(server: OtgServer, url: str, 
     assert (trial.verdict.kind, trial.verdict.texts) == (VerdictKind.INVALID, ("testpmd was killed by signal 9",))
 
 
+def wanted(**options: Any) -> Plan:
+    return override(load_plan("quick"), **{**OPTIONS, "wire": WIRE, "tester": "otg:https://gen", **options})
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -218,14 +229,27 @@ def test_a_switch_that_dies_makes_an_invalid_trial(server: OtgServer, url: str, 
         ({"max_rate": None}, "an external tester sends at a rate"),
         ({"anatomy": True, "loads": "0.5"}, "--anatomy needs the stamps of planed"),
         ({"clock": "hardware"}, "an external tester has its own clock"),
-        ({"scenario": "loopback"}, "planed drives the VNFs"),
-        ({"traffic": "imix"}, "plain frames, not traffic imix"),
-        ({"switch": "sim", "wire": "veth:@eth1=lo,@eth2=lo2"}, "sim simulates its tester"),
-        ({"switch": "linux-bridge"}, "works on interfaces that planebench makes"),
         ({"wire": "pci:@eth1=nic,@eth2=3b:00.1"}, "'nic' is not a PCI address"),
     ],
 )
-def test_what_an_external_tester_cannot_do_is_refused(options: dict[str, Any], words: str, tmp_path: Path) -> None:
+def test_what_an_external_tester_cannot_do_is_refused(options: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        run("https://gen", tmp_path, **options)
-    assert not list(tmp_path.iterdir())
+        check_tester(wanted(**options))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"scenario": "loopback"}, "planed drives the VNFs"),
+        ({"traffic": "imix"}, "plain frames, not traffic imix"),
+        ({"switch": "sim"}, "sim simulates its tester"),
+        ({"switch": "linux-bridge"}, "works on interfaces that planebench makes"),
+        ({"cpu_mhz": "1200"}, "leave out --cpu-mhz"),
+        ({"wire": "pci:@eth1=3b:00.0,@eth2=3b:00.1"}, "^$"),
+    ],
+)
+def test_points_that_it_cannot_measure_are_left_out(options: dict[str, Any], words: str) -> None:
+    plan = wanted(**options)
+    check_tester(plan)
+    (point, *_) = expand(plan)
+    assert re.search(words, external_refusal(plan, point, get_adapter(point.switch)))
