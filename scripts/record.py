@@ -466,14 +466,8 @@ def _shape(shape: Shape, shared: Sequence[str]) -> str:
 
 @cache
 def concluded() -> tuple[Conclusion, ...]:
-    """Return the outcome of each claim over all kept runs."""
-    return conclude([Measured(found) for found in kept().values()])
-
-
-def _suites(it: Conclusion) -> str:
-    """Return the suites whose runs the outcome of a claim rests on."""
-    names = {found.run.header.run_id: suite for suite, found in kept().items()}
-    return listed([names[run_id] for run_id, _ in it.judgements])
+    """Return the outcome of each claim over all kept runs, which are named as their suites."""
+    return conclude({suite: Measured(found) for suite, found in kept().items()})
 
 
 KINDS = (
@@ -504,7 +498,7 @@ def still_open() -> str:
 def differences() -> str:
     """Return the claims that the runs contradict, with their evidence."""
     found = [it for it in concluded() if it.outcome is Outcome.NOT_CONFIRMED]
-    lines = (f"- {_claimed(it)}: {_cell(it.judgements[0][1].evidence.partition(' Beside it:')[0])}\n" for it in found)
+    lines = (f"- {_claimed(it)}: {_cell(it.evidence.partition(' Beside it:')[0])}\n" for it in found)
     return "".join(lines) or "None.\n"
 
 
@@ -648,7 +642,7 @@ def claims_page() -> str:
     lines = ["# Results: every claim of the papers", "", MADE, judged]
     for paper, about in all_papers().items():
         rows = [
-            [f"**{it.words}**", f"`{it.claim.id}` ({it.claim.where}): {it.claim.sentence}", _suites(it), it.evidence]
+            [f"**{it.words}**", f"`{it.claim.id}` ({it.claim.where}): {it.claim.sentence}", it.runs, it.evidence]
             for it in concluded()
             if it.claim.paper == paper
         ]

@@ -33,22 +33,21 @@ def papers(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
     if not names:
         _print_claims(json)
         return
-    folders = dict.fromkeys(find_run(runs_dir, name) for name in names)
-    measured = [Measured(Derived(read_run(folder))) for folder in folders]
+    derived = [Derived(read_run(find_run(runs_dir, name))) for name in names]
+    measured = {it.run.header.run_id: Measured(it) for it in derived}
     found = conclude(measured)
     if len(measured) > 1:
-        run_ids = [it.derived.run.header.run_id for it in measured]
-        document: dict[str, Any] = {"runs": run_ids, "papers": [conclusion_record(it) for it in found]}
+        document: dict[str, Any] = {"runs": [*measured], "papers": [conclusion_record(it) for it in found]}
     else:
-        header = measured[0].derived.run.header
+        header = derived[0].run.header
         if header.papers:
-            there = {judged.claim for judged in shown(header, (it.judgements[0][1] for it in found))}
-            found = tuple(it for it in found if it.claim in there)
+            there = {judged.claim.id for judged in shown(header, (it.judgements[0][1] for it in found))}
+            found = tuple(it for it in found if it.claim.id in there)
         document = {"run": header.run_id, "papers": [record(it.judgements[0][1]) for it in found]}
     if json:
         print_json(document)
     else:
-        _print_conclusions(found)
+        _print_conclusions(found, several=len(measured) > 1)
 
 
 def claim_lines() -> Iterator[str]:
@@ -72,7 +71,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
     return {**said, "says": claim.sentence}
 
 
-def _print_conclusions(conclusions: Sequence[Conclusion]) -> None:
+def _print_conclusions(conclusions: Sequence[Conclusion], *, several: bool) -> None:
     console = Console(highlight=False)
     width = max(console.width, 60)
     for name in dict.fromkeys(it.claim.paper for it in conclusions):
@@ -82,7 +81,8 @@ def _print_conclusions(conclusions: Sequence[Conclusion]) -> None:
                 outcome = Text(f"  {it.words}", style=_STYLES[it.outcome])
                 console.print(outcome, Text(f"{it.claim.id} ({it.claim.where})"))
                 _print_wrapped(console, it.claim.sentence, width)
-                _print_wrapped(console, printable(it.evidence), width, "dim")
+                runs = f"{it.runs}: " if several and it.why != "runs disagree" else ""
+                _print_wrapped(console, printable(runs + it.evidence), width, "dim")
     if why := open_words(conclusions):
         console.print(Text(f"inconclusive: {why}"))
     console.print(", ".join(f"{row['number']} {row['words']}" for row in counts(conclusions)))

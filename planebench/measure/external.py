@@ -141,11 +141,15 @@ class ExternalRunner:
 
     def _measure(self, request: TrialRequest, started_at: str) -> Trial:
         if request.warmup_s > 0:
-            self._send(request, request.warmup_s)
+            self._tester.send(self._streams(request), request.warmup_s)
         sampler = ThreadSampler(watched(self._switch))
-        before, kernel = counters_of(self._switch), self._sample(sampler)
-        counts = self._send(request, request.duration_s, latency=request.probe_rate_pps > 0)
-        evidence = _evidence(kernel, self._sample(sampler))
+        before, kernel = counters_of(self._switch), list[HostSample]()
+        counts = self._tester.send(
+            self._streams(request),
+            request.duration_s,
+            latency=request.probe_rate_pps > 0,
+            watch=lambda: kernel.append(self._sample(sampler)),
+        )
         cycles = cycles_of_trial(before, counters_of(self._switch), 0)
         self._switch.check()
         return dataclasses.replace(
@@ -154,7 +158,7 @@ class ExternalRunner:
             directions=tuple(
                 _direction(stream, counts[stream.name], request.duration_s) for stream in self._streams(request)
             ),
-            evidence=evidence,
+            evidence=_evidence(kernel[0], kernel[-1]),
             # How long the TSC of the switch ran is not known: the tester, which measures that else, is elsewhere.
             switch=dataclasses.replace(cycles, idle_cycles=None),
             latency=_latency(list(counts.values())) if request.probe_rate_pps > 0 else None,
@@ -163,9 +167,6 @@ class ExternalRunner:
     def _sample(self, sampler: ThreadSampler) -> HostSample:
         here = sample_host(sampler, self._placement.switch_cpus_here)
         return here + self._switch.sample() if isinstance(self._switch, RemoteSwitch) else here
-
-    def _send(self, request: TrialRequest, duration_s: float, *, latency: bool = False) -> dict[str, StreamCounts]:
-        return self._tester.send(self._streams(request), duration_s, latency=latency)
 
     def _streams(self, request: TrialRequest) -> list[Stream]:
         pps = request.load.pps_per_direction
@@ -183,7 +184,7 @@ class ExternalRunner:
         deadline = time.monotonic() + stretched(READY_S)
         while True:
             self._switch.check()
-            counts = self._tester.send(streams, READY_FRAMES_S, latency=False)
+            counts = self._tester.send(streams, READY_FRAMES_S)
             missing = [name for name, count in counts.items() if not count.received]
             if not missing:
                 return

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from planebench.model.words import listed
 from planebench.papers.claims import Claim, all_claims
 from planebench.papers.judge import judge
 from planebench.papers.measured import Measured
@@ -18,7 +19,7 @@ _NEAREST: tuple[Why, ...] = ("insufficient data", "not testable on this host", "
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """A claim, its outcome by several runs, and the judgements that it rests on, each with the id of its run.
+    """A claim, its outcome by several runs, and the judgements that it rests on, each with the name of its run.
 
     ``absent``: the switches, by adapter, for want of which no run covers the claim.
     """
@@ -35,42 +36,47 @@ class Conclusion:
         return f"{self.outcome.value}: {self.why}" if self.why else self.outcome.value
 
     @property
+    def runs(self) -> str:
+        """Return the names of the runs that it rests on: ``conext19 and netsoft19``."""
+        return listed([name for name, _ in self.judgements])
+
+    @property
     def evidence(self) -> str:
-        """Return the evidence of the judgements; where there are several, each after the id of its run."""
-        if len(self.judgements) == 1:
+        """Return the evidence of the first run; of all where they disagree, each after the name of its run."""
+        if self.why != "runs disagree":
             return self.judgements[0][1].evidence
-        return " ".join(f"{run_id}: {judged.evidence}" for run_id, judged in self.judgements)
+        return " ".join(f"{name}: {judged.evidence}" for name, judged in self.judgements)
 
 
-def conclude(runs: Sequence[Measured]) -> tuple[Conclusion, ...]:
-    """Return a conclusion for every claim from one run or several.
+def conclude(runs: Mapping[str, Measured]) -> tuple[Conclusion, ...]:
+    """Return a conclusion for every claim from one run or several, by name.
 
     A claim is confirmed if a run confirms it and none contradicts it, and the other way round. Every run that tests a
-    claim gets an equal share of the level, so several are wrong together no more often than one.
+    claim gets an equal share of the level, so several are wrong together no more often than one. Runs that reproduce
+    the paper of a claim come first in what it rests on.
     """
     return tuple(_conclusion(claim, runs) for claim in all_claims())
 
 
-def _conclusion(claim: Claim, runs: Sequence[Measured]) -> Conclusion:
-    found = [judge(claim, it) for it in runs]
-    testing = sum(bool(it.compared) for it in found)
+def _conclusion(claim: Claim, runs: Mapping[str, Measured]) -> Conclusion:
+    order = sorted(runs.items(), key=lambda it: claim.paper not in it[1].derived.run.header.papers)
+    found = [(name, judge(claim, measured)) for name, measured in order]
+    testing = sum(bool(judged.compared) for _, judged in found)
     if testing > 1:
-        found = [judge(claim, it, testing) for it in runs]
-    named = [(it.derived.run.header.run_id, judged) for it, judged in zip(runs, found, strict=True)]
-    decided = tuple(it for it in named if it[1].outcome is not Outcome.CANNOT_BE_TESTED)
+        found = [(name, judge(claim, measured, testing)) for name, measured in order]
+    decided = tuple(it for it in found if it[1].outcome is not Outcome.CANNOT_BE_TESTED)
     outcomes = {judged.outcome for _, judged in decided}
     if len(outcomes) == 1:
         return Conclusion(claim, outcomes.pop(), "", decided)
     if outcomes:
         return Conclusion(claim, Outcome.CANNOT_BE_TESTED, "runs disagree", decided)
-    why = next(reason for reason in _NEAREST if any(it.why == reason for it in found))
-    of_why = [it for it in named if it[1].why == why]
-    if why != "insufficient data":
-        of_why.sort(key=lambda it: len(it[1].absent))
-        of_why = of_why[:1]
-    wanted = set.intersection(*(set(it.absent) for it in found))
-    absent = tuple(name for name in of_why[0][1].absent if name in wanted)
-    return Conclusion(claim, Outcome.CANNOT_BE_TESTED, why, tuple(of_why), absent)
+    _, nearest = min(found, key=lambda it: _NEAREST.index(it[1].why))
+    open_judgements = [it for it in found if it[1].why == nearest.why]
+    if nearest.why != "insufficient data":
+        del open_judgements[1:]
+    wanted = set.intersection(*(set(judged.absent) for _, judged in found))
+    absent = tuple(name for name in nearest.absent if name in wanted)
+    return Conclusion(claim, Outcome.CANNOT_BE_TESTED, nearest.why, tuple(open_judgements), absent)
 
 
 def open_words(conclusions: Iterable[Conclusion]) -> str:

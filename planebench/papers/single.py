@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from planebench.model.cpu_clock import clock_words
 from planebench.model.records import Point, Trial, VerdictKind
@@ -16,8 +17,8 @@ from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_wo
 from planebench.papers.measured import Measured, of_the_plan
 from planebench.papers.told import Compared, Sample, Told, reached
 from planebench.stats.chains import ChainLatency
-from planebench.stats.effect import estimate_alone
-from planebench.stats.starts import blocks_of, by_start
+from planebench.stats.noise import Noise
+from planebench.stats.starts import Blocks, blocks_of, by_start, noise_of_sides
 from planebench.traffic.rates import line_rate_pps
 
 FULL = 0.98
@@ -98,40 +99,46 @@ def clocks(claim: Claim, shape: Clocks, measured: Measured, *, emulated: bool) -
 
 
 def share(claim: Claim, shape: Share, measured: Measured) -> Found:
-    """Compare the bounds of a part's share in the mean latency of each trial with stamped probes with the claim."""
+    """Compare the bounds of a part's share in each latency with stamped probes with the claim.
+
+    The noise between starts is what the shares of all places have in common, as that of throughputs.
+    """
     found = Found()
+    kinds = (shape.part, "hosting") if shape.part == "switch" else (shape.part,)  # the papers' switch serves VMs
+    bounds: dict[Spot, tuple[Blocks, Blocks]] = {}
     for label in measured.labels(claim.switches):
         for result in measured.derived.results:
-            if result.point.switch == label and of_the_plan(result.point):
-                for summary in result.latency:
-                    _add_shares(found, shape, measured, result.point, summary.load)
+            for summary in result.latency if result.point.switch == label and of_the_plan(result.point) else ():
+                trials = measured.latency_trials(result.point, summary.load)
+                low, high = (blocks_of(trials, partial(_share, kinds=kinds, highest=it)) for it in (False, True))
+                if low and high:
+                    bounds[Spot(result.point, summary.load)] = low, high
+    noises = [noise_of_sides((spot.point, sides[it]) for spot, sides in bounds.items()) for it in (0, 1)]
+    for spot, sides in bounds.items():
+        low_sample, high_sample = map(_share_sample, sides, noises)
+        found.add(_share_compared(spot, shape.above, low_sample, high_sample))
     if not found.compared:
         found.add("valid latency with its anatomy and bounds (--anatomy)")
     return found
 
 
-def _add_shares(found: Found, shape: Share, measured: Measured, point: Point, load: str) -> None:
-    """Add the judgement of one latency: the lower bound is above the limit, or the upper one below, or neither."""
-    kinds = (shape.part, "hosting") if shape.part == "switch" else (shape.part,)  # the papers' switch serves VMs
-    bounds = [_shares(measured.latency_trials(point, load), kinds, highest=highest) for highest in (False, True)]
-    if not all(bounds):
-        return
-    low, high = (reached(sample, shape.above) for sample in bounds if sample is not None)
-    words = " to ".join(sample.shown for sample in bounds if sample is not None)
+def _share_sample(blocks: Blocks, noise: Noise) -> Sample:
+    logs = by_start(blocks)
+    shares = tuple(map(math.exp, logs))
+    return Sample(shares, VerdictKind.VALID, None, percent(sum(shares) / len(shares)), noise.estimate(logs))
+
+
+def _share_compared(spot: Spot, limit: float, lowest: Sample, highest: Sample) -> Compared:
+    """Return the judgement of one latency: the lower bound is above the limit, or the upper one below, or neither."""
+    low, high = reached(lowest, limit), reached(highest, limit)
     holds, answer = (True, low) if low.above else (False, high) if high.above is False else (None, low)
     if holds is None and low.above is False:
         answer = replace(low, above=None, why="waits for polls decide: the limit lies between the bounds")
-    found.add(Compared(spot_words(Spot(point, load)), f"{words} of the latency", holds, answer, with_ratio=False))
+    figures = f"{lowest.shown} to {highest.shown} of the latency"
+    return Compared(spot_words(spot), figures, holds, answer, with_ratio=False)
 
 
-def _shares(trials: Sequence[Trial], kinds: Sequence[str], *, highest: bool) -> Sample | None:
-    """Return the lowest or highest share of some parts of the way by start; None if no trial has it."""
-    shares = tuple(map(math.exp, by_start(blocks_of(trials, lambda trial: _share(trial, kinds, highest=highest)))))
-    shown = percent(sum(shares) / len(shares)) if shares else ""
-    return Sample(shares, VerdictKind.VALID, None, shown, estimate_alone(shares)) if shares else None
-
-
-def _share(trial: Trial, kinds: Sequence[str], *, highest: bool) -> float | None:
+def _share(trial: Trial, *, kinds: Sequence[str], highest: bool) -> float | None:
     """Return the lowest or highest share of some parts of the way in the mean latency of a trial; None if unknown."""
     anatomies = [anatomy for anatomy in trial.anatomy if not anatomy.problem and anatomy.sum_ns]
     parts = [part for a in anatomies for part in a.parts if part.kind in kinds]

@@ -87,7 +87,7 @@ def conclusion_record(conclusion: Conclusion) -> dict[str, Any]:
         "outcome": conclusion.outcome.value,
         "why": conclusion.why,
         "absent": list(conclusion.absent),
-        "runs": [{"run": run_id, **record(judged)} for run_id, judged in conclusion.judgements],
+        "runs": [{"run": name, **record(judged)} for name, judged in conclusion.judgements],
     }
 
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from itertools import product
 from pathlib import Path
 
 from planebench.model.errors import StoreError
 from planebench.store.folder import CONDITIONS_FILE, FINISHED_FILE, HEADER_FILE, PLAN_FILE, SKIPPED_FILE, TRIALS_FILE
 
+_RECORDS = (TRIALS_FILE, CONDITIONS_FILE, SKIPPED_FILE)
 RECORDS_FILE = "records.parquet"
 """A row per record: ``file`` and ``line`` that it comes from, and ``record``, its JSON text."""
 
 
 def keep(folder: Path, out: Path) -> Path:
-    """Write the run in ``folder`` into ``out``, without paths of its machine; what is there is replaced.
+    """Write the run in ``folder`` into ``out`` without the paths that its environment names; replace what is there.
 
     Raises StoreError for a run that has not finished.
     """
@@ -26,21 +28,31 @@ def keep(folder: Path, out: Path) -> Path:
 
     if not (folder / FINISHED_FILE).is_file():
         raise StoreError(f"run {folder.name} is not finished: finish it with the same command and --resume first")
+    header = json.loads((folder / HEADER_FILE).read_bytes())
+    paths = sorted((it for it in header["environment"].values() if it.count("/") > 1), key=len, reverse=True)
+    header["environment"] = {name: it for name, it in header["environment"].items() if it not in paths}
+    texts = {HEADER_FILE: json.dumps(header, indent=1, ensure_ascii=False) + "\n"}
+    for name in (PLAN_FILE, FINISHED_FILE, *_RECORDS):
+        if (folder / name).is_file():
+            texts[name] = (folder / name).read_text(encoding="utf-8")
+    for name, path in product(texts, paths):
+        texts[name] = texts[name].replace(path, Path(path).name)
+    lines = {name: filter(None, texts.pop(name, "").split("\n")) for name in _RECORDS}
+    rows = [(name, *it) for name, found in lines.items() for it in enumerate(found, 1)]
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    header = json.loads((folder / HEADER_FILE).read_bytes())
-    header["environment"] = {name: it for name, it in header["environment"].items() if "/" not in it}
-    (out / HEADER_FILE).write_text(json.dumps(header, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    for name in (PLAN_FILE, FINISHED_FILE):
-        if (folder / name).is_file():
-            shutil.copyfile(folder / name, out / name)
-    there = [folder / name for name in (TRIALS_FILE, CONDITIONS_FILE, SKIPPED_FILE)]
+    for name, text in texts.items():
+        (out / name).write_text(text, encoding="utf-8")
     with duckdb.connect() as database:
         database.execute(
-            "COPY (SELECT parse_filename(filename) AS file, unnest(range(1, len(lines) + 1)) AS line, "
-            "unnest(lines) AS record FROM (SELECT filename, string_split(rtrim(content, chr(10)), chr(10)) AS lines "
-            "FROM read_text($files))) TO $out (FORMAT parquet, COMPRESSION zstd)",
-            {"files": [str(path) for path in there if path.is_file()], "out": str(out / RECORDS_FILE)},
+            "COPY (SELECT unnest($files) AS file, unnest($lines)::INTEGER AS line, unnest($records) AS record) "
+            "TO $out (FORMAT parquet, COMPRESSION zstd)",
+            {
+                "files": [file for file, _, _ in rows],
+                "lines": [line for _, line, _ in rows],
+                "records": [record for _, _, record in rows],
+                "out": str(out / RECORDS_FILE),
+            },
         )
     return out
 

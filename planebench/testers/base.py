@@ -4,13 +4,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from planebench.model.errors import ExternalTesterError
 from planebench.model.option import Option, Value
 
 LINE_OPTION = Option("line", "rate", "speed of its links in bits per second, e.g. 10G: saturating trials fill them")
+
+
+Watch = Callable[[], None]
+
+
+def nothing() -> None:
+    """Do nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,10 +100,13 @@ class ExternalTester(ABC):
         """Take these ports, and check their links."""
 
     @abstractmethod
-    def send(self, streams: Sequence[Stream], duration_s: float, *, latency: bool) -> dict[str, StreamCounts]:
+    def send(
+        self, streams: Sequence[Stream], duration_s: float, *, latency: bool = False, watch: Watch = nothing
+    ) -> dict[str, StreamCounts]:
         """Send streams between the ports of :meth:`connect` for a time, wait for late frames, and return the counts.
 
-        Counts are by name. ``latency``: measure it, too. Interrupted, it stops the traffic.
+        Counts are by name. ``latency``: measure it, too. ``watch`` is called when the sending has begun, and when it
+        has ended. Interrupted, it stops the traffic.
         """
 
     @abstractmethod

@@ -18,7 +18,7 @@ from typing import Any
 from planebench.host.deadlines import stretched
 from planebench.model.errors import ExternalTesterError, UsageError
 from planebench.model.option import Option, Value
-from planebench.testers.base import LINE_OPTION, Delay, ExternalTester, Stream, StreamCounts
+from planebench.testers.base import LINE_OPTION, Delay, ExternalTester, Stream, StreamCounts, Watch, nothing
 
 CALL_DEADLINE_S = 30.0
 """A chassis takes its time to load a configuration."""
@@ -72,14 +72,18 @@ class OtgTester(ExternalTester):
         if down := [port for port in ports if links.get(self._name(port)) == "down"]:
             raise self.failed(f"port {', '.join(down)} has no link; are the cables as --wire says?")
 
-    def send(self, streams: Sequence[Stream], duration_s: float, *, latency: bool) -> dict[str, StreamCounts]:
+    def send(
+        self, streams: Sequence[Stream], duration_s: float, *, latency: bool = False, watch: Watch = nothing
+    ) -> dict[str, StreamCounts]:
         """Load the streams, start them, and look at their counters until they have stopped and stay as they are."""
         flows = [self._flow(stream, duration_s, latency=latency) for stream in streams]
         self._call("POST", "/config", {"ports": self._named_ports(), "flows": flows})
         looks = _Looks(self, [stream.name for stream in streams])
         self._transmit("start")
         try:
+            watch()
             self._until_stopped(looks, duration_s)
+            watch()
             return self._settled(looks)
         except BaseException:
             with contextlib.suppress(ExternalTesterError):
@@ -127,9 +131,9 @@ class OtgTester(ExternalTester):
         self._call("POST", "/control/state", {"choice": "traffic", "traffic": flows})
 
     def _until_stopped(self, looks: _Looks, duration_s: float) -> None:
-        begun = time.monotonic()
+        begun, passed_s = time.monotonic(), 0.0
         while True:
-            time.sleep(min(LOOK_S, duration_s / 4))
+            time.sleep(max(min(LOOK_S, duration_s - passed_s), LOOK_S / 5))  # the end is seen soon
             looks.take(self._flow_metrics())
             passed_s = time.monotonic() - begun
             if looks.stopped(passed_s > duration_s) and (looks.all_sent or passed_s > duration_s + START_S):

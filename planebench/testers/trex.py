@@ -8,6 +8,7 @@ import importlib
 import os
 import re
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 from planebench.host.deadlines import stretched
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.option import Option, Value
-from planebench.testers.base import LINE_OPTION, Delay, ExternalTester, Stream, StreamCounts
+from planebench.testers.base import LINE_OPTION, Delay, ExternalTester, Stream, StreamCounts, Watch, nothing
 
 LIBRARY = Path("automation/trex_control_plane/interactive")
 """The folder of the client library below that of a release."""
@@ -24,7 +25,8 @@ FCS_BYTES = 4
 """TRex builds frames without their FCS."""
 PROBES_PPS = 1000
 """Frames of a stream that have a time stamp: TRex handles each of them in software."""
-RX_DELAY_MS = 500
+LATE_S = 0.5
+"""Late frames have so long to arrive."""
 OVERTIME_S = 10.0
 _COLORS = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -57,7 +59,9 @@ class TrexTester(ExternalTester):
             if str(self._asked(client.get_port_attr, number).get("link", "")).upper() == "DOWN":
                 raise self.failed(f"port {name} has no link; are the cables as --wire says?")
 
-    def send(self, streams: Sequence[Stream], duration_s: float, *, latency: bool) -> dict[str, StreamCounts]:
+    def send(
+        self, streams: Sequence[Stream], duration_s: float, *, latency: bool = False, watch: Watch = nothing
+    ) -> dict[str, StreamCounts]:
         """Send by the ports' own counters: whatever else arrives at them is counted, too."""
         client, stl = self._connected(), self._library()
         ports = list(self._ports.values())
@@ -68,8 +72,10 @@ class TrexTester(ExternalTester):
                 client.add_streams(_stl_streams(stl, stream, latency=latency), ports=[port])
             client.clear_stats(ports=ports)
             client.start(ports=senders, duration=duration_s, force=True)
-            limit_s = duration_s + stretched(OVERTIME_S)
-            client.wait_on_traffic(ports=senders, timeout=limit_s, rx_delay_ms=RX_DELAY_MS)
+            watch()
+            client.wait_on_traffic(ports=senders, timeout=duration_s + stretched(OVERTIME_S), rx_delay_ms=0)
+            watch()
+            time.sleep(LATE_S)
             stats = client.get_stats()
         except stl.STLError as error:
             self.close()

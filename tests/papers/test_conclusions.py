@@ -34,7 +34,7 @@ def named(number: int, *figures: list[Figure], **header: Any) -> Run:
 
 
 def concluded(*made: Run) -> dict[str, Conclusion]:
-    return {it.claim.id: it for it in conclude([measured(it) for it in made])}
+    return {it.claim.id: it for it in conclude({it.header.run_id: measured(it) for it in made})}
 
 
 def test_a_claim_is_decided_by_the_run_that_tells() -> None:
@@ -42,7 +42,7 @@ def test_a_claim_is_decided_by_the_run_that_tells() -> None:
     for order in ((telling, silent), (silent, telling)):
         found = concluded(*order)[BASELINE]
         assert found.outcome is YES
-        assert [run_id for run_id, _ in found.judgements] == [telling.header.run_id]
+        assert found.runs == telling.header.run_id
     assert found.evidence == concluded(telling)[BASELINE].evidence
 
 
@@ -51,6 +51,16 @@ def test_runs_that_contradict_each_other_decide_nothing() -> None:
     assert (found.outcome, found.words) == (OPEN, "inconclusive: runs disagree")
     assert [judged.outcome for _, judged in found.judgements] == [YES, NO]
     assert "20261121-123351-quick: " in found.evidence and "20261121-123352-quick: " in found.evidence
+
+
+def test_the_run_of_the_paper_speaks_first() -> None:
+    """Of runs that agree, and of runs that do not cover a claim."""
+    other, own = (named(n, sides(9.0, 3.0), papers=papers) for n, papers in ((1, ("can17",)), (2, ("netsoft19",))))
+    for wanted in (BASELINE, "netsoft-bess-first-in-p2v"):
+        found = concluded(other, own)[wanted]
+        assert found.judgements[0][0] == own.header.run_id
+        assert found.evidence == concluded(own)[wanted].evidence or found.outcome is YES
+    assert concluded(other, own)[BASELINE].runs == "20261121-123352-quick and 20261121-123351-quick"
 
 
 def test_runs_share_the_level() -> None:
@@ -71,7 +81,6 @@ def test_what_no_run_has_is_missing() -> None:
     assert concluded(with_bess)[FIRST].absent == ("fastclick", "ovs-dpdk", "snabb", "vpp", "vale", "t4p4s")
     apart = concluded(with_ovs, with_bess)[FIRST]
     assert (apart.why, apart.absent) == ("not covered by this run", ())
-    assert concluded(with_ovs, with_ovs)[FIRST].absent == ("bess",)
     assert concluded(with_ovs)["p2p-order"].absent == ("bess", "fastclick", "vpp", "snabb", "vale", "t4p4s")
     assert concluded(with_ovs)["chains-cost-latency"].absent == (), "this host cannot, whatever the switch"
 

@@ -184,6 +184,19 @@ def test_waits_for_polls_decide_nothing_and_both_papers_are_not_right_at_once() 
     assert latency_share(function, tight, mostly_function).outcome is NO  # everywhere
 
 
+def test_many_places_tell_together_how_shares_vary() -> None:
+    """Each has three starts, too few to be told alone among twenty; their noise is alike."""
+    figures = [
+        delay(switch, "loopback", "0.50", 9.0, chain_length=length, trials=(1.0,), extra=extra)
+        for number, switch in enumerate(("planed", "testpmd", "vpp", "bess"))
+        for length in range(1, 6)
+        for start, off in enumerate((0.25, 0.30, 0.35))
+        for extra in ({"anatomy": anatomy(off), "start": (start + number + length) % 3},)
+    ]
+    found = judged("functions-have-most-of-the-latency", *figures)
+    assert found.outcome is YES and len(found.compared) == 20, found.evidence
+
+
 def test_vnfs_set_beside_those_of_the_plan_are_not_judged() -> None:
     """A VNF that does not wait, and one in an emulated VM, say nothing of what the papers measured."""
     waits = [delay("bess", "loopback", load, us, frame_size_bytes=128) for load, us in (("100pps", 60), ("1Mpps", 5))]

@@ -11,21 +11,30 @@ from builders import make_run, store_run
 
 from planebench.model.errors import StoreError
 from planebench.model.header import Skipped
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import Verdict, VerdictKind
 from planebench.store import find_run, read_run
 from planebench.store.kept import keep
 
 
 def test_a_kept_run_is_read_as_the_run_itself_without_the_paths_of_its_machine(tmp_path: Path) -> None:
     run = make_run(("planed", "vpp"), sizes=(64, 1024), repetitions=2)
-    header = replace(run.header, environment={"python": "3.11.2", "folder": "/home/someone"})
-    store_run(tmp_path / "runs", replace(run, header=header, skipped=(Skipped("vale p2p", "not installed"),)))
+    skipped = (Skipped("vale p2p", "there is no vale-ctl in /opt/someone/netmap"),)
+    environment = {"python": "3.11.2", "folder": "/home/someone", "PLANEBENCH_VALE": "/opt/someone/netmap"}
+    header = replace(run.header, environment=environment, skipped=skipped)
+    died = replace(
+        run.trials[0], verdict=Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, "no /home/someone/log"),))
+    )
+    store_run(tmp_path / "runs", replace(run, header=header, trials=(died, *run.trials[1:])))
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "trials.jsonl").write_text("of another run\n")
     out = keep(find_run(tmp_path / "runs", "latest"), tmp_path / "out")
     assert sorted(it.name for it in out.iterdir()) == ["finished.json", "records.parquet", "run.json"]
     found = read_run(find_run(None, str(out)))
     assert found.header.environment == {"python": "3.11.2"}
-    assert replace(found, header=header) == replace(read_run(find_run(tmp_path / "runs", "latest")), header=header)
+    assert found.skipped == (Skipped("vale p2p", "there is no vale-ctl in netmap"),)
+    assert found.trials[0].verdict.texts == ("no someone/log",)
+    assert found.trials[1:] == read_run(find_run(tmp_path / "runs", "latest")).trials[1:]
     assert len(found.trials) == len(run.trials) > 4
 
 

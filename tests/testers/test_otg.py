@@ -57,6 +57,16 @@ def test_it_sends_what_it_is_asked_and_counts_it(server: OtgServer, tester: Exte
     assert tester.version() == "mock-1 (OTG 1.62.0)"
 
 
+def test_the_watch_sees_the_sending_alone(server: OtgServer, tester: ExternalTester) -> None:
+    """What the kernel counts is compared with the time of the trial: late frames are waited for afterwards."""
+    server.capacity_pps = 4000
+    calls: list[int] = []
+    tester.send([THERE], SENDING_S, watch=lambda: calls.append(len(server.calls)))
+    begun, ended = calls
+    assert server.calls[begun - 1] == "/control/state"
+    assert begun < ended < len(server.calls)
+
+
 def test_counters_of_protobuf_are_text(server: OtgServer, tester: ExternalTester) -> None:
     server.answers_text = True
     assert tester.send([THERE], SENDING_S, latency=False)["n0->n1"].received == 500

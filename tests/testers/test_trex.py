@@ -6,6 +6,7 @@ The library here is a stand-in with the classes and methods that are used: no re
 
 from __future__ import annotations
 
+import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import ExternalTesterError, NotInstalledError, UsageError
-from planebench.testers import Stream, get_tester
+from planebench.testers import Stream, get_tester, trex
 
 LIBRARY = '''
 """The part of TRex's trex.stl.api that is used."""
@@ -60,6 +61,11 @@ class STLClient:
 '''
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trex, "LATE_S", 0.0)
+
+
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
     """Return the state of the server; the library is in the folder that PLANEBENCH_TREX names."""
@@ -71,10 +77,8 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
     monkeypatch.setenv("PLANEBENCH_TREX", str(tmp_path))
     monkeypatch.setattr(sys, "path", list(sys.path))
     sys.path.append(str(tmp_path / "automation/trex_control_plane/interactive"))
-    import trex.stl.api
-
     state: dict[str, Any] = {}
-    trex.stl.api.STLClient.server = state
+    importlib.import_module("trex.stl.api").STLClient.server = state
     yield state
     for name in [name for name in sys.modules if name.partition(".")[0] == "trex"]:
         del sys.modules[name]
@@ -88,7 +92,9 @@ def test_it_sends_what_it_is_asked_and_counts_it(server: dict[str, Any]) -> None
     tester = get_tester("trex:gen")
     tester.connect(["0", "1"])
     assert tester.version() == "v3.06"
-    counts = tester.send([THERE, BACK], 2.0, latency=True)
+    looks: list[str] = []
+    counts = tester.send([THERE, BACK], 2.0, latency=True, watch=lambda: looks.append("look"))
+    assert len(looks) == 2
     assert [(it.sent, it.received) for it in counts.values()] == [(20_000, 18_000)] * 2
     delay = counts["n1->n0"].delay
     assert delay is not None and (delay.least_ns, delay.mean_ns, delay.most_ns) == (5_000, None, 80_000)
