@@ -27,6 +27,10 @@ HIGH_PRIORITY = -20
 MPOL_BIND = 2
 SET_MEMPOLICY = {"x86_64": 238, "aarch64": 237}
 """The number of set_mempolicy(2), for which libc has no function."""
+NAMESPACE_REMEDY = (
+    "run as root, or allow user namespaces: `sysctl kernel.unprivileged_userns_clone=1` (Debian), "
+    "`sysctl kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu)"
+)
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -107,6 +111,8 @@ def main(argv: list[str]) -> int:
             f"launch: cannot set up {program[0]} on CPUs {cpus}, memory {memory}, network namespace {netns}: {error}",
             file=sys.stderr,
         )
+        if netns == "new":
+            print(NAMESPACE_REMEDY, file=sys.stderr)
         return 126
     for ignored_by_python in (signal.SIGPIPE, signal.SIGXFSZ):
         signal.signal(ignored_by_python, signal.SIG_DFL)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from planebench.host import procfs
 from planebench.host.deadlines import stretched
+from planebench.host.launch import NAMESPACE_REMEDY
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.model.errors import StartError, UsageError
 
@@ -24,10 +25,6 @@ INTERFACE_NAME_MAX = 15
 MTU_BYTES = 1500
 """Frames of 1518 bytes with their FCS, the largest of this wire. AF_XDP and netmap take no larger MTU as they are."""
 SETUP_TIMEOUT_S = 20.0
-REMEDY = (
-    "run as root, or allow user namespaces: `sysctl kernel.unprivileged_userns_clone=1` (Debian), "
-    "`sysctl kernel.apparmor_restrict_unprivileged_userns=0` (Ubuntu)"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +66,7 @@ class VethWire:
 
 def _wait_for_namespace(holder: Process) -> None:
     """Wait until the holder is in its namespace and executes ``sleep``."""
-    try:
-        wait_ready("the network namespace", lambda: procfs.read_text(f"/proc/{holder.pid}/comm") == "sleep", [holder])
-    except StartError as error:
-        raise StartError(f"{error}\n{REMEDY}") from error
+    wait_ready("the network namespace", lambda: procfs.read_text(f"/proc/{holder.pid}/comm") == "sleep", [holder])
 
 
 def _make_pairs(
@@ -93,4 +87,4 @@ def _make_pairs(
     if code != 0:
         text = setup.exit_report()
         setup.terminate()
-        raise StartError(f"cannot make veth pairs {', '.join(arguments)}: {text}\n{REMEDY}")
+        raise StartError(f"cannot make veth pairs {', '.join(arguments)}: {text}\n{NAMESPACE_REMEDY}")

@@ -17,6 +17,7 @@ NOT_NEEDED = "not used: the result uses trials of the other core-to-core latency
 
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d\u202f]*(?:[.,]\d+)*(?:e[+-]?\d+)?(?!\d)")
 """A number that stands alone or before its unit; not the digits of a name: ``n0``, ``pmd-c01``, ``rte-worker-1``."""
+_VALUE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _DIRECTION = re.compile(r"^\w+->\w+: ")
 _BLANKS = re.compile(r"[ \t\r\n\f\v]+")
 """Not the thin space, which belongs to a number."""
@@ -63,7 +64,9 @@ def _range(numbers: Sequence[str]) -> str:
 
 
 def _value(number: str) -> float:
-    return float(number.replace("\u202f", "").replace(",", ""))
+    """Return the value of what looks like a number; of a version, ``3.5.0``, that of its first two parts."""
+    found = _VALUE.match(number.replace("\u202f", "").replace(",", ""))
+    return float(found.group()) if found else 0.0
 
 
 def why_rejected(trial: Trial) -> tuple[Reason, ...]:

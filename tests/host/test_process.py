@@ -16,7 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from planebench.host import procfs, reaper
+from planebench.host import launch, procfs, reaper
 from planebench.host.deadlines import stretched
 from planebench.host.process import ROOT_PATH_MAX_BYTES, Process, Supervisor, sweep_stale, wait_ready
 from planebench.model.errors import StartError, UsageError
@@ -273,3 +273,15 @@ def test_pids_of_another_boot_mean_nothing(tmp_path: Path) -> None:
     finally:
         bystander.kill()
         bystander.wait()
+
+
+def test_a_refused_network_namespace_ends_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    def refused() -> None:
+        raise PermissionError(1, "unshare(user and network namespace): Operation not permitted")
+
+    monkeypatch.setattr(launch, "_die_with", lambda parent: None)
+    monkeypatch.setattr(launch, "_new_network_namespace", refused)
+    assert launch.main(["1", *map(str, CPU0), "any", "normal", "new", "/bin/true"]) == 126
+    assert capfd.readouterr().err.endswith(f"Operation not permitted\n{launch.NAMESPACE_REMEDY}\n")

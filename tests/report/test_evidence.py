@@ -85,6 +85,13 @@ def test_reasons_of_one_cause_have_one_text(shares: list[float], tail: str) -> N
     assert shared_text(reasons).startswith(f"waited {waited} % of 5 s")
 
 
+def test_numbers_that_differ_become_a_range_by_value_and_versions_are_no_error() -> None:
+    texts = [
+        f"ovsdb-server (pid {pid}) 3.5.{pid}: {share}% of 1\u202f{pid:03} frames" for pid, share in ((9, 1), (10, 2.5))
+    ]
+    assert shared_text(texts) == "ovsdb-server (pid 9 to 10) 3.5.9: 1 to 2.5% of 1\u202f009 to 1\u202f010 frames"
+
+
 def test_rejected_trials_are_grouped_by_cause() -> None:
     planed, ovs = make_point("planed"), make_point("ovs-dpdk")
     waited = "switch thread pmd waited for its CPU {} % of the time"
