@@ -231,7 +231,7 @@ class Lab:
     def command(self, *words: object, user: str = "") -> list[str]:
         """Return a command of a user on the head; of root, unless it is another one's."""
         become = ["setpriv", f"--reuid={user}", "--regid=nogroup", "--clear-groups"] if user else []
-        home = ["env", f"HOME={self.folder / user}", "-C", str(self.folder / user)] if user else []
+        home = ["env", "-C", str(self.folder / user), f"HOME={self.folder / user}"] if user else []
         return [*self.hosts[0].inside, *become, *home, *(str(word) for word in words)]
 
     def planebench(self, *words: object, user: str = "") -> list[str]:

@@ -131,9 +131,9 @@ class OtgTester(ExternalTester):
         self._call("POST", "/control/state", {"choice": "traffic", "traffic": flows})
 
     def _until_stopped(self, looks: _Looks, duration_s: float) -> None:
-        begun = time.monotonic()
+        begun, passed_s = time.monotonic(), 0.0
         while True:
-            time.sleep(min(LOOK_S, duration_s / 4))
+            time.sleep(max(min(LOOK_S, duration_s - passed_s), LOOK_S / 5))  # the end is seen soon
             looks.take(self._flow_metrics())
             passed_s = time.monotonic() - begun
             if looks.stopped(passed_s > duration_s) and (looks.all_sent or passed_s > duration_s + START_S):
