@@ -428,10 +428,13 @@ def vnfs_table() -> str:
     rows: dict[tuple[str, str, str], dict[int, str]] = {}
     for it in results:
         point = replace(it.point, chain_length=1)
-        key = _short(point.chain_label), f"{ARROWS[point.direction]} {frames(point)}", point.switch
+        key = _short(point.chain_label).removeprefix("1 x "), f"{ARROWS[point.direction]} {frames(point)}", point.switch
         rows.setdefault(key, {})[it.point.chain_length] = throughput(it)
     cells = ([*key, *(found.get(n, NOTHING) for n in numbers)] for key, found in rows.items())
-    return table(("VNF", "traffic", "switch", *(f"{n}" for n in numbers)), cells, len(numbers))
+    return (
+        table(("VNF", "traffic", "switch", *(f"{n}" for n in numbers)), cells, len(numbers))
+        or "The run has no independent VNFs.\n"
+    )
 
 
 # 2019 and now

@@ -13,6 +13,7 @@ needed=(
 useful=(
 	dpdk dpdk-dev                                 # dpdk-testpmd, a switch to compare with
 	openvswitch-switch-dpdk                       # and another
+	bubblewrap                                    # README's VNF that is a command (exec:), VNFs in containers
 	iproute2 socat                                # veth wires, tc-redirect; a human at the RPC socket
 	openssh-client                                # run --switch-host
 	hwloc-nox                                     # plan show --topology "pack:2 core:8 pu:2"

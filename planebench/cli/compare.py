@@ -300,8 +300,8 @@ def _nothing_words(metric: str | None, skipped: Sequence[NotCompared]) -> str:
         f": {_left_out(next(it for it in skipped if it.reason == reason))}: {reason}" for reason, _ in reasons
     )
     return (
-        f"nothing to compare{f' by {metric}' if metric else ''}{why}. `planebench report RUN` lists the rejected "
-        "trials of a run and why"
+        f"nothing to compare{f' by {metric}' if metric else ''}{why}. A run of one switch needs a second run; "
+        "`planebench report` with the name of a run lists its rejected trials and why"
     )
 
 

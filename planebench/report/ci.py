@@ -102,7 +102,7 @@ def _row(comparison: Comparison) -> tuple[str, ...]:
     c = comparison
     metric = METRICS[c.metric] + (f" at {load_words(c.load)}" if c.load else "")
     ends = ("" if end is None else f"{end:.3f}" for end in (c.low, c.high))
-    answer = "differ" if c.distinguishable else undecided_words(c)
+    answer = "different" if c.distinguishable else undecided_words(c)
     return c.point, metric, c.a, c.b, f"{c.ratio:.3f}", "–".join(ends), answer
 
 

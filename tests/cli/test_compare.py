@@ -252,7 +252,7 @@ def test_runs_without_an_accepted_trial_say_why_even_if_quiet(own_run_folder: Pa
         store_run(own_run_folder, Run(make_header(("planed",), run_id=name), tuple(trials)), finish=False)
     assert _compare(A, B, quiet=True) == 1
     assert "nothing to compare: " in (said := capsys.readouterr().err)
-    assert "planed" in said and "planebench report RUN" in said
+    assert "planed" in said and "`planebench report` with the name of a run" in said
     assert _compare(A, B, quiet=True, fail_below=0.9) == INCONCLUSIVE
 
 
