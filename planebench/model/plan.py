@@ -12,15 +12,19 @@ from math import ceil
 from typing import Annotated, Literal
 
 from annotated_types import Ge, Gt, Le, Lt, MinLen
+from pydantic import StringConstraints
 
 from planebench.model.clock import ClockChoice
 from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.hosting import Hosting
 from planebench.model.placement import NEAR, Placing
 from planebench.model.records import Direction, ScenarioName
-from planebench.model.tester import TesterChoice
+from planebench.model.tester import EXTERNAL, TESTER_PLACES
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import WireChoice, WireName, wire_name
+
+TesterChoice = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(TESTER_PLACES)}|({'|'.join(EXTERNAL)}):.+)$")]
+"""A place of planed, or ``KIND:WHERE,...``."""
 
 Missing = Literal["skip", "error"]
 Band = Literal["near", "far"]

@@ -3,17 +3,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-from pydantic import StringConstraints
-
 TESTER_PLACES = ("near", "other-node")
 """Of planed. ``near``: on the node of its NICs, else of the switch. ``other-node``: on another node than the switch."""
 EXTERNAL = {"otg": "otg:https://HOST:PORT,...", "trex": "trex:HOST,..."}
 """Kinds of external testers, and how they are written (docs/testers.md)."""
-
-TesterChoice = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(TESTER_PLACES)}|({'|'.join(EXTERNAL)}):.+)$")]
-"""A place of planed, or ``KIND:WHERE,...``."""
 
 _PORT = "@"
 

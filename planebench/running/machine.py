@@ -20,7 +20,7 @@ from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
 from planebench.measure.live import LiveSettings
 from planebench.model.cpus import Cpus
-from planebench.model.tester import TesterChoice
+from planebench.model.plan import TesterChoice
 from planebench.model.wire import wire_arguments
 from planebench.placement import place, tester_elsewhere
 from planebench.wiring.links import Side
