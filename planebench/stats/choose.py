@@ -52,7 +52,8 @@ def choose_saturating(trials: Sequence[Trial], band: str | None) -> Choice:
 
     Their verdict is that of the bounds where more than LIMITED_SHARE_MAX of them are bounds, else valid: all of them
     are used either way. Every start is in it: one of which all trials were disturbed by its disturbed trials, because a
-    slow start may be what disturbs them. Without usable trials, ``trials`` is empty and the verdict collects why.
+    slow start may be what disturbs them. Without usable trials, or where most starts are disturbed ones, ``trials`` is
+    empty and the verdict says why.
     """
     usable = [t for t in trials if is_usable(t)]
     for candidate in _bands_to_try(usable, band):
@@ -62,7 +63,10 @@ def choose_saturating(trials: Sequence[Trial], band: str | None) -> Choice:
             is_bound = bounds.total() > LIMITED_SHARE_MAX * len(chosen)
             kind = bounds.most_common(1)[0][0] if is_bound else VALID
             instead = _of_disturbed_starts(trials, usable, candidate)
-            reasons = _reasons(chosen) + _disturbed_starts_reason(instead) + other_band_reason(candidate, band)
+            starts, disturbed = len({t.start for t in chosen}), len({t.start for t in instead})
+            if disturbed > starts:
+                return Choice((), Verdict(VerdictKind.DISTURBED, _mostly_disturbed(disturbed, starts)), None)
+            reasons = _reasons(chosen) + _disturbed_starts_reason(disturbed) + other_band_reason(candidate, band)
             return Choice(chosen + instead, Verdict(kind, reasons), candidate)
     return Choice((), nothing_counts(trials), None)
 
@@ -82,8 +86,12 @@ def _of_disturbed_starts(trials: Sequence[Trial], usable: Sequence[Trial], band:
     return tuple(t for t in disturbed if t.start not in measured)
 
 
-def _disturbed_starts_reason(trials: Sequence[Trial]) -> tuple[Reason, ...]:
-    starts = len({t.start for t in trials})
+def _mostly_disturbed(disturbed: int, others: int) -> tuple[Reason, ...]:
+    text = f"all trials of {disturbed} of {disturbed + others} starts were disturbed: those of the others are too few"
+    return (Reason(ReasonCode.DISTURBED_STARTS, text, {"starts": disturbed}),)
+
+
+def _disturbed_starts_reason(starts: int) -> tuple[Reason, ...]:
     if not starts:
         return ()
     text = f"all trials of {starts} start{'s' * (starts > 1)} were disturbed; they are used, because starts may differ"

@@ -363,6 +363,15 @@ def test_a_start_of_which_every_trial_was_disturbed_is_in_the_figure() -> None:
     assert _only(*slow).throughput_pps is None, "a point without any usable trial has no figure"
 
 
+def test_one_good_start_among_disturbed_ones_makes_no_figure() -> None:
+    disturbed = [make_trial(mpps=5.0, verdict="disturbed", start=i, repetition=i) for i in range(2, 5)]
+    for count in (2, 3):
+        result = _only(*_started(10.0, 10.0), *disturbed[:count])
+        assert (result.throughput_pps is None) == (count == 3), count
+    assert (result.verdict.kind, result.verdict.codes) == (VerdictKind.DISTURBED, ("disturbed-starts",))
+    assert "3 of 5 starts" in str(result.verdict.reasons[0])
+
+
 def test_unstable_does_not_depend_on_the_number_of_trials() -> None:
     rng = np.random.default_rng(1)
     for n in (5, 50):
