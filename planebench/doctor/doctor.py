@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from planebench.doctor.finding import Finding, Level
+from planebench.doctor.others import busy_programs, cpu_times, programs_finding
 from planebench.doctor.programs import hosting_finding, kvm_finding, switch_finding
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpus_of
@@ -37,13 +38,16 @@ MAX_NAMED = 4
 
 def diagnose() -> tuple[Finding, ...]:
     """Examine this machine, look for every switch, and poll the CPUs of pollers without work: about two seconds."""
+    before = cpu_times()
     facts = replace(host_facts.collect(), busy_kernel_threads=host_facts.sample_kernel_threads())
     switches = {name: look(adapter) for name, adapter in all_adapters().items()}
     hostings = {name: hosting.find() for name, hosting in HOSTINGS.items()}
     planed = switches["planed"]
+    programs = busy_programs(before)
     noise = dry_poll(planed.binary, _pollers(facts)) if isinstance(planed, Found) and planed.binary else ()
-    busy = (facts.load_average_1m or 0) >= BUSY_LOAD
-    return (*examine(facts, switches, hostings), kvm_finding(), *noise_findings(noise, busy=busy))
+    busy = (facts.load_average_1m or 0) >= BUSY_LOAD or bool(programs)
+    found = examine(facts, switches, hostings)
+    return (*found, programs_finding(programs), kvm_finding(), *noise_findings(noise, busy=busy))
 
 
 def noise_findings(noise: Sequence[CoreNoise], *, busy: bool = False) -> tuple[Finding, ...]:
@@ -60,7 +64,7 @@ def noise_findings(noise: Sequence[CoreNoise], *, busy: bool = False) -> tuple[F
         "be kept from are SMIs of the firmware and the hypervisor of a virtual machine"
     )
     if busy:
-        remedy = "the machine is busy (see load): stop the other processes, then ask again"
+        remedy = "the machine is busy (see programs): stop the other processes, then ask again"
     overflow = f"a ring of 256 frames at 10 Gbit/s overflows after {NOISE_NS / 1000:.0f} us"
     return (Finding("noise", "warning", f"{text}: {overflow}", remedy),)
 
@@ -246,8 +250,8 @@ def _load(facts: HostFacts) -> Judgement:
     if load >= BUSY_LOAD:
         return _warning(
             f"the machine is busy: load average {load:.2f} over the last minute",
-            "find the processes with `top`, stop them or wait; a run that ended within the last minute is included in "
-            "this figure",
+            "stop the other programs (`programs` names them) or wait; a run that ended within the last minute is "
+            "included in this figure",
         )
     return _ok(f"load average {load:.2f}")
 

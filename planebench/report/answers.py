@@ -179,6 +179,8 @@ def _why_missing(result: Result, metric: Metric) -> str:
     if metric == "latency_p99":
         return "no accepted latency"
     if result.throughput_pps is None:
+        if result.verdict.kind is VerdictKind.FUNCTIONAL:
+            return "functional trials only: they have packet counts, no rates"
         return f"all trials rejected: {result.verdict.kind.value}"
     if metric == "cycles_per_packet" and result.switch_cycles_per_packet is None:
         return "no cycle counter"

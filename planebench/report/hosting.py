@@ -13,7 +13,7 @@ from planebench.model.hosting import HostingFacts
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
-from planebench.model.words import count, printable
+from planebench.model.words import count, load_words, printable
 from planebench.report.page.table import PageColumn, page_table
 
 TITLE = "VNF isolation"
@@ -44,12 +44,18 @@ def hosting_page(run: Run) -> dict[str, Any]:
 
 
 def functional_sentences(run: Run) -> list[str]:
-    """Return the packet counts of functional trials, a sentence per switch and topology, with the reasons."""
-    groups: dict[tuple[str, str], list[Trial]] = {}
+    """Return the packet counts of functional trials, a sentence per switch, topology and load, with the reasons.
+
+    Flat out most frames may be missing: the tester then sends more than can be forwarded. A paced load tells whether a
+    VNF loses frames.
+    """
+    groups: dict[tuple[str, str, str], list[Trial]] = {}
     for trial in run.trials:
         if trial.verdict.kind is VerdictKind.FUNCTIONAL and trial.role != "warmup":
-            groups.setdefault((trial.point.switch, trial.point.scenario_label), []).append(trial)
-    return [_sentence(f"{switch} {where}", trials) for (switch, where), trials in groups.items()]
+            groups.setdefault((trial.point.switch, trial.point.scenario_label, trial.load.label), []).append(trial)
+    return [
+        _sentence(f"{switch} {where}, {load_words(load)}", trials) for (switch, where, load), trials in groups.items()
+    ]
 
 
 def _sentence(who: str, trials: Sequence[Trial]) -> str:

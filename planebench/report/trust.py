@@ -64,11 +64,12 @@ def trust(standings: Standings) -> Trust:
     by_rate = [it for it in found if it.state in DECIDED]
     by_cost = [it for it in found if it.state == "tester-limited" and standings.cost[it.point].state in DECIDED]
     decided = len(by_rate) + len(by_cost)
+    has_figure = any(it.trials or any(math.isfinite(load.p50) for load in it.latency) for it in derived.results)
     share, rest = rejected / total if total else 1.0, [it for it in found if it not in by_rate and it not in by_cost]
     return Trust(
-        _level(share, decided / len(found) if found else 1.0),
+        _level(share, decided / len(found) if found else float(has_figure)),
         (
-            _decided_words(len(found), decided, by_cost),
+            _decided_words(len(found), decided, by_cost, has_figure),
             *_rejected_words(derived, total, share),
             *([f"{derived.drift}; comparisons are paired and not affected.".capitalize()] if derived.drift else ()),
         ),
@@ -94,7 +95,10 @@ def nothing_accepted(derived: Derived) -> str:
     return f"{'; '.join(found)}. {_DISTURBED_ADVICE if disturbed else _FAILED_ADVICE}"
 
 
-_DISTURBED_ADVICE = "Run planebench doctor, which names what disturbs this host, and measure again when it is quiet"
+_DISTURBED_ADVICE = (
+    "Run planebench doctor, which names the programs and settings that disturb this host, and measure again when it is "
+    "quiet"
+)
 _FAILED_ADVICE = "`planebench switch check NAME` tests a switch alone, and the report has the reason of each trial"
 
 
@@ -117,9 +121,9 @@ def _level(rejected: float, decided: float) -> Level:
     return "medium" if rejected > REJECTED_SOME or decided < DECIDED_MOST else "high"
 
 
-def _decided_words(found: int, decided: int, by_cost: Sequence[Standing]) -> str:
+def _decided_words(found: int, decided: int, by_cost: Sequence[Standing], has_figure: bool) -> str:
     if not found:
-        return "Nothing to compare: the run has one switch."
+        return f"Nothing to compare: the run has {'one switch' if has_figure else 'no result'}."
     words = f"{decided} of {found} test points {'is' if decided == 1 else 'are'} decided"
     limit = "the links were full" if all(it.at_line_rate for it in by_cost) else "the tester was the limit"
     return words + (f", {len(by_cost)} of them by CPU cost because {limit}." if by_cost else ".")
@@ -161,7 +165,7 @@ def _advice(rest: list[Standing], rejected: float, derived: Derived) -> Iterator
     if rejected > REJECTED_SOME:
         codes = Counter(r.code for t in derived.rejected for r in t.verdict.reasons if r.code in _REMEDIES)
         yield from (_REMEDIES[code] for code, _ in codes.most_common(MAX_REMEDIES))
-        yield "Run planebench doctor, which names what disturbs this host and how to stop it."
+        yield "Run planebench doctor, which names the programs and settings that disturb this host."
 
 
 def _more(needed: list[Comparison], derived: Derived) -> str:

@@ -60,7 +60,7 @@ def test_a_good_machine_has_nothing_to_remedy() -> None:
         ("virtualised", {"hypervisor": "KVM"}, "warning", "pin the vCPUs"),
         ("steal", {"steal_share": 0.05}, "warning", "dedicated"),
         ("autogroup", {"autogroup": True}, "warning", "sysctl kernel.sched_autogroup_enabled=0"),
-        ("load", {"load_average_1m": 1.5}, "warning", "top"),
+        ("load", {"load_average_1m": 1.5}, "warning", "programs"),
         ("governor", {"governor": "powersave"}, "warning", "cpupower"),
         ("turbo", {"turbo": True}, "warning", "no_turbo"),
         (

@@ -243,7 +243,7 @@ def test_what_to_do_names_the_remedy_of_the_most_frequent_disturbance(code: Reas
     disturbed = dataclasses.replace(disturbed, verdict=Verdict(VerdictKind.DISTURBED, (Reason(code, "why"),)))
     advice = " ".join(trust(Standings(_of([make_trial(0), disturbed, disturbed], switches=("planed",)))).advice)
     assert remedy in advice and advice.endswith(
-        "Run planebench doctor, which names what disturbs this host and how to stop it."
+        "Run planebench doctor, which names the programs and settings that disturb this host."
     )
     assert len(advice.split(". ")) == (2 if remedy else 1)
 
