@@ -61,7 +61,7 @@ def capacity(
         return
     print("\n".join(_lines(server, found)))
     if assumed:
-        print(f"assumed, as no NIC of this host tells: {listed(assumed)}")
+        print(f"assumed, because no NIC tells: {listed(assumed)}")
     if run is not None:
         _print_costs(costs, server, pps)
         _print_carried(most)
@@ -76,7 +76,7 @@ def _server(
     possible = [nic.vfs_possible for nic in physical if nic.vfs_possible]
     assumptions = (
         ("1 port", ports is None and not physical),
-        (f"{VFS_OF_A_PORT} virtual functions of a port, as ic16 had", vfs is None and not possible),
+        (f"{VFS_OF_A_PORT} virtual functions a port (ic16)", vfs is None and not possible),
     )
     server = Server(
         len(physical) or 1 if ports is None else ports,

@@ -8,6 +8,7 @@ from planebench.model.cpu_clock import mhz_of
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
 from planebench.model.records import Point
+from planebench.model.scenario import scenario_named
 from planebench.model.tester import is_external, is_tester_port
 from planebench.model.wire import wire_arguments
 from planebench.testers import get_tester
@@ -46,7 +47,8 @@ def external_refusal(plan: Plan, point: Point, adapter: Adapter) -> str:
     """Return why a point cannot be measured with an external tester; empty if it can."""
     if isinstance(adapter, SelfMeasured):
         return f"{adapter.name} simulates its tester, too"
-    if point.scenario != "p2p":
+    scenario = scenario_named(point.scenario)
+    if scenario.has_vnfs or scenario.ends_in_vnfs or scenario.bare:
         return "planed drives the VNFs, and the tester is an external one, which measures p2p"
     if adapter.vnf_interface != "vhost-user":
         return f"{adapter.name} works on interfaces that planebench makes; an external tester has cables"

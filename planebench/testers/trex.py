@@ -73,7 +73,7 @@ class TrexTester(ExternalTester):
             client.clear_stats(ports=ports)
             client.start(ports=senders, duration=duration_s, force=True)
             watch()
-            client.wait_on_traffic(ports=senders, timeout=duration_s + stretched(OVERTIME_S), rx_delay_ms=0)
+            client.wait_on_traffic(ports=senders, timeout=stretched(duration_s + OVERTIME_S), rx_delay_ms=0)
             watch()
             time.sleep(LATE_S)
             stats = client.get_stats()

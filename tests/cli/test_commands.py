@@ -97,7 +97,7 @@ def test_plan_show_is_every_point_once(planebench) -> None:
     # 3 switches x 2 sizes x (2 + 3 + 2 + 2 directions)
     assert len(ids) == len(set(ids)) == 3 * 2 * 9
     assert "planed/p2v/reversed/64/virtio/process" in ids
-    assert 0 < shown["estimate_s"] < shown["estimate_max_s"] < 300
+    assert 0 < shown["estimate_s"] <= shown["estimate_max_s"] < 300
     text = planebench("plan", "show").out
     assert all(point in text for point in ids)
     assert "54 points, about" in text and "if comparisons stay open" in text
@@ -132,7 +132,7 @@ def test_plan_show_of_a_suite_has_its_parts_what_it_leaves_out_and_trials_that_f
     in_processes = [point for point in shown["points"] if point["hosting"] == "process"]
     assert {point["switch"] for point in in_processes if point["left_out"]} == {"snabb"}
     assert any("snabb has no memif wire" in entry["reason"] for entry in shown["skipped"])
-    assert shown["estimate_s"] < 240
+    assert shown["estimate_s"] <= 240
     text = planebench(*asked).out
     assert "VNFs send 32 packets at once, or what has come in 100 us" in text
     assert "part table-3: Table 3" in text and "not reproduced: Table 1: " in text and shown["trials"] in text

@@ -45,9 +45,9 @@ def test_a_throttled_tester_is_told_from_a_slow_switch(bench: Bench) -> None:
     counting = [t for t in run.trials if t.verdict.kind is not VerdictKind.DISTURBED]
     assert all(t.verdict.kind is VerdictKind.TESTER_LIMITED for t in counting), [t.verdict for t in counting]
     assert all(t.offered_pps < 60_000 for t in run.trials)
-    if not counting:
-        pytest.skip("every trial was disturbed: this machine has no free moment")
     (result,) = derive_results(run)
+    if result.verdict.kind is VerdictKind.DISTURBED:
+        pytest.skip("most starts were disturbed: this machine has no free moment")
     assert result.verdict.kind is VerdictKind.TESTER_LIMITED
     assert result.capacity_estimate_pps is None or result.capacity_estimate_pps > 10 * (result.throughput_pps or 0)
 

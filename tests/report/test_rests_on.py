@@ -193,7 +193,7 @@ def test_footnotes_of_one_cause_share_a_number() -> None:
         for i, name in enumerate(("planed", "testpmd"))
     ]
     text = table_text(Derived(Run(make_header(), tuple(trials))))
-    assert "1) disturbed: the generator was late for N% of its frames" in text
+    assert "1) disturbed: the generator was late for 1 to 2% of its frames" in text
     assert "2) " not in text
 
 
