@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from planebench.model.results import AnswerKind
-from planebench.stats.noise import Estimate, figure_of
+from planebench.stats.noise import Estimate, factor, figure_of
 
 ALPHA = 0.05
 MARGIN = 0.05
@@ -76,7 +76,7 @@ def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN, bou
         kind = "open"
     priced = kind == "open" and not bounds.hide(estimate)
     starts = starts_missing(estimate, alpha, margin) if priced else None
-    low, high = (None if end is None else math.exp(end) for end in (low, high))
+    low, high = (None if end is None else factor(end) for end in (low, high))
     return Answer(figure_of(estimate.mean), low, high, kind, starts)
 
 

@@ -23,6 +23,8 @@ RESOLUTION = 0.001
 CELLS_MIN = 3
 """With fewer samples nothing is known of how their variances differ, and none is pulled towards the others."""
 CORRELATION_MAX = 0.8
+FACTOR_MAX = 1e12
+"""No end of an interval is beyond: nothing here is measured so large, and numbers of more digits overflow."""
 POWER = 0.8
 """Probability with which the least detectable difference is found."""
 
@@ -73,7 +75,7 @@ class Estimate:
     def interval(self, alpha: float = 0.05) -> tuple[float, float]:
         """Return the two-sided interval of the figure itself, not of its logarithm."""
         half = self.half_width(alpha)
-        return math.exp(self.mean - half), math.exp(self.mean + half)
+        return factor(self.mean - half), factor(self.mean + half)
 
     def minus(self, other: Estimate) -> Estimate:
         """Return the difference of two independent estimates, with degrees of freedom by Welch and Satterthwaite."""
@@ -109,6 +111,14 @@ class Noise:
 
     def _weighted(self, mine: float, own: int) -> float:
         return (self.degrees * self.variance + own * mine) / (self.degrees + own)
+
+
+def factor(log: float) -> float:
+    """Return the ratio of a logarithm, at most FACTOR_MAX and at least its inverse.
+
+    The quantile of hardly any degree of freedom is beyond all numbers, and so would be the ends of its interval.
+    """
+    return math.exp(max(-math.log(FACTOR_MAX), min(math.log(FACTOR_MAX), log)))
 
 
 def figure_of(log: float) -> float:

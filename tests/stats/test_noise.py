@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from planebench.stats.noise import RESOLUTION, Noise, fit_noise
+from planebench.stats.answers import answer
+from planebench.stats.noise import FACTOR_MAX, RESOLUTION, Estimate, Noise, fit_noise
 
 
 def gaussian(rows: int, columns: int, sd: float = 0.02, seed: int = 1) -> list[list[float]]:
@@ -25,6 +26,13 @@ def test_without_a_prior_it_is_the_t_interval() -> None:
     low, high = stats.t.interval(0.95, 3, np.mean(sample), stats.sem(sample))
     assert estimate.mean - estimate.half_width() == pytest.approx(low)
     assert estimate.mean + estimate.half_width() == pytest.approx(high)
+
+
+def test_hardly_any_degree_of_freedom_tells_nothing_and_is_no_error() -> None:
+    estimate = Estimate(0.1, 0.2, 0.05, 2)
+    assert estimate.interval() == pytest.approx((1 / FACTOR_MAX, FACTOR_MAX))
+    found = answer(estimate)
+    assert (found.answer, found.low, found.high) == ("open", pytest.approx(1 / FACTOR_MAX), pytest.approx(FACTOR_MAX))
 
 
 def test_cells_that_are_alike_are_pooled() -> None:
