@@ -19,7 +19,7 @@ from planebench.stats.effect import effect_of
 from planebench.stats.latency import mean_intended_pps, percentile_blocks
 from planebench.stats.looks import Open, Price, each_look_alpha, price
 from planebench.stats.must_match import MUST_MATCH, differing_facts
-from planebench.stats.noise import Estimate, figure_of
+from planebench.stats.noise import Estimate, factor, figure_of
 from planebench.stats.outages import compare_outages
 from planebench.stats.ranking import cell_id
 from planebench.stats.starts import (
@@ -315,7 +315,7 @@ def _answered(
         confidence=1 - ALPHA * share,
         more_starts=more,
         more_minutes=None if wanted is None or cost is None else cost.minutes([wanted]),
-        detectable=None if estimate is None else math.expm1(estimate.detectable(alpha)),
+        detectable=None if estimate is None else factor(estimate.detectable(alpha)) - 1,
         starts_a=starts_a,
         starts_b=starts_b,
         log_error=None if estimate is None else estimate.error,

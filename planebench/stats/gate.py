@@ -11,7 +11,7 @@ from typing import Literal
 from planebench.model.results import Comparison, Metric
 from planebench.stats.answers import ALPHA, holm
 from planebench.stats.compare import RATES, Outcome
-from planebench.stats.noise import Estimate
+from planebench.stats.noise import Estimate, factor
 
 JudgementKind = Literal["passes", "fails", "inconclusive"]
 
@@ -51,7 +51,7 @@ class _Tested:
         """Return the ratio that fails among so many comparisons with probability 80 %."""
         if self.may_fail is None:
             return None
-        beyond = math.exp(self.may_fail.detectable(2 * ALPHA / comparisons))
+        beyond = factor(self.may_fail.detectable(2 * ALPHA / comparisons))
         return self.judgement.limit / beyond if self.judgement.metric in RATES else self.judgement.limit * beyond
 
 
