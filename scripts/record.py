@@ -76,7 +76,7 @@ IMAGES = RESULTS / "img"
 SUITES = ("conext19", "netsoft19", "can17", "ic16")
 """The suites of the record, by the paper that each reproduces first."""
 MAX_BYTES = 20_000_000
-"""Of everything that is kept of the runs."""
+"""The largest size of all kept runs together."""
 PICTURES: dict[str, tuple[str, FigureId, int]] = {
     "picture-overview": ("conext19", "overview", 1),
     "picture-load": ("conext19", "load", 2),

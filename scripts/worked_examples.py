@@ -263,7 +263,9 @@ def keep(run: Path, folder: Path) -> None:
     folder.mkdir(parents=True)
     for file in KEPT:
         text = (run / file).read_text(encoding="utf-8")
-        (folder / file).write_text(text.replace(f"{EXAMPLES}/", "").replace(f"{ROOT}/", ""), encoding="utf-8")
+        for path, short in ((f"{EXAMPLES}/", ""), (f"{ROOT}/", ""), (str(ROOT), ".")):
+            text = text.replace(path, short)
+        (folder / file).write_text(text, encoding="utf-8")
 
 
 def main() -> int:

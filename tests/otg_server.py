@@ -17,7 +17,7 @@ class OtgServer:
 
     def __init__(self) -> None:
         self.capacity_pps = 1e9
-        """Of the switch, each direction."""
+        """The capacity of the switch in each direction."""
         self.generator_pps = 1e9
         self.delay_ns: tuple[float, float, float] | None = (1200.0, 5000.0, 91000.0)
         self.refuses = ""

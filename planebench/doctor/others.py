@@ -7,10 +7,9 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from planebench.doctor.finding import Finding
-from planebench.host.procfs import is_kernel_thread, read_text, stat_fields
+from planebench.host.procfs import is_kernel_thread, process_ids, read_text, stat_fields
 from planebench.model.words import percent, printable
 
 LEAST_SHARE = 0.05
@@ -38,7 +37,7 @@ class Program:
 def cpu_times() -> CpuTimes:
     """Return the CPU time of all processes until now."""
     ticks: dict[tuple[int, str], int] = {}
-    for pid in (int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()):
+    for pid in process_ids():
         if fields := stat_fields(pid):
             ticks[pid, fields[19]] = int(fields[11]) + int(fields[12])
     return CpuTimes(ticks, time.monotonic_ns())

@@ -73,7 +73,9 @@ class Leftovers:
 def processes_with(text: str) -> list[int]:
     """Return the living processes, without this one, that have the text in their environment or command line."""
     wanted = text.encode()
-    return [pid for pid in _pids() if pid != os.getpid() and procfs.is_running(pid) and wanted in _words(pid)]
+    return [
+        pid for pid in procfs.process_ids() if pid != os.getpid() and procfs.is_running(pid) and wanted in _words(pid)
+    ]
 
 
 def command_line(pid: int) -> str:
@@ -101,10 +103,6 @@ def _is_run_folder(path: str) -> bool:
     return Path(path).name.startswith(ROOT_PREFIX)
 
 
-def _pids() -> list[int]:
-    return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
-
-
 def _words(pid: int) -> bytes:
     """Return command line and environment; empty for a process that is gone or not readable."""
     try:
@@ -115,7 +113,7 @@ def _words(pid: int) -> bytes:
 
 def _of_others(paths: Iterable[str], ours: Collection[int]) -> Iterator[str]:
     """Yield the paths that a living process, not one of ours, names or has open."""
-    others = [(_words(pid), _open_files(pid)) for pid in _pids() if pid not in ours]
+    others = [(_words(pid), _open_files(pid)) for pid in procfs.process_ids() if pid not in ours]
     for path in paths:
         name = path.encode()
         if any(

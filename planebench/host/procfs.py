@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -29,6 +30,11 @@ def link_name(link: Path) -> str | None:
         return link.readlink().name
     except OSError:
         return None
+
+
+def process_ids() -> list[int]:
+    """Return the ids of all processes."""
+    return [int(entry.name) for entry in os.scandir("/proc") if entry.name.isdigit()]
 
 
 def stat_fields(pid: int) -> list[str] | None:
@@ -83,10 +89,9 @@ def threads(pid: int) -> dict[int, str]:
 def descendants(pid: int) -> set[int]:
     """Return all descendants of a process, in whatever group, session or namespace they are."""
     children: dict[int, list[int]] = {}
-    for entry in Path("/proc").iterdir():
-        fields = stat_fields(int(entry.name)) if entry.name.isdigit() else None
-        if fields:
-            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    for child in process_ids():
+        if fields := stat_fields(child):
+            children.setdefault(int(fields[1]), []).append(child)
     found: set[int] = set()
     wanted = [pid]
     while wanted:

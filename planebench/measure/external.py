@@ -13,16 +13,15 @@ from collections.abc import Sequence
 
 from planebench.host.deadlines import stretched
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
-from planebench.host.interrupts import count_difference
 from planebench.host.process import Supervisor
 from planebench.measure.conditions import read_conditions
-from planebench.measure.live import LiveSettings, watched
-from planebench.measure.trial import TrialRequest, cycles_of_trial, unmeasured, with_verdict
+from planebench.measure.live import LiveSettings, link_settings, watched
+from planebench.measure.trial import TrialRequest, cycles_of_trial, host_evidence, unmeasured, with_verdict
 from planebench.model.conditions import Conditions
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StartError
 from planebench.model.quantity import utc_now
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import DirectionCounts, Evidence, LatencyRecord, Trial, Verdict, VerdictKind
+from planebench.model.records import DirectionCounts, LatencyRecord, Trial, Verdict, VerdictKind
 from planebench.model.tester import port_name
 from planebench.model.topology import Topology
 from planebench.placement import Placement
@@ -35,7 +34,6 @@ from planebench.wiring.linked import requests_of, start_switches
 from planebench.wiring.links import LinkSettings
 from planebench.wiring.remote import RemoteSwitch
 from planebench.wiring.tester_config import switch_request
-from planebench.wiring.wires.base import cabled, named_ends
 
 READY_S = 15.0
 """A link may take seconds to come up, and a switch to forward."""
@@ -78,16 +76,7 @@ class ExternalRunner:
 
         Raises StartError for the switch, ExternalTesterError for the tester; then nothing is left running.
         """
-        links = LinkSettings(
-            workdir=supervisor.topology_folder(label),
-            wire=settings.wire,
-            vnf_interface=adapter.vnf_interface,
-            ring_size=settings.ring_size,
-            hugepages=settings.hugepages,
-            max_frame_bytes=settings.max_frame_bytes,
-            queues=adapter.queues,
-            ends=named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
-        )
+        links = link_settings(label, adapter, topology, settings, supervisor)
         requests = requests_of(switch_request(topology, placement, links), topology, links)
         with supervisor.memory_on(placement.memory_node(placement.switch_cpu)):
             switch = start_switches(adapter, requests, supervisor)
@@ -158,7 +147,7 @@ class ExternalRunner:
             directions=tuple(
                 _direction(stream, counts[stream.name], request.duration_s) for stream in self._streams(request)
             ),
-            evidence=_evidence(kernel[0], kernel[-1]),
+            evidence=host_evidence(kernel[0], kernel[-1]),
             # How long the TSC of the switch ran is not known: the tester, which measures that else, is elsewhere.
             switch=dataclasses.replace(cycles, idle_cycles=None),
             latency=_latency(list(counts.values())) if request.probe_rate_pps > 0 else None,
@@ -206,17 +195,6 @@ def _direction(stream: Stream, counts: StreamCounts, duration_s: float) -> Direc
         offered_packets=counts.sent,
         forwarded_packets=counts.received,
         unsent_late_packets=max(intended - counts.sent, 0),
-    )
-
-
-def _evidence(before: HostSample, after: HostSample) -> Evidence:
-    """Return what disturbed the switch; of the tester nothing is known."""
-    known = before.smis is not None and after.smis is not None
-    return Evidence(
-        threads=ThreadSampler.difference(dict(before.threads), dict(after.threads)),
-        steal_ns=after.steal_ns - before.steal_ns,
-        interrupts=count_difference(before.interrupts, after.interrupts),
-        smis=(after.smis or 0) - (before.smis or 0) if known else None,
     )
 
 

@@ -148,19 +148,12 @@ class LiveTopology:
         without it; and drop plain frames, if frames of one of the ``profiles`` pass.
         Raises StartError, with the last log lines of what failed; then nothing is left running.
         """
-        links = LinkSettings(
-            workdir=supervisor.topology_folder(label),
-            wire=settings.wire,
-            vnf_interface=adapter.vnf_interface,
-            ring_size=settings.ring_size,
-            hugepages=settings.hugepages,
-            max_frame_bytes=settings.max_frame_bytes,
+        links = replace(
+            link_settings(label, adapter, topology, settings, supervisor),
             name=_eal_prefix(supervisor, label),
             nice=-20,
-            queues=max(adapter.queues, topology.vnf_cores),
             memif_receive_queue=adapter.memif_send_queue,
             updates=_control_port(topology, adapter, profiles),
-            ends=named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
             clock=settings.clock,
         )
         links = _with_inside(links, adapter, topology, placement)
@@ -538,6 +531,22 @@ class LiveTopology:
         """Return the last log lines of all processes, those of the tester last."""
         first, *others = self.processes
         return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*others, first))
+
+
+def link_settings(
+    label: str, adapter: Adapter, topology: Topology, settings: LiveSettings, supervisor: Supervisor
+) -> LinkSettings:
+    """Return what the links of a topology need, whoever its tester is."""
+    return LinkSettings(
+        workdir=supervisor.topology_folder(label),
+        wire=settings.wire,
+        vnf_interface=adapter.vnf_interface,
+        ring_size=settings.ring_size,
+        hugepages=settings.hugepages,
+        max_frame_bytes=settings.max_frame_bytes,
+        queues=max(adapter.queues, topology.vnf_cores),
+        ends=named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
+    )
 
 
 def watched(switch: RunningSwitch) -> list[WatchedThread]:

@@ -224,20 +224,27 @@ def _cycles(counts: TesterCounts) -> int:
     return counts.duration_ns * counts.tsc_hz // 1_000_000_000
 
 
-def _evidence(counts: TesterCounts, before: HostSample, after: HostSample, shared: bool) -> Evidence:
+def host_evidence(before: HostSample, after: HostSample) -> Evidence:
+    """Return what the host tells of a trial between two samples; of the tester it knows nothing."""
     return Evidence(
         threads=ThreadSampler.difference(dict(before.threads), dict(after.threads)),
+        steal_ns=after.steal_ns - before.steal_ns,
+        interrupts=count_difference(before.interrupts, after.interrupts),
+        smis=_difference(before.smis, after.smis),
+    )
+
+
+def _evidence(counts: TesterCounts, before: HostSample, after: HostSample, shared: bool) -> Evidence:
+    return dataclasses.replace(
+        host_evidence(before, after),
         poll_gaps=counts.poll_gaps,
         poll_gap_sum_ns=counts.poll_gap_sum_ns,
         poll_gap_max_ns=counts.poll_gap_max_ns,
         poll_gap_threshold_ns=counts.poll_gap_threshold_ns,
-        steal_ns=after.steal_ns - before.steal_ns,
         tester_busy_share=min(counts.busy_cycles / _cycles(counts), 1.0) if counts.duration_ns else None,
         foreign_packets=counts.foreign_packets,
         stale_packets=counts.stale_packets,
         shared_cpu=shared,
-        interrupts=count_difference(before.interrupts, after.interrupts),
-        smis=_difference(before.smis, after.smis),
     )
 
 

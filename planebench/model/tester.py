@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 TESTER_PLACES = ("near", "other-node")
-"""Of planed. ``near``: on the node of its NICs, else of the switch. ``other-node``: on another node than the switch."""
+"""The places of planed as the tester. ``near``: the NUMA node of its NICs, or of the switch if it has none.
+``other-node``: another node than that of the switch."""
 EXTERNAL = {"otg": "otg:https://HOST:PORT,...", "trex": "trex:HOST,..."}
 """Kinds of external testers, and how they are written (docs/testers.md)."""
 

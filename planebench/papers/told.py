@@ -76,8 +76,8 @@ class Told:
 
 
 Why = Literal["", "not testable on this host", "not covered by this run", "insufficient data", "runs disagree"]
-"""Why a claim cannot be tested: the bench or the machine cannot, the run has not got it, the figures do not decide; of
-several runs, one confirms it and one contradicts it."""
+"""Why a claim has no outcome: the bench or the machine cannot test it, the run has no such test points, the figures do
+not decide, or one of several runs confirms it and another contradicts it."""
 
 
 class Outcome(StrEnum):

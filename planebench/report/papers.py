@@ -10,7 +10,7 @@ from typing import Any
 
 from planebench.model.results import LatencySummary, Result
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, printable, throughput, us
-from planebench.papers.claims import all_papers
+from planebench.papers.claims import Claim, all_papers
 from planebench.papers.conclusions import Conclusion
 from planebench.papers.judge import judge_all, shown
 from planebench.papers.measured import Measured
@@ -58,14 +58,15 @@ def paper_records(derived: Derived) -> list[dict[str, Any]]:
     return [record(it) for it in shown(derived.run.header, judge_all(Measured(derived)))]
 
 
+def _claim_record(claim: Claim) -> dict[str, Any]:
+    return {"id": claim.id, "paper": claim.paper, "where": claim.where, "claim": claim.sentence}
+
+
 def record(judgement: Judgement) -> dict[str, Any]:
     """Return a judgement as plain values for JSON."""
     claim = judgement.claim
     return {
-        "id": claim.id,
-        "paper": claim.paper,
-        "where": claim.where,
-        "claim": claim.sentence,
+        **_claim_record(claim),
         "switches": list(claim.switches),
         "outcome": judgement.outcome.value,
         "why": judgement.why,
@@ -80,10 +81,7 @@ def conclusion_record(conclusion: Conclusion) -> dict[str, Any]:
     """Return a conclusion as plain values for JSON, with the judgement of each run that it rests on."""
     claim = conclusion.claim
     return {
-        "id": claim.id,
-        "paper": claim.paper,
-        "where": claim.where,
-        "claim": claim.sentence,
+        **_claim_record(claim),
         "outcome": conclusion.outcome.value,
         "why": conclusion.why,
         "absent": list(conclusion.absent),

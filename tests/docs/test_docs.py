@@ -201,10 +201,10 @@ def test_figures_of_the_worked_examples_are_those_of_their_runs(page: Path) -> N
 def test_a_run_that_is_kept_names_no_folder_of_this_machine(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     for name in worked_examples.KEPT:
-        (tmp_path / "run" / name).write_text(f"{worked_examples.EXAMPLES}/office.rules {ROOT}/docs")
+        (tmp_path / "run" / name).write_text(f"{worked_examples.EXAMPLES}/office.rules {ROOT}/docs {ROOT}")
     worked_examples.keep(tmp_path / "run", tmp_path / "kept")
     kept = {path.name: path.read_text() for path in (tmp_path / "kept").iterdir()}
-    assert kept == dict.fromkeys(worked_examples.KEPT, "office.rules docs")
+    assert kept == dict.fromkeys(worked_examples.KEPT, "office.rules docs .")
 
 
 def test_commands_in_the_text_parse() -> None:

@@ -22,7 +22,7 @@ def test_what_is_kept_is_small_and_has_no_path_of_its_machine() -> None:
 
 
 def test_tables_are_those_of_the_kept_run() -> None:
-    """Those of the smallest run: deriving all of them takes seconds."""
+    """Only the smallest run is checked, because all of them take seconds."""
     assert record.suite_tables("netsoft19") in (record.RESULTS / "tables.md").read_text(encoding="utf-8")
 
 

@@ -54,7 +54,7 @@ def test_runs_that_contradict_each_other_decide_nothing() -> None:
 
 
 def test_the_run_of_the_paper_speaks_first() -> None:
-    """Of runs that agree, and of runs that do not cover a claim."""
+    """Runs that agree give the outcome, and runs that do not cover the claim do not change it."""
     other, own = (named(n, sides(9.0, 3.0), papers=papers) for n, papers in ((1, ("can17",)), (2, ("netsoft19",))))
     for wanted in (BASELINE, "netsoft-bess-first-in-p2v"):
         found = concluded(other, own)[wanted]
@@ -64,7 +64,7 @@ def test_the_run_of_the_paper_speaks_first() -> None:
 
 
 def test_runs_share_the_level() -> None:
-    """What one run tells alone just so is not told where it is one of many that were asked."""
+    """A result that is barely significant in one run is not significant among many runs."""
     barely = [named(number, sides(9.0, 7.6, trials=NOISY)) for number in range(9)]
     assert concluded(barely[0])[BASELINE].outcome is YES
     others = [named(number, sides(9.0, 9.0, trials=NOISY)) for number in range(1, 9)]
