@@ -44,15 +44,24 @@ Sample = Mapping[WatchedThread, ThreadCounts]
 
 
 class ThreadSampler:
-    """Samples the scheduler's counters of some threads. A thread that is gone is missing from the sample."""
+    """Samples the scheduler's counters of some threads. A thread that is gone is missing from the sample.
+
+    Reading takes about 150 us per thread, on a core that the first threads may poll: with 63 VNFs 1 % of a trial. So
+    the first sample reads the threads from last to first, and later ones from first to last: the reading itself is
+    outside the time between the two samples of the first threads. Put the threads that decide first.
+    """
 
     def __init__(self, threads: Iterable[WatchedThread]) -> None:
         self.threads = tuple(threads)
+        self.opened = False
+        """Whether there has been a sample."""
 
     def sample(self) -> Sample:
-        """Return the counters now. Takes about 50 us per thread."""
-        counts = ((thread, read_counts(thread.pid, thread.tid)) for thread in self.threads)
-        return {thread: count for thread, count in counts if count is not None}
+        """Return the counters now."""
+        order = self.threads if self.opened else self.threads[::-1]
+        self.opened = True
+        counts = {thread: read_counts(thread.pid, thread.tid) for thread in order}
+        return {thread: count for thread in self.threads if (count := counts[thread]) is not None}
 
     @staticmethod
     def difference(before: Sample, after: Sample) -> tuple[ThreadEvidence, ...]:
@@ -79,15 +88,16 @@ class HostSample:
 
 
 def sample_host(sampler: ThreadSampler, cpus: Iterable[int]) -> HostSample:
-    """Return the counters of this host now, of the threads of a sampler and of ``cpus``."""
+    """Return the counters of this host now, of the threads of a sampler and of ``cpus``.
+
+    The threads are read last in the first sample, and first in later ones, for the reason that the sampler gives.
+    """
     cpus = tuple(cpus)
-    interrupts = interrupt_counts(cpus)
-    return HostSample(
-        tuple(sampler.sample().items()),
-        steal_ns(cpus),
-        None if interrupts is None else dict(interrupts),
-        smi_count(cpus),
-    )
+    threads = sampler.sample() if sampler.opened else None
+    interrupts, steal, smis = interrupt_counts(cpus), steal_ns(cpus), smi_count(cpus)
+    if threads is None:
+        threads = sampler.sample()
+    return HostSample(tuple(threads.items()), steal, None if interrupts is None else dict(interrupts), smis)
 
 
 def read_counts(pid: int, tid: int) -> ThreadCounts | None:

@@ -6,6 +6,9 @@ from __future__ import annotations
 import os
 import threading
 
+import pytest
+
+from planebench.host import evidence
 from planebench.host.evidence import HostSample, ThreadCounts, ThreadSampler, WatchedThread, read_counts, steal_ns
 from planebench.host.priority import high_priority
 
@@ -58,3 +61,25 @@ def test_high_priority_is_put_back() -> None:
     with high_priority() as allowed:
         assert os.getpriority(os.PRIO_PROCESS, 0) == (-20 if allowed else before)
     assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+def test_the_reading_itself_is_outside_the_time_between_two_samples_of_the_first_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    order: list[int] = []
+
+    def read(_pid: int, tid: int) -> ThreadCounts | None:
+        order.append(tid)
+        return None if tid == 3 else ThreadCounts(0, len(order), 0, 0)
+
+    monkeypatch.setattr(evidence, "read_counts", read)
+    threads = [
+        WatchedThread("tester", 1, 1, "w0"),
+        WatchedThread("vnf", 1, 2, "w1"),
+        WatchedThread("vnf", 1, 3, "gone"),
+    ]
+    sampler = ThreadSampler(threads)
+    first, second = sampler.sample(), sampler.sample()
+    assert order == [3, 2, 1, 1, 2, 3]
+    assert list(first) == list(second) == threads[:2]
+    assert [found.run_ns for found in sampler.difference(first, second)] == [1, 3]
