@@ -76,6 +76,15 @@ def test_accounts_are_read_one_after_the_other() -> None:
     assert verdict.kind is VerdictKind.VALID
 
 
+def test_a_wait_that_began_long_before_the_trial_is_counted_when_it_ends() -> None:
+    turn = 128_000_000  # of 33 sharers with slices of 4 ms
+    evidence = shared(SECOND_NS // 33, *[SECOND_NS // 33] * 32, wait_ns=SECOND_NS * 32 // 33 + turn)
+    carried = replace(LOST_MOST, forwarded_packets=1000, refused_packets=0)
+    assert judge("latency", False, SECOND_NS, [carried], evidence, IDLE).kind is VerdictKind.VALID
+    taken = shared(SECOND_NS // 40, *[SECOND_NS // 40] * 32, wait_ns=SECOND_NS * 39 // 40 + turn)
+    assert judge("latency", False, SECOND_NS, [carried], taken, IDLE).kind is VerdictKind.DISTURBED
+
+
 def test_without_vnfs_of_its_own_a_switch_that_is_idle_was_not_saturated() -> None:
     evidence = Evidence(threads=(ThreadEvidence("switch", "w0", 1, SECOND_NS, 0, 0),))
     assert judge("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE).kind is VerdictKind.TESTER_LIMITED
