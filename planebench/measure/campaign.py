@@ -27,7 +27,7 @@ from planebench.model.scenario import scenario_named
 from planebench.model.status import Stage
 from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus
-from planebench.plans.costs import overhead_s
+from planebench.plans.costs import overhead_s, start_s
 from planebench.plans.estimate import expected_trials, latency_s, visit_s
 from planebench.plans.latency_steps import LatencyStep
 from planebench.plans.order import Group, Rounds, Step, group_points
@@ -146,7 +146,7 @@ class Campaign:
 
     def _fitting(self, wanted: Sequence[Open], number: int) -> tuple[Visit, ...]:
         """Return a pass over the points of as many open comparisons as there is time for, the cheapest ones first."""
-        left_s = inf if self.plan.time_budget_s is None else self.plan.time_budget_s - spent_s(self._seen)
+        left_s = inf if self.plan.time_budget_s is None else self.plan.time_budget_s - self._spent_s
         ranked = sorted(wanted, key=lambda it: inf if it.more_starts is None else it.more_starts)
 
         def over(count: int) -> tuple[Visit, ...]:
@@ -258,7 +258,7 @@ class Campaign:
     def _measure_latencies(self, visit: Visit, benches: dict[str, Bench]) -> None:
         """Take the latencies of a visit, those that had no load before, and, while there is time, disturbed ones."""
         planned, waiting = latency_of(self.plan, visit), self._waiting.pop(visit.group.key, [])
-        if spent_s(self._seen) + self._rest_s < (self.plan.time_budget_s or inf):  # as when the run is resumed
+        if self._spent_s + self._rest_s < (self.plan.time_budget_s or inf):  # as when the run is resumed
             waiting += self._disturbed.pop(visit.group.key, [])
         for wanted in self._turns((*waiting, *planned), lambda it: _switch(it.step)):
             load = self._latency_load(wanted) if wanted.step.point.switch in benches else None
@@ -410,6 +410,16 @@ class Campaign:
         return self.clock() - self._begun_s + SLOWER * (self._rest_s + trial_s) <= self.plan.time_budget_s
 
     @property
+    def _spent_s(self) -> float:
+        """Return the time that the trials so far took: the same when the run is resumed."""
+        return spent_s(self._seen, self._starts_s)
+
+    def _starts_s(self, point: Point) -> float:
+        """Return the estimated time of all starts for the topology of a point."""
+        group = self._groups[point.topology]
+        return sum(start_s(self._costs, label, group) for label in group.switches)
+
+    @property
     def _rest_s(self) -> float:
         """Return the estimated time of the planned trials that have not been dealt with."""
         rest_s, done = 0.0, self.done
@@ -424,11 +434,16 @@ class Campaign:
         self.listener.advance(steps)
 
 
-def spent_s(trials: Sequence[Trial]) -> float:
-    """Return the seconds from the first trial to the last one, without the time between sessions of a run."""
+def spent_s(trials: Sequence[Trial], start_s: Callable[[Point], float] = lambda point: 0.0) -> float:
+    """Return the seconds from the first trial to the last one, without the time between sessions of a run.
+
+    ``start_s`` estimates what starts for a point take: with a billion routes more than ``PAUSE_MAX_S``.
+    """
     begun = [seconds_since_epoch(trial.started_at) for trial in trials]
     most = [trial.intended_duration_ns / 1e9 + PAUSE_MAX_S for trial in trials]
-    return sum(min(max(b - a, 0.0), m) for a, b, m in zip(begun, begun[1:], most, strict=False))
+    starts = [2 * start_s(trial.point) for trial in trials[1:]]
+    pairs = zip(begun, begun[1:], most, starts, strict=False)
+    return sum(min(max(b - a, 0.0), longest + starting_s) for a, b, longest, starting_s in pairs)
 
 
 def _answers(trial: Trial, request: TrialRequest) -> bool:

@@ -30,8 +30,9 @@ HOSTING_START_S = {"separate": 0.1, "container": 0.2, "exec": 1.0, "vm": 4.0, "i
 VNF_TRIAL_S = 0.035
 """Time per VNF process and trial: counters are read before and after, late frames waited for."""
 
-ROUTES_PER_S = 5_000_000
-"""How fast FIBs are filled: those of all VNFs one after the other where the switch has them."""
+ROUTES_PER_S = 3_000_000
+"""How fast FIBs are filled, a billion routes in 4 KiB pages: those of all VNFs one after the other where the switch has
+them."""
 
 
 def start_s(costs: Costs, label: str, group: Group) -> float:

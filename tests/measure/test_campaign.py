@@ -356,6 +356,12 @@ def test_the_time_between_two_sessions_is_not_spent() -> None:
     assert spent_s(trials) == 1.5 + 1 + PAUSE_MAX_S + 2
 
 
+def test_a_long_start_is_spent() -> None:
+    trials = [replace(make_trial(), started_at=f"2026-11-22T10:0{m}:00Z", intended_duration_ns=10**9) for m in (0, 5)]
+    assert spent_s(trials) == 1 + PAUSE_MAX_S
+    assert spent_s(trials, lambda point: 200.0) == 300
+
+
 def test_a_complete_run_has_nothing_left_to_measure(tmp_path: Path) -> None:
     plan = plan_of("sim", search="ndr", loads="0.5")
     trials = run(plan, tmp_path)

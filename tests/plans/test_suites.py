@@ -96,7 +96,7 @@ def test_ic16_fits_its_budget_on_two_cores() -> None:
     assert len(measured) == 112
     took_s = estimate(plan, measured, {label: adapter.cost for label, adapter in adapters.items()})
     assert plan.time_budget_s is not None
-    assert took_s < 0.75 * plan.time_budget_s <= 2100
+    assert took_s < 0.75 * plan.time_budget_s <= 2500
 
 
 def test_a_part_is_about_its_switches_alone() -> None:
