@@ -23,7 +23,7 @@ from planebench.plans.budget import describe
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.report.terminal.table import print_table
-from planebench.report.trust import nothing_accepted, points_without_figure
+from planebench.report.trust import nothing_accepted, nothing_decided, points_without_figure
 from planebench.running.agent import Relayed, Wire, serve
 from planebench.running.elsewhere import Connect, TesterHost, connecting, file_lines, switch_on
 from planebench.running.labels import Labels, read_labels
@@ -192,7 +192,7 @@ def _show(derived: Derived, folder: Path, *, json: bool, quiet: bool, page: bool
 
 
 def _judge(derived: Derived, *, quiet: bool) -> int:
-    """Return the exit code of a run that came to its end, after a line where trials are missing.
+    """Return the exit code of a run that came to its end, after a line where trials or answers are missing.
 
     0: it has an accepted trial, or was a functional check. PlanebenchError.exit_code: all trials are invalid, because a
     switch or the tester failed. INCONCLUSIVE: all trials were rejected. ``quiet``: points without an accepted trial are
@@ -203,6 +203,8 @@ def _judge(derived: Derived, *, quiet: bool) -> int:
         kinds = {trial.verdict.kind for trial in derived.rejected}
         return INCONCLUSIVE if kinds - {VerdictKind.INVALID} else PlanebenchError.exit_code
     if quiet and (words := points_without_figure(derived)):
+        _complain(words)
+    if words := nothing_decided(derived):
         _complain(words)
     return 0
 

@@ -60,9 +60,7 @@ def trust(standings: Standings) -> Trust:
     derived = standings.derived
     total = sum(t.role != "warmup" for t in derived.run.trials)
     rejected = len(derived.rejected)
-    found = [it for it in standings.throughput if len(it.results) + len(it.missing) > 1]
-    by_rate = [it for it in found if it.state in DECIDED]
-    by_cost = [it for it in found if it.state == "tester-limited" and standings.cost[it.point].state in DECIDED]
+    found, by_rate, by_cost = _found(standings)
     decided = len(by_rate) + len(by_cost)
     has_figure = any(it.trials or any(math.isfinite(load.p50) for load in it.latency) for it in derived.results)
     share, rest = rejected / total if total else 1.0, [it for it in found if it not in by_rate and it not in by_cost]
@@ -75,6 +73,30 @@ def trust(standings: Standings) -> Trust:
         ),
         tuple(_advice(rest, share, derived)),
     )
+
+
+def _found(standings: Standings) -> tuple[list[Standing], list[Standing], list[Standing]]:
+    """Return the test points with two switches or more; of them those that rates decide, and those that the cost does."""
+    found = [it for it in standings.throughput if len(it.results) + len(it.missing) > 1]
+    by_rate = [it for it in found if it.state in DECIDED]
+    by_cost = [it for it in found if it.state == "tester-limited" and standings.cost[it.point].state in DECIDED]
+    return found, by_rate, by_cost
+
+
+def nothing_decided(derived: Derived) -> str:
+    """Return that a run which came to its end has no answer, and what to do; empty if it has one, or compares nothing.
+
+    It has none where all its trials are functional, and where no test point with two switches or more is decided.
+    """
+    functional = [trial for trial in derived.run.trials if trial.verdict.kind is VerdictKind.FUNCTIONAL]
+    if functional and not any(result.trials for result in derived.results):
+        why = reasons(tuple(dict.fromkeys(text for trial in functional for text in trial.verdict.texts)), CAUSE_LENGTH)
+        return f"no test point has a rate, only packet counts, because this was a functional check: {why}"
+    standings = Standings(derived)
+    found, by_rate, by_cost = _found(standings)
+    if not found or by_rate or by_cost:
+        return ""
+    return f"{_decided_words(len(found), 0, (), True)} {' '.join(trust(standings).advice)}".rstrip()
 
 
 def nothing_accepted(derived: Derived) -> str:

@@ -15,7 +15,7 @@ from planebench.model.errors import INCONCLUSIVE, INTERRUPTED, PlanebenchError, 
 from planebench.model.header import Skipped
 from planebench.model.records import Trial
 from planebench.model.run import Run
-from planebench.report.trust import nothing_accepted, points_without_figure
+from planebench.report.trust import nothing_accepted, nothing_decided, points_without_figure
 from planebench.sim.runner import SimRunner
 from planebench.stats.derived import Derived
 from planebench.store import RunWriter, files, list_runs, make_runs_dir
@@ -51,6 +51,34 @@ def test_points_without_a_figure_are_named() -> None:
     assert words.startswith("1 of 2 test points have no accepted trial: vpp p2p → 64 B; `planebench report ")
     assert points_without_figure(Derived(Run(make_header(("planed",)), trials[:1]))) == ""
     assert points_without_figure(a_run("functional")) == ""
+
+
+def two_switches(rates: tuple[float, float], starts: int) -> Derived:
+    trials = tuple(
+        make_trial(2 * start + i, make_point(switch), rates[i] * (1 + 0.002 * start), start=start)
+        for start in range(starts)
+        for i, switch in enumerate(("planed", "vpp"))
+    )
+    return Derived(Run(make_header(("planed", "vpp")), trials))
+
+
+def test_a_run_that_decides_nothing_says_so_and_what_to_do() -> None:
+    assert nothing_decided(two_switches((10.0, 20.0), starts=3)) == ""
+    words = nothing_decided(two_switches((10.0, 20.0), starts=1))
+    assert words == (
+        "0 of 1 test points are decided. Run again with three starts or more of each switch: with fewer the noise is "
+        "not known."
+    )
+    assert nothing_decided(a_run("valid")) == "", "one switch is compared with nothing"
+    assert nothing_decided(a_run("functional", "disturbed")) == (
+        "no test point has a rate, only packet counts, because this was a functional check: why functional"
+    )
+
+
+def test_a_run_that_decides_nothing_ends_with_it(planebench, own_run_folder: Path) -> None:
+    done = planebench("run", "quick", "--switch=sim,sim:capacity=9M", *SHORT[3:], "--no-report")
+    assert done.code == 0
+    assert done.err.splitlines()[-1].startswith("planebench: 0 of 1 test points are decided. Run again with three")
 
 
 @pytest.mark.parametrize(
