@@ -46,6 +46,7 @@ PLACEHOLDERS: Mapping[str, str] = {
 }
 """The placeholders in braces, and their meanings."""
 _PINS_ITSELF = frozenset({"eal", "eal_main", "cpus"})
+_NAMES_PORTS = frozenset({"eal", "eal_main", "port0", "port1"})
 
 
 class ExecHosting:
@@ -90,7 +91,17 @@ class ExecHosting:
         details = {"cpus": cpu_text(request.cpus), "command": shlex.join(argv)}
         details |= {"image": str(image) if image else "root of the host, read-only"}
         facts = HostingFacts(request.name, "exec", f"{Path(argv[0]).name} in {found.version}", details=details)
-        return RunningCommand(request, process, limited.told(facts), limited)
+        return RunningCommand(request, process, limited.told(facts), limited, without_ports(command))
+
+
+def without_ports(command: str) -> str:
+    """Return that a command is not told its ports, and what tells it; empty if it is told."""
+    if not _NAMES_PORTS.isdisjoint(_PLACEHOLDER.findall(command)):
+        return ""
+    return (
+        "its command has no {eal}, which becomes the DPDK arguments with its two ports (of a program without DPDK: "
+        '{port0} and {port1}, their sockets); put it behind the program: exec:"my-vnf {eal}"'
+    )
 
 
 def words_of(command: str, request: HostedRequest, memory_mb: int, passed: Sequence[Nic] = ()) -> list[str]:

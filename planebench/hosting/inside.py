@@ -159,9 +159,13 @@ class RunningPlaned(RunningProcess):
 class RunningCommand(RunningProcess):
     """A command of the user, which starts by itself."""
 
-    def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, sandbox: Sandbox) -> None:
+    def __init__(
+        self, request: HostedRequest, process: Process, facts: HostingFacts, sandbox: Sandbox, doubt: str = ""
+    ) -> None:
+        """Take a command that was started. ``doubt``: what its words may lack; empty without a doubt."""
         super().__init__(process, facts, sandbox)
         self._cpus = frozenset(request.cpus)
+        self._doubt = doubt
 
     def threads(self) -> tuple[WatchedThread, ...]:
         """Return the threads of the command that may run on CPUs of the VNF only."""
@@ -173,6 +177,9 @@ class RunningCommand(RunningProcess):
                 if set() < _affinity(tid) <= self._cpus
             )
         return self._threads
+
+    def _last_words(self) -> str:
+        return "; ".join(filter(None, (self._doubt, super()._last_words())))
 
 
 BWRAP = "bwrap"

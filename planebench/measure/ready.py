@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from planebench.host.deadlines import stretched
+from planebench.hosting.exec import without_ports
 from planebench.measure.counts import arrived, lost
 from planebench.measure.sending import READY_DURATION_S, READY_RATE_PPS
 from planebench.model.errors import StartError, UsageError
@@ -60,7 +61,8 @@ def wait_until_forwarding(
                 return
             raise StartError(f"no frame came through {', '.join(missing)}: {_words(live.topology, dropped)}")
         time.sleep(PAUSE_S if boots else 0)
-    raise StartError(f"no frame came through {', '.join(missing)} within {within_s:g} s{_cabling(live)}\n{live.logs()}")
+    remarks = f"{_cabling(live)}{_without_ports(live.topology)}"
+    raise StartError(f"no frame came through {', '.join(missing)} within {within_s:g} s{remarks}\n{live.logs()}")
 
 
 def _cabling(live: LiveTopology) -> str:
@@ -75,6 +77,12 @@ def _cabling(live: LiveTopology) -> str:
     ]
     words = f"; no link at {listed(down)}" if down else ""
     return f"{words}; is the cabling as --wire says? `planebench wires` finds it"
+
+
+def _without_ports(topology: Topology) -> str:
+    """Return which VNFs are commands that are not told their ports; empty if there are none."""
+    commands = {vnf.name: str(vnf.hosting_values.get("command", "")) for vnf in topology.vnfs if vnf.hosting == "exec"}
+    return "".join(f"; {name}: {doubt}" for name, command in commands.items() if (doubt := without_ports(command)))
 
 
 def _try(

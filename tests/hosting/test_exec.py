@@ -129,6 +129,7 @@ def test_a_command_can_touch_nothing_but_its_own_folder(supervisor: Supervisor) 
     script = "id -u; touch /usr/x /etc/x ../x; ls -A /tmp; cat /proc/net/dev; grep -E 'Cap(Eff|Bnd)' /proc/self/status"
     words = ended(start(supervisor, "touch", f'sh -c "{script}; echo mine > here; cat here; exit 7"'))
     assert "exit code 7" in words and words.endswith("mine")
+    assert "vnf0 (exec) died: its command has no {eal}, which becomes the DPDK arguments with its two ports" in words
     log = (supervisor.root / "touch" / "vnf0" / "vnf0.log").read_text()
     assert log.count("Read-only file system") == 3
     assert log.count("0000000000000000") == 2, "no capabilities"

@@ -12,6 +12,7 @@ import pytest
 from planebench.measure import live as live_module
 from planebench.measure import ready as ready_module
 from planebench.measure.live import LiveTopology
+from planebench.model.chain_name import quote
 from planebench.model.errors import StartError
 from planebench.model.traffic import PLAIN, Destinations, TrafficProfile
 from planebench.placement import Cpus, place
@@ -50,6 +51,7 @@ class Ready(LiveTopology):
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live_module, "CONNECT_DEADLINE_S", 0.02)
+    monkeypatch.setattr(live_module, "ready_within_s", lambda topology: 0.0)
     monkeypatch.setattr(ready_module, "DROPPING_S", 0.0)
 
 
@@ -81,6 +83,17 @@ def test_one_direction_is_enough_if_it_is_measured() -> None:
         Ready(one_way, {"rule": 5}, {"n0->n1", "n1->n0"}).wait()
     with pytest.raises(StartError, match="within"):
         Ready(one_way, {}, {"n0->n1"}).wait()
+
+
+@pytest.mark.parametrize(
+    ("command", "told"), [("my-vnf --fast", False), ("my-vnf {eal}", True), ("my-vnf {port0} {port1}", True)]
+)
+def test_a_command_that_is_not_told_its_ports_is_named(command: str, told: bool) -> None:
+    live = Ready({"n0": 0, "n1": 0}, {})
+    live.topology = build_chain("loopback", 2, chain=f"l2fwd,exec:{quote(command)}")
+    with pytest.raises(StartError) as caught:
+        live.wait()
+    assert ("; vnf1: its command has no {eal}, which becomes the DPDK arguments" in str(caught.value)) == (not told)
 
 
 class Routed(Ready):
