@@ -76,7 +76,7 @@ class ExternalRunner:
 
         Raises StartError for the switch, ExternalTesterError for the tester; then nothing is left running.
         """
-        links = link_settings(label, adapter, topology, settings, supervisor)
+        links = link_settings(adapter, topology, settings, supervisor.topology_folder(label))
         requests = requests_of(switch_request(topology, placement, links), topology, links)
         with supervisor.memory_on(placement.memory_node(placement.switch_cpu)):
             switch = start_switches(adapter, requests, supervisor)

@@ -149,7 +149,7 @@ class LiveTopology:
         Raises StartError, with the last log lines of what failed; then nothing is left running.
         """
         links = replace(
-            link_settings(label, adapter, topology, settings, supervisor),
+            link_settings(adapter, topology, settings, supervisor.topology_folder(label)),
             name=_eal_prefix(supervisor, label),
             nice=-20,
             memif_receive_queue=adapter.memif_send_queue,
@@ -533,12 +533,10 @@ class LiveTopology:
         return "\n".join(f"{process.name}: {process.log_tail()}" for process in (*others, first))
 
 
-def link_settings(
-    label: str, adapter: Adapter, topology: Topology, settings: LiveSettings, supervisor: Supervisor
-) -> LinkSettings:
+def link_settings(adapter: Adapter, topology: Topology, settings: LiveSettings, workdir: Path) -> LinkSettings:
     """Return what the links of a topology need, whoever its tester is."""
     return LinkSettings(
-        workdir=supervisor.topology_folder(label),
+        workdir=workdir,
         wire=settings.wire,
         vnf_interface=adapter.vnf_interface,
         ring_size=settings.ring_size,

@@ -8,13 +8,13 @@ import os
 import platform
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from planebench import __version__
 from planebench.doctor import doctor
-from planebench.measure.live import LiveSettings
+from planebench.measure.live import LiveSettings, link_settings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import UsageError
@@ -39,9 +39,8 @@ from planebench.traffic.listing import traffic_infos
 from planebench.vnfs.chain import parse_chain, point_cores
 from planebench.vnfs.topology import build_chain
 from planebench.wiring.linked import requests_of
-from planebench.wiring.links import Ends, LinkSettings
+from planebench.wiring.links import Ends
 from planebench.wiring.tester_config import switch_request
-from planebench.wiring.wires.base import cabled, named_ends
 
 CLOCKS_APART_MS = 100.0
 """Clocks that NTP sets are closer than this."""
@@ -261,17 +260,9 @@ def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveS
     adapter = survey.adapters[label.label]
     topology = _representative([point for point in survey.points if point.switch == label.label])
     port_names = [*(port.name for port in topology.ports), *(topology.link or ())]
-    links = LinkSettings(
-        workdir=Path("/"),
-        wire=settings.wire,
-        vnf_interface=adapter.vnf_interface,
-        ring_size=settings.ring_size,
-        hugepages=settings.hugepages,
-        max_frame_bytes=settings.max_frame_bytes,
-        queues=max(adapter.queues, topology.vnf_cores),
-        ends={name: Ends(f"{name}-tester", f"{name}-switch") for name in port_names}
-        | named_ends(cabled(topology, adapter.vnf_interface), settings.wire),
-    )
+    links = link_settings(adapter, topology, settings, Path("/"))
+    unnamed = {name: Ends(f"{name}-tester", f"{name}-switch") for name in port_names}
+    links = replace(links, ends={**unnamed, **links.ends})
     placement = place_vnfs(cpus, topology.cores_of_vnfs, hosted=topology.hosted_numbers)
     request = requests_of(switch_request(topology, placement, links), topology, links)[0]
     return SwitchInfo(
