@@ -76,7 +76,7 @@ def trust(standings: Standings) -> Trust:
 
 
 def _found(standings: Standings) -> tuple[list[Standing], list[Standing], list[Standing]]:
-    """Return the test points with two switches or more; of them those that rates decide, and those that the cost does."""
+    """Return the test points with two switches or more; of them those decided by rate, and those decided by cost."""
     found = [it for it in standings.throughput if len(it.results) + len(it.missing) > 1]
     by_rate = [it for it in found if it.state in DECIDED]
     by_cost = [it for it in found if it.state == "tester-limited" and standings.cost[it.point].state in DECIDED]
