@@ -27,7 +27,7 @@ from planebench.switches.planed_document import (
     switch_document,
     switch_settings,
 )
-from planebench.wiring.adapter import Adapter, RunningSwitch, Situation, ThreadRef, Traits
+from planebench.wiring.adapter import Adapter, NoProcesses, RunningSwitch, Situation, ThreadRef, Traits
 from planebench.wiring.request import SwitchRequest
 
 ROUTES_PER_S = 1_000_000
@@ -105,16 +105,8 @@ class PlanedAdapter(Adapter):
         return RunningPlaned(planed, nics=any(port.kind == "pci" for port in request.ports))
 
 
-class EmulatedNic:
+class EmulatedNic(NoProcesses):
     """A NIC that is a task of the tester: there is no process, and its drops are among those of the tester."""
-
-    def pids(self) -> tuple[int, ...]:
-        """Return none."""
-        return ()
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return none."""
-        return ()
 
     def counters(self) -> SwitchCycles:
         """Return that nothing is known beside what the tester says."""

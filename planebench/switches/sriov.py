@@ -23,7 +23,7 @@ from planebench.model.errors import DiedError, PlanebenchError, UsageError
 from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
 from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.wiring.adapter import Adapter, NoProcesses, Situation, Traits
 from planebench.wiring.request import SwitchRequest, VnfInterface
 
 
@@ -83,7 +83,7 @@ class SriovAdapter(Adapter):
         return switch
 
 
-class RunningNic:
+class RunningNic(NoProcesses):
     """A NIC with its kernel driver and a virtual function for each of ``ports``."""
 
     def __init__(self, nic: str, ports: Sequence[str], journal: Journal) -> None:
@@ -99,12 +99,6 @@ class RunningNic:
         """Make the virtual functions with these addresses. Raises UsageError, StartError."""
         vfs.make_vfs(self.nic, len(macs), self._journal, macs=macs)
         self._interface = pci.nic(self.nic, self._journal.root).interfaces[0]
-
-    def pids(self) -> tuple[int, ...]:
-        return ()
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return ()
 
     def counters(self) -> SwitchCycles:
         """Return what the NIC gave to virtual functions, took from them, and dropped; None where its driver does not

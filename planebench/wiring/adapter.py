@@ -119,6 +119,18 @@ class RunningSwitch(Protocol):
         """Stop every process of the switch, paused or not. Never raises; safe to call twice."""
 
 
+class NoProcesses(RunningSwitch):
+    """A started switch of which no process and no thread is here: a NIC, a task of the tester, one on another host."""
+
+    def pids(self) -> tuple[int, ...]:
+        """Return none."""
+        return ()
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """Return none."""
+        return ()
+
+
 def counters_of(switch: RunningSwitch) -> SwitchCycles:
     """Return the counters of a switch since its start; all are unknown if it has none. Raises DiedError."""
     return switch.counters() or SwitchCycles()

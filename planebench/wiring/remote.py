@@ -29,7 +29,7 @@ from planebench.model.errors import DiedError, PlanebenchError, UsageError
 from planebench.model.header import ClockOffset, SwitchHostInfo
 from planebench.model.records import SwitchCycles
 from planebench.model.wire import wire_arguments
-from planebench.wiring.adapter import Adapter, RunningSwitch, Situation, ThreadRef
+from planebench.wiring.adapter import Adapter, NoProcesses, Situation
 from planebench.wiring.request import SwitchRequest
 from planebench.wiring.wires.base import wire_kind
 
@@ -276,8 +276,8 @@ class RemoteProcess(Process):
         self.terminate(timeout_s)
 
 
-class RemoteSwitch(RunningSwitch):
-    """A started switch on another host."""
+class RemoteSwitch(NoProcesses):
+    """A started switch on another host. Its threads are in :meth:`sample` and :meth:`thread_conditions`."""
 
     def __init__(self, process: RemoteProcess) -> None:
         self._process = process
@@ -287,14 +287,6 @@ class RemoteSwitch(RunningSwitch):
     def host(self) -> str:
         """Return the host."""
         return self._process.host.name
-
-    def pids(self) -> tuple[int, ...]:
-        """Return none: no process here belongs to it."""
-        return ()
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        """Return none: they are in :meth:`sample` and :meth:`thread_conditions`."""
-        return ()
 
     def counters(self) -> SwitchCycles:
         """Return the counters; without cycles where the CPUs of both hosts differ, as their TSCs then do."""
