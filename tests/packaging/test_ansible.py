@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from packaging_rig import ROOT, System, inside, run, wheel
+from packaging_rig import LIMIT_S, ROOT, System, inside, run, wheel
 
 ANSIBLE = ROOT / "ansible"
 ROLE = ANSIBLE / "roles" / "planebench"
@@ -39,6 +39,7 @@ def test_the_role_installs_what_the_image_has() -> None:
 
 @pytest.mark.lab
 @pytest.mark.root
+@pytest.mark.timeout(LIMIT_S)
 def test_a_second_run_changes_nothing(tmp_path: Path) -> None:
     """On a testbed that is a container: there is no systemd to start the service, and no GRUB.
 

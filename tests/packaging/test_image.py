@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from packaging_rig import DIST, MAKE, run
+from packaging_rig import DIST, LIMIT_S, MAKE, run
 from typer.testing import CliRunner
 
 from planebench.cli.app import app
 
-pytestmark = [pytest.mark.lab, pytest.mark.root]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.timeout(LIMIT_S)]
 
 SHORT = ["--scenario", "p2p", "--frame-size", "64", "--duration", "0.1", "--repeat", "1", "--loads", "none"]
 RUN = ["run", "quick", *SHORT, "--no-calibrate", "--quiet", "--json"]

@@ -9,9 +9,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from packaging_rig import DIST, MAKE, ROOT, System, inside, run, wheel
+from packaging_rig import DIST, LIMIT_S, MAKE, ROOT, System, inside, run, wheel
 
-pytestmark = [pytest.mark.lab, pytest.mark.root]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.timeout(LIMIT_S)]
 
 RUN = "--switch planed --scenario p2p --frame-size 64 --duration 0.1 --repeat 1 --loads none --no-calibrate"
 INSTALL = f"""
