@@ -20,6 +20,11 @@ CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 MIRRORS = {"noble": ("deb [trusted=yes] http://archive.ubuntu.com/ubuntu noble main universe",)}
 """Suites that are not Debian's. Debian 12 has no package with Ubuntu's keys: nothing but a test may use such a root."""
 DEADLINE_S = 900.0
+"""Of one command: a mirror may be slow."""
+LIMIT_S = 3600.0
+"""Of a test, which has several of them; the limit in pyproject.toml is for tests that fetch nothing."""
+ENDED_WHOLE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
+"""With mmdebstrap's children and mounts: the next one deletes the half of a root, and must not find /dev in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +50,7 @@ class System:
             making.parent.mkdir(parents=True, exist_ok=True)
             include = ",".join(("apt", "python3-venv", "ca-certificates", *self.packages))
             words = ["--variant=minbase", f"--include={include}", self.suite, str(making), *MIRRORS.get(self.suite, ())]
-            done = run(["mmdebstrap", *words])
+            done = run([*ENDED_WHOLE, "mmdebstrap", *words])
             if done.returncode != 0:
                 pytest.skip(f"no root of {self.suite}: {done.stderr.strip().splitlines()[-1]}")
             making.rename(self.root)

@@ -44,7 +44,7 @@ def test_nics_are_bound_for_the_user_of_a_job_and_given_back(lab: Lab) -> None:
     nics = [lab.address(nic) for nic in lab.topology.nics]
     exports = "\n".join(f"export {name}={shlex.quote(value)}" for name, value in lab.environment().items())
     assert lab.sh(NODE.replace("ENVIRONMENT", exports).replace("ADDRESSES", " ".join(nics))).code == 0
-    assert call(lab, "prolog.sh") == 0
+    assert call(lab, "prolog.sh") == 0, lab.sh("cat /run/lab/node/told").output
     owners = lab.sh("stat -c %U /dev/vfio/[0-9]*")
     assert owners.output.split() == [USER] * 4
     wire = "pci:" + ",".join(f"{lab.address(a)}={lab.address(b)}" for a, b in lab.topology.cables)

@@ -31,7 +31,7 @@ SSHD = """
 mkdir -p /run/sshd /run/lab/keys
 cat > /run/lab/keys/allowed
 ssh-keygen -q -t ed25519 -N '' -f /run/lab/keys/host
-/usr/sbin/sshd -f /dev/null -h /run/lab/keys/host -o PidFile=none -o StrictModes=no -o UsePAM=no \
+/usr/sbin/sshd -E /run/lab/keys/log -f /dev/null -h /run/lab/keys/host -o PidFile=none -o StrictModes=no -o UsePAM=no \
 	-o AuthorizedKeysFile=/run/lab/keys/allowed -o PermitRootLogin=yes -o PasswordAuthentication=no
 cat /run/lab/keys/host.pub
 """
@@ -102,7 +102,8 @@ def _connect(guests: Guests) -> None:
     )
     guests.switch.sh(f"date -s @$(($(date +%s) + {AHEAD_S}))")
     config = f"mkdir -p /root/.ssh && cat > /root/.ssh/config <<'END'\n{CONFIG}END\necho {known} > /run/lab/known"
-    assert guests.tester.sh(f"{config}\nchmod 600 /root/.ssh/config\nssh switch hostname").output == "dut\n"
+    logged_in = guests.tester.sh(f"{config}\nchmod 600 /root/.ssh/config\nssh switch hostname")
+    assert logged_in.output == "dut\n", guests.switch.sh("cat /run/lab/keys/log; dmesg | tail").output
 
 
 def test_a_run_of_two_machines_is_exact(guests: Guests) -> None:

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from packaging_rig import DIST, MAKE, run
+from packaging_rig import DIST, LIMIT_S, MAKE, run
 from typer.testing import CliRunner
 
 from planebench.cli.app import app
+from planebench.model.errors import INCONCLUSIVE
 
-pytestmark = [pytest.mark.lab, pytest.mark.root]
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.timeout(LIMIT_S)]
 
 SHORT = ["--scenario", "p2p", "--frame-size", "64", "--duration", "0.1", "--repeat", "1", "--loads", "none"]
 RUN = ["run", "quick", *SHORT, "--no-calibrate", "--quiet", "--json"]
@@ -106,7 +107,7 @@ def test_the_doctor_says_what_the_container_lacks(podman: Podman) -> None:
 
 def test_the_quick_suite_runs_in_it(podman: Podman, tmp_path: Path) -> None:
     done = podman.run(*RUN, options=("--volume", f"{tmp_path}:/runs", *TAP))
-    assert done.returncode == 0, done.stderr
+    assert done.returncode in (0, INCONCLUSIVE), done.stderr
     results = json.loads(done.stdout)["results"]
     assert {it["switch"] for it in results} == {"planed", "testpmd", "ovs-dpdk"}
     (trials,) = tmp_path.glob("*/trials.jsonl")
@@ -125,7 +126,7 @@ def test_kube_play_takes_the_pod(podman: Podman, tmp_path: Path) -> None:
     try:
         ended = podman("wait", "planebench-planebench")
         logs = podman("logs", "planebench-planebench")
-        assert ended.stdout.strip() == "0", logs.stderr
+        assert int(ended.stdout) in (0, INCONCLUSIVE), logs.stderr
         (header,) = (tmp_path / "runs").glob("*/run.json")
         assert '"here"' in header.read_text()
     finally:

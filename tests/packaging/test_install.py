@@ -9,18 +9,21 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from packaging_rig import DIST, MAKE, ROOT, System, inside, run, wheel
+from packaging_rig import DIST, LIMIT_S, MAKE, ROOT, System, inside, run, wheel
 
-pytestmark = [pytest.mark.lab, pytest.mark.root]
+from planebench.model.errors import INCONCLUSIVE
+
+pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.timeout(LIMIT_S)]
 
 RUN = "--switch planed --scenario p2p --frame-size 64 --duration 0.1 --repeat 1 --loads none --no-calibrate"
+ON_A_BUSY_HOST = f"[ $? = {INCONCLUSIVE} ]"
 INSTALL = f"""
 python3 -m venv /tmp/v
 /tmp/v/bin/pip install --quiet WHEEL >&2
 /tmp/v/bin/planebench --version >&2
 /tmp/v/bin/planebench doctor --json || [ $? = 1 ]
 echo ---
-/tmp/v/bin/planebench run quick {RUN} --runs /tmp/runs --quiet --json
+/tmp/v/bin/planebench run quick {RUN} --runs /tmp/runs --quiet --json || {ON_A_BUSY_HOST}
 """
 
 
@@ -47,7 +50,7 @@ def test_the_debian_package_installs_and_goes_without_a_trace(tmp_path: Path) ->
         root,
         f"dpkg --install /run/dist/{packages[0].name} >&2; test -f /usr/share/man/man1/planebench.1*\n"
         "planebench --version\n"
-        f"planebench run quick {RUN} --runs /tmp/runs --quiet --json\n"
+        f"planebench run quick {RUN} --runs /tmp/runs --quiet --json || {ON_A_BUSY_HOST}\n"
         "dpkg --purge planebench >&2; ls -d /opt/planebench 2>/dev/null || true",
         writable=True,
     )
