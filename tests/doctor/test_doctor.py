@@ -57,6 +57,7 @@ def test_a_good_machine_has_nothing_to_remedy() -> None:
         ("cgroup", {"cgroup_cpu_limit": 0.5}, "problem", "--cpus=2"),
         ("tsc", {"constant_tsc": False}, "problem", "invtsc"),
         ("tsc", {"nonstop_tsc": False}, "problem", "another machine"),
+        ("tsc", {"nonstop_tsc": False, "cpu_model": "QEMU TCG CPU version 2.5+"}, "warning", "packet counts"),
         ("virtualised", {"hypervisor": "KVM"}, "warning", "pin the vCPUs"),
         ("steal", {"steal_share": 0.05}, "warning", "dedicated"),
         ("autogroup", {"autogroup": True}, "warning", "sysctl kernel.sched_autogroup_enabled=0"),
