@@ -32,7 +32,10 @@ _HELD = 75
 
 _SUBMIT = """set -e; umask 077; mkdir -p {folder}; cd {folder}
 cat > .new; mv .new {job}
-setsid -f flock --no-fork --wait 5 --conflict-exit-code 0 {queued} sh -c {command} > /dev/null 2>&1 < /dev/null"""
+exec 9> {queued}
+flock --wait 5 --conflict-exit-code {held} 9 || {{ [ $? = {held} ]; exit; }}
+setsid -f sh -c {command} > /dev/null 2>&1 < /dev/null"""
+"""The process of the job inherits the lock: it is held before the submission ends, so that the next look finds it."""
 _COMMAND = (
     "echo $$ > pid; rm -f {ended}; "
     'exec flock --no-fork {lock} timeout --kill-after=60 {limit} {program} run-job "$PWD" >> {log} 2>&1'
@@ -62,8 +65,8 @@ class Ssh:
             program=program_there(),
             log=LOG_FILE,
         )
-        there = {"folder": _folder(job), "job": JOB_FILE, "queued": QUEUED_FILE, "command": shlex.quote(command)}
-        _run(job.place.ssh, _SUBMIT.format(**there), to_json(job))
+        there = {"folder": _folder(job), "job": JOB_FILE, "queued": QUEUED_FILE, "held": _HELD}
+        _run(job.place.ssh, _SUBMIT.format(**there, command=shlex.quote(command)), to_json(job))
 
     def state(self, jobs: Collection[Job]) -> Queue:
         """Return those of ``jobs`` whose process lives on their host."""
