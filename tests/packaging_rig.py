@@ -20,11 +20,11 @@ CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 MIRRORS = {"noble": ("deb [trusted=yes] http://archive.ubuntu.com/ubuntu noble main universe",)}
 """Suites that are not Debian's. Debian 12 has no package with Ubuntu's keys: nothing but a test may use such a root."""
 DEADLINE_S = 900.0
-"""Of one command: a mirror may be slow."""
+"""Time limit of one command: a mirror may be slow."""
 LIMIT_S = 3600.0
-"""Of a test, which has several of them; the limit in pyproject.toml is for tests that fetch nothing."""
+"""Time limit of a test that runs several commands. The limit in pyproject.toml is for tests that fetch nothing."""
 ENDED_WHOLE = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc")
-"""With mmdebstrap's children and mounts: the next one deletes the half of a root, and must not find /dev in it."""
+"""Ends mmdebstrap with its children and mounts: the next run deletes an incomplete root, and /dev must not be in it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,14 +200,10 @@ def _cgroup(facts: HostFacts) -> Judgement:
     return _ok("no cgroup CPU quota")
 
 
-EMULATED_CPU = "QEMU TCG"
-"""In the name of a CPU that QEMU emulates: it never has the two flags, and counts at a constant rate."""
-
-
 @_check("tsc")
 def _tsc(facts: HostFacts) -> Judgement:
     missing = [name for name in ("constant_tsc", "nonstop_tsc") if not getattr(facts, name)]
-    if missing and EMULATED_CPU in facts.cpu_model:
+    if missing and host_facts.is_emulated(facts.cpu_model):  # never has the two flags
         return _warning(
             f"the CPU is emulated ({facts.cpu_model}); its time stamp counter keeps the emulator's rate",
             "take packet counts from here, no rates and latencies: they are the emulator's",

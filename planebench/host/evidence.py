@@ -20,7 +20,7 @@ _STEAL_FIELD = 7
 """Of a ``cpuN`` line in /proc/stat, after the name: user nice system idle iowait irq softirq steal."""
 
 ACCOUNT_S = 0.002
-"""The kernel adds a wait to the account of a thread when the wait ends: so long the threads may run first."""
+"""The kernel counts a wait when it ends. In this pause the tester's threads run, so that their waits are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,20 +57,20 @@ class ThreadSampler:
 
     def __init__(self, threads: Iterable[WatchedThread]) -> None:
         self.threads = tuple(threads)
-        self.opened = False
-        """Whether there has been a sample."""
+        self._opened = False
+        """True after the first sample."""
 
     def sample(self) -> Sample:
         """Return the counters now. The first sample sleeps for ``ACCOUNT_S`` before it reads the tester's threads."""
         tester = [thread for thread in self.threads if thread.owner == "tester"]
         others = [thread for thread in self.threads if thread.owner != "tester"]
-        if self.opened:
+        if self._opened:
             counts = _read(tester) | _read(others)
         else:
             counts = _read(others)
-            time.sleep(ACCOUNT_S)
+            time.sleep(ACCOUNT_S if tester else 0)
             counts |= _read(tester)
-        self.opened = True
+        self._opened = True
         return {thread: count for thread in self.threads if (count := counts[thread]) is not None}
 
     @staticmethod
@@ -98,16 +98,15 @@ class HostSample:
 
 
 def sample_host(sampler: ThreadSampler, cpus: Iterable[int]) -> HostSample:
-    """Return the counters of this host now, of the threads of a sampler and of ``cpus``.
-
-    The threads are read last in the first sample, and first in later ones, for the reason that the sampler gives.
-    """
+    """Return the counters of this host now, of the threads of a sampler and of ``cpus``."""
     cpus = tuple(cpus)
-    threads = sampler.sample() if sampler.opened else None
-    interrupts, steal, smis = interrupt_counts(cpus), steal_ns(cpus), smi_count(cpus)
-    if threads is None:
-        threads = sampler.sample()
-    return HostSample(tuple(threads.items()), steal, None if interrupts is None else dict(interrupts), smis)
+    interrupts = interrupt_counts(cpus)
+    return HostSample(
+        tuple(sampler.sample().items()),
+        steal_ns(cpus),
+        None if interrupts is None else dict(interrupts),
+        smi_count(cpus),
+    )
 
 
 def _read(threads: Iterable[WatchedThread]) -> dict[WatchedThread, ThreadCounts | None]:

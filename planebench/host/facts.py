@@ -177,6 +177,11 @@ def cpu_model(root: Path = ROOT) -> str:
     return _first(r"^model name\s*:\s*(.*)$", cpuinfo, platform.processor() or "unknown")
 
 
+def is_emulated(model: str) -> bool:
+    """Return whether a CPU of this name is a program: that of QEMU without KVM (target/i386/cpu.c: the model ``max``)."""
+    return model.startswith("QEMU TCG CPU")
+
+
 def usable_cpus(
     inherited: frozenset[int],
     online: frozenset[int],

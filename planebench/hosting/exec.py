@@ -95,7 +95,7 @@ class ExecHosting:
 
 
 def without_ports(command: str) -> str:
-    """Return that a command is not told its ports, and what tells it; empty if it is told."""
+    """Return the remark that a command has no placeholder for its ports, with the remedy; empty if it has one."""
     if not _NAMES_PORTS.isdisjoint(_PLACEHOLDER.findall(command)):
         return ""
     return (

@@ -27,7 +27,7 @@ from planebench.model.scenario import scenario_named
 from planebench.model.status import Stage
 from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus
-from planebench.plans.costs import overhead_s, start_s
+from planebench.plans.costs import overhead_s, starts_s
 from planebench.plans.estimate import expected_trials, latency_s, visit_s
 from planebench.plans.latency_steps import LatencyStep
 from planebench.plans.order import Group, Rounds, Step, group_points
@@ -116,6 +116,7 @@ class Campaign:
         """Latency trials that were disturbed each time: the next visit tries again, while there is time."""
         self._groups = {group.key: group for group in group_points(self.points)}
         self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
+        self._starts_s = {key: starts_s(self._costs, group) for key, group in self._groups.items()}
         planned = passes(self.plan, self.points, self._costs)
         self._stages = [it for visits in planned for visit in visits for it in stages_of(self.plan, visit, self._costs)]
         """What is planned so far, in its order: the passes that every point gets, then further ones."""
@@ -412,12 +413,7 @@ class Campaign:
     @property
     def _spent_s(self) -> float:
         """Return the time that the trials so far took: the same when the run is resumed."""
-        return spent_s(self._seen, self._starts_s)
-
-    def _starts_s(self, point: Point) -> float:
-        """Return the estimated time of all starts for the topology of a point."""
-        group = self._groups[point.topology]
-        return sum(start_s(self._costs, label, group) for label in group.switches)
+        return spent_s(self._seen, lambda point: self._starts_s[point.topology])
 
     @property
     def _rest_s(self) -> float:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from planebench.host.evidence import WatchedThread
+from planebench.host.facts import is_emulated
 from planebench.host.process import Process, Supervisor
 from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
 from planebench.hosting.registry import HOSTINGS
@@ -38,8 +39,6 @@ T = TypeVar("T")
 
 SIDE_BY_SIDE = "separate"
 """Default hosting of VNFs side by side."""
-EMULATED_CPU = "QEMU TCG CPU"
-"""What a CPU of QEMU without KVM calls itself (QEMU, target/i386/cpu.c: the model ``max``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,7 @@ def functional_reasons(
     """
     emulated = [
         Reason(ReasonCode.EMULATED_OR_SHARED, "this machine is emulated: its CPUs are programs of another machine")
-        for _ in range(cpu_model.startswith(EMULATED_CPU))
+        for _ in range(is_emulated(cpu_model))
     ]
     emulated += [
         Reason(ReasonCode.EMULATED_OR_SHARED, f"{fact.vnf} is emulated: its instructions run on no CPU of this machine")

@@ -80,7 +80,7 @@ def _cabling(live: LiveTopology) -> str:
 
 
 def _without_ports(topology: Topology) -> str:
-    """Return which VNFs are commands that are not told their ports; empty if there are none."""
+    """Return a remark for each VNF whose command has no placeholder for its ports; empty if there is none."""
     commands = {vnf.name: str(vnf.hosting_values.get("command", "")) for vnf in topology.vnfs if vnf.hosting == "exec"}
     return "".join(f"; {name}: {doubt}" for name, command in commands.items() if (doubt := without_ports(command)))
 

@@ -46,6 +46,11 @@ def start_s(costs: Costs, label: str, group: Group) -> float:
     return switch.start_s + routes_s + each_s * _processes(switch, group.points[0])
 
 
+def starts_s(costs: Costs, group: Group) -> float:
+    """Return the start time of all switches of a topology, one after the other."""
+    return sum(start_s(costs, label, group) for label in group.switches)
+
+
 def overhead_s(plan: Plan, costs: Costs, point: Point) -> float:
     """Return the time that a trial takes beside its sending; every trial is warmed up."""
     switch = costs.get(point.switch, USUAL_COST)

@@ -9,7 +9,7 @@ from math import inf
 
 from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.plans.costs import Costs, Tries, overhead_s, repeated_s, saturating_s, start_s
+from planebench.plans.costs import Costs, Tries, overhead_s, repeated_s, saturating_s, starts_s
 from planebench.plans.latency_steps import LatencyStep
 from planebench.plans.order import group_points
 from planebench.plans.passes import Visit, latency_of, searches_of, visits_of
@@ -70,7 +70,7 @@ def visit_s(plan: Plan, visit: Visit, costs: Costs, tries: Tries | None = None) 
     saturating = len(visit.repetitions) * sum(saturating_s(plan, costs, point) for point in points)
     searches, searching_s = _searches_s(plan, costs, searches_of(plan, visit))
     return (
-        sum(start_s(costs, label, visit.group) for label in visit.group.switches)
+        starts_s(costs, visit.group)
         + repeated_s(tries, "r_plus", saturating, len(visit.repetitions) * len(points))
         + repeated_s(tries, "search", searching_s, searches)
         + repeated_s(tries, "latency", latency_s(plan, costs, steps), len(steps))
