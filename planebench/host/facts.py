@@ -178,7 +178,7 @@ def cpu_model(root: Path = ROOT) -> str:
 
 
 def is_emulated(model: str) -> bool:
-    """Return whether a CPU of this name is a program: that of QEMU without KVM (target/i386/cpu.c: the model ``max``)."""
+    """Return whether a CPU of this name is a program: QEMU's without KVM (target/i386/cpu.c, model ``max``)."""
     return model.startswith("QEMU TCG CPU")
 
 
