@@ -26,7 +26,8 @@ from planebench.library.tables import Source
 from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import VerdictKind
 from planebench.model.results import LatencySummary, Result
-from planebench.model.wire import wire_named
+from planebench.model.scenario import scenario_named
+from planebench.model.wire import Wire, wire_named
 from planebench.model.words import (
     ARROWS,
     NOTHING,
@@ -164,15 +165,14 @@ def machine() -> str:
     if not kept():
         return "No run is kept.\n"
     runs = kept().values()
-    header = next(iter(runs)).run.header
-    host, wire = header.host, wire_named(str(header.settings.get("wire") or "virtio"))
+    host = next(iter(runs)).run.header.host
     cores, nodes = int(host.get("cores_allowed") or 0), int(host.get("numa_nodes") or 1)
     few, virtual = cores < FEW_CORES, bool(host.get("hypervisor"))
     rejected = [trial for it in runs for trial in it.rejected]
     disturbed = sum(trial.verdict.kind is VerdictKind.DISTURBED for trial in rejected)
     trials = sum(t.role != "warmup" for it in runs for t in it.run.trials)
     lacks = [
-        "a 10 GbE line" * wire.replaces_nics,
+        "a 10 GbE line" * all(wire_of(it).replaces_nics for it in runs),
         "a second core of a switch" * few,
         "a remote NUMA node" * (nodes < 2),
         "VNFs in virtual machines, whose guests the host would emulate" * virtual,
@@ -181,7 +181,7 @@ def machine() -> str:
     parts = [
         f"All figures are from {where} with {cores} CPUs ({host.get('cpu_model')}).",
         "The switch has one CPU; the tester shares the other with all VNFs." if few else "",
-        f"The wires are {wire.title[:1].lower()}{wire.title[1:]}, in the place of NICs." * wire.replaces_nics,
+        wires(),
         "That is enough to see how many CPU cycles a switch spends on a packet, which of two switches is faster (where "
         "the confidence interval of their ratio excludes 1), how throughput falls with the length of a chain, and how "
         "latency changes with load.",
@@ -194,13 +194,28 @@ def machine() -> str:
     return " ".join(filter(None, parts)) + "\n"
 
 
+def wire_of(found: Derived) -> Wire:
+    """Return the wire of a run."""
+    return wire_named(str(found.run.header.settings.get("wire") or "virtio"))
+
+
+def wires() -> str:
+    """Return what is in the place of the NICs in which suites; empty if there are NICs in all."""
+    suites: dict[str, list[str]] = {}
+    for suite, found in kept().items():
+        if (wire := wire_of(found)).replaces_nics:
+            suites.setdefault(f"{wire.name} ({wire.title.partition(' (')[2]}", []).append(suite)
+    told = [f"{title} in {listed(names)}" for title, names in suites.items()]
+    return f"In the place of NICs: {', '.join(told)}." if told else ""
+
+
 def runs_table() -> str:
     """Return what was run: a row per suite."""
     rows = []
     for suite in SUITES:
         found = derived(suite)
         if found is None:
-            rows.append([suite, "no run is kept", *[NOTHING] * 5])
+            rows.append([suite, "no run is kept", *[NOTHING] * 6])
             continue
         of_run = standings(suite)
         assert of_run is not None
@@ -212,13 +227,15 @@ def runs_table() -> str:
                 f"[{suite}](../suites.md)",
                 header.started_at.partition("T")[0],
                 _minutes(found),
+                wire_of(found).name,
                 listed(found.run.switch_labels),
                 f"{len(of_run.throughput)}",
                 f"{trials} ({percent(rejected / trials)})",
                 trust(of_run).title,
             ]
         )
-    return table(("suite", "date", "minutes", "switches", "test points", "trials (rejected)", "confidence"), rows)
+    head = ("suite", "date", "minutes", "wire", "switches", "test points", "trials (rejected)", "confidence")
+    return table(head, rows)
 
 
 def _minutes(found: Derived) -> str:
@@ -392,7 +409,12 @@ def repeated() -> str:
     one, two = derived("conext19"), derived("netsoft19")
     if one is None or two is None:
         return ""
-    first = {it.point: it for it in one.results if counts(it) and not it.verdict.kind.is_bound}
+    alike = wire_of(one) is wire_of(two)
+    first = {
+        it.point: it
+        for it in one.results
+        if counts(it) and not it.verdict.kind.is_bound and (alike or not scenario_named(it.point.scenario).wired)
+    }
     pairs = [
         (it.throughput_pps or 0) / (first[it.point].throughput_pps or 1)
         for it in two.results
@@ -401,9 +423,10 @@ def repeated() -> str:
     if not pairs:
         return ""
     near = sum(abs(it - 1) <= 0.05 for it in pairs)
+    where = "" if alike else ", all of v2v, as their wires differ"
     return (
-        f"The runs of conext19 and netsoft19 have {len(pairs)} throughputs in common that are no lower bounds. That of "
-        f"netsoft19 divided by that of conext19 is {median(pairs):.2f} in the median, {min(pairs):.2f} to "
+        f"The runs of conext19 and netsoft19 have {len(pairs)} throughputs in common that are no lower bounds{where}. "
+        f"That of netsoft19 divided by that of conext19 is {median(pairs):.2f} in the median, {min(pairs):.2f} to "
         f"{max(pairs):.2f} at the ends, and within 5 % of 1 in {near}: so much does a whole run differ from the next "
         "one on this machine. Answers within a run compare switches that took turns.\n"
     )
@@ -526,8 +549,10 @@ def conditions() -> str:
 
 
 def paths_table() -> str:
-    """Return what each path costs a switch against its own p2p, published and here; 64 B."""
-    found = derived("conext19")
+    """Return what each path costs a switch against its own p2p, published and here; on a wire with ports of NICs."""
+    found = next(
+        (it for suite in ("conext19", "netsoft19") if (it := derived(suite)) and not wire_of(it).vnf_ports), None
+    )
     if found is None:
         return ""
     ours = {(it.point.switch, it.point.scenario, it.point.direction): it for it in found.results if _small_plain(it)}

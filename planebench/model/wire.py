@@ -34,6 +34,8 @@ class Wire:
     """The driver that refuses frames over 1518 B; empty if it takes jumbo frames."""
     replaces_nics: bool = True
     """Whether it stands in for a NIC; False for a NIC."""
+    vnf_ports: bool = False
+    """True if both kinds of ports of the switch are the same: what stands in for a NIC is the port of a VNF."""
     needs_drivers: bool = False
     """True if its ports need drivers that planed-static does not have."""
 

@@ -225,6 +225,8 @@ class Claim(_Closed):
     switches: tuple[Name, ...] = ()
     batching: bool = False
     """It is about VNFs that send in batches: a run whose plan has no ``send_burst`` does not test it."""
+    nic_ports: bool = False
+    """It compares the ports of NICs with those of VNFs: a run on a wire where both are the same does not test it."""
     compare: Compare | None = None
     trend: Trend | None = None
     order: Order | None = None

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from planebench.model.header import RunHeader
+from planebench.model.wire import WIRES, wire_name
 from planebench.papers import across, comparing, single
 from planebench.papers.claims import Claim, all_claims
 from planebench.papers.comparing import Found, all_words
@@ -49,8 +50,7 @@ def judge(claim: Claim, measured: Measured, runs: int = 1) -> Judgement:
     if claim.correlation is not None:
         ranked = rank_correlation(claim, claim.correlation, measured)
         return _ranked(claim, measured, ranked, partial(correlation_holds, claim.correlation))
-    if claim.batching and not measured.derived.run.header.settings.get("send_burst"):
-        missing = ("VNFs that send in batches (send_burst of the plan)",)
+    if missing := _missing_settings(claim, measured.derived.run.header):
         words = _missing_words(claim, measured, missing)
         return _untestable(claim, "not covered by this run", words, (), missing)
     labels = measured.labels(claim.switches)
@@ -64,6 +64,18 @@ def judge(claim: Claim, measured: Measured, runs: int = 1) -> Judgement:
 def _facts(header: RunHeader) -> Mapping[str, Any]:
     """Return the facts of the host of the switch and the VNFs."""
     return header.host if header.switch_host is None else header.switch_host.host
+
+
+def _missing_settings(claim: Claim, header: RunHeader) -> tuple[str, ...]:
+    """Return what the settings of a run lack for a claim."""
+    settings = header.settings
+    wire = WIRES.get(wire_name(str(settings.get("wire") or "")))
+    alike = wire is not None and wire.vnf_ports
+    lacking = (
+        ("VNFs that send in batches (send_burst of the plan)", claim.batching and not settings.get("send_burst")),
+        ("ports of NICs that differ from those of VNFs (another wire)", claim.nic_ports and alike),
+    )
+    return tuple(words for words, lacks in lacking if lacks)
 
 
 def _has_beside(claim: Claim) -> bool:

@@ -285,6 +285,14 @@ def test_a_claim_needs_the_host_of_the_switch() -> None:
     assert found.why == "not testable on this host"
 
 
+def test_a_wire_with_the_ports_of_vnfs_tests_no_claim_about_those_of_nics() -> None:
+    figures = [*rate("vpp", "p2p", 9.0, **ONE), *rate("vpp", "p2v", 5.0, **ONE)]
+    assert judged("virtual-io-costs", figures, settings={"wire": "memif"}).outcome is YES
+    found = judged("virtual-io-costs", figures, settings={"wire": "vhost"})
+    assert (found.outcome, found.why) == (OPEN, "not covered by this run")
+    assert found.missing == ("ports of NICs that differ from those of VNFs (another wire)",)
+
+
 def test_a_simulated_switch_confirms_nothing() -> None:
     made = run(rate("planed", "p2p", 9.0), rate("planed", "loopback", 3.0))
     plain = {it.claim.id: it.outcome for it in judge_all(measured(made))}

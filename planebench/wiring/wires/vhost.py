@@ -20,6 +20,7 @@ class Vhost(WireKind):
     title = "Vhost (the interface of a VNF)"
     help = "A virtual NIC: the switch is the vhost-user device as on the ports of VNFs, the tester has the driver."
     ceilings = "drivers"
+    vnf_ports = True
     switch_listens = True
 
     def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
