@@ -410,15 +410,18 @@ def repeated() -> str:
     if one is None or two is None:
         return ""
     alike = wire_of(one) is wire_of(two)
-    first = {
-        it.point: it
-        for it in one.results
-        if counts(it) and not it.verdict.kind.is_bound and (alike or not scenario_named(it.point.scenario).wired)
-    }
+    first, second = (
+        {
+            replace(it.point, wire=""): it
+            for it in found.results
+            if counts(it) and not it.verdict.kind.is_bound and (alike or not scenario_named(it.point.scenario).wired)
+        }
+        for found in (one, two)
+    )
     pairs = [
-        (it.throughput_pps or 0) / (first[it.point].throughput_pps or 1)
-        for it in two.results
-        if it.point in first and counts(it) and not it.verdict.kind.is_bound and it.band == first[it.point].band
+        (it.throughput_pps or 0) / (first[point].throughput_pps or 1)
+        for point, it in second.items()
+        if point in first and it.band == first[point].band
     ]
     if not pairs:
         return ""

@@ -286,7 +286,7 @@ def test_a_claim_needs_the_host_of_the_switch() -> None:
 
 
 def test_a_wire_with_the_ports_of_vnfs_tests_no_claim_about_those_of_nics() -> None:
-    figures = [*rate("vpp", "p2p", 9.0, **ONE), *rate("vpp", "p2v", 5.0, **ONE)]
+    figures = [*rate("vpp", "p2p", 9.0), *rate("vpp", "p2v", 5.0)]
     assert judged("virtual-io-costs", figures, settings={"wire": "memif"}).outcome is YES
     found = judged("virtual-io-costs", figures, settings={"wire": "vhost"})
     assert (found.outcome, found.why) == (OPEN, "not covered by this run")
