@@ -2,9 +2,10 @@
 """Is one switch first in every cell of a run, and by how much? Figures from valid trials of one band only.
 
     .venv/bin/planebench run bench/prevail.yaml
+    .venv/bin/planebench run bench/prevail.yaml --wire memif --chain-length 1 --frame-size 64,1024 --loads none
     .venv/bin/python bench/prevail.py [--switch planed] [--runs runs] [RUN]
 
-A cell is a scenario, chain length, direction and frame size. Printed for each: throughput of the switch over that of
+A cell is a wire, scenario, chain length, direction and frame size. Printed for each: throughput of the switch over that of
 the best other, cycles a packet over the fewest of the others, and latency at each load over the lowest of the others:
 mean and p99. ``>=`` marks a throughput that the tester limits: the true ratio may be higher. Exit code 1 if the switch
 is behind anywhere.
@@ -88,12 +89,12 @@ def _text(value: float | None) -> str:
 def show(cell: Cell) -> None:
     """One line."""
     point = cell.point
-    name = f"{point.scenario}{point.chain_length or ''} {point.direction[:3]} {point.frame_size_bytes}"
+    name = f"{point.wire} {point.scenario}{point.chain_length or ''} {point.direction[:3]} {point.frame_size_bytes}"
     sign = ">=" if cell.limited else "  "
     latency = "/".join(map(_text, cell.mean)) + "  " + "/".join(map(_text, cell.p99))
     cycles = "-" if cell.own_cycles is None else f"{cell.own_cycles:.0f}"
     behind = "  BEHIND: " + ", ".join(cell.behind) if cell.behind else ""
-    print(f"{name:20} {sign}{_text(cell.throughput):>5}  {cycles:>5} {_text(cell.cycles):>5}  {latency}{behind}")
+    print(f"{name:27} {sign}{_text(cell.throughput):>5}  {cycles:>5} {_text(cell.cycles):>5}  {latency}{behind}")
 
 
 def main() -> int:
