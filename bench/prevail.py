@@ -5,10 +5,10 @@
     .venv/bin/planebench run bench/prevail.yaml --wire memif --chain-length 1 --frame-size 64,1024 --loads none
     .venv/bin/python bench/prevail.py [--switch planed] [--runs runs] [RUN]
 
-A cell is a wire, scenario, chain length, direction and frame size. Printed for each: throughput of the switch over that of
-the best other, cycles a packet over the fewest of the others, and latency at each load over the lowest of the others:
-mean and p99. ``>=`` marks a throughput that the tester limits: the true ratio may be higher. Exit code 1 if the switch
-is behind anywhere.
+A cell is a wire, scenario, chain length, direction and frame size. Printed for each: throughput of the switch over that
+of the best other, cycles a packet over the fewest of the others, and latency at each load over the lowest of the
+others: mean and p99. ``>=`` marks a throughput that the tester limits: the true ratio may be higher. Exit code 1 if the
+switch is behind anywhere.
 """
 
 from __future__ import annotations

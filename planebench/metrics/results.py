@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from planebench.metrics.column import (
@@ -54,6 +55,7 @@ from planebench.model.words import (
     load_words,
     mpps,
     percent,
+    significant,
     throughput,
     us,
 )
@@ -314,7 +316,7 @@ def _estimate_cell(it: OfResult) -> tuple[str, str]:
 def _cycles_cell(it: OfResult) -> tuple[str, str]:
     known, result = it.result.switch_cycles_per_packet, it.result
     figure = cycles(known) if known is not None or result.throughput_pps is None else UNKNOWN
-    return figure, interval(result.cycles_low, result.cycles_high, "{:.3g}".format)
+    return figure, interval(result.cycles_low, result.cycles_high, partial(significant, digits=3))
 
 
 def _counted_by_switch(name: str, title: str, order: int) -> Column:

@@ -121,6 +121,11 @@ def cycles(value: float | None) -> str:
     return NOTHING if value is None else f"{value:.0f}"
 
 
+def significant(value: float, digits: int) -> str:
+    """Return a value with so many significant digits, without an exponent below a million: ``41.8``, ``430``."""
+    return f"{float(f'{value:.{digits}g}'):g}"
+
+
 def batch(value: float | None) -> str:
     """Return the frames per batch, with one decimal below ten; an en dash for None."""
     if value is None:

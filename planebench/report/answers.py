@@ -28,6 +28,7 @@ from planebench.model.words import (
     mpps,
     percentiles,
     printable,
+    significant,
     throughput,
 )
 from planebench.report.comparison import Pairs, by_pair, open_words, versus
@@ -414,7 +415,7 @@ def _points(number: int) -> str:
 def _range(won: Sequence[Standing]) -> str:
     """Return by how much the first is ahead of the next, from the smallest to the largest factor."""
     ratios = sorted(pair.ratio for it in won if (pair := it.pairs[0]) is not None)
-    ends = [f"{ratio:.2g}" if ratio >= 1.95 else f"{ratio:.2f}" for ratio in (ratios[0], ratios[-1])]
+    ends = [significant(ratio, 2) if ratio >= 1.95 else f"{ratio:.2f}" for ratio in (ratios[0], ratios[-1])]
     words = (
         f"{ends[0]} × better than the next" if len(set(ends)) == 1 else f"{ends[0]} to {ends[1]} × better than the next"
     )

@@ -125,7 +125,7 @@ def test_plan_show_tells_what_it_leaves_out(planebench) -> None:
 
 
 def test_plan_show_of_a_suite_has_its_parts_what_it_leaves_out_and_trials_that_fit(planebench) -> None:
-    asked = ("plan", "show", "conext19", "--switch", "sim,snabb", "--time-budget", "4m")
+    asked = ("plan", "show", "conext19", "--wire", "memif", "--switch", "sim,snabb", "--time-budget", "4m")
     shown = json.loads(planebench(*asked, "--json").out)
     assert [part["part"] for part in shown["parts"]][:4] == ["throughput", "table-3", "table-4", "fig-1"]
     (shared,) = (p for p in shown["points"] if p["id"] == "sim/p2p/bidirectional/64/memif/process")
