@@ -79,7 +79,7 @@ class TimedAdapter(SimAdapter):
 
 def plan_of(disturbed: str, **options: object) -> Plan:
     spec = f"sim:disturbed_share={disturbed}"
-    chosen = {"scenario": "p2p,v2v", "frame_size": "64", "hosting": "process", **options}
+    chosen = {"scenario": "p2p,v2v", "frame_size": "64", "hosting": "process", "wire": "memif", **options}
     return override(load_plan("conext19"), switch=f"{spec},{spec}:capacity=9M", **chosen)
 
 
