@@ -320,6 +320,7 @@ def with_verdict(
         intended_duration_ns=trial.intended_duration_ns,
         ceiling_pps=ceiling_pps,
         policy_packets=policy_packets(trial),
+        tester_drops=trial.tester_drops,
         functional=functional,
         side_by_side=trial.point.side_by_side,
         roaming=trial.point.placement == RANDOM,

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 
 from planebench.model.records import (
     SCHEDSTAT_MIN_NS,
@@ -22,6 +23,7 @@ from planebench.model.switch_figures import CORE_MHZ, WANTED_MHZ
 from planebench.scenarios.registry import FRAME_SIZE_MIN_BYTES
 from planebench.stats.ceiling import CEILING_SHARE
 
+NO_DROPS: Mapping[str, int] = MappingProxyType({})
 LOST_CPU_SHARE = 0.02
 """Share of the trial a polling thread may wait for its CPU, or spend in poll gaps, before the trial is disturbed."""
 LOST_CPU_SHARE_LATENCY = 0.01
@@ -47,7 +49,10 @@ LINE_RATE_SHARE = 0.01
 LINE_RATE_PACKETS = 8192
 """So many frames were in rings and NICs when the counters were cleared."""
 FULL_BURSTS_SHARE = 0.5
-"""A monitor that finds more of its bursts full than this is behind: what is lost then is lost by the tester."""
+"""A monitor that finds more of its bursts full than this may be behind: what is lost at it is lost by the tester. A
+switch with large batches fills its bursts, too."""
+BEHIND_SHARE = 0.01
+"""The same at maximum offered load, of a switch that refuses frames: it took no more, and less than this is missing."""
 OVERLOAD_SHARE = 0.001
 """A latency trial that loses more of its frames than this measures full queues."""
 NOT_CARRIED_SHARE = 0.02
@@ -78,6 +83,7 @@ def judge(
     intended_duration_ns: int | None = None,
     ceiling_pps: float | None = None,
     policy_packets: int = 0,
+    tester_drops: Mapping[str, int] = NO_DROPS,
     functional: Sequence[Reason] = (),
     side_by_side: bool = True,
     roaming: bool = False,
@@ -87,6 +93,7 @@ def judge(
 
     ``ceiling_pps``: the maximum rate of the tester without a switch, all directions together, if it is known.
     ``policy_packets``: frames that network functions dropped by policy, which are no loss of the switch.
+    ``tester_drops``: what ports of tester and VNFs dropped (``Trial.tester_drops``).
     ``functional``: why rates and latencies are not representative. ``side_by_side``: VNFs in processes of their own
     are independent; those of a chain may keep the switch from being saturated, as the tester may. ``roaming``: the
     scheduler moves the VNFs, whose waits for a CPU are what is measured.
@@ -101,6 +108,8 @@ def judge(
     # Saturated is saturated: a tester slower than the links does not matter then.
     fast_enough = role == "r_plus" and line_packets is not None and _loses(directions)
     limited = [*_tester_limited(role == "r_plus", flat_out, directions, switch, late_matters=not fast_enough)]
+    at_monitors = _lost_at_monitors(directions, switch.drops, tester_drops)
+    limited += _behind(role == "r_plus" or flat_out, directions, at_monitors)
     limited += _stretched(duration_ns, intended_duration_ns)
     if role == "r_plus":
         limited += _at_ceiling(directions, duration_ns, ceiling_pps)
@@ -280,7 +289,7 @@ def _tester_limited(
     *,
     late_matters: bool = True,
 ) -> Iterator[Reason]:
-    """Yield reasons why the tester limits: a late generator, an unsaturated switch, or a monitor that is behind."""
+    """Yield reasons why the tester limits: a late generator, or an unsaturated switch."""
     for d in directions if late_matters else ():
         if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
             late = _percent(d.unsent_late_packets, d.intended_packets)
@@ -289,8 +298,24 @@ def _tester_limited(
             yield Reason(ReasonCode.GENERATOR_LATE, text, values)
     if saturating or flat_out:
         yield from _not_saturated(directions, switch)
+
+
+def _lost_at_monitors(
+    directions: Sequence[DirectionCounts], switch_drops: Mapping[str, int], tester_drops: Mapping[str, int]
+) -> int:
+    """Return how many frames were lost at the ports of the monitors at most: without what other ports dropped."""
+    ends = {d.name.rpartition("->")[2] for d in directions}
+    dropped = (*switch_drops.items(), *tester_drops.items())
+    elsewhere = sum(packets for key, packets in dropped if key.partition(":")[0] not in ends)
+    return max(0, sum(d.lost_packets for d in directions) - elsewhere)
+
+
+def _behind(flat_out: bool, directions: Sequence[DirectionCounts], at_monitors: int) -> Iterator[Reason]:
+    """Yield the directions whose monitor was behind, if so much was lost at the monitors that it matters."""
+    saturated = flat_out and all(d.ring_full_share > RING_FULL_SHARE for d in directions)
+    least = (BEHIND_SHARE if saturated else LOSS_SHARE) * sum(d.offered_packets for d in directions)
     behind = [d for d in directions if d.monitor_full_bursts > FULL_BURSTS_SHARE * d.monitor_bursts]
-    for d in behind:
+    for d in behind if at_monitors > least else ():
         if d.lost_packets > LOSS_SHARE * d.offered_packets:
             yield Reason(
                 ReasonCode.MONITOR_BEHIND,

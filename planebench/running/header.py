@@ -248,17 +248,20 @@ def _digests(files: Iterable[Path]) -> str:
 
 
 def _representative(points: Sequence[Point]) -> Topology:
-    """Return the longest topology with all kinds of ports that the points have; p2v if no point has them all."""
+    """Return the longest topology with all kinds of ports that the points have; p2v if no point has them all.
+
+    Without a point it is v2v: a switch that refuses every other point cannot tell the settings of their ports.
+    """
     shapes = {(p.scenario, p.chain_length, p.chain, p.hosting) for p in points}
     built = {shape: build_chain(*shape[:2], chain=shape[2], hosting=shape[3]) for shape in sorted(shapes)}
     there = {port.side for topology in built.values() for port in topology.ports}
     whole = [topology for topology in built.values() if {port.side for port in topology.ports} == there]
-    return max(whole, key=lambda topology: len(topology.ports)) if whole else build("p2v")
+    return max(whole, key=lambda topology: len(topology.ports)) if whole else build("p2v" if points else "v2v")
 
 
 def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveSettings) -> SwitchInfo:
     adapter = survey.adapters[label.label]
-    topology = _representative([point for point in survey.points if point.switch == label.label])
+    topology = _representative([point for point in survey.measured if point.switch == label.label])
     port_names = [*(port.name for port in topology.ports), *(topology.link or ())]
     links = link_settings(adapter, topology, settings, Path("/"))
     unnamed = {name: Ends(f"{name}-tester", f"{name}-switch") for name in port_names}

@@ -171,7 +171,7 @@ FLAT_OUT_LIMITED = {
         "the switch accepted every frame and lost none: it was not saturated",
     ),
     "monitor-behind": (
-        counts(monitor_full_bursts=51, forwarded_packets=998),
+        counts(monitor_full_bursts=51, forwarded_packets=980),
         BUSY,
         "n0->n1: the monitor was behind (51.0% of its bursts were full), so frames were lost on the tester's side",
     ),
@@ -330,6 +330,28 @@ def test_a_burst_of_some_microseconds_is_disturbed_by_gaps_alone(gap_ns: int, ki
 def test_run_queue_waits_count_from_ten_milliseconds_on(duration_ns: int, kind: VerdictKind) -> None:
     waited = Evidence(threads=(thread(900_000),))
     assert verdict(flat_out=False, duration_ns=duration_ns, evidence=waited).kind is kind
+
+
+FULL = {"intended_packets": 10_000, "offered_packets": 10_000, "attempted_packets": 20_000, "monitor_full_bursts": 99}
+"""Of a switch that refuses every second frame, and whose batches are larger than the bursts of the monitor."""
+
+
+@pytest.mark.parametrize(
+    ("changes", "drops", "kind"),
+    [
+        ({"refused_packets": 10_000, "forwarded_packets": 9_900}, {}, VerdictKind.VALID),
+        ({"refused_packets": 10_000, "forwarded_packets": 9_899}, {}, VerdictKind.TESTER_LIMITED),
+        ({"refused_packets": 10_000, "forwarded_packets": 9_000}, {"v0:tx_full": 900}, VerdictKind.VALID),
+        ({"refused_packets": 10_000, "forwarded_packets": 9_000}, {"n1:tx_full": 900}, VerdictKind.TESTER_LIMITED),
+        ({"refused_packets": 0, "forwarded_packets": 9_989}, {}, VerdictKind.TESTER_LIMITED),
+    ],
+    ids=["one-percent", "more", "lost-elsewhere", "lost-at-the-monitor", "nothing-refused"],
+)
+def test_a_saturated_switch_with_large_batches_is_limited_by_what_its_monitors_lost(
+    changes: dict[str, int], drops: dict[str, int], kind: VerdictKind
+) -> None:
+    assert verdict(counts(**FULL, **changes), switch=UNKNOWN, tester_drops=drops).kind is kind
+    assert verdict(counts(**FULL, **changes), switch=replace(UNKNOWN, drops=drops)).kind is kind
 
 
 def test_a_monitor_that_was_behind_limits_paced_trials_too() -> None:

@@ -17,6 +17,7 @@ from planebench.running.header import _representative
         (("p2p", "v2v"), {"wire", "vnf"}, 2),
         (("p2p", "p2v", "v2v"), {"wire", "vnf"}, 2),
         (("p2p", "loopback"), {"wire", "vnf"}, 4),
+        ((), {"vnf"}, 2),
     ],
 )
 def test_both_kinds_of_ports_are_shown_where_the_run_has_both(
