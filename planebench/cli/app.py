@@ -363,7 +363,7 @@ def predict(
     """Predict the throughput of chains from single hops and from other lengths, beside what was measured."""
     from planebench.cli import predict as predicting
 
-    predicting.predict(run, runs, length=length, json=json)
+    raise typer.Exit(predicting.predict(run, runs, length=length, json=json))
 
 
 @app.command(

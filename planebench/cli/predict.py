@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,33 +12,53 @@ from rich.console import Console
 from rich.text import Text
 
 from planebench.cli.show import plain_table, print_json
-from planebench.model.errors import UsageError
+from planebench.model.errors import INCONCLUSIVE, UsageError
 from planebench.model.words import NOTHING, interval, mpps, percent, point_words, printable
 from planebench.plans.items import items
 from planebench.stats.chain_prediction import Prediction, Way, mean_error, predictions
+from planebench.stats.counting import counts
 from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 
 _WAYS: dict[Way, str] = {"hops": "p2v, v2v, reversed p2v", "first": "loopback-1 and v2v", "lengths": "other lengths"}
+_PARTS = ("p2v", "v2v", "loopback")
 LENGTH_MAX = 1000
 
 
-def predict(run: str, runs_dir: Path | None, *, length: str, json: bool) -> None:
-    """Print the predictions of every chain of a run, and of further lengths. Raises UsageError for a bad length."""
+def predict(run: str, runs_dir: Path | None, *, length: str, json: bool) -> int:
+    """Print the predictions of every chain of a run, and of further lengths; return the exit code.
+
+    It is INCONCLUSIVE if there is none for want of accepted trials. Raises UsageError for a bad length, and for a run
+    whose plan has nothing to predict a chain from.
+    """
     lengths = [_length(text) for text in items("--length", length)] if length else []
     stored = read_run(find_run(runs_dir, run))
-    found = predictions(Derived(stored), lengths)
+    derived = Derived(stored)
+    found = predictions(derived, lengths)
     if json:
         errors = {way: mean_error(found, way) for way in _WAYS}
         print_json({"run": stored.header.run_id, "predictions": [_plain(it) for it in found], "mean_error": errors})
-        return
+        return 0
     if not found:
-        raise UsageError(
-            f"run {stored.header.run_id} has nothing to predict a chain from; "
-            "it takes p2v, v2v and reversed p2v, or a chain of one and v2v, or chains of three lengths"
-        )
+        return _nothing(derived)
     Console(highlight=False).print(_table(found))
     print("\n".join(_errors(found)))
+    return 0
+
+
+def _nothing(derived: Derived) -> int:
+    """Return INCONCLUSIVE, and say so, where hops or chains were measured but have no accepted trial."""
+    run = derived.run.header.run_id
+    takes = "it takes p2v, v2v and reversed p2v, or a chain of one and v2v, or chains of three lengths"
+    rejected = [it.point for it in derived.results if it.point.scenario in _PARTS and not counts(it)]
+    if not rejected:
+        raise UsageError(f"run {run} has nothing to predict a chain from; {takes}")
+    print(
+        f"planebench: run {run} predicts no chain: {takes}, and {point_words(rejected[0])} of "
+        f"{printable(rejected[0].switch)} has no accepted trial{' (+ more)' * (len(rejected) > 1)}",
+        file=sys.stderr,
+    )
+    return INCONCLUSIVE
 
 
 def _length(text: str) -> int:

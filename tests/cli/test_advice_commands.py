@@ -13,6 +13,8 @@ from builders import make_run, store_run
 
 from planebench.host.facts import HostFacts
 from planebench.host.pci import Nic
+from planebench.model.errors import INCONCLUSIVE
+from planebench.model.records import Reason, ReasonCode, Verdict, VerdictKind
 from planebench.papers.data import conext19_tables
 from planebench.report.published import published_tables
 from planebench.stats.derived import Derived
@@ -98,6 +100,16 @@ def test_bad_lengths_and_runs_without_chains_are_one_sentence(planebench: Any, o
     for length in ("0", "x", "1,,2"):
         done = planebench("predict", "latest", "--length", length)
         assert done.code == 2 and done.err.count("\n") == 1
+
+
+def test_hops_without_an_accepted_trial_predict_nothing_and_are_named(planebench: Any, own_run_folder: Path) -> None:
+    made = make_run(("planed",), problems=False, repetitions=1, chains=())
+    disturbed = Verdict(VerdictKind.DISTURBED, (Reason(ReasonCode.STEAL, "the host took the CPU"),))
+    rejected = [replace(trial, verdict=disturbed) for trial in made.trials]
+    store_run(own_run_folder, replace(made, trials=tuple(rejected)))
+    done = planebench("predict", "latest")
+    assert (done.code, done.out) == (INCONCLUSIVE, "")
+    assert "of planed has no accepted trial (+ more)" in done.err and done.err.count("\n") == 1
 
 
 def test_advice_for_a_rate(planebench: Any, chains: Any) -> None:
