@@ -196,7 +196,7 @@ def machine() -> str:
 
 def wire_of(found: Derived) -> Wire:
     """Return the wire of a run."""
-    return wire_named(str(found.run.header.settings.get("wire") or "virtio"))
+    return found.run.header.wire or wire_named("virtio")
 
 
 def wires() -> str:

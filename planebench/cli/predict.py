@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from planebench.cli.show import plain_table, print_json
+from planebench.cli.show import complain, plain_table, print_json
 from planebench.model.errors import INCONCLUSIVE, UsageError
 from planebench.model.words import NOTHING, interval, mpps, percent, point_words, printable
 from planebench.plans.items import items
@@ -53,10 +52,9 @@ def _nothing(derived: Derived) -> int:
     rejected = [it.point for it in derived.results if it.point.scenario in _PARTS and not counts(it)]
     if not rejected:
         raise UsageError(f"run {run} has nothing to predict a chain from; {takes}")
-    print(
-        f"planebench: run {run} predicts no chain: {takes}, and {point_words(rejected[0])} of "
-        f"{printable(rejected[0].switch)} has no accepted trial{' (+ more)' * (len(rejected) > 1)}",
-        file=sys.stderr,
+    complain(
+        f"run {run} predicts no chain: {takes}, and {point_words(rejected[0])} of {rejected[0].switch} has no accepted "
+        f"trial{' (+ more)' * (len(rejected) > 1)}"
     )
     return INCONCLUSIVE
 

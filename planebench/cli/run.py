@@ -13,12 +13,12 @@ from rich.console import Console
 
 from planebench.cli.bar import RunBar
 from planebench.cli.output import REPORT_FILE, write_report
+from planebench.cli.show import complain
 from planebench.host.own_version import own_version
 from planebench.model.errors import INCONCLUSIVE, INTERRUPTED, PlanebenchError, StoreError, UsageError
 from planebench.model.plan import Plan
 from planebench.model.records import VerdictKind
 from planebench.model.run import RunStatus
-from planebench.model.words import printable
 from planebench.plans.budget import describe
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
@@ -75,10 +75,10 @@ def run_plan(
         derived = Derived(read_run(folder))
         _show(derived, folder, json=json, quiet=quiet, page=page)
     except KeyboardInterrupt:  # while calibrating, or in the report of a run that was complete
-        _complain("interrupted before the first trial" if folder is None else f"interrupted; {folder} has all trials")
+        complain("interrupted before the first trial" if folder is None else f"interrupted; {folder} has all trials")
         return INTERRUPTED
     if status != "complete":
-        _complain(_resume_words(derived))
+        complain(_resume_words(derived))
         return INTERRUPTED
     return _judge(derived, quiet=quiet)
 
@@ -199,13 +199,13 @@ def _judge(derived: Derived, *, quiet: bool) -> int:
     printed here; otherwise the table has them.
     """
     if words := nothing_accepted(derived):
-        _complain(words)
+        complain(words)
         kinds = {trial.verdict.kind for trial in derived.rejected}
         return INCONCLUSIVE if kinds - {VerdictKind.INVALID} else PlanebenchError.exit_code
     if quiet and (words := points_without_figure(derived)):
-        _complain(words)
+        complain(words)
     if words := nothing_decided(derived):
-        _complain(words)
+        complain(words)
     return 0
 
 
@@ -217,8 +217,3 @@ def _resume_words(derived: Derived) -> str:
         f"interrupted; {trials} trial{'s are' if trials != 1 else ' is'} stored in {derived.run.header.run_id}. Resume "
         f"it with: {shlex.join(['planebench', *arguments, '--resume'])}"
     )
-
-
-def _complain(text: str) -> None:
-    """Print one line on standard error, also if quiet."""
-    print("planebench:", printable(" ".join(text.split())), file=sys.stderr)

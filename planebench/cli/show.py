@@ -4,9 +4,17 @@
 from __future__ import annotations
 
 import json
+import sys
 from typing import Any
 
 from rich.table import Table
+
+from planebench.model.words import printable
+
+
+def complain(text: str) -> None:
+    """Print one line on standard error, after the name of the program."""
+    print("planebench:", printable(" ".join(text.split())), file=sys.stderr)
 
 
 def print_json(document: Any) -> None:

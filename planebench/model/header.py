@@ -9,6 +9,7 @@ from typing import Literal
 from planebench.model.clock import ClockChoice, LatencyClock
 from planebench.model.plan import Plan
 from planebench.model.plan import Skipped as Skipped
+from planebench.model.wire import WIRES, Wire, wire_name
 
 SCHEMA_VERSION = 9
 """Version of run.json and trials.jsonl. History: 1 = first. 2 = searches, calibration, jitter, drop ledger; every key
@@ -233,3 +234,8 @@ class RunHeader:
     """The name of the machine, or of the machines, in the lab; empty in runs before schema 9."""
     switch_host: SwitchHostInfo | None = None
     """The host of the switch; None where it is that of the tester, whose facts are ``host``."""
+
+    @property
+    def wire(self) -> Wire | None:
+        """Return the wire of the plan; None if it is not known here, as that of a package which is not installed."""
+        return WIRES.get(wire_name(str(self.settings.get("wire") or "")))

@@ -8,7 +8,6 @@ from functools import partial
 from typing import Any
 
 from planebench.model.header import RunHeader
-from planebench.model.wire import WIRES, wire_name
 from planebench.papers import across, comparing, single
 from planebench.papers.claims import Claim, all_claims
 from planebench.papers.comparing import Found, all_words
@@ -69,8 +68,7 @@ def _facts(header: RunHeader) -> Mapping[str, Any]:
 def _missing_settings(claim: Claim, header: RunHeader) -> tuple[str, ...]:
     """Return what the settings of a run lack for a claim."""
     settings = header.settings
-    wire = WIRES.get(wire_name(str(settings.get("wire") or "")))
-    alike = wire is not None and wire.vnf_ports
+    alike = header.wire is not None and header.wire.vnf_ports
     lacking = (
         ("VNFs that send in batches (send_burst of the plan)", claim.batching and not settings.get("send_burst")),
         ("ports of NICs that differ from those of VNFs (another wire)", claim.nic_ports and alike),

@@ -15,7 +15,7 @@ from planebench.model.chain_name import vnf_name
 from planebench.model.records import Point, ScenarioName, VerdictKind
 from planebench.model.results import Comparison, LatencySummary, Metric, Result
 from planebench.model.scenario import scenario_named
-from planebench.model.wire import WIRES, wire_name
+from planebench.model.wire import wire_name
 from planebench.model.words import (
     ARROWS,
     NOTHING,
@@ -444,8 +444,8 @@ def title_facts(derived: Derived) -> tuple[str, ...]:
 
 def limits_words(derived: Derived) -> str:
     """Return in one line what the answers hold for."""
-    name = wire_name(str(derived.run.header.settings.get("wire") or ""))
-    wire = WIRES.get(name)
+    header = derived.run.header
+    name, wire = wire_name(str(header.settings.get("wire") or "")), header.wire
     replaced = wire.title.partition(" ")[0] if wire is not None and wire.replaces_nics else name * (wire is None)
     ports = f" {replaced} ports replace NICs." if replaced else ""
     remark = conditions_remark(derived)

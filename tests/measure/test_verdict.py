@@ -333,7 +333,7 @@ def test_run_queue_waits_count_from_ten_milliseconds_on(duration_ns: int, kind: 
 
 
 FULL = {"intended_packets": 10_000, "offered_packets": 10_000, "attempted_packets": 20_000, "monitor_full_bursts": 99}
-"""Of a switch that refuses every second frame, and whose batches are larger than the bursts of the monitor."""
+"""Counts of a switch that refuses half of the frames. Its batches are larger than the bursts of the monitor."""
 
 
 @pytest.mark.parametrize(
