@@ -4,7 +4,7 @@
 // port's thread (port/memif_session.c) speaks the protocol; workers move the frames.
 //
 // Frames that come lie in the shared memory: they are lent to tasks where they lie, or copied once for those that change
-// them. Those that are sent are copied once. Until the other end is there nothing is received, and nothing sent is taken.
+// them. Those that are sent are copied once, or not at all: from one client with "zero_copy" to another. Until the other end is there nothing is received, and nothing sent is taken.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,7 +62,10 @@ static __attribute__((noinline)) void wake_sleeper(struct ring_queue *sink)
 		leave(sink);
 }
 
-static unsigned peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
+typedef unsigned memif_peek(struct memif_ring *ring, struct view *view, unsigned n, struct frames_lost *lost);
+
+static inline unsigned peek_by(memif_peek *look, const struct port *port, uint16_t index, struct view *view,
+                               unsigned n)
 {
 	struct ring_queue *queue = source_queue(port, index);
 
@@ -70,7 +73,7 @@ static unsigned peek(const struct port *port, uint16_t index, struct view *view,
 	view->held = VIEW_IN_RING;
 	if (unlikely(!gate_enter(&queue->gate)))
 		return 0;
-	if (memif_ring_peek(&queue->memif, view, n, &queue->none) && likely(view->count)) {
+	if (look(&queue->memif, view, n, &queue->none) && likely(view->count)) {
 		queue->packets += view->count;
 		return view->count;
 	}
@@ -80,6 +83,11 @@ static unsigned peek(const struct port *port, uint16_t index, struct view *view,
 	if (++queue->idle_polls % IDLE_POLLS == 0)
 		wake_sleeper(sink_queue(port, index));
 	return 0;
+}
+
+static unsigned peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
+{
+	return peek_by(memif_ring_peek, port, index, view, n);
 }
 
 static void release(const struct port *port, uint16_t index, struct view *view)
@@ -129,6 +137,39 @@ static unsigned deliver_frames(const struct port *port, uint16_t index, const st
 	queue->refused += n - taken;
 	leave(queue);
 	return taken;
+}
+
+// Between two clients with "zero_copy". Frames that cannot be passed on as they are, are copied.
+static unsigned pass(const struct port *from, const struct port *to, uint16_t index, struct view *view)
+{
+	struct memif_ring *source = &source_queue(from, index)->memif;
+	struct ring_queue *sink = sink_queue(to, index);
+	unsigned passed;
+
+	if (from->ops != to->ops || view->held != VIEW_IN_RING || !enter_sink(sink, true))
+		return deliver_frames(to, index, view->frames, view->count);
+	if (unlikely(!memif_ring_can_pass(source, &sink->memif))) {
+		leave(sink);
+		return deliver_frames(to, index, view->frames, view->count);
+	}
+	passed = memif_ring_pass(source, &sink->memif, view->frames, view->count);
+	sink->packets += passed;
+	leave(sink);
+	if (likely(passed == view->count))
+		return passed;
+	return passed + deliver_frames(to, index, &view->frames[passed], view->count - passed);
+}
+
+static struct port_hop hop_over(const struct port *from, const struct port *to, uint16_t index, uint16_t n)
+{
+	struct view view;
+	unsigned received = peek_by(memif_ring_peek_unread, from, index, &view, n), sent;
+
+	if (received == 0)
+		return (struct port_hop){0};
+	sent = pass(from, to, index, &view);
+	release(from, index, &view);
+	return (struct port_hop){(uint16_t)received, (uint16_t)(received - sent)};
 }
 
 static void warm(const struct port *port, uint16_t index)
@@ -183,6 +224,8 @@ static int check(const struct config_port *config)
 	return 0;
 }
 
+static const struct port_ops zero_copy_ops;
+
 static int open_port(struct port *port)
 {
 	const struct config_port *config = &port->config;
@@ -202,6 +245,7 @@ static int open_port(struct port *port)
 	        .name = own->base.name,
 	        .pairs = own->base.pairs,
 	        .log2_size = (unsigned)__builtin_ctz(config->ring_size),
+	        .shares_buffers = config->zero_copy,
 	        .memory_max = (uint64_t)(megabytes ? megabytes : CONFIG_DRIVER_MEMORY_MB_MAX) << 20,
 	};
 	rc = listen_socket_group(config->drivers.group, &own->group);
@@ -212,6 +256,8 @@ static int open_port(struct port *port)
 		free(own);
 		return rc;
 	}
+	if (config->zero_copy)
+		port->ops = &zero_copy_ops;
 	port->own = own;
 	return 0;
 }
@@ -249,5 +295,10 @@ static const struct port_ops memif_server_ops = {
         .kind = "memif-server", .listens = true, .refuses = true, MEMIF_OPS};
 PORT_KIND(memif_server_ops)
 
-static const struct port_ops memif_client_ops = {.kind = "memif-client", MEMIF_OPS};
+#define CLIENT_OPS .kind = "memif-client", .takes_zero_copy = true, MEMIF_OPS
+
+static const struct port_ops memif_client_ops = {CLIENT_OPS};
 PORT_KIND(memif_client_ops)
+
+// The same kind, of a port with "zero_copy".
+static const struct port_ops zero_copy_ops = {CLIENT_OPS, .pass = pass, .hop = hop_over};

@@ -42,6 +42,7 @@ struct config_port {
 	struct config_drivers drivers;
 	int clock;     // enum port_clock
 	bool offloads; // of guests (ring/offload.h)
+	bool zero_copy; // of a memif's client: it exchanges buffers with the others that have this (ring/memif_pool.h)
 };
 
 // Counters of a port since it was opened. rx_errors: buffers of the other end without a frame in them, or with too
@@ -90,15 +91,16 @@ struct port_hop {
 typedef void port_filler(uint8_t *data, uint32_t room);
 
 struct port_ops {
-	const char *kind;    // the value of the key "kind" in a document
-	const char *backend; // of "backend"; NULL: the kind has no such key
-	bool is_default;     // of the kinds of this name: for documents without "backend"
-	bool has_device;     // needs the key "device", not "path"
-	bool takes_mac;      // may have the key "mac"
-	bool listens;        // on its path: no two ports have the same
-	bool refuses;        // messages of drivers, and counts them; has the keys of config_drivers
-	bool view_writable;  // in rings: a task may change the frames where they lie; else rx copies them
-	bool takes_offloads; // may have the key "offloads"
+	const char *kind;     // the value of the key "kind" in a document
+	const char *backend;  // of "backend"; NULL: the kind has no such key
+	bool is_default;      // of the kinds of this name: for documents without "backend"
+	bool has_device;      // needs the key "device", not "path"
+	bool takes_mac;       // may have the key "mac"
+	bool listens;         // on its path: no two ports have the same
+	bool refuses;         // messages of drivers, and counts them; has the keys of config_drivers
+	bool view_writable;   // in rings: a task may change the frames where they lie; else rx copies them
+	bool takes_offloads;  // may have the key "offloads"
+	bool takes_zero_copy; // may have the key "zero_copy"
 
 	int (*open)(struct port *port);  // port has its config and pool; on failure close() is not called
 	void (*stop)(struct port *port); // or NULL: see port_stop()
@@ -168,8 +170,8 @@ struct port {
 // One poll of a task: peek; read, or write after port_peek_writable(); pass the view, or views of parts of it, or
 // deliver frames; release. queue: of the port's queue pairs, 0 .. queues - 1. n: at most RING_BATCH_MAX.
 //
-// Between two ports of DPDK frames stay in their mbufs, and between two of our virtio driver in their buffers; else they
-// are copied once. An ethdev is called directly: its burst functions are a call of their own already.
+// Between two ports of DPDK frames stay in their mbufs, and between two of our virtio driver, or two memif clients with
+// "zero_copy", in their buffers; else they are copied once. An ethdev is called directly: its burst functions are a call of their own already.
 
 static inline unsigned view_received(struct view *view, unsigned n)
 {

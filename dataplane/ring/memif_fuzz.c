@@ -17,7 +17,7 @@ enum { PAIRS = 2, LOG2_SIZE = 3, MEMORY = 1 << 18, STEPS_MAX = 200, REGIONS = 2 
 
 static int memory_fd, event_fd;
 static uint8_t *memory; // as the malicious end has it
-static unsigned long accepted, connected, frames_seen, frames_sent, faults;
+static unsigned long accepted, connected, frames_seen, frames_sent, frames_passed, faults;
 
 static void must(bool is, const char *what)
 {
@@ -105,6 +105,22 @@ static void put(struct memif_ring *ring, unsigned n, uint32_t length)
 	frames_sent += taken - too_long;
 }
 
+// What has come of one pair is sent on with the other, as a patch does.
+static void hand_on(struct memif_ring *from, struct memif_ring *to, unsigned n)
+{
+	struct frames_lost lost = {0};
+	struct view view;
+	unsigned passed;
+
+	memif_ring_peek_unread(from, &view, n, &lost);
+	must(memif_ring_can_pass(from, to), "both have one pool");
+	passed = memif_ring_pass(from, to, view.frames, view.count);
+	must(passed <= view.count, "no frame twice");
+	frames_passed += passed;
+	memif_ring_release(from, view.batch.count);
+	faults += from->fault != MEMIF_OK;
+}
+
 static void poll_end(struct end *end, struct input *in)
 {
 	uint8_t which = input_byte(in);
@@ -113,6 +129,10 @@ static void poll_end(struct end *end, struct input *in)
 
 	if (!end->there[pair][way])
 		return;
+	if (!end->link.config.server && ring->receives && which & 0x80) {
+		hand_on(ring, &end->rings[pair ^ 1][MEMIF_TO_SERVER], n);
+		return;
+	}
 	if (ring->receives)
 		look(ring, n);
 	else
@@ -247,7 +267,8 @@ static void server_end(struct input *in)
 // The other end is ours until it is connected.
 static void client_end(struct input *in)
 {
-	const struct memif_link_config driven = {.name = "fuzz", .pairs = PAIRS, .log2_size = LOG2_SIZE};
+	const struct memif_link_config driven = {
+	        .name = "fuzz", .pairs = PAIRS, .log2_size = LOG2_SIZE, .shares_buffers = input_byte(in) & 1};
 	struct end end = {0};
 	struct memif_link server;
 
@@ -279,6 +300,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 void fuzz_report(void)
 {
-	printf("%lu messages accepted, %lu times connected, %lu frames seen, %lu sent, %lu faults\n",
-	       accepted, connected, frames_seen, frames_sent, faults);
+	printf("%lu messages accepted, %lu times connected, %lu frames seen, %lu sent, %lu passed, %lu faults\n",
+	       accepted, connected, frames_seen, frames_sent, frames_passed, faults);
 }

@@ -4,12 +4,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "ring/doorbell.h"
+
+enum { CLIENT_REGIONS = MEMIF_BUFFER_REGION + 1 };
 
 static void set_text(char *to, size_t bytes, const char *text)
 {
@@ -144,15 +147,18 @@ static unsigned ring_count(const struct memif_link *link)
 	return link->counts[MEMIF_TO_CLIENT] + link->counts[MEMIF_TO_SERVER];
 }
 
-// Rings, then the buffers of each. Sealed: a server cannot make the file shorter.
+static unsigned buffer_count(const struct memif_link *link)
+{
+	return ring_count(link) << link->config.log2_size;
+}
+
+// Of the rings. Sealed: a server cannot make the file shorter.
 static enum vhost_refusal make_region(struct memif_link *link)
 {
-	const size_t size = (size_t)1 << link->config.log2_size,
-	             rings = ring_count(link) * memif_ring_bytes(size);
+	const size_t size = (size_t)1 << link->config.log2_size;
 	void *at;
 
-	link->region_bytes =
-	        RTE_ALIGN_CEIL(rings + ring_count(link) * size * MEMIF_BUFFER_STRIDE, (size_t)getpagesize());
+	link->region_bytes = RTE_ALIGN_CEIL(ring_count(link) * memif_ring_bytes(size), (size_t)getpagesize());
 	link->region_fd = memfd_create("memif", MFD_CLOEXEC | MFD_ALLOW_SEALING);
 	if (link->region_fd < 0 || ftruncate(link->region_fd, (off_t)link->region_bytes) ||
 	    fcntl(link->region_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
@@ -164,6 +170,14 @@ static enum vhost_refusal make_region(struct memif_link *link)
 	madvise(at, link->region_bytes, MADV_DONTDUMP);
 	link->region = at;
 	return VHOST_ACCEPTED;
+}
+
+static enum vhost_refusal take_buffers(struct memif_link *link)
+{
+	link->pieces = calloc(buffer_count(link), sizeof(*link->pieces));
+	if (link->pieces)
+		link->pool = memif_pool_take(link->config.shares_buffers, link->pieces, buffer_count(link));
+	return link->pool ? VHOST_ACCEPTED : VHOST_REFUSED_MEMORY_MAP;
 }
 
 // Those to the server come first.
@@ -194,10 +208,14 @@ static enum vhost_refusal meet(struct memif_link *link, const struct memif_messa
 		return VHOST_REFUSED_NOT_NEGOTIATED;
 	if (message->hello.version_min > MEMIF_VERSION || message->hello.version_max < MEMIF_VERSION)
 		return VHOST_REFUSED_VERSION;
+	if (message->hello.region_max < MEMIF_BUFFER_REGION)
+		return VHOST_REFUSED_MEMORY_LIMIT;
 	link->counts[MEMIF_TO_CLIENT] = RTE_MIN(message->hello.ring_to_client_max + 1u, link->config.pairs);
 	link->counts[MEMIF_TO_SERVER] = RTE_MIN(message->hello.ring_to_server_max + 1u, link->config.pairs);
 	link->config.log2_size = RTE_MIN((unsigned)message->hello.log2_size_max, link->config.log2_size);
 	why = make_region(link);
+	if (why == VHOST_ACCEPTED)
+		why = take_buffers(link);
 	if (why == VHOST_ACCEPTED)
 		why = make_rings(link);
 	for (unsigned pair = 0; pair < link->config.pairs && why == VHOST_ACCEPTED; pair++)
@@ -214,19 +232,28 @@ static enum vhost_refusal meet(struct memif_link *link, const struct memif_messa
 	return why;
 }
 
-// The region, the rings, and that this is all.
+static void say_region(const struct memif_link *link, unsigned index, struct memif_message *answer,
+                       int *answer_fd)
+{
+	bool rings = index == MEMIF_RING_REGION;
+
+	answer->type = MEMIF_ADD_REGION;
+	answer->region.index = (uint16_t)index;
+	answer->region.bytes = rings ? link->region_bytes : link->pool->bytes;
+	*answer_fd = rings ? link->region_fd : link->pool->fd;
+}
+
+// The regions, the rings, and that this is all.
 static void say_next(struct memif_link *link, struct memif_message *answer, int *answer_fd)
 {
 	unsigned n = link->sent++, to_server = link->counts[MEMIF_TO_SERVER];
 
-	if (n == 0) {
-		answer->type = MEMIF_ADD_REGION;
-		answer->region.index = 0;
-		answer->region.bytes = link->region_bytes;
-		*answer_fd = link->region_fd;
-	} else if (n <= ring_count(link)) {
-		enum memif_way way = n <= to_server ? MEMIF_TO_SERVER : MEMIF_TO_CLIENT;
-		unsigned index = way == MEMIF_TO_SERVER ? n - 1 : n - 1 - to_server;
+	if (n < CLIENT_REGIONS) {
+		say_region(link, n, answer, answer_fd);
+	} else if (n < CLIENT_REGIONS + ring_count(link)) {
+		unsigned number = n - CLIENT_REGIONS;
+		enum memif_way way = number < to_server ? MEMIF_TO_SERVER : MEMIF_TO_CLIENT;
+		unsigned index = way == MEMIF_TO_SERVER ? number : number - to_server;
 		const struct memif_link_ring *ring = &link->rings[index][way];
 
 		answer->type = MEMIF_ADD_RING;
@@ -251,12 +278,12 @@ static enum vhost_refusal drive(struct memif_link *link, const struct memif_mess
 	case MEMIF_HELLO:
 		return meet(link, message, answer);
 	case MEMIF_ACK:
-		if (!link->greeted || link->sent > ring_count(link) + 1)
+		if (!link->greeted || link->sent > ring_count(link) + CLIENT_REGIONS)
 			return VHOST_REFUSED_NOT_NEGOTIATED;
 		say_next(link, answer, answer_fd);
 		return VHOST_ACCEPTED;
 	case MEMIF_CONNECTED:
-		if (!link->greeted || link->connected || link->sent < ring_count(link) + 2)
+		if (!link->greeted || link->connected || link->sent <= ring_count(link) + CLIENT_REGIONS)
 			return VHOST_REFUSED_NOT_NEGOTIATED;
 		link->connected = true;
 		return VHOST_ACCEPTED;
@@ -279,16 +306,14 @@ enum vhost_refusal memif_link_handle(struct memif_link *link, const struct memif
 	                           : drive(link, message, files, answer, answer_fd);
 }
 
-// Buffers of our own lie behind the rings, as many for each.
 static void open_own(struct memif_link *link, const struct memif_link_ring *at, bool receives,
                      struct memif_ring *ring)
 {
 	unsigned size = 1u << at->log2_size;
-	size_t bytes = memif_ring_bytes(size), number = at->offset / bytes;
-	size_t offset = ring_count(link) * bytes + number * size * MEMIF_BUFFER_STRIDE;
+	size_t number = at->offset / memif_ring_bytes(size);
 
-	memif_ring_make(ring, receives, size, link->region + at->offset, link->region + offset,
-	                (uint32_t)offset);
+	memif_ring_make(ring, receives, size, link->region + at->offset, link->pieces + number * size,
+	                link->pool->at);
 }
 
 bool memif_link_open_ring(struct memif_link *link, unsigned pair, enum memif_way way, struct memif_ring *ring)
@@ -314,6 +339,11 @@ void memif_link_end(struct memif_link *link)
 				link->rings[i][way].fd = -1;
 			}
 	vhost_memory_close(&link->memory);
+	if (link->pool)
+		memif_pool_give_back(link->pool, link->pieces, buffer_count(link));
+	free(link->pieces);
+	link->pool = NULL;
+	link->pieces = NULL;
 	if (link->region)
 		munmap(link->region, link->region_bytes);
 	if (link->region_fd >= 0)

@@ -17,6 +17,7 @@ struct memif_link_config {
 	const char *name;    // of the port; must outlive the link
 	unsigned pairs;      // queue pairs of the port
 	unsigned log2_size;  // client: of its rings
+	bool shares_buffers; // client: with the others of the process that do (ring/memif_pool.h)
 	uint64_t memory_max; // server: bytes of a client
 };
 
@@ -37,9 +38,11 @@ struct memif_link {
 	unsigned counts[MEMIF_WAYS]; // client: of its rings
 	struct memif_link_ring rings[CONFIG_QUEUES_MAX][MEMIF_WAYS];
 	struct vhost_memory memory; // server: the client's, region by region
-	uint8_t *region;            // client: ours
+	uint8_t *region;            // client: with the rings
 	size_t region_bytes;
 	int region_fd;
+	struct memif_pool *pool;   // client: of the buffers
+	struct ring_piece *pieces; // client: of all rings, in their order
 };
 
 // A connection has begun. Returns whether *first is to be sent.

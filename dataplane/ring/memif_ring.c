@@ -7,19 +7,22 @@
 
 // --- Set up ----------------------------------------------------------------------------------------------
 
-void memif_ring_make(struct memif_ring *ring, bool receives, unsigned size, void *shared, uint8_t *buffers,
-                     uint32_t offset)
+void memif_ring_make(struct memif_ring *ring, bool receives, unsigned size, void *shared,
+                     struct ring_piece *pieces, const uint8_t *base)
 {
 	*ring = (struct memif_ring){.client = true,
 	                            .receives = receives,
 	                            .isa = (uint8_t)isa_current(),
 	                            .size = (uint16_t)size,
 	                            .shared = shared,
-	                            .buffers = buffers};
+	                            .pieces = pieces,
+	                            .base = base};
 	ring->shared->cookie = MEMIF_COOKIE;
 	for (unsigned i = 0; i < size; i++)
-		ring->shared->descriptors[i] = (struct memif_descriptor){
-		        .length = MEMIF_BUFFER_BYTES, .offset = offset + i * MEMIF_BUFFER_STRIDE};
+		ring->shared->descriptors[i] =
+		        (struct memif_descriptor){.region = MEMIF_BUFFER_REGION,
+		                                  .length = MEMIF_BUFFER_BYTES,
+		                                  .offset = (uint32_t)(pieces[i].data - base)};
 }
 
 // We poll. A server may have set both indices to 0 until now.
@@ -76,6 +79,17 @@ static bool stop(struct memif_ring *ring, const struct view *view, enum memif_fa
 	return false;
 }
 
+// Where a frame of one descriptor is, at this distance: a client's ring knows it as long as the view lasts.
+static inline struct ring_piece *hold(struct memif_ring *ring, struct view *view, unsigned distance,
+                                      uint8_t *data, uint32_t length)
+{
+	struct ring_piece *piece = ring->client ? &ring->pieces[(ring->at + distance) & (ring->size - 1u)]
+	                                        : &view->batch.pieces[view->batch.piece_count++];
+
+	*piece = (struct ring_piece){data, length};
+	return piece;
+}
+
 static void keep(struct view *view, struct ring_piece *piece, uint64_t length, struct frames_lost *lost)
 {
 	if (unlikely(length == 0))
@@ -121,7 +135,8 @@ static __attribute__((noinline)) bool add_chain(struct memif_ring *ring, struct 
 }
 
 // The first frames, of one descriptor each, as nearly all are. What is not plain is left to who looks at each.
-static __rte_always_inline void add_plain(struct memif_ring *ring, struct view *view, unsigned n, bool client)
+static __rte_always_inline void add_plain(struct memif_ring *ring, struct view *view, unsigned n, bool client,
+                                          bool read)
 {
 	const struct memif_ring own = *ring; // what is written to the view does not change it
 	const uint32_t longest = client ? MEMIF_BUFFER_BYTES : FRAME_LENGTH_MAX;
@@ -134,6 +149,7 @@ static __rte_always_inline void add_plain(struct memif_ring *ring, struct view *
 	for (i = 0; i < n && bytes < POLL_BYTES_MAX; i++) {
 		uint64_t half = memif_half(memif_slot(&own, i));
 		uint32_t length = half >> 32;
+		struct ring_piece *piece;
 		enum memif_fault fault;
 		uint8_t *data;
 
@@ -142,16 +158,20 @@ static __rte_always_inline void add_plain(struct memif_ring *ring, struct view *
 		data = client ? memif_buffer(&own, i) : memif_place(ring, i, half, &fault);
 		if (unlikely(data == NULL))
 			break;
-		rte_prefetch0(data);
-		batch->pieces[i] = (struct ring_piece){data, length};
-		view->frames[i] = (struct frame){{&batch->pieces[i], 0}, length, 0};
+		if (read)
+			rte_prefetch0(data);
+		piece = client ? &own.pieces[(own.at + i) & (own.size - 1u)] : &batch->pieces[i];
+		*piece = (struct ring_piece){data, length};
+		view->frames[i] = (struct frame){{piece, 0}, length, 0};
 		bytes += length;
 	}
-	view->count = batch->count = batch->piece_count = i;
+	view->count = batch->count = i;
+	batch->piece_count = client ? 0 : i;
 	batch->bytes = bytes;
 }
 
-unsigned memif_ring_peek(struct memif_ring *ring, struct view *view, unsigned n, struct frames_lost *lost)
+static __rte_always_inline unsigned peek(struct memif_ring *ring, struct view *view, unsigned n,
+                                         struct frames_lost *lost, bool read)
 {
 	struct ring_batch *batch = &view->batch;
 	enum memif_fault fault;
@@ -162,9 +182,9 @@ unsigned memif_ring_peek(struct memif_ring *ring, struct view *view, unsigned n,
 	ready = memif_ready(ring, n);
 	ready = RTE_MIN(ready, (unsigned)RING_PIECES_MAX); // chains of empty descriptors take time, too
 	if (likely(ring->client))
-		add_plain(ring, view, RTE_MIN(n, ready), true);
+		add_plain(ring, view, RTE_MIN(n, ready), true, read);
 	else
-		add_plain(ring, view, RTE_MIN(n, ready), false);
+		add_plain(ring, view, RTE_MIN(n, ready), false, read);
 	for (unsigned i = batch->count; i < n && batch->count < ready && batch->bytes < POLL_BYTES_MAX; i++) {
 		uint64_t half = memif_half(memif_slot(ring, batch->count));
 		uint8_t *data;
@@ -180,13 +200,24 @@ unsigned memif_ring_peek(struct memif_ring *ring, struct view *view, unsigned n,
 				stop(ring, view, fault);
 			break;
 		}
-		rte_prefetch0(data);
-		batch->pieces[batch->piece_count] = (struct ring_piece){data, half >> 32};
-		keep(view, &batch->pieces[batch->piece_count++], half >> 32, lost);
+		if (read)
+			rte_prefetch0(data);
+		keep(view, hold(ring, view, batch->count, data, half >> 32), half >> 32, lost);
 		batch->bytes += half >> 32;
 		batch->count++;
 	}
 	return batch->count;
+}
+
+unsigned memif_ring_peek(struct memif_ring *ring, struct view *view, unsigned n, struct frames_lost *lost)
+{
+	return peek(ring, view, n, lost, true);
+}
+
+unsigned memif_ring_peek_unread(struct memif_ring *ring, struct view *view, unsigned n,
+                                struct frames_lost *lost)
+{
+	return peek(ring, view, n, lost, false);
 }
 
 void memif_ring_release(struct memif_ring *ring, unsigned slots)
@@ -194,7 +225,7 @@ void memif_ring_release(struct memif_ring *ring, unsigned slots)
 	const struct memif_ring own = *ring;
 
 	for (unsigned i = 0; own.client && i < slots; i++)
-		memif_set_half(memif_slot(&own, i), 0, MEMIF_BUFFER_BYTES, 0);
+		memif_set_half(memif_slot(&own, i), MEMIF_BUFFER_REGION, MEMIF_BUFFER_BYTES, 0);
 	memif_advance(ring, slots);
 }
 
@@ -225,6 +256,46 @@ unsigned memif_deliver_chain(struct memif_ring *ring, unsigned first, const stru
 	if (left == 0)
 		return slots;
 	return slots == MEMIF_CHAIN_MAX || (first == 0 && ready == ring->size) ? MEMIF_CHAIN_MAX + 1 : 0;
+}
+
+// The buffer that came goes out; the empty one takes its place among those to receive into.
+static inline void exchange(const struct memif_ring *from, const struct memif_ring *to, unsigned distance,
+                            const struct frame *frame)
+{
+	const size_t came = (size_t)(frame->at.piece - from->pieces),
+	             slot = (to->at + distance) & (to->size - 1u);
+	uint8_t *full = from->pieces[came].data, *empty = to->pieces[slot].data;
+	struct memif_descriptor *d = &to->shared->descriptors[slot];
+
+	to->pieces[slot].data = full;
+	from->pieces[came].data = empty;
+	memif_set_place(to, d, full);
+	memif_set_half(d, MEMIF_BUFFER_REGION, frame->length, 0);
+	memif_set_place(from, &from->shared->descriptors[came], empty);
+}
+
+unsigned memif_ring_pass(struct memif_ring *from, struct memif_ring *to, const struct frame *frames,
+                         unsigned n)
+{
+	const struct memif_ring *const source = from, sink = *to;
+	unsigned i;
+
+	n = RTE_MIN(n, memif_ready(to, n));
+	memif_take_lines(to, n);
+	for (i = 0; i < n; i++) {
+		const struct frame *frame = &frames[i];
+
+		if (unlikely((uintptr_t)frame->at.piece - (uintptr_t)source->pieces >=
+		                     source->size * sizeof(source->pieces[0]) ||
+		             frame->at.offset || frame->length != frame->at.piece->length))
+			break;
+		exchange(source, &sink, i, frame);
+	}
+	if (i == 0)
+		return 0;
+	memif_advance(to, i);
+	to->unseen = true;
+	return i;
 }
 
 void memif_ring_warm(struct memif_ring *ring)

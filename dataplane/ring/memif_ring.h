@@ -7,18 +7,20 @@
 // whose places are never read from the ring (the client's end). A ring that breaks a rule stops, with its fault, until
 // it is set up anew.
 //
-// Slot i of a client always is buffer i. A frame takes one descriptor where its buffer holds it, else a chain.
+// A client knows the buffer of each slot by itself: the same all the time, but for those that it exchanges with another ring
+// of its pool (memif_ring_pass()). A frame takes one descriptor where its buffer holds it, else a chain.
 #pragma once
 
 #include "lib/isa.h"
 #include "ring/copy.h"
 #include "ring/frames.h"
 #include "ring/memif_message.h"
+#include "ring/memif_pool.h"
 
 enum {
-	MEMIF_BUFFER_BYTES = 2048,                     // of a client: what DPDK's server takes for given
-	MEMIF_BUFFER_STRIDE = MEMIF_BUFFER_BYTES + 64, // first lines are spread over all sets of a cache
-	MEMIF_CHAIN_MAX = 64,                          // descriptors of a frame
+	MEMIF_CHAIN_MAX = 64,    // descriptors of a frame
+	MEMIF_RING_REGION = 0,   // of a client: its rings,
+	MEMIF_BUFFER_REGION = 1, // and its pool of buffers
 };
 
 // Why a ring has stopped.
@@ -43,7 +45,8 @@ struct memif_ring {
 	enum memif_fault fault;
 	struct memif_shared *shared;
 	const struct guest_memory *memory; // server: region i begins at address i << 32
-	uint8_t *buffers;                  // client
+	struct ring_piece *pieces;         // client: of each slot its buffer, and the frame that came in it
+	const uint8_t *base;               // client: where the region of the buffers begins
 };
 
 // Bytes of memory that a ring takes, a multiple of a line.
@@ -53,10 +56,11 @@ static inline size_t memif_ring_bytes(unsigned size)
 	                      (size_t)64);
 }
 
-// Set up the client's end in memory of ours, which holds zeros: buffers are size * MEMIF_BUFFER_STRIDE bytes, the first at
-// this offset of region 0. The server may look at it; memif_ring_start() begins, once the server is connected.
-void memif_ring_make(struct memif_ring *ring, bool receives, unsigned size, void *shared, uint8_t *buffers,
-                     uint32_t offset);
+// Set up the client's end in memory of ours, which holds zeros: data of size pieces are buffers of MEMIF_BUFFER_BYTES in the
+// region that begins at base. The pieces stay the caller's. The server may look at it; memif_ring_start() begins, once the
+// server is connected.
+void memif_ring_make(struct memif_ring *ring, bool receives, unsigned size, void *shared,
+                     struct ring_piece *pieces, const uint8_t *base);
 void memif_ring_start(struct memif_ring *ring);
 
 // Set up the server's end of a ring of a client at an offset of its region. memory stays the caller's and must outlive the
@@ -72,6 +76,22 @@ const char *memif_fault_text(unsigned fault);
 // many slots back.
 unsigned memif_ring_peek(struct memif_ring *ring, struct view *view, unsigned n, struct frames_lost *lost);
 void memif_ring_release(struct memif_ring *ring, unsigned slots);
+
+// The same for who does not look at the frames: nothing of them is fetched.
+unsigned memif_ring_peek_unread(struct memif_ring *ring, struct view *view, unsigned n,
+                                struct frames_lost *lost);
+
+// Whether both are rings of clients that have one pool.
+static inline bool memif_ring_can_pass(const struct memif_ring *from, const struct memif_ring *to)
+{
+	return to->client && from->base == to->base;
+}
+
+// Send frames of a ring's view, each of them once and before it is released, by exchanging buffers with one that can
+// (memif_ring_can_pass()). Returns how many, in order: fewer than n if the ring is full, or at a frame that is not in one
+// buffer as it came.
+unsigned memif_ring_pass(struct memif_ring *from, struct memif_ring *to, const struct frame *frames,
+                         unsigned n);
 
 // Copy up to n frames (at most RING_BATCH_MAX), in order. Returns how many were taken: a frame that no chain holds is taken
 // and counted in *too_long.
@@ -120,6 +140,18 @@ static inline void memif_set_half(struct memif_descriptor *d, uint16_t region, u
 {
 	__atomic_store_n((uint64_t *)(void *)d, (uint64_t)length << 32 | (uint64_t)region << 16 | flags,
 	                 __ATOMIC_RELAXED);
+}
+
+// What a client says of a buffer of its own.
+static inline uint64_t memif_own_half(uint32_t length)
+{
+	return (uint64_t)length << 32 | MEMIF_BUFFER_REGION << 16;
+}
+
+static inline void memif_set_place(const struct memif_ring *ring, struct memif_descriptor *d,
+                                   const uint8_t *data)
+{
+	__atomic_store_n(&d->offset, (uint32_t)(data - ring->base), __ATOMIC_RELAXED);
 }
 
 // Both ends write each descriptor of a ring on which the server sends: take the lines of the next slots for writing before they
@@ -172,7 +204,7 @@ static inline void memif_advance(struct memif_ring *ring, unsigned slots)
 
 static inline uint8_t *memif_buffer(const struct memif_ring *ring, unsigned distance)
 {
-	return ring->buffers + (size_t)((ring->at + distance) & (ring->size - 1u)) * MEMIF_BUFFER_STRIDE;
+	return ring->pieces[(ring->at + distance) & (ring->size - 1u)].data;
 }
 
 // Where the bytes of a slot are: of a frame that came, or of an empty buffer. NULL: *fault says why not.
@@ -199,7 +231,7 @@ static inline uint8_t *memif_room(struct memif_ring *ring, unsigned distance, ui
                                   uint32_t *bytes)
 {
 	uint64_t half =
-	        ring->client ? (uint64_t)MEMIF_BUFFER_BYTES << 32 : memif_half(memif_slot(ring, distance));
+	        ring->client ? memif_own_half(MEMIF_BUFFER_BYTES) : memif_half(memif_slot(ring, distance));
 	enum memif_fault fault;
 	uint8_t *data = memif_place(ring, distance, half, &fault);
 

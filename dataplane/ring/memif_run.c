@@ -48,8 +48,8 @@ static __rte_always_inline unsigned place_plain(const struct memif_ring *ring, c
 			           RTE_MIN(frame[COPY_AHEAD].length,
 			                   client ? MEMIF_BUFFER_BYTES : rooms->bytes[i + COPY_AHEAD]));
 		copy_scattered(rooms->data[i], &frame->at, frame->length);
-		if (!client || memif_half(d) != (uint64_t)frame->length << 32)
-			memif_set_half(d, client ? 0 : rooms->region[i], frame->length, 0);
+		if (!client || memif_half(d) != memif_own_half(frame->length))
+			memif_set_half(d, client ? MEMIF_BUFFER_REGION : rooms->region[i], frame->length, 0);
 	}
 	return i;
 }

@@ -116,6 +116,190 @@ static void every_length_both_ways(void **state)
 	rig_close(&r);
 }
 
+// --- Two clients that share their buffers: one receives, the other sends -----------------------------------------
+
+struct passing {
+	struct memif_link server[2], client[2];
+	struct memif_ring feed, home, out,
+	        in; // to the first client, its end; of the second client, its other end
+};
+
+static void passing_open(struct passing *p, bool shared)
+{
+	const struct memif_link_config driven = {
+	        .name = "c", .pairs = PAIRS, .log2_size = LOG2_SIZE, .shares_buffers = shared};
+
+	for (unsigned i = 0; i < 2; i++)
+		assert_true(memif_connect(&p->server[i], &served, &p->client[i], &driven));
+	assert_true(memif_link_open_ring(&p->server[0], 0, MEMIF_TO_CLIENT, &p->feed));
+	assert_true(memif_link_open_ring(&p->client[0], 0, MEMIF_TO_CLIENT, &p->home));
+	assert_true(memif_link_open_ring(&p->client[1], 0, MEMIF_TO_SERVER, &p->out));
+	assert_true(memif_link_open_ring(&p->server[1], 0, MEMIF_TO_SERVER, &p->in));
+	memif_ring_start(&p->home);
+	memif_ring_start(&p->out);
+}
+
+static void passing_close(struct passing *p)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		memif_link_end(&p->server[i]);
+		memif_link_end(&p->client[i]);
+	}
+}
+
+// Hand on all that has come. Returns how many frames were passed; those that were not are dropped.
+static unsigned hand_on(struct passing *p)
+{
+	struct frames_lost lost = {0};
+	struct view view;
+	unsigned passed = 0;
+
+	while (memif_ring_peek_unread(&p->home, &view, RING_BATCH_MAX, &lost)) {
+		passed += memif_ring_pass(&p->home, &p->out, view.frames, view.count);
+		memif_ring_release(&p->home, view.batch.count);
+	}
+	return passed;
+}
+
+// Each buffer of the first client in exactly one slot of either.
+static void no_buffer_is_lost(const struct passing *p)
+{
+	const struct memif_pool *pool = p->client[0].pool;
+	unsigned char seen[SIZE * 8 * PAIRS] = {0};
+
+	for (unsigned c = 0; c < 2; c++)
+		for (unsigned i = 0; i < SIZE * 2 * PAIRS; i++) {
+			size_t number =
+			        (size_t)(p->client[c].pieces[i].data - pool->at) / MEMIF_BUFFER_STRIDE;
+
+			assert_in_range(number, 0, sizeof(seen) - 1);
+			assert_int_equal(seen[number]++, 0);
+		}
+}
+
+static void frames_pass_without_a_copy(void **state)
+{
+	struct passing p;
+	unsigned number = 0;
+
+	passing_open(&p, true);
+	assert_true(memif_ring_can_pass(&p.home, &p.out));
+	for (uint32_t length = 1; length <= MEMIF_BUFFER_BYTES; length = length * 5 / 4 + 1)
+		for (unsigned n = 1; n <= BATCH; n += 5, number += n - 5) {
+			uint8_t *came = p.home.pieces[p.home.at & (SIZE - 1)].data;
+			unsigned slot = p.out.at & (SIZE - 1);
+
+			assert_int_equal(send_frames(&p.feed, number, n, length), n);
+			assert_int_equal(hand_on(&p), n);
+			assert_ptr_equal(p.out.pieces[slot].data, came);
+			assert_int_equal(take_frames(&p.in, number, n, length), n);
+			no_buffer_is_lost(&p);
+		}
+	passing_close(&p);
+}
+
+static void a_ring_that_is_full_drops_and_keeps_its_buffers(void **state)
+{
+	struct passing p;
+
+	passing_open(&p, true);
+	send_frames(&p.feed, 0, BATCH, 60);
+	assert_int_equal(hand_on(&p), BATCH);
+	send_frames(&p.feed, BATCH, BATCH, 1000);
+	assert_int_equal(hand_on(&p), BATCH);
+	send_frames(&p.feed, 2 * BATCH, BATCH, 60);
+	assert_int_equal(hand_on(&p), 0);
+	no_buffer_is_lost(&p);
+	take_frames(&p.in, 0, BATCH, 60);
+	take_frames(&p.in, BATCH, BATCH, 1000);
+	send_frames(&p.feed, 0, 3, 60);
+	assert_int_equal(hand_on(&p), 3);
+	take_frames(&p.in, 0, 3, 60);
+	passing_close(&p);
+}
+
+// Passed on by pieces, or changed by a task: the caller copies it, and what follows.
+static void what_is_not_one_buffer_is_left_to_a_copy(void **state)
+{
+	struct frames_lost lost = {0};
+	uint64_t too_long = 0;
+	struct view view;
+	struct passing p;
+
+	passing_open(&p, true);
+	send_frames(&p.feed, 0, 1, 60);
+	send_frames(&p.feed, 1, 1, 3000);
+	send_frames(&p.feed, 2, 1, 60);
+	assert_int_equal(memif_ring_peek(&p.home, &view, RING_BATCH_MAX, &lost), 4);
+	assert_int_equal(view.count, 3);
+	assert_int_equal(memif_ring_pass(&p.home, &p.out, view.frames, 3), 1);
+	assert_int_equal(memif_deliver(&p.out, &view.frames[1], 2, &too_long), 2);
+	memif_ring_release(&p.home, view.batch.count);
+	take_frames(&p.in, 0, 1, 60);
+	take_frames(&p.in, 1, 1, 3000);
+	take_frames(&p.in, 2, 1, 60);
+	send_frames(&p.feed, 3, 1, 60);
+	memif_ring_peek(&p.home, &view, RING_BATCH_MAX, &lost);
+	view.frames[0].length--; // a task has cut it
+	assert_int_equal(memif_ring_pass(&p.home, &p.out, view.frames, 1), 0);
+	no_buffer_is_lost(&p);
+	passing_close(&p);
+}
+
+// What a server writes into descriptors never becomes a place that a client passes on.
+static void a_server_cannot_have_another_buffer_passed(void **state)
+{
+	struct passing p;
+
+	passing_open(&p, true);
+	send_frames(&p.feed, 0, 1, 60);
+	p.home.shared->descriptors[0].offset = UINT32_MAX;
+	p.home.shared->descriptors[0].region = 7;
+	p.out.shared->descriptors[0].offset = 12345;
+	assert_int_equal(hand_on(&p), 1);
+	take_frames(&p.in, 0, 1, 60);
+	for (unsigned i = 0; i < 2; i++, p.out.shared->tail = SIZE + 1) { // it looks when it has to
+		send_frames(&p.feed, 1, BATCH, 60);
+		assert_int_equal(hand_on(&p), i ? 0 : BATCH);
+	}
+	assert_int_equal(p.out.fault, MEMIF_BAD_INDEX);
+	no_buffer_is_lost(&p);
+	passing_close(&p);
+}
+
+static void pools_of_their_own_are_not_seen_by_others(void **state)
+{
+	struct passing p;
+
+	passing_open(&p, false);
+	assert_false(memif_ring_can_pass(&p.home, &p.out));
+	assert_ptr_not_equal(p.client[0].pool, p.client[1].pool);
+	assert_int_equal(p.client[0].pool->total, PAIRS * 2 * SIZE);
+	assert_int_equal(fcntl(p.client[0].pool->fd, F_GET_SEALS) & F_SEAL_SHRINK, F_SEAL_SHRINK);
+	passing_close(&p);
+}
+
+// A connection that ends gives back what it has, which may be another's of the beginning; the last one frees all.
+static void a_pool_lives_as_long_as_it_is_used(void **state)
+{
+	const struct memif_pool *pool;
+	struct passing p;
+
+	passing_open(&p, true);
+	pool = p.client[0].pool;
+	assert_ptr_equal(p.client[1].pool, pool);
+	assert_int_equal(pool->total - pool->idle_count, 2 * PAIRS * 2 * SIZE);
+	send_frames(&p.feed, 0, BATCH, 60);
+	assert_int_equal(hand_on(&p), BATCH);
+	memif_link_end(&p.server[0]);
+	memif_link_end(&p.client[0]);
+	assert_int_equal(pool->users, 1);
+	assert_int_equal(pool->total - pool->idle_count, PAIRS * 2 * SIZE);
+	take_frames(&p.in, 0, BATCH, 60);
+	memif_link_end(&p.server[1]);
+	memif_link_end(&p.client[1]);
+}
+
 static void a_full_ring_takes_no_more(void **state)
 {
 	struct rig r;
@@ -212,7 +396,7 @@ static void descriptors_outside_of_the_regions(void **state)
 	const struct {
 		uint16_t region;
 		uint32_t offset, length;
-	} lies[] = {{1, 0, 60}, {0, UINT32_MAX - 10, 60}, {0, 4096, UINT32_MAX}, {0xffff, 0, 1}};
+	} lies[] = {{2, 0, 60}, {0, UINT32_MAX - 10, 60}, {0, 4096, UINT32_MAX}, {0xffff, 0, 1}};
 	struct frames_lost lost = {0};
 
 	for (unsigned i = 0; i < RTE_DIM(lies); i++) {
@@ -453,7 +637,7 @@ static void what_a_client_refuses(void **state)
 	message = (struct memif_message){.type = MEMIF_CONNECTED};
 	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_REFUSED_NOT_NEGOTIATED);
 	message.type = MEMIF_ACK;
-	for (unsigned i = 0; i < 4; i++) // the region, two rings, and the end
+	for (unsigned i = 0; i < 5; i++) // two regions, two rings, and the end
 		assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_ACCEPTED);
 	assert_int_equal(answer.type, MEMIF_CONNECT);
 	assert_int_equal(memif_tell(&client, &message, -1, &answer, &fd), VHOST_REFUSED_NOT_NEGOTIATED);
@@ -465,6 +649,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(every_length_both_ways),
+	        cmocka_unit_test(frames_pass_without_a_copy),
+	        cmocka_unit_test(a_ring_that_is_full_drops_and_keeps_its_buffers),
+	        cmocka_unit_test(what_is_not_one_buffer_is_left_to_a_copy),
+	        cmocka_unit_test(a_server_cannot_have_another_buffer_passed),
+	        cmocka_unit_test(pools_of_their_own_are_not_seen_by_others),
+	        cmocka_unit_test(a_pool_lives_as_long_as_it_is_used),
 	        cmocka_unit_test(a_full_ring_takes_no_more),
 	        cmocka_unit_test(a_frame_too_long_for_any_chain_blocks_nothing),
 	        cmocka_unit_test(the_doorbell_is_rung_for_who_sleeps),

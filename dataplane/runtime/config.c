@@ -47,6 +47,10 @@ static int check_port(const struct config_port *port, char *error)
 		return config_error(
 		        error, "port %s: only kind vhost-user, with the default backend, has \"offloads\"",
 		        port->name);
+	if (port->zero_copy && !ops->takes_zero_copy)
+		return config_error(
+		        error, "port %s: only kind memif-client, with the default backend, has \"zero_copy\"",
+		        port->name);
 	if ((port->clock == PORT_CLOCK_KERNEL || port->clock == PORT_CLOCK_HARDWARE) && !ops->stamp_received)
 		return config_error(error, "port %s: kind %s has no \"clock\" but \"software\"", port->name,
 		                    port->kind);
@@ -220,6 +224,7 @@ static const struct field port_fields[] = {
         {.key = "mac", FIELD(FIELD_MAC, struct config_port, mac)},
         {CHOICE_FIELD("clock", struct config_port, clock, port_clock_names)},
         {.key = "offloads", FIELD(FIELD_BOOL, struct config_port, offloads)},
+        {.key = "zero_copy", FIELD(FIELD_BOOL, struct config_port, zero_copy)},
         {.key = "group", FIELD(FIELD_STRING, struct config_port, drivers.group)},
         {UINT_FIELD("max_connections", struct config_port, drivers.max_connections, 1,
                     CONFIG_CONNECTIONS_MAX)},

@@ -61,6 +61,8 @@ class Port:
     """The clock that stamps probes at the port, beside planed's own."""
     offloads: bool = False
     """True if a vhost-user port offers checksum and segmentation offloads to its guest (docs/design/offloads.md)."""
+    zero_copy: bool = False
+    """True if a memif client exchanges buffers with the others of its process (docs/design/memif.md)."""
     line_rate_bps: int | None = None
     group: str = ""
     max_connections: int | None = None
@@ -78,6 +80,7 @@ class Port:
             "mac": self.mac or None,
             "clock": None if self.clock == "software" else self.clock,
             "offloads": self.offloads or None,
+            "zero_copy": self.zero_copy or None,
             "line_rate_bps": self.line_rate_bps,
             "group": self.group or None,
             "max_connections": self.max_connections,

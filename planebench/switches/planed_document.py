@@ -29,7 +29,6 @@ BACKENDS = ("dpdk", "vring")
 DEFAULT_BACKEND = "vring"
 """planed's default for a document without the key."""
 INSTRUCTION_SETS = ("scalar", "avx2", "avx512")
-OWN_DRIVERS = {"virtio": "planed's", "memif": "planed's memif", "vhost": "planed's vhost-user"}
 DROP_ONE_IN_MAX = 2**32 - 1
 OFFLOADS = ("fib",)
 NICS = ("veb",)
@@ -51,6 +50,8 @@ OPTIONS = (
     Option("nic", "text", "a NIC in place of the switch of VNFs side by side, emulated in the tester", "none", NICS),
     # Off in comparisons: other switches get none from the tester and DPDK's VNFs, and each frame costs a look more.
     Option("guest_offloads", "text", "checksum and segmentation offloads for guests", "off", ("off", "on")),
+    # As VPP's memif does by default.
+    Option("zero_copy", "text", "frames pass from memif to memif without a copy", "on", ("on", "off")),
     # A switch with a known loss, counted as "fault", to test what has to find it.
     Option("drop_one_in", "whole", "drop one in N frames (fault injection)", "none", least=1, most=DROP_ONE_IN_MAX),
 )
@@ -67,7 +68,7 @@ def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
     return manifest(
         request,
         function=_function_words(request, values),
-        nic_driver=common.nic_driver(request, **({} if backend == "dpdk" else OWN_DRIVERS)),
+        nic_driver=_nic_driver(request, values),
         vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
         burst=str(BURST),
         buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
@@ -75,6 +76,13 @@ def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
         **common.offloads(request, mergeable_wires=backend == "dpdk", guests=offers_offloads(values)),
         **chosen,
     )
+
+
+def _nic_driver(request: SwitchRequest, values: Values) -> str:
+    if values.get("backend") == "dpdk":
+        return common.nic_driver(request)
+    memif = "planed's memif" + (" (zero copy)" if passes_buffers(values) else "")
+    return common.nic_driver(request, virtio="planed's", memif=memif, vhost="planed's vhost-user")
 
 
 def _function_words(request: SwitchRequest, values: Values) -> str:
@@ -91,6 +99,11 @@ def offers_offloads(values: Values) -> bool:
     return values.get("guest_offloads") == "on"
 
 
+def passes_buffers(values: Values) -> bool:
+    """Return whether frames pass from memif to memif without a copy."""
+    return values.get("backend") != "dpdk" and values.get("zero_copy", "on") == "on"
+
+
 def function_of(values: Values) -> str:
     """Return the kind of planed's tasks in a scenario without stations."""
     return str(values.get("function", "patch"))
@@ -101,14 +114,10 @@ def switch_document(request: SwitchRequest, name: str, values: Values = NO_VALUE
     count = len(request.worker_cpus)
     by_queue = [_tasks(request, values, queue) for queue in range(request.queues)]
     kind = stations.TASK if request.stations else request.bare.kind if request.bare else function_of(values)
-    backend = values.get("backend", "")
     return Document(
         name.lower(),
         _memory(request),
-        tuple(
-            _port(number, port, request, backend, offloads=offers_offloads(values))
-            for number, port in enumerate(common.ordered_ports(request))
-        ),
+        tuple(_port(number, port, request, values) for number, port in enumerate(common.ordered_ports(request))),
         tuple(task for tasks in by_queue for task in tasks),
         tuple(
             Worker(
@@ -178,7 +187,8 @@ def _memory(request: SwitchRequest) -> Memory:
     )
 
 
-def _port(number: int, port: SwitchPort, request: SwitchRequest, backend: str, *, offloads: bool = False) -> Port:
+def _port(number: int, port: SwitchPort, request: SwitchRequest, values: Values) -> Port:
+    backend = str(values.get("backend", ""))
     if port.kind == "pci":
         return Port(port.name, "ethdev", port.ring_size, request.queues, device=common.pci_address(port))
     if port.kind in ("af_packet", "af_xdp"):
@@ -187,7 +197,9 @@ def _port(number: int, port: SwitchPort, request: SwitchRequest, backend: str, *
     path = common.socket_path(port)
     if port.kind == "memif":
         own_or_dpdk = "dpdk" if backend == "dpdk" else ""
-        return Port(port.name, "memif-client", port.ring_size, request.queues, path, backend=own_or_dpdk)
+        shared = passes_buffers(values)
+        ring, queues = port.ring_size, request.queues
+        return Port(port.name, "memif-client", ring, queues, path, backend=own_or_dpdk, zero_copy=shared)
     kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
-    offered = offloads and kind == "vhost-user"
+    offered = offers_offloads(values) and kind == "vhost-user"
     return Port(port.name, kind, port.ring_size, request.queues, path, backend=backend, offloads=offered)

@@ -87,7 +87,7 @@ class VppAdapter(Adapter):
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         drivers = {
             "vhost-user": "VPP's vhost-user",
-            "memif": "VPP's memif",
+            "memif": "VPP's memif (zero copy)",
             "af_packet": "VPP's af_packet (TPACKET_V2)",
             "af_xdp": "VPP's AF_XDP",
             "pci": "VPP's dpdk plugin",

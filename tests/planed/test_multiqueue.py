@@ -84,6 +84,7 @@ def start_switch(
     backends: tuple[str, str] = ("vring", "vring"),
     queues: int = QUEUES,
     kind: str = "vhost-user",
+    **keys: Any,
 ) -> None:
     switch.wires = tuple(
         {
@@ -92,6 +93,7 @@ def start_switch(
             "path": str(switch.workdir / f"{name}.sock"),
             "backend": backend,
             "queues": queues,
+            **keys,
         }
         for name, backend in zip("ab", backends, strict=True)
     )
@@ -196,6 +198,26 @@ def test_every_frame_of_every_queue_between_our_memif_and_that_of_dpdk(
         assert_every_queue(switch, guest, epoch, **rate)
 
 
+@pytest.mark.parametrize("backend", ["own", "dpdk"])
+def test_memif_clients_that_exchange_buffers(switch: Planed, guest: Planed, backend: str) -> None:
+    """Patches of a switch with zero_copy, whose servers are ours or DPDK's: all queues share one pool of buffers."""
+    start_switch(switch, ("own", "own"), kind="memif-client", zero_copy=True)
+    join(switch, guest, end={**MEMIF_SERVER, "backend": backend})
+    for epoch, rate in enumerate((PACED, FLAT_OUT), start=1):
+        assert_every_queue(switch, guest, epoch, **rate)
+
+
+def test_only_clients_with_zero_copy_exchange_buffers(switch: Planed, guest: Planed) -> None:
+    """Of two clients one has it: what the patch moves between them is copied, and counted."""
+    start_switch(switch, ("own", "own"), kind="memif-client")
+    switch.wires = ({**switch.wires[0], "zero_copy": True}, switch.wires[1])
+    switch.apply((), memory=BIG)
+    patches = [task(f"sw{queue}", "patch", "a", "b", queue=queue) for queue in range(QUEUES)]
+    switch.apply(switch.wires, patches, memory=BIG, workers=two_workers(patches))
+    join(switch, guest, end=MEMIF_SERVER)
+    assert_every_queue(switch, guest, **FLAT_OUT)
+
+
 def test_a_port_of_one_queue_shows_none(planed: Planed) -> None:
     wire = {"kind": "vhost-user", "path": str(planed.workdir / "a.sock")}
     planed.apply([{"name": "a", **wire}], [task("mon", "monitor", "a")])
@@ -296,15 +318,19 @@ def test_guests_that_are_killed_in_full_flight(switch: Planed, guest: Planed, su
 
 
 @pytest.mark.parametrize(
-    ("kind", "end"),
-    [("memif-server", {**MEMIF_CLIENT, "backend": "dpdk"}), ("memif-client", MEMIF_SERVER)],
+    ("kind", "end", "keys"),
+    [
+        ("memif-server", {**MEMIF_CLIENT, "backend": "dpdk"}, {}),
+        ("memif-client", MEMIF_SERVER, {}),
+        ("memif-client", MEMIF_SERVER, {"zero_copy": True}),
+    ],
 )
 def test_ends_of_memifs_that_are_killed_in_full_flight(
-    switch: Planed, guest: Planed, supervisor: Supervisor, kind: str, end: Document
+    switch: Planed, guest: Planed, supervisor: Supervisor, kind: str, end: Document, keys: Document
 ) -> None:
-    start_switch(switch, ("own", "own"), kind=kind)
+    start_switch(switch, ("own", "own"), kind=kind, **keys)
     before = handles(switch)
-    name = f"mqvictim-{kind}"
+    name = f"mqvictim-{kind}{len(keys)}"
     victim = Planed(supervisor, name, document(name, memory=BIG))
     join(switch, victim, end=end)
     flood(switch, victim)
