@@ -41,15 +41,20 @@ static __rte_always_inline unsigned place_plain(const struct memif_ring *ring, c
 		const struct frame *frame = &frames[i];
 		struct memif_descriptor *d = memif_slot(&own, i);
 
-		if (unlikely(frame->length > (client ? MEMIF_BUFFER_BYTES : rooms->bytes[i])))
+		uint64_t length =
+		        frame->length; // 32 bits GCC 12 widens in memory, where they are read before
+		                       // the cache has them: after all stores that wait for a line
+
+		if (unlikely(length > (client ? MEMIF_BUFFER_BYTES : rooms->bytes[i])))
 			break;
-		if (unlikely(frame->length > COPY_SMALL) && i + COPY_AHEAD < n)
+		if (unlikely(length > COPY_SMALL) && i + COPY_AHEAD < n)
 			copy_fetch(rooms->data[i + COPY_AHEAD],
 			           RTE_MIN(frame[COPY_AHEAD].length,
 			                   client ? MEMIF_BUFFER_BYTES : rooms->bytes[i + COPY_AHEAD]));
-		copy_scattered(rooms->data[i], &frame->at, frame->length);
-		if (!client || memif_half(d) != memif_own_half(frame->length))
-			memif_set_half(d, client ? MEMIF_BUFFER_REGION : rooms->region[i], frame->length, 0);
+		copy_scattered(rooms->data[i], &frame->at, (uint32_t)length);
+		if (!client || memif_half(d) != memif_own_half((uint32_t)length))
+			memif_set_half(d, client ? MEMIF_BUFFER_REGION : rooms->region[i], (uint32_t)length,
+			               0);
 	}
 	return i;
 }
