@@ -5,7 +5,8 @@ A run replaces the kept one of its suite: its records and its tables as Parquet 
 runs the four suites first. All pages are made from what is kept, so that without a run they are made anew. --check
 changes nothing; exit code 1 if a page would change.
 
-In docs/results/README.md, a part is between ``<!-- made NAME -->`` and ``<!-- end -->``. Other pages are made whole.
+In README.md and docs/results/README.md, a part is between ``<!-- made NAME -->`` and ``<!-- end -->``. Other pages are
+made whole.
 """
 
 from __future__ import annotations
@@ -71,7 +72,8 @@ from planebench.store import find_run, read_run
 from planebench.store.folder import read_header
 from planebench.store.kept import keep
 
-RESULTS = Path(__file__).resolve().parent.parent / "docs" / "results"
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs" / "results"
 RUNS = RESULTS / "runs"
 IMAGES = RESULTS / "img"
 SUITES = ("conext19", "netsoft19", "can17", "ic16")
@@ -300,6 +302,14 @@ def _small(suite: str, which: Callable[[Standings], Iterable[Standing]]) -> list
 
 def _plain(it: Standing) -> bool:
     return not it.point.traffic and not it.point.named and of_the_plan(it.point)
+
+
+def main_table() -> str:
+    """Return the throughput for the first page: each path in both directions, chains at their ends."""
+    ends = (0, 1, 5)
+    found = _small("conext19", lambda of: of.throughput)
+    wanted = [it for it in found if it.point.direction == "bidirectional" and it.point.chain_length in ends]
+    return throughput_table("conext19", wanted)
 
 
 def throughput_table(suite: str, found: Sequence[Standing], with_size: bool = False) -> str:
@@ -641,6 +651,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "machine": machine,
     "runs": runs_table,
     "switches": switches_table,
+    "main": main_table,
     "leaders": leaders,
     "throughput": lambda: throughput_table("conext19", _small("conext19", lambda of: of.throughput)),
     "cost": lambda: cost_table("conext19", _small("conext19", lambda of: of.cost.values())),
@@ -701,10 +712,12 @@ def suite_tables(suite: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Return the text of each page, made anew."""
-    readme = RESULTS / "README.md"
-    text = readme.read_text(encoding="utf-8")
-    made = _PART.sub(lambda match: f"{match[1]}{match[2]}\n{PARTS[match[1]]()}\n", text)
-    return {readme: made, RESULTS / "claims.md": claims_page(), RESULTS / "tables.md": tables_page()}
+    made = {page: _with_parts(page.read_text(encoding="utf-8")) for page in (ROOT / "README.md", RESULTS / "README.md")}
+    return {**made, RESULTS / "claims.md": claims_page(), RESULTS / "tables.md": tables_page()}
+
+
+def _with_parts(text: str) -> str:
+    return _PART.sub(lambda match: f"{match[1]}{match[2]}\n{PARTS[match[1]]()}\n", text)
 
 
 def measure() -> Iterator[str]:

@@ -26,10 +26,12 @@ def test_tables_are_those_of_the_kept_run() -> None:
     assert record.suite_tables("netsoft19") in (record.RESULTS / "tables.md").read_text(encoding="utf-8")
 
 
-def test_each_part_of_the_page_is_made() -> None:
-    page = (record.RESULTS / "README.md").read_text(encoding="utf-8")
-    assert sorted(re.findall(r"<!-- made ([a-z-]+) -->", page)) == sorted(record.PARTS)
-    assert page.count("<!-- end -->") == len(record.PARTS)
+def test_each_part_of_the_pages_is_made() -> None:
+    pages = [(folder / "README.md").read_text(encoding="utf-8") for folder in (record.ROOT, record.RESULTS)]
+    made = [re.findall(r"<!-- made ([a-z-]+) -->", page) for page in pages]
+    assert made[0] == ["main"]
+    assert sorted([*made[0], *made[1]]) == sorted(record.PARTS)
+    assert [page.count("<!-- end -->") for page in pages] == [len(parts) for parts in made]
 
 
 def test_a_drawing_follows_the_scheme_of_its_reader() -> None:
