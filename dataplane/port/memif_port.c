@@ -4,7 +4,8 @@
 // port's thread (port/memif_session.c) speaks the protocol; workers move the frames.
 //
 // Frames that come lie in the shared memory: they are lent to tasks where they lie, or copied once for those that change
-// them. Those that are sent are copied once, or not at all: from one client with "zero_copy" to another. Until the other end is there nothing is received, and nothing sent is taken.
+// them. Those that are sent are copied once, or not at all: from one client with "zero_copy" to another. Until the other
+// end is there nothing is received, and nothing sent is taken.
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,12 +143,13 @@ static unsigned deliver_frames(const struct port *port, uint16_t index, const st
 // Between two clients with "zero_copy". Frames that cannot be passed on as they are, are copied.
 static unsigned pass(const struct port *from, const struct port *to, uint16_t index, struct view *view)
 {
-	struct memif_ring *source = &source_queue(from, index)->memif;
 	struct ring_queue *sink = sink_queue(to, index);
+	struct memif_ring *source;
 	unsigned passed;
 
 	if (from->ops != to->ops || view->held != VIEW_IN_RING || !enter_sink(sink, true))
 		return deliver_frames(to, index, view->frames, view->count);
+	source = &source_queue(from, index)->memif; // from is a memif: its ops say so
 	if (unlikely(!memif_ring_can_pass(source, &sink->memif))) {
 		leave(sink);
 		return deliver_frames(to, index, view->frames, view->count);

@@ -171,7 +171,8 @@ struct port {
 // deliver frames; release. queue: of the port's queue pairs, 0 .. queues - 1. n: at most RING_BATCH_MAX.
 //
 // Between two ports of DPDK frames stay in their mbufs, and between two of our virtio driver, or two memif clients with
-// "zero_copy", in their buffers; else they are copied once. An ethdev is called directly: its burst functions are a call of their own already.
+// "zero_copy", in their buffers; else they are copied once. An ethdev is called directly: its burst functions are a call of
+// their own already.
 
 static inline unsigned view_received(struct view *view, unsigned n)
 {

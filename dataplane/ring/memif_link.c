@@ -152,24 +152,14 @@ static unsigned buffer_count(const struct memif_link *link)
 	return ring_count(link) << link->config.log2_size;
 }
 
-// Of the rings. Sealed: a server cannot make the file shorter.
+// Of the rings.
 static enum vhost_refusal make_region(struct memif_link *link)
 {
 	const size_t size = (size_t)1 << link->config.log2_size;
-	void *at;
 
 	link->region_bytes = RTE_ALIGN_CEIL(ring_count(link) * memif_ring_bytes(size), (size_t)getpagesize());
-	link->region_fd = memfd_create("memif", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (link->region_fd < 0 || ftruncate(link->region_fd, (off_t)link->region_bytes) ||
-	    fcntl(link->region_fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return VHOST_REFUSED_MEMORY_MAP;
-	at = mmap(NULL, link->region_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE,
-	          link->region_fd, 0);
-	if (at == MAP_FAILED)
-		return VHOST_REFUSED_MEMORY_MAP;
-	madvise(at, link->region_bytes, MADV_DONTDUMP);
-	link->region = at;
-	return VHOST_ACCEPTED;
+	link->region = memif_memory("memif", link->region_bytes, MAP_POPULATE, &link->region_fd);
+	return link->region ? VHOST_ACCEPTED : VHOST_REFUSED_MEMORY_MAP;
 }
 
 static enum vhost_refusal take_buffers(struct memif_link *link)

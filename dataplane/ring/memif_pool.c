@@ -15,20 +15,19 @@ enum { SHARED_BUFFERS = 8192 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct memif_pool *shared_pools;
 
-static bool map(struct memif_pool *pool)
+uint8_t *memif_memory(const char *name, size_t bytes, int flags, int *fd)
 {
 	void *at;
 
-	pool->fd = memfd_create("memif buffers", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (pool->fd < 0 || ftruncate(pool->fd, (off_t)pool->bytes) ||
-	    fcntl(pool->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
-		return false;
-	at = mmap(NULL, pool->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, pool->fd, 0);
+	*fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (*fd < 0 || ftruncate(*fd, (off_t)bytes) ||
+	    fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return NULL;
+	at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | flags, *fd, 0);
 	if (at == MAP_FAILED)
-		return false;
-	madvise(at, pool->bytes, MADV_DONTDUMP);
-	pool->at = at;
-	return true;
+		return NULL;
+	madvise(at, bytes, MADV_DONTDUMP);
+	return at;
 }
 
 static void discard(struct memif_pool *pool)
@@ -47,9 +46,9 @@ static struct memif_pool *create(unsigned count)
 
 	if (pool == NULL)
 		return NULL;
-	pool->fd = -1;
 	pool->bytes = RTE_ALIGN_CEIL((size_t)count * MEMIF_BUFFER_STRIDE, (size_t)getpagesize());
-	if (!map(pool)) {
+	pool->at = memif_memory("memif buffers", pool->bytes, 0, &pool->fd);
+	if (pool->at == NULL) {
 		discard(pool);
 		return NULL;
 	}

@@ -14,11 +14,15 @@ enum {
 	MEMIF_BUFFER_STRIDE = MEMIF_BUFFER_BYTES + 64, // first lines are spread over all sets of a cache
 };
 
+// Memory of a new file, for the other end: sealed, so that nobody can make it shorter. flags: of mmap(2), besides MAP_SHARED.
+// Returns NULL without memory. *fd is the caller's to close in any case, if it is not -1.
+uint8_t *memif_memory(const char *name, size_t bytes, int flags, int *fd);
+
 struct memif_pool {
 	struct memif_pool *next; // of those that are shared
 	uint8_t *at;             // the first buffer
 	size_t bytes;
-	int fd; // sealed: a server cannot make it shorter
+	int fd;
 	unsigned users, idle_count, total;
 	uint8_t *idle[];
 };

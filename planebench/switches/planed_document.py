@@ -50,7 +50,7 @@ OPTIONS = (
     Option("nic", "text", "a NIC in place of the switch of VNFs side by side, emulated in the tester", "none", NICS),
     # Off in comparisons: other switches get none from the tester and DPDK's VNFs, and each frame costs a look more.
     Option("guest_offloads", "text", "checksum and segmentation offloads for guests", "off", ("off", "on")),
-    # As VPP's memif does by default.
+    # On by default, as in VPP's memif.
     Option("zero_copy", "text", "frames pass from memif to memif without a copy", "on", ("on", "off")),
     # A switch with a known loss, counted as "fault", to test what has to find it.
     Option("drop_one_in", "whole", "drop one in N frames (fault injection)", "none", least=1, most=DROP_ONE_IN_MAX),

@@ -208,7 +208,7 @@ def test_memif_clients_that_exchange_buffers(switch: Planed, guest: Planed, back
 
 
 def test_only_clients_with_zero_copy_exchange_buffers(switch: Planed, guest: Planed) -> None:
-    """Of two clients one has it: what the patch moves between them is copied, and counted."""
+    """Only one of two clients has zero_copy: the patch copies the frames between them and counts each one."""
     start_switch(switch, ("own", "own"), kind="memif-client")
     switch.wires = ({**switch.wires[0], "zero_copy": True}, switch.wires[1])
     switch.apply((), memory=BIG)
