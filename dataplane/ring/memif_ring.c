@@ -60,7 +60,7 @@ const char *memif_fault_text(unsigned fault)
 {
 	static const char *const texts[MEMIF_FAULTS] = {
 	        [MEMIF_OK] = "no fault",
-	        [MEMIF_BAD_INDEX] = "it has used more slots than the ring has",
+	        [MEMIF_BAD_INDEX] = "it has used more slots than the ring has, or fewer than before",
 	        [MEMIF_BAD_ADDRESS] = "a descriptor points outside of the regions",
 	        [MEMIF_BAD_LENGTH] = "a frame is longer than its buffer",
 	        [MEMIF_BAD_CHAIN] = "a chain of descriptors loops or is too long",
@@ -140,6 +140,7 @@ static __rte_always_inline void add_plain(struct memif_ring *ring, struct view *
 {
 	const struct memif_ring own = *ring; // what is written to the view does not change it
 	const uint32_t longest = client ? MEMIF_BUFFER_BYTES : FRAME_LENGTH_MAX;
+	struct guest_region near = client ? (struct guest_region){0} : memif_region_near(ring);
 	struct ring_batch *batch = &view->batch;
 	uint32_t bytes = 0;
 	unsigned i;
@@ -155,9 +156,13 @@ static __rte_always_inline void add_plain(struct memif_ring *ring, struct view *
 
 		if (unlikely((half & MEMIF_NEXT) || length - 1 >= longest))
 			break;
-		data = client ? memif_buffer(&own, i) : memif_place(ring, i, half, &fault);
-		if (unlikely(data == NULL))
-			break;
+		data = client ? memif_buffer(&own, i) : memif_place_near(&near, &own, i, half);
+		if (unlikely(data == NULL)) {
+			data = memif_place(ring, i, half, &fault);
+			if (data == NULL)
+				break;
+			near = memif_region_near(ring);
+		}
 		if (read)
 			rte_prefetch0(data);
 		piece = client ? &own.pieces[(own.at + i) & (own.size - 1u)] : &batch->pieces[i];
@@ -179,6 +184,8 @@ static __rte_always_inline unsigned peek(struct memif_ring *ring, struct view *v
 
 	view->held = VIEW_IN_RING;
 	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	if (!ring->client)
+		memif_fetch_lines(ring, RTE_MIN(ring->found, n));
 	ready = memif_ready(ring, n);
 	ready = RTE_MIN(ready, (unsigned)RING_PIECES_MAX); // chains of empty descriptors take time, too
 	if (likely(ring->client))
@@ -206,6 +213,7 @@ static __rte_always_inline unsigned peek(struct memif_ring *ring, struct view *v
 		batch->bytes += half >> 32;
 		batch->count++;
 	}
+	ring->found = (uint16_t)batch->count;
 	return batch->count;
 }
 
@@ -225,7 +233,7 @@ void memif_ring_release(struct memif_ring *ring, unsigned slots)
 	const struct memif_ring own = *ring;
 
 	for (unsigned i = 0; own.client && i < slots; i++)
-		memif_set_half(memif_slot(&own, i), MEMIF_BUFFER_REGION, MEMIF_BUFFER_BYTES, 0);
+		memif_set_half(memif_slot(&own, i), memif_own_half(MEMIF_BUFFER_BYTES));
 	memif_advance(ring, slots);
 }
 
@@ -239,18 +247,18 @@ unsigned memif_deliver_chain(struct memif_ring *ring, unsigned first, const stru
 
 	while (left && slots < MEMIF_CHAIN_MAX && first + slots < ready) {
 		unsigned distance = first + slots;
-		struct ring_piece piece;
+		uint64_t room = memif_room_half(ring, distance);
+		struct ring_piece piece = {memif_room(ring, distance, room),
+		                           RTE_MIN((uint32_t)(room >> 32), left)};
 		struct scatter to = {&piece, 0};
-		uint16_t region;
 
-		piece.data = memif_room(ring, distance, &region, &piece.length);
 		if (piece.data == NULL)
 			return 0;
-		piece.length = RTE_MIN(piece.length, left);
 		if (piece.length)
 			scatter_copy(&to, &from, piece.length);
 		left -= piece.length;
-		memif_set_half(memif_slot(ring, distance), region, piece.length, left ? MEMIF_NEXT : 0);
+		memif_set_half(memif_slot(ring, distance),
+		               memif_half_of(room, piece.length, left ? MEMIF_NEXT : 0));
 		slots++;
 	}
 	if (left == 0)
@@ -270,7 +278,7 @@ static inline void exchange(const struct memif_ring *from, const struct memif_ri
 	to->pieces[slot].data = full;
 	from->pieces[came].data = empty;
 	memif_set_place(to, d, full);
-	memif_set_half(d, MEMIF_BUFFER_REGION, frame->length, 0);
+	memif_set_half(d, memif_own_half(frame->length));
 	memif_set_place(from, &from->shared->descriptors[came], empty);
 }
 
@@ -300,13 +308,11 @@ unsigned memif_ring_pass(struct memif_ring *from, struct memif_ring *to, const s
 
 void memif_ring_warm(struct memif_ring *ring)
 {
-	uint16_t region;
-	uint32_t bytes;
 	uint8_t *data;
 
 	if (memif_ready(ring, 0) == 0)
 		return;
-	data = memif_room(ring, 0, &region, &bytes);
+	data = memif_room(ring, 0, memif_room_half(ring, 0));
 	if (data)
 		prefetch_to_write(data);
 	prefetch_to_write(memif_slot(ring, 0));

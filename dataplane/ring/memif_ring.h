@@ -26,7 +26,7 @@ enum {
 // Why a ring has stopped.
 enum memif_fault {
 	MEMIF_OK,
-	MEMIF_BAD_INDEX,   // more than the ring has slots
+	MEMIF_BAD_INDEX,   // more than the ring has slots, or fewer than before
 	MEMIF_BAD_ADDRESS, // a buffer that is not in the regions
 	MEMIF_BAD_LENGTH,  // more than our buffer holds
 	MEMIF_BAD_CHAIN,   // longer than the ring or MEMIF_CHAIN_MAX
@@ -35,12 +35,13 @@ enum memif_fault {
 
 struct memif_ring {
 	bool client, receives; // which end we are
-	bool unseen;   // frames were sent since the last look whether the other end wants its doorbell
-	bool looked;   // at the other end's index since that look: its line is near
-	uint8_t isa;   // enum isa: whose code copies the frames
-	uint16_t size; // a power of two
-	uint16_t at;   // free running: the slot that is next
-	uint16_t seen; // the other end's index when we last looked
+	bool unseen;    // frames were sent since the last look whether the other end wants its doorbell
+	bool looked;    // at the other end's index since that look: its line is near
+	uint8_t isa;    // enum isa: whose code copies the frames
+	uint16_t size;  // a power of two
+	uint16_t at;    // free running: the slot that is next
+	uint16_t seen;  // the other end's index when we last looked
+	uint16_t found; // slots that the last view had
 	unsigned last_region;
 	enum memif_fault fault;
 	struct memif_shared *shared;
@@ -122,6 +123,8 @@ static inline bool memif_ring_wants_doorbell(struct memif_ring *ring)
 	return unlikely(!(__atomic_load_n(&ring->shared->flags, __ATOMIC_RELAXED) & MEMIF_MASK_DOORBELL));
 }
 
+enum { MEMIF_LINE_SLOTS = 64 / sizeof(struct memif_descriptor) };
+
 // --- For memif_ring.c and memif_run.c --------------------------------------------------------------------
 
 static inline struct memif_descriptor *memif_slot(const struct memif_ring *ring, unsigned distance)
@@ -135,17 +138,21 @@ static inline uint64_t memif_half(const struct memif_descriptor *d)
 	return __atomic_load_n((const uint64_t *)(const void *)d, __ATOMIC_RELAXED);
 }
 
-static inline void memif_set_half(struct memif_descriptor *d, uint16_t region, uint32_t length,
-                                  uint16_t flags)
+static inline void memif_set_half(struct memif_descriptor *d, uint64_t half)
 {
-	__atomic_store_n((uint64_t *)(void *)d, (uint64_t)length << 32 | (uint64_t)region << 16 | flags,
-	                 __ATOMIC_RELAXED);
+	__atomic_store_n((uint64_t *)(void *)d, half, __ATOMIC_RELAXED);
+}
+
+// That of a frame in the buffer of a half: its region stays.
+static inline uint64_t memif_half_of(uint64_t room, uint32_t length, uint16_t flags)
+{
+	return (uint64_t)length << 32 | (room & 0xffff0000) | flags;
 }
 
 // What a client says of a buffer of its own.
 static inline uint64_t memif_own_half(uint32_t length)
 {
-	return (uint64_t)length << 32 | MEMIF_BUFFER_REGION << 16;
+	return memif_half_of(MEMIF_BUFFER_REGION << 16, length, 0);
 }
 
 static inline void memif_set_place(const struct memif_ring *ring, struct memif_descriptor *d,
@@ -158,12 +165,18 @@ static inline void memif_set_place(const struct memif_ring *ring, struct memif_d
 // are read, so that each comes once and not twice, and all at a time.
 static __rte_always_inline void memif_take_lines(const struct memif_ring *ring, unsigned slots)
 {
-	enum { SLOTS = 64 / sizeof(struct memif_descriptor) };
-
-	for (unsigned i = 0; i < slots; i += SLOTS)
+	for (unsigned i = 0; i < slots; i += MEMIF_LINE_SLOTS)
 		prefetch_to_write(memif_slot(ring, i));
 	if (slots)
 		prefetch_to_write(memif_slot(ring, slots - 1));
+}
+
+// A server only reads the descriptors of what comes. After a view that had some, those of the next come while the index is read:
+// one wait for both.
+static __rte_always_inline void memif_fetch_lines(const struct memif_ring *ring, unsigned slots)
+{
+	for (unsigned i = 0; i < slots; i += MEMIF_LINE_SLOTS)
+		rte_prefetch0(memif_slot(ring, i));
 }
 
 // How many slots are ours to use, if they are fewer than wanted when we last looked: then the other end's index is looked at;
@@ -178,10 +191,12 @@ static inline unsigned memif_ready(struct memif_ring *ring, unsigned wanted)
 	if (ready < wanted) {
 		struct memif_shared *shared = ring->shared;
 
+		const uint16_t known = ready;
+
 		ring->looked = true;
 		ring->seen = __atomic_load_n(ring->client ? &shared->tail : &shared->head, __ATOMIC_ACQUIRE);
 		ready = (uint16_t)(ring->seen + more - ring->at);
-		if (unlikely(ready > ring->size)) {
+		if (unlikely(ready > ring->size || ready < known)) {
 			ring->fault = MEMIF_BAD_INDEX;
 			return 0;
 		}
@@ -207,12 +222,18 @@ static inline uint8_t *memif_buffer(const struct memif_ring *ring, unsigned dist
 	return ring->pieces[(ring->at + distance) & (ring->size - 1u)].data;
 }
 
+// Of a server: where a slot says that its bytes are.
+static inline uint64_t memif_address(const struct memif_ring *ring, unsigned distance, uint64_t half)
+{
+	return (half << 16 & 0xffff00000000) |
+	       __atomic_load_n(&memif_slot(ring, distance)->offset, __ATOMIC_RELAXED);
+}
+
 // Where the bytes of a slot are: of a frame that came, or of an empty buffer. NULL: *fault says why not.
 static inline uint8_t *memif_place(struct memif_ring *ring, unsigned distance, uint64_t half,
                                    enum memif_fault *fault)
 {
 	uint32_t length = half >> 32, run = length;
-	uint64_t address;
 	uint8_t *data;
 
 	if (ring->client) {
@@ -220,23 +241,37 @@ static inline uint8_t *memif_place(struct memif_ring *ring, unsigned distance, u
 		return length > MEMIF_BUFFER_BYTES ? NULL : memif_buffer(ring, distance);
 	}
 	*fault = MEMIF_BAD_ADDRESS;
-	address = (half >> 16 & 0xffff) << 32 |
-	          __atomic_load_n(&memif_slot(ring, distance)->offset, __ATOMIC_RELAXED);
-	data = guest_memory_run(ring->memory, &ring->last_region, address, &run);
+	data = guest_memory_run(ring->memory, &ring->last_region, memif_address(ring, distance, half), &run);
 	return run == length ? data : NULL;
 }
 
-// An empty buffer to fill: its place, and its bytes. A client knows both.
-static inline uint8_t *memif_room(struct memif_ring *ring, unsigned distance, uint16_t *region,
-                                  uint32_t *bytes)
+// The same of a server for slot after slot, as far as they are in one region, near: nearly all are, and a copy of it stays in
+// registers. NULL: look by memif_place().
+static __rte_always_inline uint8_t *memif_place_near(const struct guest_region *near,
+                                                     const struct memif_ring *ring, unsigned distance,
+                                                     uint64_t half)
 {
-	uint64_t half =
-	        ring->client ? memif_own_half(MEMIF_BUFFER_BYTES) : memif_half(memif_slot(ring, distance));
+	uint64_t offset = memif_address(ring, distance, half) - near->address, length = half >> 32;
+
+	return likely(offset < near->size && length <= near->size - offset) ? near->host + offset : NULL;
+}
+
+static inline struct guest_region memif_region_near(const struct memif_ring *ring)
+{
+	return ring->memory->regions[ring->last_region];
+}
+
+// An empty buffer to fill: what its slot says of it, and its place. A client knows both.
+static inline uint64_t memif_room_half(const struct memif_ring *ring, unsigned distance)
+{
+	return ring->client ? memif_own_half(MEMIF_BUFFER_BYTES) : memif_half(memif_slot(ring, distance));
+}
+
+static inline uint8_t *memif_room(struct memif_ring *ring, unsigned distance, uint64_t half)
+{
 	enum memif_fault fault;
 	uint8_t *data = memif_place(ring, distance, half, &fault);
 
-	*region = (uint16_t)(half >> 16);
-	*bytes = half >> 32;
 	if (unlikely(data == NULL && distance == 0)) // what comes before it is good
 		ring->fault = fault;
 	return data;

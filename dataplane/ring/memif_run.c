@@ -7,23 +7,40 @@
 struct rooms {
 	unsigned count;
 	uint8_t *data[RING_BATCH_MAX];
-	uint32_t bytes[RING_BATCH_MAX]; // of a server: those of a client are known
-	uint16_t region[RING_BATCH_MAX];
+	uint64_t half[RING_BATCH_MAX]; // of a server, what the slot said: a client knows its own
 };
 
-static __rte_always_inline void look_up(struct memif_ring *ring, struct rooms *rooms, unsigned n, bool client)
+static __rte_always_inline void look_up_own(const struct memif_ring *ring, struct rooms *rooms, unsigned n)
 {
 	const struct memif_ring own = *ring;
+
+	for (unsigned i = 0; i < n; i++) {
+		rooms->data[i] = memif_buffer(&own, i);
+		prefetch_to_write(rooms->data[i]);
+	}
+	rooms->count = n;
+}
+
+static __rte_always_inline void look_up(struct memif_ring *ring, struct rooms *rooms, unsigned n)
+{
+	const struct memif_ring own = *ring;
+	struct guest_region near = memif_region_near(ring);
 	unsigned i;
 
-	if (!client)
-		memif_take_lines(&own, n);
+	memif_take_lines(&own, n);
 	for (i = 0; i < n; i++) {
-		rooms->data[i] = client ? memif_buffer(&own, i)
-		                        : memif_room(ring, i, &rooms->region[i], &rooms->bytes[i]);
-		if (unlikely(rooms->data[i] == NULL))
-			break;
-		prefetch_to_write(rooms->data[i]);
+		uint64_t half = memif_half(memif_slot(&own, i));
+		uint8_t *data = memif_place_near(&near, &own, i, half);
+
+		if (unlikely(data == NULL)) {
+			data = memif_room(ring, i, half);
+			if (data == NULL)
+				break;
+			near = memif_region_near(ring);
+		}
+		rooms->data[i] = data;
+		rooms->half[i] = half;
+		prefetch_to_write(data);
 	}
 	rooms->count = i;
 }
@@ -40,21 +57,22 @@ static __rte_always_inline unsigned place_plain(const struct memif_ring *ring, c
 	for (i = 0; i < n; i++) {
 		const struct frame *frame = &frames[i];
 		struct memif_descriptor *d = memif_slot(&own, i);
-
 		uint64_t length =
 		        frame->length; // 32 bits GCC 12 widens in memory, where they are read before
 		                       // the cache has them: after all stores that wait for a line
 
-		if (unlikely(length > (client ? MEMIF_BUFFER_BYTES : rooms->bytes[i])))
+		if (unlikely(length > (client ? MEMIF_BUFFER_BYTES : rooms->half[i] >> 32)))
 			break;
 		if (unlikely(length > COPY_SMALL) && i + COPY_AHEAD < n)
 			copy_fetch(rooms->data[i + COPY_AHEAD],
-			           RTE_MIN(frame[COPY_AHEAD].length,
-			                   client ? MEMIF_BUFFER_BYTES : rooms->bytes[i + COPY_AHEAD]));
+			           (uint32_t)RTE_MIN((uint64_t)frame[COPY_AHEAD].length,
+			                             client ? MEMIF_BUFFER_BYTES
+			                                    : rooms->half[i + COPY_AHEAD] >> 32));
 		copy_scattered(rooms->data[i], &frame->at, (uint32_t)length);
-		if (!client || memif_half(d) != memif_own_half((uint32_t)length))
-			memif_set_half(d, client ? MEMIF_BUFFER_REGION : rooms->region[i], (uint32_t)length,
-			               0);
+		if (!client)
+			memif_set_half(d, memif_half_of(rooms->half[i], (uint32_t)length, 0));
+		else if (memif_half(d) != memif_own_half((uint32_t)length))
+			memif_set_half(d, memif_own_half((uint32_t)length));
 	}
 	return i;
 }
@@ -62,7 +80,12 @@ static __rte_always_inline unsigned place_plain(const struct memif_ring *ring, c
 static __rte_always_inline unsigned deliver_plain(struct memif_ring *ring, struct rooms *rooms,
                                                   const struct frame *frames, unsigned n, bool client)
 {
-	look_up(ring, rooms, RTE_MIN(memif_ready(ring, n), n), client);
+	unsigned ready = RTE_MIN(memif_ready(ring, n), n);
+
+	if (client)
+		look_up_own(ring, rooms, ready);
+	else
+		look_up(ring, rooms, ready);
 	return place_plain(ring, rooms, frames, n, client);
 }
 

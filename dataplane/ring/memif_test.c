@@ -391,6 +391,24 @@ static void an_index_beyond_the_ring(void **state)
 	rig_close(&r);
 }
 
+// Between the plain frame and the end of the chain of one view.
+static void an_index_that_goes_back(void **state)
+{
+	struct frames_lost lost = {0};
+	struct view view;
+	struct rig r;
+
+	rig_open(&r);
+	assert_int_equal(send_frames(&r.out, 0, 5, 60), 5);
+	assert_int_equal(memif_ring_peek(&r.in, &view, 2, &lost), 2); // five are known
+	for (unsigned i = 1; i < 5; i++)
+		r.in.shared->descriptors[i].flags = MEMIF_NEXT;
+	r.in.shared->head = 0;
+	assert_int_equal(memif_ring_peek(&r.in, &view, 2, &lost), 1);
+	assert_int_equal(r.in.fault, MEMIF_BAD_INDEX);
+	rig_close(&r);
+}
+
 static void descriptors_outside_of_the_regions(void **state)
 {
 	const struct {
@@ -659,6 +677,7 @@ int main(void)
 	        cmocka_unit_test(a_frame_too_long_for_any_chain_blocks_nothing),
 	        cmocka_unit_test(the_doorbell_is_rung_for_who_sleeps),
 	        cmocka_unit_test(an_index_beyond_the_ring),
+	        cmocka_unit_test(an_index_that_goes_back),
 	        cmocka_unit_test(descriptors_outside_of_the_regions),
 	        cmocka_unit_test(a_client_knows_its_buffers),
 	        cmocka_unit_test(chains_that_do_not_end),
