@@ -47,7 +47,7 @@ static void generator_report(const struct task *task, json_t *object, uint64_t n
 	counters_report(load_counters, g, NULL, object);
 }
 
-enum { BURST_DEFAULT = 32 };
+enum { BURST_DEFAULT = 64 };
 
 static bool mac_is_zero(const uint8_t mac[6])
 {

@@ -13,11 +13,11 @@ static void every_burst_is_sent_whole(void **state)
 
 		start(task, 0, 100, 0);
 		for (unsigned polls = 0; polls < 3; polls++)
-			assert_int_equal(task->ops->poll(task, after_us(polls)), burst ? burst : 32);
-		assert_int_equal(collect(w, 0, NULL), 3 * (burst ? burst : 32));
+			assert_int_equal(task->ops->poll(task, after_us(polls)), burst ? burst : 64);
+		assert_int_equal(collect(w, 0, NULL), 3 * (burst ? burst : 64));
 		assert_int_equal(task->ops->poll(task, after_us(101)), 0);
 		assert_false(generator_running(task));
-		assert_int_equal(number(task, "offered_packets"), 3 * (burst ? burst : 32));
+		assert_int_equal(number(task, "offered_packets"), 3 * (burst ? burst : 64));
 		task_destroy(task);
 	}
 }
