@@ -86,6 +86,20 @@ static inline unsigned peek_by(memif_peek *look, const struct port *port, uint16
 	return 0;
 }
 
+static unsigned look_for_spans(const struct port *port, uint16_t index, struct view *view,
+                               struct vnf_frame *spans, unsigned n)
+{
+	struct ring_queue *queue = source_queue(port, index);
+
+	if (unlikely(!gate_enter(&queue->gate)))
+		return 0;
+	n = memif_ring_peek_spans(&queue->memif, view, spans, n);
+	queue->packets += n;
+	if (n == 0)
+		leave(queue);
+	return n;
+}
+
 static unsigned peek(const struct port *port, uint16_t index, struct view *view, unsigned n)
 {
 	return peek_by(memif_ring_peek, port, index, view, n);
@@ -138,6 +152,35 @@ static unsigned deliver_frames(const struct port *port, uint16_t index, const st
 	queue->refused += n - taken;
 	leave(queue);
 	return taken;
+}
+
+// Inside the gate until publish(), if there are any: the buffers are the client's memory.
+static unsigned reserve(const struct port *port, uint16_t index, const uint16_t *lengths, uint8_t **data,
+                        unsigned n)
+{
+	struct ring_queue *queue = sink_queue(port, index);
+	unsigned lent = 0;
+
+	if (enter_sink(queue, true)) {
+		lent = memif_ring_reserve(&queue->memif, lengths, data, n);
+		if (lent == 0)
+			leave(queue);
+	}
+	queue->refused += n - lent;
+	return lent;
+}
+
+static unsigned publish(const struct port *port, uint16_t index, unsigned n)
+{
+	struct ring_queue *queue = sink_queue(port, index);
+	uint64_t too_long = 0;
+	unsigned sent = memif_ring_publish(&queue->memif, n, &too_long);
+
+	queue->packets += sent - too_long;
+	queue->lost += too_long;
+	queue->refused += n - sent;
+	leave(queue);
+	return sent;
 }
 
 // Between two clients with "zero_copy". Frames that cannot be passed on as they are, are copied.
@@ -226,6 +269,13 @@ static int check(const struct config_port *config)
 	return 0;
 }
 
+// Only those that are written to are in memory.
+static int spares_take(struct memif_port *own)
+{
+	own->spares = calloc(own->base.pairs, MEMIF_SPARE_BYTES);
+	return own->spares ? 0 : -ENOMEM;
+}
+
 static const struct port_ops zero_copy_ops;
 
 static int open_port(struct port *port)
@@ -251,10 +301,13 @@ static int open_port(struct port *port)
 	        .memory_max = (uint64_t)(megabytes ? megabytes : CONFIG_DRIVER_MEMORY_MB_MAX) << 20,
 	};
 	rc = listen_socket_group(config->drivers.group, &own->group);
+	if (rc == 0 && server)
+		rc = spares_take(own);
 	if (rc == 0)
 		rc = memif_session_begin(own);
 	if (rc) {
 		LOG_ERROR("port %s: no memif at %s: %s", config->name, config->path, listen_socket_error(rc));
+		free(own->spares);
 		free(own);
 		return rc;
 	}
@@ -272,11 +325,15 @@ static void stop_port(struct port *port)
 // A port whose thread goes on is left to it.
 static void close_port(struct port *port)
 {
-	if (memif_session_end(port->own))
-		free(port->own);
-	else
+	struct memif_port *own = port->own;
+
+	if (memif_session_end(own)) {
+		free(own->spares);
+		free(own);
+	} else {
 		LOG_WARN("port %s: descriptors of its client cannot be closed; it is left behind",
 		         port->config.name);
+	}
 	port->own = NULL;
 }
 
@@ -293,8 +350,14 @@ static void count(const struct port *port, struct port_counters *out)
 	.backend = "own", .stop = stop_port, .peek = peek, .rx = receive, .flush = flush, .counters = count, \
 	VRING_PORT_OPS
 
-static const struct port_ops memif_server_ops = {
-        .kind = "memif-server", .listens = true, .refuses = true, MEMIF_OPS};
+static const struct port_ops memif_server_ops = {.kind = "memif-server",
+                                                 .listens = true,
+                                                 .refuses = true,
+                                                 .peek_spans = look_for_spans,
+                                                 .lends_others = true,
+                                                 .reserve = reserve,
+                                                 .publish = publish,
+                                                 MEMIF_OPS};
 PORT_KIND(memif_server_ops)
 
 #define CLIENT_OPS .kind = "memif-client", .takes_zero_copy = true, MEMIF_OPS

@@ -66,7 +66,9 @@ static void give_rings(struct memif_port *port)
 
 		if (!memif_link_open_ring(&port->link, pair, (enum memif_way)way, &queue->memif))
 			continue;
-		if (!port->config.server)
+		if (port->config.server)
+			queue->memif.spare = port->spares + (size_t)pair * MEMIF_SPARE_BYTES;
+		else
 			memif_ring_start(&queue->memif);
 		queue->kick_fd = port->link.rings[pair][way].fd;
 		queue->attached = true;

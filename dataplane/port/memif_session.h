@@ -15,6 +15,7 @@ struct memif_port {
 	struct vring_port base; // first
 	unsigned source;        // of a pair's rings, the one that we receive from; the other is sent to
 	struct memif_link_config config;
+	uint8_t *spares; // of a server, MEMIF_SPARE_BYTES for each pair: see struct memif_ring
 	gid_t group;
 	_Atomic(uint64_t) refused[VHOST_REFUSALS];
 	pthread_t thread;

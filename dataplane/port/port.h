@@ -101,6 +101,7 @@ struct port_ops {
 	bool view_writable;   // in rings: a task may change the frames where they lie; else rx copies them
 	bool takes_offloads;  // may have the key "offloads"
 	bool takes_zero_copy; // may have the key "zero_copy"
+	bool lends_others;    // reserve: buffers of the other end, which may write to them between two loans
 
 	int (*open)(struct port *port);  // port has its config and pool; on failure close() is not called
 	void (*stop)(struct port *port); // or NULL: see port_stop()
@@ -112,6 +113,8 @@ struct port_ops {
 
 	unsigned (*peek)(const struct port *port, uint16_t queue, struct view *view, unsigned n);
 	void (*release)(const struct port *port, uint16_t queue, struct view *view);
+	unsigned (*peek_spans)(const struct port *port, uint16_t queue, struct view *view,
+	                       struct vnf_frame *spans, unsigned n); // or NULL: see port_peek_spans()
 	unsigned (*deliver)(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n);
 	unsigned (*deliver_polled)(const struct port *port, uint16_t queue, const struct frame *frames,
 	                           unsigned n); // or NULL: deliver
@@ -200,6 +203,22 @@ static inline unsigned port_peek_writable(const struct port *port, uint16_t queu
 	return view_received(view, port->ops->rx(port, queue, view->pkts, (uint16_t)n));
 }
 
+// The same as port_peek(), for who only reads: where each frame is, in spans; *whole: each in one piece. If it is, the
+// view may serve for nothing but its release. A kind can make spans of most frames at less cost than a view.
+static inline unsigned port_peek_spans(const struct port *port, uint16_t queue, struct view *view,
+                                       struct vnf_frame *spans, unsigned n, bool *whole)
+{
+	unsigned count = port->ops->peek_spans ? port->ops->peek_spans(port, queue, view, spans, n) : 0;
+
+	*whole = true;
+	if (likely(count))
+		return count;
+	count = port_peek(port, queue, view, n);
+	if (count)
+		*whole = view_spans(view, spans);
+	return count;
+}
+
 // Give all of a view back, whatever the task left in it.
 static inline void port_release(const struct port *port, uint16_t queue, struct view *view)
 {
@@ -271,16 +290,22 @@ static inline bool port_has_offloads(const struct port *port)
 struct offload_sent port_send(const struct port *from, const struct port *to, uint16_t queue,
                               struct view *view, bool shared);
 
-// Whether the port lends buffers of its own to be filled: no copy at all.
+// Whether the port lends buffers to be filled: no copy at all.
 static inline bool port_lends(const struct port *port)
 {
 	return port->ops->reserve != NULL;
 }
 
+// Whether these are the other end's: nothing that was written to one is still there when it is lent again.
+static inline bool port_lends_others(const struct port *port)
+{
+	return port->ops->lends_others;
+}
+
 // A task is going to send on this queue in buffers that the port lends. They belong to it until port_take_back(): what
-// it wrote behind the bytes that it writes each time is still there the next time round. Returns 1 if fill was called
-// for every buffer that there is, 0 if they come and go, and the task must fill those that it has not seen; or -errno
-// after logging one line. Control thread, both.
+// it wrote behind the bytes that it writes each time is still there the next time round, but for port_lends_others().
+// Returns 1 if fill was called for every buffer that there is, 0 if they come and go, and the task must fill those that it
+// has not seen; or -errno after logging one line. Control thread, both.
 static inline int port_lend(struct port *port, uint16_t queue, port_filler *fill)
 {
 	return port->ops->lend ? port->ops->lend(port, queue, fill) : 0;
@@ -292,8 +317,9 @@ static inline void port_take_back(struct port *port, uint16_t queue)
 		port->ops->take_back(port, queue);
 }
 
-// Lend up to n buffers for frames of these lengths, each as large as the room of an mbuf of the process: data[i] says
-// where. Returns how many. Nothing needs to be given back: what is not published is lent again.
+// Lend up to n buffers for frames of these lengths: data[i] says where. Each is as large as the room of an mbuf of the process,
+// or, of the other end's, as the frame and 128 bytes at least. Returns how many. Unless that is 0, the same poll goes on to
+// port_publish(); lengths must stay until then. Nothing needs to be given back: what is not published is lent again.
 static inline unsigned port_reserve(const struct port *port, uint16_t queue, const uint16_t *lengths,
                                     uint8_t **data, unsigned n)
 {

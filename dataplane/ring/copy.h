@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Copying a frame, compiled for each instruction set (isa.h). Reads and writes exactly the bytes it is told
 // to: what lies behind a piece may be another's memory, or none. Frames of 64 B and less take no loop: two
-// vector moves that overlap. For isa_sources only, but for prefetch_to_write().
+// vector moves that overlap. For isa_sources only, but for prefetch_to_write() and copy_fetch().
 #pragma once
 
 #include <rte_branch_prediction.h>

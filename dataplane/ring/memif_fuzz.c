@@ -17,7 +17,7 @@ enum { PAIRS = 2, LOG2_SIZE = 3, MEMORY = 1 << 18, STEPS_MAX = 200, REGIONS = 2 
 
 static int memory_fd, event_fd;
 static uint8_t *memory; // as the malicious end has it
-static unsigned long accepted, connected, frames_seen, frames_sent, frames_passed, faults;
+static unsigned long accepted, connected, frames_seen, frames_sent, frames_passed, bytes_read, faults;
 
 static void must(bool is, const char *what)
 {
@@ -105,6 +105,46 @@ static void put(struct memif_ring *ring, unsigned n, uint32_t length)
 	frames_sent += taken - too_long;
 }
 
+// As a monitor and a generator do: where the frames lie.
+static void look_at_spans(struct memif_ring *ring, unsigned n)
+{
+	struct vnf_frame spans[RING_BATCH_MAX];
+	struct view view;
+	unsigned slots = memif_ring_peek_spans(ring, &view, spans, n);
+	uint8_t sum = 0;
+
+	must(slots <= n && slots == view.batch.count, "no more than asked for");
+	for (unsigned i = 0; i < slots; i++) {
+		must(spans[i].length > 0 && spans[i].length <= FRAME_LENGTH_MAX, "a frame has bytes");
+		sum = (uint8_t)(sum + spans[i].data[0] + spans[i].data[spans[i].length - 1]);
+	}
+	bytes_read += sum;
+	frames_seen += slots;
+	memif_ring_release(ring, slots);
+}
+
+static void write_in_place(struct memif_ring *ring, unsigned n, uint16_t length)
+{
+	static uint8_t spare[MEMIF_SPARE_BYTES];
+	uint16_t lengths[RING_BATCH_MAX];
+	uint8_t *data[RING_BATCH_MAX];
+	uint64_t too_long = 0;
+	unsigned lent, taken;
+
+	for (unsigned i = 0; i < n; i++)
+		lengths[i] = length;
+	ring->spare = spare;
+	lent = memif_ring_reserve(ring, lengths, data, n);
+	must(lent <= n, "no more than asked for");
+	for (unsigned i = 0; i < lent; i++)
+		memset(data[i], 0x5a, RTE_MAX(length, (uint16_t)MEMIF_LEND_MIN));
+	if (lent == 0)
+		return;
+	taken = memif_ring_publish(ring, lent, &too_long);
+	must(taken <= lent && too_long <= taken, "no frame twice");
+	frames_sent += taken - too_long;
+}
+
 // What has come of one pair is sent on with the other, as a patch does.
 static void hand_on(struct memif_ring *from, struct memif_ring *to, unsigned n)
 {
@@ -133,8 +173,12 @@ static void poll_end(struct end *end, struct input *in)
 		hand_on(ring, &end->rings[pair ^ 1][MEMIF_TO_SERVER], n);
 		return;
 	}
-	if (ring->receives)
+	if (ring->receives && which & 0x80)
+		look_at_spans(ring, n);
+	else if (ring->receives)
 		look(ring, n);
+	else if (end->link.config.server && which & 0x80)
+		write_in_place(ring, n, (uint16_t)(1 + input_word(in) % FRAME_LENGTH_MAX));
 	else
 		put(ring, n, 1 + input_word(in) % FRAME_LENGTH_MAX);
 	if (!ring->receives)

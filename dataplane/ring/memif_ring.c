@@ -228,6 +228,42 @@ unsigned memif_ring_peek_unread(struct memif_ring *ring, struct view *view, unsi
 	return peek(ring, view, n, lost, false);
 }
 
+unsigned memif_ring_peek_spans(struct memif_ring *ring, struct view *view, struct vnf_frame *spans,
+                               unsigned n)
+{
+	struct guest_region near = memif_region_near(ring);
+	struct memif_ring own;
+	enum memif_fault fault;
+	uint32_t bytes = 0;
+	unsigned i;
+
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	memif_fetch_lines(ring, RTE_MIN(ring->found, n));
+	n = RTE_MIN(memif_ready(ring, n), n);
+	own = *ring;
+	for (i = 0; i < n && bytes < POLL_BYTES_MAX; i++) {
+		uint64_t half = memif_half(memif_slot(&own, i));
+		uint32_t length = half >> 32;
+		uint8_t *data = memif_place_near(&near, &own, i, half);
+
+		if (unlikely((half & MEMIF_NEXT) || length - 1 >= FRAME_LENGTH_MAX))
+			break;
+		if (unlikely(data == NULL)) {
+			data = memif_place(ring, i, half, &fault);
+			if (data == NULL)
+				break;
+			near = memif_region_near(ring);
+		}
+		rte_prefetch0(data);
+		spans[i] = (struct vnf_frame){data, length, length};
+		bytes += length;
+	}
+	ring->found = (uint16_t)i;
+	view->held = VIEW_IN_RING;
+	view->count = view->batch.count = i;
+	return i;
+}
+
 void memif_ring_release(struct memif_ring *ring, unsigned slots)
 {
 	const struct memif_ring own = *ring;
@@ -304,6 +340,76 @@ unsigned memif_ring_pass(struct memif_ring *from, struct memif_ring *to, const s
 	memif_advance(to, i);
 	to->unseen = true;
 	return i;
+}
+
+// A frame that is longer than its buffer is written elsewhere, and copied into a chain.
+static __attribute__((noinline)) unsigned lend_spare(struct memif_ring *ring, uint8_t **data)
+{
+	ring->spare_lent = true;
+	data[0] = ring->spare;
+	return 1;
+}
+
+unsigned memif_ring_reserve(struct memif_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n)
+{
+	struct guest_region near = memif_region_near(ring);
+	struct memif_ring own;
+	unsigned i;
+
+	n = RTE_MIN(n, (unsigned)RING_BATCH_MAX);
+	n = RTE_MIN(n, memif_ready(ring, n));
+	own = *ring;
+	memif_take_lines(&own, n);
+	for (i = 0; i < n; i++) {
+		uint64_t half = memif_half(memif_slot(&own, i));
+
+		if (unlikely(half >> 32 < RTE_MAX(lengths[i], (uint16_t)MEMIF_LEND_MIN)))
+			break;
+		data[i] = memif_place_near(&near, &own, i, half);
+		if (unlikely(data[i] == NULL)) {
+			data[i] = memif_room(ring, i, half);
+			if (data[i] == NULL)
+				break;
+			near = memif_region_near(ring);
+		}
+		prefetch_to_write(data[i]);
+	}
+	ring->lent = lengths;
+	ring->spare_lent = false;
+	return unlikely(i == 0 && n && ring->fault == MEMIF_OK) ? lend_spare(ring, data) : i;
+}
+
+static __attribute__((noinline)) unsigned publish_spare(struct memif_ring *ring, uint64_t *too_long)
+{
+	struct ring_piece piece = {ring->spare, ring->lent[0]};
+	const struct frame frame = {{&piece, 0}, piece.length, 0};
+	unsigned slots = memif_deliver_chain(ring, 0, &frame);
+
+	if (slots > MEMIF_CHAIN_MAX) {
+		++*too_long;
+		return 1;
+	}
+	if (slots == 0)
+		return 0;
+	memif_advance(ring, slots);
+	ring->unseen = true;
+	return 1;
+}
+
+unsigned memif_ring_publish(struct memif_ring *ring, unsigned n, uint64_t *too_long)
+{
+	const struct memif_ring own = *ring;
+
+	if (unlikely(own.spare_lent))
+		return publish_spare(ring, too_long);
+	for (unsigned i = 0; i < n; i++) {
+		struct memif_descriptor *d = memif_slot(&own, i);
+
+		memif_set_half(d, memif_half_of(memif_half(d), own.lent[i], 0)); // its region stays
+	}
+	memif_advance(ring, n);
+	ring->unseen = true;
+	return n;
 }
 
 void memif_ring_warm(struct memif_ring *ring)

@@ -12,15 +12,18 @@
 #pragma once
 
 #include "lib/isa.h"
+#include "lib/packet.h"
 #include "ring/copy.h"
 #include "ring/frames.h"
 #include "ring/memif_message.h"
 #include "ring/memif_pool.h"
 
 enum {
-	MEMIF_CHAIN_MAX = 64,    // descriptors of a frame
-	MEMIF_RING_REGION = 0,   // of a client: its rings,
-	MEMIF_BUFFER_REGION = 1, // and its pool of buffers
+	MEMIF_CHAIN_MAX = 64,         // descriptors of a frame
+	MEMIF_RING_REGION = 0,        // of a client: its rings,
+	MEMIF_BUFFER_REGION = 1,      // and its pool of buffers
+	MEMIF_LEND_MIN = 128,         // bytes of a buffer that is lent, however short its frame
+	MEMIF_SPARE_BYTES = 64 << 10, // a frame's, of any length
 };
 
 // Why a ring has stopped.
@@ -48,6 +51,9 @@ struct memif_ring {
 	const struct guest_memory *memory; // server: region i begins at address i << 32
 	struct ring_piece *pieces;         // client: of each slot its buffer, and the frame that came in it
 	const uint8_t *base;               // client: where the region of the buffers begins
+	const uint16_t *lent;              // server: the lengths of the frames that were reserved
+	uint8_t *spare; // server that lends: MEMIF_SPARE_BYTES, for a frame that takes more than one buffer
+	bool spare_lent;
 };
 
 // Bytes of memory that a ring takes, a multiple of a line.
@@ -82,6 +88,11 @@ void memif_ring_release(struct memif_ring *ring, unsigned slots);
 unsigned memif_ring_peek_unread(struct memif_ring *ring, struct view *view, unsigned n,
                                 struct frames_lost *lost);
 
+// The same of the first frames that are in one piece each, of a server: where they lie in spans, and in view only how many
+// slots to release. 0: there are none, or the next one is for memif_ring_peek().
+unsigned memif_ring_peek_spans(struct memif_ring *ring, struct view *view, struct vnf_frame *spans,
+                               unsigned n);
+
 // Whether both are rings of clients that have one pool.
 static inline bool memif_ring_can_pass(const struct memif_ring *from, const struct memif_ring *to)
 {
@@ -107,6 +118,12 @@ static inline unsigned memif_deliver(struct memif_ring *ring, const struct frame
 
 	return table[ring->isa](ring, frames, n, too_long);
 }
+
+// Lend up to n (at most RING_BATCH_MAX) buffers of the client for frames of these lengths, as port_reserve(); send the first n
+// of these, or none if the ring has no chain for a long one now. A server that has a spare buffer. lengths stays the
+// caller's until then. A frame that no chain holds is taken and counted in *too_long.
+unsigned memif_ring_reserve(struct memif_ring *ring, const uint16_t *lengths, uint8_t **data, unsigned n);
+unsigned memif_ring_publish(struct memif_ring *ring, unsigned n, uint64_t *too_long);
 
 // Nothing to send: have in this core's cache what the next frame needs.
 void memif_ring_warm(struct memif_ring *ring);

@@ -10,6 +10,7 @@
 #include "lib/log.h"
 #include "lib/random.h"
 #include "port/port.h"
+#include "ring/copy.h"
 #include "tasks/tester/frame.h"
 
 // --- Buffers that a port lends ---------------------------------------------------------------------------
@@ -169,11 +170,12 @@ const struct generator_way generator_way_copy = {
 
 // --- In lent buffers -------------------------------------------------------------------------------------
 
-// Frames written where the port sends them from: only the head of each, once the pattern is behind it. A frame that the
-// port refused is written again by the next call.
+// Frames written where the port sends them from: only the head of each, once the pattern is behind it; all of it in buffers
+// of the other end. A frame that the port refused is written again by the next call.
 
 struct lent {
 	bool begun;  // the port lends us its buffers
+	bool others; // they are the other end's
 	bool pooled; // they are always the same
 	bool filled; // and have the pattern, since no head was longer than FRAME_STORE_BYTES
 	struct frame_room *room;
@@ -225,6 +227,7 @@ static int room_begin(struct generator *g)
 		own->begun = true;
 		own->pooled = own->filled = rc;
 	}
+	own->others = port_lends_others(g->task.ports[0]);
 	frame_room_forget(own->room); // others may have used the buffers since
 	own->longest = g->profile ? g->profile->longest : g->template.length;
 	if (g->profile && g->profile->store > FRAME_STORE_BYTES)
@@ -234,12 +237,27 @@ static int room_begin(struct generator *g)
 	return 0;
 }
 
+// The pattern of each frame. The lines of those that come next are taken for writing meanwhile: each is in another core's
+// cache, as a rule, and stores wait for one after the other.
+static __attribute__((noinline)) void patterns_write(uint8_t *const *data, const uint16_t *lengths,
+                                                     unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		if (i + COPY_AHEAD < n)
+			copy_fetch(data[i + COPY_AHEAD], lengths[i + COPY_AHEAD]);
+		if (lengths[i] > FRAME_STORE_BYTES)
+			pattern_write(data[i], lengths[i]);
+	}
+}
+
 // Up to n buffers for the frames that are next, but for their heads.
 static inline unsigned room_reserve(struct generator *g, struct lent *own, unsigned n, uint8_t **data)
 {
 	unsigned lent = port_reserve(g->task.ports[0], g->task.queue, own->lengths, data, n);
 
-	if (!own->filled)
+	if (own->others && own->longest > FRAME_STORE_BYTES)
+		patterns_write(data, own->lengths, lent);
+	else if (!own->filled)
 		frame_room_fill(own->room, data, lent, own->longest);
 	return lent;
 }

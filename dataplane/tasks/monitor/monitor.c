@@ -517,13 +517,14 @@ static unsigned receive(struct monitor *m)
 	const struct port *port = m->task.ports[0];
 	uint32_t stamped = m->task.stamps ? m->task.stamps->count : 0;
 	struct view view;
-	unsigned n = port_peek(port, m->task.queue, &view, m->burst);
+	bool whole;
+	unsigned n = port_peek_spans(port, m->task.queue, &view, spans, m->burst, &whole);
 
 	if (n == 0)
 		return 0;
 	if (unlikely(m->task.stamps))
 		m->burst_tsc = rte_rdtsc();
-	if (likely(view_spans(&view, spans)))
+	if (likely(whole))
 		count_frames(m, spans, n);
 	else
 		count_scattered(m, &view, spans);
