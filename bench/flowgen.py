@@ -6,7 +6,8 @@
 The switch of both is planed: with a slower one (``--switch testpmd``) it is the switch that is measured.
 
 flowgen sends and frees what it receives; planed also checks sequence and checksum of every frame. Printed: medians of
-what arrived (Mpps, both directions), and their ratio within one core-distance band. Nothing is asserted: read it.
+what arrived (Mpps, both directions), their ratio within one core-distance band, and the cycles of the switch for each
+packet between two of DPDK's drivers, where it counts them. Nothing is asserted: read it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import statistics
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rig import RING, rig
 
@@ -25,7 +26,7 @@ from planebench.host.priority import high_priority
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
-from planebench.model.records import CoreDistance
+from planebench.model.records import CoreDistance, SwitchCycles
 from planebench.placement import Placement
 from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
@@ -38,6 +39,13 @@ from planebench.wiring.tester_config import switch_request
 RX_PACKETS = re.compile(r"RX-packets:\s*(\d+)")
 
 
+def cycles_between(before: SwitchCycles, after: SwitchCycles) -> float | None:
+    """Return the busy cycles of the switch for each packet that it received between two readings; None if unknown."""
+    if before.busy_cycles is None or after.busy_cycles is None or not after.packets or after.packets == before.packets:
+        return None
+    return (after.busy_cycles - before.busy_cycles) / (after.packets - (before.packets or 0))
+
+
 @dataclass
 class Flowgen:
     """testpmd as tester: flowgen between two virtio-user ports, on the tester's core."""
@@ -45,15 +53,19 @@ class Flowgen:
     switch: RunningSwitch
     tester: Process
     processes: tuple[Process, ...]
+    cycles: list[float | None] = field(default_factory=list)
+    """Busy cycles of the switch for each packet, of each trial."""
 
     def rate_pps(self, seconds: float) -> float:
         """Frames that arrived per second, both directions."""
         for process in self.processes:
             process.resume()
         time.sleep(0.1)
+        counted = self.switch.counters()
         first, begin = self._received(), time.monotonic()
         time.sleep(seconds)
         last, end = self._received(), time.monotonic()
+        self.cycles.append(cycles_between(counted, self.switch.counters()))
         self.pause()
         return (last - first) / (end - begin)
 
@@ -126,6 +138,7 @@ def compare(adapter: Adapter, frame_size: int, trials: int, seconds: float) -> N
     """Interleave trials of both testers, print a line a trial and the medians of each band."""
     placement, settings = rig()
     rates: dict[tuple[str, str], list[float]] = {}
+    cycles: dict[str, list[float]] = {}
 
     def distance() -> CoreDistance | None:
         return measure_distance(settings.planed, placement.switch_cpu, placement.tester_cpus[0])
@@ -139,6 +152,8 @@ def compare(adapter: Adapter, frame_size: int, trials: int, seconds: float) -> N
                 after = distance()
                 band = before.band if before and after and before.band == after.band else "changed"
                 rates.setdefault((band, name), []).append(rate / 1e6)
+                if name == "flowgen" and theirs.cycles[-1] is not None:
+                    cycles.setdefault(band, []).append(theirs.cycles[-1])
                 print(f"{frame_size} B {name:8} {band:8} {rate / 1e6:6.2f} Mpps", flush=True)
         live.stop()
     for band in sorted({band for band, _ in rates}):
@@ -146,6 +161,8 @@ def compare(adapter: Adapter, frame_size: int, trials: int, seconds: float) -> N
         if ours and flow:
             a, b = statistics.median(ours), statistics.median(flow)
             print(f"{frame_size} B, {band}: planed {a:.2f} ({len(ours)}), flowgen {b:.2f} ({len(flow)}): {a / b:.2f}x")
+        if found := cycles.get(band):
+            print(f"{frame_size} B, {band}: {statistics.median(found):.1f} switch cycles a packet beside flowgen")
 
 
 def main() -> None:

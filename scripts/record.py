@@ -182,6 +182,7 @@ def machine() -> str:
     where = f"a virtual machine ({host['hypervisor']})" if virtual else "a machine"
     parts = [
         f"All figures are from {where} with {cores} CPUs ({host.get('cpu_model')}).",
+        clocks(),
         "The switch has one CPU; the tester shares the other with all VNFs." if few else "",
         wires(),
         "That is enough to see how many CPU cycles a switch spends on a packet, which of two switches is faster (where "
@@ -194,6 +195,17 @@ def machine() -> str:
         "because other work or the host took CPU time away, and repeated.",
     ]
     return " ".join(filter(None, parts)) + "\n"
+
+
+def clocks() -> str:
+    """Return which suites ran on CPUs of which clock, if they differ: then these were not the same; else nothing."""
+    suites: dict[str, list[str]] = {}
+    for suite, found in kept().items():
+        suites.setdefault(f"{found.run.header.host.get('cpu_mhz')} MHz", []).append(suite)
+    if len(suites) < 2:
+        return ""
+    told = [f"{clock} in {listed(names)}" for clock, names in suites.items()]
+    return f"It was not the same in all suites: {listed(told)}. Rates of two suites cannot be compared."
 
 
 def wire_of(found: Derived) -> Wire:
