@@ -5,91 +5,8 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 
+#include "ring/memif_rig.h"
 #include "test/each_isa.h"
-#include "test/memif_pair.h"
-
-enum { LOG2_SIZE = 5, SIZE = 1 << LOG2_SIZE, PAIRS = 2, LONGEST = 9018, BATCH = 16 };
-
-struct rig {
-	struct memif_link server, client;
-	struct memif_ring out, in, back,
-	        home; // client to server, its other end; server to client, its other end
-};
-
-static const struct memif_link_config served = {
-        .server = true, .name = "s", .pairs = PAIRS, .memory_max = 1 << 30};
-
-static void rig_open(struct rig *r)
-{
-	const struct memif_link_config driven = {.name = "c", .pairs = PAIRS, .log2_size = LOG2_SIZE};
-
-	assert_true(memif_connect(&r->server, &served, &r->client, &driven));
-	assert_true(memif_link_open_ring(&r->client, 1, MEMIF_TO_SERVER, &r->out));
-	assert_true(memif_link_open_ring(&r->server, 1, MEMIF_TO_SERVER, &r->in));
-	assert_true(memif_link_open_ring(&r->server, 1, MEMIF_TO_CLIENT, &r->back));
-	assert_true(memif_link_open_ring(&r->client, 1, MEMIF_TO_CLIENT, &r->home));
-	memif_ring_start(&r->out);
-	memif_ring_start(&r->home);
-}
-
-static void rig_close(struct rig *r)
-{
-	memif_link_end(&r->server);
-	memif_link_end(&r->client);
-}
-
-// --- Frames ----------------------------------------------------------------------------------------------
-
-static uint8_t bytes_of(unsigned number, unsigned i)
-{
-	return (uint8_t)(number * 31 + i * 7 + (i >> 8));
-}
-
-// In two pieces, so that both ends of a copy have to be found.
-static unsigned send_frames(struct memif_ring *ring, unsigned first, unsigned n, uint32_t length)
-{
-	static uint8_t bytes[BATCH][LONGEST];
-	struct ring_piece pieces[BATCH][2];
-	struct frame frames[BATCH];
-	uint64_t too_long = 0;
-	unsigned taken;
-
-	for (unsigned f = 0; f < n; f++) {
-		uint32_t half = length / 2;
-
-		for (uint32_t i = 0; i < length; i++)
-			bytes[f][i] = bytes_of(first + f, i);
-		pieces[f][0] = (struct ring_piece){bytes[f], half};
-		pieces[f][1] = (struct ring_piece){bytes[f] + half, length - half};
-		frames[f] = (struct frame){{pieces[f], 0}, length, 0};
-	}
-	taken = memif_deliver(ring, frames, n, &too_long);
-	assert_int_equal(too_long, 0);
-	return taken;
-}
-
-// Returns how many slots they took: in several polls, if they are many bytes.
-static unsigned take_frames(struct memif_ring *ring, unsigned first, unsigned n, uint32_t length)
-{
-	struct frames_lost lost = {0};
-	uint8_t bytes[LONGEST];
-	struct view view;
-	unsigned slots = 0, seen = 0;
-
-	while (seen < n && memif_ring_peek(ring, &view, n - seen, &lost)) {
-		for (unsigned f = 0; f < view.count; f++, seen++) {
-			assert_int_equal(view_copy(&view, f, bytes, sizeof(bytes)), length);
-			for (uint32_t i = 0; i < length; i++)
-				assert_int_equal(bytes[i], bytes_of(first + seen, i));
-		}
-		slots += view.batch.count;
-		memif_ring_release(ring, view.batch.count);
-	}
-	assert_int_equal(ring->fault, MEMIF_OK);
-	assert_int_equal(seen, n);
-	assert_int_equal(lost.bad + lost.oversize, 0);
-	return slots;
-}
 
 static void there_and_back(struct memif_ring *to, struct memif_ring *from)
 {
@@ -113,141 +30,6 @@ static void every_length_both_ways(void **state)
 	rig_open(&r);
 	there_and_back(&r.out, &r.in);
 	there_and_back(&r.back, &r.home);
-	rig_close(&r);
-}
-
-// --- A server that writes and reads where the frames lie ----------------------------------------------------------
-
-static uint8_t spare[MEMIF_SPARE_BYTES];
-
-// Returns how many were sent: a frame that takes more than one buffer is alone.
-static unsigned write_frames(struct memif_ring *ring, unsigned first, unsigned n, uint16_t length)
-{
-	uint16_t lengths[BATCH];
-	uint8_t *data[BATCH];
-	uint64_t too_long = 0;
-
-	for (unsigned f = 0; f < n; f++)
-		lengths[f] = length;
-	ring->spare = spare;
-	n = memif_ring_reserve(ring, lengths, data, n);
-	for (unsigned f = 0; f < n; f++)
-		for (uint32_t i = 0; i < length; i++)
-			data[f][i] = bytes_of(first + f, i);
-	n = n ? memif_ring_publish(ring, n, &too_long) : 0;
-	assert_int_equal(too_long, 0);
-	return n;
-}
-
-static void every_length_is_written_in_place(void **state)
-{
-	unsigned number = 0;
-	struct rig r;
-
-	rig_open(&r);
-	for (uint32_t length = 1; length <= LONGEST; length = length * 5 / 4 + 1)
-		for (unsigned n = 1; n <= BATCH; n += 5) {
-			unsigned slots = (length + MEMIF_BUFFER_BYTES - 1) / MEMIF_BUFFER_BYTES,
-			         sent = slots == 1 ? n : 1;
-
-			assert_int_equal(write_frames(&r.back, number, n, (uint16_t)length), sent);
-			assert_int_equal(take_frames(&r.home, number, sent, length), sent * slots);
-			number += sent;
-		}
-	rig_close(&r);
-}
-
-// A burst of mixed lengths ends before the first that takes a chain, which is the next one; one that was not published
-// is lent again, whole.
-static void a_long_frame_ends_a_loan(void **state)
-{
-	const uint16_t lengths[] = {60, 2048, 3000, 60}, one = 60;
-	uint8_t *data[4], *again[4];
-	uint64_t too_long = 0;
-	struct rig r;
-
-	rig_open(&r);
-	r.back.spare = spare;
-	assert_int_equal(memif_ring_reserve(&r.back, lengths, data, 4), 2);
-	assert_int_equal(memif_ring_reserve(&r.back, &lengths[1], again, 3), 1);
-	assert_ptr_equal(again[0], data[0]);
-	assert_int_equal(memif_ring_reserve(&r.back, &lengths[2], again, 2), 1);
-	assert_ptr_equal(again[0], spare);
-	assert_int_equal(memif_ring_reserve(&r.back, &one, again, 1), 1);
-	assert_ptr_equal(again[0], data[0]);
-	assert_int_equal(memif_ring_publish(&r.back, 1, &too_long), 1);
-	rig_close(&r);
-}
-
-static void a_full_ring_lends_nothing(void **state)
-{
-	struct rig r;
-
-	rig_open(&r);
-	assert_int_equal(write_frames(&r.back, 0, BATCH, 60), BATCH);
-	assert_int_equal(write_frames(&r.back, BATCH, BATCH, 60), BATCH);
-	assert_int_equal(write_frames(&r.back, 0, BATCH, 60), 0);
-	take_frames(&r.home, 0, 1, 60);
-	assert_int_equal(write_frames(&r.back, 2 * BATCH, 1, 3000), 0); // takes two
-	assert_int_equal(write_frames(&r.back, 2 * BATCH, BATCH, 60), 1);
-	take_frames(&r.home, 1, BATCH, 60);
-	take_frames(&r.home, 1 + BATCH, BATCH, 60);
-	rig_close(&r);
-}
-
-static void frames_are_read_where_they_lie(void **state)
-{
-	struct vnf_frame spans[BATCH];
-	struct view view;
-	unsigned number = 0;
-	struct rig r;
-
-	rig_open(&r);
-	for (uint32_t length = 1; length <= MEMIF_BUFFER_BYTES; length = length * 5 / 4 + 1)
-		for (unsigned n = 1; n <= BATCH; n += 5) {
-			send_frames(&r.out, number, n, length);
-			assert_int_equal(memif_ring_peek_spans(&r.in, &view, spans, BATCH), n);
-			assert_int_equal(view.count, n);
-			assert_int_equal(view.batch.count, n);
-			for (unsigned f = 0; f < n; f++, number++) {
-				assert_int_equal(spans[f].length, length);
-				assert_int_equal(spans[f].total, length);
-				for (uint32_t i = 0; i < length; i++)
-					assert_int_equal(spans[f].data[i], bytes_of(number, i));
-			}
-			memif_ring_release(&r.in, n);
-		}
-	rig_close(&r);
-}
-
-// Chains, and what is no frame, end what is read in this way: memif_ring_peek() goes on.
-static void what_is_not_plain_is_no_span(void **state)
-{
-	struct frames_lost lost = {0};
-	struct vnf_frame spans[BATCH];
-	struct view view;
-	struct rig r;
-
-	rig_open(&r);
-	send_frames(&r.out, 0, 2, 60);
-	send_frames(&r.out, 2, 1, 3000);
-	send_frames(&r.out, 3, 2, 60);
-	r.in.shared->descriptors[5].length = 0;
-	assert_int_equal(memif_ring_peek_spans(&r.in, &view, spans, BATCH), 2);
-	memif_ring_release(&r.in, 2);
-	assert_int_equal(memif_ring_peek_spans(&r.in, &view, spans, BATCH), 0);
-	take_frames(&r.in, 2, 1, 3000);
-	assert_int_equal(memif_ring_peek_spans(&r.in, &view, spans, BATCH), 1);
-	memif_ring_release(&r.in, 1);
-	assert_int_equal(memif_ring_peek_spans(&r.in, &view, spans, BATCH), 0);
-	assert_int_equal(memif_ring_peek(&r.in, &view, BATCH, &lost), 1);
-	assert_int_equal(lost.bad, 1);
-	memif_ring_release(&r.in, 1);
-	r.in.shared->descriptors[6].region = 7;
-	send_frames(&r.out, 5, 1, 60);
-	r.in.shared->descriptors[6].region = 7;
-	assert_int_equal(memif_ring_peek_spans(&r.in, &view, spans, BATCH), 0);
-	assert_int_equal(r.in.fault, MEMIF_OK); // that is for memif_ring_peek() to say
 	rig_close(&r);
 }
 
@@ -455,17 +237,6 @@ static void a_full_ring_takes_no_more(void **state)
 	rig_close(&r);
 }
 
-static unsigned write_long(struct memif_ring *ring, uint64_t *too_long)
-{
-	const uint16_t length = UINT16_MAX;
-	uint8_t *data;
-
-	ring->spare = spare;
-	assert_int_equal(memif_ring_reserve(ring, &length, &data, 1), 1);
-	memset(data, 0, length);
-	return memif_ring_publish(ring, 1, too_long);
-}
-
 static void a_frame_too_long_for_any_chain_blocks_nothing(void **state)
 {
 	static uint8_t bytes[FRAME_LENGTH_MAX];
@@ -481,12 +252,6 @@ static void a_frame_too_long_for_any_chain_blocks_nothing(void **state)
 	assert_int_equal(memif_deliver(&r.out, frames, 2, &too_long), 2);
 	assert_int_equal(too_long, 1);
 	assert_int_equal(memif_ring_peek(&r.in, &view, 32, &lost), 1);
-	for (unsigned i = 0; i < SIZE; i++)
-		r.back.shared->descriptors[i].length = 1000;
-	assert_int_equal(write_long(&r.back, &too_long), 1);
-	assert_int_equal(too_long, 2);
-	assert_int_equal(write_frames(&r.back, 0, 1, 60), 1);
-	take_frames(&r.home, 0, 1, 60);
 	rig_close(&r);
 }
 
@@ -584,10 +349,6 @@ static void descriptors_outside_of_the_regions(void **state)
 		r.back.shared->descriptors[0].offset = lies[i].offset;
 		r.back.shared->descriptors[0].length = lies[i].length;
 		assert_int_equal(send_frames(&r.back, 0, 1, 60), 0);
-		assert_int_equal(r.back.fault, MEMIF_BAD_ADDRESS);
-		r.back.fault = MEMIF_OK;
-		r.back.shared->descriptors[0].length = RTE_MAX(lies[i].length, (uint32_t)MEMIF_LEND_MIN);
-		assert_int_equal(write_frames(&r.back, 0, 1, 60), 0);
 		assert_int_equal(r.back.fault, MEMIF_BAD_ADDRESS);
 		rig_close(&r);
 	}
@@ -823,11 +584,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(every_length_both_ways),
-	        cmocka_unit_test(every_length_is_written_in_place),
-	        cmocka_unit_test(a_long_frame_ends_a_loan),
-	        cmocka_unit_test(a_full_ring_lends_nothing),
-	        cmocka_unit_test(frames_are_read_where_they_lie),
-	        cmocka_unit_test(what_is_not_plain_is_no_span),
 	        cmocka_unit_test(frames_pass_without_a_copy),
 	        cmocka_unit_test(a_ring_that_is_full_drops_and_keeps_its_buffers),
 	        cmocka_unit_test(what_is_not_one_buffer_is_left_to_a_copy),
