@@ -363,7 +363,7 @@ unsigned memif_ring_reserve(struct memif_ring *ring, const uint16_t *lengths, ui
 	for (i = 0; i < n; i++) {
 		uint64_t half = memif_half(memif_slot(&own, i));
 
-		if (unlikely(half >> 32 < RTE_MAX(lengths[i], (uint16_t)MEMIF_LEND_MIN)))
+		if (unlikely(half >> 32 < RTE_MAX((uint64_t)lengths[i], (uint64_t)MEMIF_LEND_MIN)))
 			break;
 		data[i] = memif_place_near(&near, &own, i, half);
 		if (unlikely(data[i] == NULL)) {
