@@ -13,15 +13,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from rig import rig
+from rig import rig, scenario_of
 
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.counts import tester_counts
 from planebench.measure.live import LiveTopology
-from planebench.model.choices import unknown
-from planebench.model.records import ScenarioName
-from planebench.model.scenario import SCENARIOS, scenario_named
+from planebench.model.scenario import scenario_named
 from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.shapes import build
 from planebench.stats.histogram import Counts, decode, merge_counts, summarise
@@ -77,9 +75,7 @@ def main() -> None:
     given = parser.parse_args()
     placement, settings = rig()
     for text in given.scenario.split(","):
-        name: ScenarioName | None = next((known for known in SCENARIOS if known == text), None)
-        if name is None:
-            raise unknown("scenario", text, SCENARIOS)
+        name = scenario_of(text)
         topology = build(name, int(scenario_named(name).has_vnfs))
         with high_priority(), Supervisor() as supervisor:
             live = LiveTopology.start(

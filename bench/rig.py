@@ -6,6 +6,9 @@ from __future__ import annotations
 from planebench.host import facts as host_facts
 from planebench.host.planed_program import find_planed
 from planebench.measure.live import LiveSettings
+from planebench.model.choices import unknown
+from planebench.model.records import ScenarioName
+from planebench.model.scenario import SCENARIOS
 from planebench.placement import Cpus, Placement, place
 
 RING = 256
@@ -19,3 +22,11 @@ def rig() -> tuple[Placement, LiveSettings]:
     facts = host_facts.collect()
     placement = place(Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node))
     return placement, LiveSettings(planed, RING, False, 1518, "virtio")
+
+
+def scenario_of(text: str) -> ScenarioName:
+    """Return the scenario of this name. Raises UsageError, with the valid ones, if there is none."""
+    name: ScenarioName | None = next((known for known in SCENARIOS if known == text), None)
+    if name is None:
+        raise unknown("scenario", text, SCENARIOS)
+    return name

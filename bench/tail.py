@@ -25,7 +25,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 
-from rig import rig
+from rig import rig, scenario_of
 
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
@@ -33,10 +33,9 @@ from planebench.measure.counts import tester_counts
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.measure.outage import longest_silence
-from planebench.model.choices import unknown
 from planebench.model.errors import StartError
 from planebench.model.records import ScenarioName
-from planebench.model.scenario import SCENARIOS, scenario_named
+from planebench.model.scenario import scenario_named
 from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.shapes import build
 from planebench.stats.histogram import decode, summarise
@@ -47,7 +46,7 @@ FRAME_SIZE_BYTES = 64
 PROBES_PPS = 200_000
 LOSS = 0.005
 STEPS = 6
-"""Of the bisection: to 2 % of the closed loop's rate."""
+"""The bisection makes so many steps: they find the load to 2 % of the closed loop's rate."""
 TRIES = 5
 """Trials of each step, of which the best tells: the host spoils some."""
 LEVEL = 1.05
@@ -176,9 +175,7 @@ def main() -> int:
     switches, behind = given.switch.split(","), 0
     print(f"{'':34} {'p50':>10} {'p99':>10} {'p99.9':>10} {'silence':>10}  us")
     for text in given.scenario.split(","):
-        name: ScenarioName | None = next((known for known in SCENARIOS if known == text), None)
-        if name is None:
-            raise unknown("scenario", text, SCENARIOS)
+        name = scenario_of(text)
         rng = random.Random(f"{given.seed}/{name}")
         found = measure(Rig(name, given.wire, given.seconds), switches, given.starts, given.trials, rng)
         behind += show(found, switches)

@@ -175,7 +175,6 @@ const struct generator_way generator_way_copy = {
 
 struct lent {
 	bool begun;  // the port lends us its buffers
-	bool others; // they are the other end's
 	bool pooled; // they are always the same
 	bool filled; // and have the pattern, since no head was longer than FRAME_STORE_BYTES
 	struct frame_room *room;
@@ -227,7 +226,6 @@ static int room_begin(struct generator *g)
 		own->begun = true;
 		own->pooled = own->filled = rc;
 	}
-	own->others = port_lends_others(g->task.ports[0]);
 	frame_room_forget(own->room); // others may have used the buffers since
 	own->longest = g->profile ? g->profile->longest : g->template.length;
 	if (g->profile && g->profile->store > FRAME_STORE_BYTES)
@@ -255,7 +253,7 @@ static inline unsigned room_reserve(struct generator *g, struct lent *own, unsig
 {
 	unsigned lent = port_reserve(g->task.ports[0], g->task.queue, own->lengths, data, n);
 
-	if (own->others && own->longest > FRAME_STORE_BYTES)
+	if (own->longest > FRAME_STORE_BYTES && port_lends_others(g->task.ports[0]))
 		patterns_write(data, own->lengths, lent);
 	else if (!own->filled)
 		frame_room_fill(own->room, data, lent, own->longest);
