@@ -158,7 +158,7 @@ def _scaled(plan: Plan, factor: float) -> Plan:
     )
     if search.methods and (search.duration_s is not None or factor < 1):
         length = _length(search.duration_s or 1.0, factor, TRIAL_FLOOR_S, LONG_S)
-        plan = _everywhere(plan, lambda part: replace(part, search=replace(search, duration_s=length)))
+        plan = _everywhere(plan, lambda part: replace(part, search=replace(part.search, duration_s=length)))
     return _everywhere(plan, lambda part: replace(part, latency=_scaled_latency(part.latency, factor)))
 
 

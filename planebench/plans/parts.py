@@ -38,6 +38,7 @@ def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
         cpu_clocks=union(part.cpu_clocks for part in parts),
         traffic=_profiles(parts),
         latency=_latency([part.latency for part in parts]),
+        search=replace(plan.search, methods=union(part.search.methods for part in parts)),
     )
     check_latency(whole)
     return whole

@@ -76,19 +76,34 @@ def searches_of(plan: Plan, visit: Visit) -> dict[str, tuple[Point, ...]]:
     """
     if 0 in visit.repetitions:
         return searched(plan, visit.group)
-    again = visit.repetitions.start < plan.search.starts
-    return dict.fromkeys(plan.search.methods, visit.group.points) if again else {}
+    return _asked(plan, visit.group) if visit.repetitions.start < plan.search.starts else {}
 
 
 def searched(plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:
     """Return the points of each search on a topology: first those that loads of latency are shares of."""
     found: dict[str, tuple[Point, ...]] = {}
     for section in () if scenario_named(group.scenario).latency_by_echo else plan.sections:
-        of, wanted = section.latency.of, frozenset(points_of(section))
-        mine = tuple(point for point in group.points if point in wanted)
-        if of != R_PLUS and section.latency.loads and mine:
-            found[of] = union((found.get(of, ()), mine))
-    return found | dict.fromkeys(plan.search.methods, group.points)
+        if section.latency.of != R_PLUS and section.latency.loads:
+            _add(found, section.latency.of, section, group)
+    for method, points in _asked(plan, group).items():
+        found[method] = union((found.get(method, ()), points))
+    return found
+
+
+def _asked(plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:
+    """Return the points of the searches that the plan, or a part of it, asks for."""
+    found: dict[str, tuple[Point, ...]] = {}
+    for section in plan.sections:
+        for method in section.search.methods:
+            _add(found, method, section, group)
+    return found
+
+
+def _add(found: dict[str, tuple[Point, ...]], method: str, section: Plan, group: Group) -> None:
+    """Add the points of a topology that are in a section, if there are any."""
+    wanted = frozenset(points_of(section))
+    if mine := tuple(point for point in group.points if point in wanted):
+        found[method] = union((found.get(method, ()), mine))
 
 
 def latency_of(plan: Plan, visit: Visit) -> tuple[LatencyStep, ...]:

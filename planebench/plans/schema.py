@@ -61,7 +61,7 @@ OF_A_PART = (
     "cpu_clocks",
     "only",
 )
-"""Keys of a plan that may differ in a part; so may the keys of ``latency``."""
+"""Keys of a plan that may differ in a part; so may the keys of ``latency``, and which searches there are."""
 SECTIONS: Mapping[str, type[Any]] = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
 DIRECTIONS = ("unidirectional", "bidirectional")
 PLAN_VERSION = 1
@@ -94,7 +94,9 @@ def _plan_of_parts(document: Document, folder: Path) -> Plan:
                 f'parts.{number}: "{entry}" is not valid: it is not a mapping of keys; give name, for, ...'
             )
         try:
-            _check_keys(entry, ("name", "for", *OF_A_PART, "latency"), "")
+            _check_keys(entry, ("name", "for", *OF_A_PART, "latency", "search"), "")
+            if isinstance(entry.get("search"), dict):
+                _check_keys(entry["search"], ("methods",), "search.")
         except UsageError as error:
             raise UsageError(f"parts.{number}: {error}") from None
         if "name" not in entry:
@@ -113,11 +115,17 @@ def _plan_of_parts(document: Document, folder: Path) -> Plan:
 
 
 def _part(common: Document, entry: Document) -> Document:
-    """Return a plan of a part alone: its keys, and its keys of ``latency``, go over those of the plan."""
-    latency = common.get("latency", {})
-    merged = {**latency, **entry.get("latency", {})} if isinstance(latency, dict) else latency
-    own = {key: value for key, value in entry.items() if key not in ("for", "latency")}
-    return {**common, **own, "latency": merged}
+    """Return a plan of a part alone: its keys, and those of its sections, go over those of the plan."""
+    own = {key: value for key, value in entry.items() if key != "for"}
+    merged = {name: _over(common.get(name, {}), own.get(name, {})) for name in ("latency", "search")}
+    return {**common, **own, **merged}
+
+
+def _over(section: Any, own: Any) -> Any:
+    """Return the keys of a section with a part's own; what is no mapping is left for the record to refuse."""
+    if isinstance(section, dict) and isinstance(own, dict):
+        return {**section, **own}
+    return section if isinstance(own, dict) else own
 
 
 def flat_plan(document: Document, folder: Path) -> Plan:

@@ -30,6 +30,8 @@ def run_searches(
     else:
         methods, how = methods_of_header(header.settings), settings_of_header(header.settings, senders)
     asked = dict.fromkeys(trial.search for trial in trials if trial.search in METHODS) if header.plan else ()
+    if header.plan is not None and header.plan.parts:  # those of a part are of its points only
+        methods = tuple(method for method in methods if method in asked)
     others = [method for method in asked if method not in methods]  # loads of latency rest on them
     ceiling_pps = tester_ceiling_pps(header.calibration, point)
     found = (

@@ -9,12 +9,14 @@ from typing import Any
 
 import pytest
 
+from planebench.model.errors import UsageError
 from planebench.model.plan import Plan, ThroughputPlan
 from planebench.model.spec import SwitchCost
 from planebench.plans.expand import expand
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
-from planebench.plans.passes import further_pass, latency_of, passes
+from planebench.plans.passes import further_pass, latency_of, passes, searches_of
+from planebench.plans.schema import plan_from_document
 
 QUICK = load_plan("quick")
 SLOW = {"planed": SwitchCost(start_s=23.0)}
@@ -54,6 +56,27 @@ def test_further_passes_keep_a_slow_switch_as_long() -> None:
     assert found == [[[3, 4]], [], [[5, 6]], [], [[7]]]
     assert [list(visit.repetitions) for visit in further_pass(plan, points, {}, 4)] == [[4]]
     assert not any(latency_of(plan, visit) for visit in further_pass(QUICK, expand(QUICK), {}, 3))
+
+
+def test_a_part_searches_its_own_points_in_as_many_starts_as_the_plan_says(document: dict[str, Any]) -> None:
+    document |= {"scenarios": ["p2p", "v2v"], "directions": ["unidirectional"], "frame_sizes_bytes": [64, 1024]}
+    document |= {"search": {"duration_s": 0.5, "starts": 2}, "throughput": {"duration_s": 0.5, "repetitions": 3}}
+    narrow = {"name": "narrow", "scenarios": ["p2p"], "frame_sizes_bytes": [64], "search": {"methods": ["rfc2544"]}}
+    plan = plan_from_document({**document, "parts": [{"name": "all"}, narrow]}, "it")
+    found = [
+        (visit.repetitions.start, method, {(point.scenario, point.frame_size_bytes) for point in points})
+        for visits in passes(plan, expand(plan), {})
+        for visit in visits
+        for method, points in searches_of(plan, visit).items()
+    ]
+    assert found == [(0, "rfc2544", {("p2p", 64)}), (1, "rfc2544", {("p2p", 64)})]
+    assert plan.search.methods == ("rfc2544",) and plan.search.duration_s == 0.5
+    everywhere = override(plan, search="ndr")
+    assert {m for visits in passes(plan, expand(plan), {}) for v in visits for m in searches_of(everywhere, v)} == {
+        "ndr"
+    }
+    with pytest.raises(UsageError, match=r"parts\.0: unknown key \"search\.starts\""):
+        plan_from_document({**document, "parts": [{"name": "all", "search": {"starts": 3}}]}, "it")
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,8 @@ def lines(plan: Plan) -> Iterator[str]:
         points, how = points_of(part), part.latency
         loads = [*how.loads, *map("{:g}pps".format, how.rates_pps), *map("{:g}b/s".format, how.total_bps)]
         loads += map("{:g}b/s per VNF".format, how.per_vnf_bps)
-        yield f"{part.name}: {len(points)} points; latency at {', '.join(map(str, loads)) or 'no load'}"
+        searches = "".join(f"; search {method}" for method in part.search.methods)
+        yield f"{part.name}: {len(points)} points; latency at {', '.join(map(str, loads)) or 'no load'}{searches}"
         for kind in dict.fromkeys(map(_kind, points)):
             mine = [point for point in points if _kind(point) == kind]
             sizes, switches = _words(p.frame_size_bytes for p in mine), _words(p.switch for p in mine)
