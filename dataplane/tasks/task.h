@@ -188,6 +188,7 @@ struct task {
 	struct stamps *stamps; // NULL unless asked for; made and freed between trials (traffic.c)
 	uint16_t queue;        // of each of its ports
 	uint32_t toil;         // of this poll of a port: see task_tire()
+	uint32_t idle_polls;   // since the last frame: see task_warms()
 	unsigned port_count;
 	struct port *ports[CONFIG_TASK_PORTS_MAX];
 	uint8_t rests[CONFIG_TASK_PORTS_MAX]; // polls in which nothing is read from ports[i]
@@ -212,6 +213,19 @@ static inline bool task_rests(struct task *task, unsigned in)
 		return false;
 	task->rests[in]--;
 	return true;
+}
+
+// Whether a poll that handled so many frames has its ports fetch what the next frame needs (port_warm()): the first that
+// found none, and then one of WARM_EACH, for what an interrupt has evicted. More often only makes the round longer in which
+// a frame waits for its poll.
+enum { WARM_EACH = 16 };
+static inline bool task_warms(struct task *task, unsigned handled)
+{
+	if (likely(handled)) {
+		task->idle_polls = 0;
+		return false;
+	}
+	return task->idle_polls++ % WARM_EACH == 0;
 }
 
 // What all ports of a task together did not accept.

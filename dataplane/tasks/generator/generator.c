@@ -188,12 +188,14 @@ static unsigned generator_poll(struct task *task, uint64_t now_tsc)
 		stamp_take(g, now_tsc);
 	slots = pacer_poll(&g->pacer, now_tsc);
 	g->last_poll_tsc = now_tsc;
-	if (slots)
+	if (slots) {
 		sent = slots_send(g, slots, now_tsc);
-	else if (pacer_done(&g->pacer, now_tsc))
+		task->idle_polls = 0;
+	} else if (pacer_done(&g->pacer, now_tsc)) {
 		generator_end(g);
-	else
+	} else if (task_warms(task, 0)) {
 		port_warm(task->ports[0], task->queue);
+	}
 	return sent;
 }
 

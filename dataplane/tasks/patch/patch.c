@@ -122,28 +122,28 @@ static inline __attribute__((always_inline)) unsigned forward(struct patch *p, u
 	return n;
 }
 
-// Both directions had nothing.
-static inline unsigned idle(const struct task *task)
+// The end of a poll of both directions.
+static inline unsigned handled(struct task *task, unsigned n)
 {
-	port_warm(task->ports[0], task->queue);
-	port_warm(task->ports[1], task->queue);
-	return 0;
+	if (task_warms(task, n)) {
+		port_warm(task->ports[0], task->queue);
+		port_warm(task->ports[1], task->queue);
+	}
+	return n;
 }
 
 static unsigned patch_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
-	unsigned n = forward(p, 0, 1, PLAIN) + forward(p, 1, 0, PLAIN);
 
-	return n ? n : idle(task);
+	return handled(task, forward(p, 0, 1, PLAIN) + forward(p, 1, 0, PLAIN));
 }
 
 static unsigned patch_offload_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
-	unsigned n = forward(p, 0, 1, OFFLOADS) + forward(p, 1, 0, OFFLOADS);
 
-	return n ? n : idle(task);
+	return handled(task, forward(p, 0, 1, OFFLOADS) + forward(p, 1, 0, OFFLOADS));
 }
 
 static unsigned patch_faulty_poll(struct task *task, uint64_t now_tsc)
@@ -167,9 +167,8 @@ static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
 static unsigned patch_hop_poll(struct task *task, uint64_t now_tsc)
 {
 	struct patch *p = (struct patch *)task;
-	unsigned n = hop_over(p, 0, 1) + hop_over(p, 1, 0);
 
-	return n ? n : idle(task);
+	return handled(task, hop_over(p, 0, 1) + hop_over(p, 1, 0));
 }
 
 #define PATCH_OPS                                                                                            \

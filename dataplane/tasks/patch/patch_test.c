@@ -183,6 +183,48 @@ static void empty_pool_is_survived(void **state)
 	task_destroy(task);
 }
 
+static unsigned warmed;
+
+static void count_warm(const struct port *port, uint16_t queue)
+{
+	warmed++;
+}
+
+// Polls so often, each in vain. Returns how many warmed a port.
+static unsigned idle_polls(struct task *task, unsigned polls)
+{
+	unsigned before = warmed;
+
+	for (unsigned i = 0; i < polls; i++)
+		assert_int_equal(task->ops->poll(task, 0), 0);
+	return warmed - before;
+}
+
+// The first poll after a frame warms, and then one of WARM_EACH: never one that has frames.
+static void an_idle_task_warms_its_ports_now_and_then(void **state)
+{
+	struct fixture *f = *state;
+	const struct port_ops *ops = f->ports[0].port.ops;
+	struct port_ops counting = *ops;
+	struct task *task;
+
+	counting.warm = count_warm;
+	f->ports[0].port.ops = &counting;
+	task = create(state);
+	assert_int_equal(idle_polls(task, 1), 1);
+	assert_int_equal(idle_polls(task, WARM_EACH - 1), 0);
+	assert_int_equal(idle_polls(task, 2 * WARM_EACH), 2);
+	assert_int_equal(idle_polls(task, WARM_EACH / 2), 1);
+	warmed = 0;
+	assert_int_equal(fixture_inject(f, 1, 1, 60), 1);
+	assert_int_equal(task->ops->poll(task, 0), 1);
+	assert_int_equal(warmed, 0);
+	assert_int_equal(idle_polls(task, 1), 1);
+	task_destroy(task);
+	f->ports[0].port.ops = ops;
+	assert_int_equal(ring_port_drain(&f->ports[0]), 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -197,6 +239,7 @@ int main(void)
 	        TEST(every_nth_frame_is_dropped),
 	        TEST(a_clear_keeps_the_phase_of_the_fault),
 	        TEST(empty_pool_is_survived),
+	        TEST(an_idle_task_warms_its_ports_now_and_then),
 	};
 
 	if (fixture_eal_init("patch") != 0)

@@ -431,7 +431,8 @@ unsigned vnf_poll(struct task *task, uint64_t now_tsc)
 		n += poll_side(vnf, vnf->fast[i], vnf->burst, now_tsc);
 	if (vnf->slow_count)
 		n += poll_slow(vnf, now_tsc);
-	for (unsigned i = 0; n == 0 && i < vnf->fast_count; i++)
-		port_warm(task->ports[vnf->out[vnf->fast[i]]], task->queue);
+	if (task_warms(task, n))
+		for (unsigned i = 0; i < vnf->fast_count; i++)
+			port_warm(task->ports[vnf->out[vnf->fast[i]]], task->queue);
 	return n;
 }
