@@ -16,6 +16,8 @@ from collections.abc import Mapping
 UNKNOWN = "unknown"
 DEFAULT = "default"
 """The default of the switch, whose value is unknown."""
+LOOK_PER_RING = "one for all that a ring holds"
+"""``index_look`` of a switch that does not look at the index of a ring for each burst, if there are more frames."""
 
 MANIFEST_KEYS: Mapping[str, str] = {
     "function": "forwarding function: patch, learning, match/action, ...",

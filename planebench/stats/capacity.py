@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planebench.model.manifest import LOOK_PER_RING
 from planebench.model.records import Trial
 from planebench.stats.choose import is_usable
 from planebench.stats.noise import RESOLUTION, Estimate
@@ -50,6 +51,11 @@ class _Fit:
         """Return the logarithm of the cost of a frame, relative to that of one that comes alone."""
         return math.log(1 - self.share + self.share / batch)
 
+    def spared(self, batch: float, look: int) -> float:
+        """Return the most by which the logarithm of the cost falls where one poll serves all frames of a ``look``."""
+        poll = self.share / batch / (1 - self.share + self.share / batch)
+        return -math.log(1 - poll * (1 - batch / look)) if look > batch else 0.0
+
     def slope(self, batch: float) -> float:
         """Return by how much that changes with the share."""
         return (1 / batch - 1) / (1 - self.share + self.share / batch)
@@ -63,7 +69,15 @@ def full_batch(manifest: Mapping[str, str]) -> int:
     return min(int(it[0]) for it in (burst, ring) if it)
 
 
-def capacity(saturating: Sequence[Trial], trials: Sequence[Trial], full: int) -> Capacity | None:
+def one_look(manifest: Mapping[str, str]) -> int:
+    """Return the most frames for which a switch looks at the index of a ring once: a batch, or all that a ring holds."""
+    ring = re.match(r"\d+", manifest.get("ring_size", ""))
+    return int(ring[0]) if ring and manifest.get("index_look") == LOOK_PER_RING else full_batch(manifest)
+
+
+def capacity(
+    saturating: Sequence[Trial], trials: Sequence[Trial], full: int, look: int | None = None
+) -> Capacity | None:
     """Return the capacity of a point at batches of ``full`` frames; None where the trials do not tell it.
 
     Busy cycles per packet fall with the batch, because each poll costs the same: cycles = level x (1 - share + share /
@@ -71,6 +85,10 @@ def capacity(saturating: Sequence[Trial], trials: Sequence[Trial], full: int) ->
     slow start does not look like a small batch. The capacity of a start is what its ``saturating`` trials cost, moved
     from the batches that they had to full ones: the nearer these are, the less the fit matters. Cycles divided by the
     busy share, which takes the batch of an unsaturated trial for that at saturation, are as low as a third.
+
+    A switch that waits for its tester looks at the index of a ring for each batch. At capacity the ring is full, and one
+    look is enough for ``look`` frames (None: for a batch). How much of a poll is the look, no trial tells: what it
+    spares is between nothing and all of the poll. The middle of both is taken; the error has the rest.
     """
     anchors = [t for t in saturating if _is_known(t)]
     if not anchors:
@@ -81,9 +99,11 @@ def capacity(saturating: Sequence[Trial], trials: Sequence[Trial], full: int) ->
         gains = {t.index: math.log(most / _batch(t)) / 2 for t in anchors}
         error, degrees = sum(gains.values()) / len(gains) / math.sqrt(3), math.inf
     else:
-        gains = {t.index: fit.log_cost(_batch(t)) - fit.log_cost(most) for t in anchors}
+        spared = fit.spared(most, look or 0)
+        gains = {t.index: fit.log_cost(_batch(t)) - fit.log_cost(most) + spared / 2 for t in anchors}
         step = float(np.mean([fit.slope(_batch(t)) for t in anchors])) - fit.slope(most)
-        error, degrees = math.sqrt(max(step * (step - 2 * fit.lever), 0.0) * fit.variance), fit.degrees
+        of_share = max(step * (step - 2 * fit.lever), 0.0) * fit.variance
+        error, degrees = math.sqrt(of_share + spared**2 / 12), fit.degrees
     of_fit = Estimate(0.0, error, degrees, len(anchors))
     if of_fit.half_width() > ERROR_MAX:
         return None

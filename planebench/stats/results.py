@@ -14,7 +14,7 @@ from planebench.model.results import BandFigure, LatencySummary, Ledger, Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.switch_figures import figures_of, median
-from planebench.stats.capacity import capacity, full_batch
+from planebench.stats.capacity import capacity, full_batch, one_look
 from planebench.stats.choose import VALID, Choice, choose_saturating, is_usable, run_band, with_disturbed
 from planebench.stats.figure_intervals import Sampled, with_intervals
 from planebench.stats.latency import control_summary, finding, latency_groups, percentile_blocks, summarise_latency
@@ -71,8 +71,9 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
     verdict = _throughput_verdict(choice, rates, latency)
     throughput, cycles = throughput_blocks(choice.trials), cycles_blocks(choice.trials)
     throughput_pps = geometric_mean(throughput) if throughput else statistics.fmean(rates) if rates else None
-    full = full_batch(run.manifest_of(point.switch))
-    carries = capacity(choice.trials, in_band, full) if verdict.kind.is_bound else None
+    manifest = run.manifest_of(point.switch)
+    full, look = full_batch(manifest), one_look(manifest)
+    carries = capacity(choice.trials, in_band, full, look) if verdict.kind.is_bound else None
     switch = {**figures_of(t.switch for t in choice.trials), "cycles_per_packet": geometric_mean(cycles)}
     result = Result(
         point=point,

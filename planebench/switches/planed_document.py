@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from planebench.host.programs import PATH_OPTION
+from planebench.model.manifest import LOOK_PER_RING
 from planebench.model.option import Option
 from planebench.model.topology import MONITOR_MAC
 from planebench.planed.document import Document, Memory, Port, PortKind, Task, Worker
@@ -73,6 +74,7 @@ def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
         burst=str(BURST),
         buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
         backend=backend,
+        **({} if backend == "dpdk" else {"index_look": LOOK_PER_RING}),
         **common.offloads(request, mergeable_wires=backend == "dpdk", guests=offers_offloads(values)),
         **chosen,
     )

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 
 import pytest
@@ -11,13 +12,14 @@ from builders import make_header, make_point, make_trial
 
 from planebench.measure.trial import TrialRequest
 from planebench.model.header import SwitchInfo
+from planebench.model.manifest import LOOK_PER_RING
 from planebench.model.records import Load, SwitchCycles, Trial
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.sim.runner import SimRunner
 from planebench.sim.spec import SimSpec
 from planebench.stats import derive_results
-from planebench.stats.capacity import FULL_BATCH, capacity, full_batch
+from planebench.stats.capacity import FULL_BATCH, capacity, full_batch, one_look
 
 POINT = make_point("sim")
 CAPACITY_PPS = 20e6
@@ -133,6 +135,23 @@ def test_full_batches_need_no_fit() -> None:
     assert known is not None
     assert [block.log for block in known.blocks] == pytest.approx([16.811] * 2, abs=0.001), "20 Mpps"
     assert capacity([full(0, 32), full(1, 32)], [], 64) is None
+
+
+def test_a_look_for_a_whole_ring_may_spare_up_to_all_of_a_poll_and_half_of_it_is_taken() -> None:
+    run = measured(f"sim:capacity=20M:{COST}:max_rate=12M", starts=5)
+    saturating = [t for t in run.trials if t.role == "r_plus"]
+    each, one = (capacity(saturating, run.trials, FULL_BATCH, look) for look in (FULL_BATCH, 8 * FULL_BATCH))
+    assert each is not None and one is not None
+    spared = -math.log(1 - 7 / 8 * (800 / 32) / 125)  # of the 125 cycles that a frame of a full batch takes
+    gains = [b.log - a.log for a, b in zip(each.blocks, one.blocks, strict=True)]
+    assert gains == pytest.approx([spared / 2] * 5, abs=1e-3)
+    assert one.fit.error**2 - each.fit.error**2 == pytest.approx(spared**2 / 12, rel=0.01), "evenly spread"
+
+
+def test_which_switch_looks_once_for_a_ring_its_manifest_says() -> None:
+    once = {"burst": "64", "ring_size": "256", "index_look": LOOK_PER_RING}
+    assert one_look(once) == 256
+    assert one_look(once | {"index_look": "each burst"}) == one_look(once | {"ring_size": "none"}) == 64
 
 
 @pytest.mark.parametrize(

@@ -330,6 +330,8 @@ def test_planed_with_a_backend_has_it_in_its_ports_and_in_its_settings() -> None
     )
     assert chosen.settings(LOOPBACK)["backend"] == planed.ADAPTER.settings(LOOPBACK)["backend"] == "vring"
     assert planed.ADAPTER.with_options({"backend": "dpdk"}).settings(LOOPBACK)["backend"] == "dpdk"
+    assert "index_look" in planed.ADAPTER.settings(LOOPBACK)
+    assert "index_look" not in planed.ADAPTER.with_options({"backend": "dpdk"}).settings(LOOPBACK)
     ports = switch_document(LOOPBACK, "pb", chosen.values).to_json()["ports"]
     assert {(port["kind"], port["backend"]) for port in ports} == {("vhost-user", "vring"), ("virtio-user", "vring")}
     assert not any("backend" in port for port in switch_document(LOOPBACK, "pb").to_json()["ports"])
