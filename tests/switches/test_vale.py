@@ -239,7 +239,7 @@ def test_parameters_that_do_not_do(told: Path, module: Path) -> None:
     with pytest.raises(StartError, match=r"generic_mit is 100000 ns.*echo 0 > "):
         vale.ADAPTER.start(request(told.parent), None)  # type: ignore[arg-type]
     (module / "buf_size").write_text("1024\n")
-    with pytest.raises(StartError, match=rf"buf_size is 1024 .* MTU of {netns.MTU_BYTES} .*buf_size=10240"):
+    with pytest.raises(StartError, match=rf"buf_size is 1024 .* MTU of {netns.MTU_BYTES} .*buf_num=98304"):
         vale.ADAPTER.start(request(told.parent), None)  # type: ignore[arg-type]
 
 
