@@ -287,21 +287,47 @@ def leaders() -> str:
     return table(("suite", "wanted", "switch", "how often, and by how much"), rows)
 
 
-def _thirds(found: Standings) -> str:
-    """Return at how many test points the next switch needs three times the cycles of the first, or more."""
-    ratios = [it.pairs[0].ratio for it in found.cost.values() if it.pairs and it.pairs[0] is not None]
-    if not ratios:
-        return ""
-    return (
-        f"At {sum(it >= 3 for it in ratios)} of {len(ratios)} test points the next switch needs three times the cycles "
-        f"of the first or more; the median is {median(ratios):.1f} times."
-    )
+def _core_cycles(found: Derived, result: Result) -> float | None:
+    """Return all cycles of the switch's core for each packet and pass at its throughput; None where that is a bound.
+
+    A switch that polls spends them at its capacity, whether it counts its busy cycles or not.
+    """
+    mhz = found.run.header.host.get("cpu_mhz")
+    if not counts(result) or result.verdict.kind.is_bound or not result.throughput_pps or not isinstance(mhz, int):
+        return None
+    passes = result.point.chain_length + 1
+    return mhz * 1e6 / (result.throughput_pps * passes)
+
+
+def _cost(suite: str, it: Standing) -> dict[str, tuple[float, bool]]:
+    """Return the cycles per packet of each switch at a point, and whether the switch counted them."""
+    of_run = standings(suite)
+    assert of_run is not None
+    counting = {r.point.switch: r.switch_cycles_per_packet for r in it.results}
+    cells = {name: (value, True) for name, value in counting.items() if value is not None}
+    for result in of_run.derived.results:
+        name = result.point.switch
+        if name not in cells and replace(result.point, switch=it.point.switch) == it.point:
+            value = _core_cycles(of_run.derived, result)
+            cells |= {} if value is None else {name: (value, False)}
+    return cells
 
 
 def cost_words() -> str:
-    """Return by how much the first switch is ahead in cycles, in a sentence."""
+    """Return by how much the first switch is ahead in cycles, of those that count them and of all, in sentences."""
     found = standings("conext19")
-    return "" if found is None else f"{_thirds(found)}\n"
+    if found is None:
+        return ""
+    counting = [it.pairs[0].ratio for it in found.cost.values() if it.pairs and it.pairs[0] is not None]
+    costs = [sorted(value for value, _ in _cost("conext19", it).values()) for it in found.cost.values()]
+    of_all = [second / first for first, second, *_ in (it for it in costs if len(it) > 1)]
+    who = (("Of the switches that count cycles", counting), ("Of all switches", of_all))
+    return "".join(
+        f"{which}, the next one needs three times the cycles of the first or more at {sum(it >= 3 for it in ratios)} "
+        f"of {len(ratios)} test points; the median is {median(ratios):.1f} times.\n"
+        for which, ratios in who
+        if ratios
+    )
 
 
 def _small(suite: str, which: Callable[[Standings], Iterable[Standing]]) -> list[Standing]:
@@ -352,16 +378,14 @@ def _answer(it: Standing) -> str:
 
 
 def cost_table(suite: str, found: Sequence[Standing], with_size: bool = False) -> str:
-    """Return the cycles per packet of each switch by test point, the fewest bold."""
+    """Return the cycles per packet of each switch by test point, the fewest bold, those not counted in parentheses."""
     names = labels(suite)
     rows = []
     for it in found:
-        by_switch = {r.point.switch: r for r in it.results}
-        best = it.results[0].point.switch if it.results else ""
-        cells = [
-            _bold(cycles(by_switch[n].switch_cycles_per_packet) if n in by_switch else NOTHING, n == best)
-            for n in names
-        ]
+        costs = _cost(suite, it)
+        best = min(costs, key=lambda name: costs[name][0], default="")
+        texts = {name: cycles(value) if counted else f"({cycles(value)})" for name, (value, counted) in costs.items()}
+        cells = [_bold(texts.get(name, NOTHING), name == best) for name in names]
         rows.append([path(it), *[frames(it.point)] * with_size, *cells, _ahead(it), STATES[it.state]])
     return table(("path", *["frames"] * with_size, *names, "next / first", "answer"), rows)
 
