@@ -70,7 +70,7 @@ def full_batch(manifest: Mapping[str, str]) -> int:
 
 
 def one_look(manifest: Mapping[str, str]) -> int:
-    """Return the most frames for which a switch looks at the index of a ring once: a batch, or all that a ring holds."""
+    """Return for how many frames a switch looks at the index of a ring once: a batch, or all that a ring holds."""
     ring = re.match(r"\d+", manifest.get("ring_size", ""))
     return int(ring[0]) if ring and manifest.get("index_look") == LOOK_PER_RING else full_batch(manifest)
 
@@ -86,8 +86,8 @@ def capacity(
     from the batches that they had to full ones: the nearer these are, the less the fit matters. Cycles divided by the
     busy share, which takes the batch of an unsaturated trial for that at saturation, are as low as a third.
 
-    A switch that waits for its tester looks at the index of a ring for each batch. At capacity the ring is full, and one
-    look is enough for ``look`` frames (None: for a batch). How much of a poll is the look, no trial tells: what it
+    A switch that waits for its tester looks at the index of a ring for each batch. At capacity the ring is full, and
+    one look is enough for ``look`` frames (None: for a batch). How much of a poll is the look, no trial tells: what it
     spares is between nothing and all of the poll. The middle of both is taken; the error has the rest.
     """
     anchors = [t for t in saturating if _is_known(t)]

@@ -103,7 +103,8 @@ class ValeAdapter(KernelAdapter):
         except BaseException as error:
             guard.terminate(ATTACH_DEADLINE_S)
             if isinstance(error, StartError):
-                raise StartError(f"{error}\n`dmesg` shows netmap's reason; for want of memory reload it: {LOAD}") from error
+                more = f"`dmesg` shows netmap's reason; for want of memory reload it: {LOAD}"
+                raise StartError(f"{error}\n{more}") from error
             raise
         return guard
 
