@@ -288,12 +288,15 @@ def leaders() -> str:
 
 
 def _core_cycles(found: Derived, result: Result) -> float | None:
-    """Return all cycles of the switch's core for each packet and pass at its throughput; None where that is a bound.
+    """Return all cycles of the switch's core for each packet and pass at its throughput.
 
-    A switch that polls spends them at its capacity, whether it counts its busy cycles or not.
+    A switch that polls spends them at its capacity, whether it counts its busy cycles or not. None where the throughput
+    is a bound, and where the place of the switch is not that of one process on one core that all packets pass.
     """
-    mhz = found.run.header.host.get("cpu_mhz")
+    mhz, of = found.run.header.host.get("cpu_mhz"), scenario_named(result.point.scenario)
     if not counts(result) or result.verdict.kind.is_bound or not result.throughput_pps or not isinstance(mhz, int):
+        return None
+    if of.bare or of.side_by_side or of.two_switches:
         return None
     passes = result.point.chain_length + 1
     return mhz * 1e6 / (result.throughput_pps * passes)

@@ -6,7 +6,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -24,6 +27,27 @@ def test_what_is_kept_is_small_and_has_no_path_of_its_machine() -> None:
 def test_tables_are_those_of_the_kept_run() -> None:
     """Only the smallest run is checked, because all of them take seconds."""
     assert record.suite_tables("netsoft19") in (record.RESULTS / "tables.md").read_text(encoding="utf-8")
+
+
+def test_a_switch_that_counts_no_cycles_has_those_of_its_core_where_it_has_one() -> None:
+    found = record.standings("netsoft19")
+    assert found is not None
+    of_core = next(it for it in found.cost.values() if it.point.scenario == "v2v" and it.point.frame_size_bytes == 64)
+    costs = record._cost("netsoft19", of_core)
+    alone = next(
+        r
+        for r in found.derived.results
+        if r.point.switch == "t4p4s" and replace(r.point, switch=of_core.point.switch) == of_core.point
+    )
+    value, counted = costs["t4p4s"]
+    assert not counted and value * (alone.throughput_pps or 0) == pytest.approx(
+        found.derived.run.header.host["cpu_mhz"] * 1e6
+    )
+    assert costs["planed"][1] and costs["planed"][0] < value
+    chained = replace(alone, point=replace(alone.point, scenario="loopback", chain_length=1))
+    assert record._core_cycles(found.derived, chained) == pytest.approx(value / 2)
+    elsewhere = replace(alone, point=replace(alone.point, scenario="parallel", chain_length=1))
+    assert record._core_cycles(found.derived, elsewhere) is None
 
 
 def test_each_part_of_the_pages_is_made() -> None:
