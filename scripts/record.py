@@ -25,7 +25,7 @@ from statistics import median
 from planebench.library.export import files_in, write_tables
 from planebench.library.tables import Source
 from planebench.model.quantity import seconds_since_epoch
-from planebench.model.records import VerdictKind
+from planebench.model.records import Point, VerdictKind
 from planebench.model.results import LatencySummary, Result
 from planebench.model.scenario import scenario_named
 from planebench.model.wire import Wire, wire_named
@@ -68,6 +68,7 @@ from planebench.report.trust import trust
 from planebench.stats.chain_prediction import predictions
 from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
+from planebench.stats.ranking import same_cell
 from planebench.store import find_run, read_run
 from planebench.store.folder import read_header
 from planebench.store.kept import keep
@@ -308,12 +309,18 @@ def _cost(suite: str, it: Standing) -> dict[str, tuple[float, bool]]:
     assert of_run is not None
     counting = {r.point.switch: r.switch_cycles_per_packet for r in it.results}
     cells = {name: (value, True) for name, value in counting.items() if value is not None}
-    for result in of_run.derived.results:
-        name = result.point.switch
-        if name not in cells and replace(result.point, switch=it.point.switch) == it.point:
-            value = _core_cycles(of_run.derived, result)
-            cells |= {} if value is None else {name: (value, False)}
+    for result in _cells(suite)[it.point]:
+        value = None if result.point.switch in cells else _core_cycles(of_run.derived, result)
+        if value is not None:
+            cells[result.point.switch] = (value, False)
     return cells
+
+
+@cache
+def _cells(suite: str) -> dict[Point, tuple[Result, ...]]:
+    """Return the results of each test point of a kept run."""
+    of_run = standings(suite)
+    return {} if of_run is None else {point: tuple(found) for point, found in same_cell(of_run.derived.results).items()}
 
 
 def cost_words() -> str:

@@ -164,18 +164,14 @@ static void a_frame_that_no_chain_holds_blocks_nothing(void **state)
 
 static void buffers_outside_of_the_regions(void **state)
 {
-	const struct {
-		uint16_t region;
-		uint32_t offset, length;
-	} lies[] = {{2, 0, 128}, {0, UINT32_MAX - 10, 128}, {0, 4096, UINT32_MAX}, {0xffff, 0, 128}};
+	const struct lie lies[] = {
+	        {2, 0, 128}, {0, UINT32_MAX - 10, 128}, {0, 4096, UINT32_MAX}, {0xffff, 0, 128}};
 
 	for (unsigned i = 0; i < RTE_DIM(lies); i++) {
 		struct rig r;
 
 		rig_open(&r);
-		r.back.shared->descriptors[0].region = lies[i].region;
-		r.back.shared->descriptors[0].offset = lies[i].offset;
-		r.back.shared->descriptors[0].length = lies[i].length;
+		lie_tell(&lies[i], &r.back, 0);
 		assert_int_equal(write_frames(&r.back, 0, 1, 60), 0);
 		assert_int_equal(r.back.fault, MEMIF_BAD_ADDRESS);
 		rig_close(&r);

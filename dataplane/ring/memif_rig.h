@@ -36,6 +36,19 @@ static inline void rig_close(struct rig *r)
 	memif_link_end(&r->client);
 }
 
+// What a hostile end says of a buffer.
+struct lie {
+	uint16_t region;
+	uint32_t offset, length;
+};
+
+static inline void lie_tell(const struct lie *lie, struct memif_ring *ring, unsigned slot)
+{
+	ring->shared->descriptors[slot].region = lie->region;
+	ring->shared->descriptors[slot].offset = lie->offset;
+	ring->shared->descriptors[slot].length = lie->length;
+}
+
 // --- Frames ----------------------------------------------------------------------------------------------
 
 static inline uint8_t bytes_of(unsigned number, unsigned i)

@@ -328,10 +328,8 @@ static void an_index_that_goes_back(void **state)
 
 static void descriptors_outside_of_the_regions(void **state)
 {
-	const struct {
-		uint16_t region;
-		uint32_t offset, length;
-	} lies[] = {{2, 0, 60}, {0, UINT32_MAX - 10, 60}, {0, 4096, UINT32_MAX}, {0xffff, 0, 1}};
+	const struct lie lies[] = {
+	        {2, 0, 60}, {0, UINT32_MAX - 10, 60}, {0, 4096, UINT32_MAX}, {0xffff, 0, 1}};
 	struct frames_lost lost = {0};
 
 	for (unsigned i = 0; i < RTE_DIM(lies); i++) {
@@ -339,15 +337,11 @@ static void descriptors_outside_of_the_regions(void **state)
 
 		rig_open(&r);
 		send_frames(&r.out, 0, 2, 60);
-		r.in.shared->descriptors[1].region = lies[i].region;
-		r.in.shared->descriptors[1].offset = lies[i].offset;
-		r.in.shared->descriptors[1].length = lies[i].length;
+		lie_tell(&lies[i], &r.in, 1);
 		assert_int_equal(look(&r.in, &lost), 1); // what came before is good
 		assert_int_equal(look(&r.in, &lost), 0);
 		assert_int_equal(r.in.fault, MEMIF_BAD_ADDRESS);
-		r.back.shared->descriptors[0].region = lies[i].region;
-		r.back.shared->descriptors[0].offset = lies[i].offset;
-		r.back.shared->descriptors[0].length = lies[i].length;
+		lie_tell(&lies[i], &r.back, 0);
 		assert_int_equal(send_frames(&r.back, 0, 1, 60), 0);
 		assert_int_equal(r.back.fault, MEMIF_BAD_ADDRESS);
 		rig_close(&r);

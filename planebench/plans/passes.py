@@ -76,7 +76,7 @@ def searches_of(plan: Plan, visit: Visit) -> dict[str, tuple[Point, ...]]:
     """
     if 0 in visit.repetitions:
         return searched(plan, visit.group)
-    return _asked(plan, visit.group) if visit.repetitions.start < plan.search.starts else {}
+    return _with_asked({}, plan, visit.group) if visit.repetitions.start < plan.search.starts else {}
 
 
 def searched(plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:
@@ -85,14 +85,11 @@ def searched(plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:
     for section in () if scenario_named(group.scenario).latency_by_echo else plan.sections:
         if section.latency.of != R_PLUS and section.latency.loads:
             _add(found, section.latency.of, section, group)
-    for method, points in _asked(plan, group).items():
-        found[method] = union((found.get(method, ()), points))
-    return found
+    return _with_asked(found, plan, group)
 
 
-def _asked(plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:
-    """Return the points of the searches that the plan, or a part of it, asks for."""
-    found: dict[str, tuple[Point, ...]] = {}
+def _with_asked(found: dict[str, tuple[Point, ...]], plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:
+    """Return ``found`` with the points of the searches that the plan, or a part of it, asks for."""
     for section in plan.sections:
         for method in section.search.methods:
             _add(found, method, section, group)

@@ -75,9 +75,7 @@ def one_look(manifest: Mapping[str, str]) -> int:
     return int(ring[0]) if ring and manifest.get("index_look") == LOOK_PER_RING else full_batch(manifest)
 
 
-def capacity(
-    saturating: Sequence[Trial], trials: Sequence[Trial], full: int, look: int | None = None
-) -> Capacity | None:
+def capacity(saturating: Sequence[Trial], trials: Sequence[Trial], full: int, look: int = 0) -> Capacity | None:
     """Return the capacity of a point at batches of ``full`` frames; None where the trials do not tell it.
 
     Busy cycles per packet fall with the batch, because each poll costs the same: cycles = level x (1 - share + share /
@@ -87,7 +85,7 @@ def capacity(
     busy share, which takes the batch of an unsaturated trial for that at saturation, are as low as a third.
 
     A switch that waits for its tester looks at the index of a ring for each batch. At capacity the ring is full, and
-    one look is enough for ``look`` frames (None: for a batch). How much of a poll is the look, no trial tells: what it
+    one look is enough for ``look`` frames (0: for a batch). How much of a poll is the look, no trial tells: what it
     spares is between nothing and all of the poll. The middle of both is taken; the error has the rest.
     """
     anchors = [t for t in saturating if _is_known(t)]
@@ -99,7 +97,7 @@ def capacity(
         gains = {t.index: math.log(most / _batch(t)) / 2 for t in anchors}
         error, degrees = sum(gains.values()) / len(gains) / math.sqrt(3), math.inf
     else:
-        spared = fit.spared(most, look or 0)
+        spared = fit.spared(most, look)
         gains = {t.index: fit.log_cost(_batch(t)) - fit.log_cost(most) + spared / 2 for t in anchors}
         step = float(np.mean([fit.slope(_batch(t)) for t in anchors])) - fit.slope(most)
         of_share = max(step * (step - 2 * fit.lever), 0.0) * fit.variance

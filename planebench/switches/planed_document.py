@@ -66,6 +66,8 @@ def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
     if request.queues > 1:
         chosen["workers"] = str(len(request.worker_cpus))
     backend = values.get("backend", DEFAULT_BACKEND)
+    if backend != "dpdk":
+        chosen["index_look"] = LOOK_PER_RING
     return manifest(
         request,
         function=_function_words(request, values),
@@ -74,7 +76,6 @@ def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
         burst=str(BURST),
         buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
         backend=backend,
-        **({} if backend == "dpdk" else {"index_look": LOOK_PER_RING}),
         **common.offloads(request, mergeable_wires=backend == "dpdk", guests=offers_offloads(values)),
         **chosen,
     )

@@ -14,11 +14,11 @@ import pytest
 from lab_rig import RUNS, Lab, on
 
 from planebench.model.errors import INCONCLUSIVE
+from planebench.switches.vale import LOAD
 
 pytestmark = [pytest.mark.slow, pytest.mark.lab, pytest.mark.timeout(7200), on("no-iommu")]
 
 PLACE = "PLANEBENCH_VALE"
-LOADED = "[ -e /dev/netmap ] || insmod {}/netmap.ko buf_num=98304 generic_mit=0"
 RATE_PPS = 1000
 SCENARIOS = ("p2p", "p2v", "v2v", "loopback-1", "loopback-5")
 CHECKS = "starts,forwards,wiring,intact,order"
@@ -31,7 +31,7 @@ def netmap(lab: Lab) -> str:
     folder = os.environ.get(PLACE)
     if not folder or not (Path(folder) / "netmap.ko").exists():
         pytest.skip(f"netmap is not here: {PLACE}=/folder/of/netmap, built for the kernel of the lab")
-    done = lab.sh(LOADED.format(folder))
+    done = lab.sh(f"[ -e /dev/netmap ] || ( cd {folder} && {LOAD.strip('`')} )")
     assert done.code == 0, done.output
     return folder
 

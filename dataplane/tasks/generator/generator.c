@@ -181,6 +181,7 @@ static unsigned generator_poll(struct task *task, uint64_t now_tsc)
 {
 	struct generator *g = (struct generator *)task;
 	uint16_t slots, sent = 0;
+	bool warms;
 
 	if (atomic_load_explicit(&g->state, memory_order_relaxed) != STATE_RUNNING)
 		return 0;
@@ -188,14 +189,13 @@ static unsigned generator_poll(struct task *task, uint64_t now_tsc)
 		stamp_take(g, now_tsc);
 	slots = pacer_poll(&g->pacer, now_tsc);
 	g->last_poll_tsc = now_tsc;
-	if (slots) {
+	warms = task_warms(task, slots);
+	if (slots)
 		sent = slots_send(g, slots, now_tsc);
-		task->idle_polls = 0;
-	} else if (pacer_done(&g->pacer, now_tsc)) {
+	else if (pacer_done(&g->pacer, now_tsc))
 		generator_end(g);
-	} else if (task_warms(task, 0)) {
+	else if (warms)
 		port_warm(task->ports[0], task->queue);
-	}
 	return sent;
 }
 
