@@ -179,4 +179,4 @@ def trend_chart(trend: Trend, color: str) -> Any:
         lines.encode(x=x, y=alt.Y("level:Q", scale=alt.Scale(zero=False))),
         *([rules.encode(x=x, description="tip:N")] if marks else []),
     ]
-    return plain(alt.layer(*layers).properties(width=440, height=150))
+    return plain(alt.layer(*layers, width=440, height=150))

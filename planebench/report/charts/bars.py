@@ -85,7 +85,7 @@ def latency_ranges(rows: Sequence[ChartRow], colors: Colors, domain: tuple[float
         .encode(x=alt.X("min(floor):Q", scale=scale))
     )
     layers = [tail, body, median, labels] + ([floor] if any(row.get("floor") for row in rows) else [])
-    return by_row(alt.layer(*layers).properties(width=235, height=alt.Step(BAR_STEP)), "load", rows)
+    return by_row(alt.layer(*layers, width=235, height=alt.Step(BAR_STEP)), "load", rows)
 
 
 def _when(flag: str, then: Any, otherwise: Any) -> Any:
@@ -135,7 +135,7 @@ def stacked_parts(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
     labels = base.mark_text(align="left", dx=4, fontSize=11, color=INK).encode(
         x=alt.X("sum(us):Q", stack=False), text=alt.Text("sum(us):Q", format=".3~g")
     )
-    layered = alt.layer(bars, labels).properties(width=200, height=alt.Step(BAR_STEP))
+    layered = alt.layer(bars, labels, width=200, height=alt.Step(BAR_STEP))
     return by_row(layered, "chain", rows, own_y=True)
 
 
@@ -159,5 +159,5 @@ def shape_dots(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
     filled = base.transform_filter(ours).mark_point(size=44, filled=True, color=PARTS[0], opacity=1)
     marks = base.mark_text(align="left", dx=6, fontSize=11, color=INK).encode(x=x, y=y, text="mark:N")
     dots = [mark.encode(x=x, y=y, description="tip:N") for mark in (hollow, filled)]
-    layered = alt.layer(rule, span, *dots, marks).properties(width=225, height=alt.Step(LINE_STEP))
+    layered = alt.layer(rule, span, *dots, marks, width=225, height=alt.Step(LINE_STEP))
     return by_row(layered, "panel", rows, own_y=True)

@@ -98,14 +98,16 @@ def plain(chart: Any) -> alt.TopLevelMixin:
     """Return the chart in the common style: no frame, no background, a pale grid."""
     text = {"labelFont": FONT, "titleFont": FONT}
     axis = {"labelColor": MUTED, "titleColor": MUTED, "gridColor": GRID, "domainColor": GRID, "tickColor": GRID}
-    configured: alt.TopLevelMixin = (
-        chart.configure(background="transparent", font=FONT, padding=4)
-        .configure_view(stroke=None)
-        .configure_axis(**text, **axis, labelFontSize=11, titleFontSize=11, titleFontWeight=400)
-        .configure_axisY(grid=True)
-        .configure_header(labelFont=FONT, labelFontSize=12)
-        .configure_title(font=FONT, fontSize=12, color=MUTED, anchor="start")
-        .configure_text(font=FONT)
+    configured: alt.TopLevelMixin = chart.configure(  # one call: each makes the whole chart anew
+        background="transparent",
+        font=FONT,
+        padding=4,
+        view={"stroke": None},
+        axis=text | axis | {"labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": 400},
+        axisY={"grid": True},
+        header={"labelFont": FONT, "labelFontSize": 12},
+        title={"font": FONT, "fontSize": 12, "color": MUTED, "anchor": "start"},
+        text={"font": FONT},
     )
     return configured
 

@@ -40,7 +40,7 @@ def chain_curves(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.To
         description="tip:N",
     )
     labels = line_labels(end_labels(shown, "chain", "mpps", top * 0.075), x, "label_y:Q", colors)
-    return plain(alt.layer(lines, whiskers, points, labels).properties(width=240, height=190))
+    return plain(alt.layer(lines, whiskers, points, labels, width=240, height=190))
 
 
 def percentile_curves(rows: Sequence[ChartRow], colors: Colors, domain: tuple[float, float]) -> alt.TopLevelMixin:
@@ -59,7 +59,7 @@ def percentile_curves(rows: Sequence[ChartRow], colors: Colors, domain: tuple[fl
     labels = line_labels(ends, x, "label_y:Q", colors)
     points = alt.Chart(table(ends)).mark_point(size=30, filled=True, opacity=1, clip=False)
     points = points.encode(x=x, y=y, color=color(colors), shape=shape(colors), description="cell:N")
-    return plain(alt.layer(lines, points, labels).properties(width=240, height=170))
+    return plain(alt.layer(lines, points, labels, width=240, height=170))
 
 
 _WIDTH, _HEIGHT = 240, 170
@@ -74,7 +74,7 @@ def loss_curves(rows: Sequence[ChartRow], colors: Colors) -> alt.TopLevelMixin:
     lines = base.mark_line(strokeWidth=1.8)
     points = base.mark_point(size=30, filled=True, opacity=1).encode(shape=shape(colors), description="tip:N")
     labels = line_labels(_at_edge(rows, "loss", top * 13 / _HEIGHT), x, "label_y:Q", colors)
-    return plain(alt.layer(lines, points, labels).properties(width=_WIDTH, height=_HEIGHT))
+    return plain(alt.layer(lines, points, labels, width=_WIDTH, height=_HEIGHT))
 
 
 def latency_load(rows: Sequence[ChartRow], colors: Colors, floor_us: float | None) -> alt.TopLevelMixin:
@@ -98,7 +98,7 @@ def latency_load(rows: Sequence[ChartRow], colors: Colors, floor_us: float | Non
     if floor_us:
         floor = alt.Chart(table([{"floor": floor_us}])).mark_rule(color=MUTED, strokeWidth=1)
         layers.insert(0, floor.encode(y=alt.Y("floor:Q", scale=scale)))
-    return plain(alt.layer(*layers).properties(width=_WIDTH, height=_HEIGHT))
+    return plain(alt.layer(*layers, width=_WIDTH, height=_HEIGHT))
 
 
 def _at_edge(rows: Sequence[ChartRow], y: str, gap: float, log: bool = False) -> list[ChartRow]:
@@ -157,7 +157,7 @@ def scatter(rows: Sequence[ChartRow], colors: Colors, x_title: str, y_title: str
     placed = apart(rows, "x", "y", dx=gap, dy=log_gap(domain))
     labels = alt.Chart(table(placed)).mark_text(align="left", dx=8, fontSize=11, color=INK)
     labels = labels.encode(x=x, y=alt.Y("label_y:Q", scale=log_scale(domain)), text="label:N", description="switch:N")
-    return plain(alt.layer(across, along, points, labels).properties(width=_WIDTH, height=_HEIGHT))
+    return plain(alt.layer(across, along, points, labels, width=_WIDTH, height=_HEIGHT))
 
 
 def _x_scale(rows: Sequence[ChartRow], log: bool) -> tuple[alt.Scale, float]:
@@ -178,7 +178,7 @@ def _curves(rows: Sequence[ChartRow], colors: Colors, x: alt.X, y_title: str) ->
     edge = max(row["x"] for row in rows)
     placed = [{**row, "x": edge} for row in end_labels(rows, "x", "y", log_gap(domain), log=True)]
     labels = line_labels(placed, x, alt.Y("label_y:Q", scale=log_scale(domain)), colors)
-    return plain(alt.layer(lines, whiskers, points, labels).properties(width=_WIDTH, height=_HEIGHT))
+    return plain(alt.layer(lines, whiskers, points, labels, width=_WIDTH, height=_HEIGHT))
 
 
 def _log_y(field: str, title: str, domain: tuple[float, float]) -> alt.Y:
