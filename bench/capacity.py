@@ -5,7 +5,8 @@
     .venv/bin/python bench/capacity.py [--runs runs] [RUN]
 
 A switch on an emulated clock of a share d takes 1 / d of the time for each poll, so its capacity is R+ of the fastest
-clock at which the switch, not the tester, limits, divided by d. Printed for each point: that, and the estimate of each
+clock at which the switch, not the tester, limits, divided by d. Where lines that cross between cores are the cost, an
+emulated clock flatters: docs/performance.md says by how much. Printed for each point: that, and the estimate of each
 clock at which the tester limits, with its interval, both at the whole clock, and their ratio. Exit code 1 if an
 estimate is off by more than 5 % and its interval does not hold the known capacity.
 """

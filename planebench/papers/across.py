@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -114,16 +115,22 @@ def spread(claim: Claim, shape: Spread, measured: Measured, labels: Sequence[str
     """Compare, for each switch, the variance of what a search finds with that of R+, over its points (F test)."""
     found = Found()
     for label in labels:
-        of_search, of_rate = _Variance(), _Variance()
+        of_search, of_rate, rejected = _Variance(), _Variance(), Counter[VerdictKind]()
         for point, result in measured.by_point.items():
-            searched = [s for s in result.searches if s.method == shape.search and search_counts(s)]
-            rates = [s.lower_pps for s in searched if s.lower_pps]
+            searches = [s for s in result.searches if s.method == shape.search and point.switch == label]
+            rates = [s.lower_pps for s in searches if s.lower_pps and search_counts(s)]
+            rejected.update(s.verdict.kind for s in searches if not search_counts(s))
             sample = measured.sample(point, "throughput", None)
-            if point.switch == label and len(rates) > 1 and sample is not None and len(sample.values) > 1:
+            if len(rates) > 1 and sample is not None and len(sample.values) > 1:
                 of_search.add(rates)
                 of_rate.add(sample.values)
         if of_search.degrees:
             found.add(_spreads(label, shape.search, of_search, of_rate))
+        elif rejected.total() > 1:
+            ((kind, _),) = rejected.most_common(1)
+            why = f"no two accepted searches of a point ({kind.value})"
+            what = f"{printable(label)}, standard deviation of {shape.search}"
+            found.add(Compared(what, f"{rejected.total()} searches rejected", None, Told(None, why=why)))
         else:
             found.add(f"{printable(label)} with a search in several starts (--search {shape.search} --search-starts 5)")
     return found

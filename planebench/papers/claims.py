@@ -250,6 +250,12 @@ class Claim(_Closed):
         return self
 
     @property
+    def of_all(self) -> bool:
+        """Return whether one comparison that contradicts it is enough: not for ranks, nor for what holds somewhere."""
+        ranks = self.order or self.correlation or self.no_leader
+        return ranks is None and (self.share is None or self.share.everywhere)
+
+    @property
     def sentence(self) -> str:
         """Return ``says`` with the figures of the paper in it. Raises KeyError for one that papers.yaml lacks."""
         facts = paper_facts(self.paper)

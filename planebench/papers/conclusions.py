@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from planebench.model.words import listed
@@ -51,9 +51,10 @@ class Conclusion:
 def conclude(runs: Mapping[str, Measured]) -> tuple[Conclusion, ...]:
     """Return a conclusion for every claim from one run or several, by name.
 
-    A claim is confirmed if a run confirms it and none contradicts it, and the other way round. Every run that tests a
-    claim gets an equal share of the level, so several are wrong together no more often than one. Runs that reproduce
-    the paper of a claim come first in what it rests on.
+    A claim is confirmed if a run confirms it and none contradicts it, and the other way round. Where both happen, a
+    comparison that contradicts it in one run and is confirmed in no other decides against it: the others lack that
+    switch or test point. Every run that tests a claim gets an equal share of the level, so several are wrong together
+    no more often than one. Runs that reproduce the paper of a claim come first in what it rests on.
     """
     return tuple(_conclusion(claim, runs) for claim in all_claims())
 
@@ -68,6 +69,8 @@ def _conclusion(claim: Claim, runs: Mapping[str, Measured]) -> Conclusion:
     outcomes = {judged.outcome for _, judged in decided}
     if len(outcomes) == 1:
         return Conclusion(claim, outcomes.pop(), "", decided)
+    if outcomes and (against := _against(claim, decided)):
+        return Conclusion(claim, Outcome.NOT_CONFIRMED, "", against)
     if outcomes:
         return Conclusion(claim, Outcome.CANNOT_BE_TESTED, "runs disagree", decided)
     _, nearest = min(found, key=lambda it: _NEAREST.index(it[1].why))
@@ -77,6 +80,18 @@ def _conclusion(claim: Claim, runs: Mapping[str, Measured]) -> Conclusion:
     wanted = set.intersection(*(set(judged.absent) for _, judged in found))
     absent = tuple(name for name in nearest.absent if name in wanted)
     return Conclusion(claim, Outcome.CANNOT_BE_TESTED, nearest.why, tuple(open_judgements), absent)
+
+
+def _against(claim: Claim, decided: Sequence[tuple[str, Judgement]]) -> tuple[tuple[str, Judgement], ...]:
+    """Return the judgements with a comparison that contradicts the claim and that holds in no other run."""
+    if not claim.of_all:
+        return ()
+    held = {it.what for _, judged in decided for it in judged.compared if it.holds}
+    return tuple(
+        (name, judged)
+        for name, judged in decided
+        if any(it.holds is False and it.what not in held for it in judged.compared)
+    )
 
 
 def open_words(conclusions: Iterable[Conclusion]) -> str:

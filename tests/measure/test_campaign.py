@@ -465,7 +465,7 @@ def test_parts_share_topologies_and_what_both_want_is_measured_once(tmp_path: Pa
     steps = Counter((s.step.point, s.step.load) for g in group_points(points) for s in latency_steps(plan, g))
     assert Counter(t.point for t in whole if t.role == "r_plus") == dict.fromkeys(points, plan.throughput.repetitions)
     assert Counter((t.point, t.load.label) for t in whole if t.role == "latency") == steps
-    assert set(steps.values()) == {plan.latency.repetitions} == {3}
+    assert set(steps.values()) == {plan.latency.repetitions} == {5}
     first_latency = next(n for n, t in enumerate(whole) if t.role == "latency")
     writer = RunWriter.create(tmp_path / "cut", make_header())
     with pytest.raises(KeyboardInterrupt):

@@ -53,6 +53,17 @@ def test_runs_that_contradict_each_other_decide_nothing() -> None:
     assert "20261121-123351-quick: " in found.evidence and "20261121-123352-quick: " in found.evidence
 
 
+def test_a_run_without_the_faster_switch_does_not_save_the_claim() -> None:
+    """BESS is behind VPP in the run that has VPP, ahead of OvS-DPDK in both: no pair is in dispute."""
+    behind = named(1, *(rate(name, "p2p", mpps, **BOTH) for name, mpps in (("bess", 9), ("vpp", 18), ("ovs-dpdk", 5))))
+    ahead = named(2, *(rate(name, "p2p", mpps, **BOTH) for name, mpps in (("bess", 9), ("ovs-dpdk", 5))))
+    for order in ((behind, ahead), (ahead, behind)):
+        found = concluded(*order)[FIRST]
+        assert (found.outcome, found.runs) == (NO, behind.header.run_id)
+    other = named(3, *(rate(name, "p2p", mpps, **BOTH) for name, mpps in (("bess", 9), ("vpp", 5), ("ovs-dpdk", 5))))
+    assert concluded(behind, other)[FIRST].why == "runs disagree", "about BESS and VPP"
+
+
 def test_the_run_of_the_paper_speaks_first() -> None:
     """Runs that agree give the outcome, and runs that do not cover the claim do not change it."""
     other, own = (named(n, sides(9.0, 3.0), papers=papers) for n, papers in ((1, ("can17",)), (2, ("netsoft19",))))

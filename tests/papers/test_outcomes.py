@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from making import LARGE_HOST, Figure, anatomy, delay, measured, rate, run
 
-from planebench.model.records import Point, TrafficSent
+from planebench.model.records import Point, TrafficSent, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.scenario import scenario_named
 from planebench.papers.claims import ANY, Cell, Claim, Compare, all_claims
@@ -206,13 +206,13 @@ MAKERS: dict[str, Callable[[Claim, Outcome], Figures]] = {
 }
 
 
-def searched(wish: Outcome) -> Measured:
+def searched(wish: Outcome, kind: VerdictKind = VerdictKind.VALID) -> Measured:
     """A run with searches of three repetitions: they vary more than R+, or less, or as much."""
     wide, narrow = (0.7, 1.0, 1.4), (0.999, 1.0, 1.001)
     of_search, of_rate = {YES: (wide, narrow), NO: (narrow, wide), OPEN: (wide, wide)}[wish]
     made = measured(run(rate("planed", "p2p", 10.0, trials=of_rate)))
     searches = tuple(
-        SearchResult(make_point(), "rfc2544", "near", make_verdict(), True, number, lower_pps=8e6 * factor)
+        SearchResult(make_point(), "rfc2544", "near", make_verdict(kind), True, number, lower_pps=8e6 * factor)
         for number, factor in enumerate(of_search)
     )
     made.derived.results = tuple(dataclasses.replace(it, searches=searches) for it in made.derived.results)
@@ -234,6 +234,13 @@ def test_every_claim_comes_out_each_way(claim: Claim, wish: Outcome) -> None:
     assert found.why == ("insufficient data" if wish is OPEN else "")
     nothing = judge(claim, measured(run(host=LARGE_HOST)))
     assert (nothing.outcome, nothing.why) == (OPEN, "not covered by this run")
+
+
+def test_rejected_searches_were_done_and_say_nothing() -> None:
+    (claim,) = (it for it in all_claims() if it.spread is not None)
+    found = judge(claim, searched(YES, VerdictKind.DISTURBED))
+    assert (found.outcome, found.why) == (OPEN, "insufficient data")
+    assert "3 searches rejected: no two accepted searches of a point (disturbed)" in found.evidence
 
 
 @settings(max_examples=40, deadline=None)

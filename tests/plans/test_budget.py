@@ -141,8 +141,8 @@ def test_every_part_is_scaled_alike() -> None:
 def test_what_it_chose_is_said_in_one_line() -> None:
     plan = override(SUITES["conext19"], switch="sim", search="ndr")
     assert describe(plan) == (
-        "3 to 5 saturating trials of 0.5 s after 0.1 s of warm-up, each after a start of the switch; "
-        "search trials of 0.5 s; 3 latency trials of 0.5 s per load"
+        "5 to 8 saturating trials of 0.5 s after 0.1 s of warm-up, each after a start of the switch; "
+        "search trials of 0.1 s; 5 latency trials of 0.5 s per load"
     )
     assert describe(override(SUITES["quick"], loads="none", restarts=0)).endswith("over 1 start of the switch")
 
