@@ -78,11 +78,17 @@ class TimedAdapter(SimAdapter):
 
 
 def plan_of(disturbed: str, **options: object) -> Plan:
-    """conext19 without its searches, whose number of trials is a guess."""
+    """conext19 in three to five passes, and without its searches, whose number of trials is a guess."""
     spec = f"sim:disturbed_share={disturbed}"
     chosen = {"scenario": "p2p,v2v", "frame_size": "64", "hosting": "process", "wire": "memif", "search": "r_plus"}
     chosen |= options
-    return override(load_plan("conext19"), switch=f"{spec},{spec}:capacity=9M", **chosen)
+    plan = override(load_plan("conext19"), switch=f"{spec},{spec}:capacity=9M", **chosen)
+    return replace(_shorter(plan), parts=tuple(map(_shorter, plan.parts)))
+
+
+def _shorter(plan: Plan) -> Plan:
+    throughput = replace(plan.throughput, repetitions=3, repetitions_max=5)
+    return replace(plan, throughput=throughput, latency=replace(plan.latency, repetitions=3))
 
 
 def run(plan: Plan, folder: Path, *, slower: float = 1.0, always_open: bool = True) -> tuple[float, tuple[Trial, ...]]:
@@ -123,9 +129,7 @@ def test_a_run_ends_within_its_stated_time_however_many_trials_are_disturbed(
     assert 0.85 * most_s < took_s < most_s + EDGES_S
     wanted = {(point, number) for point in points for number in range(plan.throughput.repetitions)}
     assert wanted <= {(t.point, t.repetition) for t in trials if t.role == "r_plus"}
-    further = max(t.repetition for t in trials) >= plan.throughput.repetitions
-    if disturbed != "90%":  # there what is left after trials that were given up is as long as a pass, or not
-        assert further == (disturbed in ("0%", "20%"))
+    assert (max(t.repetition for t in trials) > 2) == (disturbed in ("0%", "20%"))
 
 
 def test_a_run_takes_as_long_as_the_repetitions_of_the_last_one_tell(tmp_path: Path) -> None:
@@ -134,10 +138,10 @@ def test_a_run_takes_as_long_as_the_repetitions_of_the_last_one_tell(tmp_path: P
     points = expand(plan)
     first_s, past = run(plan, tmp_path / "first")
     tries = expected_tries(past)
-    assert tries["r_plus"] == pytest.approx(sum(0.4**n for n in range(5)), abs=0.15), "the first and four retries"
+    assert tries["r_plus"] == pytest.approx(1.6, abs=0.15)
     second_s, _ = run(replace(plan, seed=2), tmp_path / "second")
-    assert estimate(plan, points, {}, tries) == pytest.approx(first_s, rel=0.01)
-    assert estimate(plan, points, {}, tries) == pytest.approx(second_s, rel=0.1), "other trials are disturbed there"
+    for took_s in (first_s, second_s):
+        assert estimate(plan, points, {}, tries) == pytest.approx(took_s, rel=0.05)
     assert estimate(plan, points) < 0.8 * first_s
 
 
