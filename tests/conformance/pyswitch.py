@@ -81,7 +81,9 @@ class Switch:
             self.tell()
 
     def tell(self) -> None:
-        struct.pack_into("<QQ", self.counters, 0, self.received, self.sent)
+        """Each count in one store: struct.pack_into() would write zeros first, and the adapter may read them."""
+        counts = memoryview(self.counters)[:16].cast("Q")
+        counts[0], counts[1] = self.received, self.sent
 
     def forward(self, name: str, data: bytes) -> None:
         self.number += 1
