@@ -2,7 +2,7 @@
 """Make docs/results from runs of the papers' suites: record.py [RUN ... | --measure | --check].
 
 A run replaces the kept one of its suite: its records and its tables as Parquet in docs/results/runs/SUITE. --measure
-runs the four suites first. All pages are made from what is kept, so that without a run they are made anew. --check
+runs the suites first. All pages are made from what is kept, so that without a run they are made anew. --check
 changes nothing; exit code 1 if a page would change.
 
 In README.md and docs/results/README.md, a part is between ``<!-- made NAME -->`` and ``<!-- end -->``. Other pages are
@@ -48,6 +48,7 @@ from planebench.papers.data import paper_figures
 from planebench.papers.measured import Measured, of_the_plan
 from planebench.papers.shape import Shape, shapes
 from planebench.papers.told import Outcome
+from planebench.plans.load import load_plan
 from planebench.report.answers import STATES, Standing, Standings, needs, times
 from planebench.report.chains import latency_claim, throughput_claim
 from planebench.report.charts.figure import (
@@ -70,15 +71,15 @@ from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.ranking import same_cell
 from planebench.store import find_run, read_run
-from planebench.store.folder import read_header
 from planebench.store.kept import keep
+from planebench.store.plan_file import read_plan
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
 RUNS = RESULTS / "runs"
 IMAGES = RESULTS / "img"
-SUITES = ("conext19", "netsoft19", "can17", "ic16")
-"""The suites of the record, by the paper that each reproduces first."""
+SUITES = ("conext19", "conext19-starts", "netsoft19", "can17", "ic16")
+"""The suites of the record, in the order of its tables."""
 MAX_BYTES = 20_000_000
 """The largest size of all kept runs together."""
 PICTURES: dict[str, tuple[str, FigureId, int]] = {
@@ -101,12 +102,14 @@ Line = Sequence[str]
 
 def keep_run(folder: Path) -> str:
     """Keep a run in place of the one of its suite; return the suite."""
-    papers = read_header(folder).papers
-    if not papers or papers[0] not in SUITES:
-        sys.exit(f"{folder}: not a run of one of the suites {', '.join(SUITES)}")
-    out = keep(folder, RUNS / papers[0])
+    plan = read_plan(folder)
+    description = plan.description if plan is not None else ""
+    suite = next((name for name in SUITES if load_plan(name).description == description), None)
+    if suite is None:
+        sys.exit(f"{folder}: not a run of one of the suites {', '.join(SUITES)}, by its description: {description}")
+    out = keep(folder, RUNS / suite)
     list(write_tables(Source(out, read_run(out)), files_in(out / "tables")))
-    return papers[0]
+    return suite
 
 
 @cache

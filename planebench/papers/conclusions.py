@@ -42,8 +42,8 @@ class Conclusion:
 
     @property
     def evidence(self) -> str:
-        """Return the evidence of the first run; of all where they disagree, each after the name of its run."""
-        if self.why != "runs disagree":
+        """Return the evidence of the first run; of all where none decides, each after the name of its run."""
+        if not self.why or len(self.judgements) == 1:
             return self.judgements[0][1].evidence
         return " ".join(f"{name}: {judged.evidence}" for name, judged in self.judgements)
 

@@ -82,6 +82,7 @@ def test_runs_share_the_level() -> None:
     found = concluded(barely[0], *others)[BASELINE]
     assert (found.outcome, found.why) == (OPEN, "insufficient data")
     assert len(found.judgements) == 9
+    assert all(f"{run.header.run_id}: " in found.evidence for run in (barely[0], *others)), "each says what it has"
     elsewhere = [named(number, rate("ovs-dpdk", "v2v", 9.0)) for number in range(1, 9)]
     assert concluded(barely[0], *elsewhere)[BASELINE].outcome is YES, "runs that do not test a claim take no share"
 

@@ -23,7 +23,7 @@ def part(plan: Plan, name: str) -> Plan:
 
 
 def test_there_are_these() -> None:
-    assert list_suites() == ("can17", "conext19", "ic16", "netsoft19", "quick", "regression")
+    assert list_suites() == ("can17", "conext19", "conext19-starts", "ic16", "netsoft19", "quick", "regression")
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -66,6 +66,15 @@ def test_conext19_has_every_cell_of_its_figures_and_tables() -> None:
     assert part(plan, "table-3").latency.loads == (0.1, 0.5, 0.99)
     assert part(plan, "table-4").latency.rates_pps == (1e6,)
     assert part(plan, "fig-1").latency.loads == (0.95,)
+
+
+def test_conext19_starts_has_points_of_conext19_in_more_starts() -> None:
+    """Its figures are those of the same test points, so that claims of conext19 can be told by them."""
+    few, many = load_plan("conext19"), load_plan("conext19-starts")
+    assert many.papers == few.papers and {"bess", "vpp", "snabb", "fastclick"} < set(many.switches) < set(few.switches)
+    assert set(points_of(override(many, switch="sim"))) < set(points_of(override(few, switch="sim")))
+    assert many.throughput.repetitions > 2 * (few.throughput.repetitions_max or 0)
+    assert part(many, "chains").latency.repetitions == many.throughput.repetitions
 
 
 def test_ic16_has_its_sizes_counts_and_loads() -> None:
