@@ -17,7 +17,6 @@ from planebench.model.errors import (
     PlanebenchError,
     UsageError,
 )
-from planebench.store import read_run
 
 PLAN = """
 version: 1
@@ -155,28 +154,6 @@ def test_a_switch_asked_for_by_name_must_be_there(planebench, own_run_folder: Pa
     assert (done.code, done.out) == (NotInstalledError.exit_code, "") == (3, "")
     assert_one_sentence(done.err, '"testpmd"', "not installed", "apt")
     assert list(own_run_folder.iterdir()) == []
-
-
-@pytest.mark.dataplane
-def test_a_suite_leaves_out_a_switch_that_is_not_there(planebench, own_run_folder: Path, monkeypatch, tmp_path) -> None:
-    """As quick does: named, with how to install it, and the others are measured."""
-    monkeypatch.setattr("planebench.host.programs.find_program", lambda _: None)
-    path = tmp_path / "plan.yaml"
-    path.write_text(PLAN.replace("[planed]", "[planed, testpmd]") + "missing_switches: skip\n")
-    done = planebench("run", path)
-    assert done.code == 0
-    assert "left out: testpmd: not installed; to install: " in done.err
-    assert "Skipped testpmd: not installed; to install: " in done.out
-    (folder,) = own_run_folder.iterdir()
-    run = read_run(folder)
-    assert [switch.label for switch in run.header.switches] == ["planed"]
-    assert [skipped.what for skipped in run.skipped] == ["testpmd"]
-    assert {trial.point.switch for trial in run.trials} == {"planed"}
-
-    path.write_text(PLAN.replace("[planed]", "[testpmd]") + "missing_switches: skip\n")
-    done = planebench("run", path)
-    assert (done.code, done.out) == (3, "")
-    assert_one_sentence(done.err, "none of the switches of plan mine is installed", "testpmd")
 
 
 def test_without_planed_nothing_can_be_measured(planebench, own_run_folder: Path, monkeypatch, tmp_path: Path) -> None:
