@@ -25,6 +25,8 @@ class OtgServer:
         self.down: set[str] = set()
         """Locations of ports without a link."""
         self.slow_s = 0.0
+        self.late_s = 0.0
+        """How long counters are on their way."""
         self.mute = False
         """Closes each connection without an answer."""
         self.goes_back = False
@@ -95,6 +97,7 @@ def served(server: OtgServer) -> Iterator[str]:
                 return
             status, told = server.answer(self.path, document)
             body = json.dumps(told).encode()
+            time.sleep(server.late_s if self.path == "/monitor/metrics" else 0)
             self.send_response(status)
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(body)))

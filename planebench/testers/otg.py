@@ -134,9 +134,10 @@ class OtgTester(ExternalTester):
         begun, passed_s = time.monotonic(), 0.0
         while True:
             time.sleep(max(min(LOOK_S, duration_s - passed_s), LOOK_S / 5))  # the end is seen soon
+            asked_s = time.monotonic() - begun  # the counters are of then or later, however long the answer takes
             looks.take(self._flow_metrics())
             passed_s = time.monotonic() - begun
-            if looks.stopped(passed_s > duration_s) and (looks.all_sent or passed_s > duration_s + START_S):
+            if looks.stopped(asked_s > duration_s) and (looks.all_sent or asked_s > duration_s + START_S):
                 return
             if passed_s > duration_s + stretched(OVERTIME_S):
                 raise self.failed(f"still sends {passed_s - duration_s:.0f} s after the end of the trial")

@@ -90,6 +90,11 @@ def test_a_stream_without_a_state_ends_with_its_time(server: OtgServer, tester: 
     assert tester.send([THERE], SENDING_S, latency=False)["n0->n1"].sent == 500
 
 
+def test_counters_of_before_the_end_are_not_those_of_the_end(server: OtgServer, tester: ExternalTester) -> None:
+    server.without, server.late_s = {"transmit"}, 0.9 * SENDING_S
+    assert tester.send([THERE], SENDING_S, latency=False)["n0->n1"].sent == 500
+
+
 def test_a_tester_that_gives_its_ports_back_has_no_configuration(server: OtgServer, tester: ExternalTester) -> None:
     tester.close()
     assert server.config == {}
