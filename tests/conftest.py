@@ -39,7 +39,8 @@ class MachineScheduling(LoadScopeScheduling):
 def uses_the_machine(path: str) -> bool:
     """Return whether a test file has a test with one of the markers ``dataplane``, ``root`` and ``slow``.
 
-    Not those of network functions alone: nf_run reads frames from a pipe, and neither polls nor changes anything.
+    Not those of network functions alone: their programs read frames from a pipe or a file, and neither poll ports nor
+    change what others see.
     """
     text = Path(path).read_text(encoding="utf-8")
     if "/nf/" in path and "planed_rig" not in text:

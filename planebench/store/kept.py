@@ -20,8 +20,9 @@ RECORDS_FILE = "records.parquet"
 
 
 def keep(folder: Path, out: Path) -> Path:
-    """Write the run in ``folder`` into ``out`` without the paths that its environment names; replace what is there.
+    """Write the run in ``folder`` into ``out``; replace what is there.
 
+    Of the paths that its environment and its command name, the last part stays.
     Raises StoreError for a run that has not finished.
     """
     import duckdb
@@ -29,7 +30,8 @@ def keep(folder: Path, out: Path) -> Path:
     if not (folder / FINISHED_FILE).is_file():
         raise StoreError(f"run {folder.name} is not finished: finish it with the same command and --resume first")
     header = json.loads((folder / HEADER_FILE).read_bytes())
-    paths = sorted((it for it in header["environment"].values() if it.count("/") > 1), key=len, reverse=True)
+    named = [*header["environment"].values(), *(it for it in header["command"] if it.startswith("/"))]
+    paths = sorted((it for it in named if it.count("/") > 1), key=len, reverse=True)
     header["environment"] = {name: it for name, it in header["environment"].items() if it not in paths}
     texts = {HEADER_FILE: json.dumps(header, indent=1, ensure_ascii=False) + "\n"}
     for name in (PLAN_FILE, FINISHED_FILE, *_RECORDS):

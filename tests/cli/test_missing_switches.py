@@ -26,7 +26,7 @@ latency: {{loads: [], duration_s: 0.1}}
 
 @pytest.mark.dataplane
 def test_a_suite_leaves_out_a_switch_that_is_not_there(planebench, own_run_folder: Path, monkeypatch, tmp_path) -> None:
-    """As quick does: named, with how to install it, and the others are measured."""
+    """The run names that switch and how to install it, and measures the others. So does the suite quick."""
     monkeypatch.setattr("planebench.host.programs.find_program", lambda _: None)
     path = tmp_path / "plan.yaml"
     path.write_text(PLAN.format("planed, testpmd"))

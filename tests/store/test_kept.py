@@ -21,7 +21,8 @@ def test_a_kept_run_is_read_as_the_run_itself_without_the_paths_of_its_machine(t
     run = make_run(("planed", "vpp"), sizes=(64, 1024), repetitions=2)
     skipped = (Skipped("vale p2p", "there is no vale-ctl in /opt/someone/netmap"),)
     environment = {"python": "3.11.2", "folder": "/home/someone", "PLANEBENCH_VALE": "/opt/someone/netmap"}
-    header = replace(run.header, environment=environment, skipped=skipped)
+    command = ("planebench", "run", "/home/someone/plans/mine.yaml", "--runs", "runs")
+    header = replace(run.header, environment=environment, skipped=skipped, command=command)
     died = replace(
         run.trials[0], verdict=Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, "no /home/someone/log"),))
     )
@@ -32,6 +33,7 @@ def test_a_kept_run_is_read_as_the_run_itself_without_the_paths_of_its_machine(t
     assert sorted(it.name for it in out.iterdir()) == ["finished.json", "records.parquet", "run.json"]
     found = read_run(find_run(None, str(out)))
     assert found.header.environment == {"python": "3.11.2"}
+    assert found.header.command == ("planebench", "run", "mine.yaml", "--runs", "runs")
     assert found.skipped == (Skipped("vale p2p", "there is no vale-ctl in netmap"),)
     assert found.trials[0].verdict.texts == ("no someone/log",)
     assert found.trials[1:] == read_run(find_run(tmp_path / "runs", "latest")).trials[1:]
