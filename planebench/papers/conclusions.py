@@ -53,8 +53,9 @@ def conclude(runs: Mapping[str, Measured]) -> tuple[Conclusion, ...]:
 
     A claim is confirmed if a run confirms it and none contradicts it, and the other way round. Where both happen, a
     comparison that contradicts it in one run and is confirmed in no other decides against it: the others lack that
-    switch or test point. Every run that tests a claim gets an equal share of the level, so several are wrong together
-    no more often than one. Runs that reproduce the paper of a claim come first in what it rests on.
+    switch or test point. The runs that test a claim share the level, each in proportion to the starts that its plan
+    asks for, so several are wrong together no more often than one. Runs that reproduce the paper of a claim come first
+    in what it rests on.
     """
     return tuple(_conclusion(claim, runs) for claim in all_claims())
 
@@ -62,9 +63,10 @@ def conclude(runs: Mapping[str, Measured]) -> tuple[Conclusion, ...]:
 def _conclusion(claim: Claim, runs: Mapping[str, Measured]) -> Conclusion:
     order = sorted(runs.items(), key=lambda it: claim.paper not in it[1].derived.run.header.papers)
     found = [(name, judge(claim, measured)) for name, measured in order]
-    testing = sum(bool(judged.compared) for _, judged in found)
-    if testing > 1:
-        found = [(name, judge(claim, measured, testing)) for name, measured in order]
+    starts = {name: planned_starts(runs[name]) for name, judged in found if judged.compared}
+    if len(starts) > 1:
+        shares = {name: number / sum(starts.values()) for name, number in starts.items()}
+        found = [(name, judge(claim, measured, shares.get(name, 1.0))) for name, measured in order]
     decided = tuple(it for it in found if it[1].outcome is not Outcome.CANNOT_BE_TESTED)
     outcomes = {judged.outcome for _, judged in decided}
     if len(outcomes) == 1:
@@ -80,6 +82,12 @@ def _conclusion(claim: Claim, runs: Mapping[str, Measured]) -> Conclusion:
     wanted = set.intersection(*(set(judged.absent) for _, judged in found))
     absent = tuple(name for name in nearest.absent if name in wanted)
     return Conclusion(claim, Outcome.CANNOT_BE_TESTED, nearest.why, tuple(open_judgements), absent)
+
+
+def planned_starts(measured: Measured) -> int:
+    """Return how many starts of each switch the plan of a run asks for: known before it measures anything."""
+    plan = measured.derived.run.header.plan
+    return 1 if plan is None else plan.throughput.repetitions
 
 
 def _against(claim: Claim, decided: Sequence[tuple[str, Judgement]]) -> tuple[tuple[str, Judgement], ...]:

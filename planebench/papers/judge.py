@@ -39,8 +39,8 @@ def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement
     return tuple(it for it in judgements if it.claim.paper in wanted or it.outcome is not Outcome.CANNOT_BE_TESTED)
 
 
-def judge(claim: Claim, measured: Measured, runs: int = 1) -> Judgement:
-    """Return the judgement on a claim by a run, which is one of so many ``runs`` that test it."""
+def judge(claim: Claim, measured: Measured, share: float = 1.0) -> Judgement:
+    """Return the judgement on a claim by a run, which has this share of the level of all runs that test it."""
     emulated = [] if claim.clocks is None else single.clocks(claim, claim.clocks, measured, emulated=True).compared
     if unmet := claim.needs.unmet(_facts(measured.derived.run.header)):
         return _untestable(claim, "not testable on this host", f"it takes {unmet}", emulated)
@@ -57,7 +57,7 @@ def judge(claim: Claim, measured: Measured, runs: int = 1) -> Judgement:
     beside = [*others, *emulated]
     if not labels:
         return _no_switch(claim, measured, beside)
-    return _judgement(claim, measured, _compared(claim, measured, labels), beside, runs)
+    return _judgement(claim, measured, _compared(claim, measured, labels), beside, share)
 
 
 def _facts(header: RunHeader) -> Mapping[str, Any]:
@@ -99,9 +99,11 @@ def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
     return next(make(shape) for shape, make in shapes if shape is not None)
 
 
-def _judgement(claim: Claim, measured: Measured, found: Found, beside: Sequence[Compared], runs: int = 1) -> Judgement:
+def _judgement(
+    claim: Claim, measured: Measured, found: Found, beside: Sequence[Compared], share: float = 1.0
+) -> Judgement:
     missing = tuple(dict.fromkeys(found.missing))
-    compared = corrected(found.compared, runs)
+    compared = corrected(found.compared, share)
     if not compared:
         words = _missing_words(claim, measured, missing)
         return _untestable(claim, "not covered by this run", words, beside, missing, found.absent)

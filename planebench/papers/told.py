@@ -157,18 +157,19 @@ def reached(sample: Sample, value: float) -> Told:
     return told(sample, Sample((value,), VerdictKind.VALID, sample.band, "", exact))
 
 
-def corrected(compared: Sequence[Compared], runs: int = 1) -> list[Compared]:
+def corrected(compared: Sequence[Compared], share: float = 1.0) -> list[Compared]:
     """Return the comparisons of a claim; those that are significant alone but not among so many are inconclusive.
 
-    All intervals are at the level at which Holm's procedure ends, so they agree with what is significant. ``runs``: the
-    number of runs that test the claim, each of which gets its share of the level.
+    All intervals are at the level at which Holm's procedure ends, so they agree with what is significant. ``share``: of
+    the level, where several runs test the claim.
     """
     tested = [it.told.p_value for it in compared if it.told.p_value is not None]
-    level, adjusted = ALPHA / runs, holm(tested)
+    level, adjusted = ALPHA * share, holm(tested)
     p_values = iter(adjusted)
     rejected = sum(p < level for p in adjusted)
     alpha = level / max(len(tested) - max(rejected, 1) + 1, 1)
-    why = f"not significant among {len(tested)} comparisons" + (f" in each of {runs} runs" if runs > 1 else "")
+    of_level = f" with {share:.0%} of the level, as one run of several" if share < 1 else ""
+    why = f"not significant among {len(tested)} comparisons{of_level}"
     found = []
     for it in compared:
         told_wider = it.told.at(alpha)

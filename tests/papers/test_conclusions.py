@@ -17,6 +17,7 @@ from planebench.model.run import Run
 from planebench.papers.claims import all_claims
 from planebench.papers.conclusions import Conclusion, conclude, open_words
 from planebench.papers.told import Outcome
+from planebench.plans.load import load_plan
 
 YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
 BASELINE, FIRST, COSTS = "p2p-is-the-baseline", "p2p-bess-first", "virtual-io-costs"
@@ -85,6 +86,17 @@ def test_runs_share_the_level() -> None:
     assert all(f"{run.header.run_id}: " in found.evidence for run in (barely[0], *others)), "each says what it has"
     elsewhere = [named(number, rate("ovs-dpdk", "v2v", 9.0)) for number in range(1, 9)]
     assert concluded(barely[0], *elsewhere)[BASELINE].outcome is YES, "runs that do not test a claim take no share"
+
+
+def test_a_run_with_many_starts_has_most_of_the_level() -> None:
+    """Its plan says how many, so the share is known before anything is measured."""
+    quick = load_plan("quick")
+    many, few = (replace(quick, throughput=replace(quick.throughput, repetitions=number)) for number in (95, 5))
+    others = named(1, sides(9.0, 9.0, trials=NOISY), plan=few)
+    outcomes = [
+        concluded(named(0, sides(9.0, 7.7, trials=NOISY), plan=plan), others)[BASELINE].outcome for plan in (many, few)
+    ]
+    assert outcomes == [YES, OPEN]
 
 
 def test_what_no_run_has_is_missing() -> None:
