@@ -139,6 +139,7 @@ packages:
 
 .stamps/venv: Makefile | packages
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit(f"{sys.executable} is Python {sys.version.split()[0]}; planebench needs 3.11 or later: make PYTHON=/path/to/python3")'
+	@scripts/in_use.sh $(VENV)
 	@echo "setup: creating $(VENV)"
 	$(PYTHON) -m venv --clear $(VENV)
 	@scripts/progress.sh .stamps/venv.log $(BIN)/pip install 'meson-python>=0.17' 'typer>=0.20'
@@ -146,6 +147,7 @@ packages:
 
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.
 .stamps/installed: .stamps/venv .stamps/sources $(SOURCES) $(BUILD_FILES) | packages
+	@scripts/in_use.sh $(VENV)
 	@echo "setup: building and installing planebench into $(VENV): one to three minutes the first time"
 	@scripts/progress.sh .stamps/install.log \
 		$(BIN)/pip install -v --no-build-isolation --config-settings=build-dir=build .

@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""scripts/setup.sh for a user without root: what is needed stops the set-up, what is only useful does not."""
+"""scripts/setup.sh for a user without root: what is needed stops the set-up, what is only useful does not.
+
+And scripts/in_use.sh: nothing is installed under a planebench that runs.
+"""
 
 from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 SETUP = Path(__file__).resolve().parents[1] / "scripts" / "setup.sh"
+IN_USE = SETUP.with_name("in_use.sh")
 NO_SUDO = "echo 'sudo: a password is required' >&2; exit 1"
 
 
@@ -61,3 +66,24 @@ def test_sudo_without_a_password_installs_all_that_is_missing(tmp_path: Path) ->
     code, ran, said = _setup(tmp_path, "[a-np-z]*", sudo=sudo)
     assert (code, said) == (0, "")
     assert ran.splitlines()[-1].endswith("install --no-install-recommends -y openvswitch-switch-dpdk openssh-client")
+
+
+def test_nothing_is_installed_under_a_run(tmp_path: Path) -> None:
+    bin_folder = tmp_path / "venv" / "bin"
+    bin_folder.mkdir(parents=True)
+    (bin_folder / "python").symlink_to(sys.executable)
+    (bin_folder / "planebench").write_text("import sys; sys.stdin.read()")
+
+    def check() -> subprocess.CompletedProcess[str]:
+        return subprocess.run([IN_USE, "venv"], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+
+    assert check().returncode == 0
+    command = [bin_folder / "python", bin_folder / "planebench", "run", "quick"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE) as running:
+        found = check()
+        assert running.stdin is not None
+        running.stdin.close()
+    assert found.returncode == 1
+    assert f"process {running.pid}: " in found.stderr
+    assert "planebench run quick), and a new installation would take its programs away." in found.stderr
+    assert check().returncode == 0
