@@ -297,6 +297,8 @@ def _usage_error(error: ValidationError) -> UsageError:
         return UsageError(f"key {path} is missing; add it")
     valid = _limits(detail["loc"])
     why = f". Valid: {valid}" if valid else f": {detail['msg'][:1].lower()}{detail['msg'][1:]}"
+    if detail["type"] == "string_type" and isinstance(detail["input"], (bool, int, float)):
+        why += "; put it into quotes: YAML reads off, on, no and yes as false and true, and digits as a number"
     return UsageError(f'{path}: "{detail["input"]}" is not valid{why}')
 
 

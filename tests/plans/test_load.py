@@ -78,6 +78,7 @@ def test_values_named_twice_count_once_but_switches_do_not(document: dict[str, A
         ("latency.loads", [1.5], ["latency.loads.0", '"1.5"']),
         ("version", 2, ["version", '"2"']),
         ("name", "../x", ["name", '"../x"']),
+        ("name", False, ["name", '"False"', "put it into quotes", "off"]),
     ],
 )
 def test_errors_name_source_key_value_and_way_out(
