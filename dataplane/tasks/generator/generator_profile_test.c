@@ -133,7 +133,10 @@ static void run_some(struct wire *w, struct task *task, const char *text, unsign
 // One after the other, deep heads and plain ones, each with a whole pattern; and the same one twice.
 static void profiles_take_turns(void **state)
 {
-	static const char *const texts[] = {MIX, "{}", "{\"sizes\": [[1500, 1], [64, 2]]}", MIX, MIX, "{}"};
+	static const char *const texts[] = {
+	        MIX, "{}", "{\"sizes\": [[1500, 1], [64, 2]]}",
+	        MIX, MIX,  "{\"sizes\": [[1000, 1]], \"ip\": 6, \"transport\": \"tcp\"}",
+	        "{}"};
 	struct wire *w = *state;
 	struct task *task = create(w, 32);
 

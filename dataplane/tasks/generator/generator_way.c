@@ -127,10 +127,12 @@ static inline void frame_lay(struct copies *own, unsigned i, uint32_t length, ui
 static int copy_begin(struct generator *g)
 {
 	struct copies *own = g->own;
+	uint32_t length = g->profile ? g->profile->longest : g->template.length;
+	uint32_t store = g->profile ? g->profile->store : FRAME_STORE_BYTES;
 
 	for (unsigned i = 0; i < CONFIG_BURST_MAX; i++) {
 		own->data[i] = own->heads[i];
-		frame_lay(own, i, g->template.length, FRAME_STORE_BYTES);
+		frame_lay(own, i, length, store);
 	}
 	return 0;
 }
@@ -152,8 +154,12 @@ static uint16_t copy_send_profile(struct generator *g, uint16_t n, uint64_t now_
 	uint16_t sent;
 
 	profile_draw(g->profile, g->offered, n);
-	for (unsigned i = 0; i < n; i++)
-		frame_lay(own, i, profile_drawn(g->profile, g->offered + i)->length, g->profile->store);
+	for (unsigned i = 0; i < n; i++) {
+		uint32_t length = profile_drawn(g->profile, g->offered + i)->length;
+
+		if (own->frames[i].length != length)
+			frame_lay(own, i, length, g->profile->store);
+	}
 	profile_frames_write(g, own->data, n, now_tsc);
 	sent = (uint16_t)port_deliver(g->task.ports[0], g->task.queue, own->frames, n);
 	frames_sent(g, n, sent);

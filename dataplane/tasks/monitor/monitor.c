@@ -251,14 +251,15 @@ static __attribute__((noinline)) void probe_record(struct monitor *m, const stru
 	jitter_probe(&s->jitter, fields->sequence, latency_ns);
 }
 
-// A frame of a load that stamps all. Its burst was there as a whole when the first frame was looked at.
-static __attribute__((noinline)) void stamped_record(struct monitor *m, const struct frame_fields *fields)
+// Frames of a load that stamps all. Their burst was there as a whole when the first of them was looked at.
+static inline void stamps_record(struct monitor *m, unsigned stream, const uint64_t *stamps, unsigned n)
 {
-	struct stream *s = &m->streams[fields->stream];
+	struct stream *s = &m->streams[stream];
 
-	s->stamped++;
-	jitter_frame(&s->jitter, monitor_ns(m, m->arrived_tsc - frame_stamp(m->nonce, fields->stamp)));
-	m->stamped |= UINT32_C(1) << fields->stream;
+	s->stamped += n;
+	m->stamped |= UINT32_C(1) << stream;
+	for (unsigned i = 0; i < n; i++)
+		jitter_frame(&s->jitter, monitor_ns(m, m->arrived_tsc - frame_stamp(m->nonce, stamps[i])));
 }
 
 static __attribute__((noinline, cold)) void timed_burst_end(struct monitor *m)
@@ -356,26 +357,11 @@ static void learn(struct monitor *m, const struct vnf_frame *frame, uint8_t stre
 		look->length = 0; // changed under our eyes; or mixed
 }
 
-// A stamp that differs from now by more is nobody's: of a frame with another nonce all but 24 bits of it are wrong.
-enum { STAMP_BITS = 40 };
-
-// Whether it has the trial's nonce. now_tsc: any, if it has no time stamp.
-static inline bool has_nonce(const struct monitor *m, const struct frame_fields *fields, uint64_t now_tsc)
-{
-	uint64_t tsc = frame_stamp(m->nonce, fields->stamp);
-
-	if (m->nonce == 0)
-		return true;
-	if (!(fields->flags & FRAME_FLAGS_TIMED))
-		return tsc == 0;
-	return (now_tsc - tsc + (UINT64_C(1) << (STAMP_BITS - 1))) >> STAMP_BITS == 0;
-}
-
 // Count a frame that is intact.
 static void count_intact(struct monitor *m, const struct vnf_frame *frame, const struct frame_fields *fields,
                          uint64_t now_tsc)
 {
-	if (unlikely(!has_nonce(m, fields, now_tsc))) {
+	if (unlikely(!frame_has_nonce(m->nonce, fields->stamp, fields->flags & FRAME_FLAGS_TIMED, now_tsc))) {
 		m->foreign++;
 		return;
 	}
@@ -388,7 +374,7 @@ static void count_intact(struct monitor *m, const struct vnf_frame *frame, const
 	if (!count_number(m, fields->stream, fields->sequence, frame->length))
 		return;
 	if (fields->flags & FRAME_FLAG_STAMPED)
-		stamped_record(m, fields);
+		stamps_record(m, fields->stream, &fields->stamp, 1);
 	if (fields->flags & FRAME_FLAG_PROBE)
 		probe_record(m, fields, now_tsc);
 }
@@ -414,12 +400,56 @@ static void count_any(struct monitor *m, const struct vnf_frame *frame)
 		count_intact(m, frame, &fields, now_tsc);
 }
 
+// How many of count frames with the next numbers of a stream the generator has sent.
+static inline unsigned run_offered(const struct monitor *m, struct stream *s, unsigned count)
+{
+	if (likely(s->sequence.next + count <= s->bound))
+		return count;
+	return (unsigned)RTE_MIN(numbers_offered(m, s), (uint64_t)count);
+}
+
+// Count the first frames of n of a stream whose frames are not alike: each has other addresses, another length or a
+// time stamp. Returns how many; 0: the first has to be looked at by itself. A stream of which frames may still be
+// alike is none of these.
+static __attribute__((noinline)) unsigned count_mixed(struct monitor *m, const struct vnf_frame *frames,
+                                                      unsigned n)
+{
+	unsigned stream = frames->data[FRAME_OFFSET_STREAM] % FRAME_STREAMS, intact, count;
+	uint8_t flags = frames->data[FRAME_OFFSET_FLAGS];
+	struct stream *s = &m->streams[stream];
+	uint64_t stamps[CONFIG_BURST_MAX];
+	struct frame_own own;
+
+	if (flags != FRAME_FLAG_STAMPED && (flags || s->looks < LOOKS_MAX))
+		return 0;
+	if (flags && m->arrived_tsc == 0)
+		m->arrived_tsc = rte_rdtsc();
+	own = frame_own_make((uint8_t)stream, flags, m->epoch, m->nonce, m->arrived_tsc);
+	intact = frame_run_sums(&own, frames, n, (uint32_t)s->sequence.next, stamps);
+	if (intact == 0)
+		return 0;
+	count = run_offered(m, s, intact);
+	if (unlikely(count == 0)) {
+		m->foreign += intact;
+		return intact;
+	}
+	sequence_track_run(&s->sequence, count);
+	m->heard |= UINT32_C(1) << stream;
+	for (unsigned i = 0; i < count; i++) {
+		s->forwarded_bytes += frames[i].length + FRAME_FCS_BYTES;
+		s->sizes[frames[i].length]++;
+	}
+	if (flags)
+		stamps_record(m, stream, stamps, count);
+	return count;
+}
+
 // Count the first frames of n; returns how many, at least 1. heard: bits as of struct monitor, kept in a
 // register: a store for each run costs 1024 B frames a thirtieth.
 static inline unsigned count_some(struct monitor *m, const struct vnf_frame *frames, unsigned n,
                                   uint32_t *heard)
 {
-	unsigned stream, count;
+	unsigned stream, alike, count;
 	uint32_t number;
 	struct stream *s;
 
@@ -432,20 +462,18 @@ static inline unsigned count_some(struct monitor *m, const struct vnf_frame *fra
 				count_number(m, stream, number, frames->length);
 				return 1;
 			}
-		} else if (likely((count = m->run(&m->looks[stream], frames, n, number)))) {
-			if (unlikely(s->sequence.next + count > s->bound)) {
-				uint64_t room = numbers_offered(m, s);
-
-				if (room == 0) {
-					m->foreign += count;
-					return count;
-				}
-				count = (unsigned)RTE_MIN(room, count);
+		} else if (likely((alike = m->run(&m->looks[stream], frames, n, number)))) {
+			count = run_offered(m, s, alike);
+			if (unlikely(count == 0)) {
+				m->foreign += alike;
+				return alike;
 			}
 			sequence_track_run(&s->sequence, count);
 			*heard |= UINT32_C(1) << stream;
 			s->forwarded_bytes += (uint64_t)count * (frames->length + FRAME_FCS_BYTES);
 			s->sizes[frames->length] += count;
+			return count;
+		} else if ((count = count_mixed(m, frames, n))) {
 			return count;
 		}
 	}

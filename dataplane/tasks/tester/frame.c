@@ -187,19 +187,63 @@ static inline uint32_t header_mismatch(const uint8_t *data, uint32_t length)
 	return wrong | (load16(data + FRAME_OFFSET_UDP_CHECKSUM) == 0);
 }
 
+static inline bool is_plain_length(uint32_t length)
+{
+	return length >= FRAME_HEADER_BYTES && length <= FRAME_SIZE_MAX - FRAME_FCS_BYTES;
+}
+
+// Both sums, without a branch between them: all zero is right.
+static inline uint32_t sums_mismatch(const uint8_t *data, uint32_t length)
+{
+	return (checksum_fold(checksum_add_ipv4(data + FRAME_OFFSET_IP)) ^ 0xffff) |
+	       (checksum_fold(udp_sum(data, length)) ^ 0xffff);
+}
+
 enum frame_class frame_classify(const uint8_t *data, uint32_t length, struct frame_fields *fields)
 {
-	if (unlikely(length < FRAME_HEADER_BYTES || length > FRAME_SIZE_MAX - FRAME_FCS_BYTES))
+	if (unlikely(!is_plain_length(length)))
 		return frame_classify_any(data, length, fields);
 	if (header_mismatch(data, length)) // a stranger's frame is not summed up
 		return frame_classify_any(data, length, fields);
-	if ((checksum_fold(checksum_add_ipv4(data + FRAME_OFFSET_IP)) ^ 0xffff) |
-	    (checksum_fold(udp_sum(data, length)) ^ 0xffff)) {
+	if (sums_mismatch(data, length)) {
 		fields->stream = data[FRAME_OFFSET_STREAM];
 		return FRAME_CORRUPT;
 	}
 	frame_fields_read(data + FRAME_OFFSET_MAGIC, fields);
 	return FRAME_INTACT;
+}
+
+struct frame_own frame_own_make(uint8_t stream, uint8_t flags, uint16_t epoch, uint64_t nonce,
+                                uint64_t now_tsc)
+{
+	uint64_t words = MAGIC_BE | (uint64_t)stream << 16 | (uint64_t)flags << 24;
+
+	return (struct frame_own){.words = words | (uint64_t)rte_cpu_to_be_16(epoch) << 32,
+	                          .nonce = nonce,
+	                          .now_tsc = now_tsc,
+	                          .stamped = flags & FRAME_FLAG_STAMPED};
+}
+
+unsigned frame_run_sums(const struct frame_own *own, const struct vnf_frame *frames, unsigned n,
+                        uint32_t sequence, uint64_t *stamps)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		const uint8_t *data = frames[i].data;
+		uint32_t length = frames[i].length;
+
+		frame_prefetch(&frames[i + FRAME_AHEAD]);
+		if (unlikely(!is_plain_length(length)))
+			break;
+		stamps[i] = rte_be_to_cpu_64(load64(data + FRAME_OFFSET_TSC));
+		if (unlikely(load64(data + FRAME_OFFSET_UDP_CHECKSUM) >> 16 != own->words ||
+		             load32(data + FRAME_OFFSET_SEQUENCE) != rte_cpu_to_be_32(sequence + i) ||
+		             !frame_has_nonce(own->nonce, stamps[i], own->stamped, own->now_tsc) ||
+		             header_mismatch(data, length) || sums_mismatch(data, length)))
+			break;
+	}
+	return i;
 }
 
 // Put zeros where frames of a stream differ, and return the sum of what is left, as the template has it.

@@ -157,6 +157,21 @@ static inline uint64_t frame_stamp(uint64_t nonce, uint64_t tsc)
 	return nonce ^ tsc;
 }
 
+// A stamp that differs from now by more is nobody's: of a frame with another nonce all but 24 bits of it are wrong.
+enum { FRAME_STAMP_BITS = 40 };
+
+// Whether a frame has the nonce in its field of the TSC. timed: it has a time stamp, too, of about now_tsc.
+static inline bool frame_has_nonce(uint64_t nonce, uint64_t field, bool timed, uint64_t now_tsc)
+{
+	uint64_t tsc = frame_stamp(nonce, field);
+
+	if (nonce == 0)
+		return true;
+	if (!timed)
+		return tsc == 0;
+	return (now_tsc - tsc + (UINT64_C(1) << (FRAME_STAMP_BITS - 1))) >> FRAME_STAMP_BITS == 0;
+}
+
 // The sum of the four 16-bit words of a value.
 static inline uint32_t frame_words(uint64_t value)
 {

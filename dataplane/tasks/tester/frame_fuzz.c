@@ -14,7 +14,7 @@
 
 enum { MADE = 1, CUT = 2 };
 
-static unsigned long frames, classes[FRAME_FOREIGN + 1], probes, learned, equal;
+static unsigned long frames, classes[FRAME_FOREIGN + 1], probes, learned, equal, summed;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -142,6 +142,24 @@ static void check_look(const struct frame_look *look, const struct sample *s, en
 		}
 }
 
+// A run by the sums knows no more frames than the check of one by itself.
+static void check_sums(const struct sample *s, enum frame_class class)
+{
+	const struct vnf_frame run[1 + FRAME_AHEAD] = {
+	        {s->data, s->length, s->length}, {s->data, 0, 0}, {s->data, 0, 0}};
+	struct frame_fields fields = {0};
+	struct frame_own own;
+	uint64_t stamp;
+	bool runs;
+
+	if (!frame_find(s->data, s->length, &fields))
+		return;
+	own = frame_own_make(fields.stream, fields.flags, fields.epoch, 0, 0);
+	runs = frame_run_sums(&own, run, 1, fields.sequence, &stamp);
+	summed += runs;
+	must(!runs || (class == FRAME_INTACT && stamp == fields.stamp), "what runs by its sums is intact");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = {data, size};
@@ -152,13 +170,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	frames++;
 	classes[class]++;
 	check_look(&look, &s, class);
+	check_sums(&s, class);
 	free(s.data);
 	return 0;
 }
 
 void fuzz_report(void)
 {
-	printf("%lu frames: %lu intact, %lu corrupt, %lu foreign; %lu probes, %lu learned, %lu equal\n",
+	printf("%lu frames: %lu intact, %lu corrupt, %lu foreign; %lu probes, %lu learned, %lu equal, %lu by sums\n",
 	       frames, classes[FRAME_INTACT], classes[FRAME_CORRUPT], classes[FRAME_FOREIGN], probes, learned,
-	       equal);
+	       equal, summed);
 }

@@ -37,6 +37,24 @@ struct frame_run {
 const struct frame_run *frame_run_current(void);
 const struct frame_run *frame_run_of(enum isa isa);
 
+// What frames of a stream have in common when their headers and lengths differ.
+struct frame_own {
+	uint64_t words; // magic to epoch, as they lie in memory: 48 bits
+	uint64_t nonce;
+	uint64_t now_tsc; // of frames with FRAME_FLAG_STAMPED: about when they were stamped
+	bool stamped;
+};
+
+// flags: 0 or FRAME_FLAG_STAMPED.
+struct frame_own frame_own_make(uint8_t stream, uint8_t flags, uint16_t epoch, uint64_t nonce,
+                                uint64_t now_tsc);
+
+// How many of the first n frames, at most FRAME_RUN_MAX, are FRAME_INTACT for frame_classify() and have plain headers,
+// the nonce, what is our own, and the numbers sequence, sequence + 1, ... stamps[]: the field of the TSC of each.
+// FRAME_AHEAD entries behind the n are read too, to prefetch.
+unsigned frame_run_sums(const struct frame_own *own, const struct vnf_frame *frames, unsigned n,
+                        uint32_t sequence, uint64_t *stamps);
+
 // How many frames of the first n are foreign at first sight: our magic and our port are nowhere where frame_classify()
 // looks for them, or they have the headers of a plain frame and another nonce, in more bits than damage of a byte
 // changes. nonce 0: any. FRAME_AHEAD entries behind the n are prefetched.

@@ -275,6 +275,67 @@ static void only_ours_are_learned(void **state)
 	assert_false(frame_look_learn(&look, data, FRAME_SIZE_MAX));
 }
 
+// Frames that have nothing in common but their stream, at the edge of memory: a bit that is flipped ends the run where
+// it makes frame_classify() refuse the frame, and nowhere else but in what is our own.
+static void each_flipped_bit_ends_a_run_by_sums(void **state)
+{
+	static const uint16_t flipped[] = {64, 65, 100, 129};
+	const struct frame_own own = frame_own_make(3, 0, 0xabcd, 0, 0),
+	                       other = frame_own_make(4, 0, 0xabcd, 0, 0);
+	uint64_t stamps[2];
+
+	for (size_t k = 0; k < RTE_DIM(flipped); k++) {
+		struct frame_template t = template_make(flipped[k]);
+		uint8_t *data = at_the_edge(t.length);
+		const struct vnf_frame frames[2 + FRAME_AHEAD] = {{data, t.length, t.length}};
+		struct frame_fields fields;
+
+		frame_fill_payload(data, t.length);
+		write_within(&t, data, FIRST);
+		for (uint32_t bit = 0; bit < t.length * 8u; bit++) {
+			bool counts = bit / 8 >= 12; // Ethernet addresses are anybody's to rewrite
+
+			data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+			assert_int_equal(frame_run_sums(&own, frames, 2, FIRST, stamps), !counts);
+			assert_int_equal(frame_classify(data, t.length, &fields) == FRAME_INTACT, !counts);
+			data[bit / 8] ^= (uint8_t)(1 << bit % 8);
+		}
+		assert_int_equal(frame_run_sums(&own, frames, 2, FIRST, stamps), 1);
+		assert_int_equal(frame_run_sums(&own, frames, 2, FIRST + 1, stamps), 0);
+		assert_int_equal(frame_run_sums(&other, frames, 2, FIRST, stamps), 0);
+	}
+}
+
+// Of every length and with any addresses; a probe or another number ends it.
+static void mixed_frames_run_by_sums(void **state)
+{
+	const struct frame_own own = frame_own_make(3, 0, 0xabcd, 0, 0),
+	                       timed = frame_own_make(3, FRAME_FLAG_STAMPED, 0xabcd, 0, 0);
+	struct vnf_frame frames[BURST_MAX + FRAME_AHEAD] = {0};
+	uint8_t(*memory)[FRAME_SIZE_MAX] = calloc(BURST_MAX, sizeof(*memory));
+	uint64_t stamps[BURST_MAX];
+	struct frame_template t;
+
+	for (unsigned i = 0; i < BURST_MAX; i++) {
+		t = template_make(sizes[i % RTE_DIM(sizes)]);
+		frame_fill_payload(memory[i], t.length);
+		frame_write(&t, memory[i], FIRST + i);
+		frames[i] = (struct vnf_frame){memory[i], t.length, t.length};
+	}
+	for (size_t i = 0; i < RTE_DIM(bursts); i++)
+		assert_int_equal(frame_run_sums(&own, frames, bursts[i], FIRST, stamps), bursts[i]);
+	assert_int_equal(frame_run_sums(&timed, frames, BURST_MAX, FIRST, stamps), 0);
+	t = template_make(sizes[7]);
+	frame_write_probe(&t, memory[7], FIRST + 7, 1);
+	assert_int_equal(frame_run_sums(&own, frames, BURST_MAX, FIRST, stamps), 7);
+	frame_write_timed(&t, memory[7], FIRST + 7, 0x123456, FRAME_FLAG_STAMPED);
+	assert_int_equal(frame_run_sums(&timed, &frames[7], BURST_MAX - 7, FIRST + 7, stamps), 1);
+	assert_int_equal(stamps[0], 0x123456);
+	frame_write(&t, memory[7], FIRST + 8);
+	assert_int_equal(frame_run_sums(&own, frames, BURST_MAX, FIRST, stamps), 7);
+	free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -284,6 +345,8 @@ int main(void)
 	        cmocka_unit_test(all_lengths_agree_with_the_model),
 	        cmocka_unit_test(a_checksum_is_there),
 	        cmocka_unit_test(only_ours_are_learned),
+	        cmocka_unit_test(each_flipped_bit_ends_a_run_by_sums),
+	        cmocka_unit_test(mixed_frames_run_by_sums),
 	};
 
 	return cmocka_run_group_tests_name("frame_run", tests, NULL, NULL);

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// The monitor with streams whose frames are not alike: other addresses and lengths from frame to frame, or a time stamp
+// in each. They are counted by the run, and what is wrong with one of them is found as in any other.
+#include "tasks/monitor/monitor_rig.h"
+
+enum {
+	NONCE = 0x5eed,
+	KNOWN = 128, // frames after which the monitor has given up to learn what they look like
+	BURST = 32,
+};
+
+static const uint16_t sizes[] = {64, 65, 100, FRAME_SIZE};
+
+static struct trial_offered offered[TRIAL_STREAMS];
+
+// Frame number k of a stream whose frames differ. flags: 0, or FRAME_FLAGS_TIMED.
+static struct sample mixed(uint32_t k, uint8_t flags, uint64_t tsc)
+{
+	const struct frame_flow flow = {.src_ip = k * 2654435761u,
+	                                .dst_ip = ~k,
+	                                .stream = STREAM,
+	                                .epoch = EPOCH,
+	                                .frame_size_bytes = sizes[k % RTE_DIM(sizes)],
+	                                .nonce = nonce};
+	struct sample s = {.length = flow.frame_size_bytes - FRAME_FCS_BYTES};
+	struct frame_template t;
+
+	assert_int_equal(frame_template_init(&t, &flow), 0);
+	frame_fill_payload(s.data, sizeof(s.data));
+	if (flags)
+		frame_write_timed(&t, s.data, k, tsc, flags);
+	else
+		frame_write(&t, s.data, k);
+	return s;
+}
+
+// Frames from to end - 1, in bursts.
+static void put_all(struct bench *b, uint32_t from, uint32_t end)
+{
+	for (uint32_t k = from; k < end; k++) {
+		put(b, mixed(k, 0, 0));
+		if (k % BURST == BURST - 1)
+			poll_all(b);
+	}
+	poll_all(b);
+}
+
+// A trial in which so many frames have been offered.
+static struct bench open_mixed(void **state, uint64_t packets)
+{
+	struct bench b = open_bench(state, BURST);
+	struct trial trial = {.epoch = EPOCH, .nonce = NONCE, .offered = offered};
+
+	for (unsigned i = 0; i < TRIAL_STREAMS; i++)
+		offered[i].packets = TRIAL_OFFERED_UNKNOWN;
+	offered[STREAM].packets = packets;
+	assert_int_equal(b.task->ops->begin(b.task, &trial), 0);
+	nonce = NONCE;
+	return b;
+}
+
+static void close_mixed(struct bench *b)
+{
+	nonce = 0;
+	close_bench(b);
+}
+
+static json_int_t forwarded(struct bench *b)
+{
+	return number(b, "monitor.streams.0.forwarded_packets");
+}
+
+static void faults_among_mixed_frames_are_counted_exactly(void **state)
+{
+	static const uint32_t order[] = {0, 1, 3, 2, 4,
+	                                 4, 6, 7, 8, 1}; // two swapped, twice one again, one lost
+	struct bench b = open_mixed(state, 1000);
+	char path[64];
+
+	put_all(&b, 0, KNOWN);
+	for (unsigned i = 0; i < RTE_DIM(order); i++)
+		put(&b, mixed(KNOWN + order[i], 0, 0));
+	poll_all(&b);
+	put_all(&b, KNOWN + 9, 1000);
+	assert_int_equal(forwarded(&b), 999);
+	assert_int_equal(number(&b, "monitor.streams.0.duplicate_packets"), 2);
+	assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), 1);
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_bytes"),
+	                 250 * (64 + 65 + 100 + FRAME_SIZE) - sizes[(KNOWN + 5) % RTE_DIM(sizes)]);
+	for (unsigned i = 0; i < RTE_DIM(sizes); i++) {
+		snprintf(path, sizeof(path), "monitor.streams.0.sizes.%u.1", i);
+		assert_int_equal(number(&b, path), 250 - (i == (KNOWN + 5) % RTE_DIM(sizes)));
+	}
+	close_mixed(&b);
+}
+
+// In the middle of a burst, whose other frames count. Every byte from the EtherType on.
+static void every_damaged_byte_of_a_mixed_frame_is_found(void **state)
+{
+	struct bench b = open_mixed(state, 10000);
+	uint32_t next = KNOWN, lost = 0;
+
+	put_all(&b, 0, KNOWN);
+	for (uint16_t at = 12; at < FRAME_SIZE - FRAME_FCS_BYTES; at++)
+		for (unsigned i = 0; i < 5; i++, next++) {
+			struct sample s = mixed(next, 0, 0);
+
+			if (i == 2 && at < s.length) {
+				s.data[at] ^= 0x10;
+				lost++;
+			}
+			put(&b, s);
+			if (i == 4)
+				poll_all(&b);
+		}
+	assert_true(lost > FRAME_SIZE / 2);
+	assert_int_equal(forwarded(&b), next - lost);
+	assert_int_equal(number(&b, "monitor.corrupt_packets") + number(&b, "monitor.foreign_packets"), lost);
+	assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), 0);
+	close_mixed(&b);
+}
+
+static void mixed_frames_without_the_nonce_are_foreign(void **state)
+{
+	struct bench b = open_mixed(state, 1000);
+
+	put_all(&b, 0, KNOWN);
+	for (unsigned guess = 0; guess < 3; guess++) {
+		nonce = (uint64_t[]){0, NONCE ^ UINT64_C(1) << 63, UINT64_MAX}[guess];
+		for (uint32_t k = KNOWN; k < KNOWN + 7; k++)
+			put(&b, mixed(k, 0, 0));
+	}
+	nonce = NONCE;
+	put_all(&b, KNOWN, 1000);
+	assert_int_equal(number(&b, "monitor.foreign_packets"), 3 * 7);
+	assert_int_equal(forwarded(&b), 1000);
+	close_mixed(&b);
+}
+
+static void mixed_frames_that_were_not_offered_are_foreign(void **state)
+{
+	struct bench b = open_mixed(state, 500);
+
+	put_all(&b, 0, 480);
+	for (uint32_t k = 480; k < 480 + BURST; k++) // past the last one that was
+		put(&b, mixed(k, 0, 0));
+	poll_all(&b);
+	assert_int_equal(forwarded(&b), 500);
+	assert_int_equal(number(&b, "monitor.foreign_packets"), 12);
+	offered[STREAM].packets = 501;
+	put_all(&b, 500, 501);
+	assert_int_equal(forwarded(&b), 501);
+	close_mixed(&b);
+}
+
+// Each of a load that stamps all, a probe among them, and one with another nonce.
+static void stamped_frames_that_differ_are_recorded(void **state)
+{
+	struct bench b = open_mixed(state, 1000);
+	uint64_t now = rte_rdtsc();
+
+	for (uint32_t k = 0; k < 40; k++)
+		put(&b, mixed(k, k == 11 ? FRAME_FLAGS_TIMED : FRAME_FLAG_STAMPED, now));
+	nonce = NONCE ^ UINT64_C(1) << 63;
+	put(&b, mixed(40, FRAME_FLAG_STAMPED, now));
+	nonce = NONCE;
+	put(&b, mixed(40, FRAME_FLAG_STAMPED, now));
+	poll_all(&b);
+	assert_int_equal(forwarded(&b), 41);
+	assert_int_equal(number(&b, "monitor.streams.0.stamped_packets"), 41);
+	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 1);
+	assert_int_equal(number(&b, "monitor.foreign_packets"), 1);
+	close_mixed(&b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        WIRE_TEST(faults_among_mixed_frames_are_counted_exactly),
+	        WIRE_TEST(every_damaged_byte_of_a_mixed_frame_is_found),
+	        WIRE_TEST(mixed_frames_without_the_nonce_are_foreign),
+	        WIRE_TEST(mixed_frames_that_were_not_offered_are_foreign),
+	        WIRE_TEST(stamped_frames_that_differ_are_recorded),
+	};
+
+	if (fixture_eal_init("monitor_mixed") != 0)
+		return 99; // for meson: could not be run
+	return cmocka_run_group_tests_name("monitor_mixed", tests, NULL, NULL);
+}
