@@ -139,8 +139,8 @@ class OtgTester(ExternalTester):
             passed_s = time.monotonic() - begun
             if looks.stopped(asked_s > duration_s) and (looks.all_sent or asked_s > duration_s + START_S):
                 return
-            if passed_s > duration_s + stretched(OVERTIME_S):
-                raise self.failed(f"still sends {passed_s - duration_s:.0f} s after the end of the trial")
+            if asked_s > duration_s + stretched(OVERTIME_S):
+                raise self.failed(f"still sends {asked_s - duration_s:.0f} s after the end of the trial")
 
     def _settled(self, looks: _Looks) -> dict[str, StreamCounts]:
         """Return the counts once every frame has arrived, or has had its time to."""
