@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
@@ -34,4 +35,10 @@ def count(function: str, program: str, *arguments: str, until: str = "main") -> 
         )
         parts = sorted(Path(folder).glob("out.*"), key=lambda path: int(path.suffix[1:]))
         found = [re.search(r"^totals: (\d+)", path.read_text(), re.MULTILINE) for path in parts]
-    return [int(it[1]) for it in found if it], run.stdout
+    totals = [int(it[1]) for it in found if it]
+    if not any(totals):
+        sys.exit(
+            f"{program} has no call of {function}() that callgrind could see: `make setup` builds without symbols. "
+            "Build it with them: meson configure build -Dc_link_args= && ninja -C build"
+        )
+    return totals, run.stdout
