@@ -400,12 +400,19 @@ static void count_any(struct monitor *m, const struct vnf_frame *frame)
 		count_intact(m, frame, &fields, now_tsc);
 }
 
-// How many of count frames with the next numbers of a stream the generator has sent.
-static inline unsigned run_offered(const struct monitor *m, struct stream *s, unsigned count)
+// Track a run of frames with the next numbers of a stream. Returns how many of them the generator has sent; where it has
+// sent none, all are foreign.
+static inline unsigned run_track(struct monitor *m, struct stream *s, unsigned run)
 {
-	if (likely(s->sequence.next + count <= s->bound))
-		return count;
-	return (unsigned)RTE_MIN(numbers_offered(m, s), (uint64_t)count);
+	unsigned count = run;
+
+	if (unlikely(s->sequence.next + run > s->bound))
+		count = (unsigned)RTE_MIN(numbers_offered(m, s), (uint64_t)run);
+	if (unlikely(count == 0))
+		m->foreign += run;
+	else
+		sequence_track_run(&s->sequence, count);
+	return count;
 }
 
 // Count the first frames of n of a stream whose frames are not alike: each has other addresses, another length or a
@@ -428,12 +435,9 @@ static __attribute__((noinline)) unsigned count_mixed(struct monitor *m, const s
 	intact = frame_run_sums(&own, frames, n, (uint32_t)s->sequence.next, stamps);
 	if (intact == 0)
 		return 0;
-	count = run_offered(m, s, intact);
-	if (unlikely(count == 0)) {
-		m->foreign += intact;
+	count = run_track(m, s, intact);
+	if (unlikely(count == 0))
 		return intact;
-	}
-	sequence_track_run(&s->sequence, count);
 	m->heard |= UINT32_C(1) << stream;
 	for (unsigned i = 0; i < count; i++) {
 		s->forwarded_bytes += frames[i].length + FRAME_FCS_BYTES;
@@ -463,12 +467,9 @@ static inline unsigned count_some(struct monitor *m, const struct vnf_frame *fra
 				return 1;
 			}
 		} else if (likely((alike = m->run(&m->looks[stream], frames, n, number)))) {
-			count = run_offered(m, s, alike);
-			if (unlikely(count == 0)) {
-				m->foreign += alike;
+			count = run_track(m, s, alike);
+			if (unlikely(count == 0))
 				return alike;
-			}
-			sequence_track_run(&s->sequence, count);
 			*heard |= UINT32_C(1) << stream;
 			s->forwarded_bytes += (uint64_t)count * (frames->length + FRAME_FCS_BYTES);
 			s->sizes[frames->length] += count;

@@ -4,14 +4,11 @@
 #include "tasks/monitor/monitor_rig.h"
 
 enum {
-	NONCE = 0x5eed,
 	KNOWN = 128, // frames after which the monitor has given up to learn what they look like
 	BURST = 32,
 };
 
 static const uint16_t sizes[] = {64, 65, 100, FRAME_SIZE};
-
-static struct trial_offered offered[TRIAL_STREAMS];
 
 // Frame number k of a stream whose frames differ. flags: 0, or FRAME_FLAGS_TIMED.
 static struct sample mixed(uint32_t k, uint8_t flags, uint64_t tsc)
@@ -45,26 +42,6 @@ static void put_all(struct bench *b, uint32_t from, uint32_t end)
 	poll_all(b);
 }
 
-// A trial in which so many frames have been offered.
-static struct bench open_mixed(void **state, uint64_t packets)
-{
-	struct bench b = open_bench(state, BURST);
-	struct trial trial = {.epoch = EPOCH, .nonce = NONCE, .offered = offered};
-
-	for (unsigned i = 0; i < TRIAL_STREAMS; i++)
-		offered[i].packets = TRIAL_OFFERED_UNKNOWN;
-	offered[STREAM].packets = packets;
-	assert_int_equal(b.task->ops->begin(b.task, &trial), 0);
-	nonce = NONCE;
-	return b;
-}
-
-static void close_mixed(struct bench *b)
-{
-	nonce = 0;
-	close_bench(b);
-}
-
 static json_int_t forwarded(struct bench *b)
 {
 	return number(b, "monitor.streams.0.forwarded_packets");
@@ -74,7 +51,7 @@ static void faults_among_mixed_frames_are_counted_exactly(void **state)
 {
 	static const uint32_t order[] = {0, 1, 3, 2, 4,
 	                                 4, 6, 7, 8, 1}; // two swapped, twice one again, one lost
-	struct bench b = open_mixed(state, 1000);
+	struct bench b = open_secret(state, BURST, 1000);
 	char path[64];
 
 	put_all(&b, 0, KNOWN);
@@ -91,13 +68,13 @@ static void faults_among_mixed_frames_are_counted_exactly(void **state)
 		snprintf(path, sizeof(path), "monitor.streams.0.sizes.%u.1", i);
 		assert_int_equal(number(&b, path), 250 - (i == (KNOWN + 5) % RTE_DIM(sizes)));
 	}
-	close_mixed(&b);
+	close_secret(&b);
 }
 
 // In the middle of a burst, whose other frames count. Every byte from the EtherType on.
 static void every_damaged_byte_of_a_mixed_frame_is_found(void **state)
 {
-	struct bench b = open_mixed(state, 10000);
+	struct bench b = open_secret(state, BURST, 10000);
 	uint32_t next = KNOWN, lost = 0;
 
 	put_all(&b, 0, KNOWN);
@@ -117,12 +94,12 @@ static void every_damaged_byte_of_a_mixed_frame_is_found(void **state)
 	assert_int_equal(forwarded(&b), next - lost);
 	assert_int_equal(number(&b, "monitor.corrupt_packets") + number(&b, "monitor.foreign_packets"), lost);
 	assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), 0);
-	close_mixed(&b);
+	close_secret(&b);
 }
 
 static void mixed_frames_without_the_nonce_are_foreign(void **state)
 {
-	struct bench b = open_mixed(state, 1000);
+	struct bench b = open_secret(state, BURST, 1000);
 
 	put_all(&b, 0, KNOWN);
 	for (unsigned guess = 0; guess < 3; guess++) {
@@ -134,12 +111,12 @@ static void mixed_frames_without_the_nonce_are_foreign(void **state)
 	put_all(&b, KNOWN, 1000);
 	assert_int_equal(number(&b, "monitor.foreign_packets"), 3 * 7);
 	assert_int_equal(forwarded(&b), 1000);
-	close_mixed(&b);
+	close_secret(&b);
 }
 
 static void mixed_frames_that_were_not_offered_are_foreign(void **state)
 {
-	struct bench b = open_mixed(state, 500);
+	struct bench b = open_secret(state, BURST, 500);
 
 	put_all(&b, 0, 480);
 	for (uint32_t k = 480; k < 480 + BURST; k++) // past the last one that was
@@ -150,13 +127,13 @@ static void mixed_frames_that_were_not_offered_are_foreign(void **state)
 	offered[STREAM].packets = 501;
 	put_all(&b, 500, 501);
 	assert_int_equal(forwarded(&b), 501);
-	close_mixed(&b);
+	close_secret(&b);
 }
 
 // Each of a load that stamps all, a probe among them, and one with another nonce.
 static void stamped_frames_that_differ_are_recorded(void **state)
 {
-	struct bench b = open_mixed(state, 1000);
+	struct bench b = open_secret(state, BURST, 1000);
 	uint64_t now = rte_rdtsc();
 
 	for (uint32_t k = 0; k < 40; k++)
@@ -170,7 +147,7 @@ static void stamped_frames_that_differ_are_recorded(void **state)
 	assert_int_equal(number(&b, "monitor.streams.0.stamped_packets"), 41);
 	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 1);
 	assert_int_equal(number(&b, "monitor.foreign_packets"), 1);
-	close_mixed(&b);
+	close_secret(&b);
 }
 
 int main(void)

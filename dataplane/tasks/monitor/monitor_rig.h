@@ -109,3 +109,29 @@ static inline void close_bench(struct bench *b)
 	assert_conserves(b);
 	task_destroy(b->task);
 }
+
+// --- Trials with a nonce ----------------------------------------------------------------------------------
+
+enum { NONCE = 0x5eed };
+
+static struct trial_offered offered[TRIAL_STREAMS];
+
+// A trial with a nonce, in which so many frames of STREAM have been offered; nobody here knows of the others.
+static inline struct bench open_secret(void **state, uint32_t burst, uint64_t packets)
+{
+	struct bench b = open_bench(state, burst);
+	struct trial trial = {.epoch = EPOCH, .nonce = NONCE, .offered = offered};
+
+	for (unsigned i = 0; i < TRIAL_STREAMS; i++)
+		offered[i].packets = TRIAL_OFFERED_UNKNOWN;
+	offered[STREAM].packets = packets;
+	assert_int_equal(b.task->ops->begin(b.task, &trial), 0);
+	nonce = NONCE;
+	return b;
+}
+
+static inline void close_secret(struct bench *b)
+{
+	nonce = 0;
+	close_bench(b);
+}

@@ -333,34 +333,10 @@ static void longer_than_any_is_corrupt(void **state)
 
 // --- Frames that nobody offered ---------------------------------------------------------------------------
 
-enum { NONCE = 0x5eed };
-
-static struct trial_offered offered[TRIAL_STREAMS];
-
-// A trial with a nonce, in which so many frames of STREAM have been offered; nobody here knows of the others.
-static struct bench open_secret(void **state, uint64_t packets)
-{
-	struct bench b = open_bench(state, 0);
-	struct trial trial = {.epoch = EPOCH, .nonce = NONCE, .offered = offered};
-
-	for (unsigned i = 0; i < TRIAL_STREAMS; i++)
-		offered[i].packets = TRIAL_OFFERED_UNKNOWN;
-	offered[STREAM].packets = packets;
-	assert_int_equal(b.task->ops->begin(b.task, &trial), 0);
-	nonce = NONCE;
-	return b;
-}
-
-static void close_secret(struct bench *b)
-{
-	nonce = 0;
-	close_bench(b);
-}
-
 // As the bursts of a guest that never saw a frame: right but for the nonce, plain or as probes, in order or not.
 static void frames_without_the_nonce_are_foreign(void **state)
 {
-	struct bench b = open_secret(state, 1000);
+	struct bench b = open_secret(state, 0, 1000);
 	uint64_t now = rte_rdtsc();
 
 	for (unsigned i = 0; i < 10; i++)
@@ -386,7 +362,7 @@ static void frames_without_the_nonce_are_foreign(void **state)
 
 static void stamped_frames_have_the_nonce(void **state)
 {
-	struct bench b = open_secret(state, 1000);
+	struct bench b = open_secret(state, 0, 1000);
 	uint64_t now = rte_rdtsc();
 
 	put(&b, make_timed(STREAM, EPOCH, 0, now, FRAME_FLAG_STAMPED));
@@ -404,7 +380,7 @@ static void stamped_frames_have_the_nonce(void **state)
 // Who has seen the nonce can number frames as he likes: what was not offered does not count, nor make others late.
 static void numbers_that_were_not_offered_are_foreign(void **state)
 {
-	struct bench b = open_secret(state, 100);
+	struct bench b = open_secret(state, 0, 100);
 
 	for (unsigned i = 0; i < 90; i++)
 		put(&b, make(STREAM, EPOCH, i, 0));
@@ -433,7 +409,7 @@ static void numbers_that_were_not_offered_are_foreign(void **state)
 
 static void truncated_frames_are_never_forwarded(void **state)
 {
-	struct bench b = open_secret(state, 1000);
+	struct bench b = open_secret(state, 0, 1000);
 	struct sample whole = make(STREAM, EPOCH, 0, 0);
 
 	for (unsigned length = 1; length < whole.length; length++) {

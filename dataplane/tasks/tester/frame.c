@@ -259,7 +259,7 @@ static uint32_t look_strip(uint8_t *image, uint32_t length)
 bool frame_look_learn(struct frame_look *look, const uint8_t *data, uint32_t length)
 {
 	look->length = 0;
-	if (length < FRAME_HEADER_BYTES || length > FRAME_SIZE_MAX - FRAME_FCS_BYTES)
+	if (!is_plain_length(length))
 		return false;
 	memcpy(look->image, data, FRAME_HEADER_BYTES);
 	memcpy(look->image + FRAME_HEADER_BYTES, pattern + FRAME_HEADER_BYTES,

@@ -91,13 +91,22 @@ static struct sample sample_read(struct input *in, struct frame_look *look)
 	return s;
 }
 
+struct alone {
+	struct vnf_frame run[1 + FRAME_AHEAD];
+};
+
+// A run of one frame, and what may be prefetched behind it.
+static struct alone run_of(const struct sample *s)
+{
+	return (struct alone){{{s->data, s->length, s->length}, {s->data, 0, 0}, {s->data, 0, 0}}};
+}
+
 // No frame is foreign at first sight that is not foreign.
 static void check_first_sight(const struct sample *s, enum frame_class class)
 {
-	const struct vnf_frame run[1 + FRAME_AHEAD] = {
-	        {s->data, s->length, s->length}, {s->data, 0, 0}, {s->data, 0, 0}};
+	const struct alone alone = run_of(s);
 
-	if (frame_run_foreign(run, 1, 0))
+	if (frame_run_foreign(alone.run, 1, 0))
 		must(class == FRAME_FOREIGN, "what is foreign at first sight is foreign");
 }
 
@@ -125,8 +134,7 @@ static enum frame_class check_class(const struct sample *s)
 
 static void check_look(const struct frame_look *look, const struct sample *s, enum frame_class class)
 {
-	const struct vnf_frame run[1 + FRAME_AHEAD] = {
-	        {s->data, s->length, s->length}, {s->data, 0, 0}, {s->data, 0, 0}};
+	const struct alone alone = run_of(s);
 	struct frame_look own;
 
 	if (frame_look_learn(&own, s->data, s->length)) {
@@ -136,7 +144,7 @@ static void check_look(const struct frame_look *look, const struct sample *s, en
 	if (look->length == 0 || s->length < FRAME_HEADER_BYTES)
 		return;
 	for (unsigned sequence = 0; sequence < 4; sequence++)
-		if (frame_run_current()->check(look, run, 1, sequence)) {
+		if (frame_run_current()->check(look, alone.run, 1, sequence)) {
 			equal++;
 			must(class == FRAME_INTACT, "what compares equal is intact");
 		}
@@ -145,8 +153,7 @@ static void check_look(const struct frame_look *look, const struct sample *s, en
 // A run by the sums knows no more frames than the check of one by itself.
 static void check_sums(const struct sample *s, enum frame_class class)
 {
-	const struct vnf_frame run[1 + FRAME_AHEAD] = {
-	        {s->data, s->length, s->length}, {s->data, 0, 0}, {s->data, 0, 0}};
+	const struct alone alone = run_of(s);
 	struct frame_fields fields = {0};
 	struct frame_own own;
 	uint64_t stamp;
@@ -155,7 +162,7 @@ static void check_sums(const struct sample *s, enum frame_class class)
 	if (!frame_find(s->data, s->length, &fields))
 		return;
 	own = frame_own_make(fields.stream, fields.flags, fields.epoch, 0, 0);
-	runs = frame_run_sums(&own, run, 1, fields.sequence, &stamp);
+	runs = frame_run_sums(&own, alone.run, 1, fields.sequence, &stamp);
 	summed += runs;
 	must(!runs || (class == FRAME_INTACT && stamp == fields.stamp), "what runs by its sums is intact");
 }
