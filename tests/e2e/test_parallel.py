@@ -10,8 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from jobs_rig import eventually
 
-from planebench.host import facts
+from planebench.host import facts, procfs
 from planebench.host.planed_program import find_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
@@ -65,6 +66,12 @@ def measure(live: LiveTopology, profile: TrafficProfile = PLAIN) -> Trial:
         if trial.directions[0].offered_packets and not trial.directions[0].lost_packets:
             break
     return trial
+
+
+def stop(pid: int) -> None:
+    """Stop a process, and wait until all its threads have: its pollers go on until its first thread gets the signal."""
+    os.kill(pid, signal.SIGSTOP)
+    assert eventually(lambda: all((procfs.stat_fields(tid) or "?")[0] == "T" for tid in procfs.threads(pid)))
 
 
 def assert_exact(trial: Trial, vnfs: int) -> None:
@@ -158,12 +165,14 @@ def test_an_emulated_nic_gives_each_vnf_its_frames_and_counts_what_it_does_not_t
         assert_exact(measure(live), 2)
         assert live.hosted is not None
         live.resume()
-        os.kill(live.hosted.vnfs[1].processes[0].pid, signal.SIGSTOP)
+        stop(live.hosted.vnfs[1].processes[0].pid)
         frames = live.profile(PLAIN, ROUTER, flat_out=False)
         after = live.send(flows(live.topology, "unidirectional"), 64, 0.5, 8 * PPS, profile=frames)
         os.kill(live.hosted.vnfs[1].processes[0].pid, signal.SIGCONT)
         (veb,) = [task for task in after["tasks"] if task["name"] == "veb"]
         (sent,) = [task["generator"]["offered_packets"] for task in after["tasks"] if "generator" in task]
+        (received,) = [task["rx_packets"] for task in after["tasks"] if "monitor" in task]
+        assert veb["rx_packets"] == sent + received
         full, other = (veb["drops_by_port"][port]["tx_full"] for port in ("vf1", "vf0"))
         assert full > other, "the other one may be late on a busy machine"
         assert veb["rx_packets"] - veb["tx_packets"] == full + other
