@@ -416,16 +416,15 @@ static inline unsigned run_track(struct monitor *m, struct stream *s, unsigned r
 }
 
 // Count the first frames of n of a stream whose frames are not alike: each has other addresses, another length or a
-// time stamp. Returns how many; 0: the first has to be looked at by itself. A stream of which frames may still be
-// alike is none of these.
+// time stamp, or headers that no run compares. flags: of the first. Returns how many; 0: the first has to be looked at by
+// itself. A stream of which frames may still be alike is none of these.
 static __attribute__((noinline)) unsigned count_mixed(struct monitor *m, const struct vnf_frame *frames,
-                                                      unsigned n)
+                                                      unsigned n, unsigned stream, uint8_t flags)
 {
-	unsigned stream = frames->data[FRAME_OFFSET_STREAM] % FRAME_STREAMS, intact, count;
-	uint8_t flags = frames->data[FRAME_OFFSET_FLAGS];
 	struct stream *s = &m->streams[stream];
 	uint64_t stamps[CONFIG_BURST_MAX];
 	struct frame_own own;
+	unsigned intact, count;
 
 	if (flags != FRAME_FLAG_STAMPED && (flags || s->looks < LOOKS_MAX))
 		return 0;
@@ -448,6 +447,18 @@ static __attribute__((noinline)) unsigned count_mixed(struct monitor *m, const s
 	return count;
 }
 
+// The same where the magic of the first is not where a plain frame has it.
+static __attribute__((noinline)) unsigned count_other(struct monitor *m, const struct vnf_frame *frames,
+                                                      unsigned n)
+{
+	struct frame_fields fields;
+
+	if (!frame_find(frames->data, frames->length, &fields) || fields.stream >= FRAME_STREAMS ||
+	    fields.sequence != (uint32_t)m->streams[fields.stream].sequence.next)
+		return 0;
+	return count_mixed(m, frames, n, fields.stream, fields.flags);
+}
+
 // Count the first frames of n; returns how many, at least 1. heard: bits as of struct monitor, kept in a
 // register: a store for each run costs 1024 B frames a thirtieth.
 static inline unsigned count_some(struct monitor *m, const struct vnf_frame *frames, unsigned n,
@@ -466,6 +477,9 @@ static inline unsigned count_some(struct monitor *m, const struct vnf_frame *fra
 				count_number(m, stream, number, frames->length);
 				return 1;
 			}
+			if (load16(frames->data + FRAME_OFFSET_MAGIC) != RTE_BE16(FRAME_MAGIC) &&
+			    (count = count_other(m, frames, n)))
+				return count;
 		} else if (likely((alike = m->run(&m->looks[stream], frames, n, number)))) {
 			count = run_track(m, s, alike);
 			if (unlikely(count == 0))
@@ -474,7 +488,7 @@ static inline unsigned count_some(struct monitor *m, const struct vnf_frame *fra
 			s->forwarded_bytes += (uint64_t)count * (frames->length + FRAME_FCS_BYTES);
 			s->sizes[frames->length] += count;
 			return count;
-		} else if ((count = count_mixed(m, frames, n))) {
+		} else if ((count = count_mixed(m, frames, n, stream, frames->data[FRAME_OFFSET_FLAGS]))) {
 			return count;
 		}
 	}

@@ -213,39 +213,6 @@ enum frame_class frame_classify(const uint8_t *data, uint32_t length, struct fra
 	return FRAME_INTACT;
 }
 
-struct frame_own frame_own_make(uint8_t stream, uint8_t flags, uint16_t epoch, uint64_t nonce,
-                                uint64_t now_tsc)
-{
-	uint64_t words = MAGIC_BE | (uint64_t)stream << 16 | (uint64_t)flags << 24;
-
-	return (struct frame_own){.words = words | (uint64_t)rte_cpu_to_be_16(epoch) << 32,
-	                          .nonce = nonce,
-	                          .now_tsc = now_tsc,
-	                          .stamped = flags & FRAME_FLAG_STAMPED};
-}
-
-unsigned frame_run_sums(const struct frame_own *own, const struct vnf_frame *frames, unsigned n,
-                        uint32_t sequence, uint64_t *stamps)
-{
-	unsigned i;
-
-	for (i = 0; i < n; i++) {
-		const uint8_t *data = frames[i].data;
-		uint32_t length = frames[i].length;
-
-		frame_prefetch(&frames[i + FRAME_AHEAD]);
-		if (unlikely(!is_plain_length(length)))
-			break;
-		stamps[i] = rte_be_to_cpu_64(load64(data + FRAME_OFFSET_TSC));
-		if (unlikely(load64(data + FRAME_OFFSET_UDP_CHECKSUM) >> 16 != own->words ||
-		             load32(data + FRAME_OFFSET_SEQUENCE) != rte_cpu_to_be_32(sequence + i) ||
-		             !frame_has_nonce(own->nonce, stamps[i], own->stamped, own->now_tsc) ||
-		             header_mismatch(data, length) || sums_mismatch(data, length)))
-			break;
-	}
-	return i;
-}
-
 // Put zeros where frames of a stream differ, and return the sum of what is left, as the template has it.
 static uint32_t look_strip(uint8_t *image, uint32_t length)
 {
@@ -412,6 +379,17 @@ static bool transport_fits(const uint8_t *data, uint32_t length, const struct fr
 	return checksum_fold(sum + checksum_add(l4, bytes)) == 0xffff;
 }
 
+static inline bool headers_fit(const uint8_t *data, uint32_t length, const struct frame_layout *at)
+{
+	return network_fits(data, length, at) && transport_fits(data, length, at);
+}
+
+// Whether a frame is as long as its headers and our own bytes, and no longer than any of ours.
+static inline bool has_own(uint32_t length, const struct frame_layout *at)
+{
+	return length >= (uint32_t)at->own + FRAME_OWN_BYTES && length <= FRAME_TAGGED_MAX;
+}
+
 // A port at which our magic would follow, whatever is said before it: the payload begins at own.
 static bool port_before(const uint8_t *data, uint32_t own)
 {
@@ -458,12 +436,65 @@ enum frame_class frame_classify_any(const uint8_t *data, uint32_t length, struct
 		return refused(data, length, &at, fields);
 	if (!locate_any(data, length, &at))
 		return refused(data, length, NULL, fields);
-	if (length > FRAME_TAGGED_MAX || length < (uint32_t)at.own + FRAME_OWN_BYTES ||
-	    load16(data + at.own) != MAGIC_BE || !network_fits(data, length, &at) ||
-	    !transport_fits(data, length, &at))
+	if (!has_own(length, &at) || load16(data + at.own) != MAGIC_BE || !headers_fit(data, length, &at))
 		return refused(data, length, &at, fields);
 	frame_fields_read(data + at.own, fields);
 	return FRAME_INTACT;
+}
+
+struct frame_own frame_own_make(uint8_t stream, uint8_t flags, uint16_t epoch, uint64_t nonce,
+                                uint64_t now_tsc)
+{
+	uint64_t words = MAGIC_BE | (uint64_t)stream << 16 | (uint64_t)flags << 24;
+
+	return (struct frame_own){.words = words | (uint64_t)rte_cpu_to_be_16(epoch) << 32,
+	                          .nonce = nonce,
+	                          .now_tsc = now_tsc,
+	                          .stamped = flags & FRAME_FLAG_STAMPED};
+}
+
+// Whether what begins with a magic is our own, and this number. *stamp: its field of the TSC.
+static inline bool is_next(const struct frame_own *own, const uint8_t *magic, uint32_t sequence,
+                           uint64_t *stamp)
+{
+	*stamp = rte_be_to_cpu_64(load64(magic + FRAME_OWN_TSC));
+	return load64(magic - sizeof(uint16_t)) >> 16 == own->words &&
+	       load32(magic + FRAME_OWN_SEQUENCE) == rte_cpu_to_be_32(sequence) &&
+	       frame_has_nonce(own->nonce, *stamp, own->stamped, own->now_tsc);
+}
+
+static inline bool plain_is_next(const struct frame_own *own, const uint8_t *data, uint32_t length,
+                                 uint32_t sequence, uint64_t *stamp)
+{
+	return is_plain_length(length) && is_next(own, data + FRAME_OFFSET_MAGIC, sequence, stamp) &&
+	       !header_mismatch(data, length) && !sums_mismatch(data, length);
+}
+
+// With headers of any kind.
+static __attribute__((noinline)) bool any_is_next(const struct frame_own *own, const uint8_t *data,
+                                                  uint32_t length, uint32_t sequence, uint64_t *stamp)
+{
+	struct frame_layout at;
+
+	return locate_any(data, length, &at) && has_own(length, &at) &&
+	       is_next(own, data + at.own, sequence, stamp) && headers_fit(data, length, &at);
+}
+
+unsigned frame_run_sums(const struct frame_own *own, const struct vnf_frame *frames, unsigned n,
+                        uint32_t sequence, uint64_t *stamps)
+{
+	unsigned i;
+
+	for (i = 0; i < n; i++) {
+		const uint8_t *data = frames[i].data;
+		uint32_t length = frames[i].length;
+
+		frame_prefetch(&frames[i + FRAME_AHEAD]);
+		if (unlikely(!plain_is_next(own, data, length, sequence + i, &stamps[i])) &&
+		    !any_is_next(own, data, length, sequence + i, &stamps[i]))
+			break;
+	}
+	return i;
 }
 
 // From the port behind plain headers to the magic behind the longest: two tags, IPv4 and TCP with all options.

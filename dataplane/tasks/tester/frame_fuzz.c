@@ -150,7 +150,7 @@ static void check_look(const struct frame_look *look, const struct sample *s, en
 		}
 }
 
-// A run by the sums knows no more frames than the check of one by itself.
+// A run by the sums knows the frames that the check of one by itself knows.
 static void check_sums(const struct sample *s, enum frame_class class)
 {
 	const struct alone alone = run_of(s);
@@ -164,7 +164,8 @@ static void check_sums(const struct sample *s, enum frame_class class)
 	own = frame_own_make(fields.stream, fields.flags, fields.epoch, 0, 0);
 	runs = frame_run_sums(&own, alone.run, 1, fields.sequence, &stamp);
 	summed += runs;
-	must(!runs || (class == FRAME_INTACT && stamp == fields.stamp), "what runs by its sums is intact");
+	must(runs == (class == FRAME_INTACT), "what runs by its sums is intact, and the other way round");
+	must(!runs || stamp == fields.stamp, "a run reads the same");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -49,8 +49,9 @@ struct frame_own {
 struct frame_own frame_own_make(uint8_t stream, uint8_t flags, uint16_t epoch, uint64_t nonce,
                                 uint64_t now_tsc);
 
-// How many of the first n frames, at most FRAME_RUN_MAX, are FRAME_INTACT for frame_classify() and have plain headers,
-// the nonce, what is our own, and the numbers sequence, sequence + 1, ... stamps[]: the field of the TSC of each.
+// How many of the first n frames, at most FRAME_RUN_MAX, are FRAME_INTACT for frame_classify() and have the nonce, what
+// is our own, and the numbers sequence, sequence + 1, ... Plain headers are the quickest. stamps[]: the field of the TSC
+// of each.
 // FRAME_AHEAD entries behind the n are read too, to prefetch.
 unsigned frame_run_sums(const struct frame_own *own, const struct vnf_frame *frames, unsigned n,
                         uint32_t sequence, uint64_t *stamps);
