@@ -144,7 +144,8 @@ PLAN_OPTIONS: dict[str, Any] = {
     "restarts": _number(int, "--restarts", "Number of restarts between those trials (default: before each)."),
     "retries": _number(int, "--retries", "How often a disturbed trial is repeated."),
     "max_rate": _text("--max-rate", "RATE", "Maximum offered load per direction, e.g. 14.88M (default: unlimited)."),
-    "open_loop": _number(bool, "--open-loop/--closed-loop", "Saturate at --max-rate or at the NICs' line rate."),
+    "line": _text("--line", "SPEED", "Speed of every link, e.g. 10G: saturating trials fill it (default: the NICs')."),
+    "open_loop": _number(bool, "--open-loop/--closed-loop", "Saturate at --max-rate or at the line rate."),
     "search": _text("--search", "A,B", f"Searches to run: {', '.join(METHODS)}.", listed("search:METHODS")),
     **{p.option: _number(p.kind, f"--{p.option.replace('_', '-')}", p.help) for p in search.parameters()},
     "loads": _text(

@@ -59,7 +59,8 @@ class ExternalRunner:
     ) -> None:
         self._tester, self._switch, self._links, self._placement = tester, switch, links, placement
         self.conditions = conditions
-        self._fills_line = True
+        self._line_bps = tester.line_bps
+        """The speed of the links, which a saturating trial fills; None: the user gave a rate, or none."""
 
     @classmethod
     def start(
@@ -81,7 +82,7 @@ class ExternalRunner:
         with supervisor.memory_on(placement.memory_node(placement.switch_cpu)):
             switch = start_switches(adapter, requests, supervisor)
         runner = cls(tester, switch, links, placement)
-        runner._fills_line = not settings.has_rate
+        runner._line_bps = None if settings.has_rate else settings.line_bps or tester.line_bps
         try:
             tester.connect([port_name(links.ends[port].tester) for port in topology.wire_ports])
             runner._wait_until_forwarding(all_flows(topology))
@@ -122,11 +123,10 @@ class ExternalRunner:
         self._tester.close()
 
     def _on_line(self, request: TrialRequest) -> TrialRequest:
-        """Return the request with the line rate that the user gave, which a saturating trial is sent at."""
-        line_bps = self._tester.line_bps
-        if line_bps is None or not self._fills_line:
+        """Return the request with the line rate, if the user gave a speed."""
+        if self._line_bps is None:
             return request
-        return request.on_line(line_rate_pps(request.mean_frame_bytes, line_bps))
+        return request.on_line(line_rate_pps(request.mean_frame_bytes, self._line_bps))
 
     def _measure(self, request: TrialRequest, started_at: str) -> Trial:
         if request.warmup_s > 0:
@@ -160,7 +160,7 @@ class ExternalRunner:
     def _streams(self, request: TrialRequest) -> list[Stream]:
         pps = request.load.pps_per_direction
         if pps is None:
-            raise ExternalTesterError(f"{self._tester.name} sends at a rate: give ,line=10G or --max-rate")
+            raise ExternalTesterError(f"{self._tester.name} sends at a rate: give --line 10G or --max-rate")
         return [self._stream(flow, request.point.frame_size_bytes, pps) for flow in request.flows()]
 
     def _stream(self, flow: Flow, frame_size_bytes: int, pps: float) -> Stream:

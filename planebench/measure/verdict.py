@@ -262,7 +262,7 @@ def _above_line_rate(directions: Sequence[DirectionCounts], line_packets: float 
         if d.forwarded_packets > most:
             text = (
                 f"{d.name}: received {d.forwarded_packets} frames, but the link carries {line_packets:.0f} in this "
-                "time; if it reports a wrong speed, give --max-rate"
+                "time; if it reports a wrong speed, give --line"
             )
             yield _counted(ReasonCode.ABOVE_LINE_RATE, text, d.forwarded_packets, round(line_packets))
 

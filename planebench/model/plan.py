@@ -37,6 +37,7 @@ Share = Annotated[float, Gt(0), Le(1)]
 PartOfOne = Annotated[float, Gt(0), Lt(1)]
 Rate = Annotated[int, Ge(1), Le(1_000_000_000)]
 RatePerDirection = Annotated[float, Gt(0), Le(1e10)]
+LineSpeed = Annotated[float, Gt(0), Le(1e13)]
 
 BitRate = Annotated[float, Gt(0), Le(1e13)]
 
@@ -72,15 +73,17 @@ class ThroughputPlan:
     repetitions_max: Count | None = None
     """Where comparisons are open after ``repetitions``, further passes over their points, up to this many in all."""
     max_rate_pps: RatePerDirection | None = None
-    """Saturating trials send at this rate in each direction instead of the maximum: a line rate for a wire without."""
+    """Saturating trials send at this rate in each direction instead of the maximum."""
+    line_bps: LineSpeed | None = None
+    """The speed of every link, also of wires without one: saturating trials send at its line rate by frame size."""
     open_loop: bool | None = None
-    """Saturating trials send at ``max_rate_pps`` or, without it, at the line rate of the NICs, and count frames that
-    find the ring full as unsent. False: without ``max_rate_pps`` the generator waits for room in the ring. None: so it
-    does on wires without a line rate."""
+    """Saturating trials send at ``max_rate_pps`` or, without it, at the line rate, and count frames that find the ring
+    full as unsent. False: without ``max_rate_pps`` the generator waits for room in the ring. None: so it does on wires
+    without a line rate."""
 
     def is_open_loop(self, *, has_line_rate: bool) -> bool:
         """Return whether saturating trials without ``max_rate_pps`` are an open loop."""
-        return has_line_rate if self.open_loop is None else self.open_loop
+        return has_line_rate or self.line_bps is not None if self.open_loop is None else self.open_loop
 
     @property
     def looks(self) -> tuple[int, ...]:

@@ -23,6 +23,8 @@ from planebench.traffic.rates import line_rate_pps
 
 FULL = 0.98
 """Minimum share of the line rate for a full line."""
+LINE_BPS = 1e10
+"""The speed of the papers' NICs."""
 LEAST_NS = 1.0
 """The least time of a part: shares are compared as logarithms, and zero has none."""
 
@@ -43,9 +45,11 @@ def line_rate(claim: Claim, shape: LineRate, measured: Measured, labels: Sequenc
 def _full(measured: Measured, point: Point) -> Compared | str:
     words = spot_words(Spot(point, None))
     line = line_rate_pps(_mean_sent_bytes(measured.by_point[point]) or point.frame_size_bytes)
-    highest = measured.derived.run.header.settings.get("max_rate_pps")
+    highest, speed = map(measured.derived.run.header.settings.get, ("max_rate_pps", "line_bps"))
     if isinstance(highest, int | float) and highest < FULL * line:
         return f"{words} at the rate of a line: --max-rate {line / 1e6:.3f}M or none"
+    if isinstance(speed, int | float) and speed < LINE_BPS:
+        return f"{words} on a line of 10 Gb/s: --line 10G or none"
     whole = line * (2 if point.direction == "bidirectional" else 1)
     sample = measured.sample(point, "throughput", None)
     assert sample is not None  # of a point that the run has

@@ -237,7 +237,11 @@ def _check_traffic(plan: Plan) -> None:
             )
         check_sizes(profile, plan.frame_sizes_bytes)
         check_wire(plan.wire, profile, plan.frame_sizes_bytes)
-        check_methods(profile, plan.search.methods, _latency_loads(plan), plan.throughput.max_rate_pps is not None)
+        check_methods(profile, plan.search.methods, _latency_loads(plan), _is_paced(plan))
+
+
+def _is_paced(plan: Plan) -> bool:
+    return plan.throughput.max_rate_pps is not None or plan.throughput.line_bps is not None
 
 
 def _chains(plan: Plan) -> tuple[tuple[int, str], ...]:

@@ -75,6 +75,7 @@ OPTIONS: Mapping[str, _Option] = {
     "restarts": _Option(("throughput.restarts",)),
     "retries": _Option(("throughput.retries",)),
     "max_rate": _Option(("throughput.max_rate_pps",)),
+    "line": _Option(("throughput.line_bps",)),
     "open_loop": _Option(("throughput.open_loop",)),
     "search": _Option(("search.methods",), items),
     **{parameter.option: _Option((f"search.{parameter.key}",)) for parameter in parameters()},

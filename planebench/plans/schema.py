@@ -261,6 +261,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "clock": check_clock,
     "band": _named("band", get_args(Band)),
     "throughput.max_rate_pps": lambda value: parse_rate(value) if isinstance(value, str) else value,
+    "throughput.line_bps": lambda value: parse_bits(value) if isinstance(value, str) else value,
     "latency.of": lambda value: value if value == R_PLUS else _parse_load(value),
     "latency.loads": _each(lambda value: value),
     "latency.rates_pps": _each(lambda value: parse_rate(str(value))),

@@ -32,10 +32,11 @@ def check_tester(plan: Plan) -> None:
     names = [cable.tester for cable in kind.cables(wire_arguments(plan.wire))]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageError(f'wire "{plan.wire}": {twice} is named twice; each end of a cable is a port of its own')
-    if plan.throughput.max_rate_pps is None and get_tester(plan.tester).line_bps is None:
+    rates = plan.throughput.max_rate_pps, plan.throughput.line_bps, get_tester(plan.tester).line_bps
+    if rates == (None, None, None):
         raise UsageError(
-            f"an external tester sends at a rate: give the speed of its links, --tester {plan.tester},line=10G, or "
-            "--max-rate, e.g. 14.88M"
+            f"an external tester sends at a rate: give the speed of its links, --tester {plan.tester},line=10G or "
+            "--line 10G, or --max-rate, e.g. 14.88M"
         )
     if any(part.latency.anatomy for part in plan.sections):
         raise UsageError("--anatomy needs the stamps of planed; leave out --tester")

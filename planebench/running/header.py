@@ -177,6 +177,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         "retries": throughput.retries,
         "restarts": throughput.restarts,
         "max_rate_pps": throughput.max_rate_pps,
+        "line_bps": throughput.line_bps,
         "open_loop": throughput.is_open_loop(has_line_rate=not wire_named(plan.wire).replaces_nics),
         "latency_loads": ",".join(f"{load:g}" for load in latency.loads),
         "latency_of": _joined_over_parts(plan, lambda how: how.of),

@@ -164,14 +164,18 @@ def live_settings(survey: Survey) -> LiveSettings:
         clock=survey.plan.clock,
         open_loop=survey.plan.throughput.open_loop,
         has_rate=survey.plan.throughput.max_rate_pps is not None,
+        line_bps=survey.plan.throughput.line_bps,
     )
 
 
 def _check_open_loop(plan: Plan) -> None:
-    """Raise UsageError for an open loop without a rate."""
-    if plan.throughput.open_loop and plan.throughput.max_rate_pps is None and wire_named(plan.wire).replaces_nics:
+    """Raise UsageError for an open loop without a rate, and for two rates."""
+    rate, line = plan.throughput.max_rate_pps, plan.throughput.line_bps
+    if rate is not None and line is not None:
+        raise UsageError("--max-rate and --line both say how much saturating trials send; leave out one")
+    if plan.throughput.open_loop and rate is None and line is None and wire_named(plan.wire).replaces_nics:
         raise UsageError(
-            f"--open-loop needs a rate, and wire {plan.wire} has no line rate: add --max-rate, e.g. 14.88M"
+            f"--open-loop needs a rate, and wire {plan.wire} has no line rate: add --line, e.g. 10G, or --max-rate"
         )
 
 

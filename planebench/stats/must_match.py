@@ -45,6 +45,7 @@ MUST_MATCH = (
     Fact("settings", "search_pdr_loss_ratio", "loss ratio of PDR", newer=True),
     Fact("settings", "search_max_r", "max(r) of BSwLV", newer=True),
     Fact("settings", "max_rate_pps", "highest rate of a direction"),
+    Fact("settings", "line_bps", "speed of a link", newer=True),
     Fact("settings", "open_loop", "open loop", newer=True),
     Fact("settings", "warmup_s", "seconds of warm-up", newer=True),
     Fact("settings", "probe_rate_pps", "latency probes per second", newer=True),

@@ -52,7 +52,7 @@ def check_methods(profile: TrafficProfile, searches: Sequence[str], loads: Seque
     if asked:
         raise UsageError(
             f"traffic {profile.name}: its frames have recorded times, so no load can be set for {asked}; remove "
-            "scale, rate and timing, or use --loads none without --search and --max-rate"
+            "scale, rate and timing, or use --loads none without --search, --max-rate and --line"
         )
 
 

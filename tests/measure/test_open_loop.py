@@ -68,14 +68,35 @@ def test_the_rate_of_the_user_replaces_the_line_rate(monkeypatch: pytest.MonkeyP
 def test_a_nic_without_a_speed_makes_an_invalid_trial(monkeypatch: pytest.MonkeyPatch) -> None:
     trial = sent_at(None, patch=monkeypatch)
     assert trial.verdict.kind is VerdictKind.INVALID
-    assert "--max-rate" in trial.verdict.reasons[0].text
+    assert "give --line or --max-rate" in trial.verdict.reasons[0].text
+
+
+def test_a_line_that_the_user_gives_is_that_of_every_wire(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also of one without a speed; and in place of what a NIC reports."""
+    given = replace(SETTINGS, open_loop=None, line_bps=1e9)
+    for speeds in ((None,), (25_000,), ()):
+        trial = sent_at(*speeds, settings=given, patch=monkeypatch)
+        assert trial.load == Load("saturating", line_rate_pps(64, 1e9))
+        assert trial.line_rate_pps == line_rate_pps(64, 1e9)
+    closed = sent_at(settings=replace(given, open_loop=False), patch=monkeypatch)
+    assert (closed.load, closed.line_rate_pps) == (SATURATING, line_rate_pps(64, 1e9))
+
+
+def test_a_line_makes_an_open_loop_unless_it_is_closed() -> None:
+    plan = override(load_plan("quick"), line="10G")
+    assert plan.throughput.line_bps == 1e10
+    assert plan.throughput.is_open_loop(has_line_rate=False)
+    assert not override(plan, open_loop=False).throughput.is_open_loop(has_line_rate=False)
+    with pytest.raises(UsageError, match="--max-rate and --line both"):
+        _check_open_loop(override(plan, max_rate="1M"))
 
 
 def test_a_wire_without_a_line_rate_needs_a_rate() -> None:
     plan = override(load_plan("quick"), open_loop=True)
-    with pytest.raises(UsageError, match="add --max-rate"):
+    with pytest.raises(UsageError, match=r"add --line, e\.g\. 10G, or --max-rate"):
         _check_open_loop(plan)
     _check_open_loop(override(plan, max_rate="14.88M"))
+    _check_open_loop(override(plan, line="10G"))
     _check_open_loop(override(plan, wire="pci:0000:01:00.0=0000:01:00.1"))
 
 

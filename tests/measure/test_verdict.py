@@ -479,4 +479,4 @@ def test_more_frames_than_a_link_carries_are_no_measurement() -> None:
     assert verdict(counts(**MANY), line_rate_pps=10**6).kind is not VerdictKind.INVALID
     found = verdict(counts(**MANY), line_rate_pps=most / 1.01)
     assert found.kind is VerdictKind.INVALID
-    assert "give --max-rate" in found.texts[0]
+    assert "give --line" in found.texts[0]

@@ -112,8 +112,8 @@ def test_a_switch_that_the_paper_does_not_have_stands_beside_its_leaders() -> No
 # --- Single shapes ----------------------------------------------------------------------------------------------------
 
 
-def line(mpps: float, highest: float | None, **how: Any) -> Any:
-    settings = {"max_rate_pps": highest}
+def line(mpps: float, highest: float | None, speed: float | None = None, **how: Any) -> Any:
+    settings = {"max_rate_pps": highest, "line_bps": speed}
     return judged(
         "p2p-large-frames-fill-the-line", rate("vpp", "p2p", mpps, frame_size_bytes=1024, **how), settings=settings
     )
@@ -132,6 +132,10 @@ def test_a_run_that_could_not_fill_a_line_says_nothing_of_it() -> None:
     found = line(1.0, 1e6)
     assert (found.outcome, found.why) == (OPEN, "not covered by this run")
     assert "at the rate of a line: --max-rate 1.197M or none" in found.evidence
+    found = line(1.0, None, speed=1e9)
+    assert (found.outcome, found.why) == (OPEN, "not covered by this run")
+    assert "on a line of 10 Gb/s: --line 10G or none" in found.evidence
+    assert line(1.0, None, speed=10e9).outcome is NO
 
 
 def facebook(switch: str, mpps: float, mean_bytes: int) -> Any:

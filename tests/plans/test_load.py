@@ -149,6 +149,7 @@ def test_searches_in_a_plan(document: dict[str, Any]) -> None:
         ("search", {"relative_width": 1.0}, "search.relative_width"),
         ("throughput", {"duration_s": 1.0, "repetitions": 2, "restarts": 2}, 'restarts "2" is not valid'),
         ("throughput", {"duration_s": 1.0, "repetitions": 2, "max_rate_pps": 0}, "throughput.max_rate_pps"),
+        ("throughput", {"duration_s": 1.0, "repetitions": 2, "line_bps": -1}, "throughput.line_bps"),
     ],
 )
 def test_bad_searches_are_named(document: dict[str, Any], section: str, values: Any, message: str) -> None:

@@ -133,6 +133,8 @@ def test_restarts_band_and_curve() -> None:
         ({"restarts": 3}, 'restarts "3" is not valid for 3 repetitions. Valid: 0..2'),
         ({"restarts": -1}, '--restarts: "-1" is not valid'),
         ({"max_rate": "fast"}, 'rate "fast" is not valid'),
+        ({"line": "fast"}, 'bit rate "fast" is not valid'),
+        ({"line": "0"}, 'bit rate "0" is not valid'),
         ({"max_rate": "0"}, 'rate "0" is not valid'),
         ({"max_rate": "1e99"}, 'rate "1e99" is not valid'),
         ({"max_rate": "1.2.3M"}, 'rate "1.2.3M" is not valid'),
