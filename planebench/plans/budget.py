@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import floor
@@ -56,11 +57,12 @@ def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str
     def takes_s(tried: Plan) -> float:
         return estimate(tried, points, costs)
 
-    for fewer in _fewer(plan):
-        if takes_s(_scaled(fewer, 0)) <= room_s:
-            longest = _longest(fewer, takes_s, room_s)
-            return replace(_more(longest, takes_s, room_s), time_budget_s=room_s)
-    least_s = floor(takes_s(_scaled(fewer, 0)) + RESERVE_S) + 1
+    smaller = [*_fewer(plan)]
+    first = bisect_left(smaller, True, key=lambda fewer: takes_s(_scaled(fewer, 0)) <= room_s)
+    if first < len(smaller):
+        longest = _longest(smaller[first], takes_s, room_s)
+        return replace(_more(longest, takes_s, room_s), time_budget_s=room_s)
+    least_s = floor(takes_s(_scaled(smaller[-1], 0)) + RESERVE_S) + 1
     raise UsageError(
         f"plan {plan.name} does not fit into {duration_words(budget_s)}: with its shortest trials and fewest "
         f"repetitions it takes {duration_words(least_s)}. Give --time-budget {least_s}s or more, or fewer switches, "
