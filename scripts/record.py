@@ -78,7 +78,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
 RUNS = RESULTS / "runs"
 IMAGES = RESULTS / "img"
-SUITES = ("conext19", "conext19-starts", "netsoft19", "can17", "ic16")
+SUITES = ("conext19", "conext19-starts", "more-starts", "waiting", "netsoft19", "can17", "ic16", "ic16-starts")
 """The suites of the record, in the order of its tables."""
 MAX_BYTES = 20_000_000
 """The largest size of all kept runs together."""

@@ -30,8 +30,8 @@ class _Closed(BaseModel):
 class Cell(_Closed):
     """Points and a load. A field that is not given is as the run has it, and equal on both sides of a comparison.
 
-    Without ``chain``, ``traffic`` and ``placement``, a cell has chains of l2fwd, plain frames and VNFs near the switch
-    only; ``any`` chain or traffic is whatever the run has.
+    Without ``chain``, ``traffic``, ``placement`` and ``cpu_clock``, a cell has chains of l2fwd, plain frames, VNFs near
+    the switch and the clock of the machine only; ``any`` chain, traffic or clock is whatever the run has.
     ``switches`` replace those of the claim.
     """
 
@@ -42,6 +42,7 @@ class Cell(_Closed):
     chain: str | None = None
     traffic: str | None = None
     placement: str | None = None
+    cpu_clock: Literal["any"] | None = None
     load: str | None = None
     switches: tuple[Name, ...] = ()
 

@@ -11,6 +11,7 @@ from planebench.model.words import listed
 from planebench.papers.claims import Claim, all_claims
 from planebench.papers.judge import judge
 from planebench.papers.measured import Measured
+from planebench.papers.ordering import order_holds, ranked_together
 from planebench.papers.told import Judgement, Outcome, Why
 
 _NEAREST: tuple[Why, ...] = ("insufficient data", "not testable on this host", "not covered by this run")
@@ -53,9 +54,9 @@ def conclude(runs: Mapping[str, Measured]) -> tuple[Conclusion, ...]:
 
     A claim is confirmed if a run confirms it and none contradicts it, and the other way round. Where both happen, a
     comparison that contradicts it in one run and is confirmed in no other decides against it: the others lack that
-    switch or test point. The runs that test a claim share the level, each in proportion to the starts that its plan
-    asks for, so several are wrong together no more often than one. Runs that reproduce the paper of a claim come first
-    in what it rests on.
+    switch or test point. Rankings that differ are one of the pairs of all runs, if no pair is in dispute. The runs that
+    test a claim share the level, each in proportion to the starts that its plan asks for, so several are wrong together
+    no more often than one. Runs that reproduce the paper of a claim come first in what it rests on.
     """
     return tuple(_conclusion(claim, runs) for claim in all_claims())
 
@@ -73,6 +74,8 @@ def _conclusion(claim: Claim, runs: Mapping[str, Measured]) -> Conclusion:
         return Conclusion(claim, outcomes.pop(), "", decided)
     if outcomes and (against := _against(claim, decided)):
         return Conclusion(claim, Outcome.NOT_CONFIRMED, "", against)
+    if outcomes and (together := _together(claim, decided)) in outcomes:
+        return Conclusion(claim, together, "", tuple(it for it in decided if it[1].outcome is together))
     if outcomes:
         return Conclusion(claim, Outcome.CANNOT_BE_TESTED, "runs disagree", decided)
     _, nearest = min(found, key=lambda it: _NEAREST.index(it[1].why))
@@ -100,6 +103,13 @@ def _against(claim: Claim, decided: Sequence[tuple[str, Judgement]]) -> tuple[tu
         for name, judged in decided
         if any(it.holds is False and it.what not in held for it in judged.compared)
     )
+
+
+def _together(claim: Claim, decided: Sequence[tuple[str, Judgement]]) -> Outcome | None:
+    """Return the outcome of a ranking by the pairs of all runs; None if it is none, or if a pair is in dispute."""
+    ranked = ranked_together([judged.compared for _, judged in decided]) if claim.order is not None else None
+    holds = None if ranked is None else order_holds(ranked)
+    return None if holds is None else Outcome.CONFIRMED if holds else Outcome.NOT_CONFIRMED
 
 
 def open_words(conclusions: Iterable[Conclusion]) -> str:

@@ -209,7 +209,7 @@ def fits(point: Point, cell: Cell) -> bool:
         "chain": None if cell.chain == ANY else cell.chain or "",
         "traffic": None if cell.traffic == ANY else cell.traffic or "",
         "placement": cell.placement or NEAR,
-        "cpu_clock": OWN_CLOCK,
+        "cpu_clock": None if cell.cpu_clock == ANY else OWN_CLOCK,
     }
     if cell.chain == ANY and not of_the_plan(point):
         return False

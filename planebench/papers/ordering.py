@@ -67,7 +67,7 @@ def rank_order(claim: Claim, shape: Order, measured: Measured) -> Ranked:
     switches: dict[str, None] = {}
     compared: list[Compared] = []
     for (cell,) in expanded(shape.each, shape.cell):
-        placed = list(_placed(claim, shape, cell, measured))
+        placed = sorted(_placed(claim, shape, cell, measured), key=lambda it: it.point.switch)  # alike in all runs
         switches |= dict.fromkeys(it.point.switch for it in placed)
         pairs = [(a, b) for a, b in combinations(placed, 2) if _alike(a.point, b.point)]
         compared += [_pair(a, b, shape, cell) for a, b in pairs if _ordered(a, b)]
@@ -152,6 +152,22 @@ def _pair_of(a: _Figures, b: _Figures, shape: Correlation, same: bool | None) ->
 
 def _metric_words(metric: Metric) -> str:
     return f"{UNITS[metric]} {metric}" if metric in LATENCIES else UNITS[metric]
+
+
+def ranked_together(runs: Sequence[Sequence[Compared]]) -> Ranked | None:
+    """Return the pairs of several runs as one ranking; None if a pair agrees in one run and disagrees in another.
+
+    A run that lacks a switch has fewer pairs, so its tau may differ although every pair that it has is the same.
+    """
+    pairs: dict[str, Compared] = {}
+    for it in (it for compared in runs for it in compared):
+        known = pairs.get(it.what)
+        if known is None or known.holds is None:
+            pairs[it.what] = it
+        elif it.holds not in (None, known.holds):
+            return None
+    held = [it.holds for it in pairs.values()]
+    return Ranked((), tuple(pairs.values()), held.count(True), held.count(False))
 
 
 def order_holds(ranked: Ranked) -> bool | None:

@@ -21,6 +21,7 @@ from planebench.plans.load import load_plan
 
 YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
 BASELINE, FIRST, COSTS = "p2p-is-the-baseline", "p2p-bess-first", "virtual-io-costs"
+ORDER = "p2p-order"
 NOISY = (0.94, 1.0, 1.06)
 BOTH = {"direction": "bidirectional"}
 
@@ -63,6 +64,22 @@ def test_a_run_without_the_faster_switch_does_not_save_the_claim() -> None:
         assert (found.outcome, found.runs) == (NO, behind.header.run_id)
     other = named(3, *(rate(name, "p2p", mpps, **BOTH) for name, mpps in (("bess", 9), ("vpp", 5), ("ovs-dpdk", 5))))
     assert concluded(behind, other)[FIRST].why == "runs disagree", "about BESS and VPP"
+
+
+def ranking(number: int, **mpps: float) -> Run:
+    return named(number, *(rate(name.replace("_", "-"), "p2p", value) for name, value in mpps.items()))
+
+
+def test_rankings_that_differ_are_one_of_all_their_pairs() -> None:
+    """Without Snabb three pairs of three are as in the paper, with it four of six; no pair is in dispute."""
+    few, all_of_them = ranking(1, bess=9, ovs_dpdk=8, t4p4s=3), ranking(2, snabb=1, t4p4s=3, ovs_dpdk=8, bess=9)
+    assert concluded(few)[ORDER].outcome is YES
+    for order in ((few, all_of_them), (all_of_them, few)):
+        found = concluded(*order)[ORDER]
+        assert (found.outcome, found.runs) == (NO, all_of_them.header.run_id)
+    other = ranking(3, bess=9, ovs_dpdk=3, t4p4s=8)
+    assert concluded(few, other)[ORDER].why == "runs disagree", "about OvS-DPDK and T4P4S"
+    assert concluded(few, all_of_them, other)[ORDER].why == "runs disagree"
 
 
 def test_the_run_of_the_paper_speaks_first() -> None:

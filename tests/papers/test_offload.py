@@ -56,6 +56,22 @@ def test_bare_metal_is_one_process_with_the_tables_of_all(mpps: float, outcome: 
     assert judged("offload-close-to-bare-metal", *sides).outcome is outcome
 
 
+@pytest.mark.parametrize(("mpps", "outcome"), [(1.8, YES), (1.4, NO)])
+def test_where_the_tester_is_the_limit_slower_clocks_decide(mpps: float, outcome: Outcome) -> None:
+    """More than half of the comparisons: one emulated clock beside the machine's own is not enough."""
+
+    def clocked(clock: str, ours: float, theirs: float, **how: Any) -> list[Figure]:
+        fields = {**ROUTERS, "cpu_clock": clock, **how}
+        return [*bare("planed", 63, theirs, **fields), *many(OFFLOAD, 63, ours, **fields)]
+
+    own = clocked("", 22.0, 22.0, verdict="tester-limited")
+    fifth, tenth = clocked("duty:0.2", 2 * mpps, 4.0), clocked("duty:0.1", mpps, 2.0)
+    assert judged("offload-close-to-bare-metal", own).outcome is OPEN
+    assert judged("offload-close-to-bare-metal", own, fifth).outcome is (outcome if outcome is NO else OPEN)
+    found = judged("offload-close-to-bare-metal", own, fifth, tenth)
+    assert found.outcome is outcome and "at 20 % of the clock (emulated)" in found.evidence
+
+
 @pytest.mark.parametrize(("mpps", "outcome"), [(9.0, YES), (7.0, NO)])
 def test_without_vnfs_open_vswitch_sends_frames_straight_back(mpps: float, outcome: Outcome) -> None:
     sides = bare("planed", 63, mpps), bare("ovs-dpdk", 63, 8.0)

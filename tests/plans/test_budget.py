@@ -50,7 +50,7 @@ def test_what_is_no_time_is_refused(text: str) -> None:
 @settings(max_examples=25, deadline=None)
 @given(st.sampled_from(sorted(SUITES)), st.floats(30, 7200))
 def test_it_fits_or_says_the_least_time_that_does(suite: str, budget_s: float) -> None:
-    plan = override(SUITES[suite], switch="sim,testpmd")
+    plan = override(SUITES[suite], switch="planed,testpmd")
     points = expand(plan)
     try:
         fitted = fit(plan, points, budget_s)

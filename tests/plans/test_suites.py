@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from planebench.model.header import Skipped
@@ -23,7 +25,18 @@ def part(plan: Plan, name: str) -> Plan:
 
 
 def test_there_are_these() -> None:
-    assert list_suites() == ("can17", "conext19", "conext19-starts", "ic16", "netsoft19", "quick", "regression")
+    assert list_suites() == (
+        "can17",
+        "conext19",
+        "conext19-starts",
+        "ic16",
+        "ic16-starts",
+        "more-starts",
+        "netsoft19",
+        "quick",
+        "regression",
+        "waiting",
+    )
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -79,6 +92,37 @@ def test_conext19_starts_has_points_of_conext19_in_more_starts() -> None:
     for name in ("table-3", "table-4", "fig-1"):
         own, theirs = part(many, name).latency, part(few, name).latency
         assert (own.loads, own.rates_pps) == (theirs.loads, theirs.rates_pps)
+
+
+def test_more_starts_has_points_of_the_papers_in_more_starts() -> None:
+    twenty, eighty = load_plan("conext19-starts"), load_plan("more-starts")
+    assert eighty.throughput.repetitions > 2 * twenty.throughput.repetitions
+    assert (eighty.wire, eighty.send_burst, eighty.drain_us) == (twenty.wire, twenty.send_burst, twenty.drain_us)
+    of_chain = part(eighty, "far-cores").chains
+    assert set(of_chain) < set(load_plan("can17").chains)
+    for switch in ("fastclick", "vpp"):
+        own = {point for point in points_of(override(eighty, switch=switch)) if point.chain not in of_chain}
+        assert own and own < set(points_of(override(twenty, switch=switch)))
+
+
+def test_waiting_has_one_point_of_more_starts() -> None:
+    eighty, many = load_plan("more-starts"), load_plan("waiting")
+    assert many.throughput.repetitions > 2 * eighty.throughput.repetitions
+    assert set(points_of(many)) == set(points_of(part(override(eighty, switch="fastclick"), "table-3")))
+    assert many.latency.loads == part(eighty, "table-3").latency.loads
+    assert (many.wire, many.send_burst, many.drain_us) == (eighty.wire, eighty.send_burst, eighty.drain_us)
+
+
+def test_ic16_starts_has_points_of_ic16_in_more_starts() -> None:
+    """Some of them at clocks at which the tester is no limit."""
+    few, many = load_plan("ic16"), load_plan("ic16-starts")
+    assert many.papers == few.papers and set(many.switches) < set(few.switches)
+    assert many.throughput.repetitions > 2 * (few.throughput.repetitions_max or 0)
+    assert many.latency.repetitions == many.throughput.repetitions
+    for switch in ("planed", "planed:offload=fib"):
+        points = points_of(override(many, switch=switch))
+        assert {point.cpu_clock for point in points} == {"", "duty:0.2", "duty:0.1"}
+        assert {replace(point, cpu_clock="") for point in points} <= set(points_of(override(few, switch=switch)))
 
 
 def test_ic16_has_its_sizes_counts_and_loads() -> None:
