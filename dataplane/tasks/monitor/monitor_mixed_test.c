@@ -248,8 +248,8 @@ static void a_damaged_byte_behind_other_headers_is_found(void **state)
 			}
 		assert_in_range(lost, FRAME_SIZE - FRAME_FCS_BYTES - 12 - 7, FRAME_SIZE);
 		assert_int_equal(forwarded(&b), next - lost);
-		assert_int_equal(number(&b, "monitor.corrupt_packets") + number(&b, "monitor.foreign_packets"),
-		                 lost);
+		assert_int_equal(
+		        number(&b, "monitor.corrupt_packets") + number(&b, "monitor.foreign_packets"), lost);
 		assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), 0);
 		profile_free(p);
 		close_secret(&b);
