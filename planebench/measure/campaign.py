@@ -40,7 +40,7 @@ from planebench.stats.choose import choose, choose_saturating, is_usable, run_ba
 from planebench.stats.derived import Derived
 from planebench.stats.looks import Open, still_open
 from planebench.store import RunWriter
-from planebench.traffic.rates import SATURATING, bit_loads, fixed_loads, latency_loads, rate_label
+from planebench.traffic.rates import SATURATING, bit_loads, fixed_loads, latency_loads, line_rate_pps, rate_label
 from planebench.wiring.adapter import Adapter
 from planebench.wiring.wires.base import wire_kind
 
@@ -380,7 +380,7 @@ class Campaign:
             each.ensure()
         if band is not None and bench.runner is not None:
             self._await_band(bench, band)
-        request = dataclasses.replace(request, start=max(bench.start_number, 0))
+        request = self._on_line(dataclasses.replace(request, start=max(bench.start_number, 0)))
         self.listener.trial_begins(request)
         trial = dataclasses.replace(bench.run(request), index=len(self.trials))
         self.writer.append(trial)
@@ -388,6 +388,13 @@ class Campaign:
         self._seen.append(trial)
         self.listener.trial_done(trial)
         return trial
+
+    def _on_line(self, request: TrialRequest) -> TrialRequest:
+        """Return the request with the line rate that the plan gives its links; as it is without one."""
+        line_bps, open_loop = self.plan.throughput.line_bps, self.plan.throughput.open_loop is not False
+        if line_bps is None:
+            return request
+        return request.on_line(line_rate_pps(request.mean_frame_bytes, line_bps), open_loop=open_loop)
 
     def _await_band(self, bench: Bench, band: str) -> None:
         """Wait at most BAND_WAIT_S until the CPUs are back in the band whose trials the search accepts."""

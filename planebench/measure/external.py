@@ -59,8 +59,7 @@ class ExternalRunner:
     ) -> None:
         self._tester, self._switch, self._links, self._placement = tester, switch, links, placement
         self.conditions = conditions
-        self._line_bps = tester.line_bps
-        """The speed of the links, which a saturating trial fills; None: the user gave a rate, or none."""
+        self._fills_line = True
 
     @classmethod
     def start(
@@ -82,7 +81,7 @@ class ExternalRunner:
         with supervisor.memory_on(placement.memory_node(placement.switch_cpu)):
             switch = start_switches(adapter, requests, supervisor)
         runner = cls(tester, switch, links, placement)
-        runner._line_bps = None if settings.has_rate else settings.line_bps or tester.line_bps
+        runner._fills_line = not settings.has_rate
         try:
             tester.connect([port_name(links.ends[port].tester) for port in topology.wire_ports])
             runner._wait_until_forwarding(all_flows(topology))
@@ -123,10 +122,11 @@ class ExternalRunner:
         self._tester.close()
 
     def _on_line(self, request: TrialRequest) -> TrialRequest:
-        """Return the request with the line rate, if the user gave a speed."""
-        if self._line_bps is None:
+        """Return the request with the line rate that the user gave, which a saturating trial is sent at."""
+        line_bps = self._tester.line_bps
+        if line_bps is None or not self._fills_line or request.line_rate_pps is not None:
             return request
-        return request.on_line(line_rate_pps(request.mean_frame_bytes, self._line_bps))
+        return request.on_line(line_rate_pps(request.mean_frame_bytes, line_bps))
 
     def _measure(self, request: TrialRequest, started_at: str) -> Trial:
         if request.warmup_s > 0:

@@ -94,8 +94,6 @@ class LiveSettings:
     """Saturating trials without a rate are sent at the line rate of the NICs; None: where there is one."""
     has_rate: bool = False
     """True if the user set a rate for saturating trials, which is then used in place of the line rate."""
-    line_bps: float | None = None
-    """The speed of every link, as the user says; None: as the NICs report it."""
 
 
 class LiveTopology:

@@ -14,7 +14,7 @@ from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.records import CoreDistance, Reason, ReasonCode, Trial, Verdict, VerdictKind
 from planebench.stats.ceiling import clock_floor_ns, tester_ceiling_pps
-from planebench.traffic.rates import SATURATING, line_rate_pps
+from planebench.traffic.rates import SATURATING
 
 
 class Runner(Protocol):
@@ -97,12 +97,11 @@ class LiveRunner:
         self.live.stop()
 
     def _on_line(self, request: TrialRequest) -> TrialRequest:
-        """Return the request with the line rate that the plan gives or the NICs have. Raises StartError if an open loop
-        needs one in vain."""
-        if self.settings.has_rate:
+        """Return the request with the line rate of its NICs, unless it has one already. Raises StartError if an open
+        loop needs one in vain."""
+        if self.settings.has_rate or request.line_rate_pps is not None:
             return request
-        line_bps, size = self.settings.line_bps, request.mean_frame_bytes
-        pps = self.live.line_rate_pps(size) if line_bps is None else line_rate_pps(size, line_bps)
+        pps = self.live.line_rate_pps(request.mean_frame_bytes)
         if pps is None and self.settings.open_loop and request.load == SATURATING:
             raise StartError("no NIC of the tester reports the speed of its link: give --line or --max-rate")
         return request.on_line(pps, open_loop=self.settings.open_loop is not False)

@@ -164,7 +164,6 @@ def live_settings(survey: Survey) -> LiveSettings:
         clock=survey.plan.clock,
         open_loop=survey.plan.throughput.open_loop,
         has_rate=survey.plan.throughput.max_rate_pps is not None,
-        line_bps=survey.plan.throughput.line_bps,
     )
 
 

@@ -35,6 +35,7 @@ from planebench.stats import derive_results
 from planebench.stats.looks import Open
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter
+from planebench.traffic.rates import line_rate_pps
 
 SETTINGS = LiveSettings(planed=Path("planed"), ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
 
@@ -110,6 +111,22 @@ def test_every_trial_is_warmed_up(tmp_path: Path) -> None:
     run(plan, tmp_path, Asked())
     assert plan.throughput.warmup_s > 0
     assert warmups == {(role, plan.throughput.warmup_s) for role in ("r_plus", "search", "latency")}
+
+
+def test_a_line_of_the_plan_is_filled_whatever_the_frame_size(tmp_path: Path) -> None:
+    plan = plan_of("sim", line="1G", frame_size="64,1024", loads="0.50", repeat=1)
+    trials = run(plan, tmp_path)
+    assert {(t.role, t.line_rate_pps) for t in trials} == {
+        (role, line_rate_pps(size, 1e9)) for role in ("r_plus", "latency") for size in (64, 1024)
+    }
+    for trial in trials:
+        rate = trial.load.pps_per_direction
+        if trial.role == "r_plus":
+            assert (trial.verdict.kind, rate) == (VerdictKind.LINE_RATE, trial.line_rate_pps)
+        else:
+            assert rate == pytest.approx(line_rate_pps(trial.point.frame_size_bytes, 1e9) / 2, rel=0.01)
+    closed = run(override(plan, open_loop=False, loads="none"), tmp_path / "closed")
+    assert {trial.load.pps_per_direction for trial in closed} == {None}
 
 
 def untimed(trials: tuple[Trial, ...]) -> list[Trial]:

@@ -71,15 +71,13 @@ def test_a_nic_without_a_speed_makes_an_invalid_trial(monkeypatch: pytest.Monkey
     assert "give --line or --max-rate" in trial.verdict.reasons[0].text
 
 
-def test_a_line_that_the_user_gives_is_that_of_every_wire(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Also of one without a speed; and in place of what a NIC reports."""
-    given = replace(SETTINGS, open_loop=None, line_bps=1e9)
-    for speeds in ((None,), (25_000,), ()):
-        trial = sent_at(*speeds, settings=given, patch=monkeypatch)
-        assert trial.load == Load("saturating", line_rate_pps(64, 1e9))
-        assert trial.line_rate_pps == line_rate_pps(64, 1e9)
-    closed = sent_at(settings=replace(given, open_loop=False), patch=monkeypatch)
-    assert (closed.load, closed.line_rate_pps) == (SATURATING, line_rate_pps(64, 1e9))
+def test_a_line_rate_of_the_plan_replaces_that_of_the_nics(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = TrialRequest(POINT, "r_plus", SATURATING, 1.0).on_line(1e6)
+    live = SimpleNamespace(conditions=None)
+    monkeypatch.setattr(runner, "run_trial", lambda _, request, *__: unmeasured(request, Verdict(VerdictKind.VALID)))
+    monkeypatch.setattr(runner, "tester_ceiling_pps", lambda *_: None)
+    trial = LiveRunner(live, SETTINGS).run(asked)  # type: ignore[arg-type]
+    assert (trial.load, trial.line_rate_pps) == (Load("saturating", 1e6), 1e6)
 
 
 def test_a_line_makes_an_open_loop_unless_it_is_closed() -> None:
