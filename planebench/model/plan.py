@@ -37,7 +37,6 @@ Share = Annotated[float, Gt(0), Le(1)]
 PartOfOne = Annotated[float, Gt(0), Lt(1)]
 Rate = Annotated[int, Ge(1), Le(1_000_000_000)]
 RatePerDirection = Annotated[float, Gt(0), Le(1e10)]
-LineSpeed = Annotated[float, Gt(0), Le(1e13)]
 
 BitRate = Annotated[float, Gt(0), Le(1e13)]
 
@@ -74,7 +73,7 @@ class ThroughputPlan:
     """Where comparisons are open after ``repetitions``, further passes over their points, up to this many in all."""
     max_rate_pps: RatePerDirection | None = None
     """Saturating trials send at this rate in each direction instead of the maximum."""
-    line_bps: LineSpeed | None = None
+    line_bps: BitRate | None = None
     """The speed of every link, also of wires without one: saturating trials send at its line rate by frame size."""
     open_loop: bool | None = None
     """Saturating trials send at ``max_rate_pps`` or, without it, at the line rate, and count frames that find the ring
@@ -83,7 +82,9 @@ class ThroughputPlan:
 
     def is_open_loop(self, *, has_line_rate: bool) -> bool:
         """Return whether saturating trials without ``max_rate_pps`` are an open loop."""
-        return has_line_rate or self.line_bps is not None if self.open_loop is None else self.open_loop
+        if self.open_loop is not None:
+            return self.open_loop
+        return has_line_rate or self.line_bps is not None
 
     @property
     def looks(self) -> tuple[int, ...]:
