@@ -33,8 +33,8 @@ LONG_S = 2.0
 REPETITIONS_MAX = 10
 RESERVE_S = 15.0
 """Time for the calibration of the tester and for the report."""
-_STEPS = 40
-"""Halvings of the search for a length: far below a millisecond."""
+_STEPS = 20
+"""Halvings of the search for a length: below a tenth of a millisecond."""
 
 
 def parse_budget(text: str) -> float:

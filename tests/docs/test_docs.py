@@ -151,7 +151,7 @@ def test_a_plan_of_a_page_has_its_own_directions() -> None:
 def test_a_command_that_runs_until_its_page_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands after it find it ready. It has to live until the end of the page, and to end with 0."""
     ready = tmp_path / "ready"
-    serves = f"trap 'exit 0' TERM; touch {ready}; while :; do read -t 0.02 <> <(:); done"
+    serves = f"trap 'exit 0' TERM; touch {ready}; while :; do sleep 0.02; done"
     dies = f"touch {ready}; exit 0"
     monkeypatch.setitem(docs_check.TABLE, "beside", {serves: str(ready), dies: str(ready)})
     monkeypatch.setitem(docs_check.TABLE["fixtures"], "any", {})
