@@ -124,7 +124,7 @@ class ExternalRunner:
     def _on_line(self, request: TrialRequest) -> TrialRequest:
         """Return the request with the line rate that the user gave, which a saturating trial is sent at."""
         line_bps = self._tester.line_bps
-        if line_bps is None or not self._fills_line or request.line_rate_pps is not None:
+        if line_bps is None or not self._fills_line:
             return request
         return request.on_line(line_rate_pps(request.mean_frame_bytes, line_bps))
 

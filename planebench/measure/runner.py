@@ -97,9 +97,8 @@ class LiveRunner:
         self.live.stop()
 
     def _on_line(self, request: TrialRequest) -> TrialRequest:
-        """Return the request with the line rate of its NICs, unless it has one already. Raises StartError if an open
-        loop needs one in vain."""
-        if self.settings.has_rate or request.line_rate_pps is not None:
+        """Return the request with the line rate of its NICs. Raises StartError if an open loop needs one in vain."""
+        if self.settings.has_rate:
             return request
         pps = self.live.line_rate_pps(request.mean_frame_bytes)
         if pps is None and self.settings.open_loop and request.load == SATURATING:

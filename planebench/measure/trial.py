@@ -87,7 +87,10 @@ class TrialRequest:
 
     def on_line(self, pps: float | None, *, open_loop: bool = True) -> TrialRequest:
         """Return the request on links that carry ``pps`` per direction: with ``open_loop`` a saturating trial sends at
-        that rate."""
+        that rate. A request that has a line rate, the one of the plan, keeps it.
+        """
+        if self.line_rate_pps is not None:
+            return self
         at_rate = pps is not None and open_loop and self.load == SATURATING
         load = Load(SATURATING.label, pps) if at_rate else self.load
         return dataclasses.replace(self, load=load, line_rate_pps=pps)

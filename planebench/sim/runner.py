@@ -51,8 +51,8 @@ class SimRunner:
 
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial. Never raises; a switch that dies makes an invalid trial."""
-        if self.spec.line and request.line_rate_pps is None:
-            request = request.on_line(line_rate_pps(request.mean_frame_bytes, self.spec.line))
+        line_pps = line_rate_pps(request.mean_frame_bytes, self.spec.line) if self.spec.line else None
+        request = request.on_line(line_pps)
         start = max(request.start, self._starts)
         luck = draw(self.spec, self._seed, request.point, start, self._done[request.point.point_id])
         self._done[request.point.point_id] += 1

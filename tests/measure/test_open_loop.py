@@ -27,14 +27,23 @@ POINT = Point("planed", "p2p", "unidirectional", 0, 64)
 SETTINGS = LiveSettings(Path("planed"), 256, False, 1518, "pci:a=b", open_loop=True)
 
 
-def sent_at(*speeds: int | None, settings: LiveSettings = SETTINGS, load: Load = SATURATING, patch: Any) -> Any:
-    """Return the trial of a runner whose NICs have these speeds: it records the load that was asked for."""
+def sent_at(
+    *speeds: int | None,
+    settings: LiveSettings = SETTINGS,
+    load: Load = SATURATING,
+    plan_pps: float | None = None,
+    patch: Any,
+) -> Any:
+    """Return the trial of a runner whose NICs have these speeds: it records the load that was asked for.
+
+    ``plan_pps``: the line rate of the plan.
+    """
     ports = tuple(PortConditions(f"n{i}", "wire", "ethdev", "x", speed_mbps=speed) for i, speed in enumerate(speeds))
     live = SimpleNamespace(conditions=SimpleNamespace(ports=ports))
     live.line_rate_pps = lambda size: LiveTopology.line_rate_pps(live, size)  # type: ignore[arg-type]
     patch.setattr(runner, "run_trial", lambda live, request, *_: unmeasured(request, Verdict(VerdictKind.VALID)))
     patch.setattr(runner, "tester_ceiling_pps", lambda *_: None)
-    return LiveRunner(live, settings).run(TrialRequest(POINT, "r_plus", load, 1.0))  # type: ignore[arg-type]
+    return LiveRunner(live, settings).run(TrialRequest(POINT, "r_plus", load, 1.0).on_line(plan_pps))  # type: ignore[arg-type]
 
 
 def test_a_saturating_trial_fills_the_slowest_link(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,11 +81,7 @@ def test_a_nic_without_a_speed_makes_an_invalid_trial(monkeypatch: pytest.Monkey
 
 
 def test_a_line_rate_of_the_plan_replaces_that_of_the_nics(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = TrialRequest(POINT, "r_plus", SATURATING, 1.0).on_line(1e6)
-    live = SimpleNamespace(conditions=None)
-    monkeypatch.setattr(runner, "run_trial", lambda _, request, *__: unmeasured(request, Verdict(VerdictKind.VALID)))
-    monkeypatch.setattr(runner, "tester_ceiling_pps", lambda *_: None)
-    trial = LiveRunner(live, SETTINGS).run(asked)  # type: ignore[arg-type]
+    trial = sent_at(10_000, plan_pps=1e6, patch=monkeypatch)
     assert (trial.load, trial.line_rate_pps) == (Load("saturating", 1e6), 1e6)
 
 

@@ -33,127 +33,6 @@ static struct sample mixed(uint32_t k, uint8_t flags, uint64_t tsc)
 	return s;
 }
 
-// Frames from to end - 1, in bursts.
-static void put_all(struct bench *b, uint32_t from, uint32_t end)
-{
-	for (uint32_t k = from; k < end; k++) {
-		put(b, mixed(k, 0, 0));
-		if (k % BURST == BURST - 1)
-			poll_all(b);
-	}
-	poll_all(b);
-}
-
-static json_int_t forwarded(struct bench *b)
-{
-	return number(b, "monitor.streams.0.forwarded_packets");
-}
-
-static void faults_among_mixed_frames_are_counted_exactly(void **state)
-{
-	static const uint32_t order[] = {0, 1, 3, 2, 4,
-	                                 4, 6, 7, 8, 1}; // two swapped, twice one again, one lost
-	struct bench b = open_secret(state, BURST, 1000);
-	char path[64];
-
-	put_all(&b, 0, KNOWN);
-	for (unsigned i = 0; i < RTE_DIM(order); i++)
-		put(&b, mixed(KNOWN + order[i], 0, 0));
-	poll_all(&b);
-	put_all(&b, KNOWN + 9, 1000);
-	assert_int_equal(forwarded(&b), 999);
-	assert_int_equal(number(&b, "monitor.streams.0.duplicate_packets"), 2);
-	assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), 1);
-	assert_int_equal(number(&b, "monitor.streams.0.forwarded_bytes"),
-	                 250 * (64 + 65 + 100 + FRAME_SIZE) - sizes[(KNOWN + 5) % RTE_DIM(sizes)]);
-	for (unsigned i = 0; i < RTE_DIM(sizes); i++) {
-		snprintf(path, sizeof(path), "monitor.streams.0.sizes.%u.1", i);
-		assert_int_equal(number(&b, path), 250 - (i == (KNOWN + 5) % RTE_DIM(sizes)));
-	}
-	close_secret(&b);
-}
-
-// In the middle of a burst, whose other frames count. Every byte from the EtherType on.
-static void every_damaged_byte_of_a_mixed_frame_is_found(void **state)
-{
-	struct bench b = open_secret(state, BURST, 10000);
-	uint32_t next = KNOWN, lost = 0;
-
-	put_all(&b, 0, KNOWN);
-	for (uint16_t at = 12; at < FRAME_SIZE - FRAME_FCS_BYTES; at++)
-		for (unsigned i = 0; i < 5; i++, next++) {
-			struct sample s = mixed(next, 0, 0);
-
-			if (i == 2 && at < s.length) {
-				s.data[at] ^= 0x10;
-				lost++;
-			}
-			put(&b, s);
-			if (i == 4)
-				poll_all(&b);
-		}
-	assert_true(lost > FRAME_SIZE / 2);
-	assert_int_equal(forwarded(&b), next - lost);
-	assert_int_equal(number(&b, "monitor.corrupt_packets") + number(&b, "monitor.foreign_packets"), lost);
-	assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), 0);
-	close_secret(&b);
-}
-
-static void mixed_frames_without_the_nonce_are_foreign(void **state)
-{
-	struct bench b = open_secret(state, BURST, 1000);
-
-	put_all(&b, 0, KNOWN);
-	for (unsigned guess = 0; guess < 3; guess++) {
-		nonce = (uint64_t[]){0, NONCE ^ UINT64_C(1) << 63, UINT64_MAX}[guess];
-		for (uint32_t k = KNOWN; k < KNOWN + 7; k++)
-			put(&b, mixed(k, 0, 0));
-	}
-	nonce = NONCE;
-	put_all(&b, KNOWN, 1000);
-	assert_int_equal(number(&b, "monitor.foreign_packets"), 3 * 7);
-	assert_int_equal(forwarded(&b), 1000);
-	close_secret(&b);
-}
-
-static void mixed_frames_that_were_not_offered_are_foreign(void **state)
-{
-	struct bench b = open_secret(state, BURST, 500);
-
-	put_all(&b, 0, 480);
-	for (uint32_t k = 480; k < 480 + BURST; k++) // past the last one that was
-		put(&b, mixed(k, 0, 0));
-	poll_all(&b);
-	assert_int_equal(forwarded(&b), 500);
-	assert_int_equal(number(&b, "monitor.foreign_packets"), 12);
-	offered[STREAM].packets = 501;
-	put_all(&b, 500, 501);
-	assert_int_equal(forwarded(&b), 501);
-	close_secret(&b);
-}
-
-// Each of a load that stamps all, a probe among them, and one with another nonce.
-static void stamped_frames_that_differ_are_recorded(void **state)
-{
-	struct bench b = open_secret(state, BURST, 1000);
-	uint64_t now = rte_rdtsc();
-
-	for (uint32_t k = 0; k < 40; k++)
-		put(&b, mixed(k, k == 11 ? FRAME_FLAGS_TIMED : FRAME_FLAG_STAMPED, now));
-	nonce = NONCE ^ UINT64_C(1) << 63;
-	put(&b, mixed(40, FRAME_FLAG_STAMPED, now));
-	nonce = NONCE;
-	put(&b, mixed(40, FRAME_FLAG_STAMPED, now));
-	poll_all(&b);
-	assert_int_equal(forwarded(&b), 41);
-	assert_int_equal(number(&b, "monitor.streams.0.stamped_packets"), 41);
-	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 1);
-	assert_int_equal(number(&b, "monitor.foreign_packets"), 1);
-	close_secret(&b);
-}
-
-// --- Other headers ----------------------------------------------------------------------------------------
-
 static const char *const headers[] = {
         "{\"ip\": 6}",
         "{\"transport\": \"tcp\"}",
@@ -191,29 +70,148 @@ static struct sample drawn(struct profile *p, uint32_t k, uint8_t flags, uint64_
 	return s;
 }
 
-static void put_drawn(struct bench *b, struct profile *p, uint32_t from, uint32_t end)
+// Frame number k, of a profile or mixed.
+static struct sample sample_of(struct profile *p, uint32_t k)
+{
+	return p ? drawn(p, k, 0, 0) : mixed(k, 0, 0);
+}
+
+// Frames from to end - 1, in bursts.
+static void put_all(struct bench *b, struct profile *p, uint32_t from, uint32_t end)
 {
 	for (uint32_t k = from; k < end; k++) {
-		put(b, drawn(p, k, 0, 0));
+		put(b, sample_of(p, k));
 		if (k % BURST == BURST - 1)
 			poll_all(b);
 	}
 	poll_all(b);
 }
 
-static void faults_among_other_headers_are_counted_exactly(void **state)
+// Numbers KNOWN to KNOWN + 8 in a burst: two swapped, twice one again, one lost.
+static void put_faults(struct bench *b, struct profile *p)
 {
 	static const uint32_t order[] = {0, 1, 3, 2, 4, 4, 6, 7, 8, 1};
 
+	for (unsigned i = 0; i < RTE_DIM(order); i++)
+		put(b, sample_of(p, KNOWN + order[i]));
+	poll_all(b);
+}
+
+static json_int_t forwarded(struct bench *b)
+{
+	return number(b, "monitor.streams.0.forwarded_packets");
+}
+
+static void faults_among_mixed_frames_are_counted_exactly(void **state)
+{
+	struct bench b = open_secret(state, BURST, 1000);
+	char path[64];
+
+	put_all(&b, NULL, 0, KNOWN);
+	put_faults(&b, NULL);
+	put_all(&b, NULL, KNOWN + 9, 1000);
+	assert_int_equal(forwarded(&b), 999);
+	assert_int_equal(number(&b, "monitor.streams.0.duplicate_packets"), 2);
+	assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), 1);
+	assert_int_equal(number(&b, "monitor.streams.0.forwarded_bytes"),
+	                 250 * (64 + 65 + 100 + FRAME_SIZE) - sizes[(KNOWN + 5) % RTE_DIM(sizes)]);
+	for (unsigned i = 0; i < RTE_DIM(sizes); i++) {
+		snprintf(path, sizeof(path), "monitor.streams.0.sizes.%u.1", i);
+		assert_int_equal(number(&b, path), 250 - (i == (KNOWN + 5) % RTE_DIM(sizes)));
+	}
+	close_secret(&b);
+}
+
+// In the middle of a burst, whose other frames count. Every byte from the EtherType on.
+static void every_damaged_byte_of_a_mixed_frame_is_found(void **state)
+{
+	struct bench b = open_secret(state, BURST, 10000);
+	uint32_t next = KNOWN, lost = 0;
+
+	put_all(&b, NULL, 0, KNOWN);
+	for (uint16_t at = 12; at < FRAME_SIZE - FRAME_FCS_BYTES; at++)
+		for (unsigned i = 0; i < 5; i++, next++) {
+			struct sample s = mixed(next, 0, 0);
+
+			if (i == 2 && at < s.length) {
+				s.data[at] ^= 0x10;
+				lost++;
+			}
+			put(&b, s);
+			if (i == 4)
+				poll_all(&b);
+		}
+	assert_true(lost > FRAME_SIZE / 2);
+	assert_int_equal(forwarded(&b), next - lost);
+	assert_int_equal(number(&b, "monitor.corrupt_packets") + number(&b, "monitor.foreign_packets"), lost);
+	assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), 0);
+	close_secret(&b);
+}
+
+static void mixed_frames_without_the_nonce_are_foreign(void **state)
+{
+	struct bench b = open_secret(state, BURST, 1000);
+
+	put_all(&b, NULL, 0, KNOWN);
+	for (unsigned guess = 0; guess < 3; guess++) {
+		nonce = (uint64_t[]){0, NONCE ^ UINT64_C(1) << 63, UINT64_MAX}[guess];
+		for (uint32_t k = KNOWN; k < KNOWN + 7; k++)
+			put(&b, mixed(k, 0, 0));
+	}
+	nonce = NONCE;
+	put_all(&b, NULL, KNOWN, 1000);
+	assert_int_equal(number(&b, "monitor.foreign_packets"), 3 * 7);
+	assert_int_equal(forwarded(&b), 1000);
+	close_secret(&b);
+}
+
+static void mixed_frames_that_were_not_offered_are_foreign(void **state)
+{
+	struct bench b = open_secret(state, BURST, 500);
+
+	put_all(&b, NULL, 0, 480);
+	for (uint32_t k = 480; k < 480 + BURST; k++) // past the last one that was
+		put(&b, mixed(k, 0, 0));
+	poll_all(&b);
+	assert_int_equal(forwarded(&b), 500);
+	assert_int_equal(number(&b, "monitor.foreign_packets"), 12);
+	offered[STREAM].packets = 501;
+	put_all(&b, NULL, 500, 501);
+	assert_int_equal(forwarded(&b), 501);
+	close_secret(&b);
+}
+
+// Each of a load that stamps all, a probe among them, and one with another nonce.
+static void stamped_frames_that_differ_are_recorded(void **state)
+{
+	struct bench b = open_secret(state, BURST, 1000);
+	uint64_t now = rte_rdtsc();
+
+	for (uint32_t k = 0; k < 40; k++)
+		put(&b, mixed(k, k == 11 ? FRAME_FLAGS_TIMED : FRAME_FLAG_STAMPED, now));
+	nonce = NONCE ^ UINT64_C(1) << 63;
+	put(&b, mixed(40, FRAME_FLAG_STAMPED, now));
+	nonce = NONCE;
+	put(&b, mixed(40, FRAME_FLAG_STAMPED, now));
+	poll_all(&b);
+	assert_int_equal(forwarded(&b), 41);
+	assert_int_equal(number(&b, "monitor.streams.0.stamped_packets"), 41);
+	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 1);
+	assert_int_equal(number(&b, "monitor.foreign_packets"), 1);
+	close_secret(&b);
+}
+
+// --- Other headers ----------------------------------------------------------------------------------------
+
+static void faults_among_other_headers_are_counted_exactly(void **state)
+{
 	for (size_t i = 0; i < RTE_DIM(headers); i++) {
 		struct bench b = open_secret(state, BURST, 1000);
 		struct profile *p = profile_open(headers[i]);
 
-		put_drawn(&b, p, 0, KNOWN);
-		for (unsigned k = 0; k < RTE_DIM(order); k++)
-			put(&b, drawn(p, KNOWN + order[k], 0, 0));
-		poll_all(&b);
-		put_drawn(&b, p, KNOWN + 9, 1010); // the last ten were not offered
+		put_all(&b, p, 0, KNOWN);
+		put_faults(&b, p);
+		put_all(&b, p, KNOWN + 9, 1010); // the last ten were not offered
 		assert_int_equal(forwarded(&b), 999);
 		assert_int_equal(number(&b, "monitor.streams.0.duplicate_packets"), 2);
 		assert_int_equal(number(&b, "monitor.streams.0.reordered_packets"), 1);
@@ -233,7 +231,7 @@ static void a_damaged_byte_behind_other_headers_is_found(void **state)
 		uint32_t next = KNOWN, lost = 0;
 		struct frame_fields fields;
 
-		put_drawn(&b, p, 0, KNOWN);
+		put_all(&b, p, 0, KNOWN);
 		for (uint16_t at = 12; at < FRAME_SIZE - FRAME_FCS_BYTES; at++)
 			for (unsigned k = 0; k < 5; k++, next++) {
 				struct sample s = drawn(p, next, 0, 0);
