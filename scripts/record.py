@@ -189,6 +189,7 @@ def machine() -> str:
         clocks(),
         "The switch has one CPU; the tester shares the other with all VNFs." if few else "",
         wires(),
+        page_sizes(),
         "That is enough to see how many CPU cycles a switch spends on a packet, which of two switches is faster (where "
         "the confidence interval of their ratio excludes 1), how throughput falls with the length of a chain, and how "
         "latency changes with load.",
@@ -212,6 +213,17 @@ def clocks() -> str:
     return f"It was not the same in all suites: {listed(told)}. Rates of two suites cannot be compared."
 
 
+def page_sizes() -> str:
+    """Return which suites ran with packet buffers in pages of which size."""
+    suites: dict[str, list[str]] = {}
+    for suite, found in kept().items():
+        suites.setdefault(_pages(found), []).append(suite)
+    if len(suites) < 2:
+        return "".join(f"Packet buffers are in pages of {size}." for size in suites)
+    told = [f"of {size} in {listed(names)}" for size, names in suites.items()]
+    return f"Packet buffers are in pages {listed(told)}: rates of suites with other pages cannot be compared."
+
+
 def wire_of(found: Derived) -> Wire:
     """Return the wire of a run."""
     return found.run.header.wire or wire_named("virtio")
@@ -233,7 +245,7 @@ def runs_table() -> str:
     for suite in SUITES:
         found = derived(suite)
         if found is None:
-            rows.append([suite, "no run is kept", *[NOTHING] * 6])
+            rows.append([suite, "no run is kept", *[NOTHING] * 7])
             continue
         of_run = standings(suite)
         assert of_run is not None
@@ -246,14 +258,19 @@ def runs_table() -> str:
                 header.started_at.partition("T")[0],
                 _minutes(found),
                 wire_of(found).name,
+                _pages(found),
                 listed(found.run.switch_labels),
                 f"{len(of_run.throughput)}",
                 f"{trials} ({percent(rejected / trials)})",
                 trust(of_run).title,
             ]
         )
-    head = ("suite", "date", "minutes", "wire", "switches", "test points", "trials (rejected)", "confidence")
+    head = ("suite", "date", "minutes", "wire", "pages", "switches", "test points", "trials (rejected)", "confidence")
     return table(head, rows)
+
+
+def _pages(found: Derived) -> str:
+    return "2 MiB" if found.run.header.settings["hugepages"] else "4 KiB"
 
 
 def _minutes(found: Derived) -> str:
@@ -486,11 +503,14 @@ def repeated() -> str:
         return ""
     near = sum(abs(it - 1) <= 0.05 for it in pairs)
     where = "" if alike else ", all of v2v, as their wires differ"
+    told = "so much does a whole run differ from the next one on this machine"
+    if _pages(one) != _pages(two):
+        told = f"but their pages differ, too ({_pages(one)} in conext19, {_pages(two)} in netsoft19)"
     return (
         f"The runs of conext19 and netsoft19 have {len(pairs)} throughputs in common that are no lower bounds{where}. "
         f"That of netsoft19 divided by that of conext19 is {median(pairs):.2f} in the median, {min(pairs):.2f} to "
-        f"{max(pairs):.2f} at the ends, and within 5 % of 1 in {near}: so much does a whole run differ from the next "
-        "one on this machine. Answers within a run compare switches that took turns.\n"
+        f"{max(pairs):.2f} at the ends, and within 5 % of 1 in {near}: {told}. "
+        "Answers within a run compare switches that took turns.\n"
     )
 
 

@@ -23,7 +23,7 @@ def _group() -> None:
     "manifest",
     epilog=examples(
         "planebench kube manifest -- run quick --switch planed,ovs-dpdk",
-        "planebench kube manifest --cpus 6 --hugepages 2Gi --node rack3 --claim results -- run conext19",
+        "planebench kube manifest --cpus 6 --hugepages 9Gi --node rack3 --claim results -- run conext19",
         "planebench kube manifest --kind pod --folder /tmp/runs > pod.yaml",
     ),
 )

@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 
 from planebench.cli.show import print_json
 from planebench.host import pci, pci_binding
+from planebench.host.hugepages import enough_hugepages
 from planebench.measure.cabling import Cabling, FoundPort, find_cabling
 from planebench.model.errors import INTERRUPTED, UsageError
 from planebench.model.wire import parse_wire, wire_arguments
 from planebench.placement import place
-from planebench.running.machine import Machine, enough_hugepages, terminable
+from planebench.running.machine import Machine, terminable
 from planebench.wiring.links import Ends
 from planebench.wiring.wires.base import wire_kind
 
@@ -38,7 +39,7 @@ def wires(
         raise UsageError(f"a cable has two NICs, but only {len(named)} of this machine may be taken ({told})")
     try:
         with terminable(), pci_binding.bound([it for it in named if _is_address(it)]), machine.measuring() as children:
-            huge = enough_hugepages(hugepages, machine.facts, 1)
+            huge = enough_hugepages(hugepages, machine.facts)
             found = find_cabling(named, place(machine.cpus), children, hugepages=huge)
     except KeyboardInterrupt:
         return INTERRUPTED

@@ -12,8 +12,10 @@ from dataclasses import replace
 from planebench.doctor.finding import Finding, Level
 from planebench.doctor.others import busy_programs, cpu_times, programs_finding
 from planebench.doctor.programs import hosting_finding, kvm_finding, switch_finding
+from planebench.doctor.tuning import HUGEPAGES, SWITCHES
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpus_of
+from planebench.host.hugepages import MB_PER_SWITCH, pages_for
 from planebench.host.pci import UIO_DRIVERS
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.registry import HOSTINGS
@@ -26,7 +28,6 @@ from planebench.switches.registry import all_adapters
 
 BUSY_LOAD = 0.5
 """Two pollers need two whole cores: half a core of other work affects the results."""
-MIN_HUGEPAGES_2M = 256
 MIN_AVAILABLE_BYTES = 2 * 2**30
 MIN_MEMLOCK_BYTES = 64 * 2**20
 STEAL_SHARE = 0.01
@@ -300,8 +301,9 @@ def _hugepages(facts: HostFacts) -> Judgement:
     """Judge the free 2 MiB pages, which planebench takes by default; DPDK takes 1 GiB pages too."""
     small = f"{facts.hugepages_2m_free} of {facts.hugepages_2m_total} x 2 MiB"
     large = f"{facts.hugepages_1g_free} of {facts.hugepages_1g_total} x 1 GiB"
-    if facts.hugepages_2m_free >= MIN_HUGEPAGES_2M:
-        return _ok(f"hugepages free: {small}, {large}")
+    if at_once := facts.hugepages_2m_free // pages_for(MB_PER_SWITCH):
+        switches = "one switch" if at_once == 1 else f"{at_once} switches at once"
+        return _ok(f"hugepages free: {small} (enough for {switches}), {large}")
     if facts.hugepages_1g_free:
         return _ok(
             f"hugepages free: {small}, {large}; use `--hugepages` to let planebench take the 1 GiB pages",
@@ -309,8 +311,9 @@ def _hugepages(facts: HostFacts) -> Judgement:
     return _warning(
         f"hugepages free: {small}, {large}; running with 4 KiB pages: TLB misses reduce throughput, most for switches "
         "with large buffer pools",
-        "`echo 1024 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`; for large tables reserve 1 "
-        "GiB pages at boot: `hugepagesz=1G hugepages=4`",
+        f"`echo {HUGEPAGES} | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`, which is enough for "
+        f"{SWITCHES} switches at once ({pages_for(MB_PER_SWITCH)} each); for large tables reserve 1 GiB pages at boot: "
+        "`hugepagesz=1G hugepages=4`",
     )
 
 

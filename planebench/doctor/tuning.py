@@ -13,11 +13,13 @@ from pathlib import Path
 
 from planebench.host import facts as host_facts
 from planebench.host.device_settings import DEVICE_SETTINGS
+from planebench.host.hugepages import HUGEPAGE_BYTES, MB_PER_SWITCH, pages_for
 from planebench.host.journal import ROOT, Change, Journal, Outcome, Setting
 from planebench.host.procfs import read_text
 
-HUGEPAGES = 1024
-HUGEPAGE_BYTES = 2 * 2**20
+SWITCHES = 9
+"""Switches of one comparison, as the largest suite has them (conext19)."""
+HUGEPAGES = SWITCHES * pages_for(MB_PER_SWITCH)
 SPARE_BYTES = 2 * 2**30
 """Memory that stays free of hugepages: programs, buffers, the page cache."""
 
@@ -49,12 +51,15 @@ def _off_if_deep(root: Path, file: Path, old: str) -> str | None:
 
 
 def _more_hugepages(root: Path, file: Path, old: str) -> str | None:
-    """Return 1024, or None if there are as many or they would leave too little memory."""
+    """Return the pages of nine switches, or of as many as half of the memory holds that is available or already in
+    such pages; None if none are added."""
     available_bytes = host_facts.meminfo(root).get("MemAvailable")
-    if available_bytes is None or not old.isdigit() or int(old) >= HUGEPAGES:
+    if available_bytes is None or not old.isdigit():
         return None
-    left_bytes = available_bytes - (HUGEPAGES - int(old)) * HUGEPAGE_BYTES
-    return str(HUGEPAGES) if left_bytes >= SPARE_BYTES else None
+    total_bytes = available_bytes + int(old) * HUGEPAGE_BYTES
+    most = max(0, total_bytes - max(SPARE_BYTES, total_bytes // 2)) // HUGEPAGE_BYTES
+    pages = min(HUGEPAGES, most - most % pages_for(MB_PER_SWITCH))
+    return str(pages) if pages > int(old) else None
 
 
 _CPUS = "/sys/devices/system/cpu"

@@ -27,6 +27,7 @@ from planebench.host import procfs
 from planebench.host.deadlines import stretched
 from planebench.host.device_settings import device_journal
 from planebench.host.evidence import ThreadSampler, sample_host
+from planebench.host.hugepages import enough_hugepages
 from planebench.host.interfaces import interfaces_of
 from planebench.host.interrupts import keep_away
 from planebench.host.leftovers import processes_with
@@ -39,7 +40,7 @@ from planebench.measure.live import watched
 from planebench.model.errors import PlanebenchError, StoreError, UsageError
 from planebench.model.wire import wire_arguments
 from planebench.placement import Placement, place
-from planebench.running.machine import Machine, enough_hugepages, terminable
+from planebench.running.machine import Machine, terminable
 from planebench.switches.registry import get_adapter
 from planebench.wiring.adapter import RunningSwitch, counters_of
 from planebench.wiring.remote import Hello, HostAnswer, decoded, encoded
@@ -118,7 +119,7 @@ class Agent:
                 own_version(),
                 machine.facts.as_dict(),
                 self.placement.switch_cpus,
-                enough_hugepages(None, machine.facts, 1),
+                enough_hugepages(None, machine.facts),
                 tuple(f"{it.text} ({it.remedy})" if it.remedy else it.text for it in findings),
             )
         )

@@ -55,6 +55,7 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels
     findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
     placement = placement_of(survey.measured, cpus)
     warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
+    warnings += [survey.unused_hugepages] if survey.unused_hugepages and not survey.simulated else []
     warnings += [] if survey.simulated else _not_calibrated(plan)
     warnings += _not_simulated(survey)
     host = machine.switch_host

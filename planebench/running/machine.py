@@ -15,6 +15,7 @@ from planebench.host import cpu_claims
 from planebench.host import facts as host_facts
 from planebench.host.device_settings import restore_abandoned, undone_at_exit
 from planebench.host.facts import HostFacts, cpus_of
+from planebench.host.hugepages import enough_hugepages
 from planebench.host.planed_program import require_planed
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
@@ -26,17 +27,6 @@ from planebench.placement import place, tester_elsewhere
 from planebench.wiring.links import Side
 from planebench.wiring.remote import SwitchHost
 from planebench.wiring.wires.base import wire_kind
-
-HUGEPAGE_BYTES = 2 * 1024 * 1024
-HUGEPAGE_MB_PER_SWITCH = 2048
-"""The most that tester and switch of one comparison partner use; with fewer free pages every switch runs without."""
-
-
-def enough_hugepages(wanted: bool | None, facts: HostFacts, switches: int) -> bool:
-    """Return ``wanted``; where it is None, whether enough 2 MB pages are free for that many ``switches``."""
-    if wanted is not None:
-        return wanted
-    return facts.hugepages_2m_free * HUGEPAGE_BYTES >= switches * HUGEPAGE_MB_PER_SWITCH * 1024 * 1024
 
 
 def run_cpus(
@@ -98,7 +88,7 @@ class Machine:
 
         ``hugepages``: None for hugepages if enough are free.
         """
-        enough = enough_hugepages(hugepages, self.facts, 1)
+        enough = enough_hugepages(hugepages, self.facts)
         planed = require_planed(drivers=wire_kind(wire).needs_drivers)
         return LiveSettings(planed, ring_size, enough, max_frame_bytes, wire)
 

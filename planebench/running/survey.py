@@ -16,6 +16,7 @@ from typing import Any
 from planebench.host import facts as host_facts
 from planebench.host.cpu_frequency import clock_refusal
 from planebench.host.facts import HostFacts
+from planebench.host.hugepages import enough_hugepages, too_few_words
 from planebench.host.planed_program import find_planed
 from planebench.host.programs import Found, NotFound
 from planebench.hosting import vm
@@ -40,8 +41,9 @@ from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.running.chain_check import check_chains
 from planebench.running.external import check_tester, external_refusal
-from planebench.running.machine import enough_hugepages, run_cpus
+from planebench.running.machine import run_cpus
 from planebench.running.past_tries import known_tries
+from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.chain import point_cores, vnf_cores
@@ -71,6 +73,8 @@ class Survey:
     """The FIBs that were made smaller to fit into memory."""
     hugepages: bool
     """True if the switches run with hugepages."""
+    unused_hugepages: str = ""
+    """That hugepages are free, but too few for the switches of this run."""
     switch_host: SwitchHost | None = None
     """The host of the switches, if it is not this one."""
     tries: Tries = field(default_factory=dict)
@@ -187,7 +191,8 @@ def survey(
     points = expand(fitting)
     leave_out = away if fitting.missing_switches == "skip" and here else {}
     facts = facts or host_facts.collect()
-    enough = enough_hugepages(hugepages, facts, len(labels) - len(leave_out))
+    at_once_mb = _hugepages_mb(fitting, [adapter for label, adapter in adapters.items() if label not in leave_out])
+    enough = enough_hugepages(hugepages, facts, at_once_mb)
     enough &= hugepages or host is None or host.answer.hugepages
     absent = refusals(fitting, points, adapters, hugepages=enough)
     real = [point for point in points if not isinstance(adapters[point.switch], SelfMeasured)]
@@ -214,9 +219,16 @@ def survey(
         missing=(*(() if leave_out else missing), *missing_hostings(real)),
         smaller=smaller,
         hugepages=enough,
+        unused_hugepages="" if enough or hugepages is not None else too_few_words(facts, at_once_mb),
         switch_host=host,
         tries=known_tries(facts) if real else {},
     )
+
+
+def _hugepages_mb(plan: Plan, adapters: Iterable[Adapter]) -> int:
+    """Return the most MiB that all switches take at once; with large frames, or several queues, twice the usual."""
+    large = max_frame_bytes(plan) > FRAME_SIZE_MAX_BYTES
+    return sum(adapter.hugepages_mb * (2 if large or adapter.queues > 1 else 1) for adapter in adapters)
 
 
 def _check_switch_cores(wanted: int, allowed: Collection[int]) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.host import procfs
+from planebench.host.hugepages import hugetlbfs_mounted
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, version_lines
 from planebench.model.claims import everywhere
@@ -76,6 +77,11 @@ class BessAdapter(Adapter):
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             most = common.STANDARD_FRAME_BYTES
             return f"bess supports frames of {most} bytes at most, not {situation.max_frame_bytes}"
+        if situation.hugepages and not self._eal_env and not hugetlbfs_mounted():
+            return (
+                "bessd makes files of hugepages, and no hugetlbfs is mounted; `sudo mkdir -p /dev/hugepages && sudo "
+                "mount -t hugetlbfs none /dev/hugepages`, or --no-hugepages"
+            )
         if situation.wire == "virtio" and situation.wired and not self._eal_env:
             return (
                 "bessd cannot share its packet memory (anonymous, or one file per page) with the other side of an "

@@ -46,6 +46,7 @@ class GroutAdapter(Adapter):
         "PLANEBENCH_GROUT=/path/to/build"
     )
     wires = frozenset({"vhost"})
+    hugepages_mb = 1536
     one_per_namespace = True  # its interfaces have the names of the ports
     options = (
         PATH_OPTION,

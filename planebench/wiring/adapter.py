@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
+from planebench.host.hugepages import MB_PER_SWITCH
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, installation
 from planebench.model.cpu_clock import CpuClock, duty_of
@@ -179,6 +180,8 @@ class Adapter(ABC):
     """Seconds to start it with the tester and stop it again, for the estimated time of a run."""
     trial_overhead_s: float = USUAL_COST.trial_overhead_s
     """Seconds that a trial takes beside sending."""
+    hugepages_mb: int = MB_PER_SWITCH
+    """The most MiB of hugepages that it takes with its tester."""
     stations: bool = False
     """Whether it can give frames to many VNFs by their MAC addresses."""
     takes_updates: bool = False

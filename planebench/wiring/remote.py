@@ -46,6 +46,7 @@ _TRAITS = (
     "options",
     "memif_send_queue",
     "start_s",
+    "hugepages_mb",
     "trial_overhead_s",
     "stations",
     "functions",

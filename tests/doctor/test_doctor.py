@@ -68,7 +68,7 @@ def test_a_good_machine_has_nothing_to_remedy() -> None:
             "hugepages",
             {"hugepages_2m_free": 0},
             "warning",
-            "echo 1024 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/",
+            "echo 4608 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/",
         ),
         ("hugepages", {"hugepages_2m_free": 0}, "warning", "hugepagesz=1G hugepages=4"),
         ("c-states", {"deep_c_states": ("C6",)}, "warning", "cpupower idle-set -D 3"),
@@ -135,6 +135,9 @@ def test_siblings_of_idle_cpus_are_no_matter() -> None:
 def test_hugepages_of_both_sizes_are_told() -> None:
     found = finding(replace(GOOD, hugepages_1g_total=4, hugepages_1g_free=3), "hugepages")
     assert (found.level, "1024 of 1024 x 2 MiB" in found.text, "3 of 4 x 1 GiB" in found.text) == ("ok", True, True)
+    assert "enough for 2 switches at once" in found.text
+    assert "enough for one switch" in finding(replace(GOOD, hugepages_2m_free=1023), "hugepages").text
+    assert finding(replace(GOOD, hugepages_2m_free=511), "hugepages").level == "warning"
     large = finding(replace(GOOD, hugepages_2m_free=0, hugepages_1g_total=4, hugepages_1g_free=4), "hugepages")
     assert large.level == "ok" and "--hugepages" in large.text
 

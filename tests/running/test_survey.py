@@ -51,7 +51,7 @@ def test_plan_show_shows_what_run_measures(hungry: None, monkeypatch: pytest.Mon
     from planebench.cli.plan_show import show_plan
     from planebench.running import survey as module
 
-    monkeypatch.setattr(module, "enough_hugepages", lambda wanted, facts, switches: True)
+    monkeypatch.setattr(module, "enough_hugepages", lambda wanted, facts, mb: True)
     options = {"switch": "sim", "scenario": "p2p,p2v", "frame_size": "64", "direction": "unidirectional"}
     show_plan("quick", options, json=True)
     shown = json.loads(capsys.readouterr().out)

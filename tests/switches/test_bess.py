@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,15 @@ def test_memory_that_cannot_be_shared_is_refused_unless_it_takes_arguments() -> 
     patched = bess.ADAPTER.with_options({"eal_env": "BESS_EAL_ARGS"})
     assert patched.refusal(Situation("p2p", "virtio")) == ""
     assert "1518 bytes at most, not 9018" in patched.refusal(Situation("p2p", "memif", max_frame_bytes=9018))
+
+
+def test_hugepages_without_a_file_system_of_them_are_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    huge = Situation("p2p", "memif", hugepages=True)
+    monkeypatch.setattr(bess, "hugetlbfs_mounted", lambda: False)
+    assert "mount -t hugetlbfs" in bess.ADAPTER.refusal(huge)
+    assert bess.ADAPTER.refusal(replace(huge, hugepages=False)) == ""
+    monkeypatch.setattr(bess, "hugetlbfs_mounted", lambda: True)
+    assert bess.ADAPTER.refusal(huge) == ""
 
 
 def test_bursts_are_the_polls_that_found_frames() -> None:

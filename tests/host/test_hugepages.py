@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hugepages of a run: enough for all of its switches at once, or none, and then it says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from planebench.host import facts as host_facts
+from planebench.host.hugepages import MB_PER_SWITCH, enough_hugepages, hugetlbfs_mounted, pages_for, too_few_words
+from planebench.running.survey import survey
+from planebench.switches.registry import all_adapters
+from planebench.switches.sim import SimAdapter
+
+FACTS = replace(host_facts.collect(), hugepages_2m_free=1024)
+TWO = {"switch": "sim,sim:name=other", "scenario": "p2p"}
+THREE = {"switch": "sim,sim:name=other,sim:name=third", "scenario": "p2p"}
+
+
+def test_enough_are_free_or_it_is_as_wanted() -> None:
+    assert enough_hugepages(None, FACTS, 2048) and not enough_hugepages(None, FACTS, 2049)
+    assert enough_hugepages(True, FACTS, 4096) and not enough_hugepages(False, FACTS, 1)
+    assert pages_for(MB_PER_SWITCH) == 512 and pages_for(3) == 2
+
+
+def test_a_run_takes_them_for_all_switches_or_for_none() -> None:
+    two, three = survey("quick", TWO, facts=FACTS), survey("quick", THREE, facts=FACTS)
+    assert (two.hugepages, two.unused_hugepages) == (True, "")
+    assert not three.hugepages
+    assert "1024 hugepages are free, and the switches of this run take up to 1536 together" in three.unused_hugepages
+    assert "`echo 1536 | sudo tee" in three.unused_hugepages
+    assert not survey("quick", THREE, facts=FACTS, hugepages=False).unused_hugepages
+
+
+def test_large_frames_and_several_queues_take_more() -> None:
+    assert not survey("quick", TWO | {"frame_size": "9000", "wire": "vhost"}, facts=FACTS).hugepages
+    assert not survey("quick", {"switch": "planed:workers=2,sim", "scenario": "p2p"}, facts=FACTS).hugepages
+    assert survey("quick", {"switch": "planed,sim", "scenario": "p2p"}, facts=FACTS).hugepages
+
+
+def test_a_switch_that_takes_more_is_counted_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SimAdapter, "hugepages_mb", 1025)
+    assert not survey("quick", TWO, facts=FACTS).hugepages
+    assert {it.name for it in all_adapters().values() if it.hugepages_mb != MB_PER_SWITCH} == {"grout", "sim"}
+
+
+def test_a_mounted_hugetlbfs_is_found(tmp_path: Path) -> None:
+    assert not hugetlbfs_mounted(tmp_path)
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc" / "mounts").write_text("hugetlbfs /mnt tmpfs rw 0 0\n")
+    assert not hugetlbfs_mounted(tmp_path)
+    (tmp_path / "proc" / "mounts").write_text("none / overlay rw 0 0\nnone /dev/hugepages hugetlbfs rw 0 0\n")
+    assert hugetlbfs_mounted(tmp_path)
+
+
+@pytest.mark.parametrize("free", [0, 511, 1536])
+def test_nothing_is_said_where_doctor_says_it_or_all_is_well(free: int) -> None:
+    assert not too_few_words(replace(FACTS, hugepages_2m_free=free), 3 * MB_PER_SWITCH)
