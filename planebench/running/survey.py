@@ -46,10 +46,13 @@ from planebench.running.past_tries import known_tries
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
-from planebench.vnfs.chain import point_cores, vnf_cores
+from planebench.vnfs.chain import parse_chain, point_cores, vnf_cores
 from planebench.wiring.adapter import Adapter, Situation, refusal_of
 from planebench.wiring.remote import RemoteAdapter, SwitchHost, check_wire
 from planebench.wiring.wires.base import cabled, named_ends, wire_kind
+
+HOSTED_MB = 512
+"""Hugepages of a hosted VNF: the usual memory of a guest. A process takes less."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +194,7 @@ def survey(
     points = expand(fitting)
     leave_out = away if fitting.missing_switches == "skip" and here else {}
     facts = facts or host_facts.collect()
-    at_once_mb = _hugepages_mb(fitting, [adapter for label, adapter in adapters.items() if label not in leave_out])
+    at_once_mb = _hugepages_mb(fitting, points, {k: v for k, v in adapters.items() if k not in leave_out})
     enough = enough_hugepages(hugepages, facts, at_once_mb)
     enough &= hugepages or host is None or host.answer.hugepages
     absent = refusals(fitting, points, adapters, hugepages=enough)
@@ -225,10 +228,26 @@ def survey(
     )
 
 
-def _hugepages_mb(plan: Plan, adapters: Iterable[Adapter]) -> int:
-    """Return the most MiB that all switches take at once; with large frames, or several queues, twice the usual."""
+def _hugepages_mb(plan: Plan, points: Iterable[Point], adapters: Mapping[str, Adapter]) -> int:
+    """Return the most MiB of hugepages that all switches take at once, with their testers and hosted VNFs.
+
+    With large frames, or several queues, a switch takes twice the usual.
+    """
     large = max_frame_bytes(plan) > FRAME_SIZE_MAX_BYTES
-    return sum(adapter.hugepages_mb * (2 if large or adapter.queues > 1 else 1) for adapter in adapters)
+    hosted_mb: dict[str, int] = {}
+    for point in points:
+        hosted_mb[point.switch] = max(hosted_mb.get(point.switch, 0), _hosted_mb(point))
+    return sum(
+        adapter.hugepages_mb * (2 if large or adapter.queues > 1 else 1) + hosted_mb.get(label, 0)
+        for label, adapter in adapters.items()
+    )
+
+
+def _hosted_mb(point: Point) -> int:
+    """Return what the hosted VNFs of a point take, each the memory that its hosting was given, or the usual one."""
+    functions = parse_chain(point.chain) if point.chain else ()
+    given = {number: vnf.hosting_values().get("memory_mb") for number, vnf in enumerate(functions)}
+    return sum(int(str(given.get(number) or HOSTED_MB)) for number in point.hosted)
 
 
 def _check_switch_cores(wanted: int, allowed: Collection[int]) -> None:
