@@ -22,8 +22,8 @@ from importlib import resources
 from pathlib import Path
 from statistics import median
 
-from planebench.library.export import files_in, write_tables
-from planebench.library.tables import Source
+from record_kept import RESULTS, ROOT, SUITES, derived, keep_run, kept, standings
+
 from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import LatencySummary, Result
@@ -48,7 +48,6 @@ from planebench.papers.data import paper_figures
 from planebench.papers.measured import Measured, of_the_plan
 from planebench.papers.shape import Shape, shapes
 from planebench.papers.told import Outcome
-from planebench.plans.load import load_plan
 from planebench.report.answers import STATES, Standing, Standings, needs, times
 from planebench.report.chains import latency_claim, throughput_claim
 from planebench.report.charts.figure import (
@@ -70,16 +69,9 @@ from planebench.stats.chain_prediction import predictions
 from planebench.stats.counting import counts, latency_counts
 from planebench.stats.derived import Derived
 from planebench.stats.ranking import same_cell
-from planebench.store import find_run, read_run
-from planebench.store.kept import keep
-from planebench.store.plan_file import read_plan
+from planebench.store import find_run
 
-ROOT = Path(__file__).resolve().parent.parent
-RESULTS = ROOT / "docs" / "results"
-RUNS = RESULTS / "runs"
 IMAGES = RESULTS / "img"
-SUITES = ("conext19", "conext19-starts", "more-starts", "waiting", "netsoft19", "can17", "ic16", "ic16-starts")
-"""The suites of the record, in the order of its tables."""
 MAX_BYTES = 20_000_000
 """The largest size of all kept runs together."""
 PICTURES: dict[str, tuple[str, FigureId, int]] = {
@@ -95,40 +87,6 @@ SMALL, FEW_CORES = 64, 3
 _PART = re.compile(r"(?<=<!-- made )([a-z-]+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
 
 Line = Sequence[str]
-
-
-# What is kept
-
-
-def keep_run(folder: Path) -> str:
-    """Keep a run in place of the one of its suite; return the suite."""
-    plan = read_plan(folder)
-    description = plan.description if plan is not None else ""
-    suite = next((name for name in SUITES if load_plan(name).description == description), None)
-    if suite is None:
-        sys.exit(f"{folder}: not a run of one of the suites {', '.join(SUITES)}, by its description: {description}")
-    out = keep(folder, RUNS / suite)
-    list(write_tables(Source(out, read_run(out)), files_in(out / "tables")))
-    return suite
-
-
-@cache
-def derived(suite: str) -> Derived | None:
-    """Return the kept run of a suite; None without one."""
-    folder = RUNS / suite
-    return Derived(read_run(folder)) if folder.is_dir() else None
-
-
-def kept() -> dict[str, Derived]:
-    """Return the kept runs by suite."""
-    return {suite: found for suite in SUITES if (found := derived(suite)) is not None}
-
-
-@cache
-def standings(suite: str) -> Standings | None:
-    """Return the standings of the kept run of a suite; None without one."""
-    found = derived(suite)
-    return None if found is None else Standings(found)
 
 
 # Tables as Markdown

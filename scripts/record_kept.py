@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The kept runs of docs/results, for record.py: a run folder for each suite, its records and its tables as Parquet."""
+
+from __future__ import annotations
+
+import sys
+from functools import cache
+from pathlib import Path
+
+from planebench.library.export import files_in, write_tables
+from planebench.library.tables import Source
+from planebench.plans.load import load_plan
+from planebench.report.answers import Standings
+from planebench.stats.derived import Derived
+from planebench.store import read_run
+from planebench.store.kept import keep
+from planebench.store.plan_file import read_plan
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "docs" / "results"
+RUNS = RESULTS / "runs"
+SUITES = ("conext19", "conext19-starts", "more-starts", "waiting", "netsoft19", "can17", "ic16", "ic16-starts")
+"""The suites of the record, in the order of its tables."""
+
+
+def keep_run(folder: Path) -> str:
+    """Keep a run in place of the one of its suite; return the suite."""
+    plan = read_plan(folder)
+    description = plan.description if plan is not None else ""
+    suite = next((name for name in SUITES if load_plan(name).description == description), None)
+    if suite is None:
+        sys.exit(f"{folder}: not a run of one of the suites {', '.join(SUITES)}, by its description: {description}")
+    out = keep(folder, RUNS / suite)
+    list(write_tables(Source(out, read_run(out)), files_in(out / "tables")))
+    return suite
+
+
+@cache
+def derived(suite: str) -> Derived | None:
+    """Return the kept run of a suite; None without one."""
+    folder = RUNS / suite
+    return Derived(read_run(folder)) if folder.is_dir() else None
+
+
+def kept() -> dict[str, Derived]:
+    """Return the kept runs by suite."""
+    return {suite: found for suite in SUITES if (found := derived(suite)) is not None}
+
+
+@cache
+def standings(suite: str) -> Standings | None:
+    """Return the standings of the kept run of a suite; None without one."""
+    found = derived(suite)
+    return None if found is None else Standings(found)
