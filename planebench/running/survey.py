@@ -194,18 +194,18 @@ def survey(
     points = expand(fitting)
     leave_out = away if fitting.missing_switches == "skip" and here else {}
     facts = facts or host_facts.collect()
-    at_once_mb = _hugepages_mb(fitting, points, {k: v for k, v in adapters.items() if k not in leave_out})
-    enough = enough_hugepages(hugepages, facts, at_once_mb)
-    enough &= hugepages or host is None or host.answer.hugepages
-    absent = refusals(fitting, points, adapters, hugepages=enough)
     real = [point for point in points if not isinstance(adapters[point.switch], SelfMeasured)]
     if real and host is None:
         _check_switch_cores(fitting.switch_cores, facts.cpus_allowed)
-    absent |= _misplaced(real, run_cpus(facts, fitting.switch_cores, fitting.wire, fitting.tester, host))
+    absent = _misplaced(real, run_cpus(facts, fitting.switch_cores, fitting.wire, fitting.tester, host))
     absent |= {p: away[p.switch].removeprefix("is ") for p in points if p.switch in leave_out}
     if fitting.missing_hostings == "skip":
         away_hostings = _without_hosting(points, boots=boots)
         absent |= {p: away_hostings[name] for p in points for name in p.hostings if name in away_hostings}
+    at_once_mb = _hugepages_mb(fitting, [point for point in points if point not in absent], adapters)
+    enough = enough_hugepages(hugepages, facts, at_once_mb)
+    enough &= hugepages or host is None or host.answer.hugepages
+    absent = refusals(fitting, points, adapters, hugepages=enough) | absent
     missing = [f'switch "{label}" {words}' for label, words in away.items()]
     if len(away) == len(labels) and fitting.missing_switches == "skip":
         missing = [f"none of the switches of plan {fitting.name} is installed: {'; '.join(missing)}"]
@@ -229,18 +229,18 @@ def survey(
 
 
 def _hugepages_mb(plan: Plan, points: Iterable[Point], adapters: Mapping[str, Adapter]) -> int:
-    """Return the most MiB of hugepages that all switches take at once, with their testers and hosted VNFs.
+    """Return the most MiB of hugepages that the switches of some points take at once, with testers and hosted VNFs.
 
-    With large frames, or several queues, a switch takes twice the usual.
+    With large frames, or several queues, a switch takes twice the usual. Half of it is for the VNFs in the tester.
     """
     large = max_frame_bytes(plan) > FRAME_SIZE_MAX_BYTES
-    hosted_mb: dict[str, int] = {}
+    most_mb: dict[str, int] = {}
     for point in points:
-        hosted_mb[point.switch] = max(hosted_mb.get(point.switch, 0), _hosted_mb(point))
-    return sum(
-        adapter.hugepages_mb * (2 if large or adapter.queues > 1 else 1) + hosted_mb.get(label, 0)
-        for label, adapter in adapters.items()
-    )
+        adapter = adapters[point.switch]
+        usual_mb = adapter.hugepages_mb * (2 if large or adapter.queues > 1 else 1)
+        wanted_mb = max(usual_mb, usual_mb // 2 + _hosted_mb(point))
+        most_mb[point.switch] = max(most_mb.get(point.switch, 0), wanted_mb)
+    return sum(most_mb.values())
 
 
 def _hosted_mb(point: Point) -> int:

@@ -68,7 +68,7 @@ def test_a_good_machine_has_nothing_to_remedy() -> None:
             "hugepages",
             {"hugepages_2m_free": 0},
             "warning",
-            "echo 4608 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/",
+            "echo 5120 | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/",
         ),
         ("hugepages", {"hugepages_2m_free": 0}, "warning", "hugepagesz=1G hugepages=4"),
         ("c-states", {"deep_c_states": ("C6",)}, "warning", "cpupower idle-set -D 3"),

@@ -26,7 +26,7 @@ BOOT = "proc/sys/kernel/random/boot_id"
 UNTUNED = {
     AUTOGROUP: "1",
     HUGEPAGES: "16",
-    "proc/meminfo": "MemTotal: 33554432 kB\nMemAvailable: 20971520 kB",
+    "proc/meminfo": "MemTotal: 33554432 kB\nMemAvailable: 25165824 kB",
     BOOT: "this-boot",
     f"{CPU}/cpu0/cpufreq/scaling_governor": "powersave",
     f"{CPU}/cpu0/cpufreq/scaling_available_governors": "performance powersave",
@@ -44,7 +44,7 @@ UNTUNED = {
 }
 TUNED = UNTUNED | {
     AUTOGROUP: "0",
-    HUGEPAGES: "4608",
+    HUGEPAGES: "5120",
     f"{CPU}/cpu0/cpufreq/scaling_governor": "performance",
     f"{CPU}/cpu10/cpufreq/scaling_governor": "performance",
     f"{CPU}/intel_pstate/no_turbo": "1",
@@ -103,7 +103,7 @@ def test_fix_and_undo(machine: Machine) -> None:
     assert machine.now() == TUNED
     assert [it.kind for it in changed] == ["changed"] * CHANGES
     assert changed[0].text == "kernel.sched_autogroup_enabled: 1 -> 0"
-    assert f"/{HUGEPAGES}: 16 -> 4608" in [it.text for it in changed]
+    assert f"/{HUGEPAGES}: 16 -> 5120" in [it.text for it in changed]
     back = machine.undo()
     assert machine.now() == UNTUNED
     assert [it.path for it in back] == [it.path for it in reversed(changed)]
@@ -199,8 +199,8 @@ def test_what_cannot_be_undone_is_kept_for_another_try(machine: Machine, monkeyp
     with monkeypatch.context() as patch:
         write_but(patch, refuse)
         assert [it.kind for it in machine.undo()].count("failed") == 1
-    assert machine.now() == UNTUNED | {HUGEPAGES: "4608"}
-    assert [(it.old, it.new) for it in machine.undo()] == [("4608", "16")]
+    assert machine.now() == UNTUNED | {HUGEPAGES: "5120"}
+    assert [(it.old, it.new) for it in machine.undo()] == [("5120", "16")]
     assert not machine.state.exists()
 
 
@@ -239,7 +239,7 @@ def test_fewer_hugepages_than_asked_for_are_undone_too(machine: Machine, monkeyp
     with monkeypatch.context() as patch:
         write_but(patch, give_700)
         (partial,) = [it for it in machine.fix() if it.note]
-    assert partial.text == f"/{HUGEPAGES}: 16 -> 700 (4608 was requested)"
+    assert partial.text == f"/{HUGEPAGES}: 16 -> 700 (5120 was requested)"
     machine.undo()
     assert machine.now() == UNTUNED
 
@@ -254,13 +254,14 @@ def test_fewer_hugepages_than_asked_for_are_undone_too(machine: Machine, monkeyp
         ("512", 2 * 2**20, None),
         ("4096", 8 * 2**20, None),
         ("0", 9 * 2**20, "2048"),
-        ("0", 64 * 2**20, "4608"),
+        ("0", 64 * 2**20, "5120"),
         ("1024", 16 * 2**20, "4608"),
-        ("4608", 16 * 2**20, None),
-        ("5000", 64 * 2**20, None),
+        ("5120", 16 * 2**20, None),
+        ("4608", 16 * 2**20, "5120"),
+        ("6000", 64 * 2**20, None),
     ],
 )
-def test_hugepages_of_nine_switches_or_of_half_the_memory_and_never_fewer(
+def test_hugepages_of_ten_switches_or_of_half_the_memory_and_never_fewer(
     machine: Machine, pages: str, available_kib: int, wanted: str | None
 ) -> None:
     machine.set(HUGEPAGES, pages)

@@ -42,9 +42,9 @@ def test_large_frames_and_several_queues_take_more() -> None:
 
 def test_hosted_vnfs_take_their_memory() -> None:
     one = {"switch": "planed", "scenario": "loopback", "chain_length": "2"}
-    assert survey("quick", one | {"hosting": "separate"}, facts=FACTS).hugepages  # 1024 and two of 512
-    assert not survey("quick", one | {"hosting": "separate", "chain_length": "3"}, facts=FACTS).hugepages
-    large = {"chain_length": None, "chain": ["container:l2fwd:memory_mb=1025"]}
+    assert survey("quick", one | {"hosting": "separate", "chain_length": "3"}, facts=FACTS).hugepages  # 4 of 512 MiB
+    assert not survey("quick", one | {"hosting": "separate", "chain_length": "4"}, facts=FACTS).hugepages
+    large = {"chain_length": None, "chain": ["container:l2fwd:memory_mb=1537"]}
     assert not survey("quick", {**one, **large}, facts=FACTS).hugepages
     assert survey("quick", one | {"chain_length": "3"}, facts=FACTS).hugepages
 
