@@ -162,24 +162,31 @@ def machine() -> str:
 
 def clocks() -> str:
     """Return which suites ran on CPUs of which clock, if they differ: then these were not the same; else nothing."""
-    suites: dict[str, list[str]] = {}
-    for suite, found in kept().items():
-        suites.setdefault(f"{found.run.header.host.get('cpu_mhz')} MHz", []).append(suite)
-    if len(suites) < 2:
+    told = _by_suites(lambda found: f"{found.run.header.host.get('cpu_mhz')} MHz")
+    if len(told) < 2:
         return ""
-    told = [f"{clock} in {listed(names)}" for clock, names in suites.items()]
     return f"It was not the same in all suites: {listed(told)}. Rates of two suites cannot be compared."
 
 
 def page_sizes() -> str:
     """Return which suites ran with packet buffers in pages of which size."""
+    told = _by_suites(lambda found: f"of {_pages(found)}")
+    if len(told) < 2:
+        return "".join(f"Packet buffers are in pages of {_pages(found)}." for found in list(kept().values())[:1])
+    return f"Packet buffers are in pages {listed(told)}: rates of suites with other pages cannot be compared."
+
+
+def _by_suites(what: Callable[[Derived], str]) -> list[str]:
+    """Return each value of the kept runs with its suites, as ``2 MiB in conext19 and waiting``, but an empty one."""
     suites: dict[str, list[str]] = {}
     for suite, found in kept().items():
-        suites.setdefault(_pages(found), []).append(suite)
-    if len(suites) < 2:
-        return "".join(f"Packet buffers are in pages of {size}." for size in suites)
-    told = [f"of {size} in {listed(names)}" for size, names in suites.items()]
-    return f"Packet buffers are in pages {listed(told)}: rates of suites with other pages cannot be compared."
+        suites.setdefault(what(found), []).append(suite)
+    return [f"{value} in {listed(names)}" for value, names in suites.items() if value]
+
+
+def _in_place_of_nics(found: Derived) -> str:
+    wire = wire_of(found)
+    return f"{wire.name} ({wire.title.partition(' (')[2]}" if wire.replaces_nics else ""
 
 
 def wire_of(found: Derived) -> Wire:
@@ -189,11 +196,7 @@ def wire_of(found: Derived) -> Wire:
 
 def wires() -> str:
     """Return what is in the place of the NICs in which suites; empty if there are NICs in all."""
-    suites: dict[str, list[str]] = {}
-    for suite, found in kept().items():
-        if (wire := wire_of(found)).replaces_nics:
-            suites.setdefault(f"{wire.name} ({wire.title.partition(' (')[2]}", []).append(suite)
-    told = [f"{title} in {listed(names)}" for title, names in suites.items()]
+    told = _by_suites(_in_place_of_nics)
     return f"In the place of NICs: {', '.join(told)}." if told else ""
 
 

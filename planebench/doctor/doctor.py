@@ -15,7 +15,7 @@ from planebench.doctor.programs import hosting_finding, kvm_finding, switch_find
 from planebench.doctor.tuning import HUGEPAGES, SWITCHES
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpus_of
-from planebench.host.hugepages import MB_PER_SWITCH, pages_for
+from planebench.host.hugepages import MB_PER_SWITCH, pages_for, reserving
 from planebench.host.pci import UIO_DRIVERS
 from planebench.host.programs import Found, NotFound
 from planebench.hosting.registry import HOSTINGS
@@ -311,7 +311,7 @@ def _hugepages(facts: HostFacts) -> Judgement:
     return _warning(
         f"hugepages free: {small}, {large}; running with 4 KiB pages: TLB misses reduce throughput, most for switches "
         "with large buffer pools",
-        f"`echo {HUGEPAGES} | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`, which is enough for "
+        f"{reserving(HUGEPAGES)}, which is enough for "
         f"{SWITCHES} switches at once ({pages_for(MB_PER_SWITCH)} each); for large tables reserve 1 GiB pages at boot: "
         "`hugepagesz=1G hugepages=4`",
     )

@@ -18,7 +18,7 @@ from planebench.host.journal import ROOT, Change, Journal, Outcome, Setting
 from planebench.host.procfs import read_text
 
 SWITCHES = 10
-"""As many as the largest suite takes pages for: conext19 has nine, of which grout takes more."""
+"""Enough for conext19, the largest suite: it has nine switches, and one of them (grout) needs more pages."""
 HUGEPAGES = SWITCHES * pages_for(MB_PER_SWITCH)
 SPARE_BYTES = 2 * 2**30
 """Memory that stays free of hugepages: programs, buffers, the page cache."""

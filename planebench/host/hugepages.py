@@ -24,6 +24,11 @@ def enough_hugepages(wanted: bool | None, facts: HostFacts, mb: int = MB_PER_SWI
     return facts.hugepages_2m_free >= pages_for(mb) if wanted is None else wanted
 
 
+def reserving(pages: int) -> str:
+    """Return the command that reserves so many pages."""
+    return f"`echo {pages} | sudo tee /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`"
+
+
 def hugetlbfs_mounted(root: Path = ROOT) -> bool:
     """Return whether a hugetlbfs is mounted, in which programs make files of hugepages."""
     mounts = read_text(root / "proc" / "mounts") or ""
@@ -36,6 +41,5 @@ def too_few_words(facts: HostFacts, mb: int) -> str:
         return ""
     return (
         f"running with 4 KiB pages: {facts.hugepages_2m_free} hugepages are free, and the switches of this run take up "
-        f"to {pages_for(mb)} together (measure fewer switches at once, or `echo {pages_for(mb)} | sudo tee "
-        "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages`)"
+        f"to {pages_for(mb)} together (measure fewer switches at once, or {reserving(pages_for(mb))})"
     )

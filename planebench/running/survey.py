@@ -19,7 +19,7 @@ from planebench.host.facts import HostFacts
 from planebench.host.hugepages import enough_hugepages, too_few_words
 from planebench.host.planed_program import find_planed
 from planebench.host.programs import Found, NotFound
-from planebench.hosting import vm
+from planebench.hosting import image, vm
 from planebench.hosting.registry import HOSTINGS
 from planebench.measure.runner import SelfMeasured
 from planebench.model.cpu_clock import OWN, CpuClock, mhz_of
@@ -51,8 +51,8 @@ from planebench.wiring.adapter import Adapter, Situation, refusal_of
 from planebench.wiring.remote import RemoteAdapter, SwitchHost, check_wire
 from planebench.wiring.wires.base import cabled, named_ends, wire_kind
 
-HOSTED_MB = 512
-"""Hugepages of a hosted VNF: the usual memory of a guest. A process takes less."""
+HOSTED_MB = image.DEFAULT_MEMORY_MB
+"""MiB of hugepages of a hosted VNF: the usual memory of a guest. A process takes no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def survey(
         missing=(*(() if leave_out else missing), *missing_hostings(real)),
         smaller=smaller,
         hugepages=enough,
-        unused_hugepages="" if enough or hugepages is not None else too_few_words(facts, at_once_mb),
+        unused_hugepages="" if hugepages is not None else too_few_words(facts, at_once_mb),
         switch_host=host,
         tries=known_tries(facts) if real else {},
     )
