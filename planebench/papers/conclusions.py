@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 from planebench.model.words import listed
 from planebench.papers.claims import Claim, all_claims
-from planebench.papers.judge import judge
+from planebench.papers.judge import judge, judge_order
 from planebench.papers.measured import Measured
-from planebench.papers.ordering import order_holds, ranked_together
 from planebench.papers.told import Judgement, Outcome, Why
 
 _NEAREST: tuple[Why, ...] = ("insufficient data", "not testable on this host", "not covered by this run")
@@ -22,7 +21,8 @@ _NEAREST: tuple[Why, ...] = ("insufficient data", "not testable on this host", "
 class Conclusion:
     """A claim, its outcome by several runs, and the judgements that it rests on, each with the name of its run.
 
-    ``absent``: the switches, by adapter, for want of which no run covers the claim.
+    ``absent``: the switches, by adapter, for want of which no run covers the claim. ``together``: the evidence of a
+    ranking, which is of the pairs of all these runs; empty where each run is judged alone.
     """
 
     claim: Claim
@@ -30,6 +30,7 @@ class Conclusion:
     why: Why
     judgements: tuple[tuple[str, Judgement], ...]
     absent: tuple[str, ...] = ()
+    together: str = ""
 
     @property
     def words(self) -> str:
@@ -44,6 +45,8 @@ class Conclusion:
     @property
     def evidence(self) -> str:
         """Return the evidence of the first run; of all where none decides, each after the name of its run."""
+        if self.together:
+            return self.together
         if not self.why or len(self.judgements) == 1:
             return self.judgements[0][1].evidence
         return " ".join(f"{name}: {judged.evidence}" for name, judged in self.judgements)
@@ -54,9 +57,10 @@ def conclude(runs: Mapping[str, Measured]) -> tuple[Conclusion, ...]:
 
     A claim is confirmed if a run confirms it and none contradicts it, and the other way round. Where both happen, a
     comparison that contradicts it in one run and is confirmed in no other decides against it: the others lack that
-    switch or test point. Rankings that differ are one of the pairs of all runs, if no pair is in dispute. The runs that
-    test a claim share the level, each in proportion to the starts that its plan asks for, so several are wrong together
-    no more often than one. Runs that reproduce the paper of a claim come first in what it rests on.
+    switch or test point. The order of switches is judged by the pairs of all runs as one ranking, in which a pair is
+    inconclusive that two runs tell differently. The runs that test a claim share the level, each in proportion to the
+    starts that its plan asks for, so several are wrong together no more often than one. Runs that reproduce the paper of
+    a claim come first in what it rests on.
     """
     return tuple(_conclusion(claim, runs) for claim in all_claims())
 
@@ -65,6 +69,10 @@ def _conclusion(claim: Claim, runs: Mapping[str, Measured]) -> Conclusion:
     order = sorted(runs.items(), key=lambda it: claim.paper not in it[1].derived.run.header.papers)
     found = [(name, judge(claim, measured)) for name, measured in order]
     starts = {name: planned_starts(runs[name]) for name, judged in found if judged.compared}
+    if claim.order is not None and len(starts) > 1:
+        ranked = tuple(it for it in found if it[0] in starts)
+        judged = judge_order(claim, claim.order, [runs[name] for name in starts])
+        return Conclusion(claim, judged.outcome, judged.why, ranked, together=judged.evidence)
     if len(starts) > 1:
         shares = {name: number / sum(starts.values()) for name, number in starts.items()}
         found = [(name, judge(claim, measured, shares.get(name, 1.0))) for name, measured in order]
@@ -74,8 +82,6 @@ def _conclusion(claim: Claim, runs: Mapping[str, Measured]) -> Conclusion:
         return Conclusion(claim, outcomes.pop(), "", decided)
     if outcomes and (against := _against(claim, decided)):
         return Conclusion(claim, Outcome.NOT_CONFIRMED, "", against)
-    if outcomes and (together := _together(claim, decided)) in outcomes:
-        return Conclusion(claim, together, "", tuple(it for it in decided if it[1].outcome is together))
     if outcomes:
         return Conclusion(claim, Outcome.CANNOT_BE_TESTED, "runs disagree", decided)
     _, nearest = min(found, key=lambda it: _NEAREST.index(it[1].why))
@@ -103,13 +109,6 @@ def _against(claim: Claim, decided: Sequence[tuple[str, Judgement]]) -> tuple[tu
         for name, judged in decided
         if any(it.holds is False and it.what not in held for it in judged.compared)
     )
-
-
-def _together(claim: Claim, decided: Sequence[tuple[str, Judgement]]) -> Outcome | None:
-    """Return the outcome of a ranking by the pairs of all runs; None if it is none, or if a pair is in dispute."""
-    ranked = ranked_together([judged.compared for _, judged in decided]) if claim.order is not None else None
-    holds = None if ranked is None else order_holds(ranked)
-    return None if holds is None else Outcome.CONFIRMED if holds else Outcome.NOT_CONFIRMED
 
 
 def open_words(conclusions: Iterable[Conclusion]) -> str:

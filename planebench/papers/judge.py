@@ -9,7 +9,7 @@ from typing import Any
 
 from planebench.model.header import RunHeader
 from planebench.papers import across, comparing, single
-from planebench.papers.claims import Claim, all_claims
+from planebench.papers.claims import Claim, Order, all_claims
 from planebench.papers.comparing import Found, all_words
 from planebench.papers.measured import Measured
 from planebench.papers.ordering import (
@@ -18,6 +18,7 @@ from planebench.papers.ordering import (
     order_holds,
     rank_correlation,
     rank_order,
+    ranked_together,
     ranked_switches,
     too_few,
 )
@@ -58,6 +59,12 @@ def judge(claim: Claim, measured: Measured, share: float = 1.0) -> Judgement:
     if not labels:
         return _no_switch(claim, measured, beside)
     return _judgement(claim, measured, _compared(claim, measured, labels), beside, share)
+
+
+def judge_order(claim: Claim, shape: Order, runs: Sequence[Measured]) -> Judgement:
+    """Return the judgement on an order by the pairs of all runs, each of which has enough switches to judge it."""
+    ranked = ranked_together([rank_order(claim, shape, measured) for measured in runs])
+    return _by_pairs(claim, ranked, order_holds(ranked))
 
 
 def _facts(header: RunHeader) -> Mapping[str, Any]:
@@ -139,10 +146,14 @@ def _ranked(claim: Claim, measured: Measured, ranked: Ranked, decide: Callable[[
     if missing:
         absent, words = measured.absent(ranked_switches(claim)), _missing_words(claim, measured, missing)
         return _untestable(claim, "not covered by this run", words, (), missing, absent)
-    holds = decide(ranked)
+    return _by_pairs(claim, ranked, decide(ranked))
+
+
+def _by_pairs(claim: Claim, ranked: Ranked, holds: bool | None) -> Judgement:
     outcome = {True: Outcome.CONFIRMED, False: Outcome.NOT_CONFIRMED, None: Outcome.CANNOT_BE_TESTED}[holds]
-    why: Why = "insufficient data" if holds is None else ""
-    return Judgement(claim, outcome, why, f"{ranked.words}. {_evidence(ranked.compared, ())}", ranked.compared)
+    open_why: Why = "runs disagree" if ranked.disputed else "insufficient data"
+    evidence = f"{ranked.words}. {_evidence(ranked.compared, ())}"
+    return Judgement(claim, outcome, open_why if holds is None else "", evidence, ranked.compared)
 
 
 def _no_switch(claim: Claim, measured: Measured, beside: Sequence[Compared]) -> Judgement:

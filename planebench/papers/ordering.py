@@ -19,16 +19,21 @@ MIN_SWITCHES = 3
 """Two switches make one pair: a coin would be right in half of all cases."""
 MIN_TAU = 0.5
 """Three pairs of four as in the paper."""
+DISPUTED = Told(None, why="two runs tell it differently")
 
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """Pairs of switches in two orders, which agree or disagree. Kendall's tau is between ``low`` and ``high``."""
+    """Pairs of switches in two orders, which agree or disagree. Kendall's tau is between ``low`` and ``high``.
+
+    ``disputed``: how many of the inconclusive pairs agree in one run and disagree in another.
+    """
 
     switches: tuple[str, ...]
     compared: tuple[Compared, ...]
     agree: int
     disagree: int
+    disputed: int = 0
 
     @property
     def untold(self) -> int:
@@ -49,7 +54,8 @@ class Ranked:
     def words(self) -> str:
         """Return ``Kendall's tau 0.80 over 5 switches and 10 pairs``, with both ends if pairs are inconclusive."""
         tau = f"{self.low:.2f}" if not self.untold else f"{self.low:.2f} to {self.high:.2f}"
-        untold = f", {self.untold} inconclusive" if self.untold else ""
+        disputed = f" ({self.disputed} told differently by two runs)" if self.disputed else ""
+        untold = f", {self.untold} inconclusive{disputed}" if self.untold else ""
         return f"Kendall's tau {tau} over {len(self.switches)} switches and {len(self.compared)} pairs{untold}"
 
 
@@ -154,20 +160,23 @@ def _metric_words(metric: Metric) -> str:
     return f"{UNITS[metric]} {metric}" if metric in LATENCIES else UNITS[metric]
 
 
-def ranked_together(runs: Sequence[Sequence[Compared]]) -> Ranked | None:
-    """Return the pairs of several runs as one ranking; None if a pair agrees in one run and disagrees in another.
+def ranked_together(runs: Sequence[Ranked]) -> Ranked:
+    """Return the pairs of several runs as one ranking; one that agrees in a run and disagrees in another is disputed.
 
-    A run that lacks a switch has fewer pairs, so its tau may differ although every pair that it has is the same.
+    A run that has only a few of the switches or test points cannot tell the order of all of them alone.
     """
     pairs: dict[str, Compared] = {}
-    for it in (it for compared in runs for it in compared):
+    disputed: set[str] = set()
+    for it in (it for run in runs for it in run.compared):
         known = pairs.get(it.what)
         if known is None or known.holds is None:
             pairs[it.what] = it
         elif it.holds not in (None, known.holds):
-            return None
-    held = [it.holds for it in pairs.values()]
-    return Ranked((), tuple(pairs.values()), held.count(True), held.count(False))
+            disputed.add(it.what)
+    held = [it.holds for what, it in pairs.items() if what not in disputed]
+    switches = tuple(dict.fromkeys(name for run in runs for name in run.switches))
+    compared = tuple(replace(it, holds=None, told=DISPUTED) if it.what in disputed else it for it in pairs.values())
+    return Ranked(switches, compared, held.count(True), held.count(False), len(disputed))
 
 
 def order_holds(ranked: Ranked) -> bool | None:
