@@ -18,8 +18,8 @@ from planebench.papers.ordering import (
     order_holds,
     rank_correlation,
     rank_order,
-    ranked_together,
     ranked_switches,
+    ranked_together,
     too_few,
 )
 from planebench.papers.told import Compared, Judgement, Outcome, Why, corrected
