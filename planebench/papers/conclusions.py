@@ -59,8 +59,8 @@ def conclude(runs: Mapping[str, Measured]) -> tuple[Conclusion, ...]:
     comparison that contradicts it in one run and is confirmed in no other decides against it: the others lack that
     switch or test point. The order of switches is judged by the pairs of all runs as one ranking, in which a pair is
     inconclusive that two runs tell differently. The runs that test a claim share the level, each in proportion to the
-    starts that its plan asks for, so several are wrong together no more often than one. Runs that reproduce the paper of
-    a claim come first in what it rests on.
+    starts that its plan asks for, so several are wrong together no more often than one. Runs that reproduce the paper
+    of a claim come first in what it rests on.
     """
     return tuple(_conclusion(claim, runs) for claim in all_claims())
 
