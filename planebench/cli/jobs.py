@@ -153,6 +153,9 @@ def _attempt(job: Job, folder: Path) -> int:
         machine, switch_host = _machines(job)
         runs = runs_on(folder, machine)
         tags = {"matrix": job.matrix, "job": job.name, **job.tags}
+        labels = read_labels(machine, tags=[f"{key}={value}" for key, value in tags.items()])
+        # Jobs have a folder each, and two may begin in one second: a store would take the second run for the first.
+        labels = replace(labels, id_suffix=job.ticket.rpartition("-")[2])
         with switch_on(switch_host) as connect:
             _, status = measured(
                 job.plan,
@@ -164,7 +167,7 @@ def _attempt(job: Job, folder: Path) -> int:
                 resume=is_resumable(runs),
                 runs=runs,
                 quiet=False,
-                labels=read_labels(machine, tags=[f"{key}={value}" for key, value in tags.items()]),
+                labels=labels,
             )
         done = complete_run(folder)
         if status != "complete" or done is None:

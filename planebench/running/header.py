@@ -65,7 +65,7 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels
     hosted, shared = _hosted_settings(survey.measured, cpus)
     warnings += [] if survey.simulated else shared
     return RunHeader(
-        run_id=new_run_id(plan.name, now),
+        run_id=new_run_id(plan.name, now, labels.id_suffix),
         name=plan.name,
         started_at=utc_text(now),
         command=("planebench", *sys.argv[1:]),

@@ -19,11 +19,12 @@ SUBJECT_VARIABLE = "PLANEBENCH_SUBJECT"
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The labels of one run, as its header has them."""
+    """The labels of one run, as its header has them; ``id_suffix`` is the end of its id."""
 
     testbed: str = ""
     subject: Subject | None = None
     tags: dict[str, str] = field(default_factory=dict)
+    id_suffix: str = ""
 
 
 def read_labels(testbed: str | None = None, subject: str | None = None, tags: Iterable[str] = ()) -> Labels:

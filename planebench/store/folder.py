@@ -44,11 +44,14 @@ def default_runs_dir() -> Path:
     return Path(os.environ.get(RUNS_VARIABLE) or "runs")
 
 
-def new_run_id(name: str, now: datetime | None = None) -> str:
-    """Return ``20261121-123356-quick``: UTC time and the name, reduced to characters that are safe in a path."""
+def new_run_id(name: str, now: datetime | None = None, suffix: str = "") -> str:
+    """Return ``20261121-123356-quick``: UTC time and the name, reduced to characters that are safe in a path.
+
+    ``suffix``: for runs of one name that may begin in the same second, in folders apart from each other.
+    """
     moment = (now or datetime.now(UTC)).astimezone(UTC)
     safe = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.") or "run"
-    return f"{moment:%Y%m%d-%H%M%S}-{safe[:60]}"
+    return f"{moment:%Y%m%d-%H%M%S}-{safe[:60]}" + (f"-{suffix}" if suffix else "")
 
 
 def read_header(folder: Path) -> RunHeader:

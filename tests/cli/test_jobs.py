@@ -91,6 +91,8 @@ def test_a_matrix_over_ssh_is_measured_once_and_stored(planebench, matrix: Path)
     assert sum(trials.values()) == sum(len(read_run(Path(it["run"])).trials) for it in jobs)
     assert planebench("submit", matrix, "--wait", "--quiet").code == 0
     assert stored_trials(matrix.parent / "lab") == trials
+    assert {Path(it["run"]).name[15:22] for it in jobs} == {"-quick-"}
+    assert len({Path(it["run"]).name[15:] for it in jobs}) == 2, "two that begin in one second have two ids"
     header = read_run(Path(jobs[0]["run"])).header
     assert header.testbed == "desk" and header.tags == {"matrix": "nightly", "job": jobs[0]["job"], "ring": "new"}
     assert "sim-capacity=9M-desk" in planebench("jobs", matrix).out

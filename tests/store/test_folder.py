@@ -81,6 +81,7 @@ def test_run_ids_are_made_of_time_and_a_safe_name() -> None:
     assert new_run_id("quick", NOW) == "20261121-124000-quick"
     assert new_run_id("../My plan: 64 B!", NOW) == "20261121-124000-My-plan-64-B"
     assert new_run_id("///", NOW) == "20261121-124000-run"
+    assert new_run_id("quick", NOW, "3fa9c1d2") == "20261121-124000-quick-3fa9c1d2"
 
 
 @pytest.mark.parametrize("keep", [1, 40, -1])
