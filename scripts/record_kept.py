@@ -19,7 +19,18 @@ from planebench.store.plan_file import read_plan
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
 RUNS = RESULTS / "runs"
-SUITES = ("conext19", "conext19-starts", "more-starts", "waiting", "netsoft19", "can17", "ic16", "ic16-starts")
+SUITES = (
+    "conext19",
+    "conext19-starts",
+    "latency-starts",
+    "sixty-starts",
+    "more-starts",
+    "waiting",
+    "netsoft19",
+    "can17",
+    "ic16",
+    "ic16-starts",
+)
 """The suites of the record, in the order of its tables."""
 
 
