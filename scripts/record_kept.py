@@ -22,12 +22,12 @@ RUNS = RESULTS / "runs"
 SUITES = (
     "conext19",
     "conext19-starts",
-    "latency-starts",
     "sixty-starts",
     "more-starts",
     "waiting",
     "netsoft19",
     "can17",
+    "far-cores",
     "ic16",
     "ic16-starts",
 )

@@ -266,10 +266,10 @@ def collect(
         steal_share=_steal_share(root),
         memory_total_bytes=memory.get("MemTotal", 0),
         memory_available_bytes=memory.get("MemAvailable", 0),
-        hugepages_2m_total=_hugepages(root, "2048kB", "nr_hugepages"),
-        hugepages_2m_free=_hugepages(root, "2048kB", "free_hugepages"),
-        hugepages_1g_total=_hugepages(root, "1048576kB", "nr_hugepages"),
-        hugepages_1g_free=_hugepages(root, "1048576kB", "free_hugepages"),
+        hugepages_2m_total=count_hugepages(root, "2048kB", "nr_hugepages"),
+        hugepages_2m_free=count_hugepages(root, "2048kB", "free_hugepages"),
+        hugepages_1g_total=count_hugepages(root, "1048576kB", "nr_hugepages"),
+        hugepages_1g_free=count_hugepages(root, "1048576kB", "free_hugepages"),
         transparent_hugepages=_transparent_hugepages(root),
         memlock_limit_bytes=_memlock_limit(),
         deep_c_states=deep_c_states(allowed, cpu_folder),
@@ -415,7 +415,8 @@ def meminfo(root: Path = ROOT) -> dict[str, int]:
     return {name: int(kib) * 1024 for name, kib in re.findall(r"(\w+):\s+(\d+) kB", text)}
 
 
-def _hugepages(root: Path, size: str, name: str) -> int:
+def count_hugepages(root: Path, size: str, name: str) -> int:
+    """Return a count of the kernel's for pages of a size: ``2048kB``, ``free_hugepages``; 0 where it has none."""
     return int(read_text(root / f"sys/kernel/mm/hugepages/hugepages-{size}/{name}") or 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from planebench.host.facts import HostFacts
+from planebench.host.facts import HostFacts, count_hugepages
 from planebench.host.journal import ROOT
 from planebench.host.procfs import read_text
 
@@ -33,6 +33,11 @@ def hugetlbfs_mounted(root: Path = ROOT) -> bool:
     """Return whether a hugetlbfs is mounted, in which programs make files of hugepages."""
     mounts = read_text(root / "proc" / "mounts") or ""
     return any(mount.split()[2:3] == ["hugetlbfs"] for mount in mounts.splitlines())
+
+
+def free_bytes(root: Path = ROOT) -> int:
+    """Return the memory of the free pages; 0 where the kernel has none."""
+    return count_hugepages(root, "2048kB", "free_hugepages") * HUGEPAGE_BYTES
 
 
 def too_few_words(facts: HostFacts, mb: int) -> str:

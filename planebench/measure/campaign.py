@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 
 from planebench.host.process import Supervisor
 from planebench.measure.ahead import stages_of
+from planebench.measure.band_wait import BandWait
 from planebench.measure.bench import Bench
 from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
@@ -46,9 +47,6 @@ from planebench.wiring.wires.base import wire_kind
 
 T = TypeVar("T")
 
-BAND_WAIT_S = 2.0
-BAND_LOOK_S = 0.1
-"""Trials of one band are compared: how long a campaign waits for that band before it sends."""
 SLOWER = 1.05
 """Starts and trials to come may take so many times their estimate: the time budget holds on a busy machine, too."""
 PAUSE_MAX_S = 60.0
@@ -114,6 +112,7 @@ class Campaign:
         """Latency trials without a load, as no saturating trial of their point counts yet."""
         self._disturbed: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
         """Latency trials that were disturbed each time: the next visit tries again, while there is time."""
+        self._band_wait = BandWait()
         self._groups = {group.key: group for group in group_points(self.points)}
         self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
         self._starts_s = {key: starts_s(self._costs, group) for key, group in self._groups.items()}
@@ -378,7 +377,7 @@ class Campaign:
                     other.stop()
         for each in (bench,) if self._one_by_one else benches.values():
             each.ensure()
-        if band is not None and bench.runner is not None:
+        if band is not None:
             self._await_band(bench, band)
         request = self._on_line(dataclasses.replace(request, start=max(bench.start_number, 0)))
         self.listener.trial_begins(request)
@@ -397,10 +396,11 @@ class Campaign:
         return request.on_line(line_rate_pps(request.mean_frame_bytes, line_bps), open_loop=open_loop)
 
     def _await_band(self, bench: Bench, band: str) -> None:
-        """Wait at most BAND_WAIT_S until the CPUs are back in the band whose trials the search accepts."""
-        deadline = time.monotonic() + BAND_WAIT_S
-        while bench.runner is not None and bench.runner.band() not in (band, None) and time.monotonic() < deadline:
-            time.sleep(BAND_LOOK_S)
+        """Wait for a limited time until the CPUs are back in the band whose trials are accepted."""
+        if bench.runner is None or bench.runner.band() in (band, None):
+            return
+        self.listener.working_on(f"waiting for {band} cores")
+        self._band_wait.until(band, bench.runner.band, asked=band == self.plan.band)
 
     def _to_repeat(self, trial: Trial) -> bool:
         """Return whether a trial was disturbed, or is of another band than those that are compared."""

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from planebench.host import procfs
-from planebench.host.hugepages import hugetlbfs_mounted
-from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.hugepages import free_bytes, hugetlbfs_mounted
+from planebench.host.process import READY_DEADLINE_S, Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, version_lines
 from planebench.model.claims import everywhere
 from planebench.model.errors import PlanebenchError, StartError
@@ -32,6 +32,8 @@ from planebench.wiring.request import SwitchRequest
 BUFFERS = 32768
 """A power of two; a mbuf of BESS takes 2.5 KB."""
 MEMORY_MB = 256
+CLEARED_BYTES_PER_S = 200e6
+"""How fast pages are cleared at least; those that a VM never had before come from its host, in 2 s per GB and more."""
 BURST = 32
 """bess::PacketBatch::kMaxBurst."""
 PLACES = ("/opt/bess*/core/bessd", "~/bess/core/bessd", "/opt/bess*/bin/bessd", "/usr/local/bin/bessd")
@@ -122,7 +124,7 @@ class BessAdapter(Adapter):
         client = None
         try:
             client = BessClient(_protos(found.binary) or Path(), socket, request.workdir)
-            wait_ready("bessd", client.ready, [process])
+            wait_ready("bessd", client.ready, [process], _deadline_s(free_bytes() if request.hugepages else 0))
             switch = RunningBess(process, client, request, self._by_hop)
             switch.configure(self._ring(request))
         except BaseException as error:
@@ -248,6 +250,11 @@ def _bound_to(tid: int) -> set[int]:
 def _protos(binary: Path) -> Path | None:
     folders = ((binary.parent / name).resolve() for name in _PROTOS)
     return next((folder for folder in folders if (folder / "service.proto").is_file()), None)
+
+
+def _deadline_s(free_hugepages_bytes: int) -> float:
+    """Return how long bessd may take to start: DPDK 20.11 maps, and so clears, every free page before it frees most."""
+    return READY_DEADLINE_S + free_hugepages_bytes / CLEARED_BYTES_PER_S
 
 
 def _arguments(request: SwitchRequest, socket: Path) -> list[str]:

@@ -9,7 +9,14 @@ from pathlib import Path
 import pytest
 
 from planebench.host import facts as host_facts
-from planebench.host.hugepages import MB_PER_SWITCH, enough_hugepages, hugetlbfs_mounted, pages_for, too_few_words
+from planebench.host.hugepages import (
+    MB_PER_SWITCH,
+    enough_hugepages,
+    free_bytes,
+    hugetlbfs_mounted,
+    pages_for,
+    too_few_words,
+)
 from planebench.running.survey import survey
 from planebench.switches.registry import all_adapters
 from planebench.switches.sim import SimAdapter
@@ -67,3 +74,11 @@ def test_a_mounted_hugetlbfs_is_found(tmp_path: Path) -> None:
 @pytest.mark.parametrize("free", [0, 511, 1536])
 def test_nothing_is_said_where_doctor_says_it_or_all_is_well(free: int) -> None:
     assert not too_few_words(replace(FACTS, hugepages_2m_free=free), 3 * MB_PER_SWITCH)
+
+
+def test_the_memory_of_free_pages(tmp_path: Path) -> None:
+    assert free_bytes(tmp_path) == 0
+    folder = tmp_path / "sys/kernel/mm/hugepages/hugepages-2048kB"
+    folder.mkdir(parents=True)
+    (folder / "free_hugepages").write_text("5120\n")
+    assert free_bytes(tmp_path) == 10 * 2**30

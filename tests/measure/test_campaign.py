@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from builders import make_header, make_point, make_trial
 
+from planebench.measure.band_wait import BandWait
 from planebench.measure.campaign import PAUSE_MAX_S, Campaign, spent_s
 from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
@@ -31,6 +32,7 @@ from planebench.plans.load import load_plan
 from planebench.plans.order import group_points
 from planebench.plans.override import override
 from planebench.search import TRIES_MAX
+from planebench.sim.runner import SimRunner
 from planebench.stats import derive_results
 from planebench.stats.looks import Open
 from planebench.store import RunWriter, read_run
@@ -331,6 +333,19 @@ def test_a_trial_of_the_other_band_is_repeated(tmp_path: Path) -> None:
     near = {t.repetition for t in trials if t.role == "r_plus" and t.band == "near"}
     assert near == set(range(8))
     assert any(t.band == "far" for t in trials), "they are kept"
+
+
+@pytest.mark.parametrize("asked", ["far", None])
+def test_only_a_band_that_the_user_asks_for_is_waited_for_idle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str | None
+) -> None:
+    waits: list[tuple[str, bool]] = []
+    monkeypatch.setattr(SimRunner, "band", lambda self: "near")
+    monkeypatch.setattr(BandWait, "until", lambda self, band, look, *, asked: waits.append((band, asked)))
+    options = {} if asked is None else {"band": asked}
+    run(plan_of("sim:far_share=100%", repeat=3, **options), tmp_path)
+    assert {band for band, _ in waits} == {"far"}
+    assert {told for _, told in waits} == {asked is not None}
 
 
 @pytest.mark.parametrize("stop_after", [1, 3, 4, 9, 30, -2, -1])

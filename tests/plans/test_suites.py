@@ -29,9 +29,9 @@ def test_there_are_these() -> None:
         "can17",
         "conext19",
         "conext19-starts",
+        "far-cores",
         "ic16",
         "ic16-starts",
-        "latency-starts",
         "more-starts",
         "netsoft19",
         "quick",
@@ -107,19 +107,6 @@ def test_more_starts_has_points_of_the_papers_in_more_starts() -> None:
         assert own and own < set(points_of(override(twenty, switch=switch)))
 
 
-def test_latency_starts_has_points_of_table_3_in_more_starts() -> None:
-    """With the loads of conext19, so that an order of switches is judged by the pairs of both."""
-    few, many = load_plan("conext19"), load_plan("latency-starts")
-    assert many.throughput.repetitions >= 2 * (few.throughput.repetitions_max or 0)
-    assert (many.wire, many.send_burst, many.drain_us) == (few.wire, few.send_burst, few.drain_us)
-    assert set(many.switches) < set(few.switches)
-    assert {it.latency.repetitions for it in many.parts} == {many.throughput.repetitions}
-    table_3 = part(override(few, switch="sim"), "table-3")
-    for own in override(many, switch="sim").parts:
-        assert set(points_of(own)) < set(points_of(table_3))
-        assert set(own.latency.loads) <= set(table_3.latency.loads)
-
-
 def test_sixty_starts_has_points_of_conext19_starts_in_more_starts() -> None:
     twenty, sixty = load_plan("conext19-starts"), load_plan("sixty-starts")
     assert sixty.throughput.repetitions > 2 * twenty.throughput.repetitions
@@ -129,6 +116,12 @@ def test_sixty_starts_has_points_of_conext19_starts_in_more_starts() -> None:
         assert own and own < set(expand(override(twenty, switch=switch)))
     own_loads, loads = (part(it, "table-3").latency.loads for it in (sixty, twenty))
     assert set(own_loads) < set(loads)
+
+
+def test_far_cores_has_the_chain_of_more_starts_and_wants_far_cores() -> None:
+    chains, far = load_plan("more-starts"), load_plan("far-cores")
+    assert set(points_of(far)) == set(points_of(part(chains, "far-cores")))
+    assert far.band == "far" and chains.band is None
 
 
 def test_waiting_has_one_point_of_more_starts() -> None:

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from planebench.host.process import READY_DEADLINE_S
 from planebench.switches import bess
 from planebench.switches.base import Found, NotFound, Situation
 from planebench.switches.bess_client import error_of
@@ -29,6 +30,12 @@ def test_hugepages_without_a_file_system_of_them_are_refused_with_the_way_out(mo
     assert bess.ADAPTER.refusal(replace(huge, hugepages=False)) == ""
     monkeypatch.setattr(bess, "hugetlbfs_mounted", lambda: True)
     assert bess.ADAPTER.refusal(huge) == ""
+
+
+def test_a_start_that_has_to_clear_free_hugepages_has_more_time() -> None:
+    """A bessd that cleared 10 GiB for the first time was given up after 20 s, for all starts of a run."""
+    assert bess._deadline_s(0) == READY_DEADLINE_S
+    assert bess._deadline_s(10 * 2**30) > 3 * READY_DEADLINE_S
 
 
 def test_bursts_are_the_polls_that_found_frames() -> None:
