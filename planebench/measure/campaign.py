@@ -332,9 +332,10 @@ class Campaign:
     def _measure(self, benches: dict[str, Bench], request: TrialRequest, band: str | None = None) -> bool:
         """Measure one planned trial, unless it is stored; repeat it as often as the plan allows while it has to be.
 
-        ``band``: that to wait for. Return False when no switch is left to measure.
+        ``band``: that to wait for (default: the one that the user asks for). Return False when no switch is left to
+        measure.
         """
-        bench = benches[request.point.switch]
+        bench, band = benches[request.point.switch], band or self.plan.band
         for _attempt in range(1 + self.plan.throughput.retries):
             stored = self._take(request)
             if stored is not None:

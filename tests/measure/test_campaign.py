@@ -343,9 +343,10 @@ def test_only_a_band_that_the_user_asks_for_is_waited_for_idle(
     monkeypatch.setattr(SimRunner, "band", lambda self: "near")
     monkeypatch.setattr(BandWait, "until", lambda self, band, look, *, asked: waits.append((band, asked)))
     options = {} if asked is None else {"band": asked}
-    run(plan_of("sim:far_share=100%", repeat=3, **options), tmp_path)
-    assert {band for band, _ in waits} == {"far"}
+    trials = run(plan_of("sim:far_share=80%:far_ratio=50%", repeat=8, **options), tmp_path)
+    assert {band for band, _ in waits} == {"far"}, "most trials are of it"
     assert {told for _, told in waits} == {asked is not None}
+    assert asked is None or len(waits) == len(trials), "also before the first try"
 
 
 @pytest.mark.parametrize("stop_after", [1, 3, 4, 9, 30, -2, -1])
