@@ -27,7 +27,6 @@ SUITES = (
     "waiting",
     "netsoft19",
     "can17",
-    "far-cores",
     "ic16",
     "ic16-starts",
 )

@@ -29,7 +29,6 @@ def test_there_are_these() -> None:
         "can17",
         "conext19",
         "conext19-starts",
-        "far-cores",
         "ic16",
         "ic16-starts",
         "more-starts",
@@ -116,12 +115,6 @@ def test_sixty_starts_has_points_of_conext19_starts_in_more_starts() -> None:
         assert own and own < set(expand(override(twenty, switch=switch)))
     own_loads, loads = (part(it, "table-3").latency.loads for it in (sixty, twenty))
     assert set(own_loads) < set(loads)
-
-
-def test_far_cores_has_the_chain_of_more_starts_and_wants_far_cores() -> None:
-    chains, far = load_plan("more-starts"), load_plan("far-cores")
-    assert set(points_of(far)) == set(points_of(part(chains, "far-cores")))
-    assert far.band == "far" and chains.band is None
 
 
 def test_waiting_has_one_point_of_more_starts() -> None:
