@@ -12,8 +12,8 @@ LOOK_S = 0.1
 """Trials of one band are compared: how long a campaign waits for that band before it sends, and how often it looks."""
 IDLE_WAIT_S = 60.0
 IDLE_LOOK_S = 3.0
-"""The same for far cores that the user asks for. Our hosts move the CPUs of a VM apart that has been idle for about half
-a minute, and together while both are busy; each look keeps them busy for some milliseconds."""
+"""The same for far cores that the user asks for. Our hosts move the CPUs of a VM apart that was idle for half a minute,
+and together while both are busy; each look keeps them busy for some milliseconds."""
 
 
 @dataclass
