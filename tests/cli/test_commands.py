@@ -124,8 +124,12 @@ def test_plan_show_tells_what_it_leaves_out(planebench) -> None:
     assert "left out: p2p: direction reversed is not valid for p2p" in done.out
 
 
-def test_plan_show_of_a_suite_has_its_parts_what_it_leaves_out_and_trials_that_fit(planebench) -> None:
-    asked = ("plan", "show", "conext19", "--wire", "memif", "--switch", "sim,snabb", "--time-budget", "4m")
+def test_plan_show_of_a_suite_has_its_parts_what_it_leaves_out_and_trials_that_fit(
+    planebench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # What other tests, or none, have found of this machine changes how much fits into a few minutes.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    asked = ("plan", "show", "conext19", "--wire", "memif", "--switch", "sim,snabb", "--time-budget", "10m")
     shown = json.loads(planebench(*asked, "--json").out)
     assert [part["part"] for part in shown["parts"]][:4] == ["throughput", "table-3", "table-4", "fig-1"]
     (shared,) = (p for p in shown["points"] if p["id"] == "sim/p2p/bidirectional/64/memif/process")
@@ -133,7 +137,7 @@ def test_plan_show_of_a_suite_has_its_parts_what_it_leaves_out_and_trials_that_f
     in_processes = [point for point in shown["points"] if point["hosting"] == "process"]
     assert {point["switch"] for point in in_processes if point["left_out"]} == {"snabb"}
     assert any("snabb has no memif wire" in entry["reason"] for entry in shown["skipped"])
-    assert shown["estimate_s"] <= 240
+    assert shown["estimate_s"] <= 600
     text = planebench(*asked).out
     assert "VNFs send 32 packets at once, or what has come in 100 us" in text
     assert "part table-3: Table 3" in text and "not reproduced: Table 1: " in text and shown["trials"] in text
