@@ -7,12 +7,12 @@ import os
 from pathlib import Path
 
 import pytest
-from crash_rig import RANDOM, Case, cases, crash
+from crash_rig import MEASURED, RANDOM, Case, cases, crash
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.slow, pytest.mark.timeout(300)]
 
 CASES = (
-    Case("container", "vnf", "a trial is measured"),
+    Case("container", "vnf", MEASURED),
     Case("container", "harness and reaper", "the first trial is stored"),
     Case("container", "tester", RANDOM, 2.5),
 )
