@@ -23,10 +23,12 @@ SUITES = (
     "conext19",
     "conext19-starts",
     "sixty-starts",
+    "snabb-starts",
     "more-starts",
     "waiting",
     "netsoft19",
     "can17",
+    "near-and-far",
     "ic16",
     "ic16-starts",
 )

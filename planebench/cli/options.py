@@ -156,9 +156,10 @@ PLAN_OPTIONS: dict[str, Any] = {
     "rates": _text("--rates", "A,B", "Fixed latency loads per direction, e.g. 100k,1M; or none."),
     "band": _text(
         "--band",
-        "near|far",
-        "Accept only trials with this core-to-core latency: near or far (default: the band with most accepted trials).",
-        one_of("model.plan:Band"),
+        "near|far|both",
+        "Accept only trials with this core-to-core latency: near, far, or both in turns (default: the band with most "
+        "accepted trials).",
+        one_of("model.plan:BandWish"),
     ),
     "wire": _text(
         "--wire",

@@ -232,14 +232,20 @@ class Campaign:
                 else:
                     self._advance(left.pop(turn.point))
 
-    def _band(self) -> str | None:
-        """Return the band in which all switches are compared, as far as it is known."""
-        return self.plan.band or run_band(self._seen)
+    def _asked_band(self, repetition: int) -> str | None:
+        """Return the band that the user asks for in a repetition."""
+        wish = self.plan.band
+        return ("near", "far")[repetition % 2] if wish == "both" else wish
+
+    def _band(self, repetition: int) -> str | None:
+        """Return the band in which all switches are compared in a repetition, as far as it is known."""
+        return self._asked_band(repetition) or run_band(self._seen)
 
     def _search_band(self) -> str | None:
         """Return the band whose trials a search uses."""
         common = Counter(t.band for t in self._seen if t.band is not None).most_common(1)
-        return self._band() or (common[0][0] if common else None)
+        wish = None if self.plan.band == "both" else self.plan.band
+        return wish or run_band(self._seen) or (common[0][0] if common else None)
 
     def _next(self, method: str, point: Point, band: str | None, repetition: int = 0) -> Ask | SearchResult:
         mine = [t for t in self._seen if t.point == point]
@@ -298,7 +304,7 @@ class Campaign:
         echoed = scenario_named(point.scenario).latency_by_echo
         if step.load in fixed and not echoed:
             return fixed[step.load]
-        whole_pps = self._r_plus(point) if echoed or how.of == R_PLUS else self._found_pps(how.of, point)
+        whole_pps = self._r_plus(point, step.repetition) if echoed or how.of == R_PLUS else self._found_pps(how.of, point)
         if whole_pps is None:
             return None
         loads = latency_loads(
@@ -312,9 +318,9 @@ class Campaign:
         vnfs = point.chain_length if point.side_by_side else 1
         return bit_loads(how.total_bps, how.per_vnf_bps, size, vnfs, _senders(point))
 
-    def _r_plus(self, point: Point) -> float | None:
-        """Return the mean rate of the saturating trials so far that count; None without one."""
-        band = self._band()
+    def _r_plus(self, point: Point, repetition: int) -> float | None:
+        """Return the mean rate of the saturating trials so far that count in a repetition; None without one."""
+        band = self._band(repetition)
         saturating = [t for t in self._seen if t.point == point and t.role == "r_plus"]
         chosen = (
             choose_saturating(saturating, band).trials or choose(saturating, band, (VerdictKind.FUNCTIONAL,)).trials
@@ -335,7 +341,7 @@ class Campaign:
         ``band``: that to wait for (default: the one that the user asks for). Return False when no switch is left to
         measure.
         """
-        bench, band = benches[request.point.switch], band or self.plan.band
+        bench, band = benches[request.point.switch], band or self._asked_band(request.repetition)
         for _attempt in range(1 + self.plan.throughput.retries):
             stored = self._take(request)
             if stored is not None:
@@ -352,7 +358,7 @@ class Campaign:
                 return True
             if bench.runner.shared or not self._to_repeat(trial) or not self._has_time(request):
                 return True
-            band = band or self._band()
+            band = band or self._band(request.repetition)
         return True
 
     def _take(self, request: TrialRequest) -> Trial | None:
@@ -401,13 +407,13 @@ class Campaign:
         if bench.runner is None or bench.runner.band() in (band, None):
             return
         self.listener.working_on(f"waiting for {band} cores")
-        self._band_wait.until(band, bench.runner.band, asked=band == self.plan.band)
+        self._band_wait.until(band, bench.runner.band, asked=self.plan.band in (band, "both"))
 
     def _to_repeat(self, trial: Trial) -> bool:
         """Return whether a trial was disturbed, or is of another band than those that are compared."""
         if trial.verdict.kind is VerdictKind.DISTURBED:
             return True
-        band = self._band()
+        band = self._band(trial.repetition)
         other = band is not None and trial.band is not None and trial.band != band
         return other and trial.role != "search" and is_usable(trial)
 

@@ -27,7 +27,7 @@ TesterChoice = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(TESTER_PL
 """A place of planed, or ``KIND:WHERE,...``."""
 
 Missing = Literal["skip", "error"]
-Band = Literal["near", "far"]
+BandWish = Literal["near", "far", "both"]
 Stamp = Literal["probes", "all"]
 RingSize = Literal[64, 128, 256, 512, 1024, 2048, 4096]
 SwitchCores = Literal[1, 2, 3, 4]
@@ -192,8 +192,9 @@ class Plan:
     """What becomes of VNFs in a hosting that is not installed, and, with ``skip``, of VMs that would be emulated."""
     time_budget_s: Annotated[float, Gt(0)] | None = None
     search: SearchPlan = field(default_factory=SearchPlan)
-    band: Band | None = None
-    """The core-distance band that counts; None: the one with most trials."""
+    band: BandWish | None = None
+    """The core-distance band that counts; ``both``: near and far in turns, repetition after repetition; None: the one
+    with most trials."""
     chains: tuple[str, ...] = ()
     traffic: tuple[TrafficProfile, ...] = (PLAIN,)
     """Each makes points: one with sizes of its own one, another one for each of ``frame_sizes_bytes``."""

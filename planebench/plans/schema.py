@@ -25,7 +25,7 @@ from planebench.model.cpu_clock import parse_cpu_clock
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
 from planebench.model.placement import parse_placing
-from planebench.model.plan import R_PLUS, Band, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
+from planebench.model.plan import R_PLUS, BandWish, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import parse_wire
@@ -259,7 +259,7 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "ring_size": check_ring_size,
     "switch_cores": _named("switch_cores", get_args(SwitchCores)),
     "clock": check_clock,
-    "band": _named("band", get_args(Band)),
+    "band": _named("band", get_args(BandWish)),
     "throughput.max_rate_pps": lambda value: parse_rate(value) if isinstance(value, str) else value,
     "throughput.line_bps": lambda value: parse_bits(value) if isinstance(value, str) else value,
     "latency.of": lambda value: value if value == R_PLUS else _parse_load(value),

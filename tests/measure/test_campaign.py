@@ -335,7 +335,20 @@ def test_a_trial_of_the_other_band_is_repeated(tmp_path: Path) -> None:
     assert any(t.band == "far" for t in trials), "they are kept"
 
 
-@pytest.mark.parametrize("asked", ["far", None])
+def test_both_bands_are_measured_in_turns(tmp_path: Path) -> None:
+    plan = plan_of("sim:far_share=50%:far_ratio=50%", band="both", repeat=8, loads="0.5")
+    trials = run(plan, tmp_path)
+    for repetition in range(8):
+        of_it = [t for t in trials if t.role == "r_plus" and t.repetition == repetition]
+        wanted = "far" if repetition % 2 else "near"
+        assert [t.band == wanted for t in of_it] == [False] * (len(of_it) - 1) + [True], "the last one is of its band"
+    rates = {t.band: t.throughput_pps for t in trials if t.role == "r_plus"}
+    for trial in (t for t in trials if t.role == "latency"):
+        wanted = "far" if trial.repetition % 2 else "near"
+        assert trial.load.pps_per_direction == pytest.approx(0.5 * rates[wanted], rel=0.1), "half of R+ in that band"
+
+
+@pytest.mark.parametrize("asked", ["far", "both", None])
 def test_only_a_band_that_the_user_asks_for_is_waited_for_idle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str | None
 ) -> None:
@@ -346,7 +359,8 @@ def test_only_a_band_that_the_user_asks_for_is_waited_for_idle(
     trials = run(plan_of("sim:far_share=80%:far_ratio=50%", repeat=8, **options), tmp_path)
     assert {band for band, _ in waits} == {"far"}, "most trials are of it"
     assert {told for _, told in waits} == {asked is not None}
-    assert asked is None or len(waits) == len(trials), "also before the first try"
+    wanted = [t for t in trials if asked == "far" or t.repetition % 2]
+    assert asked is None or len(waits) == len(wanted), "also before the first try"
 
 
 @pytest.mark.parametrize("stop_after", [1, 3, 4, 9, 30, -2, -1])

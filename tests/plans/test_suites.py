@@ -32,10 +32,12 @@ def test_there_are_these() -> None:
         "ic16",
         "ic16-starts",
         "more-starts",
+        "near-and-far",
         "netsoft19",
         "quick",
         "regression",
         "sixty-starts",
+        "snabb-starts",
         "waiting",
     )
 
@@ -115,6 +117,19 @@ def test_sixty_starts_has_points_of_conext19_starts_in_more_starts() -> None:
         assert own and own < set(expand(override(twenty, switch=switch)))
     own_loads, loads = (part(it, "table-3").latency.loads for it in (sixty, twenty))
     assert set(own_loads) < set(loads)
+
+
+def test_snabb_starts_has_the_chains_of_sixty_starts_in_more_starts() -> None:
+    sixty, many = (override(load_plan(name), switch="snabb") for name in ("sixty-starts", "snabb-starts"))
+    assert many.throughput.repetitions > 2 * sixty.throughput.repetitions
+    assert (many.wire, many.send_burst, many.drain_us) == (sixty.wire, sixty.send_burst, sixty.drain_us)
+    assert set(expand(many)) == set(expand(sixty))
+
+
+def test_near_and_far_has_a_chain_of_can17_in_both_bands() -> None:
+    own = load_plan("near-and-far")
+    assert own.band == "both" and set(own.chains) < set(load_plan("can17").chains)
+    assert own.throughput.repetitions >= 20 and own.latency.loads == ()
 
 
 def test_waiting_has_one_point_of_more_starts() -> None:
