@@ -24,6 +24,7 @@ SUITES = (
     "conext19-starts",
     "sixty-starts",
     "snabb-starts",
+    "deviation-starts",
     "more-starts",
     "waiting",
     "netsoft19",

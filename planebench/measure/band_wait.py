@@ -26,20 +26,27 @@ class BandWait:
     """Present patience with far cores that were asked for: half as much after each wait in vain, as the cores of most
     machines never move."""
 
-    def until(self, band: str, look: Callable[[], str | None], *, asked: bool = False) -> bool:
+    def until(
+        self,
+        band: str,
+        look: Callable[[], str | None],
+        *,
+        asked: bool = False,
+        waiting: Callable[[], None] = lambda: None,
+    ) -> bool:
         """Wait until ``look`` finds ``band``, for a limited time; return whether it did.
 
         ``look`` returns None where no band is known: then there is nothing to wait for. ``asked``: the user wants
-        trials of this band only.
+        trials of this band. ``waiting`` is called once, before the first pause.
         """
         idle = asked and band == "far"
         deadline = self.clock() + (self.idle_s if idle else WAIT_S)
-        while look() not in (band, None):
-            if self.clock() >= deadline:
-                if idle:
-                    self.idle_s = max(self.idle_s / 2, WAIT_S)
-                return False
+        found = look() in (band, None)
+        if not found:
+            waiting()
+        while not found and self.clock() < deadline:
             self.sleep(IDLE_LOOK_S if idle else LOOK_S)
+            found = look() in (band, None)
         if idle:
-            self.idle_s = IDLE_WAIT_S
-        return True
+            self.idle_s = IDLE_WAIT_S if found else max(self.idle_s / 2, WAIT_S)
+        return found

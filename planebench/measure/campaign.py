@@ -304,7 +304,8 @@ class Campaign:
         echoed = scenario_named(point.scenario).latency_by_echo
         if step.load in fixed and not echoed:
             return fixed[step.load]
-        whole_pps = self._r_plus(point, step.repetition) if echoed or how.of == R_PLUS else self._found_pps(how.of, point)
+        of_r_plus = echoed or how.of == R_PLUS
+        whole_pps = self._r_plus(point, step.repetition) if of_r_plus else self._found_pps(how.of, point)
         if whole_pps is None:
             return None
         loads = latency_loads(
@@ -404,10 +405,11 @@ class Campaign:
 
     def _await_band(self, bench: Bench, band: str) -> None:
         """Wait for a limited time until the CPUs are back in the band whose trials are accepted."""
-        if bench.runner is None or bench.runner.band() in (band, None):
+        if bench.runner is None:
             return
-        self.listener.working_on(f"waiting for {band} cores")
-        self._band_wait.until(band, bench.runner.band, asked=self.plan.band in (band, "both"))
+        asked = self.plan.band in (band, "both")
+        words = f"waiting for {band} cores"
+        self._band_wait.until(band, bench.runner.band, asked=asked, waiting=lambda: self.listener.working_on(words))
 
     def _to_repeat(self, trial: Trial) -> bool:
         """Return whether a trial was disturbed, or is of another band than those that are compared."""

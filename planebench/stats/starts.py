@@ -32,7 +32,7 @@ def blocks_of(trials: Iterable[Trial], figure: Callable[[Trial], float | None]) 
     """Return the blocks of some trials in their order; those without a positive figure are left out."""
     found: dict[tuple[int, int], list[float]] = {}
     for trial in trials:
-        if value := figure(trial):
+        if (value := figure(trial)) and value > 0:
             found.setdefault((trial.repetition, trial.start), []).append(math.log(value))
     return tuple(Block(*key, statistics.fmean(logs)) for key, logs in sorted(found.items()))
 

@@ -123,4 +123,13 @@ def main_thread_cycles(stats: str, ports: PortCounters) -> SwitchCycles:
 
 def _number(label: str, text: str) -> int | None:
     match = re.search(rf"^(?:  )?{re.escape(label)}: +(\d+)\s", text, re.MULTILINE)
-    return int(match[1]) if match else None
+    return _signed(int(match[1])) if match else None
+
+
+def _signed(count: int) -> int:
+    """Return a 64-bit counter that has gone below zero as the number that it stands for.
+
+    Open vSwitch shows cycles since they were cleared. Cycles of the poll in progress are taken off before they are
+    counted, so the first figures after that may be negative.
+    """
+    return count - 2**64 if count >= 2**63 else count

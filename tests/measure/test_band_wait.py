@@ -64,6 +64,13 @@ def test_waits_in_vain_become_short_and_one_that_helps_makes_them_long_again() -
     assert wait.idle_s == IDLE_WAIT_S
 
 
+def test_it_says_once_that_it_waits_and_not_where_it_need_not() -> None:
+    machine, said = Machine(far_from_s=40), list[float]()
+    for _ in range(2):
+        machine.wait().until("far", machine.look, asked=True, waiting=lambda: said.append(machine.now_s))
+    assert said == [0.0]
+
+
 def test_where_no_band_is_known_nothing_is_waited_for() -> None:
     machine = never()
     assert machine.wait().until("far", lambda: None, asked=True)

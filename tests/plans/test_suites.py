@@ -29,6 +29,7 @@ def test_there_are_these() -> None:
         "can17",
         "conext19",
         "conext19-starts",
+        "deviation-starts",
         "ic16",
         "ic16-starts",
         "more-starts",
@@ -124,6 +125,15 @@ def test_snabb_starts_has_the_chains_of_sixty_starts_in_more_starts() -> None:
     assert many.throughput.repetitions > 2 * sixty.throughput.repetitions
     assert (many.wire, many.send_burst, many.drain_us) == (sixty.wire, sixty.send_burst, sixty.drain_us)
     assert set(expand(many)) == set(expand(sixty))
+
+
+def test_deviation_starts_has_the_point_of_fig_1_in_more_starts() -> None:
+    twenty, sixty = load_plan("conext19-starts"), load_plan("deviation-starts")
+    figure = part(twenty, "fig-1")
+    assert sixty.latency.repetitions == sixty.throughput.repetitions > 2 * twenty.throughput.repetitions
+    assert sixty.latency.loads == figure.latency.loads
+    own, theirs = (set(expand(override(plan, switch="vpp"))) for plan in (sixty, twenty))
+    assert own < theirs and {(p.scenario, p.direction) for p in own} == {("p2p", "bidirectional")}
 
 
 def test_near_and_far_has_a_chain_of_can17_in_both_bands() -> None:

@@ -8,7 +8,16 @@ import math
 import pytest
 from builders import make_point, make_trial
 
-from planebench.stats.starts import Block, Blocks, by_start, geometric_mean, noise_of_pairs, noise_of_sides, paired
+from planebench.stats.starts import (
+    Block,
+    Blocks,
+    blocks_of,
+    by_start,
+    geometric_mean,
+    noise_of_pairs,
+    noise_of_sides,
+    paired,
+)
 from planebench.stats.starts import throughput_blocks as blocks_of_rates
 
 
@@ -29,6 +38,13 @@ def test_trials_of_one_start_are_one_observation() -> None:
 def test_drift_of_the_machine_cancels_within_blocks() -> None:
     found = paired(blocks(10, 9, 8), blocks(20, 18, 16))
     assert found == pytest.approx([math.log(2)] * 3)
+
+
+def test_a_figure_that_is_not_positive_makes_no_block() -> None:
+    """As busy cycles of a counter that has wrapped: it has no logarithm, and ends no report."""
+    trials = [make_trial(number, repetition=number, start=number) for number in range(3)]
+    figures = iter((-1.0, 0.0, 2.0))
+    assert [block.start for block in blocks_of(trials, lambda _: next(figures))] == [2]
 
 
 def test_blocks_of_shared_starts_are_averaged_first() -> None:

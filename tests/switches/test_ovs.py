@@ -193,6 +193,13 @@ def test_ovs_counts_what_it_forwards_and_in_which_bursts() -> None:
     )
 
 
+def test_ovs_cycles_below_zero_are_no_great_number() -> None:
+    """Seen as the first reading of a start: the trial after it had -1.8e19 busy cycles."""
+    below = OVS_STATS.replace("136650959 (", "18446744073709551000 (")
+    found = ovs_counters.pmd_cycles(below, OVS_PERF, ovs_counters.PortCounters())
+    assert (found.busy_cycles, found.idle_cycles) == (-616, 11636387644)
+
+
 def test_ovs_threads_that_are_not_told_whole_are_unknown() -> None:
     ports = ovs_counters.parse_ports(OVS_KERNEL_PORTS, ["n0", "n1"], kernel=True)
     every = [
