@@ -239,13 +239,12 @@ class Campaign:
 
     def _band(self, repetition: int) -> str | None:
         """Return the band in which all switches are compared in a repetition, as far as it is known."""
-        return self._asked_band(repetition) or run_band(self._seen)
+        return run_band(self._seen, self._asked_band(repetition))
 
     def _search_band(self) -> str | None:
         """Return the band whose trials a search uses."""
         common = Counter(t.band for t in self._seen if t.band is not None).most_common(1)
-        wish = None if self.plan.band == "both" else self.plan.band
-        return wish or run_band(self._seen) or (common[0][0] if common else None)
+        return run_band(self._seen, self.plan.band) or (common[0][0] if common else None)
 
     def _next(self, method: str, point: Point, band: str | None, repetition: int = 0) -> Ask | SearchResult:
         mine = [t for t in self._seen if t.point == point]

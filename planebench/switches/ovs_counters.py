@@ -129,7 +129,6 @@ def _number(label: str, text: str) -> int | None:
 def _signed(count: int) -> int:
     """Return a 64-bit counter that has gone below zero as the number that it stands for.
 
-    Open vSwitch shows cycles since they were cleared. Cycles of the poll in progress are taken off before they are
-    counted, so the first figures after that may be negative.
+    Seen with Open vSwitch 3.1: the cycles of a first reading after a start. Why they go below zero is not known.
     """
     return count - 2**64 if count >= 2**63 else count

@@ -41,7 +41,7 @@ def test_drift_of_the_machine_cancels_within_blocks() -> None:
 
 
 def test_a_figure_that_is_not_positive_makes_no_block() -> None:
-    """As busy cycles of a counter that has wrapped: it has no logarithm, and ends no report."""
+    """A negative number has no logarithm. Negative busy cycles have ended a report with a traceback."""
     trials = [make_trial(number, repetition=number, start=number) for number in range(3)]
     figures = iter((-1.0, 0.0, 2.0))
     assert [block.start for block in blocks_of(trials, lambda _: next(figures))] == [2]
