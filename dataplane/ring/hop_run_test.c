@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What hop() does for plain buffers: copies that keep to their bytes, what is not plain among them, and
-// giving a batch back by one entry.
+// giving a batch back by one entry, or by those that differ from the last time round.
 #include <sys/mman.h>
 
 #include "test/each_isa.h"
@@ -158,6 +158,58 @@ static void a_receiver_without_buffers_is_remembered(void **state)
 	}
 }
 
+enum { USED_SIZE = 8, USED_BUFFER_BYTES = 256 };
+
+// One frame of this length into each buffer of the ring.
+static void deliver_round(struct ring *ring, uint32_t length)
+{
+	static uint8_t bytes[USED_BUFFER_BYTES];
+	struct ring_piece piece = {bytes, length};
+	struct frame frames[USED_SIZE];
+	uint64_t too_long = 0;
+
+	for (unsigned i = 0; i < USED_SIZE; i++)
+		frames[i] = (struct frame){{&piece, 0}, length, 0};
+	ring->avail->idx = (uint16_t)(ring->avail->idx + USED_SIZE);
+	assert_int_equal(deliver(ring, frames, USED_SIZE, &too_long), USED_SIZE);
+	assert_int_equal(ring->used->idx, ring->avail->idx);
+	for (unsigned i = 0; i < USED_SIZE; i++) {
+		assert_int_equal(ring->used->ring[i].id, i);
+		assert_int_equal(ring->used->ring[i].len, RING_HEADER + length);
+	}
+}
+
+// The elements begin a page of their own, which cannot be written while they would only say the same again.
+static void a_used_element_is_written_where_it_differs(void **state)
+{
+	enum { RINGS, INDEX, ELEMENTS, BUFFERS, PAGES };
+	uint8_t *bytes = mmap(NULL, PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct ring_layout layout = {.desc = bytes + RINGS * PAGE,
+	                             .driver = bytes + RINGS * PAGE + PAGE / 2,
+	                             .device = bytes + ELEMENTS * PAGE - offsetof(struct vring_used, ring),
+	                             .size = USED_SIZE,
+	                             .features = BIT(VERSION_1),
+	                             .writable = true};
+	struct guest_memory memory = {0};
+	struct ring ring;
+
+	assert_true(bytes != MAP_FAILED);
+	assert_int_equal(guest_memory_add(&memory, GUARDED_ADDRESS, PAGES * PAGE, bytes), 0);
+	assert_int_equal(ring_init(&ring, &layout, &memory), 0);
+	for (uint16_t i = 0; i < USED_SIZE; i++) {
+		ring.desc[i] = (struct vring_desc){GUARDED_ADDRESS + BUFFERS * PAGE + i * USED_BUFFER_BYTES,
+		                                   USED_BUFFER_BYTES, VRING_DESC_F_WRITE, 0};
+		ring.avail->ring[i] = i;
+	}
+	deliver_round(&ring, 60);
+	assert_int_equal(mprotect(bytes + ELEMENTS * PAGE, PAGE, PROT_READ), 0);
+	for (unsigned round = 0; round < 3; round++)
+		deliver_round(&ring, 60);
+	assert_int_equal(mprotect(bytes + ELEMENTS * PAGE, PAGE, PROT_READ | PROT_WRITE), 0);
+	deliver_round(&ring, 61);
+	munmap(bytes, PAGES * PAGE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -166,6 +218,7 @@ int main(void)
 	        cmocka_unit_test(one_entry_returns_a_batch),
 	        cmocka_unit_test(a_full_receiver_costs_no_second_look),
 	        cmocka_unit_test(a_receiver_without_buffers_is_remembered),
+	        cmocka_unit_test(a_used_element_is_written_where_it_differs),
 	};
 
 	return RUN_FOR_EACH_ISA("hop_run", tests);

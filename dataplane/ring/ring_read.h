@@ -2,6 +2,8 @@
 // Reading the entries of a ring of either kind, and marking them as used. For ring.c and ring_run.c only.
 #pragma once
 
+#include <string.h>
+
 #include <rte_common.h>
 #include <rte_prefetch.h>
 
@@ -167,10 +169,13 @@ static inline unsigned ring_split_available(struct ring *ring, unsigned n)
 	return RTE_MIN(ready, n);
 }
 
+// An element that says what it said the last time round is not written: its line stays in both caches.
 static inline void ring_split_use(struct ring *ring, uint16_t slot, uint16_t id, uint32_t written)
 {
-	ring->used->ring[slot].id = id;
-	ring->used->ring[slot].len = written;
+	const struct vring_used_elem element = {id, written};
+
+	if (memcmp(&ring->used->ring[slot], &element, sizeof(element)) != 0)
+		ring->used->ring[slot] = element;
 }
 
 // Packed: length, id and flags of a descriptor: its second half, written and read as one.

@@ -6,6 +6,8 @@
 //
 //     valgrind --tool=callgrind --toggle-collect=poll_measured build/dataplane/task_bench --ports memif --tasks patch
 //
+// --ports memif,vhost: frames come from the first and go to the second, as in p2v.
+//
 // With --cross the tester's ends are another thread's, on another core, which writes and reads the first line of each frame:
 // TSC cycles a frame of the polls that found some, the median of some rounds. --json: lines as ring_bench has them, so
 // bench/ab.py compares two builds: bench/ab.py OLD NEW -- --cross --ports memif --sizes 64,1024
@@ -64,23 +66,36 @@ static struct port ends[2], hops[2]; // ends: the tester's
 static struct rte_mempool *pool;
 static char directory[] = "/tmp/task_bench.XXXXXX";
 
-static const struct wiring *wiring_named(const char *name)
+static const struct wiring *wires[2]; // where frames come from, and where they go
+
+static const struct wiring *wiring_named(const char *name, size_t length)
 {
 	for (unsigned i = 0; i < RTE_DIM(wirings); i++)
-		if (strcmp(wirings[i].name, name) == 0)
+		if (strlen(wirings[i].name) == length && memcmp(wirings[i].name, name, length) == 0)
 			return &wirings[i];
-	fprintf(stderr, "%s: no such ports\n", name);
+	fprintf(stderr, "%.*s: no such ports\n", (int)length, name);
 	exit(2);
 }
 
+// NAME for both, or NAME,NAME.
+static void find_wires(const char *names)
+{
+	size_t first = strcspn(names, ",");
+	const char *second = names[first] ? names + first + 1 : names;
+
+	wires[0] = wiring_named(names, first);
+	wires[1] = wiring_named(second, strlen(second));
+}
+
 // What planed makes of a document: the four ports, and the task between the two of the switch.
-static struct config *document(const struct wiring *w, const char *kind, unsigned burst)
+static struct config *document(const char *kind, unsigned burst)
 {
 	json_t *ports = json_array(), *object; // stays: the task's configuration is in it
 	char error[CONFIG_ERROR_MAX] = "";
 	struct config *config;
 
 	for (unsigned i = 0; i < 4; i++) {
+		const struct wiring *w = wires[i % 2];
 		bool tester = i < 2;
 		json_t *port = json_pack("{s:o, s:s, s:o, s:i}", "name", json_sprintf("p%u", i), "kind",
 		                         tester ? w->tester_kind : w->switch_kind, "path",
@@ -102,27 +117,27 @@ static struct config *document(const struct wiring *w, const char *kind, unsigne
 	return config;
 }
 
-static void open_all(const struct wiring *w, const struct config *config)
+static void open_all(const struct config *config)
 {
-	for (unsigned i = 0; i < 4; i++) {
-		bool tester = w->tester_listens == (i < 2);
-		unsigned number = (tester ? 0 : 2) + i % 2;
-		struct port *port = tester ? &ends[i % 2] : &hops[i % 2];
+	for (unsigned wire = 0; wire < 2; wire++)
+		for (unsigned i = 0; i < 2; i++) {
+			bool tester = wires[wire]->tester_listens == (i == 0);
+			struct port *port = tester ? &ends[wire] : &hops[wire];
 
-		if (port_open(port, &config->ports[number], pool))
-			exit(1);
-	}
+			if (port_open(port, &config->ports[(tester ? 0 : 2) + wire], pool))
+				exit(1);
+		}
 	for (unsigned i = 0; i < 2; i++)
 		while (!port_link_up(&ends[i]) || !port_link_up(&hops[i]))
 			usleep(1000);
 }
 
 // Those that connect before those that listen.
-static void close_all(const struct wiring *w)
+static void close_all(void)
 {
 	for (unsigned i = 0; i < 2; i++) {
-		port_close(w->tester_listens ? &hops[i] : &ends[i]);
-		port_close(w->tester_listens ? &ends[i] : &hops[i]);
+		port_close(wires[i]->tester_listens ? &hops[i] : &ends[i]);
+		port_close(wires[i]->tester_listens ? &ends[i] : &hops[i]);
 	}
 	rmdir(directory);
 }
@@ -379,10 +394,10 @@ static bool parse(int argc, char **argv)
 	return optind == argc;
 }
 
-static bool run_task(const struct wiring *w, const char *name)
+static bool run_task(const char *name)
 {
 	bool bare = strcmp(name, "none") == 0;
-	struct config *config = document(w, bare ? "patch" : name, options.burst);
+	struct config *config = document(bare ? "patch" : name, options.burst);
 	struct port *between[] = {&hops[0], &hops[1]};
 	struct task *task = NULL;
 
@@ -398,23 +413,22 @@ static bool run_task(const struct wiring *w, const char *name)
 
 int main(int argc, char **argv)
 {
-	const struct wiring *w;
 	struct config *config;
 	bool good = true;
 
 	if (!parse(argc, argv))
 		return 2;
-	w = wiring_named(options.ports);
+	find_wires(options.ports);
 	if (mkdtemp(directory) == NULL || fixture_eal_init("task_bench"))
 		return 1;
 	pool = rte_pktmbuf_pool_create("task_bench", MBUFS, CACHE, 0, FIXTURE_DATA_BYTES, SOCKET_ID_ANY);
 	if (pool == NULL)
 		return 1;
-	config = document(w, "patch", options.burst);
-	open_all(w, config);
+	config = document("patch", options.burst);
+	open_all(config);
 	config_free(config);
 	for (unsigned i = 0; good && i < options.task_count; i++)
-		good = run_task(w, options.tasks[i]);
-	close_all(w);
+		good = run_task(options.tasks[i]);
+	close_all();
 	return good ? 0 : 1;
 }
