@@ -31,11 +31,13 @@ if TYPE_CHECKING:
 
 DEATHS_MAX = 2
 """How often a switch that died is started again on one topology."""
+FAILED_STARTS_MAX = 2
+"""How often in a row a switch may fail to start on one topology until it is given up."""
 
 
 @dataclass
 class Bench:
-    """One switch on one topology, over all visits. ``runner`` is None when it is not up; ``reason``: given up, why."""
+    """One switch on one topology, over all visits. ``runner`` is None when it is not up; ``reason``: why it failed."""
 
     campaign: Campaign
     label: str
@@ -45,14 +47,21 @@ class Bench:
     start_number: int = -1
     """How often it was started again on this topology, over all sessions of a run; -1 before the first start."""
     deaths: int = 0
+    failed_starts: int = 0
+    """In a row."""
 
     @property
     def what(self) -> str:
         """Return the name of the topology, e.g. ``loopback-3``."""
         return self.group.points[0].scenario_label
 
+    def begin_visit(self) -> None:
+        """Forget a start that failed in an earlier visit, unless the switch was given up: this one may succeed."""
+        if self.deaths <= DEATHS_MAX and self.failed_starts < FAILED_STARTS_MAX:
+            self.reason = ""
+
     def ensure(self) -> None:
-        """Start the switch if it is not up, unless it was given up."""
+        """Start the switch if it is not up, unless it failed to start in this visit or was given up."""
         if self.runner is None and not self.reason:
             self.campaign.listener.working_on(f"starting {self.label} for {self.what}")
             self.start()
@@ -64,13 +73,16 @@ class Bench:
         self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
         try:
             self.runner = self._runner(mine)
+            self.failed_starts = 0
             if (found := self.runner.conditions) is not None:
                 campaign.writer.observe(dataclasses.replace(found, switch=self.label, start=self.start_number))
         except ExternalTesterError as error:  # every other switch would meet it, too
             words = f"{error}. What was measured is stored; --resume continues the run"
             raise ExternalTesterError(words) from error
         except PlanebenchError as error:
-            self._give_up(str(error))
+            self.failed_starts += 1
+            again = f"failed to start {self.failed_starts} times in a row; the last time: "
+            self._skip(f"{again if self.failed_starts > 1 else ''}{error}")
 
     def _runner(self, past: Sequence[Trial]) -> Runner:
         """Start switch and tester. Raises StartError or ExternalTesterError; then no process is left running."""
@@ -122,7 +134,7 @@ class Bench:
         self.stop()
         self.deaths += 1
         if self.deaths > DEATHS_MAX:
-            self._give_up(f"died {self.deaths} times; the last time: {reason}")
+            self._skip(f"died {self.deaths} times; the last time: {reason}")
         else:
             self.start()
 
@@ -132,7 +144,7 @@ class Bench:
             self.runner.stop()
             self.runner = None
 
-    def _give_up(self, reason: str) -> None:
+    def _skip(self, reason: str) -> None:
         self.runner, self.reason = None, reason
         what = f"{self.label} {self.what}"
         self.campaign.writer.skip(Skipped(what, reason))

@@ -166,6 +166,7 @@ class Campaign:
         benches = {label: self._bench(visit.group, label) for label in visit.group.switches}
         with contextlib.ExitStack() as stack:
             for bench in benches.values():
+                bench.begin_visit()
                 stack.callback(bench.stop)
             again = visit.repetitions.start > 0
             if again:

@@ -17,8 +17,9 @@ from builders import make_header, make_point, make_trial
 from planebench.measure.band_wait import BandWait
 from planebench.measure.campaign import PAUSE_MAX_S, Campaign, spent_s
 from planebench.measure.live import LiveSettings
+from planebench.measure.runner import Runner
 from planebench.measure.trial import TrialRequest
-from planebench.model.errors import UsageError
+from planebench.model.errors import StartError, UsageError
 from planebench.model.plan import Plan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
@@ -37,6 +38,7 @@ from planebench.stats import derive_results
 from planebench.stats.looks import Open
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter
+from planebench.switches.sim import SimAdapter
 from planebench.traffic.rates import line_rate_pps
 
 SETTINGS = LiveSettings(planed=Path("planed"), ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
@@ -442,6 +444,34 @@ def test_a_switch_that_keeps_dying_is_given_up_and_the_others_go_on(tmp_path: Pa
     assert "died 3 times" in frail[-1].verdict.texts[0]
     assert sum("died 3 times" in text for text in watcher.troubles) == 1
     assert {t.verdict.kind for t in trials if t.point.switch == "sim"} == {VerdictKind.VALID}
+
+
+@pytest.mark.parametrize(
+    ("failing", "started", "counted"),
+    [((0,), 4, 3), ((1,), 4, 3), ((0, 2), 4, 2), ((1, 2), 3, 1), ((0, 1, 2, 3), 2, 0)],
+)
+def test_a_switch_that_failed_to_start_is_started_again_at_the_next_visit(
+    failing: tuple[int, ...], started: int, counted: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Until it fails twice in a row."""
+    make, starts = SimAdapter.runner, 0
+
+    def runner(self: SimAdapter, label: str, seed: int, past: Sequence[Trial]) -> Runner:
+        nonlocal starts
+        starts += 1
+        if starts - 1 in failing:
+            raise StartError(f"{label}: no answer within 20 s")
+        return make(self, label, seed, past)
+
+    monkeypatch.setattr(SimAdapter, "runner", runner)
+    watcher = Watcher()
+    trials = run(plan_of("sim", repeat=4, restarts=3), tmp_path, watcher)
+    assert starts == started
+    assert [t.verdict.kind for t in trials].count(VerdictKind.VALID) == counted
+    assert len(trials) == 4
+    assert len(watcher.troubles) == len([n for n in failing if n < started])
+    assert all("no answer within 20 s" in text for text in watcher.troubles)
+    assert ("2 times in a row" in str(watcher.troubles)) is (started < 4)
 
 
 def test_search_trials_of_the_other_band_do_not_count(tmp_path: Path) -> None:
