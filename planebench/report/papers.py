@@ -78,13 +78,14 @@ def record(judgement: Judgement) -> dict[str, Any]:
 
 
 def conclusion_record(conclusion: Conclusion) -> dict[str, Any]:
-    """Return a conclusion as plain values for JSON, with the judgement of each run that it rests on."""
+    """Return a conclusion as plain values for JSON: its evidence, and the judgement of each run that it rests on."""
     claim = conclusion.claim
     return {
         **_claim_record(claim),
         "outcome": conclusion.outcome.value,
         "why": conclusion.why,
         "absent": list(conclusion.absent),
+        "evidence": conclusion.evidence,
         "runs": [{"run": name, **record(judged)} for name, judged in conclusion.judgements],
     }
 

@@ -112,7 +112,9 @@ class Survey:
     def takes_words(self) -> str:
         """Return the expected duration in words."""
         shortest, longest = duration_words(self.takes_s), duration_words(self.at_most_s)
-        return f"about {shortest}" + (f", at most {longest} if comparisons stay open" if longest != shortest else "")
+        waits = "" if self.plan.band in (None, "near") or self.simulated else ", without waits for far cores"
+        more = f", at most {longest} if comparisons stay open" if longest != shortest else ""
+        return f"about {shortest}{more}{waits}"
 
     @property
     def _beside_s(self) -> float:

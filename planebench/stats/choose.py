@@ -42,6 +42,15 @@ def run_band(trials: Iterable[Trial], forced: object = None) -> str | None:
     return max(usable, key=lambda band: (usable[band], band == "near", str(band)), default=None)
 
 
+def is_of_other_group(trial: Trial, band: str | None, wish: object) -> bool:
+    """Return whether a trial is of the core group that is not in ``band``, where the user wishes for both in turns.
+
+    Nothing is wrong with such a trial. The figures of a run are of one group, so that it is not in them.
+    """
+    wrong = trial.verdict.kind in (VerdictKind.DISTURBED, VerdictKind.INVALID)
+    return wish == "both" and not wrong and trial.band not in (None, band)
+
+
 def is_usable(trial: Trial) -> bool:
     """Return whether a trial is valid or a lower bound."""
     return trial.verdict.kind is VALID or trial.verdict.kind.is_bound

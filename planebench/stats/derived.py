@@ -9,7 +9,7 @@ from planebench.model.records import Point, Reason, Trial, VerdictKind
 from planebench.model.results import Comparison, LatencySummary, Result
 from planebench.model.run import Run
 from planebench.stats.chains import Chains, derive_chains
-from planebench.stats.choose import Choice
+from planebench.stats.choose import Choice, is_of_other_group
 from planebench.stats.compare import Outcome, switches_compared
 from planebench.stats.disturbed import DisturbedSwitch, disturbed_switches
 from planebench.stats.drift import drift
@@ -52,8 +52,10 @@ class Derived:
     def rejected(self) -> tuple[Trial, ...]:
         """Return the rejected trials in the order of the run.
 
-        Warm-up trials and functional trials are not among them: neither was meant to give a figure.
+        Warm-up trials and functional trials are not among them: neither was meant to give a figure. Nor are those of
+        the other core group, where the user asks for both.
         """
+        wish = self.run.header.settings.get("band")
         accepted = {index for result in self.results for index in result.trials}
         return tuple(
             trial
@@ -61,6 +63,7 @@ class Derived:
             if trial.index not in accepted
             and trial.role != "warmup"
             and trial.verdict.kind is not VerdictKind.FUNCTIONAL
+            and not is_of_other_group(trial, self.band, wish)
         )
 
     @cached_property

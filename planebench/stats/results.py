@@ -15,7 +15,15 @@ from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.switch_figures import figures_of, median
 from planebench.stats.capacity import capacity, full_batch, one_look
-from planebench.stats.choose import VALID, Choice, choose_saturating, is_usable, run_band, with_disturbed
+from planebench.stats.choose import (
+    VALID,
+    Choice,
+    choose_saturating,
+    is_of_other_group,
+    is_usable,
+    run_band,
+    with_disturbed,
+)
 from planebench.stats.figure_intervals import Sampled, with_intervals
 from planebench.stats.latency import control_summary, finding, latency_groups, percentile_blocks, summarise_latency
 from planebench.stats.ledger import ledger, merge
@@ -67,6 +75,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
         for t in group.trials
     }
     in_band = [t for t in trials if t.band == choice.band]
+    meant, wish = [t for t in trials if t.role not in ("warmup", "outage")], run.header.settings.get("band")
     rates = tuple(t.throughput_pps for t in choice.trials)
     verdict = _throughput_verdict(choice, rates, latency)
     throughput, cycles = throughput_blocks(choice.trials), cycles_blocks(choice.trials)
@@ -86,7 +95,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
         band=choice.band,
         latency=latency,
         trials=tuple(sorted(counting)),
-        rejected=sum(t.role not in ("warmup", "outage") and t.index not in counting for t in trials),
+        rejected=sum(t.index not in counting and not is_of_other_group(t, band, wish) for t in meant),
         throughput_median_pps=statistics.median(rates) if rates else None,
         other_bands=_other_bands(saturating, choice.band),
         capacity_estimate_pps=geometric_mean(carries.blocks) if carries else None,

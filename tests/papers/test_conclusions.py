@@ -18,6 +18,7 @@ from planebench.papers.claims import all_claims
 from planebench.papers.conclusions import Conclusion, conclude, open_words
 from planebench.papers.told import Outcome
 from planebench.plans.load import load_plan
+from planebench.report.papers import conclusion_record
 
 YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
 BASELINE, FIRST, COSTS = "p2p-is-the-baseline", "p2p-bess-first", "virtual-io-costs"
@@ -88,6 +89,7 @@ def test_runs_that_each_have_a_part_of_an_order_tell_it_together() -> None:
     assert [concluded(it)[ORDER].why for it in (one, other)] == ["insufficient data"] * 2
     found = concluded(one, other)[ORDER]
     assert found.outcome is YES and found.evidence.startswith("Kendall's tau 1.00 over 3 switches and 3 pairs.")
+    assert conclusion_record(found)["evidence"] == found.evidence, "not only what each run has"
 
 
 def test_a_pair_that_two_runs_tell_differently_is_inconclusive() -> None:

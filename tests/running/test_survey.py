@@ -104,6 +104,14 @@ def test_a_run_has_the_time_that_is_stated_where_there_may_be_further_passes() -
     assert own.limited() is own and own.at_most_s <= 600
 
 
+@pytest.mark.parametrize(("band", "waits"), [(None, False), ("near", False), ("far", True), ("both", True)])
+def test_the_stated_time_says_that_waits_for_far_cores_are_not_in_it(band: str | None, waits: bool) -> None:
+    plan = override(REAL, repeat=2, **({} if band is None else {"band": band}))
+    assert ("without waits for far cores" in survey(plan).takes_words) is waits
+    simulated = survey(dataclasses.replace(override(QUICK, switch="sim"), band=plan.band))
+    assert "waits" not in simulated.takes_words
+
+
 def test_the_stated_time_has_the_repetitions_of_the_newest_run_on_this_machine() -> None:
     facts = host_facts.collect()
     here = Calibration(STARTED, "0.1.0", facts.cpu_model, facts.kernel, "memif", 256, False, 1, 0.1, (), (), ())

@@ -14,6 +14,7 @@ from planebench.model.results import BandFigure, Ledger, Loss, Result
 from planebench.model.run import Run
 from planebench.stats import derive_results, run_band
 from planebench.stats.counting import latency_compares, latency_counts
+from planebench.stats.derived import Derived
 
 
 def _run(trials: Sequence[Trial]) -> Run:
@@ -255,6 +256,22 @@ def test_a_forced_band_wins_over_the_majority() -> None:
         assert (result.band, result.throughput_pps) == (band, pytest.approx(pps, rel=1e-4))
         assert run_band(trials, wish) == band
     assert run_band([], "far") == "far"
+
+
+@pytest.mark.parametrize(("wish", "rejected"), [(None, (1, 2, 3)), ("both", (2, 3)), ("near", (1, 2, 3))])
+def test_trials_of_the_other_group_are_not_rejected_where_both_are_asked_for(
+    wish: str | None, rejected: tuple[int, ...]
+) -> None:
+    trials = (
+        make_trial(0, mpps=10.0),
+        make_trial(1, mpps=5.0, band="far"),
+        make_trial(2, mpps=5.0, band="far", verdict="disturbed"),
+        make_trial(3, mpps=10.0, verdict="disturbed"),
+    )
+    derived = Derived(Run(make_header(settings={"band": wish}), trials))
+    (result,) = derived.results
+    assert tuple(t.index for t in derived.rejected) == rejected
+    assert (result.trials, result.rejected) == ((0,), len(rejected))
 
 
 def test_other_bands_have_the_same_figure_and_keep_their_mark() -> None:
