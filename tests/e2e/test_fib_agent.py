@@ -18,6 +18,8 @@ pytestmark = [pytest.mark.dataplane, pytest.mark.root, pytest.mark.slow]
 PEER, OTHER_ROUTER, HOST = "wire0 02:00:00:00:01:01", "wire0 02:00:00:00:01:03", "wire1 02:00:00:00:09:02"
 FIRST, SECOND, THIRD = "192.0.2.1", "198.51.100.1", "2001:db8:1::1"
 COUNT = 120
+NEIGHBOURS = 2
+"""Routes to hosts that a VNF may meet or forget at any time; a table that is counted twice has many more."""
 
 
 @pytest.fixture
@@ -100,7 +102,8 @@ def agents_die(example: Example) -> None:
     example.start_agents()
     until(lambda: {example.vnf(n)["session"]["state"] for n in (1, 2)} == {"up"}, "there are new sessions")
     until(lambda: [example.vnf(n)["stale"] for n in (1, 2)] == [0, 0], "the new sessions have announced all")
-    assert [example.vnf(number)["routes4"] for number in (1, 2)] == routes
+    for number, count in zip((1, 2), routes, strict=True):
+        assert abs(example.vnf(number)["routes4"] - count) <= NEIGHBOURS < count / 2
     forwarded_by_the_switch(example, FIRST, SECOND, THIRD)
 
 
