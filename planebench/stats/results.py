@@ -75,7 +75,8 @@ def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sa
         for t in group.trials
     }
     in_band = [t for t in trials if t.band == choice.band]
-    meant, wish = [t for t in trials if t.role not in ("warmup", "outage")], run.header.settings.get("band")
+    meant = [t for t in trials if t.role not in ("warmup", "outage")]
+    wish = run.header.settings.get("band")
     rates = tuple(t.throughput_pps for t in choice.trials)
     verdict = _throughput_verdict(choice, rates, latency)
     throughput, cycles = throughput_blocks(choice.trials), cycles_blocks(choice.trials)

@@ -19,7 +19,7 @@ switches: [{}]
 missing_switches: skip
 scenarios: [p2p]
 frame_sizes_bytes: [64]
-throughput: {{duration_s: 0.1, repetitions: 1}}
+throughput: {{duration_s: 0.1, repetitions: 1, retries: 100}}   # on a busy machine many are disturbed; one must not be
 latency: {{loads: [], duration_s: 0.1}}
 """
 
@@ -31,7 +31,7 @@ def test_a_suite_leaves_out_a_switch_that_is_not_there(planebench, own_run_folde
     path = tmp_path / "plan.yaml"
     path.write_text(PLAN.format("planed, testpmd"))
     done = planebench("run", path)
-    assert done.code in (0, 6), "6: every trial was disturbed, as happens on a busy machine"
+    assert done.code == 0
     assert "left out: testpmd: not installed; to install: " in done.err
     assert "Skipped testpmd: not installed; to install: " in done.out
     (folder,) = own_run_folder.iterdir()
