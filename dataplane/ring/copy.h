@@ -27,6 +27,17 @@ static inline void prefetch_to_write(void *at)
 // are asked for nothing: a big one that comes COPY_AHEAD behind one of these is not fetched.
 enum { COPY_SMALL = 64, COPY_AHEAD = 2, COPY_AHEAD_MAX = 2048 };
 
+// Whoever read the ring ahead has asked for the first lines of all frames of a burst at once. Those are more than the CPU
+// has under way at a time, and it forgets some: those of small frame i + COPY_AGAIN are asked for again while frame i is
+// copied (docs/performance.md, "The limit").
+enum { COPY_AGAIN = 16 };
+
+static inline void copy_fetch_again(uint8_t *to, const uint8_t *from)
+{
+	prefetch_to_write(to);
+	rte_prefetch0(from);
+}
+
 // As wide as the instruction set has it: of a wider one GCC 12 makes moves of 16 bytes, by way of the stack.
 #if defined(__AVX512F__)
 enum { COPY_WIDTH = 64 };
@@ -102,10 +113,10 @@ static inline void copy_scattered(uint8_t *to, const struct scatter *at, uint32_
 	uint32_t run = piece->length - at->offset;
 
 	if (likely(run >= n)) {
-		copy_bytes(to, piece->data + at->offset, n);
+		copy_bytes(to, scatter_start(at), n);
 		return;
 	}
-	copy_bytes(to, piece->data + at->offset, run);
+	copy_bytes(to, scatter_start(at), run);
 	for (to += run, n -= run; n; to += run, n -= run) {
 		piece++;
 		run = RTE_MIN(n, piece->length);

@@ -25,6 +25,11 @@ struct scatter {
 	uint32_t offset; // in the piece
 };
 
+static inline const uint8_t *scatter_start(const struct scatter *at)
+{
+	return at->piece->data + at->offset;
+}
+
 // Copy length bytes. Both positions move on.
 void scatter_copy(struct scatter *to, struct scatter *from, uint32_t length);
 

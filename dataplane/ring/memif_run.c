@@ -63,11 +63,15 @@ static __rte_always_inline unsigned place_plain(const struct memif_ring *ring, c
 
 		if (unlikely(length > (client ? MEMIF_BUFFER_BYTES : rooms->half[i] >> 32)))
 			break;
-		if (unlikely(length > COPY_SMALL) && i + COPY_AHEAD < n)
-			copy_fetch(rooms->data[i + COPY_AHEAD],
-			           (uint32_t)RTE_MIN((uint64_t)frame[COPY_AHEAD].length,
-			                             client ? MEMIF_BUFFER_BYTES
-			                                    : rooms->half[i + COPY_AHEAD] >> 32));
+		if (unlikely(length > COPY_SMALL)) {
+			if (i + COPY_AHEAD < n)
+				copy_fetch(rooms->data[i + COPY_AHEAD],
+				           (uint32_t)RTE_MIN((uint64_t)frame[COPY_AHEAD].length,
+				                             client ? MEMIF_BUFFER_BYTES
+				                                    : rooms->half[i + COPY_AHEAD] >> 32));
+		} else if (i + COPY_AGAIN < n) {
+			copy_fetch_again(rooms->data[i + COPY_AGAIN], scatter_start(&frame[COPY_AGAIN].at));
+		}
 		copy_scattered(rooms->data[i], &frame->at, (uint32_t)length);
 		if (!client)
 			memif_set_half(d, memif_half_of(rooms->half[i], (uint32_t)length, 0));

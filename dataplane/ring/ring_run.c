@@ -131,6 +131,14 @@ static inline void ring_run_fetch(const struct ring_run *run, unsigned i, uint32
 		copy_fetch(run->data[i] + header, RTE_MIN(length, run->length[i] - header));
 }
 
+// Ask again for the lines of receive buffer i, and for what will be copied to it.
+static inline void ring_run_fetch_again(const struct ring_run *run, unsigned i, uint32_t header,
+                                        const uint8_t *from)
+{
+	prefetch_to_write(run->data[i]);
+	copy_fetch_again(run->data[i] + header, from);
+}
+
 // Under VIRTIO_F_IN_ORDER the last of a batch stands for all of it where nothing was written (s2.7.9): where
 // something was, each has its length to tell.
 static __rte_always_inline void ring_run_commit_split(struct ring *ring, const struct ring_run *run,
@@ -196,8 +204,12 @@ static inline unsigned deliver_frames(const struct ring_run *rx, const struct fr
 	for (i = 0; i < n; i++) {
 		const struct frame *frame = &frames[i];
 
-		if (unlikely(frame->length > COPY_SMALL) && i + COPY_AHEAD < n)
-			ring_run_fetch(rx, i + COPY_AHEAD, header, frame[COPY_AHEAD].length);
+		if (unlikely(frame->length > COPY_SMALL)) {
+			if (i + COPY_AHEAD < n)
+				ring_run_fetch(rx, i + COPY_AHEAD, header, frame[COPY_AHEAD].length);
+		} else if (i + COPY_AGAIN < n) {
+			ring_run_fetch_again(rx, i + COPY_AGAIN, header, scatter_start(&frame[COPY_AGAIN].at));
+		}
 		if (unlikely(rx->length[i] < header + frame->length))
 			break;
 		header_write(rx->data[i], header);
@@ -265,8 +277,12 @@ static __rte_always_inline unsigned hop_plain(const struct ring_run *tx, unsigne
 
 		if (unlikely(length - 1 >= FRAME_LENGTH_MAX || rx->length[i] < header_to + length))
 			break;
-		if (unlikely(length > COPY_SMALL) && i + COPY_AHEAD < n)
-			ring_run_fetch(rx, i + COPY_AHEAD, header_to, bytes[i + COPY_AHEAD] - header);
+		if (unlikely(length > COPY_SMALL)) {
+			if (i + COPY_AHEAD < n)
+				ring_run_fetch(rx, i + COPY_AHEAD, header_to, bytes[i + COPY_AHEAD] - header);
+		} else if (i + COPY_AGAIN < n) {
+			ring_run_fetch_again(rx, i + COPY_AGAIN, header_to, data[i + COPY_AGAIN] + header);
+		}
 		header_write(rx->data[i], header_to);
 		copy_bytes(rx->data[i] + header_to, data[i] + header, length);
 		written[i] = header_to + length;
