@@ -208,7 +208,8 @@ static inline unsigned deliver_frames(const struct ring_run *rx, const struct fr
 			if (i + COPY_AHEAD < n)
 				ring_run_fetch(rx, i + COPY_AHEAD, header, frame[COPY_AHEAD].length);
 		} else if (i + COPY_AGAIN < n) {
-			ring_run_fetch_again(rx, i + COPY_AGAIN, header, scatter_start(&frame[COPY_AGAIN].at));
+			ring_run_fetch_again(rx, i + COPY_AGAIN, header,
+			                     scatter_start(&frame[COPY_AGAIN].at));
 		}
 		if (unlikely(rx->length[i] < header + frame->length))
 			break;
