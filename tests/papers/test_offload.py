@@ -23,12 +23,14 @@ def many(switch: str, count: int, mpps: float, **more: Any) -> list[Figure]:
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(1.0, YES), (9.0, NO)])
 def test_more_vnfs_than_cores_lose_most_of_the_packets(mpps: float, outcome: Outcome) -> None:
-    found = judged("over-provisioning-loses", many("planed", 1, 10.0), many("planed", 63, mpps))
+    found = judged("over-provisioning-loses", many(VEB, 1, 10.0), many(VEB, 63, mpps))
     assert found.outcome is outcome
 
 
-def test_over_provisioning_is_not_judged_by_a_switch_that_offloads() -> None:
-    found = judged("over-provisioning-loses", many(OFFLOAD, 1, 10.0), many(OFFLOAD, 63, 9.9))
+@pytest.mark.parametrize("switch", ["planed", "ovs-dpdk", OFFLOAD])
+def test_over_provisioning_is_judged_behind_a_nic_only(switch: str) -> None:
+    """A software switch may share its core with its VNFs, so that one is one too many, and they starve it."""
+    found = judged("over-provisioning-loses", many(switch, 1, 10.0), many(switch, 63, 1.0))
     assert (found.outcome, found.why) == (OPEN, "not covered by this run")
 
 
