@@ -23,15 +23,15 @@ static inline void prefetch_to_write(void *at)
 }
 
 // In a burst of copies: while frame i is copied, the lines of frame i + COPY_AHEAD to write to are on their
-// way. The first line of each has been fetched by whoever read the ring ahead. Frames of COPY_SMALL and less
-// are asked for nothing: a big one that comes COPY_AHEAD behind one of these is not fetched.
+// way. The first line of each has been fetched by whoever read the ring ahead. A big frame that comes
+// COPY_AHEAD behind one of COPY_SMALL and less is not fetched.
 enum { COPY_SMALL = 64, COPY_AHEAD = 2, COPY_AHEAD_MAX = 2048 };
 
-// Whoever read the ring ahead has asked for the first lines of all frames of a burst at once. Those are more than the CPU
-// has under way at a time, and it forgets some: those of small frame i + COPY_AGAIN are asked for again while frame i is
-// copied (docs/performance.md, "The limit").
+// Whoever read the ring ahead has asked for the first lines of all frames of a burst at once: more than a core can have under
+// way. While small frame i is copied, those of frame i + COPY_AGAIN are asked for again (docs/performance.md, "The limit").
 enum { COPY_AGAIN = 16 };
 
+// Ask for the first line of a copy's target and of its source. Never faults.
 static inline void copy_fetch_again(uint8_t *to, const uint8_t *from)
 {
 	prefetch_to_write(to);

@@ -25,6 +25,7 @@ struct scatter {
 	uint32_t offset; // in the piece
 };
 
+// The byte at the position. There is one, unless it is the end of the last piece.
 static inline const uint8_t *scatter_start(const struct scatter *at)
 {
 	return at->piece->data + at->offset;
