@@ -139,18 +139,37 @@ static inline void ring_run_fetch_again(const struct ring_run *run, unsigned i, 
 	copy_fetch_again(run->data[i] + header, from);
 }
 
+// What was written into the buffers of a run, header and frame: a length of each, stride bytes apart, and what is added to it.
+// lengths is NULL where nothing was. The copies keep no list of it, as each store takes its turn behind those of the frames.
+struct ring_written {
+	const void *lengths;
+	size_t stride;
+	uint32_t header; // may wrap
+};
+
+static __rte_always_inline uint32_t ring_written_at(const struct ring_written *written, unsigned i)
+{
+	uint32_t length;
+
+	if (written->lengths == NULL)
+		return 0;
+	memcpy(&length, (const char *)written->lengths + i * written->stride, sizeof(length));
+	return length + written->header;
+}
+
 // Under VIRTIO_F_IN_ORDER the last of a batch stands for all of it where nothing was written (s2.7.9): where
 // something was, each has its length to tell.
 static __rte_always_inline void ring_run_commit_split(struct ring *ring, const struct ring_run *run,
-                                                      unsigned n, const uint32_t *written)
+                                                      unsigned n, const struct ring_written *written)
 {
 	uint16_t mask = ring->size - 1;
 
-	if (!written && ring->in_order) {
+	if (!written->lengths && ring->in_order) {
 		ring_split_use(ring, ring->next & mask, run->id[n - 1], 0);
 	} else {
 		for (unsigned i = 0; i < n; i++)
-			ring_split_use(ring, (ring->next + i) & mask, run->id[i], written ? written[i] : 0);
+			ring_split_use(ring, (ring->next + i) & mask, run->id[i],
+			               ring_written_at(written, i));
 	}
 	ring->next += (uint16_t)n;
 	__atomic_store_n(&ring->used->idx, ring->next, __ATOMIC_RELEASE); // s2.7.8.2: the index last
@@ -158,16 +177,16 @@ static __rte_always_inline void ring_run_commit_split(struct ring *ring, const s
 
 // As above, s2.8.9. The guest waits for the first: it is written last and shows all others with it.
 static __rte_always_inline void ring_run_commit_packed(struct ring *ring, const struct ring_run *run,
-                                                       unsigned n, const uint32_t *written)
+                                                       unsigned n, const struct ring_written *written)
 {
 	uint16_t first = ring->next, slot = first;
-	bool wrap = ring->wrap, all = written || !ring->in_order;
-	uint64_t half = ring_packed_used(run->id[all ? 0 : n - 1], written ? written[0] : 0, wrap);
+	bool wrap = ring->wrap, all = written->lengths || !ring->in_order;
+	uint64_t half = ring_packed_used(run->id[all ? 0 : n - 1], ring_written_at(written, 0), wrap);
 
 	for (unsigned i = 0; i < n; i++) {
 		if (i > 0 && all)
 			__atomic_store_n(ring_packed_half(ring, slot),
-			                 ring_packed_used(run->id[i], written ? written[i] : 0, wrap),
+			                 ring_packed_used(run->id[i], ring_written_at(written, i), wrap),
 			                 __ATOMIC_RELAXED);
 		if (++slot == ring->size) {
 			slot = 0;
@@ -181,7 +200,7 @@ static __rte_always_inline void ring_run_commit_packed(struct ring *ring, const 
 
 // Hand the first n buffers of a run back. written: bytes in each, NULL where we only read.
 static __rte_always_inline void ring_run_commit(struct ring *ring, const struct ring_run *run, unsigned n,
-                                                const uint32_t *written)
+                                                const struct ring_written *written)
 {
 	if (n == 0)
 		return;
@@ -196,7 +215,7 @@ static __rte_always_inline void ring_run_commit(struct ring *ring, const struct 
 // deliver() into plain buffers: a frame of any number of pieces goes straight into a buffer of one. The first
 // frame that does not fit its buffer, or a buffer that is not plain, leaves the rest to deliver_any().
 static inline unsigned deliver_frames(const struct ring_run *rx, const struct frame *frames, unsigned n,
-                                      uint32_t header, uint32_t written[static RING_BATCH_MAX])
+                                      uint32_t header)
 {
 	unsigned i;
 
@@ -215,14 +234,12 @@ static inline unsigned deliver_frames(const struct ring_run *rx, const struct fr
 			break;
 		header_write(rx->data[i], header);
 		copy_scattered(rx->data[i] + header, &frame->at, frame->length);
-		written[i] = header + frame->length;
 	}
 	return i;
 }
 
 unsigned ISA_NAME(deliver)(struct ring *to, const struct frame *frames, unsigned n, uint64_t *too_long)
 {
-	uint32_t written[RING_BATCH_MAX];
 	struct ring_run rx;
 	unsigned done;
 
@@ -231,10 +248,11 @@ unsigned ISA_NAME(deliver)(struct ring *to, const struct frame *frames, unsigned
 		return 0;
 	ring_run_peek(to, &rx, n, true, true);
 	if (likely(to->header_bytes == RING_HEADER))
-		done = deliver_frames(&rx, frames, n, RING_HEADER, written);
+		done = deliver_frames(&rx, frames, n, RING_HEADER);
 	else
-		done = deliver_frames(&rx, frames, n, to->header_bytes, written);
-	ring_run_commit(to, &rx, done, written);
+		done = deliver_frames(&rx, frames, n, to->header_bytes);
+	ring_run_commit(to, &rx, done,
+	                &(struct ring_written){&frames->length, sizeof(*frames), to->header_bytes});
 	if (likely(done == n || (done == rx.count && !rx.odd)))
 		return done;
 	return done + deliver_any(to, &frames[done], n - done, too_long);
@@ -266,7 +284,7 @@ static inline unsigned poll_affordable(const struct ring_run *tx)
 // Returns how many.
 static __rte_always_inline unsigned hop_plain(const struct ring_run *tx, unsigned first,
                                               const struct ring_run *rx, unsigned n, uint32_t header,
-                                              uint32_t header_to, uint32_t written[static RING_BATCH_MAX])
+                                              uint32_t header_to)
 {
 	uint8_t *const *data = &tx->data[first];
 	const uint32_t *bytes = &tx->length[first];
@@ -286,9 +304,16 @@ static __rte_always_inline unsigned hop_plain(const struct ring_run *tx, unsigne
 		}
 		header_write(rx->data[i], header_to);
 		copy_bytes(rx->data[i] + header_to, data[i] + header, length);
-		written[i] = header_to + length;
 	}
 	return i;
+}
+
+// Hand n filled buffers over. bytes: of the sender's.
+static __rte_always_inline void hop_commit(struct ring *to, const struct ring_run *rx, unsigned n,
+                                           const struct ring *from, const uint32_t *bytes)
+{
+	ring_run_commit(to, rx, n,
+	                &(struct ring_written){bytes, sizeof(*bytes), to->header_bytes - from->header_bytes});
 }
 
 // The receiver had buffers, but fewer than there are frames: look once more, since it may have given some while the first
@@ -297,13 +322,12 @@ static __rte_always_inline unsigned hop_plain(const struct ring_run *tx, unsigne
 static __attribute__((noinline)) unsigned hop_more(const struct ring *from, const struct ring_run *tx,
                                                    unsigned first, struct ring *to, unsigned n, bool *full)
 {
-	uint32_t written[RING_BATCH_MAX];
 	struct ring_run rx;
 	unsigned done;
 
 	ring_run_peek(to, &rx, n, true, true);
-	done = hop_plain(tx, first, &rx, n, from->header_bytes, to->header_bytes, written);
-	ring_run_commit(to, &rx, done, written);
+	done = hop_plain(tx, first, &rx, n, from->header_bytes, to->header_bytes);
+	hop_commit(to, &rx, done, from, &tx->length[first]);
 	*full = done == rx.count && !rx.odd;
 	return done;
 }
@@ -330,7 +354,6 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 {
 	struct ring_run tx, rx = {.count = 0};
 	struct hop_counts counts = {0};
-	uint32_t written[RING_BATCH_MAX];
 	unsigned done = 0, taken, affordable;
 	bool full, enough;
 
@@ -345,11 +368,10 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 	if (likely(to)) {
 		to->starved = ring_run_peek(to, &rx, affordable, true, true) == 0;
 		if (likely(from->header_bytes == RING_HEADER && to->header_bytes == RING_HEADER))
-			done = hop_plain(&tx, 0, &rx, affordable, RING_HEADER, RING_HEADER, written);
+			done = hop_plain(&tx, 0, &rx, affordable, RING_HEADER, RING_HEADER);
 		else
-			done = hop_plain(&tx, 0, &rx, affordable, from->header_bytes, to->header_bytes,
-			                 written);
-		ring_run_commit(to, &rx, done, written);
+			done = hop_plain(&tx, 0, &rx, affordable, from->header_bytes, to->header_bytes);
+		hop_commit(to, &rx, done, from, tx.length);
 	}
 	full = done == rx.count && !rx.odd;
 	if (unlikely(full && done < affordable) && done)
@@ -360,7 +382,7 @@ struct hop_counts ISA_NAME(hop)(struct ring *from, struct ring *to, unsigned n)
 		hop_drop(&tx, done, from->header_bytes, &counts);
 		taken = tx.count;
 	}
-	ring_run_commit(from, &tx, taken, NULL);
+	ring_run_commit(from, &tx, taken, &(struct ring_written){NULL, 0, 0});
 	if (unlikely((tx.odd || taken < tx.count) && !enough))
 		hop_any(from, to, n - taken, &counts);
 	return counts;
