@@ -27,8 +27,8 @@ static inline void prefetch_to_write(void *at)
 // COPY_AHEAD behind one of COPY_SMALL and less is not fetched.
 enum { COPY_SMALL = 64, COPY_AHEAD = 2, COPY_AHEAD_MAX = 2048 };
 
-// Whoever read the ring ahead has asked for the first lines of all frames of a burst at once: more than a core can have under
-// way. While small frame i is copied, those of frame i + COPY_AGAIN are asked for again (docs/performance.md, "The limit").
+// Whoever read the ring ahead has asked for the first lines of all frames of a burst at once, which seems to be more than a
+// core can have under way. While small frame i is copied, those of frame i + COPY_AGAIN are asked for again (docs/performance.md, "The limit").
 enum { COPY_AGAIN = 16 };
 
 // Ask for the first line of a copy's target and of its source. Never faults.

@@ -15,7 +15,7 @@ void scatter_copy(struct scatter *to, struct scatter *from, uint32_t length)
 		uint32_t run = RTE_MIN(to->piece->length - to->offset, from->piece->length - from->offset);
 
 		run = RTE_MIN(run, length);
-		rte_memcpy(to->piece->data + to->offset, from->piece->data + from->offset, run);
+		rte_memcpy(scatter_start(to), scatter_start(from), run);
 		scatter_move_on(to, run);
 		scatter_move_on(from, run);
 		length -= run;
@@ -265,7 +265,7 @@ unsigned hop_frames(const struct ring *from, const struct ring_batch *batch,
 		// The header is not even looked at: with no offload negotiated it says nothing.
 		frame->at = scatter_skip(&batch->pieces[buffer->first_piece], from->header_bytes);
 		frame->length = buffer->length - from->header_bytes;
-		rte_prefetch0(frame->at.piece->data + frame->at.offset);
+		rte_prefetch0(scatter_start(&frame->at));
 		count++;
 	}
 	return count;
@@ -320,7 +320,7 @@ static inline bool copy_in(struct rte_mempool *pool, struct rte_mbuf *m, const s
 	if (unlikely(frame->length > rte_pktmbuf_tailroom(m) ||
 	             at->piece->length - at->offset < frame->length))
 		return copy_chained(pool, m, frame);
-	rte_memcpy(rte_pktmbuf_mtod(m, void *), at->piece->data + at->offset, frame->length);
+	rte_memcpy(rte_pktmbuf_mtod(m, void *), scatter_start(at), frame->length);
 	m->data_len = (uint16_t)frame->length;
 	m->pkt_len = frame->length;
 	return true;

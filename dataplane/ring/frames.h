@@ -26,7 +26,7 @@ struct scatter {
 };
 
 // The byte at the position. There is one, unless it is the end of the last piece.
-static inline const uint8_t *scatter_start(const struct scatter *at)
+static inline uint8_t *scatter_start(const struct scatter *at)
 {
 	return at->piece->data + at->offset;
 }
@@ -62,7 +62,7 @@ static inline unsigned scatter_describe(struct ring_piece *pieces, struct scatte
 	while (length) {
 		uint32_t run = RTE_MIN(length, at->piece->length - at->offset);
 
-		pieces[count++] = (struct ring_piece){at->piece->data + at->offset, run};
+		pieces[count++] = (struct ring_piece){scatter_start(at), run};
 		scatter_move_on(at, run);
 		length -= run;
 	}
@@ -171,7 +171,7 @@ static inline struct vnf_frame view_span(const struct view *view, unsigned i)
 
 		return (struct vnf_frame){rte_pktmbuf_mtod(m, uint8_t *), m->data_len, m->pkt_len};
 	}
-	span = (struct vnf_frame){frame->at.piece->data + frame->at.offset, frame->length, frame->length};
+	span = (struct vnf_frame){scatter_start(&frame->at), frame->length, frame->length};
 	if (unlikely(view->held == VIEW_IN_PIECES))
 		span.length = RTE_MIN(frame->length, frame->at.piece->length - frame->at.offset);
 	return span;

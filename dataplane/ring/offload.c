@@ -324,7 +324,7 @@ static uint16_t sum_scattered(struct scatter at, uint32_t length)
 		uint16_t part;
 
 		run = RTE_MIN(run, (uint32_t)SUM_BYTES_MAX);
-		part = checksum_fold(checksum_add(at.piece->data + at.offset, run));
+		part = checksum_fold(checksum_add(scatter_start(&at), run));
 		sum += odd ? rte_bswap16(part) : part;
 		odd ^= run & 1;
 		scatter_move_on(&at, run);

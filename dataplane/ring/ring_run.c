@@ -198,7 +198,7 @@ static __rte_always_inline void ring_run_commit_packed(struct ring *ring, const 
 	ring->wrap = wrap;
 }
 
-// Hand the first n buffers of a run back. written: bytes in each, NULL where we only read.
+// Hand the first n buffers of a run back.
 static __rte_always_inline void ring_run_commit(struct ring *ring, const struct ring_run *run, unsigned n,
                                                 const struct ring_written *written)
 {
