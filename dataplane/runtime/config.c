@@ -239,6 +239,7 @@ static const struct field worker_fields[] = {
         {UINT_FIELD("cpu", struct config_worker, cpu, 0, 1023), .required = true},
         {CHOICE_FIELD("idle", struct config_worker, idle, worker_idles)},
         {UINT_FIELD("duty_percent", struct config_worker, duty_percent, 1, 99)},
+        {UINT_FIELD("gap_threshold_ns", struct config_worker, gap_threshold_ns, 1e3, 1e9)},
         {ARRAY_FIELD("tasks", FIELD_NAME, struct config_worker, tasks, task_count, 0, CONFIG_TASKS_MAX),
          .required = true},
         {0},

@@ -24,6 +24,7 @@ struct config_worker {
 	uint32_t cpu;
 	enum config_worker_idle idle; // what it does when there is nothing to do
 	uint32_t duty_percent;        // the emulated clock, of that of the CPU; 0: the CPU's own
+	uint32_t gap_threshold_ns;    // 0: WORKER_GAP_THRESHOLD_NS
 	unsigned task_count;
 	char tasks[CONFIG_TASKS_MAX][CONFIG_NAME_MAX];
 };

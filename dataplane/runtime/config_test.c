@@ -215,8 +215,9 @@ static const struct {
         {"cpu", "1023", "1024", "workers[1].cpu: 1024 is not valid"},
         {"idle", "'cpu': 0", "'cpu': 0, 'idle': 'nap'", "workers[0].idle: \"nap\""},
         {"duty", "'cpu': 0", "'cpu': 0, 'duty_percent': 100", "workers[0].duty_percent"},
+        {"gap", "'cpu': 0", "'cpu': 0, 'gap_threshold_ns': 999", "workers[0].gap_threshold_ns"},
         {"worker key", "'cpu': 0", "'core': 0",
-         "workers[0]: unknown key \"core\"; valid keys: name cpu idle duty_percent tasks"},
+         "workers[0]: unknown key \"core\"; valid keys: name cpu idle duty_percent gap_threshold_ns tasks"},
 };
 
 static void what_is_refused(void **state)

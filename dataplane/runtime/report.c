@@ -250,8 +250,8 @@ static json_t *worker_stats(const struct worker *worker)
 	const struct worker_counters *counters = &worker->counters;
 	json_t *object =
 	        json_pack("{s:s, s:i, s:i, s:i, s:o, s:o}", "name", worker->name, "cpu", (int)worker->cpu,
-	                  "tid", (int)worker->tid, "gap_threshold_ns", WORKER_GAP_THRESHOLD_NS, "gap_sum_ns",
-	                  count(cycles_to_ns(counters->gap_sum_cycles)), "gap_max_ns",
+	                  "tid", (int)worker->tid, "gap_threshold_ns", (int)worker->gap_threshold_ns,
+	                  "gap_sum_ns", count(cycles_to_ns(counters->gap_sum_cycles)), "gap_max_ns",
 	                  count(cycles_to_ns(counters->gap_max_cycles)));
 
 	counters_report(table, counters, NULL, object);

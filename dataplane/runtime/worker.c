@@ -36,6 +36,16 @@ static inline void note_gap(struct worker *worker, uint64_t begin, uint64_t end)
 		worker->counters.gap_max_cycles = cycles;
 }
 
+// The first poll since the counters were cleared begins later than the watched time: it is a gap, too.
+static void note_late_start(struct worker *worker, uint64_t begin)
+{
+	uint64_t from = worker->watch_from_tsc;
+
+	if (worker->counters.loops == 0 && from && begin > from &&
+	    begin - from > worker->gap_threshold_cycles)
+		note_gap(worker, from, begin);
+}
+
 // Wait after a poll so long that it takes the time that it would take at the emulated clock. A poll that lost its CPU took
 // the time of others: it is left as it is. Returns the time after it.
 static uint64_t stretch(const struct worker *worker, uint64_t begin, uint64_t end)
@@ -93,6 +103,7 @@ static inline __attribute__((always_inline)) void poll_or_doze(struct worker *wo
 	uint64_t begin = rte_rdtsc(), end, busy = 0;
 	unsigned idle_turns = 0;
 
+	note_late_start(worker, begin);
 	while (likely(atomic_load_explicit(&worker->order, memory_order_relaxed) == WORKER_RUN)) {
 		end = turn(worker, begin, slowed);
 		worker->counters.loops++;
@@ -206,7 +217,9 @@ int worker_create(const struct config_worker *config, struct task *const *tasks,
 	worker->nice = nice;
 	worker->task_count = config->task_count;
 	memcpy(worker->tasks, tasks, sizeof(tasks[0]) * config->task_count);
-	worker->gap_threshold_cycles = rte_get_tsc_hz() / 1000000 * (WORKER_GAP_THRESHOLD_NS / 1000);
+	worker->gap_threshold_ns =
+	        config->gap_threshold_ns ? config->gap_threshold_ns : WORKER_GAP_THRESHOLD_NS;
+	worker->gap_threshold_cycles = worker->gap_threshold_ns * rte_get_tsc_hz() / NS_PER_S;
 	worker->watch_until_tsc = UINT64_MAX;
 	pthread_mutex_init(&worker->lock, NULL);
 	pthread_condattr_init(&monotonic);

@@ -31,8 +31,9 @@ enum {
 
 enum worker_order { WORKER_PARK, WORKER_RUN, WORKER_END };
 
-// One writer: the worker. A gap is one turn through all tasks that took longer than WORKER_GAP_THRESHOLD_NS:
-// the thread lost its CPU. Gaps count only in the watched time. Sleeping is idle, and no gap.
+// One writer: the worker. A gap is one turn through all tasks that took longer than the worker's threshold:
+// the thread lost its CPU. Gaps count only in the watched time; one may begin with it, before the first turn. Sleeping is
+// idle, and no gap.
 struct worker_counters {
 	uint64_t loops, sleeps, busy_cycles, idle_cycles;
 	uint64_t gaps, gap_sum_cycles, gap_max_cycles;
@@ -47,7 +48,7 @@ struct worker {
 	pid_t tid;
 	unsigned task_count;
 	struct task *tasks[CONFIG_TASKS_MAX];
-	uint64_t watch_from_tsc, watch_until_tsc, gap_threshold_cycles;
+	uint64_t watch_from_tsc, watch_until_tsc, gap_threshold_ns, gap_threshold_cycles;
 
 	struct worker *next; // of all workers
 	pthread_t thread;
@@ -90,5 +91,5 @@ void worker_look_after(struct worker *worker);
 // The task that a worker is in that does not finish its turn; NULL if it has none.
 const struct task *worker_standing_in(const struct worker *worker);
 
-// Counters to zero; gaps count from from_tsc to until_tsc. Parked workers only.
+// Counters to zero; gaps count from from_tsc (0: from the first turn on) to until_tsc. Parked workers only.
 void worker_clear(struct worker *worker, uint64_t from_tsc, uint64_t until_tsc);

@@ -198,12 +198,50 @@ static void a_poll_is_waited_for(void **state)
 	workers_leave_polls(); // of nobody
 }
 
+// Have it poll once or more, and park it again. Returns the cycles that this took.
+static uint64_t run_for_a_moment(struct worker *worker)
+{
+	uint64_t begin = rte_rdtsc(), loops = worker->counters.loops;
+	struct timespec deadline;
+
+	worker_run(worker);
+	while (__atomic_load_n(&worker->counters.loops, __ATOMIC_RELAXED) == loops)
+		sched_yield();
+	worker_order_park(worker);
+	deadline = worker_park_deadline();
+	assert_int_equal(worker_wait_parked(worker, &deadline), 0);
+	return rte_rdtsc() - begin;
+}
+
+// Woken after the watched time began. Not where no time was given, and not once it has polled.
+static void a_start_that_is_late_is_a_gap(void **state)
+{
+	const struct task_ops ops = {.poll = other_poll};
+	struct task task = {.ops = &ops};
+	const struct config_worker config = {.name = "w", .cpu = some_cpu(), .task_count = 1};
+	const uint64_t late_tsc = rte_get_tsc_hz();
+	struct task *tasks[] = {&task};
+	struct worker *worker;
+
+	assert_int_equal(worker_create(&config, tasks, CONFIG_NICE_UNSET, &worker), 0);
+	worker_clear(worker, rte_rdtsc() - late_tsc, UINT64_MAX);
+	run_for_a_moment(worker);
+	assert_true(worker->counters.gaps > 0);
+	assert_true(worker->counters.gap_max_cycles >= late_tsc);
+	worker->counters.gap_sum_cycles = 0;
+	assert_true(worker->counters.gap_sum_cycles <= run_for_a_moment(worker));
+	worker_clear(worker, 0, UINT64_MAX);
+	assert_true(worker->counters.gap_sum_cycles <= run_for_a_moment(worker));
+	worker_destroy(worker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(caches_are_empty_at_the_end),
 	        cmocka_unit_test(at_a_quarter_of_the_clock_a_poll_takes_four_times_as_long),
 	        cmocka_unit_test(a_poll_is_waited_for),
+	        cmocka_unit_test(a_start_that_is_late_is_a_gap),
 	        cmocka_unit_test(who_does_not_park_is_named_and_polls_on),
 	};
 
