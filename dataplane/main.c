@@ -34,8 +34,8 @@ static const char usage_text[] =
         "is\n"
         "                                             made as a socket, or is a character device\n"
         "       planed --check FILE                   check a document, and that this machine has what it names\n"
-        "       planed --core-distance A,B            cache-line round trip between two CPUs, as one JSON "
-        "line\n"
+        "       planed --core-distance A,B            cache-line round trip between two CPUs, and\n"
+        "                                             additions per cycle of both, as one JSON line\n"
         "       planed --dry-poll CPU,MS              gaps in polling a CPU that has nothing to do, as one JSON "
         "line\n"
         "       planed --ring-limits NIC,NIC          descriptors that rings of PCI devices take, a JSON line "
@@ -142,8 +142,9 @@ static int print_core_distance(const char *cpus)
 		                        : strerror(-rc));
 		return rc == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
 	}
-	printf("{\"a\": %u, \"b\": %u, \"median_ns\": %.1f, \"min_ns\": %.1f}\n", a, b, distance.median_ns,
-	       distance.min_ns);
+	printf("{\"a\": %u, \"b\": %u, \"median_ns\": %.1f, \"min_ns\": %.1f, \"additions_per_cycle\": [%.2f, %.2f]}\n",
+	       a, b, distance.median_ns, distance.min_ns, distance.additions_per_cycle[0],
+	       distance.additions_per_cycle[1]);
 	return EXIT_SUCCESS;
 }
 

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "runtime/core_speed.h"
+
 // 60 samples of 100 round trips: 0.3 to 2.5 ms in all. A sample during which a thread lost its CPU does not
 // move the median.
 enum { SAMPLES = 60, ROUNDS = 100, WARM_UP_SAMPLES = 5, DEADLINE_S = 2 };
@@ -19,6 +21,7 @@ struct table {
 	_Alignas(128) atomic_bool stop;
 	unsigned cpu_b;
 	int error_b;
+	double speed_b;
 };
 
 static int pin(unsigned cpu)
@@ -49,6 +52,7 @@ static void *return_ball(void *argument)
 		if (ball & 1)
 			atomic_store_explicit(&table->ball, ball + 1, memory_order_release);
 	}
+	table->speed_b = core_speed_measure();
 	return NULL;
 }
 
@@ -108,6 +112,8 @@ int core_distance_measure(unsigned cpu_a, unsigned cpu_b, struct core_distance *
 		return rc;
 	rc = play(&table, out);
 	atomic_store(&table.stop, true);
+	out->additions_per_cycle[0] = core_speed_measure();
 	pthread_join(other, NULL);
+	out->additions_per_cycle[1] = table.speed_b;
 	return table.error_b ? table.error_b : rc;
 }

@@ -6,6 +6,7 @@
 struct core_distance {
 	double median_ns; // one round trip
 	double min_ns;
+	double additions_per_cycle[2]; // of a and b, afterwards and at the same time (runtime/core_speed.h)
 };
 
 // Returns 0, or -errno: EINVAL for a CPU this process may not use, ETIMEDOUT if one of the two never got its

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Core-to-core latency: the round trip of a cache line between two CPUs, and its band (DESIGN section 4)."""
+"""Core-to-core latency: the round trip of a cache line between two CPUs, and its band (DESIGN section 4).
+
+Measured with it: how much of their cores the two CPUs have (``planebench.stats.shared_cores``).
+"""
 
 from __future__ import annotations
 
@@ -49,9 +52,15 @@ def near_limit_ns(distances_ns: Sequence[float]) -> float:
     return min(NEAR_LIMIT_NS, cluster[0] / math.sqrt(CLUSTER_RATIO))
 
 
-def band_of(median_ns: float, limit_ns: float = NEAR_LIMIT_NS, share_l3: bool | None = None) -> CoreDistance:
+def band_of(
+    median_ns: float,
+    limit_ns: float = NEAR_LIMIT_NS,
+    share_l3: bool | None = None,
+    additions_per_cycle: Sequence[float] = (),
+) -> CoreDistance:
     """Return the band of a median round trip in ns: ``near`` within one L3 cache, where ``share_l3`` tells."""
-    return CoreDistance(median_ns, "near" if (median_ns < limit_ns if share_l3 is None else share_l3) else "far")
+    near = median_ns < limit_ns if share_l3 is None else share_l3
+    return CoreDistance(median_ns, "near" if near else "far", tuple(additions_per_cycle))
 
 
 def measure_distance(
@@ -75,7 +84,9 @@ def measure_distance(
             check=True,
             stdin=subprocess.DEVNULL,
         )
-        return band_of(float(json.loads(done.stdout)["median_ns"]), limit_ns, share_l3)
+        told = json.loads(done.stdout)
+        speeds = [float(speed) for speed in told.get("additions_per_cycle", ())]
+        return band_of(float(told["median_ns"]), limit_ns, share_l3, speeds)
     except (OSError, ValueError, KeyError, subprocess.SubprocessError):
         return None
 

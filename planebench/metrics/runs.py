@@ -7,8 +7,10 @@ import json
 from collections.abc import Iterator, Mapping
 
 from planebench.metrics.column import Column, Int32, Number, Row, Table, Texts, attributes, verdict_columns
+from planebench.model.records import CoreDistance
 from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, median
 from planebench.stats.derived import Derived
+from planebench.stats.shared_cores import OWNERS, Owner
 
 _RUN_ID = Column("run_id", str, "run.header.run_id")
 _POINT = "trial.point"
@@ -18,6 +20,15 @@ _VERDICT = verdict_columns("trial.verdict")
 
 def _switch(figure: SwitchFigure) -> Column:
     return Column(f"switch_{figure.name}", Number, lambda it: figure.of(it.trial.switch))
+
+
+def _additions(owner: Owner, when: str) -> Column:
+    def get(it: Row) -> float | None:
+        distance: CoreDistance | None = getattr(it.trial.evidence, f"distance_{when}")
+        speeds = distance.additions_per_cycle if distance else ()
+        return speeds[OWNERS.index(owner)] if speeds else None
+
+    return Column(f"{owner}_additions_per_cycle_{when}", Number, get)
 
 
 TRIAL = (
@@ -56,6 +67,7 @@ EVIDENCE = (
     Column("distance_after_ns", Number, "trial.evidence.distance_after.median_ns"),
     Column("band_before", str | None, "trial.evidence.distance_before.band"),
     Column("band_after", str | None, "trial.evidence.distance_after.band"),
+    *(_additions(owner, when) for owner in OWNERS for when in ("before", "after")),
     *attributes("trial.evidence", tester_busy_share=Number),
     Column("switch_busy_share", Number, "trial.switch.busy_share"),
     *attributes("trial.evidence", foreign_packets=int, stale_packets=int, shared_cpu=bool),

@@ -402,6 +402,11 @@ class CoreDistance:
 
     median_ns: float
     band: Literal["near", "far", "same"]
+    additions_per_cycle: tuple[float, ...] = ()
+    """Of both CPUs, in the order in which they were given: what a plain loop gets of its core; () if unknown.
+
+    Fewer than at other times: another hyperthread uses the core, which a guest of a host sees in no other way.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,7 +112,10 @@ def _parts(trial: Trial) -> Iterator[str]:
         yield gaps + (f", {_ms(evidence.poll_gap_sum_ns)} in sum" if evidence.poll_gaps else "")
     yield f"steal {_ms(evidence.steal_ns)}"
     yield from _interrupts(evidence)
-    yield f"core-to-core latency {_distance(evidence.distance_before)} → {_distance(evidence.distance_after)}"
+    before, after = evidence.distance_before, evidence.distance_after
+    yield f"core-to-core latency {_distance(before)} → {_distance(after)}"
+    if before and after and before.additions_per_cycle and after.additions_per_cycle:
+        yield f"additions per cycle, switch and tester {_speeds(before)} → {_speeds(after)}"
     if evidence.shared_cpu:
         yield "switch and tester on one CPU"
     for packets, words in (
@@ -152,6 +155,10 @@ def _thread(thread: ThreadEvidence, duration_ns: int) -> str:
 
 def _distance(distance: CoreDistance | None) -> str:
     return "unknown" if distance is None else f"{distance.median_ns:.0f} ns ({distance.band})"
+
+
+def _speeds(distance: CoreDistance) -> str:
+    return " and ".join(f"{speed:.2f}" for speed in distance.additions_per_cycle)
 
 
 def _us(value_ns: int) -> str:

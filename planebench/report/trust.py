@@ -19,6 +19,7 @@ from planebench.stats.derived import Derived
 from planebench.stats.disturbed import DisturbedSwitch
 from planebench.stats.looks import Open, price
 from planebench.stats.ranking import cell_id
+from planebench.stats.shared_cores import SharedCore
 
 Level = Literal["high", "medium", "low"]
 
@@ -69,6 +70,7 @@ def trust(standings: Standings) -> Trust:
         (
             _decided_words(len(found), decided, by_cost, has_figure),
             *_rejected_words(derived, total, share),
+            *_shared_words(derived.shared_cores),
             *([f"{derived.drift}; comparisons are paired and not affected.".capitalize()] if derived.drift else ()),
         ),
         tuple(_advice(rest, share, derived)),
@@ -163,6 +165,18 @@ def _rejected_words(derived: Derived, total: int, share: float) -> Iterator[str]
     if groups := causes(derived.rejected):
         cause = reasons((groups[0].text,), CAUSE_LENGTH)
         yield f"Most frequent cause ({groups[0].trials} trials): {cause}."
+
+
+def _shared_words(cores: Sequence[SharedCore]) -> Iterator[str]:
+    """Say how often another hyperthread had a part of the cores: figures of trials differ by that."""
+    shared = [core for core in cores if core.shared]
+    if not shared:
+        return
+    uses = " and ".join(f"that of the {core.owner} in {core.shared} of {core.trials} trials" for core in shared)
+    left = percent(min(core.least for core in shared))
+    ratio = next((core.cycles_ratio for core in shared if core.cycles_ratio), None)
+    cost = f": with it switches needed {ratio:.2f} times the cycles per packet" if ratio else ""
+    yield f"Another hyperthread used a core, {uses}, and left {left} of it at the least{cost}."
 
 
 def _own_threads_words(it: DisturbedSwitch) -> str:

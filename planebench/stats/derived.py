@@ -17,6 +17,7 @@ from planebench.stats.fairness import Condition, contradictions, fairness
 from planebench.stats.latency import latency_groups, latency_records
 from planebench.stats.ranking import Ranking, rank
 from planebench.stats.results import derive_results, run_band
+from planebench.stats.shared_cores import SharedCore, shared_cores
 
 
 class Derived:
@@ -70,6 +71,11 @@ class Derived:
     def disturbed_switches(self) -> tuple[DisturbedSwitch, ...]:
         """Return the switches whose trials are disturbed more often than those of the others."""
         return disturbed_switches(self.run)
+
+    @cached_property
+    def shared_cores(self) -> tuple[SharedCore, ...]:
+        """Return how often another hyperthread used the cores of switch and tester; () where it is not known."""
+        return shared_cores(self.run.trials)
 
     @cached_property
     def chains(self) -> Chains:

@@ -296,6 +296,10 @@ def test_one_cpu_is_at_no_distance_from_itself(monkeypatch: pytest.MonkeyPatch) 
     [
         ('echo "{\\"median_ns\\": 61.5}"', CoreDistance(61.5, "near")),
         ('test "$1 $2" = "--core-distance 0,1" && echo "{\\"median_ns\\": 261.5}"', CoreDistance(261.5, "far")),
+        (
+            'echo "{\\"median_ns\\": 61.5, \\"additions_per_cycle\\": [3.75, 2]}"',
+            CoreDistance(61.5, "near", (3.75, 2.0)),
+        ),
         ("echo nothing", None),
         ('echo "{}"', None),
         ("exit 1", None),

@@ -180,6 +180,8 @@ def test_core_distance() -> None:
     told = json.loads(done.stdout)
     assert (told["a"], told["b"]) == (CPUS[0], CPUS[-1])
     assert 0 < told["min_ns"] <= told["median_ns"]
+    assert all(0.1 < speed < 16 for speed in told["additions_per_cycle"])
+    assert len(told["additions_per_cycle"]) == 2
 
 
 @pytest.mark.parametrize("words", ["", "0", "0,0", "0,x", "0,1,2", "1023,10"])

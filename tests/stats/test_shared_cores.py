@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How often another hyperthread used the cores of switch and tester, and what it cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from builders import make_evidence, make_header, make_point, make_trial
+
+from planebench.model.records import CoreDistance, SwitchCycles, Trial
+from planebench.model.run import Run
+from planebench.report.answers import Standings
+from planebench.report.evidence import evidence_text
+from planebench.report.trust import trust
+from planebench.stats.derived import Derived
+from planebench.stats.shared_cores import SharedCore, core_shares, shared_cores
+
+Pair = tuple[float, float]
+
+
+def _at(speeds: Pair | None, band: str = "near") -> CoreDistance | None:
+    return replace(make_evidence(band).distance_before, additions_per_cycle=speeds or ())  # type: ignore[type-var]
+
+
+def _trial(index: int, before: Pair | None, after: Pair | None = None, cycles: int = 30, **changes: object) -> Trial:
+    evidence = replace(make_evidence(), distance_before=_at(before), distance_after=_at(after or before))
+    switch = SwitchCycles(busy_cycles=cycles * 1000, idle_cycles=0, packets=1000)
+    return make_trial(index, evidence=evidence, switch=switch, **changes)  # type: ignore[arg-type]
+
+
+def test_a_core_has_what_it_had_at_the_worse_of_both_times_of_the_best_of_the_run() -> None:
+    trials = [_trial(0, (4.0, 3.0), (4.0, 2.0)), _trial(1, (2.0, 4.0), (3.0, 4.0))]
+    assert core_shares(trials) == {0: (1.0, 0.5), 1: (0.5, 1.0)}
+    assert shared_cores(trials) == (SharedCore("switch", 2, 1, 0.5, 1.0), SharedCore("tester", 2, 1, 0.5))
+
+
+def test_almost_the_best_is_alone() -> None:
+    assert [core.shared for core in shared_cores([_trial(0, (4.0, 3.81)), _trial(1, (3.79, 4.0))])] == [1, 0]
+
+
+def test_cycles_are_compared_at_one_test_point_and_core_distance() -> None:
+    alone, shared = (4.0, 4.0), (2.0, 4.0)
+    other = make_point("b")
+    trials = [
+        *(_trial(i, alone, cycles=cycles) for i, cycles in enumerate((20, 21, 90))),
+        *(_trial(3 + i, shared, cycles=cycles) for i, cycles in enumerate((42, 41))),
+        _trial(5, alone, cycles=10, point=other),
+        _trial(6, shared, cycles=1000, point=make_point("c")),
+    ]
+    assert shared_cores(trials)[0].cycles_ratio == pytest.approx(41.5 / 21)
+    trials.append(_trial(7, shared, cycles=40, point=other))
+    assert shared_cores(trials)[0].cycles_ratio == pytest.approx((41.5 / 21 * 4) ** 0.5)
+
+
+def test_nothing_is_said_where_nothing_is_known() -> None:
+    unknown = _trial(0, None), make_trial(1, band=None), _trial(2, (0.0, 4.0)), _trial(3, (4.0, 2.0), role="warmup")
+    assert shared_cores(unknown) == shared_cores(()) == ()
+    assert "hyperthread" not in " ".join(_facts(unknown))
+
+
+def test_the_report_says_how_often_and_what_it_cost() -> None:
+    point = make_point("planed")
+    trials = [_trial(0, (4.0, 2.2), cycles=20, point=point), _trial(1, (2.0, 4.0), cycles=30, point=point)]
+    (said,) = (fact for fact in _facts(trials) if "hyperthread" in fact)
+    assert said == (
+        "Another hyperthread used a core, that of the switch in 1 of 2 trials and that of the tester in 1 of 2 trials, "
+        "and left 50 % of it at the least: with it switches needed 1.50 times the cycles per packet."
+    )
+    assert "additions per cycle, switch and tester 4.00 and 2.20 → 4.00 and 2.20" in evidence_text(trials[0])
+    assert "additions" not in evidence_text(make_trial())
+
+
+def test_cores_that_are_always_alone_are_not_mentioned() -> None:
+    assert "hyperthread" not in " ".join(_facts([_trial(0, (4.0, 4.0)), _trial(1, (3.9, 4.0))]))
+
+
+def _facts(trials: object) -> tuple[str, ...]:
+    return trust(Standings(Derived(Run(make_header(("planed",)), tuple(trials))))).facts  # type: ignore[arg-type]
