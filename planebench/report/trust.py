@@ -27,6 +27,8 @@ REJECTED_MANY, REJECTED_SOME = 0.5, 0.25
 """Shares of rejected trials: above them confidence is low, or medium at best."""
 DECIDED_FEW, DECIDED_MOST = 0.5, 0.9
 """Shares of decided test points: below them confidence is low, or medium at best."""
+SHARED_SOME = 0.1
+"""The share of trials with a shared core from which on there is advice."""
 CAUSE_LENGTH = 110
 MAX_REMEDIES = 1
 """Disturbances that have their remedy beside the answers, the most frequent ones."""
@@ -202,6 +204,8 @@ def _advice(rest: list[Standing], rejected: float, derived: Derived) -> Iterator
         codes = Counter(r.code for t in derived.rejected for r in t.verdict.reasons if r.code in _REMEDIES)
         yield from (_REMEDIES[code] for code, _ in codes.most_common(MAX_REMEDIES))
         yield "Run planebench doctor, which names the programs and settings that disturb this host."
+    if any(core.shared > SHARED_SOME * core.trials for core in derived.shared_cores):
+        yield "Use a host without hyperthreads, or one that leaves whole cores to this machine: others used them, too."
 
 
 def _more(needed: list[Comparison], derived: Derived) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,7 @@ from planebench.model.records import CoreDistance, SwitchCycles, Trial
 from planebench.model.run import Run
 from planebench.report.answers import Standings
 from planebench.report.evidence import evidence_text
-from planebench.report.trust import trust
+from planebench.report.trust import Trust, trust
 from planebench.stats.derived import Derived
 from planebench.stats.shared_cores import SharedCore, core_shares, shared_cores
 
@@ -56,13 +57,15 @@ def test_cycles_are_compared_at_one_test_point_and_core_distance() -> None:
 def test_nothing_is_said_where_nothing_is_known() -> None:
     unknown = _trial(0, None), make_trial(1, band=None), _trial(2, (0.0, 4.0)), _trial(3, (4.0, 2.0), role="warmup")
     assert shared_cores(unknown) == shared_cores(()) == ()
-    assert "hyperthread" not in " ".join(_facts(unknown))
+    assert "hyperthread" not in _words(unknown)
 
 
 def test_the_report_says_how_often_and_what_it_cost() -> None:
     point = make_point("planed")
     trials = [_trial(0, (4.0, 2.2), cycles=20, point=point), _trial(1, (2.0, 4.0), cycles=30, point=point)]
-    (said,) = (fact for fact in _facts(trials) if "hyperthread" in fact)
+    found = _trust(trials)
+    (said,) = (fact for fact in found.facts if "hyperthread" in fact)
+    assert found.advice[-1].startswith("Use a host without hyperthreads")
     assert said == (
         "Another hyperthread used a core, that of the switch in 1 of 2 trials and that of the tester in 1 of 2 trials, "
         "and left 50 % of it at the least: with it switches needed 1.50 times the cycles per packet."
@@ -72,8 +75,19 @@ def test_the_report_says_how_often_and_what_it_cost() -> None:
 
 
 def test_cores_that_are_always_alone_are_not_mentioned() -> None:
-    assert "hyperthread" not in " ".join(_facts([_trial(0, (4.0, 4.0)), _trial(1, (3.9, 4.0))]))
+    assert "hyperthread" not in _words([_trial(0, (4.0, 4.0)), _trial(1, (3.9, 4.0))])
 
 
-def _facts(trials: object) -> tuple[str, ...]:
-    return trust(Standings(Derived(Run(make_header(("planed",)), tuple(trials))))).facts  # type: ignore[arg-type]
+def test_a_core_that_is_shared_now_and_then_needs_no_other_host() -> None:
+    found = _trust([_trial(i, (4.0, 4.0 if i else 2.0)) for i in range(20)])
+    assert "that of the tester in 1 of 20 trials" in " ".join(found.facts)
+    assert "hyperthreads" not in " ".join(found.advice)
+
+
+def _trust(trials: Iterable[Trial]) -> Trust:
+    return trust(Standings(Derived(Run(make_header(("planed",)), tuple(trials)))))
+
+
+def _words(trials: Iterable[Trial]) -> str:
+    found = _trust(trials)
+    return " ".join((*found.facts, *found.advice))
