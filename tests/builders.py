@@ -83,9 +83,13 @@ def make_verdict(kind: str = "valid", *reasons: str) -> Verdict:
     return Verdict(known, tuple(Reason(ReasonCode.TEXT, text) for text in texts))
 
 
-def make_evidence(band: str | None = "near", after: str | None = None) -> Evidence:
+def make_evidence(
+    band: str | None = "near", after: str | None = None, additions_per_cycle: tuple[float, ...] = ()
+) -> Evidence:
     def distance(of: str | None) -> CoreDistance | None:
-        return None if of is None else CoreDistance({"near": 62.0, "far": 261.0, "same": 20.0}[of], of)  # type: ignore[arg-type]
+        if of is None:
+            return None
+        return CoreDistance({"near": 62.0, "far": 261.0, "same": 20.0}[of], of, additions_per_cycle)  # type: ignore[arg-type]
 
     return Evidence(distance_before=distance(band), distance_after=distance(after or band), tester_busy_share=0.8)
 

@@ -389,7 +389,7 @@ def _flat_out(a: _Side, b: _Side) -> Found:
 
 def _two_bands(name: str, chosen: Choice) -> str:
     bands = two_bands([t.throughput_pps for t in chosen.trials])
-    return "" if bands is None else f"{name}: {bands.words(chosen.band, [t.start for t in chosen.trials])}"
+    return "" if bands is None else f"{name}: {bands.words(chosen.band, chosen.trials)}"
 
 
 def _search(method: Metric, a: _Side, b: _Side) -> Found:

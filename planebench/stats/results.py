@@ -136,7 +136,7 @@ def _unsteady(choice: Choice, rates: tuple[float, ...]) -> Reason | None:
     """Return why the trials do not make one figure: two bands, else a wide spread; None if they do."""
     bands = two_bands(rates)
     if bands is not None:
-        return Reason(ReasonCode.TWO_BANDS, bands.words(choice.band, [t.start for t in choice.trials]))
+        return Reason(ReasonCode.TWO_BANDS, bands.words(choice.band, choice.trials))
     deviation = statistics.stdev(map(math.log, rates)) if len(rates) > 1 and min(rates) > 0 else 0.0
     if deviation <= MAX_DEVIATION:
         return None

@@ -2,7 +2,7 @@
 from collections.abc import Sequence
 
 import pytest
-from builders import make_header, make_trial
+from builders import make_evidence, make_header, make_trial
 
 from planebench.model.records import VerdictKind
 from planebench.model.results import Result
@@ -49,6 +49,27 @@ def test_a_result_of_two_bands_is_unstable_and_says_both_figures() -> None:
 def test_the_start_of_the_switch_is_named_where_it_explains_them(starts: tuple[int, ...], explained: bool) -> None:
     (reason,) = _result((10.0, 5.0, 10.1, 5.1), starts).verdict.texts
     assert reason.endswith("; by start of the switch") == explained
+
+
+@pytest.mark.parametrize(
+    ("speeds", "why"),
+    [
+        (((4, 2), (2, 2), (4, 2), (2, 2)), "; by another hyperthread on the core of the switch"),
+        (((2, 4), (2, 3), (2, 4), (2, 2)), "; by another hyperthread on the core of the tester"),
+        (((4, 4), (2, 4), (2, 4), (2, 4)), "; by start of the switch"),  # half of the upper group had it shared, too
+        ((None, (2, 4), (4, 4), (2, 4)), "; by start of the switch"),
+    ],
+)
+def test_another_hyperthread_is_named_where_it_explains_them(
+    speeds: Sequence[tuple[int, int] | None], why: str
+) -> None:
+    rates = (10.0, 5.0, 10.1, 5.1)
+    trials = [
+        make_trial(i, mpps=mpps, start=i % 2, evidence=make_evidence(additions_per_cycle=pair or ()))
+        for i, (mpps, pair) in enumerate(zip(rates, speeds, strict=True))
+    ]
+    bands = two_bands([trial.throughput_pps for trial in trials])
+    assert bands is not None and bands.words("near", trials).endswith(f"5.05 in 2{why}")
 
 
 def test_a_lower_bound_in_two_bands_stays_one() -> None:
