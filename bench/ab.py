@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A/B: two builds of ring_bench take turns; ratios of medians, within one core-distance band.
+"""A/B: two builds of ring_bench take turns; ratios of pairs of runs, within one core-distance band.
 
     .venv/bin/python bench/ab.py A B [--times 15] [--planed build/dataplane/planed] [-- ARGUMENTS OF ring_bench]
 
@@ -20,7 +20,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from planebench.measure.distance import measure_distance
-from planebench.stats.effect import ratio_effect
+from planebench.stats.effect import paired_effect
 
 Case = tuple[str, int, int, int]
 """Kind of ring, directions, frame size in bytes, burst."""
@@ -86,11 +86,11 @@ def run(program: Path, bench_arguments: list[str]) -> dict[Case, float]:
 
 
 def print_band(name: str, pairs: list[Pair]) -> None:
-    """Medians of both, and B / A, the ratio of the geometric means, with its interval."""
+    """Medians of both, and B / A, the geometric mean of the ratios of the pairs, with its interval."""
     print(f"{name} band, {len(pairs)} pairs: TSC cycles a packet of busy polls")
     for case in pairs[0]:
         a, b = ([pair[case][side] for pair in pairs] for side in (0, 1))
-        effect = ratio_effect(a, b)
+        effect = paired_effect(a, b)
         interval = "no interval" if effect.low is None else f"{effect.low:.3f} to {effect.high:.3f}"
         kind, directions, size, burst = case
         print(
