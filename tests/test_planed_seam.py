@@ -47,7 +47,7 @@ SOURCES = Path(__file__).parent.parent / "dataplane"
 OBJECTS = {
     "memory_fields": Memory(True, 64, 64, 2048),
     "port_fields": Port("p", "vhost-user", 256, 2, Path("p"), "d", "vring", "m", "c", True, True, 1, "g", 1, 1, 1),
-    "worker_fields": Worker("w", 0, (), "sleep", 50),
+    "worker_fields": Worker("w", 0, (), "sleep", 50, 20_000),
 }
 """The objects of a document with every key, by the table of their keys in planed."""
 

@@ -136,10 +136,16 @@ class Worker:
     idle: Literal["poll", "sleep"] = "poll"
     duty_percent: int | None = None
     """The clock that it emulates, as a share of that of its CPU."""
+    gap_threshold_ns: int | None = None
+    """How long a turn may take before it counts as a gap; None: planed's default."""
 
     def to_json(self) -> Json:
         """Return the object as planed takes it."""
-        chosen: Json = {"idle": self.idle if self.idle == "sleep" else None, "duty_percent": self.duty_percent}
+        chosen: Json = {
+            "idle": self.idle if self.idle == "sleep" else None,
+            "duty_percent": self.duty_percent,
+            "gap_threshold_ns": self.gap_threshold_ns,
+        }
         return {"name": self.name, "cpu": self.cpu, "tasks": list(self.tasks), **_only_set(chosen)}
 
 

@@ -32,6 +32,8 @@ pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=5000"
 PPS, DURATION_S, TRIES = 5000.0, 0.2, 10
+SENT = 0.75
+"""The share of slots that a trial must have used: a generator that shares its CPU is late for some."""
 
 
 @contextmanager
@@ -63,7 +65,8 @@ def measure(live: LiveTopology, profile: TrafficProfile = PLAIN) -> Trial:
     for _ in range(TRIES):
         request = TrialRequest(point, "search", Load("x", PPS), DURATION_S, profile=profile)
         trial = run_trial(live, request, lambda: None)
-        if trial.directions[0].offered_packets and not trial.directions[0].lost_packets:
+        (way,) = trial.directions
+        if way.offered_packets > SENT * way.intended_packets and not way.lost_packets:
             break
     return trial
 
