@@ -6,7 +6,10 @@
 struct core_distance {
 	double median_ns; // one round trip
 	double min_ns;
-	double additions_per_cycle[2]; // of a and b, afterwards and at the same time (runtime/core_speed.h)
+	// Of a and b, afterwards and at the same time: the independent additions in a cycle of the core, the median of samples
+	// over a tenth of a millisecond. A core alone makes as many as it is wide; fewer, and another hyperthread uses it,
+	// which a guest of a virtual machine sees in no other way. Below 0: not known.
+	double additions_per_cycle[2];
 };
 
 // Returns 0, or -errno: EINVAL for a CPU this process may not use, ETIMEDOUT if one of the two never got its
