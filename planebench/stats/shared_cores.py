@@ -27,7 +27,7 @@ class SharedCore:
     """How often the core of the switch, or of the tester, was shared. ``least``: the least share of it that was had.
 
     ``cycles_ratio``: cycles per packet of the switches with a shared core, divided by those with the core alone, at the
-    same test points and core distances; None for the tester, and where no test point has both.
+    same test points and core distances, in saturating trials; None for the tester, and where no test point has both.
     """
 
     owner: Owner
@@ -73,7 +73,7 @@ def _speeds(trial: Trial) -> tuple[float, float] | None:
 def _cycles_ratio(trials: Iterable[Trial], shares: dict[int, tuple[float, float]]) -> float | None:
     cycles: dict[object, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
     for trial in trials:
-        needed = trial.switch.cycles_per_packet
+        needed = trial.switch.cycles_per_packet if trial.role == "r_plus" else None  # at a load, batches decide
         if needed and trial.index in shares and trial.band and trial.verdict.kind is not VerdictKind.INVALID:
             cycles[trial.point, trial.load, trial.band][shares[trial.index][0] < ALONE].append(needed)
     ratios = [median(shared) / median(alone) for alone, shared in cycles.values() if alone and shared]

@@ -48,6 +48,7 @@ def test_cycles_are_compared_at_one_test_point_and_core_distance() -> None:
         *(_trial(3 + i, shared, cycles=cycles) for i, cycles in enumerate((42, 41))),
         _trial(5, alone, cycles=10, point=other),
         _trial(6, shared, cycles=1000, point=make_point("c")),
+        _trial(8, shared, cycles=1000, role="latency"),
     ]
     assert shared_cores(trials)[0].cycles_ratio == pytest.approx(41.5 / 21)
     trials.append(_trial(7, shared, cycles=40, point=other))
@@ -72,6 +73,12 @@ def test_the_report_says_how_often_and_what_it_cost() -> None:
     )
     assert "additions per cycle, switch and tester 4.00 and 2.20 → 4.00 and 2.20" in evidence_text(trials[0])
     assert "additions" not in evidence_text(make_trial())
+
+
+def test_no_cost_is_claimed_where_switches_needed_fewer_cycles() -> None:
+    found = _words([_trial(0, (4.0, 4.0), cycles=21), _trial(1, (2.0, 4.0), cycles=20)])
+    assert "left 50 % of it at the least." in found
+    assert "times the cycles" not in found
 
 
 def test_cores_that_are_always_alone_are_not_mentioned() -> None:
