@@ -46,6 +46,13 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+// Sorts the samples.
+static double median(int64_t *samples, size_t count)
+{
+	qsort(samples, count, sizeof(samples[0]), by_value);
+	return (double)samples[count / 2];
+}
+
 // --- How much of its core a CPU has ----------------------------------------------------------------------
 
 // A sample: so many turns of a loop of additions, and of one of multiplications, each of which waits for the one before.
@@ -86,12 +93,6 @@ static int64_t multiply(void)
 	return (int64_t)(now_ns() - begin);
 }
 
-static double median(int64_t samples[static SPEED_SAMPLES])
-{
-	qsort(samples, SPEED_SAMPLES, sizeof(samples[0]), by_value);
-	return (double)samples[SPEED_SAMPLES / 2];
-}
-
 // The independent additions that this thread makes in a cycle of its core, at whatever clock that runs. A core alone makes as
 // many as it is wide. Below 0: the time did not pass.
 static double additions_per_cycle(void)
@@ -103,8 +104,8 @@ static double additions_per_cycle(void)
 		added[i] = add();
 		multiplied[i] = multiply();
 	}
-	cycle_ns = median(multiplied) / (TURNS * MULTIPLICATIONS * MULTIPLICATION_CYCLES);
-	turn_ns = median(added) / TURNS;
+	cycle_ns = median(multiplied, SPEED_SAMPLES) / (TURNS * MULTIPLICATIONS * MULTIPLICATION_CYCLES);
+	turn_ns = median(added, SPEED_SAMPLES) / TURNS;
 	return turn_ns > 0 ? ADDITIONS * cycle_ns / turn_ns : -1;
 }
 
@@ -155,8 +156,7 @@ static int play(struct table *table, struct core_distance *out)
 		if (i >= 0)
 			samples[i] = ns;
 	}
-	qsort(samples, SAMPLES, sizeof(samples[0]), by_value);
-	out->median_ns = (double)samples[SAMPLES / 2] / ROUNDS;
+	out->median_ns = median(samples, SAMPLES) / ROUNDS;
 	out->min_ns = (double)samples[0] / ROUNDS;
 	return 0;
 }

@@ -403,9 +403,9 @@ class CoreDistance:
     median_ns: float
     band: Literal["near", "far", "same"]
     additions_per_cycle: tuple[float, ...] = ()
-    """Of both CPUs, in the order in which they were given: what a plain loop gets of its core; () if unknown.
+    """Independent additions per core cycle of a loop on the CPU of the switch and on that of the tester.
 
-    Fewer than at other times: another hyperthread uses the core, which a guest of a host sees in no other way.
+    Empty if unknown. A lower value than at other times means that another hyperthread uses the core.
     """
 
 

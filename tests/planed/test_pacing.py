@@ -30,6 +30,7 @@ def test_a_rate_is_hit_within_half_a_percent(planed: Planed, tmp_path: Path, rat
         planed.apply([port], [task("gen", "generator", "e0")], workers=[worker], nice=-20)
         sent = planed.send(load("gen", rate_pps=rate_pps), duration_s=duration_s)["gen"]["generator"]
         (seen,) = planed.call("stats.get")["workers"]
+        assert seen["gap_threshold_ns"] == PIECE_NS
         planed.apply()  # closes the file
         measured_pps = rate_of(path)
         path.unlink()
