@@ -161,6 +161,11 @@ PLAN_OPTIONS: dict[str, Any] = {
         "accepted trials).",
         one_of("model.plan:BandWish"),
     ),
+    "cores_alone": _number(
+        bool,
+        "--cores-alone/--any-cores",
+        "Accept only trials in which no other hyperthread used the cores of switch and tester.",
+    ),
     "wire": _text(
         "--wire",
         "NAME",

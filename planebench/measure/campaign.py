@@ -15,8 +15,9 @@ from typing import Protocol, TypeVar
 
 from planebench.host.process import Supervisor
 from planebench.measure.ahead import stages_of
-from planebench.measure.band_wait import BandWait
+from planebench.measure.alone import AloneCores
 from planebench.measure.bench import Bench
+from planebench.measure.core_wait import ALONE, BRIEF, IDLE, CoreWait
 from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
@@ -112,7 +113,7 @@ class Campaign:
         """Latency trials without a load, as no saturating trial of their point counts yet."""
         self._disturbed: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
         """Latency trials that were disturbed each time: the next visit tries again, while there is time."""
-        self._band_wait = BandWait()
+        self._core_wait, self._alone = CoreWait(), AloneCores()
         self._groups = {group.key: group for group in group_points(self.points)}
         self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
         self._starts_s = {key: starts_s(self._costs, group) for key, group in self._groups.items()}
@@ -372,6 +373,7 @@ class Campaign:
                 continue
             self._stored.remove(trial)
             self._seen.append(trial)
+            self._alone.learn((trial,))
             if trial.verdict.kind is not VerdictKind.INVALID or request.role != "latency":
                 return trial
         return None
@@ -385,11 +387,12 @@ class Campaign:
                     other.stop()
         for each in (bench,) if self._one_by_one else benches.values():
             each.ensure()
-        if band is not None:
-            self._await_band(bench, band)
+        self._await_cores(bench, band)
         request = self._on_line(dataclasses.replace(request, start=max(bench.start_number, 0)))
         self.listener.trial_begins(request)
         trial = dataclasses.replace(bench.run(request), index=len(self.trials))
+        if self.plan.cores_alone:
+            trial = self._alone.judge(trial)
         self.writer.append(trial)
         self.trials.append(trial)
         self._seen.append(trial)
@@ -403,13 +406,24 @@ class Campaign:
             return request
         return request.on_line(line_rate_pps(request.mean_frame_bytes, line_bps), open_loop=open_loop)
 
-    def _await_band(self, bench: Bench, band: str) -> None:
-        """Wait for a limited time until the CPUs are back in the band whose trials are accepted."""
-        if bench.runner is None:
+    def _await_cores(self, bench: Bench, band: str | None) -> None:
+        """Wait for a limited time until the CPUs are as those of accepted trials: of a band, and alone if asked for."""
+        runner, alone = bench.runner, self.plan.cores_alone
+        if runner is None or (band is None and not alone):
             return
-        asked = self.plan.band in (band, "both")
-        words = f"waiting for {band} cores"
-        self._band_wait.until(band, bench.runner.band, asked=asked, waiting=lambda: self.listener.working_on(words))
+
+        if alone:
+            self._alone.begin(runner.distance)
+
+        def found() -> bool:
+            distance = runner.distance()
+            is_alone = self._alone.look(distance) or not alone
+            return is_alone and (distance is None or band in (None, distance.band))
+
+        idle = band == "far" and self.plan.band in (band, "both")
+        words = " and ".join([*([f"{band} cores"] if band else []), *(["cores that are alone"] if alone else [])])
+        pace = IDLE if idle else ALONE if alone else BRIEF
+        self._core_wait.until(found, pace, lambda: self.listener.working_on(f"waiting for {words}"))
 
     def _to_repeat(self, trial: Trial) -> bool:
         """Return whether a trial was disturbed, or is of another band than those that are compared."""

@@ -31,8 +31,8 @@ class Runner(Protocol):
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial. Never raises for a failure of the switch: a process that died makes the trial invalid."""
 
-    def band(self) -> str | None:
-        """Return the present core-to-core latency band; None if there is none."""
+    def distance(self) -> CoreDistance | None:
+        """Return the present core-to-core latency; None if there is none. Takes a few ms."""
 
     def alive(self) -> bool:
         """Return whether the runner can run another trial: False once one of its processes has exited."""
@@ -73,16 +73,11 @@ class LiveRunner:
             request = self._on_line(request)
         except StartError as error:
             return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)))
-        trial = run_trial(self.live, request, self._distance, tester_ceiling_pps(calibration, point))
+        trial = run_trial(self.live, request, self.distance, tester_ceiling_pps(calibration, point))
         if trial.latency is None:
             return trial
         floor_ns = clock_floor_ns(calibration, point, trial.latency.clock)
         return replace(trial, latency=replace(trial.latency, floor_ns=floor_ns))
-
-    def band(self) -> str | None:
-        """Measure the band now; takes a few ms."""
-        distance = self._distance()
-        return distance.band if distance is not None else None
 
     def alive(self) -> bool:
         """Return whether tester and switch are running."""
@@ -105,8 +100,8 @@ class LiveRunner:
             raise StartError("no NIC of the tester reports the speed of its link: give --line or --max-rate")
         return request.on_line(pps, open_loop=self.settings.open_loop is not False)
 
-    def _distance(self) -> CoreDistance | None:
-        """Return the distance between the CPUs of switch and tester; None if the switch is on another host."""
+    def distance(self) -> CoreDistance | None:
+        """Measure the distance between the CPUs of switch and tester now; None if the switch is on another host."""
         placement = self.live.placement
         if placement.elsewhere:
             return None

@@ -195,6 +195,8 @@ class Plan:
     band: BandWish | None = None
     """The core-distance band that counts; ``both``: near and far in turns, repetition after repetition; None: the one
     with most trials."""
+    cores_alone: bool = False
+    """Trials in which another hyperthread used the core of switch or tester are disturbed."""
     chains: tuple[str, ...] = ()
     traffic: tuple[TrafficProfile, ...] = (PLAIN,)
     """Each makes points: one with sizes of its own one, another one for each of ``frame_sizes_bytes``."""

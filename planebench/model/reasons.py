@@ -45,6 +45,8 @@ class ReasonCode(StrEnum):
     STEAL = "steal"
     DISTANCE_CHANGED = "distance-changed"
     OTHER_CLOCK = "other-clock"
+    SHARED_CORE = "shared-core"
+    """Another hyperthread used a core of a run that accepts cores alone only."""
 
     # of a trial that is tester-limited
     GENERATOR_LATE = "generator-late"

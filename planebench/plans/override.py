@@ -80,6 +80,7 @@ OPTIONS: Mapping[str, _Option] = {
     "search": _Option(("search.methods",), items),
     **{parameter.option: _Option((f"search.{parameter.key}",)) for parameter in parameters()},
     "band": _Option(("band",)),
+    "cores_alone": _Option(("cores_alone",)),
     "wire": _Option(("wire",)),
     "clock": _Option(("clock",)),
     "ring_size": _Option(("ring_size",)),

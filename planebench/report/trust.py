@@ -38,6 +38,7 @@ _REMEDIES = {
     ReasonCode.POLL_GAPS: "Keep interrupts and other programs off the CPUs of the tester: it was interrupted.",
     ReasonCode.STEAL: "Use a host whose CPUs no other guest uses, or pin the virtual CPUs: the hypervisor took time.",
     ReasonCode.DISTANCE_CHANGED: "Pin the virtual CPUs on their host: it moved them between near and far cores.",
+    ReasonCode.SHARED_CORE: "Use a host that leaves whole cores to this machine, or leave out --cores-alone.",
     ReasonCode.OTHER_CLOCK: "Fix the clock of the CPUs: the switch did not run at the one that was asked for.",
 }
 MAX_POINTS = 4

@@ -196,6 +196,7 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
             if field.name != "methods"
         },
         "band": plan.band,
+        "cores_alone": plan.cores_alone,
         "anatomy": latency.anatomy,
         "stamp": _joined_over_parts(plan, lambda how: how.stamp),
         "wire": plan.wire,

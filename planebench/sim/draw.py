@@ -26,6 +26,7 @@ class Draw:
     dies: bool
     before: Band
     after: Band
+    shared: bool
     rng: random.Random
 
 
@@ -39,6 +40,8 @@ def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int) -> Draw:
     mode, luck = _of_start(spec, seed, point, start)
     capacity = spec.capacity * max(CAPACITY_FLOOR, (1 + spec.noise * noise) * luck)
     capacity *= spec.modes if mode else 1.0
+    shared = random.Random(f"{seed}/{point.point_id}/{start}/{n}/shared").random() < spec.shared_share
+    capacity *= spec.shared_ratio if shared else 1.0
     ratios = [spec.far_ratio if band == "far" else 1.0 for band in ("near" if changes else before, after)]
     return Draw(
         capacity_pps=capacity * sum(ratios) / 2,
@@ -47,6 +50,7 @@ def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int) -> Draw:
         dies=dies < spec.dies_share,
         before="near" if changes else before,
         after=after,
+        shared=shared,
         rng=rng,
     )
 

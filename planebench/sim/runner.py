@@ -25,6 +25,8 @@ from planebench.sim.spec import SimSpec
 from planebench.traffic.rates import line_rate_pps
 
 DISTANCE_NS: dict[Band, float] = {"near": 62.0, "far": 261.0}
+ADDITIONS_PER_CYCLE = 3.75
+"""Of a core that is alone."""
 SWITCH_CPU, TESTER_CPU = 0, 1
 
 
@@ -68,8 +70,8 @@ class SimRunner:
         """Start the switch anew: it may fall into its other mode."""
         self._starts += 1
 
-    def band(self) -> str | None:
-        """Return None: the band of the next trial is random."""
+    def distance(self) -> CoreDistance | None:
+        """Return None: that of the next trial is random."""
         return None
 
     def alive(self) -> bool:
@@ -86,7 +88,7 @@ class SimRunner:
             self._blank(request, Verdict(VerdictKind.VALID)),
             offered_duration_ns=ledger.duration_ns,
             directions=ledger.directions,
-            evidence=_evidence(luck, ledger),
+            evidence=_evidence(self.spec, luck, ledger),
             switch=self._cycles(luck, ledger),
             latency=latency_record(
                 self.spec, luck.rng, probes, load_pps, luck.capacity_pps, stamp_all=request.stamp_all
@@ -121,15 +123,17 @@ class SimRunner:
         )
 
 
-def _evidence(luck: Draw, ledger: Ledger) -> Evidence:
+def _evidence(spec: SimSpec, luck: Draw, ledger: Ledger) -> Evidence:
     wait_ns = int(DISTURBED_SHARE * ledger.duration_ns) if luck.disturbed else 0
     run_ns, switches = ledger.duration_ns - wait_ns, 14 if luck.disturbed else 0
+    share = spec.shared_ratio if luck.shared else 1.0
+    speeds = (share * ADDITIONS_PER_CYCLE, ADDITIONS_PER_CYCLE) if spec.shared_share else ()
     return Evidence(
         threads=(
             ThreadEvidence("switch", "sim", SWITCH_CPU, run_ns, wait_ns, switches),
             ThreadEvidence("tester", "sim-tester", TESTER_CPU, ledger.duration_ns, 0, 0),
         ),
-        distance_before=CoreDistance(DISTANCE_NS[luck.before], luck.before),
-        distance_after=CoreDistance(DISTANCE_NS[luck.after], luck.after),
+        distance_before=CoreDistance(DISTANCE_NS[luck.before], luck.before, speeds),
+        distance_after=CoreDistance(DISTANCE_NS[luck.after], luck.after, speeds),
         tester_busy_share=0.8,
     )

@@ -50,6 +50,8 @@ class SimSpec:
     far_share: float = _key(0.0, "share", "share of trials in the far band")
     far_ratio: float = _key(0.5, "ratio", "capacity ratio in the far band")
     band_change_share: float = _key(0.0, "share", "share of trials in which the band changes from near to far")
+    shared_share: float = _key(0.0, "share", "share of trials in which another hyperthread uses the core of the switch")
+    shared_ratio: float = _key(0.6, "ratio", "capacity ratio with a shared core")
     cycles: float = _key(200.0, "amount", "cycles per packet (0: not reported)")
     poll: float = _key(0.0, "amount", "cycles of a poll among those of its packets (0: polls are not reported)")
     burst: int = _key(32, "whole", "maximum number of frames that a poll finds")

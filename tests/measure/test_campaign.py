@@ -7,22 +7,22 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import make_header, make_point, make_trial
 
-from planebench.measure.band_wait import BandWait
 from planebench.measure.campaign import PAUSE_MAX_S, Campaign, spent_s
+from planebench.measure.core_wait import ALONE, BRIEF, IDLE, CoreWait, Pace
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import Runner
 from planebench.measure.trial import TrialRequest
 from planebench.model.errors import StartError, UsageError
 from planebench.model.plan import Plan
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.model.records import CoreDistance, Trial, Verdict, VerdictKind
 from planebench.model.run import Run
 from planebench.model.status import Stage
 from planebench.placement import Cpus
@@ -36,6 +36,7 @@ from planebench.search import TRIES_MAX
 from planebench.sim.runner import SimRunner
 from planebench.stats import derive_results
 from planebench.stats.looks import Open
+from planebench.stats.shared_cores import core_shares
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter
 from planebench.switches.sim import SimAdapter
@@ -350,21 +351,53 @@ def test_both_bands_are_measured_in_turns(tmp_path: Path) -> None:
         assert trial.load.pps_per_direction == pytest.approx(0.5 * rates[wanted], rel=0.1), "half of R+ in that band"
 
 
+def _at(band: str, speeds: tuple[float, ...] = ()) -> CoreDistance:
+    return CoreDistance(62.0 if band == "near" else 261.0, band, speeds)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("asked", ["far", "both", None])
 def test_only_a_band_that_the_user_asks_for_is_waited_for_idle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str | None
 ) -> None:
-    waits: list[tuple[str, bool]] = []
-    monkeypatch.setattr(SimRunner, "band", lambda self: "near")
-    monkeypatch.setattr(BandWait, "until", lambda self, band, look, *, asked, waiting: waits.append((band, asked)))
+    waits: list[tuple[str, Pace]] = []
+    monkeypatch.setattr(SimRunner, "distance", lambda self: _at("near"))
+    monkeypatch.setattr(
+        CoreWait, "until", lambda self, found, pace, waiting: waits.append(("near" if found() else "far", pace))
+    )
     options = {} if asked is None else {"band": asked}
     trials = run(plan_of("sim:far_share=80%:far_ratio=50%", repeat=8, **options), tmp_path)
-    assert {told for _, told in waits} == {asked is not None}
+    assert {pace for _, pace in waits} == {"far": {IDLE}, "both": {IDLE, BRIEF}, None: {BRIEF}}[asked]
     if asked is None:
         assert {band for band, _ in waits} == {"far"}, "most trials are of it"
     else:
         wanted = ["near" if asked == "both" and t.repetition % 2 == 0 else "far" for t in trials]
         assert [band for band, _ in waits] == wanted, "also before the first try"
+
+
+def test_trials_with_a_shared_core_are_repeated_where_cores_alone_are_asked_for(tmp_path: Path) -> None:
+    switch = "sim:shared_share=50%:shared_ratio=50%:noise=0.1%"
+    trials = run(plan_of(switch, cores_alone=True, repeat=8, retries=20, loads="0.5"), tmp_path)
+    shares = core_shares(trials)
+    for trial in trials:
+        shared = shares[trial.index][0] < 1
+        assert trial.verdict.has(ReasonCode.SHARED_CORE) is shared
+        assert (trial.verdict.kind is VerdictKind.DISTURBED) is shared
+    assert {t.verdict.kind for t in trials} > {VerdictKind.DISTURBED}, "some of both"
+    alone = [t for t in trials if t.role == "r_plus" and t.verdict.kind is not VerdictKind.DISTURBED]
+    assert [t.repetition for t in alone] == list(range(8)), "each is repeated until it is alone"
+    kept = run(plan_of(switch, repeat=8, loads="none"), tmp_path)
+    assert not any(t.verdict.has(ReasonCode.SHARED_CORE) for t in kept), "by default nothing is rejected for it"
+
+
+def test_cores_that_are_to_be_alone_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine reaches 4 additions per cycle, as the first looks learn, and is shared before each trial."""
+    speeds = cycle(((4.0, 4.0), (4.0, 2.0)))
+    waits: list[tuple[bool, bool, Pace]] = []
+    monkeypatch.setattr(SimRunner, "distance", lambda self: _at("near", next(speeds)))
+    monkeypatch.setattr(CoreWait, "until", lambda self, found, pace, waiting: waits.append((found(), found(), pace)))
+    monkeypatch.setattr("planebench.measure.alone.FIRST_LOOK_S", 0)
+    run(plan_of("sim", repeat=3, cores_alone=True), tmp_path)
+    assert waits == [(True, False, ALONE)] * 3
 
 
 @pytest.mark.parametrize("stop_after", [1, 3, 4, 9, 30, -2, -1])

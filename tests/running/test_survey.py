@@ -7,6 +7,7 @@ import dataclasses
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from builders import STARTED, make_header, make_trial, store_run
@@ -104,11 +105,22 @@ def test_a_run_has_the_time_that_is_stated_where_there_may_be_further_passes() -
     assert own.limited() is own and own.at_most_s <= 600
 
 
-@pytest.mark.parametrize(("band", "waits"), [(None, False), ("near", False), ("far", True), ("both", True)])
-def test_the_stated_time_says_that_waits_for_far_cores_are_not_in_it(band: str | None, waits: bool) -> None:
-    plan = override(REAL, repeat=2, **({} if band is None else {"band": band}))
-    assert ("without waits for far cores" in survey(plan).takes_words) is waits
-    simulated = survey(dataclasses.replace(override(QUICK, switch="sim"), band=plan.band))
+@pytest.mark.parametrize(
+    ("wish", "waits"),
+    [
+        ({}, ""),
+        ({"band": "near"}, ""),
+        ({"band": "far"}, ", without waits for far cores"),
+        ({"band": "both"}, ", without waits for far cores"),
+        ({"cores_alone": True}, ", without waits for cores that are alone"),
+        ({"band": "far", "cores_alone": True}, ", without waits for far cores and for cores that are alone"),
+    ],
+)
+def test_the_stated_time_says_that_waits_for_cores_are_not_in_it(wish: dict[str, Any], waits: str) -> None:
+    plan = override(REAL, repeat=2, **wish)
+    words = survey(plan).takes_words
+    assert words.endswith(waits) and ("waits" in words) is bool(waits)
+    simulated = survey(dataclasses.replace(override(QUICK, switch="sim"), band=plan.band, cores_alone=plan.cores_alone))
     assert "waits" not in simulated.takes_words
 
 

@@ -141,6 +141,13 @@ def test_far_band_is_slower_and_costs_more_cycles():
     assert trial.verdict.kind is VerdictKind.VALID
 
 
+def test_a_shared_core_is_slower_and_tells():
+    trial = run("sim:shared_share=1:shared_ratio=40%:capacity=10M")
+    assert trial.forwarded_packets == 4_000_000
+    assert trial.evidence.distance_after.additions_per_cycle == pytest.approx((1.5, 3.75))
+    assert trial.verdict.kind is VerdictKind.VALID, "only where cores alone are asked for it is not"
+
+
 def test_a_change_of_band_disturbs():
     trial = run("sim:band_change_share=1")
     assert trial.band is None
@@ -187,6 +194,7 @@ def test_a_start_has_its_own_luck():
         ("disturbed_share", lambda t: t.verdict.kind is VerdictKind.DISTURBED),
         ("far_share", lambda t: t.band == "far"),
         ("band_change_share", lambda t: t.band is None),
+        ("shared_share", lambda t: t.evidence.distance_before.additions_per_cycle not in ((), (3.75, 3.75))),
         ("dies_share", lambda t: t.verdict.kind is VerdictKind.INVALID),
     ],
 )
@@ -330,5 +338,5 @@ def test_stopping_twice_is_safe():
     one.stop()
     one.stop()
     assert not one.shared
-    assert one.band() is None
+    assert one.distance() is None
     assert dataclasses.is_dataclass(one.spec)
