@@ -7,7 +7,8 @@ The switch of both is planed: with a slower one (``--switch testpmd``) it is the
 
 flowgen sends and frees what it receives; planed also checks sequence and checksum of every frame. Printed: medians of
 what arrived (Mpps, both directions), their ratio within one core-distance band, and the cycles of the switch for each
-packet between two of DPDK's drivers, where it counts them. Nothing is asserted: read it.
+packet between two of DPDK's drivers, where it counts them; apart for trials in which another hyperthread used a core.
+Nothing is asserted: read it.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ import argparse
 import re
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from rig import RING, rig
+from rig import RING, Cores, best_of, cores_of, rig
 
 from planebench.host.priority import high_priority
 from planebench.host.process import Process, Supervisor, wait_ready
@@ -137,8 +139,7 @@ def planed_rate_pps(live: LiveTopology, frame_size: int, seconds: float) -> floa
 def compare(adapter: Adapter, frame_size: int, trials: int, seconds: float) -> None:
     """Interleave trials of both testers, print a line a trial and the medians of each band."""
     placement, settings = rig()
-    rates: dict[tuple[str, str], list[float]] = {}
-    cycles: dict[str, list[float]] = {}
+    taken: list[tuple[Cores, str, float, float | None]] = []
 
     def distance() -> CoreDistance | None:
         return measure_distance(settings.planed, placement.switch_cpu, placement.tester_cpus[0])
@@ -149,20 +150,30 @@ def compare(adapter: Adapter, frame_size: int, trials: int, seconds: float) -> N
             for name in ("flowgen", "planed") if trial % 2 else ("planed", "flowgen"):
                 before = distance()
                 rate = theirs.rate_pps(seconds) if name == "flowgen" else planed_rate_pps(live, frame_size, seconds)
-                after = distance()
-                band = before.band if before and after and before.band == after.band else "changed"
-                rates.setdefault((band, name), []).append(rate / 1e6)
-                if name == "flowgen" and theirs.cycles[-1] is not None:
-                    cycles.setdefault(band, []).append(theirs.cycles[-1])
-                print(f"{frame_size} B {name:8} {band:8} {rate / 1e6:6.2f} Mpps", flush=True)
+                cores = cores_of((before, distance()))
+                taken.append((cores, name, rate / 1e6, theirs.cycles[-1] if name == "flowgen" else None))
+                print(f"{frame_size} B {name:8} {cores.group:8} {rate / 1e6:6.2f} Mpps", flush=True)
         live.stop()
-    for band in sorted({band for band, _ in rates}):
-        ours, flow = rates.get((band, "planed")), rates.get((band, "flowgen"))
+    show(frame_size, taken)
+
+
+def show(frame_size: int, taken: list[tuple[Cores, str, float, float | None]]) -> None:
+    """Print the medians of each state of the cores: of rates in Mpps by tester, and of the switch's cycles."""
+    rates: dict[tuple[str, str], list[float]] = defaultdict(list)
+    cycles: dict[str, list[float]] = defaultdict(list)
+    best = best_of(cores for cores, *_ in taken)
+    for cores, name, rate, needed in taken:
+        rates[cores.state(best), name].append(rate)
+        if needed is not None:
+            cycles[cores.state(best)].append(needed)
+    for state in sorted({state for state, _ in rates}):
+        ours, flow = rates[state, "planed"], rates[state, "flowgen"]
         if ours and flow:
             a, b = statistics.median(ours), statistics.median(flow)
-            print(f"{frame_size} B, {band}: planed {a:.2f} ({len(ours)}), flowgen {b:.2f} ({len(flow)}): {a / b:.2f}x")
-        if found := cycles.get(band):
-            print(f"{frame_size} B, {band}: {statistics.median(found):.1f} switch cycles a packet beside flowgen")
+            print(f"{frame_size} B, {state}: planed {a:.2f} ({len(ours)}), flowgen {b:.2f} ({len(flow)}): {a / b:.2f}x")
+        if found := cycles[state]:
+            cycles_text = f"{statistics.median(found):.1f} switch cycles a packet beside flowgen ({len(found)})"
+            print(f"{frame_size} B, {state}: {cycles_text}")
 
 
 def main() -> None:

@@ -1,27 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Latency of a nearly idle switch against its latency at half load: one that waits for a batch is slower when idle.
 
-    .venv/bin/python bench/idle_latency.py [--switch planed] [--scenario p2p,v2v,loopback] [--trials 5] [--seconds 5]
+    .venv/bin/python bench/idle_latency.py [--switch planed] [--scenario p2p,v2v,loopback] [--starts 5] [--trials 20]
 
-100 frames a second, each a probe, against half of R+ with probes among the frames; trials take turns. Printed: p50,
-mean and p99 of all trials of a load together, in microseconds, and the ratio of the p50s. can17 found ten times; the
-bar is 2. v2v has its second VNF send frames back, as for every latency in v2v.
+100 frames a second, each a probe, against half of R+ with probes among the frames; trials of both take turns, in some
+starts of the switch. Printed: p50, mean and p99 of all trials of a load together, in microseconds, and the ratio of the
+p50s, for each core group, and apart for pairs of trials in which another hyperthread used a core: what an idle switch
+has in its caches, such a neighbor throws out. The ratio has the 95 % interval of the starts. can17 found ten times; the
+bar is 1.5. v2v has its second VNF send frames back, as for every latency in v2v.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from functools import partial
+from statistics import geometric_mean
 
-from rig import rig, scenario_of
+from rig import Cores, best_of, cores_of, rig, scenario_of
 
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor
 from planebench.measure.counts import tester_counts
+from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
+from planebench.model.records import CoreDistance, ScenarioName
 from planebench.model.scenario import scenario_named
-from planebench.scenarios.flows import Flow, flows
+from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
+from planebench.stats.effect import estimate_alone
 from planebench.stats.histogram import Counts, decode, merge_counts, summarise
 from planebench.switches.registry import get_adapter
 
@@ -30,39 +36,90 @@ FRAME_SIZE_BYTES = 64
 ALL_PROBES = 10_000_000
 """More than there are frames: each is one."""
 PROBES_PPS = 5000
+LOADS = ("100 pps", "half load")
+
+Pair = tuple[Cores, dict[str, Counts]]
+"""How the cores were, and the latencies by load."""
 
 
-def histogram(live: LiveTopology, wanted: Sequence[Flow], seconds: float, pps: float, probe_rate_pps: int) -> Counts:
-    """Latency counts of one trial."""
-    counts = tester_counts(live.send(wanted, FRAME_SIZE_BYTES, seconds, pps, probe_rate_pps), wanted)
-    if counts.latency is None:
-        raise SystemExit("no probe came back")
-    return decode(counts.latency.histogram)
+class Idle:
+    """A switch that is up, idle or half loaded."""
+
+    def __init__(self, live: LiveTopology, seconds: float) -> None:
+        """Find R+, and have the far VNF of v2v send back."""
+        self.live = live
+        live.resume()
+        self.flows = flows(live.topology, "unidirectional")
+        flat_out = tester_counts(live.send(self.flows, FRAME_SIZE_BYTES, 0.5, None), self.flows)
+        half_pps = sum(d.forwarded_packets for d in flat_out.directions) / 0.5 / 2
+        if scenario_named(live.topology.scenario).latency_by_echo:
+            live.set_echo(True)
+            self.flows = flows(build("v2v", echo=True), "unidirectional")
+            half_pps /= 2
+        live.pause()
+        self.loads = {
+            "100 pps": (seconds, float(IDLE_PPS), ALL_PROBES),
+            "half load": (seconds / 2, half_pps, PROBES_PPS),
+        }
+        self.distance = partial(measure_distance, live.planed, live.placement.switch_cpu, live.placement.tester_cpus[0])
+
+    def pair(self) -> Pair | None:
+        """Take a trial of each load; None where a load had no probe."""
+        distances: list[CoreDistance | None] = [self.distance()]
+        found: dict[str, Counts] = {}
+        for name, (seconds, pps, probes_pps) in self.loads.items():
+            self.live.resume()
+            stats = self.live.send(self.flows, FRAME_SIZE_BYTES, seconds, pps, probes_pps)
+            self.live.pause()
+            distances.append(self.distance())
+            counts = tester_counts(stats, self.flows)
+            if counts.latency is None:
+                return None
+            found[name] = decode(counts.latency.histogram)
+        return cores_of(distances), found
 
 
-def measure(live: LiveTopology, trials: int, seconds: float) -> None:
-    """Find R+, take turns, print."""
-    live.resume()
-    wanted = flows(live.topology, "unidirectional")
-    flat_out = tester_counts(live.send(wanted, FRAME_SIZE_BYTES, 0.5, None), wanted)
-    half_pps = sum(d.forwarded_packets for d in flat_out.directions) / 0.5 / 2
-    if scenario_named(live.topology.scenario).latency_by_echo:
-        live.set_echo(True)
-        wanted = flows(build("v2v", echo=True), "unidirectional")
-        half_pps /= 2
-    loads = {"100 pps": (float(IDLE_PPS), ALL_PROBES, seconds), "half load": (half_pps, PROBES_PPS, 0.5)}
-    taken: dict[str, list[Counts]] = {name: [] for name in loads}
-    for _ in range(trials):
-        for name, (pps, probes, length) in loads.items():
-            taken[name].append(histogram(live, wanted, length, pps, probes))
-    p50s = []
-    for name, counts in taken.items():
-        s = summarise(merge_counts(counts))
-        assert s is not None
-        p50s.append(s.p50)
-        figures = f"p50 {s.p50:7.2f}  mean {s.mean:8.2f}  p99 {s.p99:8.2f}  n {s.samples}"
-        print(f"{live.topology.scenario:9} {name:10} {figures}")
-    print(f"{live.topology.scenario:9} ratio of p50: {p50s[0] / p50s[1]:.2f}", flush=True)
+def show(scenario: str, starts: list[list[Pair]]) -> None:
+    """Print the latencies of each load and their ratio, for each state of the cores."""
+    best = best_of(cores for pairs in starts for cores, _ in pairs)
+    for state in sorted({cores.state(best) for pairs in starts for cores, _ in pairs}):
+        of_starts = [[found for cores, found in pairs if cores.state(best) == state] for pairs in starts]
+        of_starts = [pairs for pairs in of_starts if pairs]
+        ratios = [p50(pairs, "100 pps") / p50(pairs, "half load") for pairs in of_starts]
+        number = sum(map(len, of_starts))
+        for name in LOADS:
+            s = summarise(merge_counts([found[name] for pairs in of_starts for found in pairs]))
+            assert s is not None
+            figures = f"p50 {s.p50:7.2f}  mean {s.mean:8.2f}  p99 {s.p99:8.2f}  n {s.samples}"
+            print(f"{scenario:9} {state:13} {name:10} {figures}")
+        estimate = estimate_alone(ratios)
+        low, high = estimate.interval() if estimate is not None else (0.0, 0.0)
+        interval = f" [{low:.2f}, {high:.2f}]" if estimate is not None else ""
+        print(
+            f"{scenario:9} {state:13} ratio of p50: {geometric_mean(ratios):.2f}{interval}, "
+            f"{number} pairs, {len(ratios)} starts"
+        )
+
+
+def p50(pairs: list[dict[str, Counts]], load: str) -> float:
+    """Return the median latency of all trials of a load together."""
+    summary = summarise(merge_counts([found[load] for found in pairs]))
+    assert summary is not None
+    return summary.p50
+
+
+def measure(switch: str, scenario: ScenarioName, starts: int, trials: int, seconds: float) -> list[list[Pair]]:
+    """Return the pairs of each start of a switch."""
+    placement, settings = rig()
+    topology = build(scenario, int(scenario_named(scenario).has_vnfs))
+    found: list[list[Pair]] = []
+    for _ in range(starts):
+        with high_priority(), Supervisor() as supervisor:
+            live = LiveTopology.start(switch, get_adapter(switch), topology, placement, settings, supervisor)
+            idle = Idle(live, seconds)
+            found.append([pair for pair in (idle.pair() for _ in range(trials)) if pair is not None])
+            live.stop()
+    return found
 
 
 def main() -> None:
@@ -70,19 +127,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--switch", default="planed")
     parser.add_argument("--scenario", default="p2p,v2v,loopback")
-    parser.add_argument("--trials", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=5)
+    parser.add_argument("--starts", type=int, default=5)
+    parser.add_argument("--trials", type=int, default=20, help="pairs in each start")
+    parser.add_argument("--seconds", type=float, default=0.5, help="of an idle trial; half as long at half load")
     given = parser.parse_args()
-    placement, settings = rig()
     for text in given.scenario.split(","):
-        name = scenario_of(text)
-        topology = build(name, int(scenario_named(name).has_vnfs))
-        with high_priority(), Supervisor() as supervisor:
-            live = LiveTopology.start(
-                given.switch, get_adapter(given.switch), topology, placement, settings, supervisor
-            )
-            measure(live, given.trials, given.seconds)
-            live.stop()
+        show(text, measure(given.switch, scenario_of(text), given.starts, given.trials, given.seconds))
 
 
 if __name__ == "__main__":

@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Throughput of an overloaded switch beside its R+: one that spends its time on frames that it drops forwards less.
 
-    .venv/bin/python bench/overload.py [CASE...] [--starts 6] [--rounds 3] [--seconds 0.25] [--seed 1]
+    .venv/bin/python bench/overload.py [CASE...] [--loads 0.5,1,1.5,2] [--starts 6] [--rounds 3] [--seconds 0.25]
 
 planed as patch and bridge, and as each network function straight on two wires, 64 B, on an emulated clock (``duty``) so
-low that the tester can offer twice the capacity: a tenth for patch and bridge, three tenths for functions. The lower
-the clock, the more a closed loop flatters: between its polls the switch waits, and what the tester writes all at once
-is ready before the next one.
+low that the tester can offer twice the capacity: a tenth for patch and bridge, two tenths for l2fwd, three tenths for
+the other functions. The lower the clock, the more a closed loop flatters: between its polls the switch waits, and what
+the tester writes all at once is ready before the next one.
 
-Open loops at 0.5, 1, 1.5 and 2 times R+ take turns in a seeded order, with R+ (a closed loop) before and after each. A
-load counts in a round if both R+ differ by less than 5 %, the tester was in time for nine slots of ten, and none of the
-three trials was disturbed or at another core distance. A start of the switch is one observation, its rounds are
+Open loops at these multiples of R+ take turns in a seeded order, with R+ (a closed loop) before and after each. A load
+counts in a round if both R+ differ by less than 5 %, the tester was in time for 49 slots of 50, and none of the three
+trials was disturbed or at another core distance. A tester that is late offers less than it says, and is busy enough
+to be the limit itself: with nine slots of ten in time, l2fwd at twice R+ came out 4 % too low.
+
+A start of the switch is one observation, its rounds are
 averaged: what a start decides changes the ratio, too. Printed: what was forwarded over the geometric mean of both R+,
 geometric mean over the starts with its 95 % interval. The bar is 0.97 at twice the capacity. Exit code 1 if a case is
 shown to be below it, 3 if one is not decided.
@@ -21,6 +24,7 @@ from __future__ import annotations
 import argparse
 import random
 import sys
+from collections.abc import Sequence
 from functools import partial
 from math import log
 from statistics import geometric_mean
@@ -46,10 +50,10 @@ LOADS = (0.5, 1.0, 1.5, 2.0)
 BAR = 0.97
 FIRST = 2
 """Closed loops before the first round of a start, of which the best tells the loads."""
-SLOW, LESS_SLOW = "duty=0.1", "duty=0.3"
+SLOW, OF_L2FWD, LESS_SLOW = "duty=0.1", "duty=0.2", "duty=0.3"
 STEADY = 0.05
 """The largest difference of two neighboring R+ (of the logarithm) with which what is between them counts."""
-LATE = 0.1
+LATE = 0.02
 """The largest share of slots that the tester was too late for."""
 FUNCTIONS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer", "monitor", "rate_limiter")
 
@@ -57,6 +61,10 @@ FUNCTIONS = ("l2fwd", "l3fwd", "firewall", "nat44", "load_balancer", "monitor", 
 def _vnf(name: str) -> Vnf:
     kind = VNFS[name]
     return Vnf(kind=kind.kind, memory_bytes=kind.memory_bytes({}))
+
+
+def _clock(function: str) -> str:
+    return OF_L2FWD if function == "l2fwd" else LESS_SLOW
 
 
 Case = tuple[str, ScenarioName, Direction, tuple[Vnf, ...]]
@@ -68,7 +76,7 @@ CASES: dict[str, Case] = {
     "patch, v2v": (f"planed:{SLOW}", "v2v", "unidirectional", ()),
     "patch, loopback-1": (f"planed:{SLOW}", "loopback", "unidirectional", (Vnf(),)),
     "bridge": (f"planed:function=bridge:{SLOW}", "p2p", "unidirectional", ()),
-    **{name: (f"planed:{LESS_SLOW}", "bare", "unidirectional", (_vnf(name),)) for name in FUNCTIONS},
+    **{name: (f"planed:{_clock(name)}", "bare", "unidirectional", (_vnf(name),)) for name in FUNCTIONS},
 }
 
 
@@ -83,12 +91,14 @@ def count(*trials: Trial) -> bool:
     return len({t.band for t in trials}) == 1 and all(t.verdict.kind not in bad and steady_pps(t) for t in trials)
 
 
-def measure(live: LiveTopology, point: Point, rounds: int, seconds: float, seed: str) -> dict[float, list[float]]:
+def measure(
+    live: LiveTopology, point: Point, loads: Sequence[float], rounds: int, seconds: float, seed: str
+) -> dict[float, list[float]]:
     """Return forwarded over R+ by load, a value for each round of a start that counts."""
     at = live.placement
     distance = partial(measure_distance, live.planed, at.switch_cpu, at.tester_cpus[0])
     rng = random.Random(f"{seed}/{point.point_id}")
-    found: dict[float, list[float]] = {load: [] for load in LOADS}
+    found: dict[float, list[float]] = {load: [] for load in loads}
 
     def trial(pps: float | None) -> Trial:
         load = Load("saturating") if pps is None else Load("overload", pps)
@@ -98,7 +108,7 @@ def measure(live: LiveTopology, point: Point, rounds: int, seconds: float, seed:
     ways = 2 if point.direction == "bidirectional" else 1
     before = max((trial(None) for _ in range(FIRST)), key=steady_pps)
     for _ in range(rounds):
-        for load in rng.sample(LOADS, len(LOADS)):
+        for load in rng.sample(loads, len(loads)):
             loaded = trial(load * steady_pps(before) / ways)
             after = trial(None)
             if count(before, loaded, after) and offered(loaded) and steady(before, after):
@@ -128,25 +138,25 @@ def words(estimate: Estimate | None) -> str:
     return f"{(low * high) ** 0.5:7.3f} [{low:.3f}, {high:.3f}]"
 
 
-def run(name: str, starts: int, rounds: int, seconds: float, seed: int) -> bool | None:
+def run(name: str, loads: Sequence[float], starts: int, rounds: int, seconds: float, seed: int) -> bool | None:
     """Measure and print a case; return whether it clears the bar, None if that is not decided."""
     switch, scenario, direction, vnfs = CASES[name]
     placement, settings = rig()
     topology = build(scenario, len(vnfs), vnfs)
     point = Point(switch, scenario, direction, topology.chain_length, 64)
-    of_starts: dict[float, list[float]] = {load: [] for load in LOADS}
+    of_starts: dict[float, list[float]] = {load: [] for load in loads}
     for start in range(starts):
         with high_priority(), Supervisor() as supervisor:
             live = LiveTopology.start(
                 switch, get_adapter(switch), topology, placement, settings, supervisor, directions=(direction,)
             )
-            of_rounds = measure(live, point, rounds, seconds, f"{seed}/{start}")
+            of_rounds = measure(live, point, loads, rounds, seconds, f"{seed}/{start}")
             live.stop()
         for load, values in of_rounds.items():
             of_starts[load] += [geometric_mean(values)] if values else []
     found = {load: estimate_alone(values) for load, values in of_starts.items()}
     print(f"{name:17}", *(words(it) for it in found.values()), flush=True)
-    worst = found[max(LOADS)]
+    worst = found[max(loads)]
     if worst is None:
         return None
     low, high = worst.interval()
@@ -157,15 +167,17 @@ def main() -> int:
     """Parse, measure, judge."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("cases", nargs="*", metavar="CASE")
+    parser.add_argument("--loads", default=",".join(f"{load:g}" for load in LOADS), help="multiples of R+")
     parser.add_argument("--starts", type=int, default=6)
     parser.add_argument("--rounds", type=int, default=3, help="in each start")
     parser.add_argument("--seconds", type=float, default=0.25)
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
+    loads = [float(load) for load in given.loads.split(",")]
     if unknown := set(given.cases) - set(CASES):
         raise UsageError(f"no case {', '.join(sorted(unknown))}. Valid: {', '.join(CASES)}")
-    print(f"{'forwarded / R+':17}", *(f"{f'at {load:g} R+':>22}" for load in LOADS))
-    answers = [run(name, given.starts, given.rounds, given.seconds, given.seed) for name in given.cases or CASES]
+    print(f"{'forwarded / R+':17}", *(f"{f'at {load:g} R+':>22}" for load in loads))
+    answers = [run(name, loads, given.starts, given.rounds, given.seconds, given.seed) for name in given.cases or CASES]
     below, open_ = answers.count(False), answers.count(None)
     print(f"{len(answers)} cases: {answers.count(True)} at {BAR} or more, {below} below, {open_} not decided")
     return 1 if below else 3 if open_ else 0

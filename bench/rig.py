@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What benches with a live topology start from: where everything runs, and the tester they run with."""
+"""What benches with a live topology start from: where everything runs, the tester they run with, and how cores were."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from planebench.host import facts as host_facts
 from planebench.host.planed_program import find_planed
 from planebench.measure.live import LiveSettings
 from planebench.model.choices import unknown
-from planebench.model.records import ScenarioName
+from planebench.model.records import CoreDistance, ScenarioName
 from planebench.model.scenario import SCENARIOS
 from planebench.placement import Cpus, Placement, place
+from planebench.stats.shared_cores import ALONE
 
 RING = 256
 
@@ -30,3 +34,30 @@ def scenario_of(text: str) -> ScenarioName:
     if name is None:
         raise unknown("scenario", text, SCENARIOS)
     return name
+
+
+@dataclass(frozen=True, slots=True)
+class Cores:
+    """The cores of a trial: their group (``changed`` within it), and the least and most additions per cycle of one."""
+
+    group: str
+    least: float
+    most: float
+
+    def state(self, best: float) -> str:
+        """Return the group, and whether both cores were alone all the time: they had ``best``, what cores have then."""
+        return f"{self.group}, {'alone' if self.least >= ALONE * best else 'shared'}" if best else self.group
+
+
+def cores_of(distances: Sequence[CoreDistance | None]) -> Cores:
+    """Return how the cores were, from what was measured before, within and after a trial."""
+    known = [distance for distance in distances if distance is not None]
+    groups = {distance.band for distance in known}
+    speeds = [speed for distance in known for speed in distance.additions_per_cycle]
+    group = str(*groups) if len(groups) == 1 and len(known) == len(distances) else "changed"
+    return Cores(group, min(speeds, default=0.0), max(speeds, default=0.0))
+
+
+def best_of(trials: Iterable[Cores]) -> float:
+    """Return the most additions per cycle of all trials: those of a core that is alone."""
+    return max((cores.most for cores in trials), default=0.0)

@@ -12,6 +12,7 @@ from dataclasses import replace
 from planebench.doctor.finding import Finding, Level
 from planebench.doctor.others import busy_programs, cpu_times, programs_finding
 from planebench.doctor.programs import hosting_finding, kvm_finding, switch_finding
+from planebench.doctor.sharing import look_at_cores, sharing_findings
 from planebench.doctor.tuning import HUGEPAGES, SWITCHES
 from planebench.host import facts as host_facts
 from planebench.host.facts import HostFacts, cpus_of
@@ -38,17 +39,26 @@ MAX_NAMED = 4
 
 
 def diagnose() -> tuple[Finding, ...]:
-    """Examine this machine, look for every switch, and poll the CPUs of pollers without work: about two seconds."""
+    """Examine this machine, look for every switch, and poll the CPUs of pollers without work: about three seconds."""
     before = cpu_times()
     facts = replace(host_facts.collect(), busy_kernel_threads=host_facts.sample_kernel_threads())
     switches = {name: look(adapter) for name, adapter in all_adapters().items()}
     hostings = {name: hosting.find() for name, hosting in HOSTINGS.items()}
     planed = switches["planed"]
     programs = busy_programs(before)
-    noise = dry_poll(planed.binary, _pollers(facts)) if isinstance(planed, Found) and planed.binary else ()
+    binary = planed.binary if isinstance(planed, Found) else None
+    cpus = _pollers(facts)
+    noise = dry_poll(binary, cpus) if binary else ()
+    looks = tuple(look_at_cores(binary, cpus)) if binary else ()
     busy = (facts.load_average_1m or 0) >= BUSY_LOAD or bool(programs)
     found = examine(facts, switches, hostings)
-    return (*found, programs_finding(programs), kvm_finding(), *noise_findings(noise, busy=busy))
+    return (
+        *found,
+        programs_finding(programs),
+        kvm_finding(),
+        *noise_findings(noise, busy=busy),
+        *sharing_findings(cpus, looks),
+    )
 
 
 def noise_findings(noise: Sequence[CoreNoise], *, busy: bool = False) -> tuple[Finding, ...]:
