@@ -47,7 +47,7 @@ def diagnose() -> tuple[Finding, ...]:
     planed = switches["planed"]
     programs = busy_programs(before)
     binary = planed.binary if isinstance(planed, Found) else None
-    cpus = _pollers(facts)
+    cpus = tuple(sorted(_pollers(facts)))
     noise = dry_poll(binary, cpus) if binary else ()
     looks = tuple(look_at_cores(binary, cpus)) if binary else ()
     busy = (facts.load_average_1m or 0) >= BUSY_LOAD or bool(programs)

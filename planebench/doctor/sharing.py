@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether another hyperthread uses the cores of pollers, which no counter of a guest tells."""
+"""Look for other hyperthreads on the cores of pollers, which no counter of a guest tells."""
 
 from __future__ import annotations
 

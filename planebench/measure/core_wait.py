@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How long a campaign waits at most, and how often it looks. ``patient``: less and less often after waits in vain,
-    half as long each time, as the cores of most machines never change."""
+    """How long a campaign waits at most, and how often it looks. ``patient``: after each wait in vain the next one is
+    half as long, as the cores of most machines never change; otherwise each is as long as the first."""
 
     wait_s: float
     look_s: float

@@ -89,10 +89,13 @@ def with_disturbed(trials: Sequence[Trial], choice: Choice) -> tuple[Trial, ...]
 
 
 def _of_disturbed_starts(trials: Sequence[Trial], usable: Sequence[Trial], band: str | None) -> tuple[Trial, ...]:
-    """Return the disturbed trials, in a band, of the starts without any usable trial."""
+    """Return the disturbed trials, in a band, of the starts without any usable trial.
+
+    No start of a switch is why another guest uses a core: trials with a shared core stay out where they are rejected.
+    """
     measured = {t.start for t in usable}
     disturbed = (t for t in trials if t.verdict.kind is VerdictKind.DISTURBED and t.band == band)
-    return tuple(t for t in disturbed if t.start not in measured)
+    return tuple(t for t in disturbed if t.start not in measured and not t.verdict.has(ReasonCode.SHARED_CORE))
 
 
 def _mostly_disturbed(disturbed: int, others: int) -> tuple[Reason, ...]:

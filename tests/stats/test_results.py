@@ -380,6 +380,18 @@ def test_a_start_of_which_every_trial_was_disturbed_is_in_the_figure() -> None:
     assert _only(*slow).throughput_pps is None, "a point without any usable trial has no figure"
 
 
+def test_a_start_of_which_every_trial_had_a_shared_core_is_in_no_figure() -> None:
+    """Where cores alone are asked for: another guest is no property of a start."""
+    why = Reason(ReasonCode.SHARED_CORE, "another hyperthread used the core of the switch, and left 50% of it")
+    shared = [
+        dataclasses.replace(trial, verdict=dataclasses.replace(trial.verdict, reasons=(why,)))
+        for trial in (make_trial(mpps=5.0, verdict="disturbed", start=2, repetition=2) for _ in range(3))
+    ]
+    result = _only(*_started(10.0, 10.0), *shared)
+    assert result.throughput_pps == pytest.approx(10e6)
+    assert (result.starts, result.rejected, result.verdict.kind) == (2, 3, VerdictKind.VALID)
+
+
 def test_one_good_start_among_disturbed_ones_makes_no_figure() -> None:
     disturbed = [make_trial(mpps=5.0, verdict="disturbed", start=i, repetition=i) for i in range(2, 5)]
     for count in (2, 3):
