@@ -30,6 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 import psutil
 from hosting_rig import Way, arrived, family, hosted_request, start_vnf, tester, until_crossing
 from planed_rig import CPU, OTHER_CPU, Planed, load, planed_binary, stream
+from rig import cores_of
 
 from planebench.host.priority import high_priority
 from planebench.host.process import Supervisor, sweep_stale
@@ -102,7 +103,7 @@ def measure(kind: Kind, it: Planed, supervisor: Supervisor, seconds: float) -> R
         vnf.stop()
     return Round(
         kind.text,
-        band(before, distance(it)),
+        cores_of((before, distance(it))).group,
         pps / 1e6,
         p50_us,
         p99_us,
@@ -121,11 +122,6 @@ def distance(it: Planed) -> CoreDistance | None:
         return measure_distance(Path(planed_binary()), CPU, OTHER_CPU)
     finally:
         it.process.resume()
-
-
-def band(before: CoreDistance | None, after: CoreDistance | None) -> str:
-    """The band, where it was the same before and after."""
-    return before.band if before and after and before.band == after.band else "changed"
 
 
 def saturated_pps(it: Planed, seconds: float) -> float:

@@ -28,7 +28,7 @@ from planebench.model.scenario import scenario_named
 from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
 from planebench.stats.effect import estimate_alone
-from planebench.stats.histogram import Counts, decode, merge_counts, summarise
+from planebench.stats.histogram import Counts, HistogramSummary, decode, merge_counts, summarise
 from planebench.switches.registry import get_adapter
 
 IDLE_PPS = 100
@@ -85,27 +85,25 @@ def show(scenario: str, starts: list[list[Pair]]) -> None:
     for state in sorted({cores.state(best) for pairs in starts for cores, _ in pairs}):
         of_starts = [[found for cores, found in pairs if cores.state(best) == state] for pairs in starts]
         of_starts = [pairs for pairs in of_starts if pairs]
-        ratios = [p50(pairs, "100 pps") / p50(pairs, "half load") for pairs in of_starts]
+        ratios = [summary(pairs, "100 pps").p50 / summary(pairs, "half load").p50 for pairs in of_starts]
         number = sum(map(len, of_starts))
         for name in LOADS:
-            s = summarise(merge_counts([found[name] for pairs in of_starts for found in pairs]))
-            assert s is not None
+            s = summary([found for pairs in of_starts for found in pairs], name)
             figures = f"p50 {s.p50:7.2f}  mean {s.mean:8.2f}  p99 {s.p99:8.2f}  n {s.samples}"
             print(f"{scenario:9} {state:13} {name:10} {figures}")
         estimate = estimate_alone(ratios)
-        low, high = estimate.interval() if estimate is not None else (0.0, 0.0)
-        interval = f" [{low:.2f}, {high:.2f}]" if estimate is not None else ""
+        interval = "" if estimate is None else " [{:.2f}, {:.2f}]".format(*estimate.interval())
         print(
             f"{scenario:9} {state:13} ratio of p50: {geometric_mean(ratios):.2f}{interval}, "
             f"{number} pairs, {len(ratios)} starts"
         )
 
 
-def p50(pairs: list[dict[str, Counts]], load: str) -> float:
-    """Return the median latency of all trials of a load together."""
-    summary = summarise(merge_counts([found[load] for found in pairs]))
-    assert summary is not None
-    return summary.p50
+def summary(pairs: list[dict[str, Counts]], load: str) -> HistogramSummary:
+    """Return the latency of all trials of a load together."""
+    found = summarise(merge_counts([counts[load] for counts in pairs]))
+    assert found is not None
+    return found
 
 
 def measure(switch: str, scenario: ScenarioName, starts: int, trials: int, seconds: float) -> list[list[Pair]]:

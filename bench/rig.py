@@ -13,7 +13,7 @@ from planebench.model.choices import unknown
 from planebench.model.records import CoreDistance, ScenarioName
 from planebench.model.scenario import SCENARIOS
 from planebench.placement import Cpus, Placement, place
-from planebench.stats.shared_cores import ALONE
+from planebench.stats.shared_cores import best_speed, is_shared
 
 RING = 256
 
@@ -46,7 +46,7 @@ class Cores:
 
     def state(self, best: float) -> str:
         """Return the group, and whether both cores were alone all the time: they had ``best``, what cores have then."""
-        return f"{self.group}, {'alone' if self.least >= ALONE * best else 'shared'}" if best else self.group
+        return f"{self.group}, {'shared' if is_shared(self.least, best) else 'alone'}" if best else self.group
 
 
 def cores_of(distances: Sequence[CoreDistance | None]) -> Cores:
@@ -54,8 +54,8 @@ def cores_of(distances: Sequence[CoreDistance | None]) -> Cores:
     known = [distance for distance in distances if distance is not None]
     groups = {distance.band for distance in known}
     speeds = [speed for distance in known for speed in distance.additions_per_cycle]
-    group = str(*groups) if len(groups) == 1 and len(known) == len(distances) else "changed"
-    return Cores(group, min(speeds, default=0.0), max(speeds, default=0.0))
+    group = known[0].band if len(groups) == 1 and len(known) == len(distances) else "changed"
+    return Cores(group, min(speeds, default=0.0), best_speed(known))
 
 
 def best_of(trials: Iterable[Cores]) -> float:

@@ -1,25 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trials of cores that are alone, where the user asks for them: those with a shared core are disturbed.
+"""Detect shared cores during a run, and mark trials with a shared core as disturbed if the user asks for it.
 
-What a core that is alone reaches is the best figure so far: of all trials, and of all looks before them.
+A core counts as shared if it has fewer additions per cycle than 95 % of the best value that the run has seen so far.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import CoreDistance, Trial, Verdict, VerdictKind
-from planebench.stats.shared_cores import ALONE, OWNERS, core_speeds
+from planebench.stats.shared_cores import OWNERS, best_speed, core_speeds, is_shared
 
 _STAYS = (VerdictKind.INVALID, VerdictKind.FUNCTIONAL)
 """Verdicts that are worse than disturbed."""
 
+LOOKS, LOOK_S = 20, 0.05
+"""How often cores are measured to learn what they have at best, and the pause between two measurements: other guests
+use a core for seconds or less, and seldom both cores all the time."""
 
-FIRST_LOOKS, FIRST_LOOK_S = 20, 0.1
-"""Before the first trial: other guests use a core for seconds, and seldom both cores all the time."""
+
+def several_looks(look: Callable[[], CoreDistance | None]) -> Iterator[CoreDistance]:
+    """Yield what several measurements within two seconds find; stop where the additions per cycle are unknown."""
+    for number in range(LOOKS):
+        if number:
+            time.sleep(LOOK_S)
+        distance = look()
+        if distance is None or not distance.additions_per_cycle:
+            return
+        yield distance
 
 
 @dataclass
@@ -31,28 +42,22 @@ class AloneCores:
     def look(self, distance: CoreDistance | None) -> bool:
         """Note what both CPUs had now; return whether no other hyperthread used them. Unknown counts as alone."""
         speeds = distance.additions_per_cycle if distance is not None else ()
-        self.best = max(self.best, *speeds, 0.0)
-        return all(speed >= ALONE * self.best for speed in speeds)
+        self.best = max(self.best, best_speed((distance,)))
+        return not any(is_shared(speed, self.best) for speed in speeds)
 
-    def begin(self, look: Callable[[], CoreDistance | None], sleep: Callable[[float], None] = time.sleep) -> None:
-        """Look several times if nothing is known yet, so that there is something to compare the first trial with."""
-        for number in range(FIRST_LOOKS if self.best == 0 else 0):
-            if number:
-                sleep(FIRST_LOOK_S)
-            distance = look()
+    def begin(self, look: Callable[[], CoreDistance | None]) -> None:
+        """Measure several times if nothing is known yet, so that the first trial can be compared with something."""
+        if self.best == 0:
+            self.best = best_speed(several_looks(look))
+
+    def learn(self, trial: Trial) -> None:
+        """Note what the CPUs had before and after a trial."""
+        for distance in (trial.evidence.distance_before, trial.evidence.distance_after):
             self.look(distance)
-            if distance is None or not distance.additions_per_cycle:
-                return
-
-    def learn(self, trials: Iterable[Trial]) -> None:
-        """Note what the CPUs had before and after trials."""
-        for trial in trials:
-            for distance in (trial.evidence.distance_before, trial.evidence.distance_after):
-                self.look(distance)
 
     def judge(self, trial: Trial) -> Trial:
         """Return the trial, disturbed where another hyperthread used a core before it or after it."""
-        self.learn((trial,))
+        self.learn(trial)
         reasons = tuple(self._reasons(trial))
         verdict = trial.verdict
         if not reasons or verdict.kind in _STAYS:
@@ -60,9 +65,9 @@ class AloneCores:
         before = verdict.reasons if verdict.kind is VerdictKind.DISTURBED else ()
         return replace(trial, verdict=Verdict(VerdictKind.DISTURBED, (*before, *reasons)))
 
-    def _reasons(self, trial: Trial) -> Iterable[Reason]:
+    def _reasons(self, trial: Trial) -> Iterator[Reason]:
         for owner, speed in zip(OWNERS, core_speeds(trial) or (), strict=False):
-            if speed < ALONE * self.best:
+            if is_shared(speed, self.best):
                 share = speed / self.best
                 text = f"another hyperthread used the core of the {owner}, and left {share:.0%} of it"
                 yield Reason(ReasonCode.SHARED_CORE, text, {"share": share})

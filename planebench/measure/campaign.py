@@ -373,7 +373,7 @@ class Campaign:
                 continue
             self._stored.remove(trial)
             self._seen.append(trial)
-            self._alone.learn((trial,))
+            self._alone.learn(trial)
             if trial.verdict.kind is not VerdictKind.INVALID or request.role != "latency":
                 return trial
         return None
@@ -411,7 +411,6 @@ class Campaign:
         runner, alone = bench.runner, self.plan.cores_alone
         if runner is None or (band is None and not alone):
             return
-
         if alone:
             self._alone.begin(runner.distance)
 
@@ -421,9 +420,10 @@ class Campaign:
             return is_alone and (distance is None or band in (None, distance.band))
 
         idle = band == "far" and self.plan.band in (band, "both")
-        words = " and ".join([*([f"{band} cores"] if band else []), *(["cores that are alone"] if alone else [])])
         pace = IDLE if idle else ALONE if alone else BRIEF
-        self._core_wait.until(found, pace, lambda: self.listener.working_on(f"waiting for {words}"))
+        wanted = [f"{band} cores"] if band else []
+        wanted += ["cores that are alone"] if alone else []
+        self._core_wait.until(found, pace, lambda: self.listener.working_on(f"waiting for {' and '.join(wanted)}"))
 
     def _to_repeat(self, trial: Trial) -> bool:
         """Return whether a trial was disturbed, or is of another band than those that are compared."""

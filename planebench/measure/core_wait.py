@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Waits until the CPUs are as trials need them, near or far, or alone; all switches are paused meanwhile."""
+"""Wait until the CPUs are in the state that trials need: near, far or not shared. All switches are paused meanwhile."""
 
 from __future__ import annotations
 

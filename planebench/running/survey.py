@@ -112,9 +112,9 @@ class Survey:
     def takes_words(self) -> str:
         """Return the expected duration in words."""
         shortest, longest = duration_words(self.takes_s), duration_words(self.at_most_s)
-        far, alone = self.plan.band in ("far", "both"), self.plan.cores_alone
-        awaited = " and ".join([*(["for far cores"] if far else []), *(["for cores that are alone"] if alone else [])])
-        waits = f", without waits {awaited}" if awaited and not self.simulated else ""
+        awaited = ["for far cores"] if self.plan.band in ("far", "both") else []
+        awaited += ["for cores that are alone"] if self.plan.cores_alone else []
+        waits = f", without waits {' and '.join(awaited)}" if awaited and not self.simulated else ""
         more = f", at most {longest} if comparisons stay open" if longest != shortest else ""
         return f"about {shortest}{more}{waits}"
 

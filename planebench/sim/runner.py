@@ -26,7 +26,7 @@ from planebench.traffic.rates import line_rate_pps
 
 DISTANCE_NS: dict[Band, float] = {"near": 62.0, "far": 261.0}
 ADDITIONS_PER_CYCLE = 3.75
-"""Of a core that is alone."""
+"""The additions per cycle of a core that no other hyperthread uses."""
 SWITCH_CPU, TESTER_CPU = 0, 1
 
 

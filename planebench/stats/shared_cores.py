@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from statistics import geometric_mean, median
 from typing import Literal
 
-from planebench.model.records import Trial, VerdictKind
+from planebench.model.records import CoreDistance, Trial, VerdictKind
 
 Owner = Literal["switch", "tester"]
 OWNERS: tuple[Owner, ...] = ("switch", "tester")
@@ -37,6 +37,16 @@ class SharedCore:
     cycles_ratio: float | None = None
 
 
+def best_speed(distances: Iterable[CoreDistance | None]) -> float:
+    """Return the most additions per cycle that a core had; 0 where none is known."""
+    return max((speed for distance in distances if distance for speed in distance.additions_per_cycle), default=0.0)
+
+
+def is_shared(speed: float, best: float) -> bool:
+    """Return whether a core with this many additions per cycle was shared, where a core has ``best`` without that."""
+    return speed < ALONE * best
+
+
 def core_shares(trials: Iterable[Trial]) -> dict[int, tuple[float, float]]:
     """Return the share of their cores that switch and tester had in each trial, by its index.
 
@@ -56,7 +66,7 @@ def shared_cores(trials: Iterable[Trial]) -> tuple[SharedCore, ...]:
     of_owner = zip(*shares.values(), strict=True)
     ratios = (_cycles_ratio(trials, shares), None)
     return tuple(
-        SharedCore(owner, len(found), sum(share < ALONE for share in found), min(found), ratio)
+        SharedCore(owner, len(found), sum(is_shared(share, 1.0) for share in found), min(found), ratio)
         for owner, found, ratio in zip(OWNERS, of_owner, ratios, strict=True)
     )
 
@@ -75,6 +85,6 @@ def _cycles_ratio(trials: Iterable[Trial], shares: dict[int, tuple[float, float]
     for trial in trials:
         needed = trial.switch.cycles_per_packet if trial.role == "r_plus" else None  # at a load, batches decide
         if needed and trial.index in shares and trial.band and trial.verdict.kind is not VerdictKind.INVALID:
-            cycles[trial.point, trial.load, trial.band][shares[trial.index][0] < ALONE].append(needed)
+            cycles[trial.point, trial.load, trial.band][is_shared(shares[trial.index][0], 1.0)].append(needed)
     ratios = [median(shared) / median(alone) for alone, shared in cycles.values() if alone and shared]
     return geometric_mean(ratios) if ratios else None

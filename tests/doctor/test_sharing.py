@@ -7,12 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from planebench.doctor.sharing import LOOKS, look_at_cores, sharing_findings
+from planebench.doctor.sharing import look_at_cores, sharing_findings
+from planebench.measure.alone import LOOKS
 from planebench.model.records import CoreDistance
 
 
+def _looks(*speeds: tuple[float, float]) -> list[CoreDistance]:
+    return [CoreDistance(60.0, "near", pair) for pair in speeds]
+
+
 def test_cores_that_are_alone_are_fine() -> None:
-    (found,) = sharing_findings((2, 5), [(4.0, 3.9), (3.95, 4.0)])
+    (found,) = sharing_findings((2, 5), _looks((4.0, 3.9), (3.95, 4.0)))
     assert (found.code, found.level) == ("shared-cores", "ok")
     assert "CPUs 2 and 5 in 2 looks" in found.text
 
@@ -28,16 +33,16 @@ def test_cores_that_are_alone_are_fine() -> None:
     ],
 )
 def test_shared_cores_are_named_with_a_way_out(looks: list[tuple[float, float]], words: str) -> None:
-    (found,) = sharing_findings((2, 5), looks)
+    (found,) = sharing_findings((2, 5), _looks(*looks))
     assert found.level == "warning" and words in found.text and "--cores-alone" in found.remedy
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:
-    assert sharing_findings((0, 1), []) == sharing_findings((0, 1), [(0.0, 0.0)]) == ()
+    assert sharing_findings((0, 1), []) == sharing_findings((0, 1), _looks((0.0, 0.0))) == ()
 
 
 def test_cores_are_looked_at_until_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planebench.doctor.sharing.LOOK_S", 0)
+    monkeypatch.setattr("planebench.measure.alone.LOOK_S", 0)
     asked: list[tuple[int, int]] = []
 
     def measure(planed: Path, a: int, b: int) -> CoreDistance | None:
@@ -45,7 +50,7 @@ def test_cores_are_looked_at_until_it_fails(monkeypatch: pytest.MonkeyPatch) -> 
         return CoreDistance(60.0, "near", (4.0, 3.0)) if len(asked) != LOOKS + 3 else None
 
     monkeypatch.setattr("planebench.doctor.sharing.measure_distance", measure)
-    assert list(look_at_cores(Path("planed"), (3, 1, 2))) == [(4.0, 3.0)] * LOOKS
+    assert list(look_at_cores(Path("planed"), (3, 1, 2))) == _looks(*[(4.0, 3.0)] * LOOKS)
     assert set(asked) == {(3, 1)}
-    assert list(look_at_cores(Path("planed"), (3, 1))) == [(4.0, 3.0)] * 2, "until a measurement fails"
+    assert list(look_at_cores(Path("planed"), (3, 1))) == _looks(*[(4.0, 3.0)] * 2), "until a measurement fails"
     assert list(look_at_cores(Path("planed"), (3,))) == [], "one CPU shares with nobody that can be compared"

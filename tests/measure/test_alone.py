@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether cores are alone: by the best figure so far, and what becomes of a trial whose cores were not."""
+"""Detection of shared cores by the best value so far, and the verdict of a trial with a shared core."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from builders import make_evidence, make_trial
 
-from planebench.measure.alone import FIRST_LOOKS, AloneCores
+from planebench.measure.alone import LOOKS, AloneCores, several_looks
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import CoreDistance, Trial, Verdict, VerdictKind
 
@@ -78,11 +78,20 @@ def test_other_reasons_of_a_disturbed_trial_stay_and_a_worse_verdict_too() -> No
         assert AloneCores().judge(worse) is worse
 
 
-def test_a_run_begins_with_some_looks_unless_it_has_something_to_compare_with() -> None:
-    looks: list[float] = []
-    speeds = iter([2.0, 3.0, 4.0, *[2.0] * FIRST_LOOKS])
+def test_a_run_begins_with_some_looks_unless_it_has_something_to_compare_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("planebench.measure.alone.time.sleep", waits.append)
+    speeds = iter([2.0, 3.0, 4.0, *[2.0] * LOOKS])
     cores = AloneCores()
-    cores.begin(lambda: _at((next(speeds), 1.0)), looks.append)
-    assert (cores.best, len(looks)) == (4.0, FIRST_LOOKS - 1)
+    cores.begin(lambda: _at((next(speeds), 1.0)))
+    assert (cores.best, len(waits)) == (4.0, LOOKS - 1)
     cores.begin(lambda: pytest.fail("looked again"))
-    AloneCores().begin(lambda: None, lambda _: pytest.fail("waits where nothing can be known"))
+
+
+@pytest.mark.parametrize("unknown", [None, _at(())])
+def test_looks_end_where_nothing_is_known(monkeypatch: pytest.MonkeyPatch, unknown: CoreDistance | None) -> None:
+    monkeypatch.setattr("planebench.measure.alone.LOOK_S", 0)
+    found = iter([_at(ALONE), _at(ALONE), unknown])
+    assert list(several_looks(lambda: next(found))) == [_at(ALONE)] * 2
+    monkeypatch.setattr("planebench.measure.alone.time.sleep", lambda _: pytest.fail("waits where nothing is known"))
+    AloneCores().begin(lambda: unknown)

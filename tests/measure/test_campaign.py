@@ -355,7 +355,7 @@ def _at(band: str, speeds: tuple[float, ...] = ()) -> CoreDistance:
     return CoreDistance(62.0 if band == "near" else 261.0, band, speeds)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("asked", ["far", "both", None])
+@pytest.mark.parametrize("asked", ["near", "far", "both", None])
 def test_only_a_band_that_the_user_asks_for_is_waited_for_idle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str | None
 ) -> None:
@@ -366,12 +366,20 @@ def test_only_a_band_that_the_user_asks_for_is_waited_for_idle(
     )
     options = {} if asked is None else {"band": asked}
     trials = run(plan_of("sim:far_share=80%:far_ratio=50%", repeat=8, **options), tmp_path)
-    assert {pace for _, pace in waits} == {"far": {IDLE}, "both": {IDLE, BRIEF}, None: {BRIEF}}[asked]
+    assert {pace for _, pace in waits} == {"near": {BRIEF}, "far": {IDLE}, "both": {IDLE, BRIEF}, None: {BRIEF}}[asked]
     if asked is None:
         assert {band for band, _ in waits} == {"far"}, "most trials are of it"
     else:
-        wanted = ["near" if asked == "both" and t.repetition % 2 == 0 else "far" for t in trials]
+        wanted = [asked if asked != "both" else "far" if t.repetition % 2 else "near" for t in trials]
         assert [band for band, _ in waits] == wanted, "also before the first try"
+
+
+def test_where_no_band_is_known_nothing_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[bool] = []
+    monkeypatch.setattr(CoreWait, "until", lambda self, found, pace, waiting: waits.append(found()))
+    assert SimRunner.distance(object()) is None  # type: ignore[arg-type]
+    run(plan_of("sim", repeat=3, band="far", cores_alone=True, retries=0), tmp_path)
+    assert waits == [True] * 3
 
 
 def test_trials_with_a_shared_core_are_repeated_where_cores_alone_are_asked_for(tmp_path: Path) -> None:
@@ -395,7 +403,7 @@ def test_cores_that_are_to_be_alone_are_waited_for(tmp_path: Path, monkeypatch: 
     waits: list[tuple[bool, bool, Pace]] = []
     monkeypatch.setattr(SimRunner, "distance", lambda self: _at("near", next(speeds)))
     monkeypatch.setattr(CoreWait, "until", lambda self, found, pace, waiting: waits.append((found(), found(), pace)))
-    monkeypatch.setattr("planebench.measure.alone.FIRST_LOOK_S", 0)
+    monkeypatch.setattr("planebench.measure.alone.LOOK_S", 0)
     run(plan_of("sim", repeat=3, cores_alone=True), tmp_path)
     assert waits == [(True, False, ALONE)] * 3
 

@@ -46,6 +46,12 @@ def test_a_band_that_most_trials_have_is_not_waited_for_long() -> None:
     assert BRIEF.wait_s <= machine.now_s < 2 * BRIEF.wait_s
 
 
+def test_near_cores_come_by_work_and_not_by_waiting() -> None:
+    machine = Machine(far_from_s=0)
+    assert not machine.wait().until(lambda: not machine.far(), BRIEF)
+    assert machine.now_s < 2 * BRIEF.wait_s
+
+
 def test_cores_that_are_to_be_alone_have_the_same_time_and_are_looked_at_more_often() -> None:
     machine = Machine(far_from_s=40)
     assert machine.wait().until(machine.far, ALONE)
