@@ -44,7 +44,6 @@ test: setup ## unit tests of planed, then pytest against the installed package
 	@# Four at once on two cores as well: the longest of them wait.
 	meson test -C build --print-errorlogs --num-processes 4
 	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"
-	@scripts/setup.sh zsh fish || echo "test: no zsh or fish, so completion is tested in bash alone"
 	@scripts/setup.sh bird2 ethtool || echo "test: no BIRD, so the example of a routing daemon is skipped"
 	@scripts/setup.sh qemu-system-x86 busybox-static || echo "test: no QEMU, so tests with guests are skipped"
 	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
@@ -127,7 +126,6 @@ bench-image: wheel ## dist/planebench-*.oci.tar and .deb: the whole bench as a c
 
 image-check: bench-image ## the image under podman, the wheel on Debian and Ubuntu, the Ansible role twice: half an hour, root
 	@scripts/setup.sh bubblewrap podman runc catatonit
-	$(BIN)/pip install --quiet kubernetes-validate
 	$(BIN)/python -P -m pytest -v tests/packaging
 
 clean: ## remove what was built; runs/ stays
@@ -142,7 +140,7 @@ packages:
 	@scripts/in_use.sh $(VENV)
 	@echo "setup: creating $(VENV)"
 	$(PYTHON) -m venv --clear $(VENV)
-	@scripts/progress.sh .stamps/venv.log $(BIN)/pip install 'meson-python>=0.17' 'typer>=0.20'
+	@scripts/progress.sh .stamps/venv.log $(BIN)/pip install 'meson-python>=0.17'
 	@touch $@
 
 # Not isolated and with a build folder that stays, so that a change of one file compiles one file.

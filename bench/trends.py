@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Are steps of commits found beside ramps and changed environments? Are regressions bisected? Fails below a bar.
+"""Are steps of commits found beside ramps and changed environments? Fails below a bar.
 
     python bench/trends.py [--seeds 100] [--noise 0.007]
 
 A history has 200 runs of as many commits: 12 steps of 2 to 10 % in either direction, two ramps of 3 to 5 % over 15 to
-25 commits, three changes of the environment that move the figure by 2 to 6 %, and noise between runs. A bisection
-searches one regression of 5 % among 64 commits of a real git repository, with noise of 1 % between runs.
+25 commits, three changes of the environment that move the figure by 2 to 6 %, and noise between runs.
 """
 
 from __future__ import annotations
@@ -14,14 +13,9 @@ import argparse
 import math
 import random
 import statistics
-import subprocess
 import sys
-import tempfile
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from planebench.running.bisection import Bisection, Outcome
 from planebench.stats.trend import Sample, Series, Trend, find_trend
 
 COMMITS = 200
@@ -31,7 +25,7 @@ GAP = 6
 FACTS = ("kernel", "microcode", "firmware")
 SERIES = Series("bed1", "vpp", "p2p/unidirectional/64/virtio/process", "throughput")
 
-RECALL_MIN, FALSE_MAX, BUILDS_MAX = 10, 1, 8
+RECALL_MIN, FALSE_MAX = 10, 1
 
 
 @dataclass(frozen=True)
@@ -108,41 +102,6 @@ def judged(seed: int, noise: float = 0.007) -> Score:
     return score(history, find_trend(SERIES, history.samples))
 
 
-def make_repository(folder: Path, commits: int) -> list[str]:
-    """Make a git repository whose file ``number`` counts its commits, and return them, oldest first."""
-
-    def git(*arguments: str, text: str = "") -> str:
-        return subprocess.run(
-            ["git", "-C", str(folder), *arguments], input=text, text=True, check=True, capture_output=True
-        ).stdout
-
-    git("init", "--quiet", "--initial-branch=main")
-    lines: Iterator[str] = (
-        f"commit refs/heads/main\ncommitter A <a@example.org> {1_700_000_000 + i} +0000\ndata 1\n{'x'}\n"
-        f"M 100644 inline number\ndata {len(str(i))}\n{i}\n\n"
-        for i in range(commits)
-    )
-    git("fast-import", "--quiet", text="".join(lines))
-    git("reset", "--quiet", "--hard", "main")
-    return git("rev-list", "--reverse", "main").split()
-
-
-def bisected(
-    seed: int, folder: Path, noise: float = 0.01, loss: float = 0.05, commits: int = 64
-) -> tuple[Outcome, str]:
-    """Bisect a regression in one of so many commits after the first; return the outcome and the guilty commit."""
-    rng = random.Random(seed)
-    known = make_repository(folder, commits + 1)
-    guilty = rng.randint(1, commits)
-
-    def measure() -> Mapping[str, float]:
-        number = int((folder / "number").read_text())
-        return {"vpp p2p": 10e6 * (1 - loss * (number >= guilty)) * math.exp(rng.gauss(0, noise))}
-
-    found = Bisection(folder, lambda: True, measure).find(known[0], known[-1])
-    return found, known[guilty]
-
-
 def main() -> int:
     """Print the scores; 1 if a bar is missed."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -157,18 +116,7 @@ def main() -> int:
         f"false {statistics.fmean(false):.2f} (most {max(false)}), unnamed {sum(unnamed)}; "
         f"all bars in {sum(kept)} of {len(kept)}"
     )
-    right, builds, runs = 0, [], []
-    for seed in range(given.seeds):
-        with tempfile.TemporaryDirectory() as folder:
-            found, guilty = bisected(seed, Path(folder))
-        right += found.first_bad == guilty and found.builds <= BUILDS_MAX
-        builds.append(found.builds)
-        runs.append(found.runs)
-    print(f"bisections: right in {right} of {given.seeds}, builds at most {max(builds)}, ", end="")
-    print(f"runs {statistics.fmean(runs):.1f}")
-    bars = (
-        statistics.fmean(recall) >= RECALL_MIN and statistics.fmean(false) <= FALSE_MAX and right >= 0.95 * given.seeds
-    )
+    bars = statistics.fmean(recall) >= RECALL_MIN and statistics.fmean(false) <= FALSE_MAX
     return 0 if bars else 1
 
 

@@ -64,8 +64,6 @@ def package(upper: Path, folder: Path) -> Path:
     (tree / "DEBIAN" / "control").write_text(control)
     (tree / "usr" / "bin").mkdir(parents=True)
     (tree / "usr" / "bin" / "planebench").symlink_to(f"/{UPPER}/bin/planebench")
-    (tree / "usr" / "share" / "man").mkdir(parents=True)
-    shutil.move(tree / UPPER / "share" / "man" / "man1", tree / "usr" / "share" / "man")
     made = folder / f"planebench_{__version__}_amd64.deb"
     subprocess.run(["dpkg-deb", "--root-owner-group", "-Zxz", "-z1", "--build", str(tree), str(made)], check=True)
     shutil.rmtree(tree)

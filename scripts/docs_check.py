@@ -31,8 +31,8 @@ from docs_pages import Command
 
 import planebench
 from planebench.cli.app import app
-from planebench.cli.man import commands as command_tree
-from planebench.cli.man import example_lines
+from planebench.cli.options import commands as command_tree
+from planebench.cli.options import example_lines
 from planebench.host.cache_folder import default_folder
 from planebench.model.errors import INCONCLUSIVE, NotInstalledError
 from planebench.model.scenario import scenario_named

@@ -29,7 +29,9 @@ def main() -> int:
             problems.append(f"{path}: no line '{SPDX}' at the top")
         for name, lines, limit in sizes(path, text):
             if lines > allowed.get(name, limit):
-                problems.append(f"{name}: {lines} lines, above {allowed.get(name, limit)}: is it one concept? If so, say so in {EXCEPTIONS}")
+                problems.append(
+                    f"{name}: {lines} lines, above {allowed.get(name, limit)}: one concept? See {EXCEPTIONS}"
+                )
     print("\n".join(problems) or "sizes and SPDX lines: fine")
     return 1 if problems else 0
 

@@ -9,6 +9,7 @@ run is a run folder without its report, with short paths. --check changes nothin
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import shutil
 import subprocess
@@ -20,8 +21,6 @@ from pathlib import Path
 
 from planebench.model.errors import StoreError
 from planebench.model.results import Comparison, Metric, Result
-from planebench.stats.advice import advice
-from planebench.stats.chain_prediction import predictions
 from planebench.stats.counting import counts, latency_compares
 from planebench.stats.derived import Derived
 from planebench.stats.node_capacity import path_costs
@@ -104,96 +103,41 @@ def _price(it: Comparison) -> str:
     return f"{it.more_starts}" if it.more_starts else "–"
 
 
-def _predicted(name: str) -> str:
-    """Return the predicted throughput of chains of one and two functions, by their hops."""
-    rows = (
-        (
-            f"{it.point.frame_size_bytes} B",
-            it.point.switch,
-            f"{it.point.chain_length}",
-            _mpps(it.pps, it.is_bound),
-            _mpps(it.measured_pps),
-            "–" if it.error is None or it.is_bound else f"{it.error:+.0%}",
-        )
-        for it in predictions(_run(name), (2,))
-        if it.way == "hops"
-    )
-    return _rows(("frames", "switch", "functions", "predicted, Mpps", "measured, Mpps", "error"), rows)
-
-
-def _foretold(hops: str, chains: str, length: int) -> str:
-    """Return what the hops of one run say of chains of a length, beside the chains of functions of another run."""
-    measured = {(it.point.switch, it.point.frame_size_bytes): it for it in _run(chains).results if counts(it)}
-    rows = (
-        (
-            f"{it.point.frame_size_bytes} B",
-            it.point.switch,
-            _mpps(it.pps, it.is_bound),
-            _mpps(own.throughput_pps, own.verdict.kind.is_bound),
-            "–" if it.is_bound or own.verdict.kind.is_bound else f"{it.pps / (own.throughput_pps or it.pps) - 1:+.0%}",
-        )
-        for it in predictions(_run(hops), (length,))
-        if it.way == "hops"
-        and it.point.chain_length == length
-        and (own := measured.get((it.point.switch, it.point.frame_size_bytes)))
-    )
-    return _rows(("frames", "switch", "predicted, Mpps", "measured, Mpps", "error"), rows)
-
-
 def _account(name: str) -> str:
     """Return where a run is, when it was, and how many of its trials were accepted."""
     derived = _run(name)
     trials, rejected = len(derived.run.trials), len(derived.rejected)
     mhz = derived.run.header.host.get("cpu_mhz")
     rows = [(derived.run.header.started_at[:10], f"{mhz} MHz", str(trials), str(trials - rejected))]
-    asked = "".join(
-        f"    planebench {words}\n" for words in (f"compare {_KEPT}/{name}", f"advise {_KEPT}/{name} --rate 3M")
-    )
+    asked = f"    planebench compare {_KEPT}/{name}\n"
     where = f"The tables below are of the run in [runs/{name}](runs/{name}), as is what these commands say:\n\n"
     return f"{where}{asked}\n" + _rows(("day", "CPU", "trials", "accepted"), iter(rows))
-
-
-def _advised(name: str, pps: float) -> str:
-    """Return what carries a rate, the best switch first in each frame size."""
-    rows = (
-        (
-            f"{it.point.frame_size_bytes} B",
-            it.point.switch,
-            f"{'≤ ' if it.at_most else ''}{it.cores}",
-            f"{'≤ ' if it.at_most else ''}{it.utilization:.0%}",
-        )
-        for it in advice(_run(name), pps, lambda label: 1)
-    )
-    return _rows(("frames", "switch", "switch cores", "utilization"), rows)
 
 
 def _cores(name: str) -> str:
     """Return the cores that each switch needs for the node, beside the cost of a frame."""
     derived = _run(name)
     costs = {it.point: it for it in path_costs(derived, lambda label: 1)}
-    found = [it for it in advice(derived, VNFS * PPS_PER_VNF, lambda label: 1) if it.point.scenario == "loopback"]
-    rows = (
-        (
+    rows = []
+    for it in derived.results:
+        if it.point.scenario != "loopback" or not counts(it) or not it.throughput_pps:
+            continue
+        bound = it.verdict.kind.is_bound
+        least = "≤ " if bound else ""
+        cores = math.ceil(VNFS * PPS_PER_VNF / (it.throughput_low_pps or it.throughput_pps))
+        utilization = VNFS * PPS_PER_VNF / (cores * it.throughput_pps)
+        cells = (
             f"{it.point.frame_size_bytes} B",
             it.point.switch,
             f"{costs[it.point].cycles_per_frame or 0:.0f}",
-            _mpps(costs[it.point].pps_per_core, costs[it.point].is_bound),
-            f"{'≤ ' if it.at_most else ''}{it.cores}",
-            f"{'≤ ' if it.at_most else ''}{it.utilization:.0%}",
-            f"{'≤ ' if it.at_most else ''}{VNFS + it.cores + 1}",
+            _mpps(costs[it.point].pps_per_core, bound),
+            f"{least}{cores}",
+            f"{least}{utilization:.0%}",
+            f"{least}{VNFS + cores + 1}",
         )
-        for it in sorted(found, key=lambda it: it.point.frame_size_bytes)
-    )
-    head = (
-        "frames",
-        "switch",
-        "cycles per frame",
-        "Mpps per core",
-        "switch cores",
-        "utilization",
-        "cores in all",
-    )
-    return _rows(head, rows)
+        rows.append((it.point.frame_size_bytes, cores, utilization, cells))
+    head = ("frames", "switch", "cycles per frame", "Mpps per core", "switch cores", "utilization", "cores in all")
+    return _rows(head, (cells for *_, cells in sorted(rows)))
 
 
 def _size(it: Comparison) -> int:
@@ -225,14 +169,11 @@ TABLES: dict[str, Callable[[], str]] = {
     "fix": lambda: _against_first("regression-fix"),
     "one-function": lambda: _loopback("quick"),
     "pairs": lambda: _pairs("quick", "throughput", "rates"),
-    "two-functions": lambda: _predicted("quick"),
     "cores": lambda: _cores("quick"),
     "account": lambda: _account("firewall-chain"),
     "chain": lambda: _loopback("firewall-chain"),
     "chain-rates": lambda: _pairs("firewall-chain", "throughput", "rates"),
     "chain-costs": lambda: _pairs("firewall-chain", "cycles_per_packet", "cycles per frame and hop"),
-    "foretold": lambda: _foretold("quick", "firewall-chain", 2),
-    "advised": lambda: _advised("firewall-chain", 3e6),
 }
 
 

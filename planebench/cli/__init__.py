@@ -10,12 +10,11 @@ import sys
 
 def main() -> None:
     """Run the command. Exit codes are in model.errors.EXIT_CODES; an error of the user is reported in one line."""
-    from planebench.cli import complete
     from planebench.cli.app import app
     from planebench.model.errors import CLOSED_PIPE
 
-    if os.environ.get(complete.VARIABLE):
-        complete.answer(lambda: app(prog_name="planebench"))
+    if os.environ.get("_PLANEBENCH_COMPLETE"):  # a shell asks typer
+        app(prog_name="planebench")
         return
     try:
         sys.exit(_run())

@@ -23,7 +23,7 @@ from planebench.model.errors import INCONCLUSIVE, UsageError
 from planebench.model.results import Comparison, Metric
 from planebench.model.words import METRICS as TITLES
 from planebench.model.words import load_words, printable
-from planebench.report.ci import judgement_words, state_of, to_badge, to_junit, to_markdown
+from planebench.report.ci import judgement_words, state_of, to_junit, to_markdown
 from planebench.report.comparison import undecided_words
 from planebench.report.conditions import conditions_remark
 from planebench.report.export import write_bytes
@@ -62,24 +62,20 @@ _WORDS: dict[Metric, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class GateFiles:
-    """Files for CI systems: JUnit XML, a summary in Markdown that is appended to, and a badge; None for none."""
+    """Files for CI systems: JUnit XML, and a summary in Markdown that is appended to; None for none."""
 
     junit: Path | None = None
     summary: Path | None = None
-    badge: Path | None = None
 
     def check(self, *, gate: bool) -> None:
         """Raise UsageError for files that say the result of a gate where there is none."""
-        for name, path in (("--junit", self.junit), ("--badge", self.badge)):
-            if path is not None and not gate:
-                raise UsageError(f"{name} says whether a gate passes: add --fail-below, e.g. 0.97")
+        if self.junit is not None and not gate:
+            raise UsageError("--junit says whether a gate passes: add --fail-below, e.g. 0.97")
 
     def write(self, title: str, shown: Sequence[Comparison], judged: Sequence[Judgement], notes: Sequence[str]) -> None:
         """Write the files that are wanted. Raises an error as write_bytes."""
         if self.junit is not None:
             write_bytes(self.junit, to_junit(judged))
-        if self.badge is not None:
-            write_bytes(self.badge, to_badge(state_of(judged)))
         if self.summary is not None:
             before = self.summary.read_bytes() if self.summary.is_file() else b""
             write_bytes(self.summary, before + to_markdown(title, shown, judged, notes))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The commands of a lab: its jobs, its store, trends over commits, and bisection. They are imported when they run."""
+"""The commands of a lab: its jobs, its store, and trends over commits. They are imported when they run."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Annotated, cast, get_args
 
 import typer
 
-from planebench.cli import complete
-from planebench.cli.complete import one_of
 from planebench.cli.options import JsonOption, QuietOption, RunsOption, argument, examples, option
 from planebench.model.results import Metric
 
@@ -18,7 +16,7 @@ store_app = typer.Typer(help="Keep the runs of all testbeds of a lab in one fold
 StoreArgument = Annotated[Path, typer.Argument(metavar="STORE", help="Folder of the store.")]
 _MetricOption = Annotated[
     str,
-    option("--metric", f"Metric: {', '.join(get_args(Metric)[:-1])}.", "NAME", one_of("library.history:METRICS")),
+    option("--metric", f"Metric: {', '.join(get_args(Metric)[:-1])}.", "NAME"),
 ]
 
 
@@ -27,9 +25,7 @@ _MetricOption = Annotated[
 )
 def store_add(
     store: StoreArgument,
-    run: Annotated[
-        list[str] | None, argument("[RUN]...", "Runs to add, as for report (default: latest).", complete.runs)
-    ] = None,
+    run: Annotated[list[str] | None, argument("[RUN]...", "Runs to add, as for report (default: latest).")] = None,
     testbed: Annotated[str, option("--testbed", "Testbed of runs that do not name one.", "NAME")] = "",
     runs: RunsOption = None,
     json: JsonOption = False,
@@ -77,45 +73,6 @@ def trend(
     from planebench.cli import trend as trending
 
     trending.trend(store, cast(Metric, metric), testbed, switch, html, json=json, quiet=quiet)
-
-
-def bisect(
-    command: Annotated[
-        str, typer.Argument(metavar="COMMAND", help="Shell command that makes one run, e.g. planebench run ...")
-    ],
-    good: Annotated[str, option("--good", "Commit with the old figure.", "COMMIT")],
-    bad: Annotated[str, option("--bad", "Commit with the new figure.", "COMMIT")] = "HEAD",
-    build: Annotated[str, option("--build", "Shell command that builds what is checked out.", "COMMAND")] = "",
-    repository: Annotated[Path, option("--repository", "Git working tree to bisect; it must be clean.")] = Path(),
-    out: Annotated[Path, option("--out -o", "Folder for the runs and their store.")] = Path("bisect"),
-    metric: _MetricOption = "throughput",
-    builds: Annotated[int | None, option("--builds", "Maximum number of builds.")] = None,
-    time_budget: Annotated[
-        str | None, option("--time-budget", "Start no build after this time, e.g. 2h.", "TIME")
-    ] = None,
-    json: JsonOption = False,
-    quiet: QuietOption = False,
-) -> None:
-    """Find the commit that changed a figure: git bisect, with as many runs of each commit as its decision needs.
-
-    Exit code 6 if the budget was spent first, or the runs of a commit did not decide.
-    """
-    from planebench.cli import bisect as bisecting
-
-    code = bisecting.bisect(
-        command,
-        good,
-        bad,
-        build,
-        repository,
-        out,
-        cast(Metric, metric),
-        builds,
-        time_budget,
-        json=json,
-        quiet=quiet,
-    )
-    raise typer.Exit(code)
 
 
 _JobsOption = Annotated[
@@ -168,9 +125,7 @@ def run_job(
 
 
 def metrics(
-    run: Annotated[
-        str | None, argument("[RUN]", "Run, as for report (default: the newest run in progress).", complete.runs)
-    ] = None,
+    run: Annotated[str | None, argument("[RUN]", "Run, as for report (default: the newest run in progress).")] = None,
     rpc: Annotated[
         Path | None, option("--rpc", "Socket of a planed process to ask instead of a run.", "SOCKET")
     ] = None,
@@ -179,7 +134,6 @@ def metrics(
         option(
             "--format -f",
             "openmetrics, or text (0.0.4, for the textfile collector of node-exporter).",
-            names=one_of(("openmetrics", "text")),
         ),
     ] = "openmetrics",
     out: Annotated[Path | None, option("--out -o", "File to replace instead of standard output.")] = None,
@@ -195,12 +149,6 @@ def register(app: typer.Typer) -> None:
     """Add the commands to those of planebench."""
     app.add_typer(store_app, name="store")
     app.command(epilog=examples("planebench trend lab", "planebench trend lab --html trend.html"))(trend)
-    app.command(
-        epilog=examples(
-            'planebench bisect "planebench run quick --switch vpp --frame-size 64 --quiet" --good v24.06 --build make '
-            "--repository vpp --builds 10"
-        )
-    )(bisect)
     app.command(
         epilog=examples("planebench submit nightly.yaml --dry-run", "planebench submit nightly.yaml --wait --quiet")
     )(submit)

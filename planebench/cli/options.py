@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,8 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from planebench import search
-from planebench.cli import complete
-from planebench.cli.complete import Completer, listed, one_of
 from planebench.search import METHODS
 
 
@@ -22,14 +20,28 @@ def examples(*commands: str) -> str:
     return "\n\n".join(("Examples:", *commands))
 
 
-def option(flags: str, help: str, metavar: str | None = None, names: Completer | None = None) -> Any:
+def example_lines(command: Any) -> list[str]:
+    """Return the commands at the end of a command's help."""
+    return [line for line in (command.epilog or "").split("\n\n") if line and line != "Examples:"]
+
+
+def commands(command: Any, path: str = "planebench") -> Iterator[tuple[str, Any]]:
+    """Yield every command that does something, with what a user types before its options: ``planebench plan show``."""
+    for name, child in command.commands.items():
+        if hasattr(child, "commands"):
+            yield from commands(child, f"{path} {name}")
+        elif not child.hidden:
+            yield f"{path} {name}", child
+
+
+def option(flags: str, help: str, metavar: str | None = None) -> Any:
     """Return an option of a command. ``flags`` are separated by spaces; empty: the name of the parameter."""
-    return typer.Option(*flags.split(), metavar=metavar, help=help, autocompletion=names)
+    return typer.Option(*flags.split(), metavar=metavar, help=help)
 
 
-def argument(metavar: str, help: str, names: Completer) -> Any:
+def argument(metavar: str, help: str) -> Any:
     """Return an argument of a command."""
-    return typer.Argument(metavar=metavar, help=help, autocompletion=names)
+    return typer.Argument(metavar=metavar, help=help)
 
 
 RunsOption = Annotated[Path | None, option("--runs", "Folder of the runs (default: $PLANEBENCH_RUNS, or runs).")]
@@ -38,29 +50,22 @@ QuietOption = Annotated[bool, option("--quiet -q", "Print only errors and warnin
 PageOption = Annotated[
     Path | None, option("--html", "File to write the report to (default: report.html in the run folder).")
 ]
-PicturesOption = Annotated[
-    str, option("--format -f --formats", "File formats: svg, pdf, png.", "A,B", listed(("svg", "pdf", "png")))
-]
+PicturesOption = Annotated[str, option("--format -f --formats", "File formats: svg, pdf, png.", "A,B")]
 KindsOption = Annotated[
     str,
     option(
         "",
         "Export only these kinds of figures: overview, chain, latency, ... (default: all).",
         "A,B",
-        listed("report.charts.figure:KINDS"),
     ),
 ]
 WidthOption = Annotated[
     float | None,
     option("--width-mm", "Width in mm, e.g. 84 for one column of a paper, 178 for two (default: as on the page)."),
 ]
-RunArgument = Annotated[
-    str, argument("RUN", "Run: latest, a run id or the start of one, a name, or a path.", complete.runs)
-]
-PlanArgument = Annotated[str, argument("SUITE|PLAN", "Suite (see list suites) or plan file.", complete.plans)]
-SwitchArgument = Annotated[
-    str, argument("NAME[:OPTION=VALUE]", "Switch, as in run --switch.", one_of("cli.complete:switches"))
-]
+RunArgument = Annotated[str, argument("RUN", "Run: latest, a run id or the start of one, a name, or a path.")]
+PlanArgument = Annotated[str, argument("SUITE|PLAN", "Suite (see list suites) or plan file.")]
+SwitchArgument = Annotated[str, argument("NAME[:OPTION=VALUE]", "Switch, as in run --switch.")]
 RingSizeOption = Annotated[int, option("--ring-size", "Descriptors of each ring, a power of two.")]
 HugepagesOption = Annotated[
     bool | None, option("--hugepages/--no-hugepages", "Run with hugepages (default: if enough are free).")
@@ -83,8 +88,8 @@ TimeBudgetOption = Annotated[
 ]
 
 
-def _text(flag: str, metavar: str, help: str, completer: Completer | None = None) -> Any:
-    return Annotated[str | None, option(flag, help, metavar, completer)]
+def _text(flag: str, metavar: str, help: str) -> Any:
+    return Annotated[str | None, option(flag, help, metavar)]
 
 
 def _number(kind: Any, flag: str, help: str) -> Any:
@@ -96,20 +101,15 @@ PLAN_OPTIONS: dict[str, Any] = {
         "--switch",
         "A,B",
         "Switches to test, with options, e.g. sim:capacity=10M. Repeat a name to test it twice.",
-        listed("cli.complete:switches"),
     ),
     "switch_option": Annotated[
         list[str] | None, option("--switch-option", "Switch option. May be repeated.", "SWITCH.KEY=VALUE")
     ],
     "cpu_mhz": _text("--cpu-mhz", "N,M", "CPU clocks in MHz: every point is measured at each (cpufreq, root)."),
     "duty": _text("--duty", "A,B", "CPU clocks that planed emulates, as shares of the machine's: 0.46,1."),
-    "scenario": _text(
-        "--scenario", "A,B", "p2p, p2v, v2v, loopback, bridged, parallel.", listed("model.scenario:SCENARIOS")
-    ),
+    "scenario": _text("--scenario", "A,B", "p2p, p2v, v2v, loopback, bridged, parallel."),
     "frame_size": _text("--frame-size", "N,M", "Frame sizes in bytes, FCS included: 64 to 1518, 9000."),
-    "direction": _text(
-        "--direction", "A,B", "unidirectional, bidirectional, reversed (p2v).", listed("scenarios.registry:DIRECTIONS")
-    ),
+    "direction": _text("--direction", "A,B", "unidirectional, bidirectional, reversed (p2v)."),
     "chain_length": _text("--chain-length", "N,M", "Number of VNFs in a loopback chain: 1 to 5."),
     "vnfs": _text("--vnfs", "N,M", "Number of independent VNFs in scenario parallel: 1 to 63."),
     "chain": Annotated[
@@ -118,26 +118,22 @@ PLAN_OPTIONS: dict[str, Any] = {
             "--chain",
             "Functions of a chain, e.g. firewall:rules=FILE,l3fwd. May be repeated.",
             "A,B",
-            listed("vnfs.registry:VNFS"),
         ),
     ],
     "hosting": _text(
         "--hosting",
         "A,B",
         "VNF isolation: process, separate, container, vm.",
-        listed("model.chain_name:WHOLE"),
     ),
     "placement": _text(
         "--placement",
         "A,B",
         "NUMA node of the VNFs against the switch: near, random, far, split:K.",
-        listed("model.placement:PLACINGS"),
     ),
     "tester": _text(
         "--tester",
         "TESTER",
         "NUMA node of generator and monitor: near, other-node; or an external tester: otg:URL, trex:HOST.",
-        listed("model.tester:TESTER_PLACES"),
     ),
     "duration": _number(float, "--duration", "Duration of each saturating and latency trial in seconds."),
     "repeat": _number(int, "--repeat", "Number of saturating trials per test point; R+ is their mean."),
@@ -146,7 +142,7 @@ PLAN_OPTIONS: dict[str, Any] = {
     "max_rate": _text("--max-rate", "RATE", "Maximum offered load per direction, e.g. 14.88M (default: unlimited)."),
     "line": _text("--line", "SPEED", "Speed of every link, e.g. 10G: saturating trials fill it (default: the NICs')."),
     "open_loop": _number(bool, "--open-loop/--closed-loop", "Saturate at --max-rate or at the line rate."),
-    "search": _text("--search", "A,B", f"Searches to run: {', '.join(METHODS)}.", listed("search:METHODS")),
+    "search": _text("--search", "A,B", f"Searches to run: {', '.join(METHODS)}."),
     **{p.option: _number(p.kind, f"--{p.option.replace('_', '-')}", p.help) for p in search.parameters()},
     "loads": _text(
         "--loads",
@@ -159,7 +155,6 @@ PLAN_OPTIONS: dict[str, Any] = {
         "near|far|both",
         "Accept only trials with this core-to-core latency: near, far, or both in turns (default: the band with most "
         "accepted trials).",
-        one_of("model.plan:BandWish"),
     ),
     "cores_alone": _number(
         bool,
@@ -170,19 +165,15 @@ PLAN_OPTIONS: dict[str, Any] = {
         "--wire",
         "NAME",
         "Port type: virtio, vhost, memif, veth, af_xdp (kernel interfaces), or pci:TESTER=SWITCH,... (NICs).",
-        one_of("model.wire:WIRES"),
     ),
     "clock": _text(
         "--clock",
         "NAME",
         "Clock of latencies: hardware, kernel (veth), software, or auto (software).",
-        one_of("model.clock:ClockChoice"),
     ),
     "ring_size": _number(int, "--ring-size", "Descriptors of each ring, a power of two."),
     "switch_cores": _number(int, "--switch-cores", "CPU cores of each switch, e.g. with planed:workers=N."),
-    "traffic": _text(
-        "--traffic", "A,B", "Traffic profiles (see list traffic), or FILE.yaml; plain for none.", complete.traffic
-    ),
+    "traffic": _text("--traffic", "A,B", "Traffic profiles (see list traffic), or FILE.yaml; plain for none."),
     "anatomy": _number(bool, "--anatomy/--no-anatomy", "Break latency down into tester, switch hops and VNFs."),
     "seed": _number(int, "--seed", "Seed for the order of trials."),
     "name": _text("--name", "NAME", "Name of the run."),

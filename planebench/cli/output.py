@@ -18,8 +18,7 @@ from planebench.store import find_run, read_run
 REPORT_FILE = "report.html"
 TABLES_FOLDER = "tables"
 PARQUET = "parquet"
-CRATE = "ro-crate"
-FORMATS = ("csv", "json", PARQUET, CRATE)
+FORMATS = ("csv", "json", PARQUET)
 
 
 def report(
@@ -72,22 +71,10 @@ def export(
     if json and format != "json":
         raise UsageError(f"--json and --format {format} are mutually exclusive. Give one of them")
     folder = find_run(runs_dir, wanted)
-    if format == CRATE:
-        _export_crate(folder, table, out)
-    elif table is not None or format == PARQUET:
+    if table is not None or format == PARQUET:
         _export_tables(folder, format, table, out)
     else:
         _put({"csv": to_csv, "json": to_json}[format](Derived(read_run(folder))), out)
-
-
-def _export_crate(folder: Path, table: str | None, out: Path | None) -> None:
-    """Write the whole run as a research object, by default to a folder with the name of the run."""
-    from planebench.library.crate import write_crate
-    from planebench.library.export import source_of
-
-    if table is not None:
-        raise UsageError("--table and --format ro-crate are mutually exclusive: a crate has all tables")
-    print(write_crate(source_of(folder), out or Path(f"{folder.name}.crate")))
 
 
 def _export_tables(folder: Path, format: str, table: str | None, out: Path | None) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Variables of the environment that planebench reads, for the man page; docs/command-line.md has the same table."""
+"""Variables of the environment that planebench reads. Tests hold docs/command-line.md against this table."""
 
 VARIABLES: dict[str, str] = {
     "PLANEBENCH_RUNS": "folder of the runs, instead of ./runs; --runs overrides it",
@@ -12,7 +12,6 @@ VARIABLES: dict[str, str] = {
     "PLANEBENCH_JOBS": "folder of the jobs of a lab, instead of ./jobs; --jobs overrides it",
     "PLANEBENCH_TESTBED": "name of the testbed in the lab, instead of the host name; --testbed overrides it",
     "PLANEBENCH_SUBJECT": "git working tree that a run measures, instead of none; --subject overrides it",
-    "PLANEBENCH_BISECT_RUN": "set by planebench bisect: the number of the run, from 1",
     "PLANEBENCH_PATIENCE": "factor from 1 to 1000 for every timeout, for a slow or busy host",
     "PLANEBENCH_STATE": "file in which doctor --fix keeps old settings, instead of /var/lib/planebench/undo.json",
     "PLANEBENCH_SHARE_CPUS": "set to anything: measure also where another planebench measures on the same CPUs",

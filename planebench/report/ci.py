@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A gate as CI systems read it: JUnit XML, a summary in Markdown, and a badge. docs/ci.md."""
+"""A gate as CI systems read it: JUnit XML, and a summary in Markdown. docs/ci.md."""
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Literal
 
 from planebench.model.results import Comparison
@@ -15,10 +14,7 @@ from planebench.stats.gate import Judgement, JudgementKind
 
 State = Literal["passes", "fails", "inconclusive"]
 
-_COLORS: dict[State, str] = {"passes": "#15724f", "fails": "#b3322f", "inconclusive": "#8a6200"}
 _MARKS: dict[JudgementKind, str] = {"passes": "✅", "fails": "❌", "inconclusive": "❓"}
-_LETTER_PX = 6.6
-"""Mean width of a letter of the badge, whose text is stretched to the width that this gives."""
 
 
 def state_of(judgements: Sequence[Judgement]) -> State:
@@ -76,22 +72,6 @@ def to_markdown(
         lines.append("")
     lines += [f"> {_cell(note)}" for note in notes]
     return ("\n".join(lines).rstrip() + "\n\n").encode("utf-8", errors="replace")
-
-
-def to_badge(state: State, label: str = "planebench") -> bytes:
-    """Return an SVG picture of 20 px with a label and a state; it needs no font and no service."""
-    left, right = (round(len(text) * _LETTER_PX) + 12 for text in (label, state))
-    texts = "".join(
-        f'<text x="{x}" y="14" textLength="{width - 12}" lengthAdjust="spacingAndGlyphs">{escape(text)}</text>'
-        for x, width, text in ((6, left, label), (left + 6, right, state))
-    )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="20" role="img" '
-        f'aria-label="{escape(label)}: {state}">'
-        f'<rect width="{left}" height="20" fill="#44505c"/>'
-        f'<rect x="{left}" width="{right}" height="20" fill="{_COLORS[state]}"/>'
-        f'<g fill="#fff" font-family="Verdana,Helvetica,Arial,sans-serif" font-size="11">{texts}</g></svg>\n'
-    ).encode()
 
 
 def _case_name(judgement: Judgement) -> str:

@@ -88,7 +88,7 @@ def test_the_action_of_github_fails_for_a_slower_commit(project: Path, tmp_path:
         done = step(compare)
         assert done.returncode == code, done.stderr
         assert f"**The gate {words}.**" in summary.read_text()
-    assert (project / "planebench-runs/junit.xml").exists() and (project / "planebench-runs/badge.svg").exists()
+    assert (project / "planebench-runs/junit.xml").exists()
     assert len(list((tmp_path / "lab/runs").rglob("*.parquet"))) == 6
 
 

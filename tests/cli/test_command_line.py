@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from planebench.cli.app import app
-from planebench.cli.man import commands, example_lines
+from planebench.cli.options import commands, example_lines
 from planebench.doctor.doctor import Finding
 from planebench.model.errors import CLOSED_PIPE, EXIT_CODES
 from planebench.model.run import Run
@@ -163,7 +163,7 @@ def test_colours() -> None:
     assert not COLOUR.search(on_a_terminal("--no-color", "doctor"))
 
 
-@pytest.mark.parametrize("arguments", [["man"], ["list", "scenarios"], ["list", "traffic", "--json"], ["--help"]])
+@pytest.mark.parametrize("arguments", [["list", "scenarios"], ["list", "traffic", "--json"], ["--help"]])
 def test_a_pipe_that_closes_early_ends_it_without_a_word(arguments: list[str]) -> None:
     reading, writing = os.pipe()
     os.close(reading)

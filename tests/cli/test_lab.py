@@ -1,24 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Store, trend, bisect and metrics as a user types them, with the simulator."""
+"""Store, trend, git bisect and metrics as a user types them, with the simulator."""
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
+import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 from builders import make_run, store_run
 
-from planebench.cli import bisect as bisecting
-from planebench.cli.run import run_plan
 from planebench.model.run import Run
-from planebench.running.labels import read_labels
-from planebench.store import list_runs
 
 pytest.importorskip("prometheus_client")
 pytest.importorskip("jumpavg")
@@ -28,6 +25,7 @@ from prometheus_client.parser import text_string_to_metric_families as text_form
 
 from planebench.cli.openmetrics import exposition, of_statistics
 
+BISECT = Path(__file__).parents[2] / "docs" / "examples" / "ci" / "bisect.sh"
 RUN = ("run", "quick", "--scenario", "p2p", "--direction", "unidirectional", "--frame-size", "64", "--duration", "0.02",
        "--repeat", "2", "--loads", "none", "--quiet", "--no-report", "--no-calibrate")  # fmt: skip
 
@@ -85,38 +83,26 @@ def test_bad_input_of_a_store_is_told(planebench, tmp_path: Path) -> None:
     assert "git show in" in planebench(*RUN, "--switch", "sim", "--subject", tmp_path).err
 
 
-def test_bisect_finds_the_commit(planebench, repository: Path, tmp_path: Path, monkeypatch) -> None:
-    """Runs are made in this process: each takes a second in one of its own."""
-    git(repository, "checkout", "--quiet", "main")
-    first, *_, guilty, _, _ = git(repository, "rev-list", "--reverse", "main").split()
-    shell = bisecting._shell
+def test_git_bisect_with_the_gate_finds_the_commit(repository: Path, tmp_path: Path) -> None:
+    """The script of docs/trends.md, with the planebench of these tests as a user has it on PATH."""
+    _, good, _, guilty, bad, _ = git(repository, "rev-list", "--reverse", "main").split()
+    program = tmp_path / "planebench"
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m planebench "$@"\n')
+    program.chmod(0o755)
+    variables = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PLANEBENCH_RUNS": str(tmp_path / "runs")}
+    measure = f"planebench {' '.join(RUN)} --switch sim:capacity=$(head -1 capacity):start_noise=0.2%"
 
-    def run(text: str, folder: Path, variables: Mapping[str, str]) -> None:
-        if text != "measure":
-            return shell(text, folder, variables)
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        capacity = (folder / "capacity").read_text().split()[0]
-        values = {"scenario": "p2p", "direction": "unidirectional", "frame_size": "64", "duration": 0.02, "repeat": 2,
-                  "loads": "none", "switch": f"sim:capacity={capacity}:start_noise=0.2%",
-                  "seed": int(variables["PLANEBENCH_BISECT_RUN"])}  # fmt: skip
-        assert run_plan("quick", values, calibrated=False, quiet=True, page=False, labels=read_labels()) == 0
-        return None
+    def shell(command: str) -> str:
+        done = subprocess.run(command, shell=True, cwd=repository, env=variables, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
 
-    monkeypatch.setattr(bisecting, "_shell", run)
-    out = tmp_path / "out"
-    done = planebench(
-        "bisect", "measure", "--build", "test -f capacity", "--good", first, "--repository", repository, "--out", out,
-        "--quiet", "--json",
-    )  # fmt: skip
-    assert done.code == 0, done.err
-    found = json.loads(done.out)
-    assert found["first_bad"] == guilty
-    assert found["builds"] <= 5
-    subjects = [info.header.subject for info in list_runs(out / "runs")]
-    assert {it.commit for it in subjects if it is not None} >= {first, guilty}
-    failing = planebench("bisect", "false", "--good", first, "--repository", repository, "--out", tmp_path / "no")
-    assert failing.code == 4 and "`false` failed with exit code 1" in failing.err
+    git(repository, "checkout", "--quiet", good)
+    for turn in (1, 2, 3):
+        shell(f"{measure} --name old{turn}")
+    git(repository, "bisect", "start", bad, good)
+    said = shell(f"git bisect run {BISECT} old1,old2,old3 '{measure}' 'test -f capacity'")
+    assert f"{guilty} is the first bad commit" in said.replace("'bad'", "bad")
 
 
 def test_a_run_is_not_resumed_with_another_commit(planebench, repository: Path, own_run_folder: Path) -> None:
@@ -135,13 +121,12 @@ def test_files_of_a_gate(planebench, own_run_folder: Path, tmp_path: Path) -> No
     for seed in range(6):
         run = make_run(("planed",), (64,), repetitions=2, seed=seed, problems=False, loads=(), run_id=f"run{seed}")
         store_run(own_run_folder, run)
-    junit, summary, badge = (tmp_path / name for name in ("junit.xml", "summary.md", "badge.svg"))
+    junit, summary = (tmp_path / name for name in ("junit.xml", "summary.md"))
     gate = ("compare", "run0,run1,run2", "run3,run4,run5", "--fail-below", "0.9", "--quiet")
     for _ in range(2):
-        assert planebench(*gate, "--junit", junit, "--summary", summary, "--badge", badge).code == 0
+        assert planebench(*gate, "--junit", junit, "--summary", summary).code == 0
     assert ET.parse(junit).getroot().get("failures") == "0"
     assert summary.read_text().count("**The gate passes.**") == 2
-    assert b"passes" in badge.read_bytes()
     assert "add --fail-below" in planebench("compare", "run0", "run1", "--junit", junit).err
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The image of the whole bench under podman, by `podman run` and by `podman kube play`. make image-check."""
+"""The image of the whole bench under podman by `podman run`. make image-check."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from pathlib import Path
 
 import pytest
 from packaging_rig import DIST, LIMIT_S, MAKE, run
-from typer.testing import CliRunner
 
-from planebench.cli.app import app
 from planebench.model.errors import INCONCLUSIVE
 
 pytestmark = [pytest.mark.lab, pytest.mark.root, pytest.mark.timeout(LIMIT_S)]
@@ -114,20 +112,3 @@ def test_the_quick_suite_runs_in_it(podman: Podman, tmp_path: Path) -> None:
     kinds = {json.loads(line)["verdict"]["kind"] for line in trials.read_text().splitlines()}
     assert "invalid" not in kinds, done.stderr
     assert list(tmp_path.glob("*/report.html")) and list(tmp_path.glob("*/finished.json"))
-
-
-def test_kube_play_takes_the_pod(podman: Podman, tmp_path: Path) -> None:
-    words = ["--kind", "pod", "--image", podman.image, "--cpus", "2", "--memory", "1Gi", "--folder", f"{tmp_path}/runs"]
-    printed = CliRunner().invoke(app, ["kube", "manifest", *words, "--testbed", "here", "--", *RUN])
-    manifest = tmp_path / "pod.yaml"
-    manifest.write_text(printed.output)
-    played = podman("kube", "play", "--network=none", str(manifest))
-    assert played.returncode == 0, played.stderr
-    try:
-        ended = podman("wait", "planebench-planebench")
-        logs = podman("logs", "planebench-planebench")
-        assert int(ended.stdout) in (0, INCONCLUSIVE), logs.stderr
-        (header,) = (tmp_path / "runs").glob("*/run.json")
-        assert '"here"' in header.read_text()
-    finally:
-        podman("kube", "down", str(manifest))

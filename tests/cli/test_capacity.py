@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""capacity, predict, advise and the tables of conext19, as a user types them."""
+"""capacity and the tables of conext19, as a user types them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,6 @@ from builders import make_run, store_run
 
 from planebench.host.facts import HostFacts
 from planebench.host.pci import Nic
-from planebench.model.errors import INCONCLUSIVE
-from planebench.model.records import Reason, ReasonCode, Verdict, VerdictKind
 from planebench.papers.data import conext19_tables
 from planebench.report.published import published_tables
 from planebench.stats.derived import Derived
@@ -81,46 +79,6 @@ def test_bad_numbers_of_capacity_are_one_sentence(planebench: Any, options: tupl
     done = planebench("capacity", *options)
     assert (done.code, done.out) == (2, "")
     assert words in done.err and done.err.count("\n") == 1
-
-
-def test_predictions_beside_what_was_measured(planebench: Any, chains: Any) -> None:
-    done = planebench("predict", "latest", "--length", "8")
-    assert (done.code, done.err) == (0, "")
-    assert "loopback-8 → 64 B" in done.out and "mean error from other lengths" in done.out
-    found = json.loads(planebench("predict", "latest", "--json").out)
-    assert {(it["chain_length"], it["way"]) for it in found["predictions"]} == {
-        *((length, way) for length in (1, 2, 3) for way in ("hops", "lengths")),
-        *((length, "first") for length in (2, 3)),
-    }
-    assert 0 < found["mean_error"]["lengths"] < 1
-
-
-def test_bad_lengths_and_runs_without_chains_are_one_sentence(planebench: Any, own_run_folder: Path) -> None:
-    store_run(own_run_folder, make_run(("planed",), problems=False, repetitions=1, chains=()))
-    for length in ("0", "x", "1,,2"):
-        done = planebench("predict", "latest", "--length", length)
-        assert done.code == 2 and done.err.count("\n") == 1
-
-
-def test_hops_without_an_accepted_trial_predict_nothing_and_are_named(planebench: Any, own_run_folder: Path) -> None:
-    made = make_run(("planed",), problems=False, repetitions=1, chains=())
-    disturbed = Verdict(VerdictKind.DISTURBED, (Reason(ReasonCode.STEAL, "the host took the CPU"),))
-    rejected = [replace(trial, verdict=disturbed) for trial in made.trials]
-    store_run(own_run_folder, replace(made, trials=tuple(rejected)))
-    done = planebench("predict", "latest")
-    assert (done.code, done.out) == (INCONCLUSIVE, "")
-    assert "of planed has no accepted trial (+ more)" in done.err and done.err.count("\n") == 1
-
-
-def test_advice_for_a_rate(planebench: Any, chains: Any) -> None:
-    done = planebench("advise", "latest", "--rate", "30M")
-    assert (done.code, done.err) == (0, "")
-    assert "to forward 30Mpps" in done.out
-    found = json.loads(planebench("advise", "latest", "--rate", "30M", "--json").out)
-    p2p = [it for it in found["advice"] if it["path"] == "p2p ⇄ 64 B"]
-    assert [it["switch"] for it in p2p] == ["planed", "vpp"]
-    assert p2p[0]["cores"] < p2p[1]["cores"]
-    assert planebench("advise", "latest", "--rate", "0").code == 2
 
 
 def test_tables_of_conext19_beside_ours(planebench: Any, chains: Any) -> None:
