@@ -167,8 +167,8 @@ static int print_dry_poll(const char *cpu_and_ms)
 		return rc == -EINVAL ? EXIT_USAGE : EXIT_FAILURE;
 	}
 	printf("{\"cpu\": %u, \"duration_ns\": %" PRIu64 ", \"polls\": %" PRIu64
-	       ", \"longest_gap_ns\": %" PRIu64 ", \"core_mhz\": %.0f, \"gaps\": [",
-	       cpu, found.duration_ns, found.polls, found.longest_ns, found.core_mhz);
+	       ", \"longest_gap_ns\": %" PRIu64 ", \"core_mhz\": %.0f, \"tsc_hz\": %" PRIu64 ", \"gaps\": [",
+	       cpu, found.duration_ns, found.polls, found.longest_ns, found.core_mhz, found.tsc_hz);
 	for (unsigned i = 0; i < DRY_POLL_BUCKETS; i++)
 		if (found.gaps[i]) {
 			printf("%s[%lu, %" PRIu64 "]", comma, 1UL << (i + DRY_POLL_LEAST_LOG2),

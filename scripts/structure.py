@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Check the structure of the C sources: which folder may include which, and how many production files there are.
+"""Check the structure of the C sources: which folder may include which, that one file knows the frequency of the TSC,
+and how many production files there are.
 
 Exit code 1 with one sentence for each violation. ``--table`` prints the figures and the allowed includes as Markdown,
 for docs/design/README.md.
@@ -15,9 +16,13 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parent.parent
 C_ROOT = ROOT / "dataplane"
-C_FILES_MAX = 203
+C_FILES_MAX = 204
 NOT_PRODUCTION = re.compile(r"_(test|fuzz|bench|rig|race|stress)(_\w+)?\.[ch]$")
 TOOLS = {"tasks/tester/tester_pcap.c", "tasks/vnf/nf_run.c", "fib/fib_pipe.c", "tasks/vnf/nf_fuzz_frames.h"}
+
+# One file knows the frequency of the TSC: DPDK's own is rounded.
+TSC_HZ = re.compile(r"\brte_get_(tsc|timer)_hz\b")
+TSC_FILES = {"lib/clock.c", "lib/clock_test.c"}
 
 # What a folder may include besides itself: folders, or single headers. KIND stands for any folder below tasks/.
 ALLOWED: dict[str, set[str]] = {
@@ -66,6 +71,10 @@ def violations(edges: list[tuple[str, str, str]]) -> Iterator[str]:
     for folder, header, file in edges:
         if not _is_allowed(folder, header):
             yield f"dataplane/{file}: {folder or 'main'} may not include {header}; see ALLOWED in scripts/structure.py"
+    for path in sorted(C_ROOT.rglob("*.[ch]")):
+        name = path.relative_to(C_ROOT).as_posix()
+        if name not in TSC_FILES and TSC_HZ.search(path.read_text(encoding="utf-8")):
+            yield f"dataplane/{name}: DPDK rounds the frequency of the TSC; take clock_hz() of lib/clock.h"
     count = len(production())
     if count > C_FILES_MAX:
         yield f"dataplane/: {count} production C files, at most {C_FILES_MAX}: put a concept in one file"

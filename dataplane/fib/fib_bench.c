@@ -13,6 +13,7 @@
 
 #include <rte_cycles.h>
 
+#include "lib/clock.h"
 #include "lib/cuckoo_table.h"
 #include "fib/fib_bench.h"
 #include "test/fixture.h"
@@ -183,7 +184,7 @@ static void open_bench(struct bench *bench, const struct bench_options *options)
 	bench->any.kind = ANY_OVERLAP;
 	bench->entries = options->entries;
 	bench->random = UINT64_C(0x2545f4914f6cdd1d);
-	bench->tsc_hz = (double)rte_get_tsc_hz();
+	bench->tsc_hz = (double)clock_hz();
 	if (any_create(&bench->any, options->width, options->entries, 1, options->pages))
 		exit(1); // it has said why
 	bench->lines = bench->any.table->bucket_count;
@@ -199,6 +200,7 @@ int main(int argc, char **argv)
 
 	if (fixture_eal_init_sized("fib", eal_mb))
 		bench_die("EAL does not start with %u MB", eal_mb);
+	clock_start();
 	open_bench(&bench, &options);
 	bench_build(&bench);
 	print_table(&bench);

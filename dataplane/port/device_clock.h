@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "lib/clock.h"
+
 struct port;
 
 // Control thread. Ask for stamps if the port shall have them, before the device is configured, since it may choose slower
@@ -20,11 +22,7 @@ void device_clock_close(struct port *port);
 // The name of the interface of the kernel behind the port, in name; false if there is none.
 bool device_clock_interface(const struct port *port, char *name, size_t size);
 
-// What the clock of a port with PORT_CLOCK_HARDWARE reads, and when: at tsc, within half of width_tsc. False: the device
-// does not tell. Control thread.
-struct clock_reading {
-	uint64_t tsc, width_tsc, ns;
-};
+// Read the clock of a port with PORT_CLOCK_HARDWARE. False: the device does not tell. Control thread.
 bool device_clock_read(const struct port *port, struct clock_reading *out);
 
 // As in struct port_ops. Worker.

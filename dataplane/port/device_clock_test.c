@@ -118,7 +118,7 @@ static void close_bench(struct bench *b)
 // Poll the generator just after the n-th frame is due; returns the frame.
 static struct rte_mbuf *sent(struct bench *b, unsigned n)
 {
-	uint64_t now = START + (uint64_t)((n * 1e3 + 2) * (double)rte_get_tsc_hz() / 1e6);
+	uint64_t now = START + (uint64_t)((n * 1e3 + 2) * (double)clock_hz() / 1e6);
 	struct rte_mbuf *m;
 
 	b->generator->ops->poll(b->generator, now);

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/eventfd.h>
 
+#include "lib/clock.h"
 #include "lib/listen_socket.h"
 #include "lib/log.h"
 #include "port/vhost_session.h"
@@ -334,7 +335,7 @@ static int open_port(struct port *port)
 	if (own == NULL)
 		return -errno;
 	for (unsigned i = 0; i < vring_port_rings(&own->base); i++)
-		own->base.queues[i].call_gap_tsc = rte_get_tsc_hz() / US_PER_S * CALL_GAP_US;
+		own->base.queues[i].call_gap_tsc = clock_hz() / US_PER_S * CALL_GAP_US;
 	rc = port->config.offloads ? open_offloads(port, own) : 0;
 	if (rc == 0)
 		rc = stale_socket_remove(own->base.path);

@@ -6,6 +6,8 @@
 #include <sched.h>
 #include <time.h>
 
+#include "lib/clock.h"
+
 #define NS_PER_MS UINT64_C(1000000)
 
 static uint64_t now_ns(void)
@@ -49,6 +51,7 @@ static double core_mhz(void)
 
 int dry_poll_measure(unsigned cpu, unsigned duration_ms, struct dry_poll *out)
 {
+	struct clock_reading begin, end;
 	uint64_t begin_ns, last_ns, at_ns;
 	cpu_set_t cpus;
 	int rc;
@@ -59,6 +62,7 @@ int dry_poll_measure(unsigned cpu, unsigned duration_ms, struct dry_poll *out)
 	if (rc)
 		return -rc;
 	*out = (struct dry_poll){.core_mhz = core_mhz()};
+	begin = clock_read();
 	begin_ns = last_ns = now_ns();
 	do {
 		at_ns = now_ns();
@@ -70,5 +74,7 @@ int dry_poll_measure(unsigned cpu, unsigned duration_ms, struct dry_poll *out)
 		last_ns = at_ns;
 	} while (at_ns - begin_ns < duration_ms * NS_PER_MS);
 	out->duration_ns = at_ns - begin_ns;
+	end = clock_read();
+	out->tsc_hz = clock_hz_between(&begin, &end);
 	return 0;
 }

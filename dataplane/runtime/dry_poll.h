@@ -9,6 +9,7 @@ enum { DRY_POLL_BUCKETS = 24, DRY_POLL_LEAST_LOG2 = 10 };
 
 struct dry_poll {
 	double core_mhz; // before, as the core counts its cycles
+	uint64_t tsc_hz; // of its TSC; 0 if the time was too short to tell
 	uint64_t duration_ns, polls, longest_ns;
 	// Gaps of 2^(n + DRY_POLL_LEAST_LOG2) ns to twice as long, from 1024 ns on; the last has all longer ones.
 	uint64_t gaps[DRY_POLL_BUCKETS];

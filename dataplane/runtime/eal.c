@@ -17,6 +17,7 @@
 #include <rte_interrupts.h>
 #include <rte_mbuf.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "runtime/worker.h"
 
@@ -167,6 +168,7 @@ int eal_start(const struct config *config)
 		          config->memory.hugepages ? " (are that many free? see /proc/meminfo)" : "");
 		return -(rte_errno ? rte_errno : EIO);
 	}
+	clock_start();
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 
 #include "runtime/planed.h"
 #include "runtime/report.h"
+#include "lib/clock.h"
 #include "lib/schema.h"
 #include "lib/stamps.h"
 #include "tasks/task.h"
@@ -22,9 +23,9 @@ typedef json_t *method_fn(struct planed *planed, const json_t *params, int *code
 
 static json_t *do_version(struct planed *planed, const json_t *params, int *code, char *error)
 {
-	return json_pack("{s:s, s:s, s:i, s:I, s:i}", "planed", PLANED_VERSION, "dpdk", rte_version(),
-	                 "protocol", CONFIG_VERSION, "tsc_hz", (json_int_t)rte_get_tsc_hz(), "pid",
-	                 (int)getpid());
+	return json_pack("{s:s, s:s, s:i, s:I, s:I, s:i}", "planed", PLANED_VERSION, "dpdk", rte_version(),
+	                 "protocol", CONFIG_VERSION, "tsc_hz", (json_int_t)clock_hz(), "tsc_nominal_hz",
+	                 (json_int_t)clock_nominal_hz(), "pid", (int)getpid());
 }
 
 static json_t *do_config_get(struct planed *planed, const json_t *params, int *code, char *error)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/clock.h"
 #include "lib/counters.h"
 #include "lib/schema.h"
 #include "port/device_clock.h"
@@ -232,11 +233,6 @@ static json_t *counters_of_port(const struct port *port)
 	return object;
 }
 
-static uint64_t cycles_to_ns(uint64_t cycles)
-{
-	return (uint64_t)((unsigned __int128)cycles * NS_PER_S / rte_get_tsc_hz());
-}
-
 static json_t *worker_stats(const struct worker *worker)
 {
 	static const struct counter table[] = {
@@ -251,8 +247,8 @@ static json_t *worker_stats(const struct worker *worker)
 	json_t *object =
 	        json_pack("{s:s, s:i, s:i, s:i, s:o, s:o}", "name", worker->name, "cpu", (int)worker->cpu,
 	                  "tid", (int)worker->tid, "gap_threshold_ns", (int)worker->gap_threshold_ns,
-	                  "gap_sum_ns", count(cycles_to_ns(counters->gap_sum_cycles)), "gap_max_ns",
-	                  count(cycles_to_ns(counters->gap_max_cycles)));
+	                  "gap_sum_ns", count(clock_ns(counters->gap_sum_cycles)), "gap_max_ns",
+	                  count(clock_ns(counters->gap_max_cycles)));
 
 	counters_report(table, counters, NULL, object);
 	return object;
@@ -279,6 +275,7 @@ json_t *report_stats(const struct planed *planed, char *error)
 	json_t *ports = json_array(), *workers = json_array(), *tasks = json_array();
 	uint64_t now_tsc = rte_rdtsc();
 
+	clock_measure();
 	if (planed_wait_turn(planed, error)) // what was there before the call is counted
 		goto err;
 	for (unsigned i = 0; i < planed->port_count; i++)
@@ -292,10 +289,11 @@ json_t *report_stats(const struct planed *planed, char *error)
 			goto err;
 		json_array_append_new(tasks, task);
 	}
-	return json_pack("{s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o}", "tsc_hz", count(rte_get_tsc_hz()),
-	                 "now_tsc", count(rte_rdtsc()), "mbufs", "count", count(planed->rx_pool->size),
-	                 "in_use", count(rte_mempool_in_use_count(planed->rx_pool)), "ports", ports,
-	                 "workers", workers, "tasks", tasks);
+	return json_pack("{s:o, s:o, s:o, s:{s:o, s:o}, s:o, s:o, s:o}", "tsc_hz", count(clock_hz()),
+	                 "tsc_nominal_hz", count(clock_nominal_hz()), "now_tsc", count(rte_rdtsc()), "mbufs",
+	                 "count", count(planed->rx_pool->size), "in_use",
+	                 count(rte_mempool_in_use_count(planed->rx_pool)), "ports", ports, "workers", workers,
+	                 "tasks", tasks);
 
 err:
 	json_decref(ports);

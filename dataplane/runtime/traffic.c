@@ -11,6 +11,7 @@
 
 #include "runtime/planed.h"
 #include "runtime/report.h"
+#include "lib/clock.h"
 #include "lib/schema.h"
 #include "lib/stamps.h"
 #include "port/device_clock.h"
@@ -178,11 +179,6 @@ static int start_all(struct planed *planed, const struct trial *trial, bool keep
 	return rc;
 }
 
-static uint64_t ticks(uint64_t ns)
-{
-	return (uint64_t)((unsigned __int128)ns * rte_get_tsc_hz() / NS_PER_S);
-}
-
 // Workers are parked. What takes time comes before the start is set, or the first slots would be late: the
 // tables of a profile are large, and so are logs of stamps.
 static int start_parked(struct planed *planed, const struct request *request, struct task *const *loaded,
@@ -198,9 +194,11 @@ static int start_parked(struct planed *planed, const struct request *request, st
 		clear_tasks(planed);
 	if (!request->keep && stamps_set(planed, request, error))
 		return -ENOMEM;
-	*start_tsc = trial.start_tsc = rte_rdtsc() + ticks(request->delay_ns);
 	if (!request->keep)
-		clear_others(planed, *start_tsc, *start_tsc + ticks(request->duration_ns));
+		clock_mark();
+	*start_tsc = trial.start_tsc = rte_rdtsc() + clock_ticks(request->delay_ns);
+	if (!request->keep)
+		clear_others(planed, *start_tsc, *start_tsc + clock_ticks(request->duration_ns));
 	return start_all(planed, &trial, request->keep, loaded, count, error);
 }
 

@@ -219,7 +219,7 @@ int worker_create(const struct config_worker *config, struct task *const *tasks,
 	memcpy(worker->tasks, tasks, sizeof(tasks[0]) * config->task_count);
 	worker->gap_threshold_ns =
 	        config->gap_threshold_ns ? config->gap_threshold_ns : WORKER_GAP_THRESHOLD_NS;
-	worker->gap_threshold_cycles = worker->gap_threshold_ns * rte_get_tsc_hz() / NS_PER_S;
+	worker->gap_threshold_cycles = clock_ticks(worker->gap_threshold_ns);
 	worker->watch_until_tsc = UINT64_MAX;
 	pthread_mutex_init(&worker->lock, NULL);
 	pthread_condattr_init(&monotonic);

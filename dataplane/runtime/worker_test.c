@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "runtime/planed.h"
 #include "runtime/worker.h"
 #include "test/fixture.h"
@@ -219,7 +220,7 @@ static void a_start_that_is_late_is_a_gap(void **state)
 	const struct task_ops ops = {.poll = other_poll};
 	struct task task = {.ops = &ops};
 	const struct config_worker config = {.name = "w", .cpu = some_cpu(), .task_count = 1};
-	const uint64_t late_tsc = rte_get_tsc_hz();
+	const uint64_t late_tsc = clock_hz();
 	struct task *tasks[] = {&task};
 	struct worker *worker;
 

@@ -34,6 +34,8 @@ MIN_MEMLOCK_BYTES = 64 * 2**20
 STEAL_SHARE = 0.01
 NOISE_NS = 17_000
 """256 frames of 64 bytes at 14.88 Mpps come in this time: the smallest ring overflows."""
+TSC_SHARE = 50e-6
+"""Time stamp counters that differ by more do not tell the same time."""
 MAX_NAMED = 4
 """Kernel threads named in one finding."""
 
@@ -56,9 +58,25 @@ def diagnose() -> tuple[Finding, ...]:
         *found,
         programs_finding(programs),
         kvm_finding(),
+        *tsc_findings(noise),
         *noise_findings(noise, busy=busy),
         *sharing_findings(cpus, looks),
     )
+
+
+def tsc_findings(noise: Sequence[CoreNoise]) -> tuple[Finding, ...]:
+    """Return the finding on the rates of the time stamp counters of CPUs; none where none was measured."""
+    rates_hz = {core.cpu: core.tsc_hz for core in noise if core.tsc_hz}
+    if not rates_hz:
+        return ()
+    slow, fast = min(rates_hz, key=rates_hz.__getitem__), max(rates_hz, key=rates_hz.__getitem__)
+    if rates_hz[fast] - rates_hz[slow] <= TSC_SHARE * rates_hz[slow]:
+        return (Finding("tsc-rate", "ok", f"the time stamp counter runs at {rates_hz[slow] / 1e6:.3f} MHz"),)
+    text = (
+        f"the time stamp counter of CPU {slow} runs at {rates_hz[slow] / 1e6:.3f} MHz, that of CPU {fast} at "
+        f"{rates_hz[fast] / 1e6:.3f} MHz: latencies between them are wrong"
+    )
+    return (Finding("tsc-rate", "problem", text, "measure on CPUs of one rate, or on another machine"),)
 
 
 def noise_findings(noise: Sequence[CoreNoise], *, busy: bool = False) -> tuple[Finding, ...]:

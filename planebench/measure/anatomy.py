@@ -55,7 +55,7 @@ class StampLog:
     hosted: bool = False
     clock: Clock = "tester"
     tsc_hz: int = 0
-    """Frequency of the place's own clock."""
+    """Frequency of the place's own clock; 0 with the tester's, which each process measures by itself."""
 
     port_ns: dict[Probe, int] = field(default_factory=dict)
     """The stamp by the clock of the place's port, of the probes that it stamped."""
@@ -119,7 +119,8 @@ def _vnf_log(vnf: StampedVnf, tester: Call, tasks: set[str]) -> StampLog:
         return read_log(tester, vnf.name, tasks)
     stats = get_statistics(vnf.call)
     log = read_log(vnf.call, vnf.name, _task_names(stats))
-    log.hosted, log.clock, log.tsc_hz = True, vnf.clock, stats["tsc_hz"]
+    log.hosted, log.clock = True, vnf.clock
+    log.tsc_hz = stats["tsc_hz"] if vnf.clock == "own" else 0
     return log
 
 

@@ -16,9 +16,9 @@ from planebench.scenarios.flows import Flow
 from planebench.stats.clock_relation import SAME, Reading, Relation, Stamped, relate, relate_readings
 from planebench.stats.histogram import HIGHEST_NS, encode
 
-WITHIN_SHARE, WITHIN_NS = 0.01, 100.0
-"""A latency may be above that of the software clock by so much. DPDK rounds the rate of the TSC to 10 MHz where the CPU
-does not tell it, which is up to 0.5 % of 1 GHz."""
+WITHIN_SHARE, WITHIN_NS = 0.001, 100.0
+"""A latency may be above that of the software clock by so much: who sets a clock changes its rate by up to 0.05 %, and
+the quartz of a NIC is off by up to 0.01 %."""
 
 Readings = Mapping[str, Reading]
 """A reading of the clock of each port that has one of its own."""

@@ -51,7 +51,7 @@ def _noise(process: subprocess.Popen[str]) -> CoreNoise | None:
     told = _told(process)
     try:
         gaps = tuple((int(least_ns), int(count)) for least_ns, count in told["gaps"])
-        return CoreNoise(told["cpu"], told["duration_ns"], told["longest_gap_ns"], gaps)
+        return CoreNoise(told["cpu"], told["duration_ns"], told["longest_gap_ns"], gaps, told.get("tsc_hz") or None)
     except (ValueError, KeyError, TypeError):
         return None
 

@@ -158,6 +158,8 @@ class CoreNoise:
     """The longest time in which the thread did not run."""
     gaps: tuple[tuple[int, int], ...] = ()
     """(shortest length in ns, number) of gaps that are less than twice as long, from 1024 ns on."""
+    tsc_hz: int | None = None
+    """The frequency of its time stamp counter against CLOCK_MONOTONIC_RAW; None if the time was too short to tell."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,7 +88,7 @@ def relate_readings(a: tuple[Reading, Reading], b: tuple[Reading, Reading], tsc_
     """Return the relation of clock B to clock A from a reading of each before and one after, all by one TSC.
 
     The offset is wrong by half of the time that the readings took, at most. Clock A tells the rate of the TSC between
-    its two readings: ``tsc_hz`` may be rounded, by microseconds where the clocks are read milliseconds apart.
+    its two readings; ``tsc_hz`` is taken where they are the same.
     """
     passed_ns, ticks = difference_ns(a[0].ns, a[1].ns), a[1].tsc - a[0].tsc
     ns_per_tick = passed_ns / ticks if passed_ns and ticks else 1e9 / tsc_hz

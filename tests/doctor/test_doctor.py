@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from planebench.doctor.doctor import Finding, diagnose, examine, noise_findings
+from planebench.doctor.doctor import Finding, diagnose, examine, noise_findings, tsc_findings
 from planebench.host.facts import HostFacts, KernelThread
 from planebench.host.pci import Nic
 from planebench.model.header import CoreNoise
@@ -192,6 +192,17 @@ def test_the_noise_of_cpus_is_judged_where_it_is_known() -> None:
     assert found.level == "warning" and "CPU 3 did not poll for up to 3200 us" in found.text
     (busy,) = noise_findings((noisy,), busy=True)
     assert "isolate" in found.remedy and "stop the other processes" in busy.remedy
+
+
+def test_time_stamp_counters_that_differ_are_a_problem() -> None:
+    unknown, first, near, far = (
+        CoreNoise(n, 10**9, 0, (), hz) for n, hz in enumerate((None, 10**9, 10**9 + 50_000, 10**9 + 50_001))
+    )
+    assert tsc_findings((unknown,)) == ()
+    (same,) = tsc_findings((unknown, first, near))
+    assert (same.level, same.text) == ("ok", "the time stamp counter runs at 1000.000 MHz")
+    (other,) = tsc_findings((far, unknown, first, near))
+    assert other.level == "problem" and "CPU 1 runs at 1000.000 MHz, that of CPU 3 at 1000.050 MHz" in other.text
 
 
 def test_diagnose_looks_at_this_machine() -> None:

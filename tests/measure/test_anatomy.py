@@ -194,6 +194,33 @@ def test_vnfs_side_by_side_are_one_place_of_which_each_probe_passes_one() -> Non
     assert [part.name for part in offloaded.parts] == ["generator", "hop 1", "monitor"]
 
 
+def test_processes_of_one_clock_measure_its_rate_by_themselves_and_their_ticks_are_the_same() -> None:
+    since_boot = 10**16
+    stamps = {"gen-n0": [[0, n, since_boot + 1000 * n, since_boot + 1000 * n + 10, 0, 0] for n in (1, 2)]}
+    stamps["mon-n1"] = [[0, n, since_boot + 1000 * n + 400, since_boot + 1000 * n + 500, 0, 0] for n in (1, 2)]
+
+    def call(method: str, params: dict[str, Any]) -> dict[str, Any]:
+        return {"stamps": stamps[params["task"]], "next": None, "lost": 0}
+
+    def process(name: str, hz: int, n: int) -> StampedVnf:
+        def answer(method: str, params: dict[str, Any] | None = None) -> dict[str, Any]:
+            if method == "stats.get":
+                return {"tsc_hz": hz, "tasks": [{"name": name}]}
+            return {
+                "stamps": [[0, n, since_boot + 1000 * n + 110, since_boot + 1000 * n + 150, 0, 0]],
+                "next": None,
+                "lost": 0,
+            }
+
+        return StampedVnf(name, answer)
+
+    monitor = {"streams": [{"stream": 0, "latency": {"overflow": 0, "counts": [[250, 2]]}}]}
+    stats: Any = {"tsc_hz": HZ, "tasks": [{"name": "gen-n0"}, {"name": "mon-n1", "monitor": monitor}]}
+    vnfs = (process("vnf0", HZ, 1), process("vnf1", HZ + 10_000, 2))
+    (anatomy,) = read_anatomy(call, (THERE,), vnfs, stats, side_by_side=True)
+    assert means(anatomy) == {"generator": 5.0, "hop 1": 50.0, "VNFs": 20.0, "hop 2": 125.0, "monitor": 50.0}
+
+
 GUEST_HZ = 1_000_000_000
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from nf.nat44_frames import echo, frame, tcp, udp
 from nf.nat44_packet import ACK, SYN, Packet, parse, segment_residue, word
-from nf_rig import Answer, Call, FrameIn, FrameOut, Record, Replace, Tick, nf_bench, nf_run, program
+from nf_rig import Answer, Call, FrameIn, FrameOut, Record, Replace, Tick, nf_run, program
 
 pytestmark = pytest.mark.dataplane
 
@@ -119,7 +119,7 @@ def _answers(results: list[Any]) -> list[dict[str, Any]]:
 
 
 def test_sessions_are_listed_page_by_page_and_flushed(tmp_path: Path) -> None:
-    hz = nf_bench({"kind": "l2fwd"}, [FrameIn(bytes(60))] * 32, tmp_path, seconds=0.01)["tsc_hz"]
+    hz = int(nf_run({"kind": "l2fwd"}, [], tmp_path)[1]["tsc_hz"])
     forward = [{"protocol": "tcp", "outside": "203.0.113.1:80", "inside": "10.0.0.9:8080"}]
     task = {"kind": "nat44", "settings": {**TASK["settings"], "forward": forward}}
     reply = tcp(REMOTE, (OUTSIDE, 5000), SYN | ACK)
@@ -161,7 +161,7 @@ def test_sessions_are_listed_page_by_page_and_flushed(tmp_path: Path) -> None:
 
 
 def test_report_counts_sessions_and_ports(tmp_path: Path) -> None:
-    hz = nf_bench({"kind": "l2fwd"}, [FrameIn(bytes(60))] * 32, tmp_path, seconds=0.01)["tsc_hz"]
+    hz = int(nf_run({"kind": "l2fwd"}, [], tmp_path)[1]["tsc_hz"])
     records = [*_from_inside(5000), *_from_inside(5001), Tick(60 * hz - 1), Tick(60 * hz)]
     _, report = nf_run(TASK, records, tmp_path)
     seen = report["nat44"]

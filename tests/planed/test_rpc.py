@@ -206,7 +206,7 @@ def test_the_socket_is_for_its_owner_only(planed: Planed) -> None:
 
 def test_version(planed: Planed) -> None:
     version = planed.call("version")
-    assert set(version) == {"planed", "dpdk", "protocol", "tsc_hz", "pid"}
+    assert set(version) == {"planed", "dpdk", "protocol", "tsc_hz", "tsc_nominal_hz", "pid"}
     assert version["pid"] == planed.process.pid
     assert version["dpdk"].startswith("DPDK ")
     assert version["tsc_hz"] > 10**8
@@ -228,7 +228,7 @@ def test_stats_have_the_documented_keys(planed: Planed) -> None:
     sinks = [ethdev(f"e{number}", f"net_null{number},no-rx=1") for number in (0, 1)]
     planed.apply([ring("r0"), *sinks], tasks)
     stats = planed.call("stats.get")
-    assert set(stats) == {"tsc_hz", "now_tsc", "mbufs", "ports", "workers", "tasks"}
+    assert set(stats) == {"tsc_hz", "tsc_nominal_hz", "now_tsc", "mbufs", "ports", "workers", "tasks"}
     counted = {"rx_packets", "tx_packets", "rx_missed", "rx_errors", "tx_errors", "rx_nombuf", "broken_rings"}
     assert [set(port) for port in stats["ports"]] == [{"name", "link_up", *counted}] * 3
     cycles = {"busy_cycles", "idle_cycles"}

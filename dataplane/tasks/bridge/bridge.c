@@ -7,12 +7,12 @@
 #include "tasks/bridge/bridge.h"
 
 #include <errno.h>
-#include <rte_cycles.h>
 #include <rte_ether.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/mac_table.h"
 #include "lib/random.h"
@@ -245,7 +245,7 @@ static struct shared *shared_create(const struct bridge_settings *settings, unsi
                                     struct port *const *ports)
 {
 	struct shared *shared = calloc(1, sizeof(*shared));
-	uint64_t hz = rte_get_tsc_hz();
+	uint64_t hz = clock_hz();
 
 	if (shared == NULL)
 		return NULL;
@@ -435,7 +435,7 @@ static json_t *entry_json(const struct bridge *b, const struct mac_entry *entry)
 {
 	return json_pack("{s:o, s:i, s:s, s:I}", "mac", schema_mac_json(entry->mac), "vlan", entry->vlan,
 	                 "port", b->task.ports[entry->port]->config.name, "age_s",
-	                 (json_int_t)(entry->age_cycles / rte_get_tsc_hz()));
+	                 (json_int_t)(entry->age_cycles / clock_hz()));
 }
 
 enum { PAGE_LIMIT_DEFAULT = 4096, PAGE_LIMIT_MAX = 65536 };

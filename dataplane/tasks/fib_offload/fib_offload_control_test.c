@@ -2,9 +2,9 @@
 // What the control thread does with fib_offload: methods, FIBs that several tasks share, snapshots, settings.
 #include <fcntl.h>
 #include <pthread.h>
-#include <rte_cycles.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "tasks/fib_offload/fib_offload_speaker.h"
 
 // --- The operator ----------------------------------------------------------------------------------------
@@ -28,7 +28,7 @@ static void synthetic_routes_are_where_the_formula_says(void **state)
 	json_decref(answer);
 	assert_int_equal(where(state, task, 1, 41, 0), 0);
 	for (unsigned i = 0; i < 20; i++) // ticks sweep
-		rig_poll(task, (i + 1) * rte_get_tsc_hz() / 100);
+		rig_poll(task, (i + 1) * clock_hz() / 100);
 	assert_int_equal(rig_number(task, "fib_offload.table4.entries"), 0);
 	task_destroy(task);
 }
@@ -195,7 +195,7 @@ static void *poll_on(void *argument)
 {
 	struct poller *poller = argument;
 
-	for (uint64_t now_tsc = 2 * rte_get_tsc_hz(); !poller->end; now_tsc += rte_get_tsc_hz() / 1000) {
+	for (uint64_t now_tsc = 2 * clock_hz(); !poller->end; now_tsc += clock_hz() / 1000) {
 		poller->task->ops->poll(poller->task, now_tsc);
 		usleep(1000);
 	}
@@ -245,11 +245,11 @@ static void a_snapshot_is_there_at_the_next_start(void **state)
 	rig_do(task, "flush", "{'vnf': 1}");
 	snprintf(params, sizeof(params), "{'path': '%s'}", path);
 	do_beside(task, "load", params);
-	assert_int_equal(where(state, task, 1, 1, 6 * rte_get_tsc_hz()), 100);
-	assert_int_equal(where(state, task, 2, 1, 6 * rte_get_tsc_hz()),
+	assert_int_equal(where(state, task, 1, 1, 6 * clock_hz()), 100);
+	assert_int_equal(where(state, task, 2, 1, 6 * clock_hz()),
 	                 100); // 5 s from the first tick, at 2 s or later
-	assert_int_equal(where(state, task, 2, 1, 13 * rte_get_tsc_hz()), 0);
-	assert_int_equal(where(state, task, 1, 1, 13 * rte_get_tsc_hz()), 100);
+	assert_int_equal(where(state, task, 2, 1, 13 * clock_hz()), 0);
+	assert_int_equal(where(state, task, 1, 1, 13 * clock_hz()), 100);
 	task_destroy(task);
 	unlink(path);
 }

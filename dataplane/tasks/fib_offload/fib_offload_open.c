@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // fib_offload: made, replaced and ended. Control thread.
 #include <errno.h>
-#include <rte_cycles.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/random.h"
 #include "tasks/fib_offload/fib_offload.h"
@@ -27,7 +27,7 @@ static void session_set(struct offload_session *session, struct fib *fib,
                         const struct offload_vnf_settings *settings)
 {
 	struct fib_session *s = &session->fib_session;
-	uint64_t hz = rte_get_tsc_hz();
+	uint64_t hz = clock_hz();
 
 	s->fib = fib;
 	s->vnf = settings->vnf;
@@ -315,7 +315,7 @@ static void sides_set(struct offload *o)
 {
 	const struct offload_settings *settings = &o->settings;
 
-	o->meter = token_meter_of_packets(settings->punt_pps, settings->punt_burst, rte_get_tsc_hz());
+	o->meter = token_meter_of_packets(settings->punt_pps, settings->punt_burst, clock_hz());
 	memset(o->wire_of, OFFLOAD_NONE, sizeof(o->wire_of));
 	memset(o->vnf_of, OFFLOAD_NONE, sizeof(o->vnf_of));
 	memset(o->wire_ports, VNF_DROP | OFFLOAD_NO_ROUTE, sizeof(o->wire_ports));
@@ -332,7 +332,7 @@ static void sides_set(struct offload *o)
 int offload_open(struct vnf *vnf, const struct config_task *config)
 {
 	struct offload *o = (struct offload *)vnf;
-	uint64_t hz = rte_get_tsc_hz();
+	uint64_t hz = clock_hz();
 	int status;
 
 	o->reader = -1;

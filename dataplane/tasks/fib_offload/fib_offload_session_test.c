@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What VNFs change in fib_offload by messages through their ports, and sessions that end.
-#include <rte_cycles.h>
 
+#include "lib/clock.h"
 #include "tasks/fib_offload/fib_offload_speaker.h"
 
 static void traffic_follows_what_a_vnf_announces(void **state)
@@ -58,7 +58,7 @@ static void the_quota_is_the_vnfs(void **state)
 static void a_silent_vnf_is_flushed_after_its_grace(void **state)
 {
 	struct task *task = rig_open(state, RIG_PLAIN);
-	uint64_t s = rte_get_tsc_hz();
+	uint64_t s = clock_hz();
 	struct speaker one = announced(state, task, 1, 1, 7), two = announced(state, task, 2, 0, 7);
 
 	rig_do(task, "next_hop_set", "{'vnf': 1, 'hop': 0, 'wire': 'p1', 'mac': '02:00:00:00:09:01'}");

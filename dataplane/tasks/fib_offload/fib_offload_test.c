@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // What becomes of packets in fib_offload: forwarded by the FIB of the VNF they are for, punted within its
 // rate, copied to groups, dropped for a reason that is counted; and what VNFs send.
-#include <rte_cycles.h>
 
+#include "lib/clock.h"
 #include "tasks/fib_offload/fib_offload_rig.h"
 
 static const uint8_t global[16] = {0x20, 0x01, 0x0d, 0xb8, [15] = 1}, other[16] = {0x20, 0x02},
@@ -127,7 +127,7 @@ static void punts_are_limited_for_each_vnf(void **state)
 	struct rig_frame one = rig_ether(1, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
 	struct rig_frame two = rig_ether(2, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
 	struct rig_frame all = rig_ether(GROUP, HOST_OF_WIRE, RTE_ETHER_TYPE_ARP);
-	uint64_t tenth = rte_get_tsc_hz() / 10 + 1;
+	uint64_t tenth = clock_hz() / 10 + 1;
 
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(rig_send(state, task, WIRE0, &one, 0), i < 3 ? 10 : 0);

@@ -20,6 +20,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "fib/client/planebench_fib.h"
 #include "lib/schema.h"
@@ -255,9 +256,9 @@ static int source_create(const struct config_task *config, struct port *const *p
 		return -ENOMEM;
 	s->settings = *(const struct settings *)config->settings;
 	s->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
-	s->ns_per_tick = 1e9 / (double)rte_get_tsc_hz();
+	s->ns_per_tick = 1e9 / (double)clock_hz();
 	s->cleared_tsc = s->rate_tsc = rte_rdtsc();
-	s->tick_tsc = rte_get_tsc_hz() / TICKS_PER_S;
+	s->tick_tsc = clock_hz() / TICKS_PER_S;
 	client.send = frame_send;
 	client.lost = session_lost;
 	if (port_mac(ports[0], &own) == 0) {
@@ -314,7 +315,7 @@ static void source_report(const struct task *task, json_t *object, uint64_t now_
 	json_object_set_new(object, "up", json_boolean(status.up && s->announced));
 	json_object_set_new(object, "updates_per_s", s->flat_out ? json_null() : json_real(s->rate));
 	json_object_set_new(object, "duration_ns",
-	                    json_integer((json_int_t)ns_of(s, rte_rdtsc() - s->cleared_tsc)));
+	                    json_integer((json_int_t)clock_ns(rte_rdtsc() - s->cleared_tsc)));
 	// What was on its way when counters were cleared is acknowledged afterwards: it counts as sent then.
 	json_object_set_new(object, "sent",
 	                    json_integer((json_int_t)(s->sent - s->cleared.applied - s->cleared.refused)));

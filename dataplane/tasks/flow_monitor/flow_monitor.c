@@ -5,10 +5,10 @@
 // finds the table full of busy flows is "untracked". Frames that are no sound IP packet are "other". Nothing
 // is dropped but runts. A flow's fragments but the first are a flow without ports.
 #include <errno.h>
-#include <rte_cycles.h>
 #include <rte_tcp.h>
 #include <stdlib.h>
 
+#include "lib/clock.h"
 #include "lib/flow_table.h"
 #include "lib/log.h"
 #include "lib/schema.h"
@@ -224,7 +224,7 @@ static int monitor_open(struct vnf *vnf, const struct config_task *config)
 
 	monitor->more = calloc(settings->flows_max, sizeof(*monitor->more));
 	if (!monitor->more || flow_table_open(&monitor->table, settings->flows_max,
-	                                      settings->idle_timeout_s * rte_get_tsc_hz()) != 0) {
+	                                      settings->idle_timeout_s * clock_hz()) != 0) {
 		LOG_ERROR("task %s: no memory for %u flows", config->name, settings->flows_max);
 		return -ENOMEM;
 	}

@@ -5,11 +5,11 @@
 
 #include <errno.h>
 #include <math.h>
-#include <rte_cycles.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "tasks/generator/generator_way.h"
 #include "tasks/task.h"
@@ -26,7 +26,6 @@ static const struct counter load_counters[] = {
         COUNTER("no_mbuf", struct generator, no_mbuf),
         COUNTER("probes_sent", struct generator, probes),
         COUNTER("probes_stamped", struct generator, probes), // by software: each
-        COUNTER("duration_ns", struct generator, duration_ns),
         {0},
 };
 
@@ -36,11 +35,12 @@ static void generator_report(const struct task *task, json_t *object, uint64_t n
 	uint64_t bytes = g->profile ? g->profile->ledger.bytes : g->offered * g->flow.frame_size_bytes;
 	const struct pacer *p = &g->pacer;
 	json_t *plan = json_pack(
-	        "{si ss si si so sI sI sI so*}", "stream", g->flow.stream, "state", state_names[g->state],
+	        "{si ss si si so sI sI sI sI so*}", "stream", g->flow.stream, "state", state_names[g->state],
 	        "epoch", g->flow.epoch, "frame_size_bytes", g->flow.frame_size_bytes, "intended_packets",
 	        p->flat_out ? json_null() : json_integer((json_int_t)p->intended), "offered_bytes",
 	        (json_int_t)bytes, "unsent_late_packets", (json_int_t)p->late, "unsent_ring_full_packets",
-	        (json_int_t)(p->flat_out ? 0 : g->ring_full), "profile",
+	        (json_int_t)(p->flat_out ? 0 : g->ring_full), "duration_ns",
+	        (json_int_t)clock_ns(g->duration_tsc), "profile",
 	        g->profile ? profile_report(g->profile) : NULL);
 
 	json_object_update_new(object, plan);
@@ -205,7 +205,7 @@ static void counters_reset(struct generator *g)
 		profile_clear(g->profile);
 	g->burst_end_tsc = 0;
 	counters_clear(load_counters, g);
-	g->ring_full = 0;
+	g->ring_full = g->duration_tsc = 0;
 	memset(&g->pacer, 0, sizeof(g->pacer));
 	g->pacer.flat_out = true; // nothing intended
 }
@@ -269,13 +269,13 @@ static int load_check(const struct task *task, const struct generator_load *load
 {
 	double rate_pps = load_rate_pps(task, load, profile);
 
-	if (!isfinite(rate_pps) || rate_pps < 0 || rate_pps >= (double)rte_get_tsc_hz())
+	if (!isfinite(rate_pps) || rate_pps < 0 || rate_pps >= (double)clock_hz())
 		return refuse(
 		        task,
 		        "give exactly one of rate_pps, line_share and flat_out, above 0 and below tsc_hz");
 	if (load->line_share > 1)
 		return refuse(task, "line_share must be in (0, 1]; raise the port's line_rate_bps for more");
-	if (!(load->probe_rate_pps >= 0 && load->probe_rate_pps < (double)rte_get_tsc_hz()))
+	if (!(load->probe_rate_pps >= 0 && load->probe_rate_pps < (double)clock_hz()))
 		return refuse(task, "probe_rate_pps must be 0 (no probes) or above, and below tsc_hz");
 	if (load->duration_ns == 0)
 		return refuse(task, "duration_ns must be above 0");
@@ -285,7 +285,7 @@ static int load_check(const struct task *task, const struct generator_load *load
 // Interval in ticks; a rate so low that it does not fit means no probes in any trial's time.
 static uint64_t interval_tsc(double rate_pps)
 {
-	double ticks = rate_pps > 0 ? (double)rte_get_tsc_hz() / rate_pps : 0;
+	double ticks = rate_pps > 0 ? (double)clock_hz() / rate_pps : 0;
 
 	return ticks < 0x1p62 ? (uint64_t)ticks : UINT64_C(1) << 62;
 }
@@ -298,7 +298,7 @@ static int pace(struct generator *g, const struct generator_load *load)
 	if (g->profile)
 		pace.arrival = g->profile->arrival;
 	pace.rate_pps = load_rate_pps(&g->task, load, g->profile);
-	return pacer_start(&g->pacer, &pace, rte_get_tsc_hz()) == 0
+	return pacer_start(&g->pacer, &pace, clock_hz()) == 0
 	               ? 0
 	               : refuse(&g->task, "the rate cannot be paced, or not in bursts that short");
 }
@@ -387,7 +387,7 @@ int generator_start(struct task *task, const struct generator_load *load)
 	g->marked = NULL;
 	// The register of the stamps that a device has is one for all queues.
 	g->marks = task->stamps && task->ports[0]->clock == PORT_CLOCK_HARDWARE && task->queue == 0;
-	g->duration_ns = load->duration_ns;
+	g->duration_tsc = g->pacer.duration_tsc;
 	g->last_poll_tsc = load->start_tsc;
 	atomic_store_explicit(&g->state, STATE_RUNNING, memory_order_release);
 	return 0;
@@ -400,8 +400,7 @@ void generator_stop(struct task *task)
 	if (!generator_running(task))
 		return;
 	pacer_cut(&g->pacer);
-	g->duration_ns = (uint64_t)((unsigned __int128)(g->last_poll_tsc - g->pacer.start_tsc) * 1000000000 /
-	                            rte_get_tsc_hz());
+	g->duration_tsc = g->last_poll_tsc - g->pacer.start_tsc;
 	generator_end(g);
 }
 

@@ -3,12 +3,11 @@
 // each.
 #pragma once
 
+#include "lib/clock.h"
 #include "tasks/tester/frame.h"
 #include "tasks/generator/generator.h"
 #include "test/unit.h"
 #include "test/wire.h"
-
-#include <rte_cycles.h>
 
 enum { EPOCH = 17, PACKETS_MAX = 4096 };
 #define START UINT64_C(1000000000)
@@ -17,7 +16,7 @@ static struct config_task config = {.name = "gen", .kind = "generator", .port_co
 
 static inline uint64_t after_us(double us)
 {
-	return START + (uint64_t)(us * (double)rte_get_tsc_hz() / 1e6);
+	return START + (uint64_t)(us * (double)clock_hz() / 1e6);
 }
 
 static inline struct task *create(struct wire *w, uint32_t burst)

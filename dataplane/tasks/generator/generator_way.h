@@ -13,6 +13,7 @@
 #include "ring/frames.h"
 #include "tasks/generator/generator.h"
 #include "tasks/tester/pacer.h"
+#include "lib/clock.h"
 #include "lib/random.h"
 #include "lib/stamps.h"
 #include "tasks/task.h"
@@ -74,7 +75,7 @@ struct generator {
 	// Control thread.
 	struct profile *kept, *next; // the one made last; that of the next load, which may be the same
 	struct frame_flow flow;
-	uint64_t duration_ns;
+	uint64_t duration_tsc; // of the sending, as far as it came
 	uint64_t last_poll_tsc;
 	struct generator_load load; // the next one
 	struct trial_offered nobody;
@@ -179,7 +180,7 @@ static __attribute__((noinline)) void probe_note(struct generator *g, uint32_t s
 	                        .stream = g->flow.stream};
 	if (g->marks && g->marked == NULL) {
 		g->marked = stamp;
-		g->marked_until_tsc = stamp->out_tsc + rte_get_tsc_hz() / STAMP_WAITS_PER_S;
+		g->marked_until_tsc = stamp->out_tsc + clock_hz() / STAMP_WAITS_PER_S;
 	}
 }
 

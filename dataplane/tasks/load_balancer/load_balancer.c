@@ -10,9 +10,9 @@
 #include "tasks/load_balancer/load_balancer.h"
 
 #include <errno.h>
-#include <rte_cycles.h>
 
 #include "tasks/vnf/forward.h"
+#include "lib/clock.h"
 #include "lib/log.h"
 
 enum { DROP_FRAGMENT = PACKET_FAULTS, DROP_NO_BACKEND, DROP_OTHER };
@@ -39,10 +39,9 @@ static int lb_open(struct vnf *vnf, const struct config_task *config)
 	struct lb *lb = (struct lb *)vnf;
 
 	lb->settings = *(const struct lb_settings *)config->settings;
-	if (lb_build(lb) != 0 ||
-	    (lb->settings.connections &&
-	     flow_table_open(&lb->connections, lb->settings.connections,
-	                     lb->settings.connection_timeout_s * rte_get_tsc_hz()) != 0)) {
+	if (lb_build(lb) != 0 || (lb->settings.connections &&
+	                          flow_table_open(&lb->connections, lb->settings.connections,
+	                                          lb->settings.connection_timeout_s * clock_hz()) != 0)) {
 		LOG_ERROR("task %s: no memory for its tables", config->name);
 		return -ENOMEM;
 	}

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "lib/histogram.h"
 #include "lib/log.h"
 #include "lib/sequence.h"
@@ -630,7 +631,7 @@ static int monitor_create(const struct config_task *config, struct port *const *
 		return -ENOMEM;
 	}
 	m->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
-	m->ns_per_tick = (uint64_t)(((unsigned __int128)1000000000 << MONITOR_NS_SHIFT) / rte_get_tsc_hz());
+	m->ns_per_tick = clock_ns(UINT64_C(1) << MONITOR_NS_SHIFT);
 	m->streams = streams;
 	m->run = frame_run_current()->check;
 	*out = &m->task;
@@ -671,6 +672,7 @@ void monitor_start(struct task *task, uint16_t epoch, uint64_t start_tsc)
 	task_clear(task);
 	m->epoch = epoch;
 	m->start_tsc = start_tsc;
+	m->ns_per_tick = clock_ns(UINT64_C(1) << MONITOR_NS_SHIFT);
 	m->nonce = 0;
 	m->offered = NULL;
 	m->tenth = TENTHS;
@@ -689,7 +691,7 @@ static int monitor_begin(struct task *task, const struct trial *trial)
 	monitor_start(task, trial->epoch, trial->start_tsc);
 	m->nonce = trial->nonce;
 	m->offered = trial->offered;
-	m->sending_tsc = (uint64_t)((unsigned __int128)trial->duration_ns * rte_get_tsc_hz() / 1000000000);
+	m->sending_tsc = clock_ticks(trial->duration_ns);
 	m->tenth = 0;
 	tenth_next(m);
 	return 0;

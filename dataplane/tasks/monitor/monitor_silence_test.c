@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The longest silence of each stream and what came in each tenth of the sending time, at times that the test chooses.
+#include "lib/clock.h"
 #include "tasks/monitor/monitor_rig.h"
 
 // Ticks are not whole nanoseconds.
@@ -21,7 +22,7 @@ static void the_longest_silence_is_told_of_each_stream(void **state)
 	} bursts[] = {{1, STREAM, EPOCH, 0},  {2, STREAM, EPOCH, 2},      {3, 5, EPOCH, 0},
 	              {9, STREAM, EPOCH, 2},  {10, STREAM, EPOCH - 1, 9}, {11, 5, EPOCH, 1},
 	              {12, STREAM, EPOCH, 1}, {14, STREAM, EPOCH, 3},     {15, 6, EPOCH, 0}};
-	const uint64_t ms = rte_get_tsc_hz() / 1000, start = 7 * rte_get_tsc_hz();
+	const uint64_t ms = clock_hz() / 1000, start = 7 * clock_hz();
 	struct bench b = open_bench(state, 0);
 
 	monitor_start(b.task, EPOCH, start);
@@ -47,9 +48,8 @@ static void the_longest_silence_is_told_of_each_stream(void **state)
 static void frames_are_counted_by_tenths_of_the_sending(void **state)
 {
 	static const unsigned us[] = {100, 900, 1100, 5500, 9999, 10001, 12000};
-	const uint64_t ticks = rte_get_tsc_hz() / 1000000;
-	const struct trial trial = {
-	        .epoch = EPOCH, .start_tsc = 7 * rte_get_tsc_hz(), .duration_ns = 10000000};
+	const uint64_t ticks = clock_hz() / 1000000;
+	const struct trial trial = {.epoch = EPOCH, .start_tsc = 7 * clock_hz(), .duration_ns = 10000000};
 	static const unsigned expected[] = {2, 1, 0, 0, 0, 1, 0, 0, 0, 1};
 	struct bench b = open_bench(state, 0);
 	char path[64];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The monitor with mbufs and in place: known frames are dropped, duplicated, reordered and damaged, and
 // exactly those counted.
+#include "lib/clock.h"
 #include "lib/isa.h"
 #include "lib/stamps.h"
 #include "tasks/monitor/monitor_rig.h"
@@ -179,8 +180,8 @@ static void probes_are_recorded_once(void **state)
 
 	put(&b, make(STREAM, EPOCH, 0, rte_rdtsc()));
 	put(&b, make(STREAM, EPOCH, 1, 0));
-	put(&b, make(STREAM, EPOCH, 0, rte_rdtsc()));                           // duplicate: no latency
-	put(&b, make(STREAM, EPOCH, 2, rte_rdtsc() + 1000 * rte_get_tsc_hz())); // impossible
+	put(&b, make(STREAM, EPOCH, 0, rte_rdtsc()));                     // duplicate: no latency
+	put(&b, make(STREAM, EPOCH, 2, rte_rdtsc() + 1000 * clock_hz())); // impossible
 	poll_all(&b);
 	assert_int_equal(number(&b, "monitor.streams.0.probes_received"), 2);
 	assert_int_equal(number(&b, "monitor.streams.0.latency.overflow"), 1);
@@ -249,7 +250,7 @@ static void all_frames_of_a_burst_make_its_mean(void **state)
 	         {20, FRAME_FLAGS_TIMED}},
 	};
 	struct bench b = open_bench(state, 32);
-	uint64_t base = rte_rdtsc(), ms = rte_get_tsc_hz() / 1000;
+	uint64_t base = rte_rdtsc(), ms = clock_hz() / 1000;
 	uint32_t sequence = 0;
 
 	for (unsigned i = 0; i < RTE_DIM(bursts); i++) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <arpa/inet.h>
 #include <errno.h>
-#include <rte_cycles.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "lib/schema.h"
 #include "tasks/nat44/nat44.h"
 #include "tasks/tester/frame.h"
@@ -320,7 +320,7 @@ static json_t *session_report(const struct nat44 *nat, const struct nat44_sessio
 {
 	char inside[ENDPOINT_MAX + 1], outside[ENDPOINT_MAX + 1];
 	enum nat44_protocol protocol = nat44_key_protocol(s->key);
-	double hz = (double)rte_get_tsc_hz();
+	double hz = (double)clock_hz();
 	uint64_t end_tsc = s->used_tsc + nat->timeout_tsc[s->class];
 	json_t *object = json_pack("{s:s, s:s, s:s}", "protocol", protocol_names[protocol], "inside",
 	                           endpoint(nat44_key_ip(s->key), nat44_key_port(s->key), inside), "outside",

@@ -3,9 +3,9 @@
 // and the choice of a port.
 #include <arpa/inet.h>
 #include <errno.h>
-#include <rte_cycles.h>
 #include <stdlib.h>
 
+#include "lib/clock.h"
 #include "lib/hugepages.h"
 #include "lib/random.h"
 #include "tasks/nat44/nat44.h"
@@ -525,7 +525,7 @@ static void forwards_add(struct nat44 *nat)
 static void timeouts_set(struct nat44 *nat)
 {
 	const struct nat44_settings *settings = &nat->settings;
-	uint64_t hz = rte_get_tsc_hz();
+	uint64_t hz = clock_hz();
 
 	nat->granule_tsc = hz;
 	nat->timeout_tsc[NAT44_CLASS_UDP] = settings->udp_s * hz;

@@ -6,8 +6,8 @@
 // anybody noticing: that is all the ageing there is. Addresses that find no room, and frames without (not IP,
 // or not sound), share one bucket.
 #include <errno.h>
-#include <rte_cycles.h>
 
+#include "lib/clock.h"
 #include "lib/flow_table.h"
 #include "lib/log.h"
 #include "lib/schema.h"
@@ -124,9 +124,8 @@ static int limiter_open(struct vnf *vnf, const struct config_task *config)
 	limiter->settings = *(const struct limiter_settings *)config->settings;
 	limiter->meter =
 	        settings->rate_pps
-	                ? token_meter_of_packets(settings->rate_pps, settings->burst_packets,
-	                                         rte_get_tsc_hz())
-	                : token_meter_of_bits(settings->rate_bps, settings->burst_bytes, rte_get_tsc_hz());
+	                ? token_meter_of_packets(settings->rate_pps, settings->burst_packets, clock_hz())
+	                : token_meter_of_bits(settings->rate_bps, settings->burst_bytes, clock_hz());
 	limiter->limits[0] = settings->directions != FROM_SERVERS;
 	limiter->limits[1] = settings->directions != FROM_CLIENTS;
 	for (unsigned i = 0; i < SIDES; i++)

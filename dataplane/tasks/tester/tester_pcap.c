@@ -4,12 +4,12 @@
 // time, the same bytes each run; with PROBE_EVERY each such frame is a probe, and its TSC is the real one.
 // The times of the records are net_pcap's.
 #include <errno.h>
-#include <rte_cycles.h>
 #include <rte_dev.h>
 #include <rte_eal.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "test/fixture.h"
 #include "tasks/generator/generator.h"
 
@@ -21,7 +21,7 @@ static struct config_task config = {.name = "pcap", .kind = "generator", .port_c
 static void run(struct task *task, uint32_t count)
 {
 	for (uint64_t us = 0; us <= count; us++)
-		task->ops->poll(task, (2 * us + 1) * rte_get_tsc_hz() / 2000000);
+		task->ops->poll(task, (2 * us + 1) * clock_hz() / 2000000);
 }
 
 static int write_frames(struct port *port, uint16_t frame_size, uint32_t count, double probe_every)

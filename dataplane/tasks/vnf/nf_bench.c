@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "test/nf_task.h"
 
 enum { FRAME_ROOM = 2048, BURST = 32, SLICES = 16, SIZE_MB_DEFAULT = 256, FRAMES_MAX = 1 << 21 };
@@ -77,7 +78,7 @@ static struct slice slice_run(struct vnf *vnf, const struct frames *frames, uint
                               unsigned *at)
 {
 	struct slice slice = {0};
-	uint64_t begin = rte_rdtsc(), length = (uint64_t)(seconds * (double)rte_get_tsc_hz());
+	uint64_t begin = rte_rdtsc(), length = (uint64_t)(seconds * (double)clock_hz());
 
 	while (slice.cycles < length) {
 		if (*at + BURST > frames->count)
@@ -117,13 +118,13 @@ static void bench(struct vnf *vnf, const struct frames *frames, double seconds)
 		struct slice slice = slice_run(vnf, frames, room, seconds / SLICES, &at);
 
 		process[i] = (double)slice.process_cycles / (double)slice.frames;
-		pps[i] = (double)slice.frames * (double)rte_get_tsc_hz() / (double)slice.cycles;
+		pps[i] = (double)slice.frames * (double)clock_hz() / (double)slice.cycles;
 		total += slice.frames;
 		dropped += slice.dropped;
 	}
 	printf("{\"process_cycles\": %.2f, \"pps\": %.0f, \"frames\": %lu, \"dropped\": %lu, \"tsc_hz\": "
 	       "%lu}\n",
-	       median(process), median(pps), total, dropped, rte_get_tsc_hz());
+	       median(process), median(pps), total, dropped, clock_hz());
 	free(room);
 }
 
@@ -156,6 +157,7 @@ int main(int argc, char **argv)
 	}
 	state = nf_fixture("nf_bench", argc > 4 ? (unsigned)atoi(argv[4]) : SIZE_MB_DEFAULT);
 	if (state) {
+		clock_start();
 		code = bench_task(state, object, &frames, argc > 3 ? atof(argv[3]) : 1.6);
 		fixture_teardown(&state);
 	}

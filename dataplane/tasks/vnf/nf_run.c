@@ -10,10 +10,10 @@
 // Exit code 2: the task was refused; the sentence is on stderr. 1: the input is broken, or mbufs are missing.
 //
 // Every frame has memory of its own, of just its length: AddressSanitizer sees what is read beside it.
-#include <rte_cycles.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/clock.h"
 #include "test/nf_task.h"
 
 enum { FRAME_MAX = 16384, SIZE_MB_DEFAULT = 256 };
@@ -140,7 +140,7 @@ static int run_all(struct run *run)
 	report = fixture_report(&run->vnf->task);
 	json_object_set_new(report, "rx_packets", json_integer((json_int_t)counters->rx_packets));
 	json_object_set_new(report, "tx_packets", json_integer((json_int_t)counters->tx_packets));
-	json_object_set_new(report, "tsc_hz", json_integer((json_int_t)rte_get_tsc_hz()));
+	json_object_set_new(report, "tsc_hz", json_integer((json_int_t)clock_hz()));
 	put_json('R', report);
 	free(data);
 	return status;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/clock.h"
 #include "lib/log.h"
 #include "lib/schema.h"
 #include "lib/stamps.h"
@@ -154,7 +155,7 @@ static int buffers_set(struct vnf *vnf, const struct config_task *config)
 		return 0;
 	room = rte_pktmbuf_data_room_size(vnf->task.ports[0]->rx_pool) - RTE_PKTMBUF_HEADROOM;
 	vnf->sends_later = true;
-	vnf->drain_tsc = rte_get_tsc_hz() / 1000000 * settings->drain_us;
+	vnf->drain_tsc = clock_hz() / 1000000 * settings->drain_us;
 	for (unsigned i = 0; i < vnf->side_count; i++) {
 		vnf->buffers[i] = send_buffer_create(settings->send_burst, room);
 		if (!vnf->buffers[i])
@@ -183,7 +184,7 @@ int vnf_create(const struct config_task *config, struct port *const *ports, stru
 		return -ENOMEM;
 	vnf->ops = ops->vnf;
 	vnf->burst = config->burst ? (uint16_t)config->burst : BURST_DEFAULT;
-	vnf->tick_tsc = rte_get_tsc_hz() / TICKS_PER_S;
+	vnf->tick_tsc = clock_hz() / TICKS_PER_S;
 	status = sides_set(vnf, config);
 	if (status == 0)
 		status = buffers_set(vnf, config);

@@ -3,6 +3,7 @@
 // by port, conservation, partial sends, stamps of probes, methods.
 #include <math.h>
 
+#include "lib/clock.h"
 #include "test/fixture.h"
 #include "tasks/tester/frame.h"
 #include "lib/stamps.h"
@@ -353,7 +354,7 @@ static void frames_that_wait_leave_each_drain_time(void **state)
 	static const uint8_t first[] = {1, 0xff};
 	struct fixture *f = *state;
 	struct task *task = create_waiting(f, 2, 32, -1);
-	uint64_t drain_tsc = rte_get_tsc_hz() / 1000000 * 100, now_tsc = 7 * drain_tsc;
+	uint64_t drain_tsc = clock_hz() / 1000000 * 100, now_tsc = 7 * drain_tsc;
 
 	task->ops->poll(task, now_tsc);
 	inject(f, first, 2); // whole burst by one port, and then by verdicts
@@ -382,7 +383,7 @@ static void frames_that_waited_for_a_full_port_are_counted(void **state)
 		inject(f, first, sizeof(first));
 		task->ops->poll(task, now_tsc + round);
 	}
-	assert_int_equal(task->ops->poll(task, now_tsc + rte_get_tsc_hz() / 100), 2);
+	assert_int_equal(task->ops->poll(task, now_tsc + clock_hz() / 100), 2);
 	assert_int_equal(ring_port_drain(&f->ports[1]), 15);
 	assert_int_equal(task->counters.tx_packets, 15);
 	assert_int_equal(task->counters.drop_tx_full[1], 15);
@@ -417,7 +418,7 @@ static void a_probe_that_waits_is_stamped_when_it_leaves(void **state)
 	task->ops->poll(task, now_tsc + 4);
 	task->stamps = stamps_create();
 	stamps_free(first);
-	task->ops->poll(task, now_tsc + rte_get_tsc_hz());
+	task->ops->poll(task, now_tsc + clock_hz());
 	assert_int_equal(task->stamps->count, 0);
 	assert_int_equal(ring_port_drain(&f->ports[1]), 4);
 	stamps_free(task->stamps);
@@ -430,7 +431,7 @@ static double mean_wait_us(struct fixture *f, int send_burst, int drain_us, doub
 	enum { FRAMES = 3000, STEPS_PER_US = 10 };
 	static const uint8_t first = 0xff;
 	struct task *task = create_waiting(f, 2, send_burst, drain_us);
-	uint64_t step_tsc = rte_get_tsc_hz() / 1000000 / STEPS_PER_US;
+	uint64_t step_tsc = clock_hz() / 1000000 / STEPS_PER_US;
 	double came_us[FRAMES], wait_us = 0;
 	unsigned came = 0, left = 0;
 
