@@ -231,7 +231,7 @@ def test_a_loss_that_the_goal_allows_needs_no_excuse(rig):
 
 
 def test_waits_are_not_those_of_a_burst() -> None:
-    burst = dataclasses.replace(paced(lost=5, wait_ns=10**6, gap_sum_ns=3), offered_duration_ns=9_999_999)
+    burst = dataclasses.replace(paced(lost=5, wait_ns=10**6, gap_sum_ns=3), offered_duration_ns=9_989_999)
     assert gap_ns(burst) == 3
     assert not explained_by_gaps(burst)
 
