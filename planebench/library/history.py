@@ -12,6 +12,7 @@ from planebench.library.lab import open_store
 from planebench.metrics.results import POINT
 from planebench.model.choices import unknown
 from planebench.model.header import Subject
+from planebench.model.named_files import FILES, named_digests, without_folders
 from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Point
 from planebench.model.results import Metric
@@ -48,8 +49,10 @@ def histories(
         if row["figure"] is None or row["figure"] <= 0 or testbed not in (None, row["testbed"]):
             continue
         if switch in (None, row["switch"]):
+            run = runs[row["testbed"], row["run_id"]]
+            row["chain"] = without_folders(row["chain"], json.loads(run["settings"]))
             key = Series(row["testbed"], row["switch"], _point_words(row), metric)
-            series.setdefault(key, []).append(_sample(row, runs[row["testbed"], row["run_id"]]))
+            series.setdefault(key, []).append(_sample(row, run))
     return series
 
 
@@ -65,7 +68,8 @@ def _point_words(row: Mapping[str, Any]) -> str:
 
 def _sample(row: Mapping[str, Any], run: Mapping[str, Any]) -> Sample:
     mine = run["subject_commit"] is not None and _subject(run).builds(row["switch"])
-    facts = {**json.loads(run["host"]), **json.loads(run["settings"]), "planebench": run["planebench_version"]}
+    settings = json.loads(run["settings"])
+    facts = {**json.loads(run["host"]), **_settings(settings), "planebench": run["planebench_version"]}
     if not mine:
         facts[f"version of {row['switch']}"] = row["version"]
     minutes = (seconds_since_epoch(run["finished_at"]) - seconds_since_epoch(run["started_at"])) / 60
@@ -80,6 +84,13 @@ def _sample(row: Mapping[str, Any], run: Mapping[str, Any]) -> Sample:
         facts={name: str(value) for name, value in facts.items() if name not in VOLATILE},
         minutes=minutes,
     )
+
+
+def _settings(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings of a run, with the digest of each file by its name, and chains without folders."""
+    chains = {"chains": without_folders(settings["chains"], settings)} if settings.get("chains") else {}
+    kept = {key: value for key, value in settings.items() if key not in FILES}
+    return {**kept, **chains, **named_digests(settings)}
 
 
 def _subject(run: Mapping[str, Any]) -> Subject:

@@ -19,6 +19,7 @@ from planebench.measure.runner import SelfMeasured
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, SwitchHostInfo, SwitchInfo
+from planebench.model.named_files import digests_text
 from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.quantity import utc_text
 from planebench.model.records import Point
@@ -73,8 +74,7 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels
         planebench_version=__version__,
         host=facts.as_dict(),
         settings=_settings(plan, settings, placement)
-        | _chain_settings(plan)
-        | _traffic_settings(plan)
+        | file_settings(plan)
         | _parallel_settings(survey.measured, cpus)
         | hosted,
         switches=tuple(_switch_info(label, survey, cpus, settings) for label in survey.labels),
@@ -226,28 +226,25 @@ def _joined_over_parts(plan: Plan, value: Callable[[LatencyPlan], float | int | 
     return ",".join(it if isinstance(it, str) else f"{it:g}" for it in (first, *others)) if others else first
 
 
-def _chain_settings(plan: Plan) -> Settings:
-    """Return the chains by name, and digests of the files that they name, which may change under one path."""
-    if not plan.chains:
-        return {}
-    files = [file for chain in plan.chains for vnf in parse_chain(chain) for file in vnf.files()]
-    return {"chains": "; ".join(plan.chains), "chain_files": _digests(files)}
+def file_settings(plan: Plan) -> Settings:
+    """Return the chains by name, and digests of the files that chains and traffic profiles name.
 
-
-def _traffic_settings(plan: Plan) -> Settings:
-    """Return digests of lists of addresses, tables of routes and captures of traffic profiles."""
+    Raises UsageError for a file that cannot be read.
+    """
+    of_chains = [file for chain in plan.chains for vnf in parse_chain(chain) for file in vnf.files()]
     sources = [source for profile in plan.traffic for source in (profile.dst_ips, profile.pcap) if source]
-    files = [Path(source.path) for source in sources if source.path]
-    return {"traffic_files": _digests(files)} if files else {}
+    of_traffic = [Path(source.path) for source in sources if source.path]
+    chains = {"chains": "; ".join(plan.chains), "chain_files": _digests(of_chains)} if plan.chains else {}
+    return {**chains, **({"traffic_files": _digests(of_traffic)} if of_traffic else {})}
 
 
 def _digests(files: Iterable[Path]) -> str:
     """Return path and digest of each file, once. Raises UsageError for an unreadable file."""
     try:
-        parts = [f"{file} {hashlib.sha256(file.read_bytes()).hexdigest()[:16]}" for file in dict.fromkeys(files)]
+        found = {str(file): hashlib.sha256(file.read_bytes()).hexdigest()[:16] for file in files}
     except OSError as error:
         raise UsageError(f'file "{error.filename}" cannot be read: {error.strerror}; give a readable file') from None
-    return ", ".join(parts)
+    return digests_text(found)
 
 
 def _representative(points: Sequence[Point]) -> Topology:

@@ -19,6 +19,7 @@ from planebench.measure.live import LiveSettings
 from planebench.model.clock import port_clock
 from planebench.model.errors import PlanebenchError, StoreError, UsageError
 from planebench.model.header import Calibration, CoreNoise, RunHeader, Subject
+from planebench.model.named_files import FILES, moved, renamed
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
 from planebench.model.run import RunStatus
@@ -27,7 +28,7 @@ from planebench.model.wire import wire_named
 from planebench.placement import place
 from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
 from planebench.plans.length import with_trial_length
-from planebench.running.header import make_header, placement_of
+from planebench.running.header import file_settings, make_header, placement_of
 from planebench.running.labels import Labels, read_labels
 from planebench.running.machine import Machine, held
 from planebench.running.status import Listeners, StatusListener
@@ -181,9 +182,10 @@ def _check_open_loop(plan: Plan) -> None:
 def _resumed(
     survey: Survey, machine: Machine, settings: LiveSettings, runs_dir: Path, labels: Labels | None
 ) -> Session:
-    info = find_unfinished(runs_dir, survey.plan)
+    files = file_settings(survey.plan)
+    info = find_unfinished(runs_dir, survey.plan, files)
     if info is None:
-        complete = next(runs_of_plan(runs_dir, survey.plan), None)
+        complete = next(runs_of_plan(runs_dir, survey.plan, files), None)
         if complete is not None:
             raise UsageError(
                 f"--resume: run {complete.run_id} of this plan is complete. Leave out --resume to measure it again"
@@ -203,7 +205,11 @@ def _resumed(
             "Start a new run without --resume"
         )
     writer = RunWriter.reopen(info.path)
-    return Session(survey, machine, settings, writer, list(read_run(info.path).trials))
+    writer.moved = moved(files, info.header.settings)
+    here = moved(info.header.settings, files)
+    stored = read_run(info.path).trials
+    trials = [replace(it, point=replace(it.point, chain=renamed(it.point.chain, here))) for it in stored]
+    return Session(survey, machine, settings, writer, trials)
 
 
 def _header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:
@@ -239,7 +245,7 @@ def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
     settings = [
         f"{key}: {old.settings[key]} against {value}"
         for key, value in new.settings.items()
-        if key in old.settings and old.settings[key] != value
+        if key in old.settings and old.settings[key] != value and key not in ("chains", *FILES)
     ]
     hosts = [header.switch_host.name if header.switch_host is not None else "this host" for header in (old, new)]
     moved = [f"the switches were on {hosts[0]}, now they are on {hosts[1]}"] if hosts[0] != hosts[1] else []

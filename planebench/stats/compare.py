@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, get_args
 
+from planebench.model.named_files import without_folders
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Comparison, Metric, Result, SearchResult
 from planebench.stats.answers import ALPHA, EXACT, Bounds, OneOfMany, shares_of_alpha
@@ -253,21 +254,24 @@ def _whatever_vnfs(point: Point) -> Point:
 
 
 def _sides(runs: Sequence[Derived], run_ids: str = "", by_run: bool = False) -> dict[Point, _Side]:
-    """Return the sides by point. ``by_run``: all trials of a run are one observation, else those of a start."""
+    """Return the sides by point, of several runs without the folders of its files. ``by_run``: all trials of a run are
+    one observation, else those of a start."""
     suffix = f"@{run_ids}" if run_ids else ""
     found: dict[Point, _Side] = {}
     for number, derived in enumerate(runs):
         first = 0 if by_run else number * _STARTS_OF_A_RUN
         for result in derived.results:
             trials = derived.trials[result.point]
+            chain = without_folders(result.point.chain, derived.run.header.settings)
+            point = replace(result.point, chain=chain) if run_ids else result.point
             mine = _Side(
-                result.point.switch + suffix,
-                result,
+                point.switch + suffix,
+                replace(result, point=point),
                 tuple(replace(t, start=number if by_run else first + t.start) if run_ids else t for t in trials),
                 tuple(replace(s, repetition=number if by_run else first + s.repetition) for s in result.searches),
             )
-            before = found.get(result.point)
-            found[result.point] = mine if before is None else before.with_more(mine)
+            before = found.get(point)
+            found[point] = mine if before is None else before.with_more(mine)
     return found
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planebench.model.header import RunHeader
+from planebench.model.named_files import named_digests, without_folders
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +77,32 @@ def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
         unknown = fact.newer and any(fact.key not in getattr(header, fact.where) for header in (a, b))
         if left != right and not unknown:
             found.append(f"{fact.title}: {_words(left)} against {_words(right)}")
-    return (*found, *_unlike_traffic(a, b))
+    return (*found, *_changed_files(a, b), *_unlike_traffic(a, b))
+
+
+def _changed_files(a: RunHeader, b: RunHeader) -> Iterator[str]:
+    """Yield a sentence for each file that has another content in the other run."""
+    others = named_digests(b.settings)
+    for name, digest in named_digests(a.settings).items():
+        if others.get(name, digest) != digest:
+            yield f"{name} has changed: digest {digest[:8]} against {others[name][:8]}"
 
 
 def _unlike_traffic(a: RunHeader, b: RunHeader) -> Iterator[str]:
-    """Yield a sentence for each profile name with other settings in the other run."""
+    """Yield a sentence for each setting of a profile that differs in the other run, unless its capture has changed."""
     others = {profile.name: profile for profile in b.traffic}
+    same_files = not any(_changed_files(a, b))
     for profile in a.traffic:
         other = others.get(profile.name, profile)
-        if other.settings != profile.settings:
-            yield f"traffic {profile.name}: {profile.settings} against {other.settings}"
+        for key in dict.fromkeys((*profile.settings, *other.settings)):
+            if key == "pcap" and not same_files:
+                continue
+            mine, theirs = (
+                without_folders(each.settings.get(key, ""), header.settings)
+                for each, header in ((profile, a), (other, b))
+            )
+            if mine != theirs:
+                yield f"{key} of traffic {profile.name}: {mine or 'none'} against {theirs or 'none'}"
 
 
 def _words(value: str | int | float | bool | None) -> str:

@@ -8,6 +8,7 @@ import dataclasses
 import errno
 import os
 import shutil
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ from planebench.host.files import sync_folder
 from planebench.model.conditions import Conditions
 from planebench.model.errors import StoreError, is_full
 from planebench.model.header import RunHeader, Skipped
+from planebench.model.named_files import renamed
 from planebench.model.quantity import utc_text
 from planebench.model.records import Trial
 from planebench.model.run import Finished, RunStatus
@@ -38,6 +40,8 @@ class RunWriter:
     def __init__(self, path: Path, header: RunHeader) -> None:
         self.path = path
         self.header = header
+        self.moved: Mapping[str, str] = {}
+        """The path that a file has in the records of this run by that of now, where it is elsewhere by now."""
         self._trials = LineFile(path / TRIALS_FILE)
 
     @classmethod
@@ -74,7 +78,8 @@ class RunWriter:
 
     def append(self, trial: Trial) -> None:
         """Store a trial; returns when it is on disk. Raises StoreError (full disk); the folder stays readable."""
-        self._trials.append(to_json(trial))
+        chain = renamed(trial.point.chain, self.moved)
+        self._trials.append(to_json(dataclasses.replace(trial, point=dataclasses.replace(trial.point, chain=chain))))
 
     def skip(self, skipped: Skipped) -> None:
         """Store that something did not run (beyond what the header says already)."""
@@ -84,7 +89,7 @@ class RunWriter:
     def observe(self, conditions: Conditions) -> None:
         """Store under which conditions a switch came up; returns when it is on disk."""
         with contextlib.closing(LineFile(self.path / CONDITIONS_FILE)) as lines:
-            lines.append(to_json(conditions))
+            lines.append(to_json(dataclasses.replace(conditions, chain=renamed(conditions.chain, self.moved))))
 
     def discard(self) -> None:
         """Remove the folder of a run that has no trial; safe to call where it cannot be removed."""
