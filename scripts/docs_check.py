@@ -26,7 +26,6 @@ from typing import Any
 
 import docs_pages
 import typer
-import yaml
 from docs_pages import Command
 
 import planebench
@@ -36,11 +35,14 @@ from planebench.cli.options import example_lines
 from planebench.host.cache_folder import default_folder
 from planebench.model.errors import INCONCLUSIVE, NotInstalledError
 from planebench.model.scenario import scenario_named
+from planebench.model.yaml_text import parse_yaml
 from planebench.plans.load import list_suites, load_plan
 from planebench.running.machine import terminable
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLE: dict[str, Any] = yaml.safe_load((ROOT / "scripts" / "docs_check.yaml").read_text(encoding="utf-8"))
+TABLE: dict[str, Any] = parse_yaml(
+    (ROOT / "scripts" / "docs_check.yaml").read_text(encoding="utf-8"), "docs_check.yaml"
+)
 TREE: Any = typer.main.get_command(app)
 HELP = "help"
 """The page of the examples at the end of every --help."""

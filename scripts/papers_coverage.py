@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import yaml
-
+from planebench.model.yaml_text import parse_yaml
 from planebench.papers.claims import all_claims
 from planebench.plans.load import list_suites, load_plan
 
@@ -35,7 +34,7 @@ Rows = Mapping[str, Mapping[str, Any]]
 
 def main() -> int:
     """Write the page, or (``--check``) compare it. Returns 1 for problems."""
-    source: Mapping[str, Rows] = yaml.safe_load(SOURCE.read_text(encoding="utf-8"))
+    source: Mapping[str, Rows] = parse_yaml(SOURCE.read_text(encoding="utf-8"), str(SOURCE))
     found = list(problems(source))
     page = "\n".join(lines(source)) + "\n"
     if "--check" not in sys.argv[1:]:

@@ -45,6 +45,7 @@ from planebench.model.errors import INTERRUPTED, PlanebenchError, StartError, Us
 from planebench.model.plan import Plan
 from planebench.model.quantity import SECONDS, parse_number
 from planebench.model.words import result_words, throughput
+from planebench.model.yaml_text import SUFFIXES
 from planebench.plans.budget import duration_words, parse_budget
 from planebench.plans.estimate import estimate_longest
 from planebench.plans.expand import expand, switch_labels
@@ -253,7 +254,7 @@ def _keep(folder: Path, job: Job) -> None:
 def _folder_of(wanted: str, jobs_dir: Path | None) -> Path:
     """Return the folder of the jobs of a matrix, by its name or its file."""
     directory = jobs_dir or default_jobs_dir()
-    if wanted.endswith((".yaml", ".yml")):
+    if wanted.lower().endswith(SUFFIXES):
         wanted = read_matrix(Path(wanted), OPTION_KINDS).name
     there = sorted(path.name for path in directory.iterdir() if path.is_dir()) if directory.is_dir() else []
     if not there:

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError,
 
 from planebench.jobs.job import Place, safe_name
 from planebench.model.choices import unknown
-from planebench.model.errors import UsageError, unreadable
-from planebench.model.yaml_text import parse_yaml, place_in
+from planebench.model.errors import UsageError
+from planebench.model.yaml_text import is_yaml_file, parse_yaml, place_in, read_text, type_remedy
 
 LOCK = "/run/lock/planebench"
 MATRIX_VERSION = 1
@@ -88,10 +88,7 @@ class Matrix:
 
 def read_matrix(path: Path, kinds: Kinds) -> Matrix:
     """Read a matrix. Raises UsageError, which names file, line and column, the key, and what is valid."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(f"matrix {path}", error, "give a readable YAML file") from None
+    text = read_text(path, f"matrix {path}", "give a readable YAML file")
     document = parse_yaml(text, str(path))
     if not isinstance(document, dict):
         raise UsageError(f"{path}: a matrix is a mapping of keys: {', '.join(MatrixModel.model_fields)}")
@@ -135,8 +132,7 @@ def _matrix(model: MatrixModel, path: Path, kinds: Kinds) -> Matrix:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise _OptionError(("matrix",), f'two runs have the same name "{twice}"; give options that differ')
-    is_file = "/" in model.plan or model.plan.endswith((".yaml", ".yml"))
-    plan = str(folder / model.plan) if is_file else model.plan
+    plan = str(folder / model.plan) if is_yaml_file(model.plan) else model.plan
     store = folder / model.store if model.store is not None else None
     time = None if model.time is None else str(model.time)
     return Matrix(model.name, plan, tuple(runs), time, store, model.tags)
@@ -176,4 +172,4 @@ def _words(keys: Sequence[int | str], found: Any) -> str:
     if found["type"] == "missing":
         return f"key {key} is missing; add it"
     message = found["msg"].removeprefix("Value error, ")
-    return f"{key}: {message[:1].lower()}{message[1:]}"
+    return f"{key}: {message[:1].lower()}{message[1:]}{type_remedy(found)}"

@@ -9,10 +9,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from planebench.model.records import Direction, ScenarioName
+from planebench.model.yaml_text import parse_yaml
 from planebench.papers.data import Name, paper_facts
 
 Metric = Literal["throughput", "gbps", "latency", "deviation", "jitter"]
@@ -278,7 +278,7 @@ class ClaimsModel(_Closed):
 
 def read_claims(text: str) -> ClaimsModel:
     """Return the claims in a YAML text. Raises pydantic's ValidationError if it does not fit the schema."""
-    return ClaimsModel.model_validate(yaml.safe_load(text))
+    return ClaimsModel.model_validate(parse_yaml(text, "claims"))
 
 
 def all_claims() -> tuple[Claim, ...]:

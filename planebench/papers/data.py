@@ -12,10 +12,10 @@ from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field
 
 from planebench.model.records import Direction, ScenarioName
+from planebench.model.yaml_text import parse_yaml
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
@@ -164,7 +164,7 @@ class PaperFigure:
 
 def read_papers(text: str) -> PapersModel:
     """Return the papers in a YAML text. Raises pydantic's ValidationError if it does not fit the schema."""
-    return PapersModel.model_validate(yaml.safe_load(text))
+    return PapersModel.model_validate(parse_yaml(text, "papers"))
 
 
 @cache

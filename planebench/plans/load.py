@@ -7,9 +7,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from planebench.model.choices import unknown
-from planebench.model.errors import UsageError, unreadable
+from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
-from planebench.model.yaml_text import parse_yaml
+from planebench.model.yaml_text import is_yaml_file, parse_yaml, read_text
 from planebench.plans.schema import plan_from_document
 
 _SUITES = files("planebench.plans") / "suites"
@@ -26,19 +26,13 @@ def load_plan(name_or_path: str | Path) -> Plan:
     UsageError: no such suite, no such file, not YAML, or not a plan.
     """
     text = str(name_or_path)
-    if isinstance(name_or_path, Path) or "/" in text or text.endswith((".yaml", ".yml")):
-        return _parse(_read(Path(text)), text, Path(text).resolve().parent)
+    if isinstance(name_or_path, Path) or is_yaml_file(text):
+        path = Path(text)
+        remedy = f"give a readable YAML file or a suite ({', '.join(list_suites())})"
+        return _parse(read_text(path, f"plan {path}", remedy), text, path.resolve().parent)
     if text not in list_suites():
         raise UsageError(f"{unknown('suite', text, list_suites())}; or the path of a plan file, e.g. {text}.yaml")
     return _parse((_SUITES / f"{text}.yaml").read_text(encoding="utf-8"), f"suite {text}")
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        remedy = f"give a readable YAML file or a suite ({', '.join(list_suites())})"
-        raise unreadable(f"plan {path}", error, remedy) from None
 
 
 def _parse(text: str, source: str, folder: Path | None = None) -> Plan:

@@ -29,6 +29,7 @@ from planebench.model.plan import R_PLUS, BandWish, LatencyPlan, Plan, RingSize,
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import parse_wire
+from planebench.model.yaml_text import type_remedy
 from planebench.plans.parts import of_hostings, with_parts
 from planebench.scenarios.registry import (
     parse_chain_length,
@@ -298,9 +299,7 @@ def _usage_error(error: ValidationError) -> UsageError:
         return UsageError(f"key {path} is missing; add it")
     valid = _limits(detail["loc"])
     why = f". Valid: {valid}" if valid else f": {detail['msg'][:1].lower()}{detail['msg'][1:]}"
-    if detail["type"] == "string_type" and isinstance(detail["input"], (bool, int, float)):
-        why += "; put it into quotes: YAML reads off, on, no and yes as false and true, and digits as a number"
-    return UsageError(f'{path}: "{detail["input"]}" is not valid{why}')
+    return UsageError(f'{path}: "{detail["input"]}" is not valid{why}{type_remedy(detail)}')
 
 
 def _limits(location: tuple[int | str, ...]) -> str:

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from planebench.model.choices import unknown
-from planebench.model.errors import UsageError, unreadable
+from planebench.model.errors import UsageError
 from planebench.model.quantity import parse_number
 from planebench.model.spec import LABEL_PATTERN, parse_options
 from planebench.model.traffic import PLAIN, PLAIN_NAME, TrafficProfile
-from planebench.model.yaml_text import parse_yaml
+from planebench.model.yaml_text import is_yaml_file, parse_yaml, read_text
 from planebench.traffic.schema import profile_from_document
 
 _PROFILES = files("planebench.traffic") / "profiles"
@@ -95,19 +95,13 @@ def sample(name: str) -> TrafficProfile:
 
 def _document(name: str) -> tuple[dict[str, Any], str]:
     """Return the YAML of a profile by name or path, and its name in messages."""
-    if "/" in name or name.endswith((".yaml", ".yml")):
-        return _parse(_read(Path(name).expanduser()), name), name
+    if is_yaml_file(name):
+        path = Path(name).expanduser()
+        return _parse(read_text(path, f"traffic profile {path}", "give a readable YAML file"), name), name
     if name not in list_profiles():
         names = (PLAIN_NAME, *list_profiles())
         raise UsageError(f"{unknown('traffic', name, names)}; or give the path of your own profile, e.g. {name}.yaml")
     return _parse((_PROFILES / f"{name}.yaml").read_text(encoding="utf-8"), name), f"traffic {name}"
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise unreadable(f"traffic profile {path}", error, "give a readable YAML file") from None
 
 
 def _parse(text: str, source: str) -> dict[str, Any]:

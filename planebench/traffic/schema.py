@@ -12,11 +12,25 @@ from pydantic_core import ErrorDetails
 from planebench.model import traffic as records
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
+from planebench.model.quantity import parse_number
 from planebench.model.spec import LABEL_PATTERN
+from planebench.model.yaml_text import type_remedy
 from planebench.scenarios.registry import parse_frame_size
 from planebench.traffic.capture import capture_facts
 
-Weight = Annotated[int, Field(ge=1, le=records.WEIGHT_MAX)]
+
+def _whole_weight(value: Any) -> Any:
+    """Return the weight; refuse a share, as 58.33 or 58.33%, with what it is in whole numbers."""
+    share = parse_number(str(value).removesuffix("%").strip())
+    if share is None or (share.is_integer() and not str(value).endswith("%")):
+        return value
+    raise ValueError(
+        "weights are whole numbers of frames, not percentages: give the ratio, as 7, 4 and 1 for 58.33, 33.33 and "
+        f"8.33 %, or hundredths of a percent, {round(share * 100)}"
+    )
+
+
+Weight = Annotated[int, BeforeValidator(_whole_weight), Field(ge=1, le=records.WEIGHT_MAX)]
 Count = Annotated[int, Field(ge=1, le=records.ADDRESSES_MAX)]
 Nanoseconds = Annotated[int, Field(ge=100, le=3_600_000_000_000)]
 Size = Annotated[int, BeforeValidator(lambda value: parse_frame_size(value if isinstance(value, int) else str(value)))]
@@ -234,7 +248,8 @@ def _usage_error(detail: ErrorDetails, source: str) -> UsageError:
     where = f"{path}: " if path else ""
     if detail["type"] == "value_error":
         return UsageError(f"{source}: {where}{detail['msg'].removeprefix('Value error, ')}")
-    return UsageError(f'{source}: {where}"{_short(detail["input"])}" is not valid: {detail["msg"]}')
+    why = f"{detail['msg'][:1].lower()}{detail['msg'][1:]}{type_remedy(detail)}"
+    return UsageError(f'{source}: {where}"{_short(detail["input"])}" is not valid: {why}')
 
 
 def valid_keys(location: list[str]) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from planebench.model.errors import UsageError
 from planebench.model.option import Option, Value, existing_file, parse_values
 from planebench.model.records import Point
 from planebench.model.spec import parse_options
+from planebench.model.yaml_text import read_text
 from planebench.vnfs.registry import CORES_OPTION, SENDING_OPTIONS, SETTINGS_OPTION, VNFS, VnfKind
 
 NO_FUNCTION = {name: VnfKind(name, "", "the user's own VNF") for name in OWN}
@@ -234,14 +236,23 @@ def _options(name: str, parts: Iterable[str], example: str) -> dict[str, str]:
 
 def _read_settings(path: Path, vnf: str) -> dict[str, Any]:
     """Return the settings object in a file; paths in it are relative to its folder."""
+    what = f'{vnf}: settings "{path}"'
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else f"not JSON: {error}"
-        raise UsageError(f'{vnf}: settings "{path}" cannot be read: {reason}; give a JSON file') from None
+        found = json.loads(read_text(path, what, "give a JSON file"), object_pairs_hook=partial(_object, what))
+    except ValueError as error:
+        raise UsageError(f"{what} cannot be read: not JSON: {error}; give a JSON file") from None
     if not isinstance(found, dict):
         raise UsageError(f'{vnf}: settings "{path}" is not a JSON object; give a file such as {{"key": value}}')
     return {key: str(path.parent / value) if _names_file(key, value) else value for key, value in found.items()}
+
+
+def _object(what: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON. Raises UsageError for a key that is there twice: one would be lost."""
+    keys = [key for key, _ in pairs]
+    twice = next((key for key in keys if keys.count(key) > 1), None)
+    if twice is not None:
+        raise UsageError(f"{what}: key {twice} is there twice; remove one of them")
+    return dict(pairs)
 
 
 def _names_file(key: str, value: Any) -> bool:

@@ -78,7 +78,7 @@ def test_values_named_twice_count_once_but_switches_do_not(document: dict[str, A
         ("latency.loads", [1.5], ["latency.loads.0", '"1.5"']),
         ("version", 2, ["version", '"2"']),
         ("name", "../x", ["name", '"../x"']),
-        ("name", False, ["name", '"False"', "put it into quotes", "off"]),
+        ("name", False, ["name", '"False"', "write it in quotes", "off"]),
     ],
 )
 def test_errors_name_source_key_value_and_way_out(
@@ -123,7 +123,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
         load_plan("nowhere.yaml")
     with pytest.raises(UsageError, match=r"cannot be read: Is a directory"):
         load_plan(tmp_path)
-    (tmp_path / "binary.yaml").write_bytes(b"\xff\xfe\x00")
+    (tmp_path / "binary.yaml").write_bytes(b"\xfe\x01")
     with pytest.raises(UsageError, match=r"not UTF-8"):
         load_plan(tmp_path / "binary.yaml")
 

@@ -143,6 +143,11 @@ def test_a_bad_name_or_option_is_told_in_one_sentence(text: str, words: list[str
         ("sizes: [[64, 1]]\npcap: {path: x}", ["sizes cannot be combined with pcap"]),
         ("pcap: {path: x, time_scale: 2, rate_pps: 5}", ["time_scale and rate_pps are mutually exclusive"]),
         ("name: 'a b'", ["name", "a b"]),
+        ("name: no", ["name:", "write it in quotes"]),
+        ("sizes: {64: 7, 64: 9, 1518: 1}", ["line 1, column 16: key 64 is there twice, first in line 1; remove one"]),
+        ("dst_macs:\n  list: [52:54:00:12:34:56]", ["line 2, column 10: YAML reads 52:54", "; write it in quotes"]),
+        ("sizes: {64: 58.33, 1518: 8.33}", ["sizes.0.1: weights are whole numbers of frames, not percent", "or hundr"]),
+        ("sizes: {64: 58%, 1518: 42%}", ["sizes.0.1: weights are whole numbers", "hundredths of a percent, 5800"]),
     ],
 )
 def test_a_bad_file_is_told_with_file_key_and_way_out(yaml: str, words: list[str], tmp_path: Path) -> None:

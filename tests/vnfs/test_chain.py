@@ -97,7 +97,12 @@ def test_errors_name_the_chain_the_value_and_the_way_out(text: str, words: list[
 
 @pytest.mark.parametrize(
     ("document", "word"),
-    [("{", "not JSON"), ("[1]", "is not a JSON object"), ('{"rules_file": "gone"}', 'rules_file "')],
+    [
+        ("{", "not JSON"),
+        ('{"default": "deny", "default": "permit"}', "key default is there twice; remove one of them"),
+        ("[1]", "is not a JSON object"),
+        ('{"rules_file": "gone"}', 'rules_file "'),
+    ],
 )
 def test_bad_files_of_settings(tmp_path: Path, document: str, word: str) -> None:
     (tmp_path / "s.json").write_text(document)
