@@ -17,7 +17,7 @@ from planebench.host.files import replace_file
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError, unwritable
 from planebench.model.quantity import seconds_since_epoch
-from planebench.model.records import Point, Trial
+from planebench.model.records import POINT_KEY, Point, Trial
 from planebench.planed.client import PlanedClient
 from planebench.planed.requests import get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics
@@ -26,7 +26,6 @@ from planebench.store.follow import Follower, Seen
 from planebench.store.status import live_runs
 
 FORMATS = ("openmetrics", "text")
-_POINT = ("switch", "scenario", "direction", "frame_size_bytes", "traffic", "wire")
 _STATES = ("running", "complete", "interrupted", "killed")
 
 Families = Iterator[Any]
@@ -105,11 +104,10 @@ def _of_trials(trials: tuple[Trial, ...]) -> Families:
     for key, count in sorted(counts.items()):
         number.add_metric(list(key), count)
     yield number
-    rate = GaugeMetricFamily("planebench_throughput_pps", "Latest saturating trial.", labels=[*_POINT, "verdict"])
+    rate = GaugeMetricFamily("planebench_throughput_pps", "Latest saturating trial.", labels=[*POINT_KEY, "verdict"])
     latest: dict[Point, Trial] = {t.point: t for t in trials if t.role == "r_plus"}
     for point, trial in latest.items():
-        values = [str(getattr(point, name)) for name in _POINT]
-        rate.add_metric([*values, trial.verdict.kind.value], trial.throughput_pps)
+        rate.add_metric([*map(str, point.key.values()), trial.verdict.kind.value], trial.throughput_pps)
     yield rate
 
 

@@ -68,14 +68,23 @@ class Bench:
 
     def start(self) -> None:
         """Start the switch. A failure is reported and kept in ``reason``; that of an external tester is raised."""
-        campaign, group = self.campaign, self.group
+        campaign, group, point = self.campaign, self.group, self.group.points[0]
         mine = [t for t in campaign.trials if t.point.switch == self.label and t.point in group.points]
         self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
         try:
             self.runner = self._runner(mine)
             self.failed_starts = 0
             if (found := self.runner.conditions) is not None:
-                campaign.writer.observe(dataclasses.replace(found, switch=self.label, start=self.start_number))
+                campaign.writer.observe(
+                    dataclasses.replace(
+                        found,
+                        switch=self.label,
+                        start=self.start_number,
+                        vnf_hosting=point.hosting,
+                        placement=point.placement,
+                        cpu_clock=point.cpu_clock,
+                    )
+                )
         except ExternalTesterError as error:  # every other switch would meet it, too
             words = f"{error}. What was measured is stored; --resume continues the run"
             raise ExternalTesterError(words) from error

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from types import SimpleNamespace, UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from planebench.model.header import Skipped
 from planebench.model.outage import Restart
-from planebench.model.records import DirectionCounts, ThreadEvidence, TrafficSent, Trial
+from planebench.model.records import POINT_KEY, DirectionCounts, Point, ThreadEvidence, TrafficSent, Trial
 from planebench.model.results import (
     AnatomySummary,
     Comparison,
@@ -41,6 +41,12 @@ Kind = Literal["plain", "switch", "number", "strong", "text", "verdict", "two"]
 
 Int32 = Annotated[int, "INTEGER"]
 """A whole number that needs 32 bits in a table."""
+
+_OF_POINT: Mapping[str, str] = {
+    "placement": "The NUMA nodes of the VNFs: near, random, far, split:K.",
+    "cpu_clock": "Clock of the CPUs of switch and VNFs: 1200MHz; duty:0.46, emulated; empty: that of the machine.",
+}
+"""What a part of the key of a test point is, where its name does not say it."""
 
 ADDED: Mapping[type, tuple[str, ...]] = {
     Ledger: ("unexplained_packets",),
@@ -190,6 +196,16 @@ class Table:
 def attributes(path: str, /, outputs: frozenset[Output] = TABLE, **types: Any) -> tuple[Column, ...]:
     """Return one column for each attribute of the record at ``path``; the attribute names the column."""
     return tuple(Column(name, kind, f"{path}.{name}", outputs=outputs) for name, kind in types.items())
+
+
+def point_columns(path: str) -> dict[str, Column]:
+    """Return the columns of the key of the test point at ``path``, by name."""
+    types = {**get_type_hints(Point, include_extras=True), "chain_length": Int32, "frame_size_bytes": Int32}
+    paths = {"chain": "chain_text"}
+    return {
+        name: Column(name, types[name], f"{path}.{paths.get(name, name)}", _OF_POINT.get(name, ""))
+        for name in POINT_KEY
+    }
 
 
 def verdict_columns(path: str) -> tuple[Column, ...]:

@@ -25,12 +25,12 @@ from planebench.metrics.column import (
     Texts,
     attributes,
     having,
+    point_columns,
     row,
     verdict_columns,
 )
 from planebench.model.header import LatencyFloor
-from planebench.model.hosting import Hosting
-from planebench.model.records import Direction, ScenarioName, TrafficSent, VerdictKind, WireName
+from planebench.model.records import POINT_KEY, TrafficSent, VerdictKind
 from planebench.model.results import (
     AnatomySummary,
     BandFigure,
@@ -323,15 +323,17 @@ def _counted_by_switch(name: str, title: str, order: int) -> Column:
     return _reported(name, OnPage(title, order, count, section=DROPS), type_=int | None)
 
 
+_KEY = point_columns("result.point")
+
 RESULT: tuple[Column, ...] = (
-    Column("switch", str, "result.point.switch"),
+    _KEY["switch"],
     Column("version", str, "result.version"),
-    Column("scenario", ScenarioName, "result.point.scenario"),
-    Column("direction", Direction, "result.point.direction"),
-    Column("chain_length", Int32, "result.point.chain_length"),
-    Column("frame_size_bytes", Int32, "result.point.frame_size_bytes"),
-    Column("wire", WireName, "result.point.wire"),
-    Column("hosting", Hosting, "result.point.hosting"),
+    _KEY["scenario"],
+    _KEY["direction"],
+    _KEY["chain_length"],
+    _KEY["frame_size_bytes"],
+    _KEY["wire"],
+    _KEY["hosting"],
     Column(
         "verdict",
         VerdictKind,
@@ -421,8 +423,8 @@ RESULT: tuple[Column, ...] = (
     Column("searches", tuple[SearchResult, ...], "result.searches", outputs=JSON),
     Column("load_finding", LoadFinding | None, "result.load_finding", outputs=JSON),
     Column("ledger", Ledger | None, "result.ledger", outputs=JSON),
-    Column("chain", str, "result.point.chain_text"),
-    Column("traffic", str, "result.point.traffic"),
+    _KEY["chain"],
+    _KEY["traffic"],
     Column("mean_frame_bytes", Number, "result.mean_frame_bytes"),
     Column("sent", tuple[TrafficSent, ...], "result.sent", outputs=JSON),
     _reported(
@@ -488,24 +490,13 @@ RESULT: tuple[Column, ...] = (
         page=OnPage("with the disturbed trials", 4, mpps, optional=True),
     ),
     Column("starts", Int32, "result.starts", "Starts of the switch that the throughput rests on."),
-    Column("placement", str, "result.point.placement", "The NUMA nodes of the VNFs: near, random, far, split:K."),
-    Column(
-        "cpu_clock",
-        str,
-        "result.point.cpu_clock",
-        "Clock of the CPUs of switch and VNFs: 1200MHz; duty:0.46, emulated; empty: that of the machine.",
-    ),
+    _KEY["placement"],
+    _KEY["cpu_clock"],
 )
 """One result: what a point came to. What is not known is null."""
 
 _BY_NAME = {column.name: column for column in RESULT}
-POINT = tuple(
-    _BY_NAME[name]
-    for name in (
-        *("run_id", "switch", "version", "scenario", "chain_length", "chain"),
-        *("direction", "frame_size_bytes", "traffic", "wire", "hosting", "placement", "cpu_clock"),
-    )
-)
+POINT = (_BY_NAME["run_id"], _KEY["switch"], _BY_NAME["version"], *(_KEY[name] for name in POINT_KEY[1:]))
 """Which point, of which run: the first columns of every table of this module, and what they are joined by."""
 
 _VERDICT = tuple(_BY_NAME[name] for name in ("verdict", "verdict_reasons", "verdict_codes", "counts"))

@@ -6,14 +6,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 
-from planebench.metrics.column import Column, Int32, Number, Row, Table, Texts, attributes, verdict_columns
+from planebench.metrics.column import (
+    Column,
+    Int32,
+    Number,
+    Row,
+    Table,
+    Texts,
+    attributes,
+    point_columns,
+    verdict_columns,
+)
 from planebench.model.records import CoreDistance
 from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, median
 from planebench.stats.derived import Derived
 from planebench.stats.shared_cores import OWNERS, Owner
 
 _RUN_ID = Column("run_id", str, "run.header.run_id")
-_POINT = "trial.point"
+_SWITCH, *_POINT = point_columns("trial.point").values()
 _INDEX = Column("trial_index", int, "trial.index")
 _VERDICT = verdict_columns("trial.verdict")
 
@@ -34,12 +44,9 @@ def _additions(owner: Owner, when: str) -> Column:
 TRIAL = (
     _RUN_ID,
     _INDEX,
-    *attributes(_POINT, switch=str),
+    _SWITCH,
     Column("version", str, lambda it: it.run.version_of(it.trial.point.switch)),
-    *attributes(_POINT, scenario=str, chain_length=Int32),
-    Column("chain", str, "trial.point.chain_text"),
-    *attributes(_POINT, direction=str, frame_size_bytes=Int32, traffic=str, wire=str, hosting=str, placement=str),
-    *attributes(_POINT, cpu_clock=str),
+    *_POINT,
     *attributes("trial", role=str),
     Column("load", str, "trial.load.label"),
     *attributes("trial", repetition=Int32, started_at=str),
@@ -57,7 +64,7 @@ TRIAL = (
     *attributes("trial", start=Int32, search=str),
 )
 
-_TRIAL = (_RUN_ID, _INDEX, *attributes(_POINT, switch=str), *attributes("trial", role=str), *_VERDICT)
+_TRIAL = (_RUN_ID, _INDEX, _SWITCH, *attributes("trial", role=str), *_VERDICT)
 
 EVIDENCE = (
     *_TRIAL,
@@ -103,7 +110,7 @@ OUTAGE = (
     *attributes("trial", repetition=Int32),
     *attributes("restart", victim=str, killed=bool),
     Column("rate_pps", float, "trial.load.pps_per_direction"),
-    *attributes("trial.point", frame_size_bytes=Int32, chain=str),
+    *_POINT,
     Column("outage_ns", int, "restart.outage.silence.duration_ns"),
     Column("calm_ns", int, "restart.outage.calm.duration_ns"),
     *attributes("restart.outage", restart_ns=int, intended_packets=int, forwarded_packets=int, lost_packets=int),

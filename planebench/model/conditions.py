@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from planebench.model.hosting import HostingFacts
+from planebench.model.cpu_clock import OWN, CpuClock
+from planebench.model.hosting import Hosting, HostingFacts
+from planebench.model.placement import NEAR, Placing
 from planebench.model.records import ScenarioName, WireName
 
 Side = Literal["wire", "vnf"]
@@ -70,3 +72,7 @@ class Conditions:
     any. ``tester ...; switch ...`` where the sides differ."""
     hosting: tuple[HostingFacts, ...] = ()
     """The facts of each hosted VNF, in path order."""
+    vnf_hosting: Hosting = "process"
+    """As ``hosting`` of points; this and what follows is as usual in runs that did not record it."""
+    placement: Placing = NEAR
+    cpu_clock: CpuClock = OWN

@@ -92,6 +92,8 @@ class OutageReport:
     """Why its times are no figures of performance; empty where they are."""
     outages: tuple[Outage, ...]
     hosted: tuple[HostingFacts, ...] = ()
+    point: Mapping[str, str | int] = field(default_factory=dict)
+    """The key of its test point."""
 
     @property
     def silence_median_ns(self) -> float:

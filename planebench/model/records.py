@@ -23,11 +23,18 @@ from planebench.model.reasons import ReasonCode as ReasonCode
 from planebench.model.scenario import Direction as Direction
 from planebench.model.scenario import ScenarioName as ScenarioName
 from planebench.model.scenario import scenario_named
+from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import WireName as WireName
 
 TopologyKey = tuple[ScenarioName, int, str, Hosting, Placing, CpuClock, WireName]
 """Scenario, number of VNFs, chain, hosting, placement, CPU clock, wire."""
 Role = Literal["warmup", "r_plus", "search", "latency", "outage"]
+
+POINT_KEY = (
+    *("switch", "scenario", "chain_length", "chain", "direction"),
+    *("frame_size_bytes", "traffic", "wire", "hosting", "placement", "cpu_clock"),
+)
+"""What tells a test point from every other: all fields of Point, in the order of tables."""
 
 L1_OVERHEAD_BYTES = 20
 """Preamble, start delimiter and inter-frame gap: 20 bytes a frame (METHODOLOGY section 1)."""
@@ -228,13 +235,20 @@ class Point:
         return f"{self.chain_length} x {text}" if self.side_by_side else text
 
     @property
+    def key(self) -> dict[str, str | int]:
+        """Return what tells it from every other point, as tables, metrics and reports of restarts have it."""
+        return {name: getattr(self, name) for name in POINT_KEY} | {"chain": self.chain_text}
+
+    @property
     def point_id(self) -> str:
-        """Return a stable readable id, derived, never parsed."""
+        """Return a stable readable id, derived, never parsed. What is usual is left out at its end."""
         shape = f"{self.scenario}-{self.chain_length}" if self.chain_length else self.scenario
         where = f"{shape}:{self.chain}" if self.chain else shape
         parts = (self.switch, where, self.direction, str(self.frame_size_bytes), self.wire, self.hosting)
-        placed = self.placement if self.placement != NEAR else ""
-        return "/".join((*parts, *filter(None, (self.traffic, placed, self.cpu_clock))))
+        tail = [(self.traffic, "", PLAIN_NAME), (self.placement, NEAR, NEAR), (self.cpu_clock, OWN, "own")]
+        while tail and tail[-1][0] == tail[-1][1]:
+            tail.pop()
+        return "/".join((*parts, *(value or name for value, _, name in tail)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,15 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 from planebench.model.chain_name import OWN, vnf_name
+from planebench.model.named_files import without_folders
 from planebench.model.outage import Outage, OutageReport
-from planebench.model.records import Trial, VerdictKind
+from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.run import Run
 from planebench.stats.effect import ratio_effect
+from planebench.stats.ranking import cell_id
 
 _Key = tuple[object, ...]
 
@@ -47,33 +51,48 @@ def _report(run: Run, measured: Sequence[tuple[Trial, Outage]]) -> OutageReport:
         functional=tuple(functional),
         outages=tuple(outage for _, outage in measured),
         hosted=next((it.hosting for it in run.conditions if it.switch == point.switch), ()),
+        point=point.key,
     )
 
 
 def compare_outages(a: Sequence[Run], b: Sequence[Run] = ()) -> tuple[Comparison, ...]:
-    """Compare the outages of like restarts: of every pair of switches of ``a``, or of each switch in ``a`` and
-    ``b``."""
-    reports_a, reports_b = ([report for run in runs for report in outage_reports(run)] for runs in (a, b))
+    """Compare the outages of like restarts, unless they are functional: of every pair of switches of ``a``, or of each
+    switch in ``a`` and ``b``."""
+    of_a, of_b = _restarts(a), _restarts(b)
     if not b:
-        pairs = list(combinations(reports_a, 2))
-        suffixes = ("", "")
+        alike = [(one, other) for one, other in combinations(of_a, 2) if one[1:] == other[1:]]
+        pairs = [(one, of_a[one], of_a[other]) for one, other in alike]
+        suffixes = ["", ""]
     else:
-        pairs = [(x, y) for x in reports_a for y in reports_b if x.switch == y.switch]
-        ids = (",".join(run.header.run_id for run in runs) for runs in (a, b))
-        suffixes = tuple(f"@{it}" for it in ids)  # type: ignore[assignment]
-    return tuple(found for x, y in pairs for found in _compared(x, y, suffixes))
+        pairs = [(key, of_a[key], of_b[key]) for key in of_a if key in of_b]
+        suffixes = [f"@{','.join(run.header.run_id for run in runs)}" for runs in (a, b)]
+    return tuple(_compared(key[1], x, y, suffixes) for key, x, y in pairs if not x.functional and not y.functional)
 
 
-def _compared(a: OutageReport, b: OutageReport, suffixes: tuple[str, str]) -> Iterator[Comparison]:
-    """Yield the ratio of two outages, b over a; nothing where the restarts or their traffic differ."""
-    if _restart(a) != _restart(b) or a.functional or b.functional:
-        return
+def _restarts(runs: Sequence[Run]) -> dict[tuple[str, str, float], OutageReport]:
+    """Return a report for each switch and restart in all runs; the key is the switch, the restart, and the rate."""
+    found: dict[tuple[str, str, float], OutageReport] = {}
+    for run, report in ((each, report) for each in runs for report in outage_reports(each)):
+        point: dict[str, Any] = dict(report.point)
+        cell = cell_id(Point(**{**point, "chain": without_folders(point["chain"], run.header.settings)}))
+        key = report.switch, f"{cell}, {report.victim} {'killed' if report.killed else 'ended'}", report.rate_pps
+        more = found.get(key, replace(report, outages=(), functional=()))
+        found[key] = replace(
+            more,
+            outages=(*more.outages, *report.outages),
+            functional=(*more.functional, *report.functional),
+        )
+    return found
+
+
+def _compared(restart: str, a: OutageReport, b: OutageReport, suffixes: Sequence[str]) -> Comparison:
+    """Return the ratio of two outages, b over a."""
     of_a, of_b = ([max(float(it.silence.duration_ns), 1.0) for it in report.outages] for report in (a, b))
     effect = ratio_effect(of_a, of_b)
-    yield Comparison(
+    return Comparison(
         a=a.switch + suffixes[0],
         b=b.switch + suffixes[1],
-        point=f"{a.chain}, {a.victim} {'killed' if a.killed else 'ended'}, {a.frame_size_bytes} B",
+        point=restart,
         metric="outage",
         ratio=effect.ratio,
         low=effect.low,
@@ -85,7 +104,3 @@ def _compared(a: OutageReport, b: OutageReport, suffixes: tuple[str, str]) -> It
         starts_a=len(of_a),
         starts_b=len(of_b),
     )
-
-
-def _restart(report: OutageReport) -> tuple[object, ...]:
-    return report.chain, report.victim, report.killed, report.rate_pps, report.frame_size_bytes

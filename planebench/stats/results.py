@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from planebench.model.chain_name import HOSTINGS
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import Point, Trial, Verdict, VerdictKind
+from planebench.model.records import POINT_KEY, Point, Trial, Verdict, VerdictKind
 from planebench.model.results import BandFigure, LatencySummary, Ledger, Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
@@ -53,11 +54,15 @@ def derive_results(run: Run) -> tuple[Result, ...]:
     return tuple(with_intervals(derived))
 
 
-def point_order(point: Point) -> tuple[int, int, str, int, int, str, str, int]:
+def point_order(point: Point) -> tuple[Any, ...]:
     """Return the sort key of a point without its switch."""
-    scenario, direction = scenario_named(point.scenario).order, DIRECTION_ORDER.index(point.direction)
-    size = (point.frame_size_bytes, point.traffic)
-    return (scenario, point.chain_length, point.chain, direction, *size, point.wire, HOSTINGS.index(point.hosting))
+    orders: dict[str, Callable[[Any], int]] = {
+        "scenario": lambda name: scenario_named(name).order,
+        "direction": DIRECTION_ORDER.index,
+        "hosting": HOSTINGS.index,
+    }
+    values = ((name, getattr(point, name)) for name in POINT_KEY if name != "switch")
+    return tuple(orders[name](value) if name in orders else value for name, value in values)
 
 
 def _derive(run: Run, point: Point, trials: list[Trial], band: str | None) -> Sampled:

@@ -183,7 +183,6 @@ def test_metrics_of_planed_are_read_by_the_parser() -> None:
     assert [it.value for it in families["planed_worker_busy_seconds"].samples] == [0.5]
 
 
-@pytest.mark.lab
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool is not here: apt-get install prometheus")
 def test_promtool_finds_nothing_wrong(planebench, stored: Run) -> None:
     """It reads the text format, and judges names, units and help texts."""

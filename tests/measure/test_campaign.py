@@ -19,6 +19,7 @@ from planebench.measure.core_wait import ALONE, BRIEF, IDLE, CoreWait, Pace
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import Runner
 from planebench.measure.trial import TrialRequest
+from planebench.model.conditions import Conditions
 from planebench.model.errors import StartError, UsageError
 from planebench.model.plan import Plan
 from planebench.model.reasons import Reason, ReasonCode
@@ -132,6 +133,16 @@ def test_a_line_of_the_plan_is_filled_whatever_the_frame_size(tmp_path: Path) ->
             assert rate == pytest.approx(line_rate_pps(trial.point.frame_size_bytes, 1e9) / 2, rel=0.01)
     closed = run(override(plan, open_loop=False, loads="none"), tmp_path / "closed")
     assert {trial.load.pps_per_direction for trial in closed} == {None}
+
+
+def test_conditions_have_the_whole_key_of_their_topology(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = Conditions("", "loopback", 1, "virtio", 0, "2026-11-21T12:00:00Z")
+    monkeypatch.setattr(SimRunner, "conditions", found)
+    plan = plan_of("sim", scenario="loopback", chain_length="1", hosting="process,separate", placement="far", repeat=1)
+    with RunWriter.create(tmp_path, make_header()) as writer:
+        campaign(plan, writer, Watcher()).run()
+    got = {(it.switch, it.vnf_hosting, it.placement, it.cpu_clock, it.start) for it in read_run(writer.path).conditions}
+    assert got == {("sim", "process", "far", "", 0), ("sim", "separate", "far", "", 0)}
 
 
 def untimed(trials: tuple[Trial, ...]) -> list[Trial]:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from builders import make_header, make_point, store_run
@@ -31,8 +32,6 @@ def outage(ms: float) -> Outage:
 
 
 def trials(switch: str, ms: tuple[float, ...], first: int = 0, functional: tuple[str, ...] = ()) -> list[Trial]:
-    from dataclasses import replace
-
     point = make_point(switch, scenario="loopback", chain_length=1, hosting="separate", direction="unidirectional")
     made = [outage_trial(point, REQUEST, outage(it), number, functional) for number, it in enumerate(ms)]
     return [replace(trial, index=first + number) for number, trial in enumerate(made)]
@@ -74,6 +73,22 @@ def test_switches_and_runs_are_compared() -> None:
     assert 3.3 < found.ratio < 4.2
     (found,) = runs_compared(Derived(run(planed=FAST)), Derived(run(planed=SLOW))).comparisons
     assert found.a.startswith("planed@") and found.ratio > 3
+    assert found.point == "loopback-1:l2fwd/unidirectional/64/virtio/separate, vnf0 killed"
+
+
+def test_several_runs_are_one_comparison_of_each_restart() -> None:
+    (found,) = compare_outages([run(planed=FAST), run(planed=FAST)], [run(planed=SLOW)])
+    assert (found.trials_a, found.trials_b) == (10, 5)
+
+
+def test_restarts_of_other_chains_are_not_compared() -> None:
+    def of(chain: str) -> Run:
+        made = run(planed=FAST)
+        changed = (replace(trial, point=replace(trial.point, chain=chain)) for trial in made.trials)
+        return Run(made.header, tuple(changed))
+
+    assert not compare_outages([of("l3fwd")], [of("l3fwd:send_burst=32")])
+    assert len(compare_outages([of("l3fwd")], [of("l3fwd")])) == 1
 
 
 def test_what_was_stored_before_a_kill_is_there_and_exported(tmp_path: Path) -> None:
