@@ -55,6 +55,17 @@ def without_folders(text: str, settings: Mapping[str, object]) -> str:
     return renamed(text, file_names(digests_of(settings)))
 
 
+def names_by_content(settings: Mapping[str, object], known: dict[str, str]) -> dict[str, str]:
+    """Return the name of each file by its path: that of the first equal file, where no other file here has this name.
+
+    ``known``, the names by digest, learns what is new.
+    """
+    digests = digests_of(settings)
+    names = file_names(digests)
+    first = {path: known.setdefault(digests[path], name) for path, name in names.items()}
+    return {path: name if first[path] in names.values() else first[path] for path, name in names.items()}
+
+
 def moved(settings: Mapping[str, object], to: Mapping[str, object]) -> dict[str, str]:
     """Return the path of each file in another run that has it elsewhere, by its path here."""
     others = {name: path for path, name in file_names(digests_of(to)).items()}

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, get_args
 
-from planebench.model.named_files import without_folders
+from planebench.model.named_files import names_by_content, renamed
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Comparison, Metric, Result, SearchResult
 from planebench.stats.answers import ALPHA, EXACT, Bounds, OneOfMany, shares_of_alpha
@@ -211,8 +211,9 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
     """
     runs_a, runs_b = ([side] if not isinstance(side, Sequence) else list(side) for side in (a, b))
     enough = min(len(runs_a), len(runs_b)) >= RUNS_MIN
+    files: dict[str, str] = {}
     sides_a, sides_b = (
-        _sides(runs, ",".join(it.run.header.run_id for it in runs), enough) for runs in (runs_a, runs_b)
+        _sides(runs, ",".join(it.run.header.run_id for it in runs), enough, files) for runs in (runs_a, runs_b)
     )
     alone = [
         side for mine, other in ((sides_a, sides_b), (sides_b, sides_a)) for p, side in mine.items() if p not in other
@@ -253,17 +254,21 @@ def _whatever_vnfs(point: Point) -> Point:
     return replace(point, chain="", hosting="process")
 
 
-def _sides(runs: Sequence[Derived], run_ids: str = "", by_run: bool = False) -> dict[Point, _Side]:
-    """Return the sides by point, of several runs without the folders of its files. ``by_run``: all trials of a run are
-    one observation, else those of a start."""
+def _sides(
+    runs: Sequence[Derived], run_ids: str = "", by_run: bool = False, files: dict[str, str] | None = None
+) -> dict[Point, _Side]:
+    """Return the sides by point. ``by_run``: all trials of a run are one observation, else those of a start.
+
+    ``files``: names by digest, of several runs, for files that are equal wherever they are.
+    """
     suffix = f"@{run_ids}" if run_ids else ""
     found: dict[Point, _Side] = {}
     for number, derived in enumerate(runs):
         first = 0 if by_run else number * _STARTS_OF_A_RUN
+        names = {} if files is None else names_by_content(derived.run.header.settings, files)
         for result in derived.results:
             trials = derived.trials[result.point]
-            chain = without_folders(result.point.chain, derived.run.header.settings)
-            point = replace(result.point, chain=chain) if run_ids else result.point
+            point = replace(result.point, chain=renamed(result.point.chain, names))
             mine = _Side(
                 point.switch + suffix,
                 replace(result, point=point),

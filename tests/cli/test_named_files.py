@@ -72,6 +72,15 @@ def test_equal_files_in_other_folders_are_the_same(planebench, own_run_folder, t
     assert [it["metric"] for it in json.loads(done.out)["comparisons"]] == ["throughput", "cycles_per_packet"]
 
 
+def test_an_equal_file_of_another_name_is_the_same_in_a_chain(planebench, own_run_folder, tmp_path) -> None:
+    folder = _write(tmp_path / "one", "rules")
+    (folder / "copy.rules").write_text(RULES)
+    for name in ("my", "copy"):
+        options = ("--scenario=loopback", f"--chain=firewall:rules={folder}/{name}.rules")
+        assert planebench("run", *FAST, *options, f"--name={name}", "--no-report").code == 0
+    assert planebench("compare", "my", "copy").code == 0
+
+
 @pytest.mark.parametrize("kind", ["rules", "profile", "capture"])
 def test_a_run_goes_on_with_its_files_in_another_folder(
     planebench, own_run_folder, tmp_path, monkeypatch, kind

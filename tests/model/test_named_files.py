@@ -3,7 +3,15 @@
 
 from __future__ import annotations
 
-from planebench.model.named_files import digests_of, digests_text, file_names, moved, named_digests, without_folders
+from planebench.model.named_files import (
+    digests_of,
+    digests_text,
+    file_names,
+    moved,
+    named_digests,
+    names_by_content,
+    without_folders,
+)
 
 A, B, C = "0" * 16, "1" * 16, "2" * 16
 
@@ -37,3 +45,10 @@ def test_a_file_is_elsewhere_in_another_run() -> None:
     here, there = ({"chain_files": digests_text({f"{folder}/my.rules": A})} for folder in ("/1", "/2"))
     assert moved(here, there) == {"/1/my.rules": "/2/my.rules"}
     assert moved(here, here) == {}
+
+
+def test_equal_files_have_one_name_unless_it_is_that_of_another() -> None:
+    known: dict[str, str] = {}
+    assert names_by_content({"chain_files": f"/1/a {A}, /1/b {A}"}, known) == {"/1/a": "a", "/1/b": "b"}
+    assert names_by_content({"chain_files": f"/2/c {A}"}, known) == {"/2/c": "a"}
+    assert names_by_content({"chain_files": f"/3/a {B}, /3/c {A}"}, known) == {"/3/a": "a", "/3/c": "c"}
