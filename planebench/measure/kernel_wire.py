@@ -72,7 +72,7 @@ class KernelWires:
         """Ask for the XDP programs of all interfaces in their namespace."""
         names = [name for end in self.ends.values() for name in end.of(None) if name]
         argv = [sys.executable, "-I", str(Path(af_xdp.__file__)), *names]
-        done = supervisor.spawn("xdp-mode", argv, cpus=cpus, netns_pid=self.pid, high_priority=False)
+        done = supervisor.spawn("xdp-mode", argv, cpus=cpus, netns_pid=self.pid)
         if done.wait(stretched(ASK_TIMEOUT_S)) != 0:
             text = done.exit_report()
             done.terminate()

@@ -11,6 +11,7 @@ import re
 import socket
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from planebench.host.deadlines import stretched
 from planebench.host.process import Process, wait_ready
@@ -87,14 +88,25 @@ class RunningClick(common.ProcessGroup):
         except PlanebenchError:
             return False
 
-    def read(self, handlers: Iterable[str]) -> dict[str, int]:
-        """Return the values of read handlers that exist and are numbers. Raises DiedError."""
+    def read(self, handlers: Iterable[str], threads: Mapping[str, int] = MappingProxyType({})) -> dict[str, int]:
+        """Return the values of read handlers that exist and are numbers. Raises DiedError.
+
+        Of a handler in ``threads``, which has a number for each of so many threads, it is their sum.
+        """
         self.check()
         try:
             texts = ask(self.control, list(handlers))
         except PlanebenchError as error:
             raise self.died(error) from error
-        return {name: int(text) for name, text in texts.items() if re.fullmatch(r"[0-9]+", text)}
+        numbers = {name: sum_of(text, threads.get(name, 1)) for name, text in texts.items()}
+        return {name: number for name, number in numbers.items() if number is not None}
+
+
+def sum_of(text: str, count: int) -> int | None:
+    """Return the sum of the numbers in a text; None unless there are ``count`` of them and nothing else."""
+    words = text.split()
+    whole = len(words) == count and all(re.fullmatch(r"[0-9]+", word) for word in words)
+    return sum(map(int, words)) if whole else None
 
 
 def ask(path: Path, handlers: Sequence[str], timeout_s: float = CONTROL_TIMEOUT_S) -> dict[str, str]:

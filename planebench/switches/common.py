@@ -14,7 +14,7 @@ from planebench.host import procfs
 from planebench.host.process import Process
 from planebench.host.programs import Found, NotFound
 from planebench.model.claims import FeatureClaim, State, everywhere
-from planebench.model.errors import DiedError, NotInstalledError, UsageError
+from planebench.model.errors import DiedError, NotInstalledError, StartError, UsageError
 from planebench.model.nic_counters import NOT_BASIC, of_losses
 from planebench.model.records import SwitchCycles
 from planebench.wiring import devargs
@@ -271,6 +271,13 @@ def threads_named(pid: int, marks: Sequence[str]) -> tuple[ThreadRef, ...]:
     return tuple(
         ThreadRef(pid, tid, name) for tid, name in procfs.threads(pid).items() if any(mark in name for mark in marks)
     )
+
+
+def check_workers(title: str, threads: Sequence[ThreadRef], request: SwitchRequest, process: Process) -> None:
+    """Raise StartError unless a switch has a forwarding thread for each worker: its counters are read as theirs."""
+    if len(threads) != len(request.worker_cpus):
+        wanted = f"{title} has {len(threads)} of {len(request.worker_cpus)} workers"
+        raise StartError(f"{wanted}; {process.exit_report()}")
 
 
 def main_thread(process: Process) -> tuple[ThreadRef, ...]:

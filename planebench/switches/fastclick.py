@@ -47,7 +47,7 @@ MBUF_OVERHEAD_BYTES = 512
 RX_DROPS = {"hw_dropped": "rx_missed", "hw_errors": "rx_errors", "nombufs": "rx_nombuf"}
 """Handlers of FromDPDKDevice, and our names of their counters. ToDPDKDevice's hw_errors counts retries, not drops."""
 USEFUL_KCYCLES = "useful_kcycles"
-"""Thousands of TSC cycles of tasks that found work; only in a build with --enable-cpu-load."""
+"""Thousands of TSC cycles of tasks that found work, of each thread; only in a build with --enable-cpu-load."""
 OPTIONS: tuple[Option, ...] = (
     PATH_OPTION,
     WORKERS_OPTION,
@@ -177,7 +177,7 @@ class RunningFastClick(RunningClick):
 
     def counters(self) -> SwitchCycles:
         names = [port.name for port in self._request.ports]
-        numbers = self.read([*handlers(names), USEFUL_KCYCLES])
+        numbers = self.read([*handlers(names), USEFUL_KCYCLES], {USEFUL_KCYCLES: len(self._request.worker_cpus)})
         kcycles = numbers.get(USEFUL_KCYCLES)
         queues = software_queues(numbers, self._request.cross_connects, self._spare)
         return SwitchCycles(

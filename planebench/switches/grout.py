@@ -121,8 +121,7 @@ class GroutAdapter(Adapter):
             lines = [*([f"graph config set {' '.join(graph)}"] if graph else []), *commands(request)]
             self._configure(found.binary.with_name("grcli"), api, lines, process)
             wait_ready("grout's vhost-user ports", lambda: common.sockets_exist(request.ports), [process])
-            if len(switch.polling_threads()) != 1:
-                raise StartError(f"grout has no worker; {process.exit_report()}")
+            common.check_workers("grout", switch.polling_threads(), request, process)
         return switch
 
     def _configure(self, grcli: Path, api: Path, lines: Sequence[str], process: Process) -> None:

@@ -189,7 +189,7 @@ class OvsAdapter(Adapter):
 
 
 class RunningOvs(common.ProcessGroup):
-    """An Open vSwitch whose ports one PMD thread polls. Counters come from its control socket."""
+    """An Open vSwitch whose ports are polled by a PMD thread for each worker. Counters come from its control socket."""
 
     def __init__(
         self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest, *, kernel_ports: bool
@@ -204,7 +204,7 @@ class RunningOvs(common.ProcessGroup):
 
     def counters(self) -> SwitchCycles:
         stats, perf = self.ask("dpif-netdev/pmd-stats-show"), self.ask("dpif-netdev/pmd-perf-show", "-nh")
-        return pmd_cycles(stats, perf, self.ports())
+        return pmd_cycles(stats, perf, self.ports(), len(self._request.worker_cpus))
 
     def ports(self) -> PortCounters:
         """Return OpenFlow 1.4 port statistics, which are live and the only place with drops of vhost-user ports.

@@ -15,6 +15,7 @@ from planebench.model.records import SwitchCycles
 from planebench.switches.common import nic_counters, nic_drops, total
 
 MAIN_THREAD = "main thread:\n"
+_PMD_THREAD = re.compile(r"^pmd thread numa_id \d+ core_id \d+:$", re.MULTILINE)
 DROP_COUNTERS = {
     "ovs_tx_failure_drops": "tx_full",
     "ovs_tx_mtu_exceeded_drops": "tx_mtu_exceeded",
@@ -89,21 +90,22 @@ def _parse_port(block: str, kernel: bool) -> PortCounters:
     )
 
 
-def pmd_cycles(stats: str, perf: str, ports: PortCounters) -> SwitchCycles:
-    """Return the counters of the one PMD thread, from ``pmd-stats-show`` and ``pmd-perf-show``.
+def pmd_cycles(stats: str, perf: str, ports: PortCounters, workers: int | None = None) -> SwitchCycles:
+    """Return the sums over all PMD threads, from ``pmd-stats-show`` and ``pmd-perf-show``.
 
-    It forwards the frames that it tries to send without those that DPDK ports drop; with kernel interfaces, the frames
-    that left them. All frames of a poll leave by one port in one batch, so batches sent are polls that found frames.
+    Unknown unless there are as many threads as ``workers``; None: as many as the text has. They forward the frames
+    that they try to send without those that DPDK ports drop; with kernel interfaces, the frames that left them. All
+    frames of a poll leave by one port in one batch, so batches sent are polls that found frames.
     """
-    pmd, tried = stats.partition(MAIN_THREAD)[0], _number("Tx packets", perf)
+    pmds, tried = stats.partition(MAIN_THREAD)[0], _of_threads("Tx packets", perf, workers)
     taken = None if tried is None or ports.tx_drops is None else tried - ports.tx_drops
     return SwitchCycles(
-        busy_cycles=_number("processing cycles", pmd),
-        idle_cycles=_number("idle cycles", pmd),
-        packets=_number("packets received", pmd),
+        busy_cycles=_of_threads("processing cycles", pmds, workers),
+        idle_cycles=_of_threads("idle cycles", pmds, workers),
+        packets=_of_threads("packets received", pmds, workers),
         drops=ports.drops,
         forwarded_packets=ports.tx_packets if taken is None else taken,
-        bursts=_number("Tx batches", perf),
+        bursts=_of_threads("Tx batches", perf, workers),
         counters=ports.nic,
     )
 
@@ -119,6 +121,14 @@ def main_thread_cycles(stats: str, ports: PortCounters) -> SwitchCycles:
     if packets is not None and ports.rx_packets is not None:
         drops["rx_socket_full"] = ports.rx_packets - packets
     return SwitchCycles(packets=packets, drops=drops, forwarded_packets=ports.tx_packets)
+
+
+def _of_threads(label: str, text: str, workers: int | None) -> int | None:
+    """Return the sum of a number over the PMD threads of a text; None unless all of them tell it."""
+    threads = _PMD_THREAD.split(text)[1:]
+    if not threads or len(threads) != (workers or len(threads)):
+        return None
+    return total(_number(label, thread) for thread in threads)
 
 
 def _number(label: str, text: str) -> int | None:

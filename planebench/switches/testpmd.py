@@ -112,24 +112,29 @@ class TestpmdAdapter(Adapter):
         arguments = _arguments(found.binary, request, ports, f"{supervisor.root.name}-testpmd", self.values)
         process = self.spawn(["stdbuf", "-oL", *arguments], request, supervisor, pipe_stdin=True)
         nics = any(port.kind == "pci" for port in ports)
-        switch = RunningTestpmd(process, [port.name for port in common.dpdk_order(ports)], found.version, nics=nics)
+        names = [port.name for port in common.dpdk_order(ports)]
+        switch = RunningTestpmd(process, names, found.version, nics=nics, workers=len(request.worker_cpus))
         with switch.stopped_on_failure():
             wait_ready("testpmd", switch.at_prompt, [process])
             wait_ready("testpmd's vhost ports", lambda: common.sockets_exist(ports), [process])
-            if FORWARDING % len(ports) not in process.log_path.read_bytes() or not switch.polling_threads():
+            if FORWARDING % len(ports) not in process.log_path.read_bytes():
                 raise StartError(f"testpmd does not forward on every port; its last log lines:\n{_complaints(process)}")
+            common.check_workers("testpmd", switch.polling_threads(), request, process)
         return switch
 
 
 class RunningTestpmd(common.ProcessGroup):
     """A testpmd that forwards. Counters come from its command line."""
 
-    def __init__(self, process: Process, ports: Sequence[str], version: str = "", *, nics: bool = False) -> None:
+    def __init__(
+        self, process: Process, ports: Sequence[str], version: str = "", *, nics: bool = False, workers: int = 1
+    ) -> None:
         super().__init__("testpmd", [process])
         self._errors_in_dropped = _release(version) >= ERRORS_IN_DROPPED
         self._ports = tuple(ports)
         self._nics = nics
-        self._worker: ThreadRef | None = None
+        self._workers = workers
+        self._threads: tuple[ThreadRef, ...] = ()
         self._khz: int | None = None
 
     def at_prompt(self) -> bool:
@@ -143,10 +148,10 @@ class RunningTestpmd(common.ProcessGroup):
         """Return the counters. Raises DiedError also if testpmd does not answer within 5 s.
 
         Busy cycles are TSC cycles of receive and send calls with packets (``--record-core-cycles``), without empty
-        polls. testpmd has no idle counter: the rest of the CPU time of its worker thread is idle.
+        polls, of all workers. testpmd has no idle counter: the rest of the CPU time of its worker threads is idle.
         """
         output = self._ask("show fwd stats all")
-        run_ns = self._worker_run_ns()
+        run_ns = self._workers_run_ns()
         packets, cycles = _TOTAL.search(output), _CYCLES.search(output)
         if packets is None:
             raise DiedError(f"testpmd printed no statistics but:\n{output.decode(errors='replace')[-500:]}")
@@ -177,10 +182,12 @@ class RunningTestpmd(common.ProcessGroup):
             self._khz = int(match[1]) if match else None
         return self._khz
 
-    def _worker_run_ns(self) -> int | None:
-        """Return the CPU time of the forwarding thread in ns."""
-        worker = self._worker = self._worker or next(iter(self.polling_threads()), None)
-        return procfs.run_ns(worker.tid) if worker else None
+    def _workers_run_ns(self) -> int | None:
+        """Return the CPU time of all forwarding threads in ns; None if it is not known of each of them."""
+        self._threads = self._threads or self.polling_threads()
+        if len(self._threads) != self._workers:
+            return None
+        return common.total(procfs.run_ns(thread.tid) for thread in self._threads)
 
     def _ask(self, command: str) -> bytes:
         """Give a command and return its output, up to the next prompt."""

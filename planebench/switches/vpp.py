@@ -128,8 +128,7 @@ class VppAdapter(Adapter):
             wait_ready("VPP", switch.answers, [process])
             switch.configure(lines)
             wait_ready("VPP's vhost-user ports", lambda: common.sockets_exist(request.ports), [process])
-            if not switch.polling_threads():
-                raise StartError(f"VPP has no worker; {process.exit_report()}")
+            common.check_workers("VPP", switch.polling_threads(), request, process)
             common.calm_others(process.pid, switch.polling_threads())
         return switch
 
@@ -159,6 +158,7 @@ class RunningVpp(common.ProcessGroup):
         self._names = vpp_config.interface_names(request)
         self._node = vpp_config.VECTOR_NODES[adapter.function]
         self._ports = [vpp_counters.Port(port.name, port.kind, self._names[port.name]) for port in request.ports]
+        self._workers = len(request.worker_cpus)
         self._env = adapter.installation().env
 
     def answers(self) -> bool:
@@ -183,7 +183,7 @@ class RunningVpp(common.ProcessGroup):
         node = self._run("vppctl", *self._cli(f"show node {self._node} verbose"))
         if node is None:
             raise self.died("VPP does not answer")
-        return vpp_counters.switch_cycles(dump or "", node, self._ports)
+        return vpp_counters.switch_cycles(dump or "", node, self._ports, self._workers)
 
     def _cli(self, line: str) -> tuple[str, ...]:
         return ("-s", str(self._paths.cli), *line.split())

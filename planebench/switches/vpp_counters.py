@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """VPP's counters: from what ``vpp_get_stats dump`` and ``show node NAME verbose`` print to ours.
 
-The stats segment has counters for each interface and thread; every one that is asked for has a line for each, zero or
-not, so that a line that is not there tells that the text is not whole: then the number is unknown.
+The stats segment has counters for each interface and thread, the main thread and the workers; every one that is asked
+for has a line for each, zero or not. A line that is not there, or is one too many, tells that the text is not of these
+threads: then the number is unknown.
 
 ``/if/tx`` counts what is handed to the driver of an interface; what its ring did not take is among the errors of its
 ``-tx`` node, and of vhost-user once more in ``/if/drops``.
@@ -16,14 +17,11 @@ of all its polls, also of those that found nothing (vlib_node_runtime_update_sta
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from planebench.model.records import SwitchCycles
 from planebench.switches import common
-
-THREADS = 2
-"""Main thread and worker."""
 
 Counters = Mapping[str, Mapping[tuple[int, int], int]]
 """Name -> (index, thread) -> packets."""
@@ -50,7 +48,7 @@ _AF_PACKET_ERRORS = {
     "tx sendto temporary failure": _EVENT,  # what stays in the ring goes out later
     "tx sendto fatal failure": _DOUBTFUL,
 }
-_TX_ERRORS: Mapping[str, tuple[Mapping[str, str], ...]] = {
+TX_ERRORS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     # What memif rolls back, it counts as not sent too. The words are those of 26.06, and of versions before 21.06.
     "memif": (
         {"no_free_slots": "tx_full", "rollback": _EVENT},
@@ -59,6 +57,8 @@ _TX_ERRORS: Mapping[str, tuple[Mapping[str, str], ...]] = {
     "vhost-user": (_VHOST_ERRORS,),
     "pci": ({"Tx packet drops (dpdk tx failure)": "tx_full"},),
     "af_packet": (_AF_PACKET_ERRORS,),
+    # A call that woke the kernel, or failed to: the frames stay in the ring and go out with the next.
+    "af_xdp": ({"no free tx slots": "tx_full", "syscall required": _EVENT, "syscall failures": _EVENT},),
 }
 """Kind of port -> errors of its -tx node -> reason. All of one set must be there, and no others that are not zero."""
 
@@ -96,31 +96,38 @@ def parse_dump(text: str) -> tuple[dict[str, int], Counters]:
     return names, counters
 
 
-def parse_node(text: str) -> tuple[int, int] | None:
-    """Return calls and vectors of a node over all threads; None if the table or a thread is missing."""
+def parse_node(text: str, workers: int | None = None) -> tuple[int, int] | None:
+    """Return calls and vectors of a node over all threads; None unless the table has main thread and ``workers``."""
     head = _NODE_HEAD.search(text)
     rows: dict[int, tuple[int, int]] = {}
     for line in text[head.end() :].splitlines() if head else ():
         if match := _NODE_ROW.fullmatch(line):
             rows[int(match[1])] = (int(match[2]), int(match[4]))
-    if set(rows) != set(range(THREADS)):
+    if not _is_whole(rows, workers):
         return None
     return sum(calls for calls, _ in rows.values()), sum(vectors for _, vectors in rows.values())
 
 
-def switch_cycles(dump: str, node: str, ports: Sequence[Port]) -> SwitchCycles:
-    """Return the counters since the start; figures that the text does not contain in the known form are unknown."""
+def switch_cycles(dump: str, node: str, ports: Sequence[Port], workers: int | None = None) -> SwitchCycles:
+    """Return the counters since the start, of ``workers`` and the main thread; None: of as many as the text has.
+
+    Figures that the text does not contain in the known form, or not for each thread, are unknown.
+    """
     names, counters = parse_dump(dump)
-    received = common.total(_of_interface(counters.get("/if/rx"), names.get(port.interface)) for port in ports)
-    sent = common.total(_of_interface(counters.get("/if/tx"), names.get(port.interface)) for port in ports)
-    refused = {port.name: _tx_drops(counters, port) for port in ports}
+
+    def of_port(counter: str, port: Port) -> int | None:
+        return _of_interface(counters.get(counter), names.get(port.interface), workers)
+
+    received = common.total(of_port("/if/rx", port) for port in ports)
+    sent = common.total(of_port("/if/tx", port) for port in ports)
+    refused = {port.name: _tx_drops(counters, port, workers) for port in ports}
     drops: dict[str, int] = {}
     for port in ports:
         reasons = refused[port.name]
         if reasons is None:
             continue
         drops |= {f"{port.name}:{reason}": count for reason, count in reasons.items()}
-        rest = _of_interface(counters.get("/if/drops"), names.get(port.interface))
+        rest = of_port("/if/drops", port)
         if rest is not None and (rest := rest - (sum(reasons.values()) if port.kind == "vhost-user" else 0)) >= 0:
             drops[f"{port.name}:discarded"] = rest
     lost = common.total(None if reasons is None else sum(reasons.values()) for reasons in refused.values())
@@ -128,28 +135,38 @@ def switch_cycles(dump: str, node: str, ports: Sequence[Port]) -> SwitchCycles:
         packets=received,
         forwarded_packets=sent - lost if sent is not None and lost is not None and sent >= lost else None,
         drops=drops,
-        bursts=_bursts(node, received),
+        bursts=_bursts(parse_node(node, workers), received),
     )
 
 
-def _bursts(node: str, received: int | None) -> int | None:
+def _bursts(counts: tuple[int, int] | None, received: int | None) -> int | None:
     """Return the calls of the node that all frames pass; None if its vectors are not the received frames."""
-    counts = parse_node(node)
     return counts[0] if counts is not None and counts[1] == received else None
 
 
-def _of_interface(counter: Mapping[tuple[int, int], int] | None, index: int | None) -> int | None:
-    """Return the sum over threads; None if a thread, the counter or the interface is missing."""
+def _is_whole(threads: Collection[int], workers: int | None) -> bool:
+    """Return whether these are the main thread, 0, and the workers, 1, 2, ..., all of them; at least one is there."""
+    count = len(threads) if workers is None else 1 + workers
+    return count > 1 and set(threads) == set(range(count))
+
+
+def _of_interface(counter: Mapping[tuple[int, int], int] | None, index: int | None, workers: int | None) -> int | None:
+    """Return the sum over threads; None if one of them, the counter or the interface is missing."""
     if counter is None or index is None:
         return None
-    return common.total(counter.get((index, thread)) for thread in range(THREADS))
+    of_threads = {thread: count for (which, thread), count in counter.items() if which == index}
+    return sum(of_threads.values()) if _is_whole(of_threads, workers) else None
 
 
-def _tx_drops(counters: Counters, port: Port) -> dict[str, int] | None:
+def _tx_drops(counters: Counters, port: Port, workers: int | None) -> dict[str, int] | None:
     """Return the frames that the port dropped by reason; None if VPP's errors are not the known ones."""
     start = f"/err/{port.interface}-tx/"
-    errors = {name.removeprefix(start): _of_interface(counters[name], 0) for name in counters if name.startswith(start)}
-    reasons = next((known for known in _TX_ERRORS[port.kind] if known.keys() <= errors.keys()), None)
+    errors = {
+        name.removeprefix(start): _of_interface(counters[name], 0, workers)
+        for name in counters
+        if name.startswith(start)
+    }
+    reasons = next((known for known in TX_ERRORS[port.kind] if known.keys() <= errors.keys()), None)
     if reasons is None:
         return None
     drops: dict[str, int] = {}

@@ -9,12 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from planebench.host import procfs
 from planebench.host import programs as finding
 from planebench.model.claims import parse_claim
-from planebench.model.errors import NotInstalledError, UsageError
+from planebench.model.errors import NotInstalledError, StartError, UsageError
 from planebench.model.manifest import FEATURE_KEYS, MANIFEST_KEYS
 from planebench.switches import common, ovs, ovs_dpdk, planed, testpmd
-from planebench.switches.base import Adapter, Found, NotFound, SwitchPort, SwitchRequest
+from planebench.switches.base import Adapter, Found, NotFound, SwitchPort, SwitchRequest, ThreadRef
 from planebench.switches.planed_document import switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
 
@@ -254,11 +255,36 @@ def test_testpmd_of_every_release_is_read(version: str, asked: bool, monkeypatch
     stats = TESTPMD_STATS.replace(b"(total cycles", b"(busy cycles") if asked else TESTPMD_STATS
     answers = {b"show fwd stats all": stats, b"show port stats all": NIC_STATS}
     monkeypatch.setattr(running, "_ask", lambda command: answers[command.encode()])
-    monkeypatch.setattr(running, "_worker_run_ns", lambda: None)
+    monkeypatch.setattr(running, "_workers_run_ns", lambda: None)
     monkeypatch.setattr(running, "_tsc_khz", lambda: None)
     counted = running.counters()
     assert counted.drops["v0:tx_full"] == (240 if asked else 480)
     assert counted.busy_cycles == 824921002
+
+
+@pytest.mark.parametrize(
+    ("workers", "threads", "idle"), [(1, (7,), 100), (2, (7, 8), 400), (2, (7,), None), (1, (7, 8), None)]
+)
+def test_idle_cycles_of_testpmd_are_of_all_its_workers(
+    workers: int, threads: tuple[int, ...], idle: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A billion cycles a second: a nanosecond is one; busy are 824921002."""
+    running = testpmd.RunningTestpmd(SimpleNamespace(pid=1), ["n0", "v0"], "DPDK 22.11", workers=workers)  # type: ignore[arg-type]
+    run_ns = {7: 824921102, 8: 300}
+    monkeypatch.setattr(running, "_ask", lambda _: TESTPMD_STATS)
+    monkeypatch.setattr(running, "polling_threads", lambda: tuple(ThreadRef(1, tid, "w") for tid in threads))
+    monkeypatch.setattr(running, "_tsc_khz", lambda: 10**6)
+    monkeypatch.setattr(procfs, "run_ns", run_ns.get)
+    assert running.counters().idle_cycles == idle
+
+
+@pytest.mark.parametrize(("workers", "there"), [(1, 0), (2, 1), (1, 2)])
+def test_a_switch_without_all_of_its_workers_did_not_start(workers: int, there: int) -> None:
+    process = SimpleNamespace(exit_report=lambda: "its last log lines")
+    threads = [ThreadRef(1, tid, "w") for tid in range(there)]
+    wanted = SimpleNamespace(worker_cpus=tuple(range(workers)))
+    with pytest.raises(StartError, match=f"^T has {there} of {workers} workers; its last log lines$"):
+        common.check_workers("T", threads, wanted, process)  # type: ignore[arg-type]
 
 
 XSTATS = b"""show port xstats all
@@ -276,7 +302,7 @@ def test_testpmd_tells_what_nics_count_of_lost_frames(monkeypatch: pytest.Monkey
     running = testpmd.RunningTestpmd(SimpleNamespace(pid=1), ["n0", "n1"], "DPDK 22.11", nics=True)  # type: ignore[arg-type]
     answers = {b"show fwd stats all": TESTPMD_STATS, b"show port xstats all": XSTATS}
     monkeypatch.setattr(running, "_ask", lambda command: answers[command.encode()])
-    monkeypatch.setattr(running, "_worker_run_ns", lambda: None)
+    monkeypatch.setattr(running, "_workers_run_ns", lambda: None)
     monkeypatch.setattr(running, "_tsc_khz", lambda: None)
     counted = running.counters()
     assert counted.counters == {"n0:rx_crc_errors": 4, "n1:rx_phy_discard_packets": 6}

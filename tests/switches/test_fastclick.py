@@ -117,6 +117,13 @@ def test_a_counter_that_is_not_there_makes_its_sum_unknown(name: str) -> None:
     assert drops_of(numbers).items() <= drops_of(RECORDED).items()
 
 
+@pytest.mark.parametrize(
+    ("text", "threads", "busy"), [("5", 1, 5), ("5 7\n", 2, 12), ("5", 2, None), ("5 7", 1, None), ("5 x", 2, None)]
+)
+def test_busy_cycles_are_of_all_threads(text: str, threads: int, busy: int | None) -> None:
+    assert click_common.sum_of(text, threads) == busy
+
+
 def test_frames_that_stay_behind_are_counted_once_each() -> None:
     kept, queue = fastclick.Kept(), fastclick.SoftwareQueue
     looks = [

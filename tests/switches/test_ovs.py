@@ -10,9 +10,11 @@ from pathlib import Path
 import pytest
 
 from planebench.host.programs import Found, NotFound
+from planebench.measure.trial import cycles_of_trial
+from planebench.measure.verdict import judge
 from planebench.model.errors import UsageError
 from planebench.model.manifest import MANIFEST_KEYS
-from planebench.model.records import SwitchCycles
+from planebench.model.records import DirectionCounts, Evidence, SwitchCycles
 from planebench.switches import ovs, ovs_counters, ovs_dpdk, ovs_netdev
 from planebench.switches.base import SwitchPort, SwitchRequest
 
@@ -193,6 +195,45 @@ def test_ovs_counts_what_it_forwards_and_in_which_bursts() -> None:
     )
 
 
+def several(text: str, threads: int) -> str:
+    """Return a text with the block of its PMD thread for each of several."""
+    head, mark, rest = text.partition("pmd thread numa_id 0 core_id ")
+    block, main, tail = rest.partition(ovs_counters.MAIN_THREAD)
+    return head + "".join(mark + f"{core}{block.removeprefix('1')}" for core in range(1, 1 + threads)) + main + tail
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_ovs_counts_are_of_all_pmd_threads(workers: int) -> None:
+    ports = ovs_counters.PortCounters(tx_drops=51)
+    stats, perf = several(OVS_STATS, workers), several(OVS_PERF, workers)
+    found = ovs_counters.pmd_cycles(stats, perf, ports, workers)
+    assert (found.busy_cycles, found.idle_cycles) == (workers * 136650959, workers * 11636387644)
+    assert (found.packets, found.forwarded_packets) == (workers * 42663, workers * 42351 - 51)
+    assert found.bursts == workers * 40722
+    assert ovs_counters.pmd_cycles(stats, perf, ports) == found, "as many as there are"
+    for other in {1, 2, 3} - {workers}:
+        assert ovs_counters.pmd_cycles(stats, perf, ports, other) == SwitchCycles(), "more or fewer than they are"
+
+
+def test_an_ovs_whose_pmd_threads_are_all_busy_limits_a_trial() -> None:
+    hz = 2_000_000_000
+    zero = SwitchCycles(busy_cycles=0, idle_cycles=0, packets=0, forwarded_packets=0)
+    stats = several(OVS_STATS.replace("136650959", str(hz)), 2)
+    after = ovs_counters.pmd_cycles(stats, several(OVS_PERF, 2), ovs_counters.PortCounters(tx_drops=0), 2)
+    cycles = cycles_of_trial(zero, after, 2 * hz)
+    way = DirectionCounts(
+        "n0->n1",
+        20_000_000,
+        20_000_000,
+        10_000_000,
+        attempted_packets=40_000_000,
+        refused_packets=20_000_000,
+        monitor_bursts=10,
+    )
+    verdict = judge("r_plus", True, 10**9, [way], Evidence(), cycles)
+    assert (cycles.busy_share, verdict.kind, verdict.texts) == (1.0, "valid", ())
+
+
 def test_ovs_cycles_below_zero_are_no_great_number() -> None:
     """Seen as the first reading of a start: the trial after it had -1.8e19 busy cycles."""
     below = OVS_STATS.replace("136650959 (", "18446744073709551000 (")
@@ -200,15 +241,19 @@ def test_ovs_cycles_below_zero_are_no_great_number() -> None:
     assert (found.busy_cycles, found.idle_cycles) == (-616, 11636387644)
 
 
-def test_ovs_threads_that_are_not_told_whole_are_unknown() -> None:
+@pytest.mark.parametrize("workers", [1, 2])
+def test_ovs_threads_that_are_not_told_whole_are_unknown(workers: int) -> None:
     ports = ovs_counters.parse_ports(OVS_KERNEL_PORTS, ["n0", "n1"], kernel=True)
+    all_stats, all_perf = several(OVS_STATS, workers), several(OVS_PERF, workers)
+    whole = ovs_counters.pmd_cycles(all_stats, all_perf, ports, workers)
     every = [
-        (OVS_STATS[:end], OVS_PERF[: end * 2], OVS_KERNEL_PORTS[: end * 2]) for end in range(len(OVS_KERNEL_PORTS))
+        (all_stats[: end * workers], all_perf[: end * 2 * workers], OVS_KERNEL_PORTS[: end * 2])
+        for end in range(len(OVS_KERNEL_PORTS))
     ]
     for stats, perf, text in every:
         cut = ovs_counters.parse_ports(text, ["n0", "n1"], kernel=True)
         for found, right in (
-            (ovs_counters.pmd_cycles(stats, perf, cut), ovs_counters.pmd_cycles(OVS_STATS, OVS_PERF, ports)),
+            (ovs_counters.pmd_cycles(stats, perf, cut, workers), whole),
             (ovs_counters.main_thread_cycles(stats, cut), ovs_counters.main_thread_cycles(OVS_STATS, ports)),
         ):
             assert found.drops.items() <= right.drops.items()

@@ -41,37 +41,49 @@ def simple(name: str, counts: dict[tuple[int, int], int]) -> str:
     return "".join(f"[{index} @ {thread}]: {n} packets {name}\n" for (index, thread), n in sorted(counts.items()))
 
 
-def combined(name: str, per_interface: list[int]) -> str:
+def of_workers(index: int, n: int, workers: int) -> dict[tuple[int, int], int]:
+    """Return the counts of an interface: none of the main thread, as many of each worker."""
+    return {(index, thread): n if thread else 0 for thread in range(1 + workers)}
+
+
+def combined(name: str, per_interface: list[int], workers: int) -> str:
     return "".join(
-        f"[{index} @ {thread}]: {n * thread} packets, {n * thread * 60} bytes {name}\n"
-        for thread in (0, 1)
-        for index, n in enumerate(per_interface)
+        f"[{index} @ {thread}]: {n} packets, {n * 60} bytes {name}\n"
+        for number, many in enumerate(per_interface)
+        for (index, thread), n in of_workers(number, many, workers).items()
     )
 
 
-def error(node: str, name: str, count: int) -> str:
-    return simple(f"/err/{node}/{name}", {(0, 0): 0, (0, 1): count})
+def error(node: str, name: str, count: int, workers: int = 1) -> str:
+    return simple(f"/err/{node}/{name}", of_workers(0, count, workers))
 
 
 def dump(
-    *, full: int = 30, vhost_full: int = 7, mmap: int = 0, memif: tuple[str, str] = ("no_free_slots", "rollback")
+    *,
+    full: int = 30,
+    vhost_full: int = 7,
+    mmap: int = 0,
+    memif: tuple[str, str] = ("no_free_slots", "rollback"),
+    workers: int = 1,
 ) -> str:
-    """As 26.06 prints it: 1000 + 500 frames in, 500 + 1000 handed to the drivers, some refused, 3 discarded."""
+    """As 26.06 prints it. Each worker: 1000 + 500 frames in, 500 + 1000 handed to the drivers, some refused, 3
+    discarded."""
     memif_tx, vhost_tx = "memif1/0-tx", "VirtualEthernet0/0/0-tx"
+    dropped = (of_workers(number, n, workers) for number, n in enumerate((0, 3, vhost_full)))
     return (
-        simple("/if/drops", {(0, 0): 0, (1, 0): 0, (2, 0): 0, (0, 1): 0, (1, 1): 3, (2, 1): vhost_full})
-        + combined("/if/rx", [0, 1000, 500])
-        + combined("/if/tx", [0, 500, 1000])
+        "".join(simple("/if/drops", counts) for counts in dropped)
+        + combined("/if/rx", [0, 1000, 500], workers)
+        + combined("/if/tx", [0, 500, 1000], workers)
         + "[0]: local0 /if/names\n[1]: memif1/0 /if/names\n[2]: VirtualEthernet0/0/0 /if/names\n"
-        + error(memif_tx, memif[0], full)
-        + error(memif_tx, memif[1], 2)
-        + error(vhost_tx, "no error", 0)
-        + error(vhost_tx, "vhost vring not ready", 0)
-        + error(vhost_tx, "vhost interface is down", 0)
-        + error(vhost_tx, "tx packet drops (no available descriptors)", vhost_full)
-        + error(vhost_tx, "tx packet drops (cannot merge descriptors)", 0)
-        + error(vhost_tx, "mmap failure", mmap)
-        + error(vhost_tx, "indirect descriptor table overflow", 0)
+        + error(memif_tx, memif[0], full, workers)
+        + error(memif_tx, memif[1], 2, workers)
+        + error(vhost_tx, "no error", 0, workers)
+        + error(vhost_tx, "vhost vring not ready", 0, workers)
+        + error(vhost_tx, "vhost interface is down", 0, workers)
+        + error(vhost_tx, "tx packet drops (no available descriptors)", vhost_full, workers)
+        + error(vhost_tx, "tx packet drops (cannot merge descriptors)", 0, workers)
+        + error(vhost_tx, "mmap failure", mmap, workers)
+        + error(vhost_tx, "indirect descriptor table overflow", 0, workers)
     )
 
 
@@ -174,12 +186,25 @@ def test_manifest_is_whole() -> None:
     assert vpp.ADAPTER.settings(request(V0, V1))["nic_driver"] == "-"
 
 
-def test_counters() -> None:
-    cycles = vpp_counters.switch_cycles(dump(), NODE, PORTS)
-    assert (cycles.packets, cycles.forwarded_packets) == (1500, 1500 - 30 - 7)
-    assert cycles.drops == DROPS
-    assert (cycles.bursts, cycles.batch_size) == (100, 15)
+def node(workers: int) -> str:
+    row = NODE.splitlines()[-1]
+    return NODE + "".join(f"{row.replace('    1  ', f'    {number}  ', 1)}\n" for number in range(2, 1 + workers))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 4])
+def test_counters_are_of_all_workers(workers: int) -> None:
+    cycles = vpp_counters.switch_cycles(dump(workers=workers), node(workers), PORTS, workers)
+    assert (cycles.packets, cycles.forwarded_packets) == (workers * 1500, workers * (1500 - 30 - 7))
+    assert cycles.drops == {key: workers * count for key, count in DROPS.items()}
+    assert (cycles.bursts, cycles.batch_size) == (workers * 100, 15)
     assert (cycles.busy_cycles, cycles.idle_cycles) == (None, None)
+    assert vpp_counters.switch_cycles(dump(workers=workers), node(workers), PORTS) == cycles, "as many as there are"
+
+
+@pytest.mark.parametrize(("there", "wanted"), [(1, 2), (2, 1), (3, 2)])
+def test_counters_of_more_or_fewer_workers_are_unknown(there: int, wanted: int) -> None:
+    cycles = vpp_counters.switch_cycles(dump(workers=there), node(there), PORTS, wanted)
+    assert (cycles.packets, cycles.forwarded_packets, cycles.bursts, cycles.drops) == (None, None, None, {})
 
 
 def test_words_of_an_older_memif() -> None:
@@ -196,25 +221,30 @@ def test_errors_that_are_not_known_make_what_was_sent_unknown() -> None:
     assert harmless.drops == DROPS
 
 
-def test_text_that_is_cut_gives_no_wrong_number() -> None:
-    whole = dump()
+@pytest.mark.parametrize("workers", [1, 2])
+def test_text_that_is_cut_gives_no_wrong_number(workers: int) -> None:
+    whole, table = dump(workers=workers), node(workers)
+    drops = {key: workers * count for key, count in DROPS.items()}
     for size in range(len(whole)):
-        cycles = vpp_counters.switch_cycles(whole[:size], NODE, PORTS)
-        assert cycles.packets in (None, 1500)
+        cycles = vpp_counters.switch_cycles(whole[:size], table, PORTS, workers)
+        assert cycles.packets in (None, workers * 1500)
         assert cycles.forwarded_packets is None
-        assert cycles.bursts == (None if cycles.packets is None else 100)
-        assert cycles.drops.items() <= DROPS.items()
-    for size in range(len(NODE)):
-        assert vpp_counters.parse_node(NODE[:size]) in (None, (100, 1500))
+        assert cycles.bursts == (None if cycles.packets is None else workers * 100)
+        assert cycles.drops.items() <= drops.items()
+    for size in range(len(table)):
+        assert vpp_counters.parse_node(table[:size], workers) in (None, (workers * 100, workers * 1500))
 
 
-def test_a_line_that_is_not_there_gives_no_wrong_number() -> None:
-    lines = dump().splitlines(keepends=True)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_line_that_is_not_there_gives_no_wrong_number(workers: int) -> None:
+    lines = dump(workers=workers).splitlines(keepends=True)
+    drops = {key: workers * count for key, count in DROPS.items()}
     for number in range(len(lines)):
-        cycles = vpp_counters.switch_cycles("".join(lines[:number] + lines[number + 1 :]), NODE, PORTS)
-        assert cycles.packets in (None, 1500)
-        assert cycles.forwarded_packets in (None, 1463)
-        assert cycles.drops.items() <= DROPS.items()
+        text = "".join(lines[:number] + lines[number + 1 :])
+        cycles = vpp_counters.switch_cycles(text, node(workers), PORTS, workers)
+        assert cycles.packets in (None, workers * 1500)
+        assert cycles.forwarded_packets in (None, workers * 1463)
+        assert cycles.drops.items() <= drops.items()
 
 
 @pytest.mark.parametrize(
@@ -229,7 +259,7 @@ def test_a_line_that_is_not_there_gives_no_wrong_number() -> None:
     ],
 )
 def test_batch_size_is_unknown_where_the_table_is_another(garbled: str) -> None:
-    assert vpp_counters.switch_cycles(dump(), garbled, PORTS).bursts is None
+    assert vpp_counters.switch_cycles(dump(), garbled, PORTS, 1).bursts is None
 
 
 def program(folder: Path, name: str, said: str = "") -> Path:
