@@ -526,8 +526,8 @@ def switch_show(switch: SwitchArgument, json: JsonOption = False) -> None:
 def switch_check(
     switch: SwitchArgument,
     scenario: Annotated[
-        str, option("", "Scenarios: p2p, p2v, v2v, loopback-1 to loopback-5.", "A,B")
-    ] = "p2p,p2v,v2v,loopback-1,loopback-2",
+        str, option("", "Scenarios: p2p, p2v, v2v, loopback-1 to loopback-5, workers-2.", "A,B")
+    ] = "p2p,p2v,v2v,loopback-1,loopback-2,workers-2",
     wire: Annotated[
         str | None,
         option(

@@ -20,6 +20,7 @@ _CHAINED = [name for name in scenarios_with("chain") if not SCENARIOS[name].two_
 CASES = {name: Case(name, name) for name in scenarios_with("none")} | {
     f"{name}-{n}": Case(f"{name}-{n}", name, n) for name in _CHAINED for n in range(1, SCENARIOS[name].vnfs_max + 1)
 }
+CASES["workers-2"] = Case("workers-2", "p2p", workers=2, checks=frozenset({"forwards", "counters", "overload"}))
 CHECKS = {check.name: check for check in ALL_CHECKS}
 
 

@@ -37,11 +37,15 @@ class NotSupported(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A scenario as the suite runs it. ``name`` is that of the command line: ``p2v``, ``loopback-2``."""
+    """A scenario as the suite runs it. ``name`` is that of the command line: ``p2v``, ``loopback-2``, ``workers-2``."""
 
     name: str
     scenario: ScenarioName
     chain_length: int = 0
+    workers: int = 1
+    """Workers of the switch, more than one only of a switch that is not asked for as many anyway."""
+    checks: frozenset[str] | None = None
+    """Names of the checks that it is for, beside those that always run; None for all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,13 +13,20 @@ from planebench.host.deadlines import stretched
 from planebench.host.leftovers import Leftovers
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
-from planebench.model.errors import DiedError
+from planebench.model.errors import DiedError, UsageError
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_name
 from planebench.placement import Cpus, Placement, place
 from planebench.scenarios.flows import Flow, flows
 from planebench.scenarios.shapes import build
-from planebench.wiring.adapter import Adapter, RunningSwitch, Situation, counters_of
+from planebench.wiring.adapter import (
+    WORKERS_OPTION,
+    Adapter,
+    RunningSwitch,
+    Situation,
+    counters_of,
+    refusal_of,
+)
 
 if TYPE_CHECKING:
     from planebench.conformance.exchange import PcapExchange
@@ -50,14 +57,33 @@ class Rig:
 
     def __post_init__(self) -> None:
         self.topology: Topology = build(self.case.scenario, self.case.chain_length)
-        self.placement: Placement = place(self.cpus, len(self.topology.vnfs))
+        cpus = replace(self.cpus, switch_cores=max(self.case.workers, self.cpus.switch_cores))
+        self.placement: Placement = place(cpus, len(self.topology.vnfs))
         self.starts = 0
 
-    @property
-    def situation(self) -> Situation:
-        """Return the situation for which the adapter is asked to refuse or accept."""
+    def refusal(self) -> str:
+        """Return why the adapter cannot be checked here; empty if it can. It then has the workers of the case.
+
+        Where there are fewer cores, a second worker shares the one of the tester: only frames are counted.
+        """
         case, how = self.case, self.settings
-        return Situation(case.scenario, wire_name(how.wire), case.chain_length, how.hugepages, how.max_frame_bytes)
+        if case.workers > 1:
+            try:
+                self.adapter = self.adapter.with_options({WORKERS_OPTION.name: str(case.workers)})
+            except UsageError as error:
+                return str(error)
+        cores = len(self.placement.switch_cpus)
+        if cores < case.workers:
+            self.placement = replace(self.placement, more_switch_cpus=self.placement.tester_cpus[:1])
+        situation = Situation(
+            case.scenario,
+            wire_name(how.wire),
+            case.chain_length,
+            how.hugepages,
+            how.max_frame_bytes,
+            switch_cores=cores,
+        )
+        return refusal_of(self.adapter, situation)
 
     @property
     def live(self) -> LiveTopology:

@@ -26,7 +26,7 @@ from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError
 from planebench.placement import Cpus
-from planebench.wiring.adapter import Adapter, refusal_of
+from planebench.wiring.adapter import Adapter
 
 LOG_LINES = 12
 
@@ -70,12 +70,13 @@ class Plan:
     @property
     def steps(self) -> int:
         """Return the number of results."""
-        each = len(self.chosen(CASE_CHECKS))
-        return len(self.chosen(accounts.ITSELF_CHECKS)) + len(self.wires) * len(self.cases) * each
+        each = sum(len(self.chosen(CASE_CHECKS, case)) for case in self.cases)
+        return len(self.chosen(accounts.ITSELF_CHECKS)) + len(self.wires) * each
 
-    def chosen(self, checks: Sequence[Check]) -> list[Check]:
-        """Return the checks to run."""
-        return [check for check in checks if check.name in self.checks | {"starts", "leftovers"}]
+    def chosen(self, checks: Sequence[Check], case: Case | None = None) -> list[Check]:
+        """Return the checks to run, of those that are for a case."""
+        wanted = self.checks if case is None or case.checks is None else self.checks & case.checks
+        return [check for check in checks if check.name in wanted | {"starts", "leftovers"}]
 
 
 def run_suite(plan: Plan, listener: Listener) -> tuple[Result, ...]:
@@ -100,21 +101,19 @@ def _results(plan: Plan, listener: Listener) -> Iterator[Result]:
 def _case(plan: Plan, case: Case, wire: str, listener: Listener) -> Iterator[Result]:
     with Supervisor() as supervisor:
         rig = Rig(plan.adapter, case, plan.cpus, replace(plan.settings, wire=wire), supervisor)
-        refusal = refusal_of(plan.adapter, rig.situation)
-        usable = not refusal
+        refusal = unusable = rig.refusal()
         try:
-            checks = plan.chosen(CASE_CHECKS)
+            checks = plan.chosen(CASE_CHECKS, case)
             for check in checks:
                 listener.working_on(f"{wire} {case.name} {check.name}")
-                if not usable:
-                    words = refusal or "the switch did not start"
-                    yield Result(check.name, case.name, wire, "not supported" if refusal else "not run", (words,))
+                if unusable:
+                    yield Result(check.name, case.name, wire, "not supported" if refusal else "not run", (unusable,))
                     continue
                 result = check_on_rig(check, rig)
                 yield result
                 more = check not in checks[-2:]  # leftovers, the last, needs nothing that is up
                 if result.outcome == "fail" and more:
-                    usable = _renewed(rig)
+                    unusable = _renewed(rig)
         finally:
             rig.stop()
 
@@ -128,12 +127,15 @@ def check_on_rig(check: Check, rig: Rig) -> Result:
     return replace(result, log=_log(rig)) if result.outcome == "fail" else result
 
 
-def _renewed(rig: Rig) -> bool:
+def _renewed(rig: Rig) -> str:
+    """Start the rig anew, and return why it did not start; empty if it did."""
     try:
         rig.renew()
-    except Exception:  # as in _judged; the check of starting says why
-        return False
-    return True
+    except PlanebenchError as error:
+        return f"the switch did not start again after a failure: {error}"
+    except Exception as error:  # as in _judged
+        return f"the switch did not start again after a failure: {_where(error)}"
+    return ""
 
 
 def _judged(check: Check, case: str, wire: str | None, run: Callable[[], Remarks]) -> Result:

@@ -31,7 +31,7 @@ from planebench.model.records import Point, TopologyKey
 from planebench.model.spec import SwitchCost
 from planebench.model.tester import is_external
 from planebench.model.wire import wire_arguments
-from planebench.placement import Cpus, Placement, place_vnfs, refusal
+from planebench.placement import Cpus, Placement, place, place_vnfs, refusal
 from planebench.plans.budget import RESERVE_S, duration_words, fit, parse_budget
 from planebench.plans.costs import Tries
 from planebench.plans.estimate import estimate, estimate_longest
@@ -201,7 +201,8 @@ def survey(
     real = [point for point in points if not isinstance(adapters[point.switch], SelfMeasured)]
     if real and host is None:
         _check_switch_cores(fitting.switch_cores, facts.cpus_allowed)
-    absent = _misplaced(real, run_cpus(facts, fitting.switch_cores, fitting.wire, fitting.tester, host))
+    cpus = run_cpus(facts, fitting.switch_cores, fitting.wire, fitting.tester, host)
+    absent = _misplaced(real, cpus)
     absent |= {p: away[p.switch].removeprefix("is ") for p in points if p.switch in leave_out}
     if fitting.missing_hostings == "skip":
         away_hostings = _without_hosting(points, boots=boots)
@@ -209,7 +210,7 @@ def survey(
     at_once_mb = _hugepages_mb(fitting, [point for point in points if point not in absent], adapters)
     enough = enough_hugepages(hugepages, facts, at_once_mb)
     enough &= hugepages or host is None or host.answer.hugepages
-    absent = refusals(fitting, points, adapters, hugepages=enough) | absent
+    absent = refusals(fitting, points, adapters, hugepages=enough, switch_cores=len(place(cpus).switch_cpus)) | absent
     missing = [f'switch "{label}" {words}' for label, words in away.items()]
     if len(away) == len(labels) and fitting.missing_switches == "skip":
         missing = [f"none of the switches of plan {fitting.name} is installed: {'; '.join(missing)}"]
@@ -279,7 +280,12 @@ def _lacks_cables(plan: Plan, point: Point, adapter: Adapter) -> str:
 
 
 def refusals(
-    plan: Plan, points: Sequence[Point], adapters: Mapping[str, Adapter], *, hugepages: bool
+    plan: Plan,
+    points: Sequence[Point],
+    adapters: Mapping[str, Adapter],
+    *,
+    hugepages: bool,
+    switch_cores: int | None = None,
 ) -> dict[Point, str]:
     """Return the refused points with the reason: they are reported as not supported and take no time."""
     largest, found = max_frame_bytes(plan), {}
@@ -293,6 +299,7 @@ def refusals(
             point.chain,
             hosted=bool(point.hosted),
             vnf_cores=max(vnf_cores(point.chain, point.chain_length), default=1),
+            switch_cores=switch_cores,
         )
         if is_external(plan.tester) and (why := external_refusal(plan, point, adapters[point.switch])):
             found[point] = f"not supported: {why}"

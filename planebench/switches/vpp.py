@@ -52,6 +52,7 @@ class VppAdapter(Adapter):
         "https://gerrit.fd.io/r/vpp (`make build-release`), then PLANEBENCH_VPP=/path/to/vpp"
     )
     wires = frozenset({"vhost", "memif", "veth", "pci", "af_xdp"})
+    sends_on_one_queue = True  # a vector of 256 frames from each queue, and a ring of as many
     options = (
         PATH_OPTION,
         WORKERS_OPTION,

@@ -31,7 +31,8 @@ from planebench.wiring.wires.base import wire_kind
 WORKERS_OPTION = Option(
     "workers", "whole", "number of queue pairs per port, and of workers", "1", least=1, most=QUEUES_MAX
 )
-"""The option of every switch that has several queues. With fewer cores than workers, a worker has several queues."""
+"""The option of every switch that has several queues. With fewer cores than workers, a worker has several queues,
+unless it cannot (:attr:`Adapter.sends_on_one_queue`)."""
 
 
 DUTY_OPTION = Option("duty", "share", "emulated clock, as a share of the CPU's: each poll is followed by a wait", "1")
@@ -52,6 +53,8 @@ class Situation:
     """Whether a VNF is no task of the tester: it comes to a vhost-user port."""
     vnf_cores: int = 1
     """The largest number of cores that a VNF has, each with a queue pair of every port."""
+    switch_cores: int | None = None
+    """The number of cores that the switch would have; None where nobody has placed it yet."""
 
     @property
     def side_by_side(self) -> bool:
@@ -174,6 +177,9 @@ class Adapter(ABC):
     """The options of ``with_options``."""
     one_per_namespace: bool = False
     """Whether it creates devices with fixed names, so that a network namespace can hold only one such switch."""
+    sends_on_one_queue: bool = False
+    """Whether a worker sends on one queue more than its ring holds, as soon as it receives from several: then several
+    queues take as many cores."""
     memif_send_queue: int = 0
     """Queue of a memif that its forwarding thread sends on; those before it are of threads that send nothing."""
     start_s: float = USUAL_COST.start_s
@@ -332,8 +338,13 @@ def _queue_refusal(adapter: Adapter, situation: Situation) -> str:
     """Return why ports cannot have as many queue pairs as workers of the switch and cores of a VNF need."""
     if situation.vnf_cores > 1 and not adapter.has_workers:
         return f"{adapter.name} has one queue pair per port; a VNF of {situation.vnf_cores} cores needs as many"
-    several = max(adapter.queues, situation.vnf_cores) > 1
-    if several and situation.wired and situation.wire in adapter.wires - adapter.queued_wires:
+    queues, cores = max(adapter.queues, situation.vnf_cores), situation.switch_cores
+    if adapter.sends_on_one_queue and cores is not None and cores < queues:
+        return (
+            f"a worker of {adapter.name} sends on one queue, so with {queues} queues on {cores} "
+            f"core{'s' * (cores > 1)} frames are lost that it has no ring for; give --switch-cores {queues}, or one queue"
+        )
+    if queues > 1 and situation.wired and situation.wire in adapter.wires - adapter.queued_wires:
         known = ", ".join(sorted(adapter.wires & adapter.queued_wires))
         return f"{adapter.name} has one queue pair on the {situation.wire} wire; several need --wire {known}"
     return ""

@@ -42,6 +42,7 @@ _TRAITS = (
     "traits",
     "wires",
     "queued_wires",
+    "sends_on_one_queue",
     "vnf_interface",
     "options",
     "memif_send_queue",

@@ -25,7 +25,7 @@ from planebench.conformance.suite import ALL_CHECKS, Plan, check_on_rig, run_sui
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.live import LiveSettings
-from planebench.model.errors import DiedError, PlanebenchError
+from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import SwitchCycles
 from planebench.planed.client import PlanedClient
@@ -247,6 +247,35 @@ class Broken(planed.PlanedAdapter):
 class Stillborn(planed.PlanedAdapter):
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:  # type: ignore[override]
         raise RuntimeError("never")
+
+
+class CountsOneWorker(planed.PlanedAdapter):
+    """With several workers, its counters are those of one of them."""
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:  # type: ignore[override]
+        it = super().start(request, supervisor)
+
+        def counters() -> SwitchCycles:
+            true, workers = it.counters() or SwitchCycles(), len(request.worker_cpus)
+            assert true.packets is not None
+            return replace(true, packets=true.packets // workers)
+
+        return Changed(it, {"counters": counters})
+
+
+class StartsOnce(planed.PlanedAdapter):
+    """Its counters are wrong, and after that its port is not free again."""
+
+    def __init__(self, values: Mapping[str, Any] | None = None) -> None:
+        super().__init__(values)
+        self.started = False
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:  # type: ignore[override]
+        if self.started:
+            raise StartError("port n0 is in use")
+        self.started = True
+        it: RunningSwitch = lying(super().start(request, supervisor), request, supervisor)
+        return it
 
 
 class Choosy(planed.PlanedAdapter):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +18,9 @@ from planebench.host.leftovers import processes_with
 from planebench.host.netns import VethWire
 from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor
+from planebench.host.programs import NotFound
 from planebench.model.errors import StartError
+from planebench.switches.registry import get_adapter
 
 pytestmark = pytest.mark.dataplane
 
@@ -178,6 +181,43 @@ def test_what_does_not_start_is_not_run_further() -> None:
     results = bad.check(bad.Stillborn(), "p2p", USUAL)
     assert bad.failed(results) == {"starts"}
     assert {results[name].outcome for name in USUAL.split(",")} == {"not run"}
+
+
+def test_why_a_switch_did_not_start_again_is_told() -> None:
+    results = bad.check(bad.StartsOnce(), "p2p", "counters,overload")
+    assert bad.failed(results) == {"counters"}
+    assert results["overload"].outcome == "not run"
+    assert results["overload"].remarks == ("the switch did not start again after a failure: port n0 is in use",)
+
+
+def test_counters_of_one_worker_only() -> None:
+    results = bad.check(bad.CountsOneWorker(), "p2p", "counters")
+    assert not bad.failed(results)
+    results = bad.check(bad.CountsOneWorker(), "workers-2", "counters,intact")
+    assert bad.failed(results) == {"counters"}, results
+    found = re.search(r"received (\d+), which is not (\d+)", results["counters"].came)
+    assert found and int(found[2]) == 2 * int(found[1]), results["counters"].came
+    assert "intact" not in results, "not for this part"
+
+
+@pytest.mark.parametrize("switch", ["planed", "testpmd", "ovs-dpdk", "vpp", "bess", "fastclick"])
+def test_every_switch_with_workers_counts_two_of_them(switch: str) -> None:
+    """The frames of both workers are counted, on as few as two CPUs."""
+    adapter = get_adapter(switch)
+    if isinstance(found := adapter.find(), NotFound):
+        pytest.skip(f"{switch} {found.words}")
+    wire = next(it for it in ("virtio", "vhost", "memif") if it in adapter.wires)
+    results = bad.check(adapter, "workers-2", "forwards,counters", wire)
+    if results["starts"].outcome == "not supported":
+        pytest.skip(results["starts"].remarks[0])
+    assert not bad.failed(results), results
+    assert results["counters"].outcome in ("pass", "remark")
+
+
+def test_a_switch_with_one_worker_has_no_second() -> None:
+    results = bad.check(bad.PySwitch(), "workers-2", "counters", "veth")
+    assert {it.outcome for it in results.values()} == {"not supported"}
+    assert results["counters"].remarks[0].startswith("switch pyswitch forwards with one worker")
 
 
 def test_what_is_refused_never_passes() -> None:

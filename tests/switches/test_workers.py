@@ -133,6 +133,31 @@ def test_only_some_wires_have_several_queues() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("switch", "vnf_cores", "cores", "refused"),
+    [
+        ("vpp:workers=2", 1, 1, True),
+        ("vpp:workers=2", 1, 2, False),
+        ("vpp:workers=2", 1, None, False),
+        ("vpp", 2, 1, True),
+        ("vpp", 1, 1, False),
+        ("testpmd:workers=2", 1, 1, False),
+        ("ovs-dpdk:workers=2", 1, 1, False),
+    ],
+)
+def test_a_worker_that_sends_on_one_queue_has_no_second(
+    switch: str, vnf_cores: int, cores: int | None, refused: bool
+) -> None:
+    """One worker of VPP sends what came on two queues on one ring: a half of the frames would be lost."""
+    why = refusal_of(get_adapter(switch), Situation("p2v", "vhost", vnf_cores=vnf_cores, switch_cores=cores))
+    assert why == (
+        "a worker of vpp sends on one queue, so with 2 queues on 1 core frames are lost that it has no ring for; give "
+        "--switch-cores 2, or one queue"
+        if refused
+        else ""
+    )
+
+
 def test_a_request_without_cores_for_all_workers_has_fewer_of_them() -> None:
     assert request().worker_cpus == (3, 4) and request(cpus=(3,)).worker_cpus == (3,)
     assert replace(request(), queues=1).worker_cpus == (3,)
