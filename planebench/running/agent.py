@@ -42,7 +42,7 @@ from planebench.model.wire import wire_arguments
 from planebench.placement import Placement, place
 from planebench.running.machine import Machine, terminable
 from planebench.switches.registry import get_adapter
-from planebench.wiring.adapter import RunningSwitch, counters_of
+from planebench.wiring.adapter import RunningSwitch, Situation, counters_of
 from planebench.wiring.remote import Hello, HostAnswer, decoded, encoded
 from planebench.wiring.request import SwitchPort, SwitchRequest
 from planebench.wiring.wires.base import wire_kind
@@ -138,6 +138,10 @@ class Agent:
         if isinstance(found, Found):
             return {"version": found.version, "binary": str(found.binary)}
         return {"remedy": found.remedy, "problem": found.problem}
+
+    def do_refusal(self, switch: str, situation: Any) -> str:
+        """Return why a switch cannot be measured in a situation, as what is installed here says; empty if it can."""
+        return get_adapter(switch).refusal(decoded(Situation, situation))
 
     def do_hold(self) -> list[str]:
         """Hold the switch's ends of the wire, and be ready to start switches; return what the user has to know."""

@@ -81,9 +81,19 @@ class VppAdapter(Adapter):
         return Found(match[1], binary)
 
     def refusal(self, situation: Situation) -> str:
-        if not situation.wired or situation.wire in self.wires:
+        if situation.wired and situation.wire not in self.wires:
+            return vpp_config.NO_VIRTIO
+        found = self.find()
+        if isinstance(found, NotFound):
             return ""
-        return vpp_config.NO_VIRTIO
+        folder = self._plugins(found.binary) or Path()
+        for wire in ((situation.wire,) if situation.wired else ()) + (("vhost",) if situation.has_vnfs else ()):
+            name = vpp_config.PLUGINS[wire]
+            built_in = wire in vpp_config.BUILT_IN and _release(found.version) < vpp_config.ALL_PLUGINS_SINCE
+            if not built_in and not (folder / name).is_file():
+                package = "vpp-plugin-dpdk" if wire == "pci" else "vpp-plugin-core"
+                return f"VPP has no {name} in {folder}; install {package}, or build that plugin"
+        return ""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         drivers = {
@@ -193,6 +203,12 @@ class RunningVpp(common.ProcessGroup):
         """Return the output of a tool of VPP; None if it fails or takes too long."""
         done = run_tool([_tool(self._binary, tool), *arguments], TOOL_DEADLINE_S, env=self._env)
         return done.stdout + done.stderr if done.ok else None
+
+
+def _release(version: str) -> tuple[int, ...]:
+    """Return year and month of a version such as ``26.06-release``; (0, 0) if there are none."""
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
 def _tool(binary: Path, name: str) -> Path:

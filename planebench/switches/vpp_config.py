@@ -19,8 +19,19 @@ MAIN_SLEEP_US = 5000
 """Between two loops of the main thread (src/vlib/unix/input.c). Else it polls a thousand times whenever it wakes up,
 which takes 1 % of a control core: as much as a latency trial may lose."""
 MAIN_HEAP_MB = 512
-PLUGINS = ("memif_plugin.so", "vhost_plugin.so", "af_packet_plugin.so", "af_xdp_plugin.so")
-"""Before 23.02 the vhost-user device is not a plugin; VPP ignores enabled plugins that do not exist."""
+PLUGINS: Mapping[str, str] = MappingProxyType(
+    {
+        "memif": "memif_plugin.so",
+        "vhost": "vhost_plugin.so",
+        "veth": "af_packet_plugin.so",
+        "af_xdp": "af_xdp_plugin.so",
+        "pci": "dpdk_plugin.so",
+    }
+)
+"""The plugin of each wire; VNFs need that of vhost. VPP ignores enabled plugins that do not exist."""
+BUILT_IN = frozenset({"vhost", "veth"})
+"""What older versions have without a plugin: vhost-user before 23.02, af_packet before 23.10 at the latest."""
+ALL_PLUGINS_SINCE = (23, 10)
 FUNCTIONS: Mapping[str, str] = MappingProxyType(
     {
         "l2patch": "patch: test l2patch rx A tx B, each way",
@@ -61,7 +72,8 @@ def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Ma
     The heap has 4 KiB pages, the default; hugepages are for packet buffers.
     """
     page_size = "default-hugepage" if request.hugepages else "4k"
-    wanted = (*PLUGINS, *(("dpdk_plugin.so",) if any(port.kind == "pci" for port in request.ports) else ()))
+    nics = any(port.kind == "pci" for port in request.ports)  # else the plugin of DPDK would look at every device
+    wanted = (name for wire, name in PLUGINS.items() if wire != "pci" or nics)
     enabled = " ".join(f"plugin {name} {{ enable }}" for name in wanted)
     return "\n".join(
         [

@@ -72,6 +72,12 @@ class Situation:
         return scenario_named(self.scenario).bare
 
     @property
+    def has_vnfs(self) -> bool:
+        """Return whether VNFs, or ends that are VNFs, have ports of the switch."""
+        known = scenario_named(self.scenario)
+        return known.has_vnfs or known.ends_in_vnfs > 0
+
+    @property
     def wired(self) -> bool:
         """Return whether a port of the switch is a wire."""
         return scenario_named(self.scenario).wired
@@ -341,8 +347,8 @@ def _queue_refusal(adapter: Adapter, situation: Situation) -> str:
     queues, cores = max(adapter.queues, situation.vnf_cores), situation.switch_cores
     if adapter.sends_on_one_queue and cores is not None and cores < queues:
         return (
-            f"a worker of {adapter.name} sends on one queue, so with {queues} queues on {cores} "
-            f"core{'s' * (cores > 1)} frames are lost that it has no ring for; give --switch-cores {queues}, or one queue"
+            f"a worker of {adapter.name} sends on one queue, so with {queues} queues on {cores} core{'s' * (cores > 1)}"
+            f" frames are lost that it has no ring for; give --switch-cores {queues}, or one queue"
         )
     if queues > 1 and situation.wired and situation.wire in adapter.wires - adapter.queued_wires:
         known = ", ".join(sorted(adapter.wires & adapter.queued_wires))

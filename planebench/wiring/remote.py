@@ -176,12 +176,12 @@ class RemoteAdapter(Adapter):
         return self._here.offloads
 
     def refusal(self, situation: Situation) -> str:
-        """Return why it cannot be measured with its tester on another host; else what its own adapter says."""
+        """Return why it cannot be measured with its tester on another host; else what its own adapter says there."""
         if not situation.wired or situation.chain_length or situation.two_switches:
             return f"VNFs are on the host of the switch, but {self.host.name} has no tester; two hosts measure p2p"
         if self.vnf_interface != "vhost-user":
             return f"{self.name} works on interfaces of a network namespace of its own, which two hosts have not"
-        return self._here.refusal(situation)
+        return str(self.host.call("refusal", switch=self._text, situation=encoded(situation)))
 
     def find(self) -> Found | NotFound:
         """Ask whether it is installed there."""

@@ -9,8 +9,10 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.model.manifest import MANIFEST_KEYS, UNKNOWN
+from planebench.model.records import ScenarioName, WireName
 from planebench.switches import vpp, vpp_config, vpp_counters
 from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
+from planebench.switches.overview import overview
 
 N0 = SwitchPort("n0", "memif", path=Path("/w/n0"), ring_size=512)
 V0 = SwitchPort("v0", "vhost-user", path=Path("/w/v0"))
@@ -286,3 +288,49 @@ def test_find(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = vpp.ADAPTER.find()
     assert isinstance(found, NotFound)
     assert "--version" in found.remedy
+
+
+@pytest.mark.parametrize(
+    ("wire", "scenario", "plugin", "package"),
+    [
+        ("memif", "p2p", "memif_plugin.so", "vpp-plugin-core"),
+        ("vhost", "p2p", "vhost_plugin.so", "vpp-plugin-core"),
+        ("veth", "p2p", "af_packet_plugin.so", "vpp-plugin-core"),
+        ("af_xdp", "p2p", "af_xdp_plugin.so", "vpp-plugin-core"),
+        ("pci", "p2p", "dpdk_plugin.so", "vpp-plugin-dpdk"),
+        ("memif", "loopback", "vhost_plugin.so", "vpp-plugin-core"),
+        ("memif", "p2v", "vhost_plugin.so", "vpp-plugin-core"),
+        ("virtio", "v2v", "vhost_plugin.so", "vpp-plugin-core"),
+    ],
+)
+def test_a_plugin_that_is_missing_is_named_before_the_start(
+    wire: WireName,
+    scenario: ScenarioName,
+    plugin: str,
+    package: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("PLANEBENCH_VPP", str(tmp_path))
+    program(tmp_path, "vpp", "vpp v26.06-release built by root")
+    program(tmp_path, "vppctl")
+    folder = tmp_path / "lib" / "vpp_plugins"
+    folder.mkdir(parents=True)
+    for name in vpp_config.PLUGINS.values():
+        (folder / name).touch()
+    situation = Situation(scenario, wire)
+    assert vpp.ADAPTER.refusal(situation) == ""
+    (folder / plugin).unlink()
+    words = f"VPP has no {plugin} in {folder}; install {package}, or build that plugin"
+    assert vpp.ADAPTER.refusal(situation) == words
+    shown = overview(vpp.ADAPTER).wires.get(wire)
+    assert shown is None or (words in shown[scenario].remark and not shown[scenario].supported)
+    program(tmp_path, "vpp", "vpp v22.10-release built by root")
+    assert vpp.ADAPTER.refusal(situation) == ("" if plugin in ("vhost_plugin.so", "af_packet_plugin.so") else words)
+
+
+def test_what_af_xdp_did_not_send_is_dropped() -> None:
+    """Calls that woke the kernel, or failed to, are no frames."""
+    text = dump(memif=("no free tx slots", "syscall required"), full=5) + error("memif1/0-tx", "syscall failures", 1)
+    cycles = vpp_counters.switch_cycles(text, NODE, [vpp_counters.Port("n0", "af_xdp", "memif1/0"), PORTS[1]], 1)
+    assert (cycles.drops["n0:tx_full"], cycles.forwarded_packets) == (5, 1500 - 5 - 7)

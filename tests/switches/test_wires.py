@@ -95,6 +95,8 @@ def test_af_xdp_carries_every_frame(supervisor: Supervisor, scenario: ScenarioNa
     if why := af_xdp.missing():
         pytest.skip(why)
     live = start(supervisor, "planed", scenario, "af_xdp", chain_length)
+    assert live.conditions is not None and not live.conditions.problem, "the kernel answered, behind pollers"
+    assert live.conditions.af_xdp.startswith("copy, ")
     assert_conserved(live)
     live.stop()
     assert not any(process.alive() for process in supervisor.processes)
