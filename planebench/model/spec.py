@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A switch as a user names it: ``planed``, ``planed:name=faulty:drop_one_in=1000``, ``sim:capacity=10M:noise=1%``."""
+"""A switch as a user names it: ``planed``, ``sim:capacity=10M:noise=1%``, ``faulty=planed:drop_one_in=1000``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from planebench.model.errors import UsageError
 
 LABEL_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}"
+_NEXT_OPTION = re.compile(r",[a-z_]+=")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +53,18 @@ def parse_options(what: str, parts: Iterable[str], example: str) -> dict[str, st
     return options
 
 
+def plain(text: str) -> str:
+    """Return ``planed:name=faulty:...`` for ``faulty=planed:...``, which is the same; any other text as it is."""
+    head, colon, rest = text.partition(":")
+    label, equals, adapter = head.partition("=")
+    return f"{adapter}:name={label}{colon}{rest}" if equals else text
+
+
 def parse_switch(text: str) -> SwitchSpec:
     """Take the text of a switch apart. UsageError for an option without ``=``, named twice, or a bad label."""
-    adapter, *parts = text.split(":")
+    adapter, *parts = plain(text).split(":")
+    if any(_NEXT_OPTION.search(part) for part in parts):
+        raise UsageError(f'switch "{text}": options are joined by ":", not by ",", which begins the next switch')
     options = parse_options(f'switch "{text}"', parts, f"{adapter}:name=other")
     label = options.pop("name", adapter)
     if label != adapter and not re.fullmatch(LABEL_PATTERN, label):

@@ -16,7 +16,7 @@ from planebench.model.placement import NEAR, Placing
 from planebench.model.plan import Plan
 from planebench.model.records import Direction, Point, ScenarioName
 from planebench.model.scenario import scenario_named, scenarios_with
-from planebench.model.spec import parse_switch
+from planebench.model.spec import parse_switch, plain
 from planebench.model.traffic import TrafficProfile
 from planebench.model.wire import wire_named
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
@@ -36,13 +36,13 @@ class SwitchLabel:
 
 
 def switch_labels(switches: tuple[str, ...]) -> tuple[SwitchLabel, ...]:
-    """Return ``planed``, and ``planed#2`` for the second entry of the same label; the option ``name`` is a label."""
+    """Return ``planed``, and ``planed#2`` for the second entry of the same label; so are ``LABEL=`` and ``name``."""
     seen: Counter[str] = Counter()
     labels = []
     for text in switches:
         label = parse_switch(text).label
         seen[label] += 1
-        labels.append(SwitchLabel(label if seen[label] == 1 else f"{label}#{seen[label]}", text))
+        labels.append(SwitchLabel(label if seen[label] == 1 else f"{label}#{seen[label]}", plain(text)))
     return tuple(labels)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
-from planebench.model.spec import parse_switch
+from planebench.model.spec import parse_switch, plain
 
 
 def with_switch_options(switches: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
@@ -38,5 +38,5 @@ def _parse(text: str) -> tuple[str, str, str]:
 
 def _put(switch: str, key: str, value: str) -> str:
     """Return the switch with the option; an earlier value of the same key goes."""
-    parts = [part for part in switch.split(":") if part.partition("=")[0] != key or "=" not in part]
-    return ":".join([*parts, f"{key}={value}"])
+    adapter, *options = plain(switch).split(":")
+    return ":".join([adapter, *(it for it in options if it.partition("=")[0] != key), f"{key}={value}"])

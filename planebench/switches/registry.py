@@ -70,6 +70,8 @@ def get_adapter(text: str) -> Adapter:
     if spec.adapter not in adapters and spec.adapter in broken_adapters():
         raise UsageError(f"switch {spec.adapter} cannot be loaded: {broken_adapters()[spec.adapter]}")
     if spec.adapter not in adapters:
-        raise unknown("switch", spec.adapter, tuple(adapters))
+        error = unknown("switch", spec.adapter, tuple(adapters))
+        hint = f'; "{spec.label}=" was taken for a label: options of a switch are joined by ":", not by ","'
+        raise UsageError(f"{error}{hint}") if spec.label != spec.adapter else error
     adapter = adapters[spec.adapter]
     return adapter.with_options(spec.options) if spec.options else adapter

@@ -25,6 +25,10 @@ def test_to_the_switch_of_that_label() -> None:
     assert put("bess.burst=16") == (*TWO[:2], "bess:burst=16")
 
 
+def test_to_a_label_before_the_switch() -> None:
+    assert put("big.rx_ring=512", switches=("big=vpp:burst=1",)) == ("vpp:name=big:burst=1:rx_ring=512",)
+
+
 def test_a_label_counts_before_an_adapter() -> None:
     """vpp is the label of the first, and the adapter of both."""
     assert put("vpp.rx_ring=1024") == ("vpp:rx_ring=1024", *TWO[1:])
