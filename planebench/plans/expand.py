@@ -36,7 +36,7 @@ class SwitchLabel:
 
 
 def switch_labels(switches: tuple[str, ...]) -> tuple[SwitchLabel, ...]:
-    """Return ``planed``, and ``planed#2`` for the second entry of the same label; so are ``LABEL=`` and ``name``."""
+    """Return ``planed``, and ``planed#2`` for the second entry of the same label; which may be the user's own."""
     seen: Counter[str] = Counter()
     labels = []
     for text in switches:
