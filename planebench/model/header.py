@@ -19,12 +19,42 @@ anatomy. 4 = what a switch forwarded and in which bursts, memif. 5 = papers, wha
 and VMs: what they ran in, the verdict functional, the hosting's part of an anatomy. 8 = further counters
 of a switch, by name; the plan in the header; restarts under traffic as trials (role outage); reasons of verdicts with
 codes and values, which before were sentences. 9 = tags, the testbed, the source tree that was measured, the host of
-the switch, the CPU clock of a point, control packets to VNFs. Defaults again."""
+the switch, the CPU clock of a point, control packets to VNFs, how switches were built. Defaults again."""
 
 READABLE_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8, 9)
 
 End = Literal["wire", "vnf"]
 """Which kind of port the tester has at an end of a path: the far side of an emulated NIC, or a VNF's interface."""
+
+
+BuildLevel = Literal["native", "generic", "unknown"]
+"""For which CPUs a program was compiled: for one that is named, for every one of the architecture, or not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """How the program of a switch was built. ``compiler``, ``march`` and ``package`` are empty where not known."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    """Build-id, or digest, of the program, of its plugins, and of all libraries of one beginning: ``librte_*``."""
+    compiler: str = ""
+    march: str = ""
+    level: BuildLevel = "unknown"
+    package: str = ""
+    """The package of the distribution that the program is part of."""
+
+    @property
+    def words(self) -> str:
+        """Return ``native (-march=znver3, GCC 12.2.0)``."""
+        march = f"-march={self.march}" if self.march else ""
+        package = f"package {self.package}" if self.package else ""
+        known = ", ".join(filter(None, (march, package, self.compiler)))
+        return f"{self.level} ({known})" if known else self.level
+
+    def unlike(self, other: Build) -> tuple[str, ...]:
+        """Return the names of the files that differ, or that only one of two builds has."""
+        names = dict.fromkeys((*self.files, *other.files))
+        return tuple(name for name in names if self.files.get(name) != other.files.get(name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +67,8 @@ class SwitchInfo:
     settings: dict[str, str] = field(default_factory=dict)
     remedy: str = ""
     """How to get it; empty in runs that did not record it."""
+    build: Build | None = None
+    """How its program was built; None if it is no program, and in runs that did not record it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,11 @@ class Agent:
             return {"version": found.version, "binary": str(found.binary)}
         return {"remedy": found.remedy, "problem": found.problem}
 
+    def do_build(self, switch: str) -> Any:
+        """Return how a switch was built; None where it is no program."""
+        build = get_adapter(switch).build()
+        return None if build is None else encoded(build)
+
     def do_refusal(self, switch: str, situation: Any) -> str:
         """Return why a switch cannot be measured in a situation, as what is installed here says; empty if it can."""
         return get_adapter(switch).refusal(decoded(Situation, situation))

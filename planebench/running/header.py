@@ -269,5 +269,10 @@ def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveS
     placement = place_vnfs(cpus, topology.cores_of_vnfs, hosted=topology.hosted_numbers)
     request = requests_of(switch_request(topology, placement, links), topology, links)[0]
     return SwitchInfo(
-        label.label, label.adapter, survey.versions[label.label], adapter.settings(request), adapter.remedy
+        label.label,
+        label.adapter,
+        survey.versions[label.label],
+        adapter.settings(request),
+        adapter.remedy,
+        adapter.build(),
     )

@@ -18,7 +18,7 @@ from planebench.measure.dry_poll import dry_poll
 from planebench.measure.live import LiveSettings
 from planebench.model.clock import port_clock
 from planebench.model.errors import PlanebenchError, StoreError, UsageError
-from planebench.model.header import Calibration, CoreNoise, RunHeader, Subject
+from planebench.model.header import Calibration, CoreNoise, RunHeader, Subject, SwitchInfo
 from planebench.model.named_files import FILES, moved, renamed
 from planebench.model.plan import Plan
 from planebench.model.records import Trial
@@ -235,10 +235,9 @@ def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
     """Return a sentence for each difference that makes new trials of a run unlike its old ones."""
     versions = {switch.label: switch for switch in old.switches}
     switches = [
-        f"{switch.label} was {versions[switch.label].version} {versions[switch.label].settings}, "
-        f"now it is {switch.version} {switch.settings}"
+        words
         for switch in new.switches
-        if switch.label in versions and switch != versions[switch.label]
+        if switch.label in versions and (words := _other_switch(versions[switch.label], switch))
     ]
     there = {switch.label for switch in new.switches}
     gone = [f"{label} is no longer installed" for label in versions if label not in there]
@@ -250,6 +249,14 @@ def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
     hosts = [header.switch_host.name if header.switch_host is not None else "this host" for header in (old, new)]
     moved = [f"the switches were on {hosts[0]}, now they are on {hosts[1]}"] if hosts[0] != hosts[1] else []
     return [*differing_facts(old, new), *moved, *switches, *gone, *settings, *_other_commit(old.subject, new.subject)]
+
+
+def _other_switch(was: SwitchInfo, now: SwitchInfo) -> str:
+    """Return a sentence if a switch is not what it was; empty if it is. A run may not tell how its was built."""
+    if replace(was, build=now.build) != now:
+        return f"{was.label} was {was.version} {was.settings}, now it is {now.version} {now.settings}"
+    files = was.build.unlike(now.build) if was.build is not None and now.build is not None else ()
+    return f"{was.label} is another build: {', '.join(files)}" if files else ""
 
 
 def _other_commit(old: Subject | None, new: Subject | None) -> Iterator[str]:

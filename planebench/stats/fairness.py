@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planebench.model.claims import parse_claim
+from planebench.model.header import SwitchInfo
 from planebench.model.manifest import DEFAULT, MANIFEST_KEYS, UNKNOWN
 from planebench.model.run import Run
 from planebench.stats.measured import AF_XDP, FEATURES, MEASURED_ONLY, MHZ, THREADS, Measured, measured
@@ -27,6 +28,8 @@ _HOST: Mapping[str, tuple[Literal["settings", "host"], str]] = {
     "turbo": ("host", "turbo: CPU frequency above nominal allowed"),
 }
 _NUMBERS = ("ring_size", "queues")
+BUILD = "build"
+_BUILD_MEANING = "for which CPUs it was compiled: a named one (native), or every one of the architecture (generic)"
 
 State = Literal["same", "differs", "not known", "own"]
 
@@ -68,11 +71,14 @@ def fairness(run: Run) -> tuple[Condition, ...]:
 
     The order is: the manifest, keys of single switches, values that were only measured, the host.
     """
-    sides = [_Side(switch.settings, _measured_of(run, switch.label)) for switch in run.header.switches]
+    sides = [
+        _Side({**switch.settings, **_build_of(switch)}, _measured_of(run, switch.label))
+        for switch in run.header.switches
+    ]
     if not sides:
         return ()
     own = [key for side in sides for key in side.settings if key not in MANIFEST_KEYS]
-    keys = dict.fromkeys([*MANIFEST_KEYS, *own, *MEASURED_ONLY])
+    keys = dict.fromkeys([*MANIFEST_KEYS, BUILD, *own, *MEASURED_ONLY])
     rows = [_condition(key, sides) for key in keys if any(side.has(key) for side in sides)]
     return (*rows, *_host_conditions(run, len(sides)))
 
@@ -152,7 +158,7 @@ def _measured_of(run: Run, label: str) -> dict[str, Measured]:
 
 def _condition(key: str, sides: Sequence[_Side]) -> Condition:
     cells = tuple(side.cell(key) for side in sides)
-    meaning = MANIFEST_KEYS.get(key) or MEASURED_ONLY.get(key, "its own")
+    meaning = MANIFEST_KEYS.get(key) or {**MEASURED_ONLY, BUILD: _BUILD_MEANING}.get(key, "its own")
     if key == "cores":
         cells = tuple(_with_threads(cell, side) for cell, side in zip(cells, sides, strict=True))
     return Condition(key, meaning, cells, _state(key, [cell.text for cell in cells]))
@@ -167,7 +173,10 @@ def _with_threads(cell: Cell, side: _Side) -> Cell:
 
 def _state(key: str, texts: Sequence[str]) -> State:
     known = [text for text in texts if text not in (UNKNOWN, DEFAULT, NOT_STATED)]
-    if key == MHZ:
+    if key == BUILD:  # unknown beside a known one is a difference: it may be the slower build
+        texts = [_comparable(key, text) for text in texts]
+        differs = len(set(texts) - {NOT_STATED}) > 1
+    elif key == MHZ:
         differs = _spread([float(text) for text in known]) > MHZ_TOLERANCE
     else:
         differs = len({_comparable(key, text) for text in known}) > 1
@@ -179,8 +188,14 @@ def _state(key: str, texts: Sequence[str]) -> State:
 
 
 def _comparable(key: str, text: str) -> str:
-    """Return what a function is, without how it is made."""
+    """Return what a function is, without how it is made, and the level of a build, without its compiler."""
+    if key == BUILD:
+        return text.partition(" ")[0]
     return text.partition(":")[0].strip().lower() if key == "function" else text
+
+
+def _build_of(switch: SwitchInfo) -> dict[str, str]:
+    return {} if switch.build is None else {BUILD: switch.build.words}
 
 
 def _spread(values: Sequence[float]) -> float:
@@ -198,10 +213,10 @@ def _host_conditions(run: Run, switches: int) -> Iterator[Condition]:
 
 
 def _moved(a: Run, b: Run, label: str) -> Iterator[str]:
-    old, new = (
-        _Side(next(it.settings for it in run.header.switches if it.label == label), _measured_of(run, label))
-        for run in (a, b)
-    )
+    was, now = (next(it for it in run.header.switches if it.label == label) for run in (a, b))
+    if was.build is not None and now.build is not None and (files := now.build.unlike(was.build)):
+        yield f"{label}: build {was.build.words} against {now.build.words}: other files {', '.join(files)}"
+    old, new = (_Side(it.settings, _measured_of(run, label)) for it, run in ((was, a), (now, b)))
     for key in dict.fromkeys([*MANIFEST_KEYS, *old.settings, *new.settings, *MEASURED_ONLY]):
         if old.has(key) and new.has(key):
             left, right = old.cell(key).text, new.cell(key).text

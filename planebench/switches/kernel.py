@@ -73,6 +73,9 @@ class KernelAdapter(Adapter):
             return f"the VNFs of {self.name} have kernel interfaces, which support frames of 1518 bytes at most"
         return ""
 
+    def build(self) -> None:
+        """Return none: it is no program."""
+
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         own, sender = str(request.cpu), "those of tester and VNFs (a core of its own requires root)"
         return manifest(

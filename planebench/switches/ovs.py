@@ -71,6 +71,7 @@ class OvsAdapter(Adapter):
     unfit = "is none"
     """The reason why a program that was found is not the right one."""
 
+    own_libraries = ("librte_", "libopenvswitch")
     kernel_ports = False
     """Whether all ports are kernel interfaces, which have drop counters of their own."""
 

@@ -36,6 +36,9 @@ class SimAdapter(Adapter):
     def find(self) -> Found:
         return Found("simulated", Path(sys.executable))
 
+    def build(self) -> None:
+        """Return none: it is no program."""
+
     def with_options(self, texts: Mapping[str, str]) -> SimAdapter:
         """Return an adapter with these keys of the simulator. Raises UsageError for an unknown key or a bad value."""
         return SimAdapter(SimSpec.from_options(self.name, texts))

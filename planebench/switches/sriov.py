@@ -55,6 +55,9 @@ class SriovAdapter(Adapter):
             return f"{self.name} connects VNFs side by side, not ports with each other; use scenario parallel"
         return super().refusal(situation)
 
+    def build(self) -> None:
+        """Return none: it is no program."""
+
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         return manifest(
             request,

@@ -64,6 +64,7 @@ class VppAdapter(Adapter):
         Option("event_idx", "flag", "vhost-user: offer event indexes", "false"),
         Option("plugins", "text", "folder of the plugins", "beside the program"),
     )
+    own_libraries = ("libv", "libsvm")  # libvlib, libvnet, libvppinfra, ...
     traits = published("vpp")
 
     def find(self) -> Found | NotFound:
@@ -142,6 +143,10 @@ class VppAdapter(Adapter):
             common.check_workers("VPP", switch.polling_threads(), request, process)
             common.calm_others(process.pid, switch.polling_threads())
         return switch
+
+    def plugins(self, found: Found) -> list[Path]:
+        folder = self._plugins(found.binary) or Path()
+        return [folder / name for name in vpp_config.PLUGINS.values()]
 
     @property
     def function(self) -> str:

@@ -10,14 +10,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, Protocol, Self, runtime_checkable
 
+from planebench.host.build import build_of
 from planebench.host.hugepages import MB_PER_SWITCH
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound, installation
 from planebench.model.cpu_clock import CpuClock, duty_of
 from planebench.model.errors import UsageError
+from planebench.model.header import Build
 from planebench.model.option import Option, Value, parse_values
 from planebench.model.records import FibUpdates, ScenarioName, SwitchCycles, WireName
 from planebench.model.scenario import scenario_named
@@ -188,6 +191,8 @@ class Adapter(ABC):
     queues take as many cores."""
     memif_send_queue: int = 0
     """Queue of a memif that its forwarding thread sends on; those before it are of threads that send nothing."""
+    own_libraries: tuple[str, ...] = ("librte_",)
+    """The beginnings of the names of shared libraries that are part of it as its build: those of DPDK."""
     start_s: float = USUAL_COST.start_s
     """Seconds to start it with the tester and stop it again, for the estimated time of a run."""
     trial_overhead_s: float = USUAL_COST.trial_overhead_s
@@ -256,6 +261,17 @@ class Adapter(ABC):
     def installation(self) -> Installation:
         """Return where the user says it is (option ``path``, PLANEBENCH_NAME, switches.toml). Raises UsageError."""
         return installation(self.name, self.values.get(PATH_OPTION.key))
+
+    def build(self) -> Build | None:
+        """Return how its program was built; None where it is not installed, or no program."""
+        found = self.find()
+        if isinstance(found, NotFound):
+            return None
+        return build_of(found.binary, self.plugins(found), self.own_libraries, self.installation().env)
+
+    def plugins(self, found: Found) -> Sequence[Path]:
+        """Return the files that the program loads by itself, and that are part of it as its build."""
+        return ()
 
     def spawn(
         self,

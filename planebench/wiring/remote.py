@@ -26,7 +26,7 @@ from planebench.host.programs import Found, NotFound
 from planebench.model import closed
 from planebench.model.conditions import ThreadConditions
 from planebench.model.errors import DiedError, PlanebenchError, UsageError
-from planebench.model.header import ClockOffset, SwitchHostInfo
+from planebench.model.header import Build, ClockOffset, SwitchHostInfo
 from planebench.model.records import SwitchCycles
 from planebench.model.wire import wire_arguments
 from planebench.wiring.adapter import Adapter, NoProcesses, Situation
@@ -189,6 +189,11 @@ class RemoteAdapter(Adapter):
         if "version" in told:
             return Found(str(told["version"]), Path(told["binary"]))
         return NotFound(str(told["remedy"]), f"on host {self.host.name} {told['problem']}")
+
+    def build(self) -> Build | None:
+        """Ask how it was built there."""
+        told = self.host.call("build", switch=self._text)
+        return None if told is None else decoded(Build, told)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         """Ask for its part of the manifest."""

@@ -55,6 +55,8 @@ def test_the_agent_says_what_its_host_is_and_what_time_it_is(host: SwitchHost) -
 
 def test_a_switch_is_looked_for_there(host: SwitchHost) -> None:
     adapter = host.adapter("planed", get_adapter("planed"))
+    assert adapter.build() == get_adapter("planed").build() is not None
+    assert host.adapter("linux-bridge", get_adapter("linux-bridge")).build() is None
     found, here = adapter.find(), get_adapter("planed").find()
     assert found == here
     with pytest.raises(UsageError, match=r"host b: .*nosuch"):

@@ -14,13 +14,13 @@ from builders import STARTED, make_header, make_trial, store_run
 
 from planebench.host import facts as host_facts
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.model.header import Calibration
+from planebench.model.header import Build, Calibration
 from planebench.model.run import Finished, Run
 from planebench.plans.budget import RESERVE_S
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.plans.tries import USUAL_TRIES
-from planebench.running.service import open_session
+from planebench.running.service import changes, open_session
 from planebench.running.survey import survey
 from planebench.store import default_runs_dir, read_run
 from planebench.switches.base import NotFound, Situation
@@ -137,3 +137,14 @@ def test_the_stated_time_has_the_repetitions_of_the_newest_run_on_this_machine()
     assert known.tries["r_plus"] == 2.0
     assert known.tries["latency"] == usual.tries["latency"] == usual.tries["r_plus"] == USUAL_TRIES
     assert known.takes_s > usual.takes_s
+
+
+def test_a_run_is_not_continued_with_another_build_of_a_switch() -> None:
+    header = make_header()
+    (switch, *others) = header.switches
+    old = replace(header, switches=(replace(switch, build=Build({"it": "1", "librte_*": "2"})), *others))
+    new = replace(header, switches=(replace(switch, build=Build({"it": "1", "librte_*": "3"})), *others))
+    assert list(changes(old, new)) == [f"{switch.label} is another build: librte_*"]
+    assert list(changes(old, old)) == list(changes(header, new)) == [], "or a run that did not tell"
+    version = replace(new, switches=(replace(switch, version="9"), *others))
+    assert [text.partition(" was ")[0] for text in changes(old, version)] == [switch.label]

@@ -11,7 +11,7 @@ from builders import make_header, make_trial
 
 from planebench.model.claims import FeatureClaim
 from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
-from planebench.model.header import SwitchInfo
+from planebench.model.header import Build, SwitchInfo
 from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.run import Run
 from planebench.stats.fairness import Condition, between, contradictions, differing, fairness, unread
@@ -211,3 +211,37 @@ def test_two_runs_are_held_against_each_other_where_both_know() -> None:
         "a: indirect descriptors off against on",
     )
     assert between(a, a) == ()
+
+
+def built(run: Run, **builds: Build | None) -> Run:
+    switches = tuple(replace(it, build=builds.get(it.label)) for it in run.header.switches)
+    return replace(run, header=replace(run.header, switches=switches))
+
+
+NATIVE = Build({"a": "1", "librte_*": "2"}, "clang 19.1.7", "znver3", "native")
+
+
+@pytest.mark.parametrize(
+    ("other", "state", "words"),
+    [
+        (Build({"b": "3"}, "GCC 12.2.0", "corei7", "generic"), "differs", "generic (-march=corei7, GCC 12.2.0)"),
+        (Build({"b": "3"}, level="generic", package="dpdk"), "differs", "generic (package dpdk)"),
+        (Build({"b": "3"}), "differs", "unknown"),
+        (Build({"b": "3"}, "GCC 12.2.0", "znver4", "native"), "same", "native (-march=znver4, GCC 12.2.0)"),
+        (None, "own", "\N{EN DASH}"),
+    ],
+)
+def test_for_which_cpus_a_switch_was_built_is_a_condition(other: Build | None, state: str, words: str) -> None:
+    condition = rows(built(run_of({"a": ALL, "b": ALL}), a=NATIVE, b=other))["build"]
+    assert (condition.state, texts(condition)) == (state, ["native (-march=znver3, clang 19.1.7)", words])
+    unknown = rows(built(run_of({"a": ALL, "b": ALL}), a=Build({"a": "1"}), b=Build({"b": "2"}, "GCC 12.2.0")))
+    assert unknown["build"].state == "not known"
+    assert "build" not in rows(run_of({"a": ALL, "b": ALL})), "a run that does not tell"
+
+
+def test_two_runs_with_other_builds_of_a_switch_say_so() -> None:
+    run = run_of({"a": ALL})
+    a, b = built(run, a=NATIVE), built(run, a=replace(NATIVE, files={"a": "1", "librte_*": "9"}))
+    words = "native (-march=znver3, clang 19.1.7)"
+    assert between(a, b) == (f"a: build {words} against {words}: other files librte_*",)
+    assert between(a, a) == between(run, a) == between(b, run) == ()
