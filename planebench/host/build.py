@@ -13,7 +13,7 @@ import mmap
 import re
 import struct
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -77,11 +77,11 @@ def build_of(
     )
 
 
-def _level(marches: Iterable[str], package: str) -> BuildLevel:
-    named = [march for march in marches if not _FOR_EVERY_CPU.fullmatch(march)]
-    if named:
+def _level(marches: Collection[str], package: str) -> BuildLevel:
+    """Return for which CPUs a program is. Parts for named ones, chosen at its start, do not make it native."""
+    if marches and not any(_FOR_EVERY_CPU.fullmatch(march) for march in marches):
         return "native"
-    return "generic" if package or any(marches) else "unknown"
+    return "generic" if package or marches else "unknown"
 
 
 def _file(path: Path) -> _File:

@@ -56,6 +56,16 @@ def test_the_last_name_of_a_cpu_counts(how: tuple[str, ...], tmp_path: Path) -> 
 
 
 @needs_gcc
+@pytest.mark.skipif("x86" not in platform.machine(), reason="names of x86 CPUs")
+def test_parts_for_a_named_cpu_do_not_make_it_native(tmp_path: Path) -> None:
+    (tmp_path / "part.c").write_text("int part(void) { return 1; }\n")
+    part = tmp_path / "part.o"
+    subprocess.run(["gcc", "-c", "-g", "-march=skylake", "-o", str(part), str(tmp_path / "part.c")], check=True)
+    found = build_of(compiled(tmp_path, "it", "-g", "-march=corei7", str(part)))
+    assert (found.level, found.march) == ("generic", "corei7, skylake")
+
+
+@needs_gcc
 def test_a_file_is_its_build_id_or_its_digest(tmp_path: Path) -> None:
     one, other = (build_of(compiled(tmp_path, "it", "-Wl,--build-id", value=n)) for n in (1, 2))
     assert one.unlike(other) == ("it",) and not one.unlike(one)
