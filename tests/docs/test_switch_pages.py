@@ -30,7 +30,7 @@ def wires_of(page: str) -> set[str]:
 
 
 def options_of(page: str) -> set[str]:
-    """The options that a page lists: the first column of their table, or each ``name`` before a parenthesis or comma."""
+    """The options that a page lists: the first column of their table, or each ``name`` outside of parentheses."""
     table = re.search(r"^\| (?:option|key) \|.*\n\|[-| ]+\n((?:\|.*\n)+)", page, re.MULTILINE)
     if table is not None:
         firsts = (line.split("|")[1] for line in table[1].splitlines())
