@@ -17,11 +17,12 @@ from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.header import Build, Calibration
 from planebench.model.run import Finished, Run
 from planebench.plans.budget import RESERVE_S
+from planebench.plans.expand import expand
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.plans.tries import USUAL_TRIES
 from planebench.running.service import changes, open_session
-from planebench.running.survey import survey
+from planebench.running.survey import refusals, survey
 from planebench.store import default_runs_dir, read_run
 from planebench.switches.base import NotFound, Situation
 from planebench.switches.registry import get_adapter
@@ -148,3 +149,13 @@ def test_a_run_is_not_continued_with_another_build_of_a_switch() -> None:
     assert list(changes(old, old)) == list(changes(header, new)) == [], "or a run that did not tell"
     version = replace(new, switches=(replace(switch, version="9"), *others))
     assert [text.partition(" was ")[0] for text in changes(old, version)] == [switch.label]
+
+
+@pytest.mark.parametrize(("cores", "refused"), [(1, True), (2, False)])
+def test_queues_that_a_switch_has_no_core_for_are_refused(cores: int, refused: bool) -> None:
+    plan = override(load_plan("quick"), switch="vpp:workers=2", wire="memif", scenario="p2p")
+    points = expand(plan)
+    adapters = {"vpp": get_adapter("vpp:workers=2")}
+    found = refusals(plan, points, adapters, hugepages=False, switch_cores=cores)
+    assert found.keys() == (set(points) if refused else set())
+    assert all("give --switch-cores 2" in words for words in found.values())
