@@ -13,7 +13,7 @@ from planebench.host.deadlines import stretched
 from planebench.host.leftovers import Leftovers
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
-from planebench.model.errors import DiedError, UsageError
+from planebench.model.errors import DiedError
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_name
 from planebench.placement import Cpus, Placement, place
@@ -68,10 +68,9 @@ class Rig:
         """
         case, how = self.case, self.settings
         if case.workers > 1:
-            try:
-                self.adapter = self.adapter.with_options({WORKERS_OPTION.name: str(case.workers)})
-            except UsageError as error:
-                return str(error)
+            if not self.adapter.has_workers:
+                return f"{self.adapter.name} forwards with one worker"
+            self.adapter = self.adapter.with_options({WORKERS_OPTION.name: str(case.workers)})
         cores = len(self.placement.switch_cpus)
         if cores < case.workers:
             self.placement = replace(self.placement, more_switch_cpus=self.placement.tester_cpus[:1])
