@@ -61,6 +61,7 @@ def own_run_folder(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest
     cache = tmp_path_factory.getbasetemp() / "cache"
     _share_guest(cache / "planebench" / "guest")
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder.with_name(f"{folder.name}-state")))
     monkeypatch.setenv("PLANEBENCH_RUNS", str(folder))
     monkeypatch.setenv("PLANEBENCH_SHARE_CPUS", "1")  # the tests' second process may measure, too
     yield folder

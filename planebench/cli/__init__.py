@@ -1,35 +1,80 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line. Each command parses, calls one part, and prints (docs/command-line.md)."""
+"""The command line. Each command parses, calls one part, and prints (docs/command-line.md).
+
+Nothing but the standard library is imported before an error can be told: an import may be what fails.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import io
+import mmap
 import os
 import sys
+import time
+from pathlib import Path
+
+STATE_VARIABLE = "XDG_STATE_HOME"
+LEAST_BYTES = 256 << 20
+"""Address space that every command is sure to get."""
 
 
 def main() -> None:
-    """Run the command. Exit codes are in model.errors.EXIT_CODES; an error of the user is reported in one line."""
-    from planebench.cli.app import app
-    from planebench.model.errors import CLOSED_PIPE
+    """Run the command. Exit codes are in model.errors.EXIT_CODES; every error is told in one line."""
+    from planebench.model.errors import CLOSED_PIPE, FAULT, INTERRUPTED, PlanebenchError, StoreError
 
-    if os.environ.get("_PLANEBENCH_COMPLETE"):  # a shell asks typer
-        app(prog_name="planebench")
-        return
+    code = 0
     try:
-        sys.exit(_run())
+        _open_streams()
+        _probe_memory()
+        code = _run()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
     except BrokenPipeError:
-        _drop_output()
-        sys.exit(CLOSED_PIPE)
+        code = CLOSED_PIPE
+    except SystemExit as end:  # of completion, with 0; of rich where nobody reads, which it has made something of
+        code = CLOSED_PIPE if end.code else 0
+    except PlanebenchError as error:
+        code = _complain(str(error), error.exit_code)
+    except OSError as error:
+        code = _complain(f"{error.filename or 'system'}: {error.strerror or error}", StoreError.exit_code)
+    except Exception as error:
+        code = _complain(fault_words(error), FAULT)
+    _end_output()
+    sys.exit(code)
+
+
+def fault_words(error: Exception) -> str:
+    """Return a sentence on an error that no part has made one of; its traceback goes to a file that the sentence names.
+
+    The file is in $XDG_STATE_HOME/planebench, or ~/.local/state/planebench.
+    """
+    what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
+    is_memory = isinstance(error, MemoryError) or "failed to map segment" in what
+    cause = "there is too little memory (see ulimit -v)" if is_memory else "this is a fault of planebench"
+    try:
+        import traceback
+
+        state = Path(os.environ.get(STATE_VARIABLE, ""))
+        folder = (state if state.is_absolute() else Path("~/.local/state").expanduser()) / "planebench"
+        path = folder / f"fault-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{sys.argv}\n{''.join(traceback.format_exception(error))}", errors="backslashreplace")
+    except Exception as second:
+        return f"{what[:300]}; {cause}. Its details cannot be kept: {second}"
+    return f"{what[:300]}; {cause}. Details: {path}"
 
 
 def _run() -> int:
-    """Run the command and return its exit code. Raises BrokenPipeError where nobody reads any more."""
+    """Run the command and return its exit code."""
     import typer
 
     from planebench.cli.app import app
-    from planebench.model.errors import CLOSED_PIPE, INTERRUPTED, PlanebenchError, StoreError, UsageError
+    from planebench.model.errors import UsageError
 
+    if os.environ.get("_PLANEBENCH_COMPLETE"):  # a shell asks typer
+        app(prog_name="planebench")
     # The base of BadParameter has no public name: typer has click inside, or beside it, by version.
     kinds = (kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
     bad_command_line: type[Exception] = next(kinds)
@@ -37,22 +82,10 @@ def _run() -> int:
     try:
         with command.make_context("planebench", sys.argv[1:] or ["--help"]) as context:
             command.invoke(context)
-        sys.stdout.flush()
     except typer.Exit as end:
-        sys.stdout.flush()
         return end.exit_code
-    except PlanebenchError as error:
-        return _complain(str(error), error.exit_code)
     except bad_command_line as error:
-        return _complain(_words(error), UsageError.exit_code)
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        raise
-    except SystemExit as end:  # of completion, with 0; of rich where nobody reads, which it has made something of
-        return CLOSED_PIPE if end.code else 0
-    except OSError as error:
-        return _complain(f"{error.filename or 'system'}: {error.strerror or error}", StoreError.exit_code)
+        raise UsageError(_words(error)) from None
     return 0
 
 
@@ -64,12 +97,41 @@ def _words(error: BaseException) -> str:
 
 
 def _complain(text: str, code: int) -> int:
-    """Print one line on standard error, and return ``code``."""
-    print("planebench:", " ".join(text.split()), file=sys.stderr)
+    """Print one line on standard error, if it takes one, and return ``code``."""
+    with contextlib.suppress(OSError, ValueError):
+        print("planebench:", " ".join(text.split()), file=sys.stderr)
     return code
 
 
-def _drop_output() -> None:
-    """Discard what is buffered for a closed pipe, so that Python reports nothing at its end."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _open_streams() -> None:
+    """Put /dev/null in place of standard streams that were closed when we were started, and make all take every text.
+
+    Else the next file or socket gets the number of a closed one, and what is printed. What an encoding lacks is a "?".
+    """
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(fd, True)
+    os.close(fd)
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _probe_memory() -> None:
+    """Raise MemoryError where ulimit -v leaves too little for numpy: its OpenBLAS would end us with code 1."""
+    try:
+        mmap.mmap(-1, LEAST_BYTES).close()
+    except OSError as error:
+        raise MemoryError(f"cannot get {LEAST_BYTES >> 20} MiB") from error
+
+
+def _end_output() -> None:
+    """Discard what a stream did not take, so that Python neither reports it at its end nor changes the exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

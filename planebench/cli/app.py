@@ -266,7 +266,7 @@ def figures(
     """Export every chart of a run as a publication-quality file."""
     from planebench.cli import output
 
-    output.figures(run, out, formats, runs, only=only, width_mm=width_mm, json=json, quiet=quiet)
+    raise typer.Exit(output.figures(run, out, formats, runs, only=only, width_mm=width_mm, json=json, quiet=quiet))
 
 
 @app.command(
@@ -362,7 +362,7 @@ def capacity(
     """Compute how many VNFs a server carries: by cores and virtual functions, and by the measured cost of a frame."""
     from planebench.cli import capacity as carrying
 
-    carrying.capacity(
+    code = carrying.capacity(
         run,
         runs,
         ports=ports,
@@ -373,6 +373,7 @@ def capacity(
         rate=rate,
         json=json,
     )
+    raise typer.Exit(code)
 
 
 @app.command(epilog=examples("planebench calibrate --frame-size 64", "planebench calibrate --quiet"))
@@ -394,8 +395,7 @@ def calibrate(
     from planebench.plans.schema import check_clock
 
     chosen = check_clock(clock)
-    code = calibrating.calibrate(frame_size, wire, ring_size, duration, hugepages, clock=chosen, json=json, quiet=quiet)
-    raise typer.Exit(code)
+    calibrating.calibrate(frame_size, wire, ring_size, duration, hugepages, clock=chosen, json=json, quiet=quiet)
 
 
 @app.command(

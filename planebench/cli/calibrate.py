@@ -15,7 +15,6 @@ from planebench.cli.show import plain_table
 from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
 from planebench.model.clock import ClockChoice
-from planebench.model.errors import INTERRUPTED
 from planebench.model.header import Calibration, SetPoint, TwoClocks
 from planebench.model.wire import parse_wire
 from planebench.model.words import NOTHING
@@ -41,8 +40,8 @@ def calibrate(
     clock: ClockChoice = "auto",
     json: bool,
     quiet: bool,
-) -> int:
-    """Calibrate, print, save. ``frame_sizes`` is a list with commas. Returns 0, or 130 after Ctrl-C.
+) -> None:
+    """Calibrate, print, save. ``frame_sizes`` is a list with commas.
 
     Raises UsageError, NotInstalledError without planed, StartError or DiedError if it does not come up or stay, and
     StoreError, after the figures, where they cannot be kept.
@@ -52,18 +51,13 @@ def calibrate(
     check_duration(duration)
     machine = Machine.prepare(wire=parse_wire(wire))
     settings = replace(machine.live_settings(wire, ring_size, max(sizes), hugepages), clock=clock)
-    try:
-        with machine.measuring() as supervisor, Bar(STEPS, quiet=quiet) as bar:
+    with machine.measuring() as supervisor, Bar(STEPS, quiet=quiet) as bar:
 
-            def show(text: str, share: float) -> None:
-                bar.advance(round(share * STEPS) - bar.done)
-                bar.working_on(text)
+        def show(text: str, share: float) -> None:
+            bar.advance(round(share * STEPS) - bar.done)
+            bar.working_on(text)
 
-            found = measure(
-                sizes, settings, cpus=machine.cpus, supervisor=supervisor, duration_s=duration, listener=show
-            )
-    except KeyboardInterrupt:
-        return INTERRUPTED
+        found = measure(sizes, settings, cpus=machine.cpus, supervisor=supervisor, duration_s=duration, listener=show)
     if json:
         sys.stdout.write(to_json(found, indent=1).decode() + "\n")
     elif not quiet:
@@ -71,7 +65,6 @@ def calibrate(
     path = save(found)
     if not (json or quiet):
         print(f"kept in {path}")
-    return 0
 
 
 def _show(found: Calibration) -> None:
@@ -80,14 +73,14 @@ def _show(found: Calibration) -> None:
         f"{found.planed_version}, {found.wire} wire, rings of {found.ring_size}, {memory}, "
         f"{found.tester_cpus} tester CPU{'s' if found.tester_cpus > 1 else ''}, {found.duration_s:g} s each\n"
     )
-    console = Console()
+    console = Console(markup=False)
     tables = {
         "ceiling: the highest rate of the tester without a switch": _ceilings(found),
         "rate error: (offered - intended) / intended": _set_points(found),
         "latency baseline: the lowest latency that the tester can measure": _floors(found),
     }
     for title, table in tables.items():
-        console.print(f"[bold]{title}[/]")
+        console.print(title, style="bold")
         console.print(table)
         console.print()
     if found.two_clocks is not None:

@@ -11,9 +11,9 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from planebench.cli.show import plain_table, print_json
+from planebench.cli.show import complain, plain_table, print_json
 from planebench.host.facts import collect
-from planebench.model.errors import UsageError
+from planebench.model.errors import INCONCLUSIVE, UsageError
 from planebench.model.words import NOTHING, cycles, listed, load_words, mpps, point_words, printable
 from planebench.report.conditions import switch_cores
 from planebench.stats.derived import Derived
@@ -36,8 +36,11 @@ def capacity(
     reserved: int,
     rate: str,
     json: bool,
-) -> None:
-    """Print the capacity of a server, of this host where an option is not given. Raises UsageError for bad numbers."""
+) -> int:
+    """Print the capacity of a server, of this host where an option is not given. Raises UsageError for bad numbers.
+
+    Return the exit code: INCONCLUSIVE where ``run`` has no accepted figure to compute with.
+    """
     server, assumed = _server(ports, vfs, lcores, sockets, reserved)
     found, pps = node_capacity(server), parse_rate(rate)
     costs: tuple[PathCost, ...] = ()
@@ -58,13 +61,17 @@ def capacity(
                 "carried": [asdict(it) for it in most],
             }
         )
-        return
-    print("\n".join(_lines(server, found)))
-    if assumed:
-        print(f"assumed, because no NIC tells: {listed(assumed)}")
-    if run is not None:
-        _print_costs(costs, server, pps)
+    else:
+        print("\n".join(_lines(server, found)))
+        if assumed:
+            print(f"assumed, because no NIC tells: {listed(assumed)}")
+        if costs:
+            _print_costs(costs, server, pps)
         _print_carried(most)
+    if run is not None and not (costs or most):
+        complain(f"run {run} has no accepted throughput, so the cost of a frame is not known")
+        return INCONCLUSIVE
+    return 0
 
 
 def _server(
@@ -139,7 +146,7 @@ def _print_costs(costs: tuple[PathCost, ...], server: Server, pps: float) -> Non
         )
         table.add_row(*map(Text, cells))
     print(f"\nVNFs that receive {rate_label(pps)} each, by the measured cost of a frame in the switch alone:")
-    Console(highlight=False).print(table)
+    Console(markup=False, highlight=False).print(table)
 
 
 def _print_carried(most: tuple[Carried, ...]) -> None:

@@ -16,7 +16,7 @@ from planebench.conformance.show import WORDS, print_failures, print_report, to_
 from planebench.conformance.suite import Plan, run_suite
 from planebench.host.programs import Found, NotFound
 from planebench.measure.runner import SelfMeasured
-from planebench.model.errors import INTERRUPTED, NotInstalledError, UsageError
+from planebench.model.errors import NotInstalledError, UsageError
 from planebench.running.machine import Machine, held, terminable
 from planebench.switches.registry import get_adapter
 from planebench.wiring.adapter import Adapter
@@ -35,7 +35,7 @@ def check_switch(
     json: bool = False,
     quiet: bool = False,
 ) -> int:
-    """Run the suite and show the results. Exit code: 0, 1 if anything failed or nothing could be checked, 130.
+    """Run the suite and show the results. Exit code: 0, 1 if anything failed or nothing could be checked.
 
     Raises UsageError and NotInstalledError before anything is started.
     """
@@ -49,11 +49,8 @@ def check_switch(
     settings = machine.live_settings(usable[0], RING_SIZE, MAX_FRAME_BYTES, hugepages)
     plan = Plan(adapter, cases, usable, machine.cpus, settings, wanted)
     begun = time.monotonic()
-    try:
-        with terminable(), machine.pinned(), held(*usable), Listener(plan.steps, quiet=quiet) as listener:
-            results = run_suite(plan, listener)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    with terminable(), machine.pinned(), held(*usable), Listener(plan.steps, quiet=quiet) as listener:
+        results = run_suite(plan, listener)
     report = Report(
         switch=switch,
         title=adapter.title,

@@ -212,7 +212,7 @@ def _side_by_side(condition: Condition, labels: Sequence[str]) -> str:
 
 def _print_table(comparisons: Sequence[Comparison], two_runs: bool) -> None:
     """Print the table. Two runs are named once, above it, because their ids are long."""
-    console = Console(highlight=False)
+    console = Console(markup=False, highlight=False)
     if two_runs:
         for side, name in (("a", comparisons[0].a), ("b", comparisons[0].b)):
             console.print(Text(printable(f"{side} = {name.rpartition('@')[2]}")))

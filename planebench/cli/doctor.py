@@ -10,8 +10,8 @@ import sys
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from planebench.cli.show import print_json
 from planebench.doctor import tuning
@@ -22,7 +22,7 @@ from planebench.host.pci_binding import keep_bound
 from planebench.host.process import sweep_stale
 from planebench.model.errors import UsageError
 
-_MARKS = {"ok": "[green]ok[/]", "warning": "[yellow]warning[/]", "problem": "[red]problem[/]"}
+_STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}
 
 
 def doctor(
@@ -67,9 +67,10 @@ def _findings(findings: Sequence[Finding], json: bool, quiet: bool) -> int:
 def _print_findings(findings: Sequence[Finding]) -> None:
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for finding in findings:
-        remedy = f"\n[dim]-> {escape(finding.remedy)}[/]" if finding.remedy else ""
-        table.add_row(_MARKS[finding.level], escape(finding.text) + remedy)
-    Console().print(table)
+        remedy = f"\n-> {finding.remedy}" if finding.remedy else ""
+        level = Text(finding.level, _STYLES[finding.level])
+        table.add_row(level, Text.assemble(finding.text, (remedy, "dim")))
+    Console(markup=False).print(table)
     changes = tuning.plan()
     if changes:
         print(f"\n`sudo planebench doctor --fix` changes {_settings(len(changes))}; `--undo` restores all.")

@@ -73,7 +73,7 @@ def show(interface: str, table: str, *, json: bool) -> None:
     shown = Table("prefix", "does", "MAC", box=None, pad_edge=False)
     for row in rows:
         shown.add_row(row["prefix"], row["does"], row.get("mac", ""))
-    Console().print(shown)
+    Console(markup=False).print(shown)
 
 
 def _rows(mirror: Mirror) -> Iterator[tuple[str, dict[str, str]]]:

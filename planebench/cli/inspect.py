@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 from planebench.cli.show import plain_table, print_json
 from planebench.cli.switches import list_switches, option_words
@@ -111,8 +110,8 @@ def _print(what: str, rows: list[Row], json: bool) -> None:
         return
     table = plain_table(*rows[0], header_style="bold")
     for row in rows:
-        table.add_row(*(escape(str(value)) for value in row.values()))
-    Console().print(table)
+        table.add_row(*map(str, row.values()))
+    Console(markup=False).print(table)
 
 
 LISTS: Mapping[str, Callable[[Path | None], list[Row]]] = {

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from rich.console import Console
-from rich.markup import escape
 
 from planebench.cli.options import PLAN_OPTIONS
 from planebench.cli.run import measured
@@ -41,7 +40,7 @@ from planebench.jobs.slurm import Slurm
 from planebench.jobs.ssh import Ssh
 from planebench.library.lab import add_run, has_run
 from planebench.model.choices import unknown
-from planebench.model.errors import INTERRUPTED, PlanebenchError, StartError, UsageError
+from planebench.model.errors import FAULT, INTERRUPTED, PlanebenchError, StartError, UsageError
 from planebench.model.plan import Plan
 from planebench.model.quantity import SECONDS, parse_number
 from planebench.model.words import result_words, throughput
@@ -139,8 +138,8 @@ def run_job(folder: Path) -> int:
         (folder / ENDED_FILE).unlink(missing_ok=True)
         try:
             code = _attempt(job, folder)
-        except PlanebenchError as error:
-            write_ended(folder, error.exit_code, str(error))
+        except Exception as error:
+            write_ended(folder, getattr(error, "exit_code", FAULT), str(error))
             raise
         except KeyboardInterrupt:
             code = INTERRUPTED
@@ -337,8 +336,8 @@ def _print(shown: Sequence[_Shown], notes: Sequence[str], *, json: bool, quiet: 
         table = plain_table("job", "testbed", "state", "estimate", "limit", "progress or result")
         for it in shown:
             times = duration_words(it.job.estimate_s), duration_words(it.job.limit_s)
-            table.add_row(*map(escape, (it.job.name, it.machines or it.job.place.name, it.state, *times, it.detail)))
-        Console(highlight=False).print(table)
+            table.add_row(it.job.name, it.machines or it.job.place.name, it.state, *times, it.detail)
+        Console(markup=False, highlight=False).print(table)
     for note in () if json else notes:
         print(f"note: {note}", file=sys.stderr)
     if ended and not json:

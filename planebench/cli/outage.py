@@ -31,19 +31,16 @@ def outage(
     settings: OutageSettings, *, hugepages: bool | None, runs: Path | None, json: bool = False, quiet: bool = False
 ) -> int:
     """Measure, store and show. Exit code: 0, or 130. Raises UsageError and NotInstalledError before anything starts."""
-    try:
-        with terminable():
-            session = open_outages(settings, runs_dir=runs, hugepages=hugepages)
-            steps = settings.repetitions * len(session.survey.measured)
-            with Bar(steps, quiet=quiet) as bar:
+    with terminable():
+        session = open_outages(settings, runs_dir=runs, hugepages=hugepages)
+        steps = settings.repetitions * len(session.survey.measured)
+        with Bar(steps, quiet=quiet) as bar:
 
-                def done(label: str, found: Outage) -> None:
-                    bar.advance()
-                    bar.line(f"[{bar.done}/{bar.steps}] {label}: {_line(found)}")
+            def done(label: str, found: Outage) -> None:
+                bar.advance()
+                bar.line(f"[{bar.done}/{bar.steps}] {label}: {_line(found)}")
 
-                status = measure_outages(session, settings, bar.working_on, done)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+            status = measure_outages(session, settings, bar.working_on, done)
     reports = outage_reports(read_run(session.folder))
     if json:
         sys.stdout.write(to_json(OutageReports(reports), indent=1).decode() + "\n")
@@ -69,21 +66,19 @@ def _line(outage: Outage) -> str:
 
 
 def _show(reports: Sequence[OutageReport]) -> None:
-    console = Console()
+    console = Console(markup=False)
     for report in reports:
         how = "killed" if report.killed else "ended"
         traffic = f"{count(round(report.rate_pps))} frames/s of {report.frame_size_bytes} B"
         console.print(
-            f"[bold]{report.switch}[/], {report.version}, {report.chain}: {report.victim} {how} and started again\n"
+            f"{report.switch}, {report.version}, {report.chain}: {report.victim} {how} and started again\n"
             f"under {traffic}; times in ms, then frames",
             highlight=False,
             soft_wrap=True,
         )
         console.print(_table(report))
         for reason in report.functional:
-            console.print(
-                f"packet counts are valid, times are not representative: {reason}", markup=False, soft_wrap=True
-            )
+            console.print(f"packet counts are valid, times are not representative: {reason}", soft_wrap=True)
         median = f"{report.silence_median_ns / 1e6:.1f} ms, {count(round(report.lost_median_packets))} frames"
         console.print(f"median of {len(report.outages)}: outage {median}\n", highlight=False)
 

@@ -7,9 +7,9 @@ import json as json_module
 import sys
 from pathlib import Path
 
-from planebench.cli.show import print_json
+from planebench.cli.show import complain, print_json
 from planebench.model.choices import unknown
-from planebench.model.errors import UsageError
+from planebench.model.errors import INCONCLUSIVE, DrawingError, UsageError
 from planebench.report.export import write_bytes
 from planebench.report.terminal.table import print_conditions, print_table
 from planebench.stats.derived import Derived
@@ -51,10 +51,15 @@ def report(
 
 
 def write_report(derived: Derived, path: Path) -> Path:
-    """Write the HTML page of a run. Raises an error as write_bytes."""
+    """Write the HTML page of a run, without charts where they cannot be drawn. Raises an error as write_bytes."""
     from planebench.report.html import to_html  # charts take a second to import
 
-    return write_bytes(path, to_html(derived))
+    try:
+        page = to_html(derived)
+    except DrawingError as error:
+        complain(f"charts are left out of the report: {error}")
+        page = to_html(derived, max_bytes=0)
+    return write_bytes(path, page)
 
 
 def export(
@@ -102,16 +107,23 @@ def figures(
     width_mm: float | None = None,
     json: bool = False,
     quiet: bool = False,
-) -> None:
-    """Write every chart of a run, or those of some kinds, to files in ``out`` and print their paths."""
+) -> int:
+    """Write every chart of a run, or those of some kinds, to files in ``out`` and print their paths.
+
+    Return the exit code: INCONCLUSIVE where the run has none of them.
+    """
     from planebench.report.images import write_figures
 
     run = read_run(find_run(runs_dir, wanted))
     written = write_figures(Derived(run), out, formats.split(","), only.split(","), width_mm)
     if json:
         print_json({"figures": [str(path) for path in written]})
-    elif not quiet:
-        print("\n".join(str(path) for path in written) or f"{run.header.run_id} has no such figure")
+    elif written and not quiet:
+        print("\n".join(str(path) for path in written))
+    if not written:
+        complain(f"run {run.header.run_id} has no such figure")
+        return INCONCLUSIVE
+    return 0
 
 
 def _put(data: bytes, out: Path | None) -> None:

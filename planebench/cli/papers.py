@@ -72,7 +72,7 @@ def _claim(claim: Claim) -> dict[str, Any]:
 
 
 def _print_conclusions(conclusions: Sequence[Conclusion], *, several: bool) -> None:
-    console = Console(highlight=False)
+    console = Console(markup=False, highlight=False)
     width = max(console.width, 60)
     for name in dict.fromkeys(it.claim.paper for it in conclusions):
         console.print(Text(f"{name}: {all_papers()[name].title}", style="bold"))

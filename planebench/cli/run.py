@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from planebench.cli import fault_words
 from planebench.cli.bar import RunBar
 from planebench.cli.output import REPORT_FILE, write_report
 from planebench.cli.show import complain
@@ -77,6 +78,10 @@ def run_plan(
     except KeyboardInterrupt:  # while calibrating, or in the report of a run that was complete
         complain("interrupted before the first trial" if folder is None else f"interrupted; {folder} has all trials")
         return INTERRUPTED
+    except Exception as error:
+        if folder is not None and not isinstance(error, PlanebenchError):
+            complain(f"the run is stored: {folder}")
+        raise
     if status != "complete":
         complain(_resume_words(derived))
         return INTERRUPTED
@@ -101,7 +106,7 @@ def measured(
     ``connect`` is as in :func:`survey`; the rest as in :func:`run_plan`.
     """
     held = survey(plan, overrides, hugepages=hugepages, boots=True, connect=connect).required().within(time_budget)
-    console = Console(stderr=True, quiet=quiet)
+    console = Console(stderr=True, quiet=quiet, markup=False)
     with terminable():
         session = open_session(
             held,
@@ -153,7 +158,7 @@ def _announce(session: Session, console: Console, *, named: bool) -> None:
     """Print what is left out, what to note, and how long the run takes. ``named``: the user gave the run a name."""
 
     def say(text: str, style: str = "") -> None:
-        console.print(text, markup=False, highlight=False, style=style, soft_wrap=True)
+        console.print(text, highlight=False, style=style, soft_wrap=True)
 
     held, known = session.survey, len(session.trials)
     for entry in held.skipped:
@@ -183,10 +188,14 @@ def _show(derived: Derived, folder: Path, *, json: bool, quiet: bool, page: bool
         sys.stdout.buffer.write(to_json(derived))
     elif not quiet:
         print_table(derived, printed=derived.run.header.warnings)
+    where = f"run: {folder}"
     try:
-        where = f"report: {write_report(derived, folder / REPORT_FILE)}" if page else f"run: {folder}"
+        if page:
+            where = f"report: {write_report(derived, folder / REPORT_FILE)}"
     except StoreError as error:
         raise StoreError(f"{error}. The run is stored: `planebench report {folder.name} --html FILE`") from error
+    except Exception as error:  # as MemoryError: the answer of the run stands without a page
+        complain(f"the report is left out: {fault_words(error)}")
     if not (json or quiet):
         print(f"\n{where}")
 
@@ -200,7 +209,7 @@ def _judge(derived: Derived, *, quiet: bool) -> int:
     """
     if words := nothing_accepted(derived):
         complain(words)
-        kinds = {trial.verdict.kind for trial in derived.rejected}
+        kinds = {trial.verdict.kind for trial in derived.run.trials if trial.role != "warmup"}
         return INCONCLUSIVE if kinds - {VerdictKind.INVALID} else PlanebenchError.exit_code
     if quiet and (words := points_without_figure(derived)):
         complain(words)

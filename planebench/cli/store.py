@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
 from planebench.cli.show import plain_table, print_json
 from planebench.library.lab import add_run, open_store
@@ -59,8 +58,8 @@ def _print(columns: Sequence[str], rows: Sequence[tuple[Any, ...]], name: str, j
         return
     table = plain_table(*columns, header_style="bold")
     for row in rows:
-        table.add_row(*("" if value is None else escape(str(value)) for value in row))
-    Console().print(table)
+        table.add_row(*("" if value is None else str(value) for value in row))
+    Console(markup=False).print(table)
 
 
 def _plain(value: Any) -> Any:

@@ -81,7 +81,7 @@ def _print_table(found: Sequence[Overview]) -> None:
     for switch in found:
         cells = (switch.name, _found_words(switch), _support_words(switch), switch.vnf_interface)
         table.add_row(*(Text(printable(cell, keep="\n")) for cell in cells))
-    Console(highlight=False).print(table)
+    Console(markup=False, highlight=False).print(table)
     _print_lines(_footer(found))
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 
-from planebench.cli.show import plain_table, print_json
+from planebench.cli.show import complain, plain_table, print_json
 from planebench.library.history import histories
 from planebench.metrics.column import plain
 from planebench.model.choices import unknown
+from planebench.model.errors import DrawingError
 from planebench.model.results import Metric
 from planebench.report.export import write_bytes
 from planebench.report.trend import cause_words, change_words, found_in, price_words, range_words
@@ -39,7 +39,12 @@ def trend(
     if html is not None:
         from planebench.report.trend import to_html
 
-        write_bytes(html, to_html(trends, str(store)))
+        try:
+            page = to_html(trends, str(store))
+        except DrawingError as error:
+            complain(f"charts are left out of the page: {error}")
+            page = to_html(trends, str(store), charts=0)
+        write_bytes(html, page)
     if json:
         print_json({"trends": [_document(it) for it in trends]})
     elif not quiet:
@@ -81,8 +86,8 @@ def _print(trends: list[Trend]) -> None:
             series, step = it.trend.series, it.step
             where = f"{series.point} ({series.testbed})"
             texts = (change_words(step), range_words(step), cause_words(step), price_words(step))
-            table.add_row(*map(escape, (step.probable.started_at[:10], series.switch, where, *texts)))
-        Console(highlight=False).print(table)
+            table.add_row(step.probable.started_at[:10], series.switch, where, *texts)
+        Console(markup=False, highlight=False).print(table)
     runs = {(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}
     short = sum(bool(it.problem) for it in trends)
     note = f"; {short} with too few runs" if short else ""

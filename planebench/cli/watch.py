@@ -16,7 +16,7 @@ from inotify_simple import INotify, flags
 from rich.console import Console
 
 from planebench.cli.watch_show import JsonLines, Lines, Once, Screen, Show
-from planebench.model.errors import INTERRUPTED, UsageError
+from planebench.model.errors import UsageError
 from planebench.running.machine import terminable
 from planebench.store import default_runs_dir, find_run, list_runs
 from planebench.store.folder import FINISHED_FILE, STATUS_FILE
@@ -51,18 +51,15 @@ class _Cost:
 
 
 def watch(run: str | None, runs: Path | None, *, once: bool = False, wait: bool = False, json: bool = False) -> int:
-    """Show a run until it ends, or ``once``. Exit code: 0; 1 if it was killed or interrupted; 130 after Ctrl-C.
+    """Show a run until it ends, or ``once``. Exit code: 0; 1 if it was killed or interrupted.
 
     ``wait`` for a run to start if none is in progress. Raises UsageError where there is no such run, StoreError for a
     folder that cannot be read.
     """
-    try:
-        with terminable():
-            os.setpriority(os.PRIO_PROCESS, 0, NICE)
-            folder = _choose(run, runs or default_runs_dir(), wait)
-            return _follow(folder, _show(once=once, json=json), once)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    with terminable():
+        os.setpriority(os.PRIO_PROCESS, 0, NICE)
+        folder = _choose(run, runs or default_runs_dir(), wait)
+        return _follow(folder, _show(once=once, json=json), once)
 
 
 def _follow(folder: Path, output: Show, once: bool) -> int:
@@ -119,7 +116,7 @@ def _known(runs_dir: Path) -> list[Path]:
 def _show(*, once: bool, json: bool) -> Show:
     if json:
         return JsonLines(indent=1 if once else None)
-    console = Console(highlight=False)
+    console = Console(markup=False, highlight=False)
     if once:
         return Once(console)
     drawable = console.is_terminal and not console.is_dumb_terminal and sys.stdout.isatty()

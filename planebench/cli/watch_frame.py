@@ -242,17 +242,14 @@ def _until(status: Status) -> str:
     """Return when it will be over: that stays right while nothing is drawn."""
     try:
         end = _moment(status.written_at) + timedelta(seconds=status.left_s)
-    except (ValueError, OverflowError, OSError):
+    except OverflowError:
         return ""
     return f", until {end:%H:%M}"
 
 
 def _clock(text: str) -> str:
-    """Return the time of day here; the text itself where it is no time."""
-    try:
-        return f"{_moment(text):%H:%M:%S}"
-    except (ValueError, OverflowError, OSError):
-        return text
+    """Return the time of day here."""
+    return f"{_moment(text):%H:%M:%S}"
 
 
 def _moment(text: str) -> datetime:

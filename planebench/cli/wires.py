@@ -10,7 +10,7 @@ from planebench.cli.show import print_json
 from planebench.host import pci, pci_binding
 from planebench.host.hugepages import enough_hugepages
 from planebench.measure.cabling import Cabling, FoundPort, find_cabling
-from planebench.model.errors import INTERRUPTED, UsageError
+from planebench.model.errors import UsageError
 from planebench.model.wire import parse_wire, wire_arguments
 from planebench.placement import place
 from planebench.running.machine import Machine, terminable
@@ -25,7 +25,7 @@ def wires(
 ) -> int:
     """Find and show the cabling of ``devices``, of those of ``wire``, or of all NICs that may be taken.
 
-    Returns 1 if the cabling is not as ``wire`` says, or if there is no cable; 130 after Ctrl-C. Raises UsageError,
+    Returns 1 if the cabling is not as ``wire`` says, or if there is no cable. Raises UsageError,
     NotInstalledError without planed, and StartError.
     """
     wanted = wire_kind(parse_wire(wire)).cables(wire_arguments(wire)) if wire else ()
@@ -37,12 +37,9 @@ def wires(
     if left_out and len(named) < 2:
         told = "; ".join(f"{address}: {why}" for address, why in left_out.items())
         raise UsageError(f"a cable has two NICs, but only {len(named)} of this machine may be taken ({told})")
-    try:
-        with terminable(), pci_binding.bound([it for it in named if _is_address(it)]), machine.measuring() as children:
-            huge = enough_hugepages(hugepages, machine.facts)
-            found = find_cabling(named, place(machine.cpus), children, hugepages=huge)
-    except KeyboardInterrupt:
-        return INTERRUPTED
+    with terminable(), pci_binding.bound([it for it in named if _is_address(it)]), machine.measuring() as children:
+        huge = enough_hugepages(hugepages, machine.facts)
+        found = find_cabling(named, place(machine.cpus), children, hugepages=huge)
     differences = found.differences(wanted)
     option = option_words(found)
     if json:

@@ -31,7 +31,7 @@ WORDS: dict[Outcome, str] = {
 
 def print_report(report: Report, console: Console) -> None:
     """Print a table for each wire, then each failure, then remarks and what is not supported, then the verdict."""
-    console.print(f"{report.title} {report.version}", highlight=False, soft_wrap=True)
+    console.print(f"{report.title} {report.version}", markup=False, highlight=False, soft_wrap=True)
     for wire in report.wires:
         console.print(_table(report, wire))
     for failure in report.failures:
@@ -39,9 +39,8 @@ def print_report(report: Report, console: Console) -> None:
     _print_reasons(report, console)
     counts = ", ".join(f"{report.counts[outcome]} {WORDS[outcome]}" for outcome in WORDS if report.counts[outcome])
     verdict = "conforms" if report.passed else "does not conform" if report.failures else "nothing was checked"
-    console.print(
-        f"{report.switch} {report.version}: {verdict} ({counts}) in {report.duration_s:.1f} s", soft_wrap=True
-    )
+    words = f"{report.switch} {report.version}: {verdict} ({counts}) in {report.duration_s:.1f} s"
+    console.print(words, markup=False, soft_wrap=True)
 
 
 def print_failures(report: Report, console: Console) -> None:

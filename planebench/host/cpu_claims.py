@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator
 
 from planebench.host import procfs
 from planebench.model.cpus import range_text
-from planebench.model.errors import UsageError
+from planebench.model.errors import BusyError
 
 SHARE = "PLANEBENCH_SHARE_CPUS"
 _CREDENTIALS = struct.Struct("3i")
@@ -26,7 +26,7 @@ _CREDENTIALS = struct.Struct("3i")
 def claimed(cpus: Iterable[int]) -> Iterator[None]:
     """Claim CPUs for this process until exit; nothing is claimed where PLANEBENCH_SHARE_CPUS is set.
 
-    Raises UsageError if another process has claimed one of them. A process may claim a CPU twice.
+    Raises BusyError if another process has claimed one of them. A process may claim a CPU twice.
     """
     with contextlib.ExitStack() as stack:
         taken: dict[int, list[int]] = {}
@@ -41,7 +41,7 @@ def claimed(cpus: Iterable[int]) -> Iterator[None]:
                 taken.setdefault(_owner(cpu), []).append(cpu)
         taken.pop(os.getpid(), None)
         for pid, theirs in taken.items():
-            raise UsageError(_refusal(pid, theirs))
+            raise BusyError(_refusal(pid, theirs))
         yield
 
 

@@ -12,6 +12,7 @@ from typing import Literal
 from planebench.model.cpu_clock import OWN, CpuClock
 from planebench.model.hosting import Hosting, HostingFacts
 from planebench.model.placement import NEAR, Placing
+from planebench.model.quantity import Moment
 from planebench.model.records import ScenarioName, WireName
 
 Side = Literal["wire", "vnf"]
@@ -60,7 +61,7 @@ class Conditions:
     chain_length: int
     wire: WireName
     start: int
-    measured_at: str
+    measured_at: Moment
     ports: tuple[PortConditions, ...] = ()
     threads: tuple[ThreadConditions, ...] | None = None
     """None where they could not be read; empty for a switch that has no thread of its own."""

@@ -42,10 +42,22 @@ class ExternalTesterError(PlanebenchError):
     exit_code = 4
 
 
+class DrawingError(PlanebenchError):
+    """Charts cannot be drawn: the library that draws is not there, refuses, or has crashed. Exit code 4."""
+
+    exit_code = 4
+
+
 class StoreError(PlanebenchError):
     """A run folder that cannot be written, or read back: the message names file, line and key. Exit code 5."""
 
     exit_code = 5
+
+
+class BusyError(PlanebenchError):
+    """Another planebench measures on the CPUs that are wanted: nothing is wrong but the time. Exit code 7."""
+
+    exit_code = 7
 
 
 def unreadable(what: str, error: OSError | UnicodeDecodeError, remedy: str) -> UsageError:
@@ -73,6 +85,8 @@ def unwritable(what: str, error: OSError) -> PlanebenchError:
 
 INCONCLUSIVE = 6
 """Exit code where there is no answer: of a gate that neither passes nor fails, and of a run without accepted trial."""
+FAULT = 8
+"""Exit code of an error that is none of PlanebenchError: a fault of planebench, or memory that is not there."""
 INTERRUPTED = 130
 """Exit code after Ctrl-C, SIGTERM or SIGHUP, as shells have it for SIGINT."""
 CLOSED_PIPE = 141
@@ -83,11 +97,13 @@ EXIT_CODES: dict[int, str] = {
     1: "the answer is no: gate failed, nothing to compare, a check failed, host unfit, a run cut short",
     2: "bad input: unknown command, option, switch, run, key or value",
     3: "not installed: a switch asked for by name, or planed",
-    4: "a switch or the tester did not start, died, or stopped answering",
+    4: "a switch or the tester did not start, died, or stopped answering; figures could not be drawn",
     5: "a file or folder that cannot be written, or read back",
     INCONCLUSIVE: (
         "no answer: a gate neither passed nor failed, or no trial of a run was accepted; measure more, or undisturbed"
     ),
+    BusyError.exit_code: "another planebench measures on these CPUs; measure when it has ended",
+    FAULT: "a fault of planebench, or too little memory: a sentence says which, and where the details are",
     INTERRUPTED: "interrupted; what was measured is kept",
     CLOSED_PIPE: "the reader of the output has closed it; never 0, for a gate is not passed then",
 }

@@ -9,6 +9,7 @@ from typing import Literal
 from planebench.model.clock import ClockChoice, LatencyClock
 from planebench.model.plan import Plan
 from planebench.model.plan import Skipped as Skipped
+from planebench.model.quantity import Moment
 from planebench.model.wire import WIRES, Wire, wire_name
 
 SCHEMA_VERSION = 9
@@ -149,7 +150,7 @@ class Calibration:
     It holds for runs with the same planed, CPU, kernel, wire, ring size, memory and number of tester CPUs.
     """
 
-    measured_at: str
+    measured_at: Moment
     planed_version: str
     cpu_model: str
     kernel: str
@@ -221,7 +222,7 @@ class Subject:
 
     repository: str
     commit: str
-    committed_at: str
+    committed_at: Moment
     dirty: bool = False
     switch: str = ""
 
@@ -236,7 +237,7 @@ class RunHeader:
 
     run_id: str
     name: str
-    started_at: str
+    started_at: Moment
     command: tuple[str, ...]
     seed: int
     planebench_version: str

@@ -7,6 +7,9 @@ import math
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Annotated
+
+from annotated_types import Predicate
 
 SI: Mapping[str, float] = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9}
 SHARES: Mapping[str, float] = {**SI, "%": 0.01}
@@ -41,6 +44,19 @@ def utc_now(timespec: str = "milliseconds") -> str:
     return utc_text(datetime.now(UTC), timespec)
 
 
-def seconds_since_epoch(text: str) -> float:
+def is_moment(text: str) -> bool:
+    """Return whether a text is a moment of this age as RFC 3339 has it, with its zone: all others cannot be shown."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return moment.tzinfo is not None and 1970 <= moment.year < 3000
+
+
+Moment = Annotated[str, Predicate(is_moment)]
+"""A moment as :func:`utc_text` has it. Text that is none is refused where it is read."""
+
+
+def seconds_since_epoch(text: Moment) -> float:
     """Return the moment in an RFC 3339 text, as of :func:`utc_text`, in seconds."""
     return datetime.fromisoformat(text).timestamp()

@@ -18,6 +18,7 @@ from planebench.model.cpu_clock import OWN, CpuClock, clock_words
 from planebench.model.hosting import WORDS, Hosting
 from planebench.model.outage import Restart
 from planebench.model.placement import NEAR, Placing
+from planebench.model.quantity import Moment
 from planebench.model.reasons import Reason as Reason
 from planebench.model.reasons import ReasonCode as ReasonCode
 from planebench.model.scenario import Direction as Direction
@@ -562,7 +563,7 @@ class Trial:
     load: Load
     intended_duration_ns: int
     offered_duration_ns: int
-    started_at: str
+    started_at: Moment
     directions: tuple[DirectionCounts, ...]
     verdict: Verdict
     evidence: Evidence = field(default_factory=Evidence)

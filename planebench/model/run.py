@@ -10,6 +10,7 @@ from typing import Literal
 from planebench.model.conditions import Conditions
 from planebench.model.header import RunHeader, Skipped
 from planebench.model.plan import Plan
+from planebench.model.quantity import Moment
 from planebench.model.records import Point, Trial
 
 RunStatus = Literal["complete", "interrupted"]
@@ -20,7 +21,7 @@ class Finished:
     """finished.json: the run came to an orderly end. ``finished_at`` is RFC 3339 UTC."""
 
     status: RunStatus
-    finished_at: str
+    finished_at: Moment
     note: str = ""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from planebench.model.quantity import Moment
 from planebench.model.records import Load, Point, Role
 
 STATUS_VERSION = 1
@@ -21,7 +22,7 @@ class CurrentTrial:
     load: Load
     repetition: int
     duration_s: float
-    since: str
+    since: Moment
     parts: tuple[str, ...] = ()
     """The parts of the plan that want its point."""
 
@@ -49,8 +50,8 @@ class Status:
     """Start of the process in clock ticks since boot: with the pid, an identity."""
     cpus: tuple[int, ...]
     """CPUs of the harness, away from the cores of the switch; watching programs should use them too."""
-    written_at: str
-    session_at: str
+    written_at: Moment
+    session_at: Moment
     """When this session of the run began."""
     plan: str
     done: int

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import altair as alt
-import vl_convert
 
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError, unwritable
 from planebench.model.words import ARROWS
 from planebench.report.charts.base import FONT
 from planebench.report.charts.figure import INK, KINDS, TIP_MARK, Figure
+from planebench.report.drawing import draw
 from planebench.report.figures import FIGURES, make_figures
 from planebench.stats.derived import Derived
 
@@ -54,7 +54,7 @@ def inline_svg(chart: alt.TopLevelMixin, title: str, prefix: str, marks: Marks |
     The words of a mark become a <title> child, which browsers show as a tooltip, and what it stands for an attribute of
     ``marks``, by which the page filters it; redundant attributes go.
     """
-    svg = vl_convert.vegalite_to_svg(chart.to_dict(validate=False))
+    svg: str = draw("vegalite_to_svg", chart.to_dict(validate=False))
     root = ET.fromstring(_CONTROL.sub("?", svg))
     for element in root.iter():
         _simplify(element, marks or {})
@@ -113,11 +113,11 @@ Spec = dict[str, Any]
 
 def drawn(spec: Spec, width_mm: float | None) -> str:
     """Return the chart as SVG text of exactly this width; None keeps its own width."""
-    svg = vl_convert.vegalite_to_svg(spec)
+    svg: str = draw("vegalite_to_svg", spec)
     if width_mm is None:
         return svg
     lacking = width_mm * PX_PER_MM - _size_px(svg)[0]
-    fitted = vl_convert.vegalite_to_svg(_widened(spec, lacking))
+    fitted: str = draw("vegalite_to_svg", _widened(spec, lacking))
     return scaled(fitted, width_mm * PX_PER_MM / _size_px(fitted)[0])
 
 
@@ -232,12 +232,12 @@ def _without_arrow(title: str) -> str:
 
 
 def _pdf(svg: str) -> bytes:
-    made: bytes = vl_convert.svg_to_pdf(scaled(svg, _PT_PER_PX))  # it takes a px for a point
+    made: bytes = draw("svg_to_pdf", scaled(svg, _PT_PER_PX))  # it takes a px for a point
     return made
 
 
 def _png(svg: str) -> bytes:
-    made: bytes = vl_convert.svg_to_png(svg, scale=_PT_PER_PX, ppi=_PNG_PPI)
+    made: bytes = draw("svg_to_png", svg, scale=_PT_PER_PX, ppi=_PNG_PPI)
     return made
 
 

@@ -86,8 +86,8 @@ def changes_table(found: Sequence[Found]) -> PageTable:
     return page_table("Changes, newest first", columns, found)
 
 
-def to_html(trends: Sequence[Trend], store: str) -> bytes:
-    """Return the trends of a store as a self-contained UTF-8 HTML page."""
+def to_html(trends: Sequence[Trend], store: str, charts: int = CHARTS_MAX) -> bytes:
+    """Return the trends of a store as a self-contained UTF-8 HTML page, with so many charts at most."""
     from planebench.report.charts.figure import switch_colors
     from planebench.report.images import inline_svg  # charts take a second to import
 
@@ -100,7 +100,7 @@ def to_html(trends: Sequence[Trend], store: str) -> bytes:
             "notes": list(_notes(it)),
             "chart": Markup(inline_svg(trend_chart(it, colors[it.series.switch]), _title(it), f"trend-{number}")),
         }
-        for number, it in enumerate(shown[:CHARTS_MAX])
+        for number, it in enumerate(shown[:charts])
     ]
     context = {
         "title": f"trends of {store}",

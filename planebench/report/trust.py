@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from planebench.model.reasons import ReasonCode
-from planebench.model.records import VerdictKind
+from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.words import percent, printable, reasons, result_words
 from planebench.report.answers import DECIDED, Standing, Standings
@@ -66,7 +66,10 @@ def trust(standings: Standings) -> Trust:
     rejected = len(derived.rejected)
     found, by_rate, by_cost = _found(standings)
     decided = len(by_rate) + len(by_cost)
-    has_figure = any(it.trials or any(math.isfinite(load.p50) for load in it.latency) for it in derived.results)
+    has_figure = any(
+        it.point in points_accepted(derived) or any(math.isfinite(load.p50) for load in it.latency)
+        for it in derived.results
+    )
     share, rest = rejected / total if total else 1.0, [it for it in found if it not in by_rate and it not in by_cost]
     return Trust(
         _level(share, decided / len(found) if found else float(has_figure)),
@@ -104,12 +107,19 @@ def nothing_decided(derived: Derived) -> str:
     return f"{_decided_words(len(found), 0, (), True)} {' '.join(trust(standings).advice)}".rstrip()
 
 
+def points_accepted(derived: Derived) -> frozenset[Point]:
+    """Return the test points with an accepted trial. A carried load may rest on a rejected one, which is not enough."""
+    used = {index for result in derived.results for index in result.trials}
+    rejected = (VerdictKind.DISTURBED, VerdictKind.INVALID)
+    return frozenset(t.point for t in derived.run.trials if t.index in used and t.verdict.kind not in rejected)
+
+
 def nothing_accepted(derived: Derived) -> str:
     """Return why a run has no accepted trial, and what to do; empty if it has one, or if it was a functional check."""
     run = derived.run
     trials = [trial for trial in run.trials if trial.role != "warmup"]
     functional = any(trial.verdict.kind is VerdictKind.FUNCTIONAL or trial.role == "outage" for trial in trials)
-    if functional or any(result.trials for result in derived.results):
+    if functional or points_accepted(derived):
         return ""
     if not trials:
         why = "; ".join(dict.fromkeys(f"{it.what}: {' '.join(it.reason.split())}" for it in run.skipped))
@@ -132,7 +142,8 @@ _FAILED_ADVICE = "`planebench switch check NAME` tests a switch alone, and the r
 def points_without_figure(derived: Derived) -> str:
     """Return the test points of a run that have no accepted trial and were no functional check; empty without any."""
     functional = {trial.point for trial in derived.run.trials if trial.verdict.kind is VerdictKind.FUNCTIONAL}
-    without = [result_words(it) for it in derived.results if not it.trials and it.point not in functional]
+    there = points_accepted(derived) | functional
+    without = [result_words(it) for it in derived.results if it.point not in there]
     if not without:
         return ""
     shown = ", ".join(without[:MAX_POINTS]) + (f" and {len(without) - MAX_POINTS} more" * (len(without) > MAX_POINTS))

@@ -70,7 +70,7 @@ class Machine:
     ) -> Machine:
         """Collect the facts, and remove or restore what killed runs have left behind.
 
-        Raises UsageError as :func:`run_cpus`, and where another planebench measures on these CPUs.
+        Raises UsageError as :func:`run_cpus`, and BusyError where another planebench measures on these CPUs.
         """
         sweep_stale()
         restore_abandoned()
@@ -80,7 +80,7 @@ class Machine:
             return machine
 
     def claimed(self) -> contextlib.AbstractContextManager[None]:
-        """Claim the CPUs while measuring. Raises UsageError where another planebench has claimed one."""
+        """Claim the CPUs while measuring. Raises BusyError where another planebench has claimed one."""
         return cpu_claims.claimed(() if self.simulated else self.cpus.allowed)
 
     def live_settings(self, wire: str, ring_size: int, max_frame_bytes: int, hugepages: bool | None) -> LiveSettings:
@@ -94,7 +94,7 @@ class Machine:
 
     @contextlib.contextmanager
     def pinned(self) -> Iterator[None]:
-        """Claim the CPUs, and keep this process at a high priority and off those of the switch. Raises UsageError where
+        """Claim the CPUs, and keep this process at a high priority and off those of the switch. Raises BusyError where
         another planebench has claimed one."""
         old = os.sched_getaffinity(0)
         with self.claimed():

@@ -17,7 +17,7 @@ from planebench.measure.campaign import Campaign, Listener
 from planebench.measure.dry_poll import dry_poll
 from planebench.measure.live import LiveSettings
 from planebench.model.clock import port_clock
-from planebench.model.errors import PlanebenchError, StoreError, UsageError
+from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import Calibration, CoreNoise, RunHeader, Subject, SwitchInfo
 from planebench.model.named_files import FILES, moved, renamed
 from planebench.model.plan import Plan
@@ -88,8 +88,8 @@ class Session:
     def record(self, work: Callable[[Supervisor], None]) -> RunStatus:
         """Do ``work``, which measures and stores trials, and store how it ended; an interrupt ends it in order, too.
 
-        Whatever happens, the folder is closed and no process is left running. Raises PlanebenchError where the run
-        cannot go on, as on a full disk.
+        Whatever happens, the folder is closed and no process is left running. Raises what ``work`` raises, and
+        StoreError, as on a full disk.
         """
         try:
             with self.machine.measuring() as supervisor:
@@ -97,9 +97,12 @@ class Session:
         except KeyboardInterrupt:
             self.writer.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
             return "interrupted"
-        except PlanebenchError as error:
+        except SystemExit:
+            self.writer.finish("interrupted", "nobody reads its output any more")
+            raise
+        except Exception as error:
             try:
-                self.writer.finish("interrupted", str(error))
+                self.writer.finish("interrupted", str(error) or type(error).__name__)
             except StoreError:  # the folder may be what failed: full disk, removed
                 if not self.trials:
                     self.writer.discard()

@@ -91,7 +91,7 @@ def load(
 
     None when there is none, or it is too old, torn, of another schema, or lacks a frame size: measure again.
     """
-    with contextlib.suppress(OSError, ValueError, TypeError, StoreError):  # TypeError: a date without a zone
+    with contextlib.suppress(OSError, StoreError):
         path = _path(condition, folder)
         found = from_json(Calibration, path.read_bytes(), str(path))
         age_s = ((now or datetime.now(UTC)) - datetime.fromisoformat(found.measured_at)).total_seconds()

@@ -46,7 +46,7 @@ def header_from_json(data: bytes, where: str) -> RunHeader:
     """Parse run.json. Another schema version is reported first: its other differences would only confuse."""
     try:
         version = json.loads(data).get("schema_version")
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise StoreError(f"{where}: not a JSON object: {error}") from error
     if version not in READABLE_VERSIONS or isinstance(version, bool):
         raise StoreError(
@@ -73,5 +73,7 @@ def _explain_one(loc: tuple[int | str, ...], kind: str, message: str, value: obj
         return f"unknown key {key}"
     if kind in ("missing", "missing_argument", "missing_keyword_only_argument"):
         return f"missing key {key}"
+    if kind == "predicate_failed":
+        message = "no moment such as 2026-11-21T12:33:56Z"
     shown = repr(value)
     return f"{key}: {message[:1].lower()}{message[1:]}, got {shown if len(shown) <= 60 else shown[:57] + '...'}"

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import pytest
 
 from planebench.host.cpu_claims import SHARE, claimed
-from planebench.model.errors import UsageError
+from planebench.model.errors import BusyError
 
 CPUS = (40961, 40962, 40963)
 """No machine has these, so that no planebench claims them."""
@@ -42,7 +42,7 @@ def another(*cpus: int) -> Iterator[subprocess.Popen[str]]:
 def test_the_second_on_a_cpu_is_refused_until_the_first_is_gone() -> None:
     with another(*CPUS[:2]) as first:
         with (
-            pytest.raises(UsageError, match=rf"on CPU 40962 \(process {first.pid}, .*python.*taskset"),
+            pytest.raises(BusyError, match=rf"on CPU 40962 \(process {first.pid}, .*python.*taskset"),
             claimed(CPUS[1:]),
         ):
             pass

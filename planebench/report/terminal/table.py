@@ -60,7 +60,7 @@ def print_table(derived: Derived, console: Console | None = None, printed: Seque
 
     ``printed``: warnings that were printed before, which are only counted here.
     """
-    console = console or Console(highlight=False)
+    console = console or Console(markup=False, highlight=False)
     width = min(console.width, MAX_WIDTH)
     glyphs = Glyphs(unicode=not console.options.ascii_only)
     console.print(render(derived, width, glyphs, printed), width=width, highlight=False)
@@ -68,7 +68,7 @@ def print_table(derived: Derived, console: Console | None = None, printed: Seque
 
 def print_conditions(derived: Derived, console: Console | None = None) -> None:
     """Print the fairness manifest of a run: conditions of its switches side by side."""
-    console = console or Console(highlight=False)
+    console = console or Console(markup=False, highlight=False)
     width = min(console.width, MAX_WIDTH)
     for part in conditions_table(derived, Glyphs(unicode=not console.options.ascii_only), width):
         console.print(part, width=width, highlight=False)
@@ -77,7 +77,9 @@ def print_conditions(derived: Derived, console: Console | None = None) -> None:
 def table_text(derived: Derived, width: int = 100, unicode: bool = True) -> str:
     """Return the table as plain text without color, no line longer than ``width``."""
     out = io.StringIO()
-    console = Console(file=out, width=width, no_color=True, color_system=None, highlight=False, legacy_windows=False)
+    console = Console(
+        file=out, width=width, no_color=True, color_system=None, markup=False, highlight=False, legacy_windows=False
+    )
     console.print(render(derived, width, Glyphs(unicode)))
     return out.getvalue()
 
