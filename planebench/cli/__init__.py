@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 STATE_VARIABLE = "XDG_STATE_HOME"
-LEAST_BYTES = 256 << 20
+LEAST_BYTES = 512 << 20
 """Address space that every command is sure to get."""
 
 
@@ -62,7 +62,7 @@ def fault_words(error: Exception) -> str:
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(f"{sys.argv}\n{''.join(traceback.format_exception(error))}", errors="backslashreplace")
     except Exception as second:
-        return f"{what[:300]}; {cause}. Its details cannot be kept: {second}"
+        return f"{what[:300]}; {cause}. Its details cannot be kept: {second!r}"
     return f"{what[:300]}; {cause}. Details: {path}"
 
 
@@ -120,7 +120,7 @@ def _open_streams() -> None:
 
 
 def _probe_memory() -> None:
-    """Raise MemoryError where ulimit -v leaves too little for numpy: its OpenBLAS would end us with code 1."""
+    """Raise MemoryError where ulimit -v leaves too little: OpenBLAS would end us with code 1, others with any error."""
     try:
         mmap.mmap(-1, LEAST_BYTES).close()
     except OSError as error:

@@ -211,7 +211,7 @@ def _entries() -> dict[str, _Entry]:
         first = error.errors()[0]
         key = ".".join(map(str, first["loc"]))
         raise UsageError(f"{file}: {key}: {first['msg']}. Valid: [SWITCH] with path and env") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise UsageError(f"{file} cannot be read: {error}") from None
 
 

@@ -239,7 +239,7 @@ def _read_settings(path: Path, vnf: str) -> dict[str, Any]:
     what = f'{vnf}: settings "{path}"'
     try:
         found = json.loads(read_text(path, what, "give a JSON file"), object_pairs_hook=partial(_object, what))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(f"{what} cannot be read: not JSON: {error}; give a JSON file") from None
     if not isinstance(found, dict):
         raise UsageError(f'{vnf}: settings "{path}" is not a JSON object; give a file such as {{"key": value}}')

@@ -11,6 +11,7 @@ from planebench.host.planed_program import PLANED_ENV
 from planebench.model.errors import (
     CLOSED_PIPE,
     EXIT_CODES,
+    FAULT,
     INCONCLUSIVE,
     INTERRUPTED,
     NotInstalledError,
@@ -176,4 +177,4 @@ def test_every_error_has_its_exit_code() -> None:
     kinds = {kind.__name__: kind.exit_code for kind in (PlanebenchError, *PlanebenchError.__subclasses__())}
     assert kinds["UsageError"] == UsageError.exit_code == 2
     answers = {0, 1, INCONCLUSIVE}
-    assert set(kinds.values()) == set(EXIT_CODES) - answers - {INTERRUPTED, CLOSED_PIPE}
+    assert set(kinds.values()) == set(EXIT_CODES) - answers - {FAULT, INTERRUPTED, CLOSED_PIPE}

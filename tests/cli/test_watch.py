@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import make_header, make_point, make_run, make_trial, store_run
+from builders import STARTED, make_header, make_point, make_run, make_trial, store_run
 from rich.console import Console
 
 from planebench.cli import watch as watching
@@ -163,8 +163,8 @@ def test_a_figure_of_the_other_band_is_in_brackets() -> None:
 
 def test_hostile_texts_do_not_reach_the_terminal() -> None:
     evil = make_point(HOSTILE, "loopback", chain_length=1, chain=f"l2fwd:{HOSTILE}".replace("\n", ""))
-    current = CurrentTrial(evil, "search", HOSTILE, Load(HOSTILE, 1.0), 0, 1.0, HOSTILE, (HOSTILE,))
-    told = status(trial=current, doing=HOSTILE, session_at=HOSTILE, written_at=HOSTILE, troubles=(HOSTILE,) * 3)
+    current = CurrentTrial(evil, "search", HOSTILE, Load(HOSTILE, 1.0), 0, 1.0, STARTED, (HOSTILE,))
+    told = status(trial=current, doing=HOSTILE, troubles=(HOSTILE,) * 3)
     told = replace(told, ahead=(Stage(HOSTILE, HOSTILE, 1, 1, 1e300),), left_s=1e300, done=10**30, steps=-1)
     bad = make_trial(0, evil, reasons=[HOSTILE], verdict="invalid", search=HOSTILE, load=Load(HOSTILE, 1.0))
     header = replace(make_header(), name=HOSTILE, command=("planebench", HOSTILE))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from hypothesis import strategies as st
 
 from planebench.model import records as r
@@ -16,9 +18,11 @@ from planebench.model.header import (
     Skipped,
     SwitchInfo,
 )
+from planebench.model.quantity import utc_text
 from planebench.model.run import Finished
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
+moments = st.datetimes(datetime(1971, 1, 1), datetime(2999, 1, 1)).map(lambda it: utc_text(it.replace(tzinfo=UTC)))
 count = st.integers(0, 2**63)
 real = st.floats(allow_nan=False, allow_infinity=False)
 share = st.floats(0, 1)
@@ -80,7 +84,7 @@ trials = st.builds(
     load=st.builds(r.Load, text, st.none() | real),
     intended_duration_ns=count,
     offered_duration_ns=count,
-    started_at=text,
+    started_at=moments,
     directions=st.lists(directions, max_size=2).map(tuple),
     verdict=verdicts,
     evidence=evidence,
@@ -97,7 +101,7 @@ trials = st.builds(
 ends = st.sampled_from(["wire", "vnf"])
 calibrations = st.builds(
     Calibration,
-    measured_at=text,
+    measured_at=moments,
     planed_version=text,
     cpu_model=text,
     kernel=text,
@@ -115,7 +119,7 @@ headers = st.builds(
     RunHeader,
     run_id=st.just("20261121-123356-quick"),
     name=text,
-    started_at=text,
+    started_at=moments,
     command=st.lists(text, max_size=4).map(tuple),
     seed=st.integers(),
     planebench_version=text,
@@ -132,4 +136,4 @@ headers = st.builds(
     environment=st.dictionaries(text, text, max_size=2),
     schema_version=st.just(SCHEMA_VERSION),
 )
-endings = st.builds(Finished, st.sampled_from(["complete", "interrupted"]), text, text)
+endings = st.builds(Finished, st.sampled_from(["complete", "interrupted"]), moments, text)

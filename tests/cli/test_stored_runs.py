@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Run folders whose files were changed by hand, or come from a stranger: every command that reads one ends in a
+sentence."""
+
+from __future__ import annotations
+
+import copy
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from builders import make_run, store_run
+from hypothesis import HealthCheck, event, given, settings
+from hypothesis import strategies as st
+
+from planebench.model.errors import EXIT_CODES, FAULT
+
+COMMANDS = (
+    ("report", "RUN"),
+    ("report", "RUN", "--conditions"),
+    ("report", "RUN", "--json"),
+    ("compare", "RUN"),
+    ("compare", "RUN", "GOOD", "--force"),
+    ("compare", "GOOD", "RUN", "--fail-below", "0.9"),
+    ("export", "RUN"),
+    ("export", "RUN", "--format", "csv"),
+    ("export", "RUN", "--table", "trials", "--format", "csv"),
+    ("export", "RUN", "--format", "parquet", "--out", "OUT"),
+    ("export", "RUN", "--format", "ro-crate", "--out", "OUT"),
+    ("metrics", "RUN"),
+    ("metrics", "RUN", "--format", "text"),
+    ("list", "runs"),
+    ("papers", "RUN"),
+    ("papers", "RUN", "--tables"),
+    ("predict", "RUN"),
+    ("capacity", "RUN"),
+    ("advise", "RUN"),
+    ("watch", "RUN", "--once"),
+    ("watch", "RUN", "--once", "--json"),
+    ("store", "add", "STORE", "RUN"),
+    ("trend", "STORE"),
+)
+FILES = ("run.json", "trials.jsonl", "finished.json", "skipped.jsonl")
+DEEP = "[" * 100_000
+VALUES = st.sampled_from(
+    [
+        None,
+        True,
+        0,
+        -1,
+        0.5,
+        2**62,
+        2**63,
+        10**400,
+        1e308,
+        5e-324,
+        float("nan"),
+        "",
+        "x",
+        "[/b]",
+        "\x1b[31m\u202e\x00",
+        "2026-13-45T99:00:00Z",
+        "0001-01-01T00:00:00+14:00",
+        "../../x",
+        [],
+        {},
+        [None],
+        {"a": {}},
+        "DEEP",
+    ]
+)
+GONE, MORE = object(), object()
+
+
+def places(document: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The way to every value of a document, by keys."""
+    here = dict(enumerate(document)) if isinstance(document, list) else document
+    for key, value in here.items() if isinstance(here, dict) else ():
+        yield (*above, key)
+        yield from places(value, (*above, key))
+
+
+def changed(text: str, choose: Any) -> str:
+    """One file of a run, with one value of one record replaced, or a key taken away or added."""
+    lines = text.splitlines() if "\n{" in text else [text]
+    number = choose(st.integers(0, len(lines) - 1))
+    document = copy.deepcopy(json.loads(lines[number]))
+    way = choose(st.sampled_from(sorted(places(document), key=str)))
+    value = choose(VALUES | st.sampled_from([GONE, MORE]))
+    within = document
+    for key in way[:-1]:
+        within = within[key]
+    if value is GONE:
+        del within[way[-1]]
+    elif value is MORE and isinstance(within, dict):
+        within["more"] = 1
+    else:
+        within[way[-1]] = None if value is MORE else value
+    lines[number] = json.dumps(document).replace('"DEEP"', DEEP)
+    return "\n".join(lines) + "\n"
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with one small run of every kind of trial."""
+    folder = tmp_path_factory.mktemp("whole")
+    store_run(folder, make_run(("planed", "vpp"), sizes=(64,), repetitions=2, loads=(0.5,)))
+    (run,) = folder.iterdir()
+    return run
+
+
+@settings(suppress_health_check=list(HealthCheck))
+@given(data=st.data())
+def test_no_stored_run_ends_in_a_traceback(planebench, monkeypatch, tmp_path: Path, whole: Path, data) -> None:
+    monkeypatch.setattr("planebench.report.html.make_figures", lambda _: ())  # charts take seconds
+    runs, store = tmp_path / "runs", tmp_path / "store"
+    for folder in (runs, store, tmp_path / "out"):
+        shutil.rmtree(folder, ignore_errors=True)
+    bad = shutil.copytree(whole, runs / "bad")
+    there = [name for name in FILES if (bad / name).is_file()]
+    name = data.draw(st.sampled_from(there))
+    (bad / name).write_text(changed((bad / name).read_text(), data.draw))
+    command = data.draw(st.sampled_from(COMMANDS))
+    names = {"RUN": bad, "GOOD": whole, "STORE": store, "OUT": tmp_path / "out"}
+    line = [*(names.get(word, word) for word in command), *(["--runs", runs] if "STORE" not in command[:2] else [])]
+    if command[0] == "trend":
+        planebench("store", "add", store, whole)
+        planebench("store", "add", store, bad)
+    done = planebench(*line)
+    event(f"exit code {done.code}")
+    assert done.code in EXIT_CODES and "Traceback" not in done.out + done.err
+    assert done.code != FAULT, done.err
+    if done.code in (2, 4, 5, FAULT):
+        assert done.err.startswith("planebench: ") and done.err.count("\n") == 1

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where planebench is started without streams, memory or descriptors, or with a library that does not draw: what was
+measured is stored, the exit code is that of the answer, and a line says what is missing."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from builders import make_run, store_run
+
+from planebench.model.errors import FAULT, INCONCLUSIVE, DrawingError
+from planebench.model.run import Run
+from planebench.report import drawing
+from planebench.store import list_runs
+
+RUN = ("run", "quick", "--switch=sim", "--scenario=p2p", "--frame-size=64", "--direction=unidirectional",
+       "--duration=0.02", "--repeat=1", "--loads=none")  # fmt: skip
+GATE = ("compare", "old", "new", "--fail-below", "0.5")
+
+
+def limited(limit: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """What the command does after this line of a shell."""
+    command = ["sh", "-c", f'{limit}; exec "$@"', "sh", sys.executable, "-m", "planebench", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, env={**os.environ, **variables})
+
+
+@pytest.mark.parametrize("closed", [(1,), (2,), (0, 1), (0, 1, 2)], ids=str)
+def test_closed_streams_change_no_exit_code(own_run_folder: Path, closed: tuple[int, ...]) -> None:
+    for name in ("old", "new"):
+        store_run(own_run_folder, make_run(("planed",), sizes=(64,), name=name, run_id=name))
+    done = limited("exec " + " ".join(f"{fd}>&-" for fd in closed), *GATE)
+    assert done.returncode == INCONCLUSIVE
+    assert "Traceback" not in done.stderr
+    assert bool(done.stdout) == (1 not in closed) and bool(done.stderr) == (2 not in closed)
+
+
+def test_a_run_without_streams_is_stored(own_run_folder: Path) -> None:
+    assert limited("exec <&- >&- 2>&-", *RUN).returncode == 0
+    (run,) = list_runs(own_run_folder)
+    assert run.finished is not None and run.finished.status == "complete"
+    assert (run.path / "report.html").is_file()
+
+
+def test_full_streams_leave_the_exit_code() -> None:
+    assert limited("exec >/dev/full", "list", "scenarios").returncode == 5
+    assert limited("exec 2>/dev/full", "list", "nosuch").returncode == 2
+
+
+@pytest.mark.usefixtures("stored")
+def test_what_an_encoding_lacks_is_a_question_mark() -> None:
+    done = limited(":", "report", "--conditions", "--quiet", PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    done = limited(":", "papers", "latest", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0 and "?" in done.stdout
+
+
+@pytest.mark.usefixtures("stored")
+def test_too_little_memory_is_a_sentence(own_run_folder: Path) -> None:
+    done = limited("ulimit -v 400000", "list", "scenarios")
+    assert done.returncode == FAULT
+    assert done.stderr.startswith("planebench: MemoryError: cannot get 512 MiB; there is too little memory (see ulimit")
+    assert done.stderr.count("\n") == 1
+    done = limited("ulimit -v 1000000", "report", "--quiet")
+    assert done.returncode in (0, FAULT) and "Traceback" not in done.stderr
+    assert done.stderr.count("\n") == 1 and ("left out" in done.stderr or "too little memory" in done.stderr)
+
+
+def test_a_run_with_few_descriptors_is_stored(own_run_folder: Path) -> None:
+    done = limited("ulimit -n 12", *RUN)
+    assert done.returncode == 0, done.stderr
+    (run,) = list_runs(own_run_folder)
+    assert run.finished is not None and run.finished.status == "complete"
+
+
+LIBRARIES = {
+    "import": ("raise ImportError('failed to map segment')", "failed: ImportError: failed to map segment"),
+    "memory": ("def __getattr__(name): raise MemoryError", "failed: MemoryError"),
+    "refusal": ("def vegalite_to_svg(spec): raise ValueError('no conversion')", "failed: ValueError: no conversion"),
+    "crash": ("import os; os.abort()", "ended: SIGABRT"),
+    "exit": ("import os; os._exit(3)", "ended: exit code 3"),
+}
+
+
+@pytest.fixture(params=LIBRARIES)
+def no_charts(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A drawing library that fails in one way; the words that tell it."""
+    program, words = LIBRARIES[request.param]
+    (tmp_path / "vl_convert.py").write_text(program)
+    monkeypatch.syspath_prepend(tmp_path)
+    drawing._end()
+    yield words
+    drawing._end()
+
+
+def test_a_run_stands_without_charts(planebench, own_run_folder: Path, no_charts: str) -> None:
+    done = planebench(*RUN, "--quiet")
+    assert (done.code, done.out) == (0, "")
+    (line,) = (it for it in done.err.splitlines() if "left out" in it)
+    assert line == f"planebench: charts are left out of the report: the drawing library {no_charts}"
+    page = (list_runs(own_run_folder)[0].path / "report.html").read_text()
+    assert "<figure" not in page and "are omitted" in page
+
+
+def test_figures_that_cannot_be_drawn_are_an_error(planebench, stored: Run, tmp_path: Path, no_charts: str) -> None:
+    done = planebench("figures", "--out", tmp_path / "figures")
+    assert (done.code, done.out) == (DrawingError.exit_code, "")
+    assert done.err == f"planebench: the drawing library {no_charts}\n"
+
+
+def test_a_run_stands_without_its_page(planebench, own_run_folder: Path, monkeypatch) -> None:
+    def fails(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("planebench.cli.run.write_report", fails)
+    done = planebench(*RUN, "--quiet")
+    assert done.code == 0
+    assert "planebench: the report is left out: MemoryError; there is too little memory" in done.err
+    assert list_runs(own_run_folder)[0].finished is not None
+
+
+def test_the_library_is_there_again_after_a_crash() -> None:
+    drawing._end()
+    with pytest.raises(DrawingError, match="no attribute"):
+        drawing.draw("nothing_of_this_name")
+    drawing._library().kill()
+    with pytest.raises(DrawingError, match="ended: SIGKILL"):
+        drawing.draw("svg_to_pdf", "<svg/>")
+    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"/>'
+    assert drawing.draw("svg_to_pdf", svg).startswith(b"%PDF")
