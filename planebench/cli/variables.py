@@ -21,5 +21,6 @@ VARIABLES: dict[str, str] = {
     "COLUMNS": "width of tables where the terminal does not report one",
     "XDG_CACHE_HOME": "folder of calibrations and of the guest image of VMs, instead of ~/.cache",
     "XDG_CONFIG_HOME": "folder of planebench/switches.toml, instead of ~/.config",
+    "XDG_STATE_HOME": "folder of planebench/fault-*.txt, the details of errors with code 8, instead of ~/.local/state",
     "XDG_RUNTIME_DIR": "folder of sockets and logs of a run, instead of /tmp",
 }

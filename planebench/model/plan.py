@@ -174,7 +174,7 @@ class Plan:
     chain_lengths: tuple[int, ...]
     throughput: ThroughputPlan
     latency: LatencyPlan
-    seed: Annotated[int, Ge(0)] = 1
+    seed: Annotated[int, Ge(0), Lt(10**18)] = 1
     wire: WireChoice = "virtio"
     hosting: Hosting = "process"
     """The hostings of VNFs whose text in the chain names none."""

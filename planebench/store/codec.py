@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -18,6 +19,9 @@ from planebench.model.errors import StoreError
 from planebench.model.header import READABLE_VERSIONS, RunHeader
 
 R = TypeVar("R")
+
+MAX_DIGITS = 20
+_LONG = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
 
 
 def to_json(record: Any, *, indent: int | None = None) -> bytes:
@@ -36,10 +40,21 @@ def to_json(record: Any, *, indent: int | None = None) -> bytes:
 def from_json(kind: type[R], data: bytes, where: str) -> R:
     """Parse one record of class ``kind``; ``where`` (file, line) opens the message of the StoreError."""
     try:
+        if _LONG.search(data):
+            json.loads(data, parse_int=_bounded)
         record: R = adapter(kind).validate_json(data)  # type: ignore[arg-type]
     except ValidationError as error:
         raise StoreError(f"{where}: {explain(error)}") from error
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{where}: {error}") from error
     return record
+
+
+def _bounded(digits: str) -> int:
+    """Return a whole number. Raises ValueError for one that no count is, and no float takes."""
+    if len(digits) > MAX_DIGITS:
+        raise ValueError(f"a number of {len(digits)} digits is no count")
+    return int(digits)
 
 
 def header_from_json(data: bytes, where: str) -> RunHeader:

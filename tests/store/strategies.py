@@ -121,7 +121,7 @@ headers = st.builds(
     name=text,
     started_at=moments,
     command=st.lists(text, max_size=4).map(tuple),
-    seed=st.integers(),
+    seed=st.integers(0, 10**18 - 1),
     planebench_version=text,
     host=st.dictionaries(text, scalars, max_size=4),
     settings=st.dictionaries(text, scalars, max_size=4),
