@@ -7,6 +7,7 @@ Nothing but the standard library is imported before an error can be told: an imp
 from __future__ import annotations
 
 import contextlib
+import errno
 import io
 import mmap
 import os
@@ -37,10 +38,11 @@ def main() -> None:
         code = CLOSED_PIPE if end.code else 0
     except PlanebenchError as error:
         code = _complain(str(error), error.exit_code)
-    except OSError as error:
-        code = _complain(f"{error.filename or 'system'}: {error.strerror or error}", StoreError.exit_code)
     except Exception as error:
-        code = _complain(fault_words(error), FAULT)
+        if isinstance(error, OSError) and error.errno != errno.ENOMEM:
+            code = _complain(f"{error.filename or 'system'}: {error.strerror or error}", StoreError.exit_code)
+        else:
+            code = _complain(fault_words(error), FAULT)
     _end_output()
     sys.exit(code)
 
@@ -51,7 +53,8 @@ def fault_words(error: Exception) -> str:
     The file is in $XDG_STATE_HOME/planebench, or ~/.local/state/planebench.
     """
     what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-    is_memory = isinstance(error, MemoryError) or "failed to map segment" in what
+    no_memory = ("failed to map segment", os.strerror(errno.ENOMEM))  # of a library, of the kernel
+    is_memory = isinstance(error, MemoryError) or any(words in what for words in no_memory)
     cause = "there is too little memory (see ulimit -v)" if is_memory else "this is a fault of planebench"
     try:
         import traceback

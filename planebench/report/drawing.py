@@ -50,7 +50,7 @@ def draw(name: str, *positional: Any, **named: Any) -> Any:
                 raise DrawingError(f"the drawing library ended: {how}") from error
             raise
     if problem:
-        raise DrawingError(f"the drawing library failed: {' '.join(problem.split())[:200]}")
+        raise DrawingError(f"the drawing library failed: {' '.join(problem.split())[:200].removesuffix(':')}")
     return drawn
 
 

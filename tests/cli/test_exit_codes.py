@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
 import os
 import re
@@ -36,8 +37,8 @@ SIM = ("run", "quick", "--switch=sim", "--scenario=p2p", "--frame-size=64", "--d
        "--duration=0.02", "--repeat=1", "--no-report")  # fmt: skip
 READERS = (
     *("report", "report --conditions", "export", "export --table trials -f csv", "export -f parquet", "figures"),
-    *("compare", "compare RUN --fail-below 0.9", "papers RUN", "papers RUN --tables", "predict", "capacity RUN"),
-    *("advise", "metrics RUN", "watch RUN --once", "store add STORE"),
+    *("compare", "compare RUN --fail-below 0.9", "papers RUN", "papers RUN --tables", "capacity RUN"),
+    *("metrics RUN", "watch RUN --once", "store add STORE"),
 )
 """Every command that reads a run."""
 
@@ -98,7 +99,6 @@ def test_a_run_that_cannot_be_read(planebench, own_run_folder: Path, tmp_path: P
         ("export --out /no/such/results.json", USAGE),
         ("export --out /dev/full", STORE),
         ("export -f parquet --out FILE", USAGE),
-        ("export -f ro-crate --out FILE", USAGE),
         ("figures --out FILE", USAGE),
         ("compare RUN --fail-below 0.9 --junit /no/such/gate.xml", USAGE),
         ("compare RUN --fail-below 0.9 --junit /dev/full", STORE),
@@ -132,9 +132,7 @@ def rejected(own_run_folder: Path) -> Run:
         ("export", 0),
         ("compare", NO),
         ("compare RUN --fail-below 0.9", INCONCLUSIVE),
-        ("predict", INCONCLUSIVE),
         ("capacity RUN", INCONCLUSIVE),
-        ("advise", INCONCLUSIVE),
         ("figures --only loss", INCONCLUSIVE),
     ],
 )
@@ -227,6 +225,26 @@ def test_what_no_part_knows_is_a_sentence_and_a_file(planebench, monkeypatch, tm
         f"planebench: ZeroDivisionError: a number was 0; this is a fault of planebench. Details: {file}\n"
     )
     assert "Traceback (most recent call last)" in file.read_text() and command.split()[0] in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)), FAULT, "there is too little memory (see ulimit -v)"),
+        (OSError(errno.EMFILE, os.strerror(errno.EMFILE)), STORE, "system: Too many open files"),
+        (PermissionError(errno.EACCES, "Permission denied", "/x/y"), STORE, "/x/y: Permission denied"),
+        (RecursionError("maximum recursion depth exceeded"), FAULT, "this is a fault of planebench"),
+    ],
+    ids=repr,
+)
+def test_what_the_system_lacks(planebench, monkeypatch, error: Exception, code: int, words: str) -> None:
+    def fails() -> None:
+        raise error
+
+    monkeypatch.setattr("planebench.cli.doctor.diagnose", fails)
+    done = planebench("doctor")
+    assert (done.code, done.out) == (code, "")
+    assert_one_sentence(done.err, words)
 
 
 def test_details_that_cannot_be_kept_are_no_error(planebench, monkeypatch) -> None:

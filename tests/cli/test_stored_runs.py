@@ -8,15 +8,21 @@ import copy
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import make_run, store_run
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
+from planebench import run as run_plan
+from planebench.model.conditions import Conditions
 from planebench.model.errors import EXIT_CODES, FAULT
+from planebench.model.header import Skipped
+from planebench.model.status import CurrentTrial, Stage, Status
+from planebench.store import RunWriter
+from planebench.store.status import write_status
 
 COMMANDS = (
     ("report", "RUN"),
@@ -29,21 +35,18 @@ COMMANDS = (
     ("export", "RUN", "--format", "csv"),
     ("export", "RUN", "--table", "trials", "--format", "csv"),
     ("export", "RUN", "--format", "parquet", "--out", "OUT"),
-    ("export", "RUN", "--format", "ro-crate", "--out", "OUT"),
     ("metrics", "RUN"),
     ("metrics", "RUN", "--format", "text"),
     ("list", "runs"),
     ("papers", "RUN"),
     ("papers", "RUN", "--tables"),
-    ("predict", "RUN"),
     ("capacity", "RUN"),
-    ("advise", "RUN"),
     ("watch", "RUN", "--once"),
     ("watch", "RUN", "--once", "--json"),
     ("store", "add", "STORE", "RUN"),
     ("trend", "STORE"),
 )
-FILES = ("run.json", "trials.jsonl", "finished.json", "skipped.jsonl")
+FILES = ("run.json", "trials.jsonl", "finished.json", "skipped.jsonl", "conditions.jsonl", "status.json")
 DEEP = "[" * 100_000
 VALUES = st.sampled_from(
     [
@@ -105,11 +108,20 @@ def changed(text: str, choose: Any) -> str:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with one small run of every kind of trial."""
-    folder = tmp_path_factory.mktemp("whole")
-    store_run(folder, make_run(("planed", "vpp"), sizes=(64,), repetitions=2, loads=(0.5,)))
-    (run,) = folder.iterdir()
-    return run
+    """A folder with one small run that has every file and most kinds of records."""
+    options = {"switch": "sim:noise=1%,sim", "scenario": "p2p,loopback", "frame_size": "64", "search": "ndr"}
+    run = run_plan("quick", runs_dir=tmp_path_factory.mktemp("whole"), repeat=2, duration=0.02, **options)
+    trial = run.raw.trials[0]
+    conditions = Conditions("sim", "p2p", 0, "virtio", 0, trial.started_at)
+    current = CurrentTrial(trial.point, trial.role, trial.search, trial.load, 0, 1.0, trial.started_at)
+    times = (trial.started_at, trial.started_at)
+    status = Status(1, None, (0,), *times, "quick", 1, 2, 3.0, "", current, (Stage("p2p", "r_plus", 1, 2, 3.0),))
+    with closing(RunWriter.reopen(run.path)) as writer:
+        writer.observe(conditions)
+        writer.skip(Skipped("vpp", "not installed"))
+        writer.finish()
+    write_status(run.path, status)
+    return run.path
 
 
 @settings(suppress_health_check=list(HealthCheck))
@@ -120,8 +132,9 @@ def test_no_stored_run_ends_in_a_traceback(planebench, monkeypatch, tmp_path: Pa
     for folder in (runs, store, tmp_path / "out"):
         shutil.rmtree(folder, ignore_errors=True)
     bad = shutil.copytree(whole, runs / "bad")
-    there = [name for name in FILES if (bad / name).is_file()]
-    name = data.draw(st.sampled_from(there))
+    name = data.draw(st.sampled_from(FILES))
+    if name == "status.json":
+        (bad / "finished.json").unlink()
     (bad / name).write_text(changed((bad / name).read_text(), data.draw))
     command = data.draw(st.sampled_from(COMMANDS))
     names = {"RUN": bad, "GOOD": whole, "STORE": store, "OUT": tmp_path / "out"}

@@ -58,6 +58,24 @@ def test_a_run_that_was_interrupted_is_returned_and_resumed(tmp_path: Path) -> N
         planebench.run(plan, runs_dir=tmp_path, resume=True)
 
 
+@pytest.mark.parametrize("error", [ZeroDivisionError("a fault"), SystemExit(1)], ids=repr)
+def test_a_run_that_ends_by_a_fault_is_kept_and_resumed(tmp_path: Path, error: BaseException) -> None:
+    """SystemExit: nobody reads the output any more."""
+
+    class Failing(Watcher):
+        def trial_done(self, trial: Trial) -> None:
+            raise error
+
+    plan = override(load_plan("quick"), repeat=2, **OPTIONS)
+    with pytest.raises(type(error)):
+        planebench.run(plan, runs_dir=tmp_path, listener=Failing())
+    (kept,) = planebench.list_runs(tmp_path)
+    assert kept.finished is not None and kept.finished.status == "interrupted"
+    assert kept.finished.note in ("a fault", "nobody reads its output any more")
+    run = planebench.run(plan, runs_dir=tmp_path, resume=True)
+    assert run.header.run_id == kept.run_id and len(run.raw.trials) == 2
+
+
 def test_nothing_is_made_where_a_switch_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(type(get_adapter("vpp")), "find", lambda self: NotFound("apt-get install vpp"))
     with pytest.raises(NotInstalledError, match='switch "vpp" is not installed'):
