@@ -291,6 +291,10 @@ class DirectionCounts:
     """With FCS; None in runs before schema 3, whose frames all have the size of their point."""
     forwarded_bytes: int | None = None
 
+    def __post_init__(self) -> None:
+        if len(self.forwarded_by_tenth) not in (0, TENTHS):
+            raise ValueError(f"forwarded_by_tenth has {len(self.forwarded_by_tenth)} counts, not {TENTHS}")
+
     @property
     def lost_packets(self) -> int:
         """Return the offered packets that were not received intact; below 0 only if counting is broken (invalid)."""
