@@ -145,10 +145,11 @@ class Needs(_Closed):
 
     def unmet(self, host: Mapping[str, Any]) -> str:
         """Return what ``host``, the facts of a run's header, lacks; empty if it has everything."""
-        memory, hypervisor = host.get("memory_total_bytes"), host.get("hypervisor")
+        known = {name: value for name, value in host.items() if isinstance(value, int)}
+        memory, hypervisor = known.get("memory_total_bytes"), host.get("hypervisor")
         wanted = (
-            ("cores", self.cores_allowed, host.get("cores_allowed")),
-            ("NUMA nodes", self.numa_nodes, host.get("numa_nodes")),
+            ("cores", self.cores_allowed, known.get("cores_allowed")),
+            ("NUMA nodes", self.numa_nodes, known.get("numa_nodes")),
             ("GiB of memory", self.memory_gib, None if memory is None else memory // 2**30),
         )
         lacking = [
