@@ -124,6 +124,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return run.path
 
 
+@pytest.mark.timeout(1200)  # the examples of make fuzz are a thousand
 @settings(suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_no_stored_run_ends_in_a_traceback(planebench, monkeypatch, tmp_path: Path, whole: Path, data) -> None:
