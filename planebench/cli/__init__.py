@@ -11,12 +11,13 @@ import errno
 import io
 import mmap
 import os
+import resource
 import sys
 import time
 from pathlib import Path
 
 STATE_VARIABLE = "XDG_STATE_HOME"
-LEAST_BYTES = 512 << 20
+LEAST_BYTES = 320 << 20
 """Address space that every command is sure to get."""
 
 
@@ -53,8 +54,9 @@ def fault_words(error: Exception) -> str:
     The file is in $XDG_STATE_HOME/planebench, or ~/.local/state/planebench.
     """
     what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-    no_memory = ("failed to map segment", os.strerror(errno.ENOMEM))  # of a library, of the kernel
-    is_memory = isinstance(error, MemoryError) or any(words in what for words in no_memory)
+    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
+    is_memory = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
+    is_memory |= limited and isinstance(error, ImportError | SystemError)  # what libraries make of it
     cause = "there is too little memory (see ulimit -v)" if is_memory else "this is a fault of planebench"
     try:
         import traceback
@@ -123,7 +125,7 @@ def _open_streams() -> None:
 
 
 def _probe_memory() -> None:
-    """Raise MemoryError where ulimit -v leaves too little: OpenBLAS would end us with code 1, others with any error."""
+    """Raise MemoryError where ulimit -v leaves too little: OpenBLAS would spin, or end us with code 1."""
     try:
         mmap.mmap(-1, LEAST_BYTES).close()
     except OSError as error:

@@ -61,11 +61,11 @@ def test_what_an_encoding_lacks_is_a_question_mark() -> None:
 
 @pytest.mark.usefixtures("stored")
 def test_too_little_memory_is_a_sentence(own_run_folder: Path) -> None:
-    done = limited("ulimit -v 400000", "list", "scenarios")
+    done = limited("ulimit -v 200000", "list", "scenarios")
     assert done.returncode == FAULT
-    assert done.stderr.startswith("planebench: MemoryError: cannot get 512 MiB; there is too little memory (see ulimit")
+    assert done.stderr.startswith("planebench: MemoryError: cannot get 320 MiB; there is too little memory (see ulimit")
     assert done.stderr.count("\n") == 1
-    done = limited("ulimit -v 1000000", "report", "--quiet")
+    done = limited("ulimit -v 400000", "report", "--quiet")
     assert done.returncode in (0, FAULT) and "Traceback" not in done.stderr
     assert done.stderr.count("\n") == 1 and ("left out" in done.stderr or "too little memory" in done.stderr)
 
