@@ -74,7 +74,9 @@ def run_plan(
             with switch_on(switch_host) as connect:
                 folder, status = measured(plan, overrides, connect, runs=runs, quiet=quiet, **how)
         derived = Derived(read_run(folder))
-        _show(derived, folder, json=json, quiet=quiet, page=page)
+        _show(derived, json=json, quiet=quiet)
+        code = _judge(derived, quiet=quiet) if status == "complete" else INTERRUPTED
+        _write_page(derived, folder, silent=json or quiet, page=page)
     except KeyboardInterrupt:  # while calibrating, or in the report of a run that was complete
         complain("interrupted before the first trial" if folder is None else f"interrupted; {folder} has all trials")
         return INTERRUPTED
@@ -84,8 +86,7 @@ def run_plan(
         raise
     if status != "complete":
         complain(_resume_words(derived))
-        return INTERRUPTED
-    return _judge(derived, quiet=quiet)
+    return code
 
 
 def measured(
@@ -177,17 +178,18 @@ def _announce(session: Session, console: Console, *, named: bool) -> None:
     say(f"{trials}, {held.takes_words}{resumed}; they are stored in {session.folder}")
 
 
-def _show(derived: Derived, folder: Path, *, json: bool, quiet: bool, page: bool) -> None:
-    """Print the results, write the HTML report if it is wanted, and print where they are.
-
-    Raises StoreError where the report cannot be written; the results are printed all the same.
-    """
+def _show(derived: Derived, *, json: bool, quiet: bool) -> None:
+    """Print the results."""
     if json:
         from planebench.report.export import to_json
 
         sys.stdout.buffer.write(to_json(derived))
     elif not quiet:
         print_table(derived, printed=derived.run.header.warnings)
+
+
+def _write_page(derived: Derived, folder: Path, *, silent: bool, page: bool) -> None:
+    """Write the HTML report if it is wanted, and print where the results are. Raises StoreError where it cannot be."""
     where = f"run: {folder}"
     try:
         if page:
@@ -196,7 +198,7 @@ def _show(derived: Derived, folder: Path, *, json: bool, quiet: bool, page: bool
         raise StoreError(f"{error}. The run is stored: `planebench report {folder.name} --html FILE`") from error
     except Exception as error:  # as MemoryError: the answer of the run stands without a page
         complain(f"the report is left out: {fault_words(error)}")
-    if not (json or quiet):
+    if not silent:
         print(f"\n{where}")
 
 
