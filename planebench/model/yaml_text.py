@@ -89,8 +89,6 @@ def parse_yaml(text: str, source: str) -> Any:
         raise UsageError(f"{source}{_where(error.problem_mark or error.context_mark)} is not YAML: {what}") from None
     except yaml.YAMLError as error:
         raise UsageError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
-    except RecursionError:
-        raise UsageError(f"{source} cannot be read: it is nested too deeply") from None
 
 
 def type_remedy(found: Mapping[str, Any]) -> str:
