@@ -12,7 +12,7 @@ from planebench.measure.live import LiveSettings
 from planebench.model.choices import unknown
 from planebench.model.records import CoreDistance, ScenarioName
 from planebench.model.scenario import SCENARIOS
-from planebench.placement import Cpus, Placement, place
+from planebench.placement import Placement, place
 from planebench.stats.shared_cores import best_speed, is_shared
 
 RING = 256
@@ -24,7 +24,7 @@ def rig() -> tuple[Placement, LiveSettings]:
     if planed is None:
         raise SystemExit("planed is not here: run `make setup`")
     facts = host_facts.collect()
-    placement = place(Cpus(facts.cpus_allowed, facts.siblings, facts.numa_node))
+    placement = place(host_facts.cpus_of(facts))
     return placement, LiveSettings(planed, RING, False, 1518, "virtio")
 
 

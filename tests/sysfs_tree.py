@@ -179,9 +179,17 @@ def server(
         folder = f"sys/devices/system/cpu/cpu{cpu}"
         siblings = ",".join(str(core + thread * total) for thread in range(threads))
         tree.set(f"{folder}/topology/thread_siblings_list", siblings)
+        tree.set(f"{folder}/cache/index3/level", "3")
         tree.set(f"{folder}/cache/index3/shared_cpu_list", group)
     for socket in range(sockets):
         low, high = socket * cores, (socket + 1) * cores - 1
         parts = (f"{low + thread * total}-{high + thread * total}" for thread in range(threads))
         tree.set(f"sys/devices/system/node/node{socket}/cpulist", ",".join(parts))
     return tree
+
+
+def set_speeds(tree: Tree, file: str, *runs: tuple[int, int]) -> None:
+    """Set a figure of the CPUs, from CPU 0 on: so many CPUs with so much."""
+    speeds = [speed for count, speed in runs for _ in range(count)]
+    for cpu, speed in enumerate(speeds):
+        tree.set(f"sys/devices/system/cpu/cpu{cpu}/{file}", str(speed))

@@ -89,7 +89,7 @@ def _server(
         len(physical) or 1 if ports is None else ports,
         min(possible, default=VFS_OF_A_PORT) if vfs is None else vfs,
         len(facts.cpus_allowed) if lcores is None else lcores,
-        max(len({facts.numa_node.get(cpu, 0) for cpu in facts.cpus_online}), 1) if sockets is None else sockets,
+        max(len(facts.nodes(facts.cpus_online)), 1) if sockets is None else sockets,
         reserved,
     )
     for name, least in {"ports": 1, "vfs_per_port": 1, "lcores": 1, "sockets": 1, "reserved": 0}.items():

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from planebench.cli.show import print_json
-from planebench.host.facts import collect
+from planebench.host.facts import collect, kinds_text
 from planebench.host.hwloc import with_topology
-from planebench.model.cpus import range_text
+from planebench.model.cpus import Cpus, range_text
 from planebench.model.records import Point
 from planebench.placement import Placement
 from planebench.plans.budget import describe
@@ -34,13 +34,15 @@ def show_plan(
     cpus = run_cpus(facts, plan.switch_cores, plan.wire, plan.tester) if facts is not None else None
     placed = placements_of(held.measured, cpus) if cpus is not None else {}
     if json:
-        print_json(_document(held) | ({"placements": _placement_rows(placed)} if cpus is not None else {}))
+        print_json(_document(held) | ({"placements": _placement_rows(placed, cpus)} if cpus is not None else {}))
         return
-    for line in (*_lines(held), *_placement_lines(placed)):
+    kinds = facts.core_kinds if facts is not None else ()
+    told = [f"kinds of cores: {kinds_text(kinds)}; a warning names pollers that are not on the first one"] * bool(kinds)
+    for line in (*_lines(held), *told, *_placement_lines(placed)):
         print(line)
 
 
-def _placement_rows(placed: Mapping[Point, Placement]) -> list[dict[str, Any]]:
+def _placement_rows(placed: Mapping[Point, Placement], cpus: Cpus) -> list[dict[str, Any]]:
     return [
         {
             "scenario": point.scenario,
@@ -52,6 +54,7 @@ def _placement_rows(placed: Mapping[Point, Placement]) -> list[dict[str, Any]]:
             "vnf_cpus": it.vnf_cpus,
             "roaming_cpus": sorted(it.roaming),
             "control_cpus": sorted(it.control_cpus),
+            "core_kinds": cpus.kind_names(it.pollers),
             "numa_node": {str(cpu): node for cpu, node in sorted(it.nodes.items()) if cpu in it.pollers},
             "warnings": it.warnings,
         }

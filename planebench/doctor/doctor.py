@@ -15,7 +15,7 @@ from planebench.doctor.programs import hosting_finding, kvm_finding, switch_find
 from planebench.doctor.sharing import look_at_cores, sharing_findings
 from planebench.doctor.tuning import HUGEPAGES, SWITCHES
 from planebench.host import facts as host_facts
-from planebench.host.facts import HostFacts, cpus_of
+from planebench.host.facts import HostFacts, cpus_of, kinds_text
 from planebench.host.hugepages import MB_PER_SWITCH, pages_for, reserving
 from planebench.host.pci import UIO_DRIVERS
 from planebench.host.programs import Found, NotFound
@@ -23,7 +23,7 @@ from planebench.hosting.registry import HOSTINGS
 from planebench.measure.dry_poll import dry_poll
 from planebench.model.cpus import cpu_text
 from planebench.model.header import CoreNoise
-from planebench.placement import Placement, place
+from planebench.placement import Placement, odd_cores, place
 from planebench.switches.overview import look
 from planebench.switches.registry import all_adapters
 
@@ -173,6 +173,16 @@ def _smt(facts: HostFacts) -> Judgement:
             remedy,
         )
     return _ok("each polling thread has a dedicated core")
+
+
+@_check("core-kinds")
+def _core_kinds(facts: HostFacts) -> Judgement:
+    """Judge the kinds of cores on which planebench would poll, and whether the machine tells on which node they are."""
+    cpus, kinds = cpus_of(facts), kinds_text(facts.core_kinds)
+    if odd := odd_cores(cpus, sorted(_pollers(facts))):
+        text, _, remedy = "; ".join(odd).rpartition("; ")
+        return _warning(f"{text} (kinds of cores: {kinds})" if kinds else text, remedy)
+    return _ok(f"pollers run on the fastest kind of core: {kinds}" if kinds else "all cores are of one kind")
 
 
 def _pollers(facts: HostFacts) -> set[int]:
@@ -442,10 +452,10 @@ def _iommu(facts: HostFacts) -> Judgement:
 
 @_check("nic-numa")
 def _nic_numa(facts: HostFacts) -> Judgement:
-    nodes = {facts.numa_node.get(cpu, 0) for cpu in facts.cpus_allowed}
+    nodes = facts.nodes(facts.cpus_allowed)
     far = [nic for nic in facts.nics if nic.numa_node is not None and nic.numa_node not in nodes]
     if far:
-        there = cpu_text(cpu for cpu in facts.cpus_online if facts.numa_node.get(cpu, 0) == far[0].numa_node)
+        there = cpu_text(cpu for cpu in facts.cpus_online if far[0].numa_node in facts.nodes([cpu]))
         return _warning(
             f"NIC {far[0].address} is on NUMA node {far[0].numa_node}, the allowed CPUs on "
             f"{cpu_text(nodes)}: every packet crosses between sockets",

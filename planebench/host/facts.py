@@ -10,7 +10,7 @@ import re
 import resource
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from planebench.host.pci import ROOT, USER_SPACE_DRIVERS, VIRTIO_VENDOR, Nic, ni
 from planebench.host.planed_program import planed_version
 from planebench.host.procfs import entries, process_ids, read_text, run_ns, stat_fields
 from planebench.host.programs import run_tool
-from planebench.model.cpus import Cpus, cpu_text, parse_cpus, range_text
+from planebench.model.cpus import NO_NODE, CoreKind, Cpus, core_kinds, cpu_text, node_of, parse_cpus, range_text
 
 CAP_NET_ADMIN = 12
 CAP_NET_RAW = 13
@@ -38,7 +38,14 @@ FULL_NICE_LIMIT = 40
 
 Plain = str | int | float | bool | None
 _CPU = "sys/devices/system/cpu"
-_LISTS = ("deep_c_states", "nics", "busy_kernel_threads", "damon_switches", "lacked_capabilities")
+_CORE_TYPES = {"IntelCore": "cpu_core", "IntelAtom": "cpu_atom", "IntelLowPower": "cpu_lowpower"}
+"""The performance counters of Linux for each type of core."""
+_CORE_SPEEDS = ("cpu_capacity", "acpi_cppc/highest_perf", "cpufreq/cpuinfo_max_freq")
+"""What tells how fast the core of a CPU is, the best first: ARM's, x86's, and what is left without either."""
+_LISTS = (
+    *("siblings", "numa_node", "l3_group", "core_kinds", "cpus_online", "cpus_allowed", "isolated_cpus"),
+    *("deep_c_states", "nics", "busy_kernel_threads", "damon_switches", "lacked_capabilities"),
+)
 """Facts that run.json has in another form, or not at all."""
 WHOLE_USERS = "0 0 4294967295"
 """The map of users of the machine's own namespace (Linux, man 7 user_namespaces)."""
@@ -82,8 +89,11 @@ class HostFacts:
     siblings: Mapping[int, frozenset[int]] = field(default_factory=dict)
     """CPU -> the CPUs of its physical core, itself included."""
     numa_node: Mapping[int, int] = field(default_factory=dict)
+    """CPU -> its NUMA node; empty where the kernel tells of none."""
     l3_group: Mapping[int, frozenset[int]] = field(default_factory=dict)
     """CPU -> the CPUs that share its L3 cache, itself included; empty if unknown."""
+    core_kinds: tuple[CoreKind, ...] = ()
+    """The kinds of cores, the fastest first; none if all are of one as far as is known."""
     isolated_cpus: tuple[int, ...] = ()
     cgroup_cpu_limit: float | None = None
     """CPUs' worth of time the control group grants; None is no limit."""
@@ -93,7 +103,8 @@ class HostFacts:
     """Frequency governor of the allowed CPUs, ``mixed`` if they differ."""
     turbo: bool | None = None
     cpu_mhz: int | None = None
-    """Highest frequency; where the system does not govern it (a virtual machine), the one it reports."""
+    """Highest frequency of a core of the fastest kind; where the system does not govern it (a virtual machine), the one
+    that it reports."""
     autogroup: bool | None = None
     """kernel.sched_autogroup_enabled; None if the kernel has no autogroups."""
     load_average_1m: float = 0.0
@@ -138,10 +149,13 @@ class HostFacts:
         groups = {frozenset(self.cpus_allowed) & (self.siblings.get(c, frozenset()) | {c}) for c in self.cpus_allowed}
         return tuple(sorted(tuple(sorted(group)) for group in groups if len(group) > 1))
 
+    def nodes(self, cpus: Iterable[int]) -> frozenset[int]:
+        """Return the NUMA nodes of some CPUs."""
+        return frozenset(node_of(self.numa_node, cpu) for cpu in cpus) - {NO_NODE}
+
     def as_dict(self) -> dict[str, Plain]:
         """Return plain values for run.json: CPU sets as ``0,1``, groups as ``0-1;2-3``."""
-        skip = ("siblings", "numa_node", "l3_group", "cpus_online", "cpus_allowed", "isolated_cpus", *_LISTS)
-        plain: dict[str, Plain] = {name: getattr(self, name) for name in self.__slots__ if name not in skip}
+        plain: dict[str, Plain] = {name: getattr(self, name) for name in self.__slots__ if name not in _LISTS}
         return {
             **plain,
             "cpus_online": cpu_text(self.cpus_online),
@@ -150,9 +164,10 @@ class HostFacts:
             "cores_allowed": self.cores_allowed,
             "smt_siblings": ";".join("-".join(str(cpu) for cpu in group) for group in self.shared_cores),
             "l3_groups": ";".join(sorted({range_text(group) for group in self.l3_group.values()}, key=_first_cpu)),
+            "core_kinds": kinds_text(self.core_kinds),
             "deep_c_states": ",".join(self.deep_c_states),
             "nics": ",".join(f"{nic.address}={nic.driver or 'unbound'}" for nic in self.nics),
-            "numa_nodes": len({self.numa_node.get(cpu, 0) for cpu in self.cpus_online}),
+            "numa_nodes": len(self.nodes(self.cpus_online)),
         }
 
 
@@ -168,7 +183,13 @@ def cpus_of(facts: HostFacts, switch_cores: int = 1) -> Cpus:
         switch_cores,
         frozenset(facts.isolated_cpus),
         l3_group=facts.l3_group if facts.hypervisor is None else {},
+        kinds=facts.core_kinds,
     )
+
+
+def kinds_text(kinds: Iterable[CoreKind]) -> str:
+    """Return kinds of cores as ``IntelCore 0-11; IntelAtom 12-19``."""
+    return "; ".join(f"{kind.name} {range_text(kind.cpus)}" for kind in kinds)
 
 
 def cpu_model(root: Path = ROOT) -> str:
@@ -241,7 +262,7 @@ def collect(
     online = parse_cpus(read_text(cpu_folder / "online") or "") or tuple(sorted(inherited))
     isolated = parse_cpus(read_text(cpu_folder / "isolated") or "")
     allowed = usable_cpus(inherited, frozenset(online), frozenset(isolated), grantable)
-    memory = meminfo(root)
+    memory, kinds = meminfo(root), _core_kinds(root, online)
     return HostFacts(
         cpu_model=cpu_model(root),
         kernel=platform.release(),
@@ -254,13 +275,14 @@ def collect(
         siblings={cpu: _siblings(cpu_folder, cpu) for cpu in online},
         numa_node=_numa_nodes(root),
         l3_group=_l3_groups(cpu_folder, online),
+        core_kinds=kinds,
         isolated_cpus=isolated,
         cgroup_cpu_limit=_cgroup_cpu_limit(root),
         constant_tsc="constant_tsc" in flags,
         nonstop_tsc="nonstop_tsc" in flags,
         governor=_governor(cpu_folder, allowed),
         turbo=_turbo(cpu_folder),
-        cpu_mhz=_cpu_mhz(cpu_folder, cpuinfo),
+        cpu_mhz=_cpu_mhz(cpu_folder, cpuinfo, min(kinds[0].cpus) if kinds else 0),
         autogroup=_flag(read_text(root / "proc/sys/kernel/sched_autogroup_enabled")),
         load_average_1m=float((read_text(root / "proc/loadavg") or "0").split()[0]),
         steal_share=_steal_share(root),
@@ -369,16 +391,33 @@ def _siblings(cpu_folder: Path, cpu: int) -> frozenset[int]:
 
 def _l3_groups(cpu_folder: Path, cpus: Iterable[int]) -> dict[int, frozenset[int]]:
     """Return the CPUs that share the L3 cache of each CPU: those of a CCX of an EPYC, of a socket of a Xeon."""
-    lists = {cpu: read_text(cpu_folder / f"cpu{cpu}/cache/index3/shared_cpu_list") for cpu in cpus}
-    return {cpu: frozenset(parse_cpus(text)) | {cpu} for cpu, text in lists.items() if text}
+    groups = {}
+    for cpu in cpus:
+        for cache in (cpu_folder / f"cpu{cpu}/cache").glob("index*"):  # index3 may be of level 2
+            if read_text(cache / "level") == "3" and (text := read_text(cache / "shared_cpu_list")):
+                groups[cpu] = frozenset(parse_cpus(text)) | {cpu}
+    return groups
 
 
 def _numa_nodes(root: Path) -> dict[int, int]:
-    nodes = {}
+    """Return the node of each CPU, the lowest of those that name it: broken firmware has one in several."""
+    nodes: dict[int, int] = {}
     for folder in (root / "sys/devices/system/node").glob("node[0-9]*"):
+        number = int(folder.name.removeprefix("node"))
         for cpu in parse_cpus(read_text(folder / "cpulist") or ""):
-            nodes[cpu] = int(folder.name.removeprefix("node"))
+            nodes[cpu] = min(number, nodes.get(cpu, number))
     return nodes
+
+
+def _core_kinds(root: Path, cpus: Collection[int]) -> tuple[CoreKind, ...]:
+    types = {name: read_text(root / f"sys/devices/{counters}/cpus") for name, counters in _CORE_TYPES.items()}
+
+    def figures() -> Iterator[tuple[str, dict[int, int]]]:
+        for file in _CORE_SPEEDS:
+            texts = {cpu: read_text(root / f"{_CPU}/cpu{cpu}/{file}") or "" for cpu in cpus}
+            yield Path(file).name, {cpu: int(text) for cpu, text in texts.items() if text.isdigit()}
+
+    return core_kinds(cpus, {name: parse_cpus(text) for name, text in types.items() if text}, figures())
 
 
 def _governor(cpu_folder: Path, cpus: Iterable[int]) -> str | None:
@@ -386,8 +425,8 @@ def _governor(cpu_folder: Path, cpus: Iterable[int]) -> str | None:
     return "mixed" if len(found) > 1 else next(iter(found), None)
 
 
-def _cpu_mhz(cpu_folder: Path, cpuinfo: str) -> int | None:
-    highest_khz = read_text(cpu_folder / "cpu0/cpufreq/cpuinfo_max_freq")
+def _cpu_mhz(cpu_folder: Path, cpuinfo: str, cpu: int) -> int | None:
+    highest_khz = read_text(cpu_folder / f"cpu{cpu}/cpufreq/cpuinfo_max_freq")
     if highest_khz and highest_khz.strip().isdigit():
         return int(highest_khz) // 1000
     reported = _first(r"^cpu MHz\s*:\s*([0-9.]+)$", cpuinfo, "")

@@ -147,6 +147,7 @@ def calibrate(
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
         tester_cpus=len(placement.tester_cpus),
+        core_kinds=cpus.kind_names(placement.tester_cpus),
         duration_s=duration_s,
         ceilings=tuple(ceiling for ceilings, _, _ in found for ceiling in ceilings),
         set_points=tuple(point for _, points, _ in found for point in points),

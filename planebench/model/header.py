@@ -147,7 +147,8 @@ class TwoClocks:
 class Calibration:
     """The tester measured against itself (``planebench calibrate``): its date, its conditions and its figures.
 
-    It holds for runs with the same planed, CPU, kernel, wire, ring size, memory and number of tester CPUs.
+    It holds for runs with the same planed, CPU, kernel, wire, ring size and memory, and the same number and
+    kind of cores of the tester.
     """
 
     measured_at: Moment
@@ -170,6 +171,8 @@ class Calibration:
     """The clock that was asked for; each floor names its own."""
     two_clocks: TwoClocks | None = None
     """The offset and drift of the clocks at the two ends; None with the software clock, which is one."""
+    core_kinds: str = ""
+    """The kinds of cores of the tester; empty on a machine with one kind, and in runs that did not record them."""
 
     def ceiling_pps(self, frame_size_bytes: int, sender: End, receiver: End) -> float | None:
         """Return the tester's highest rate between these ends; None where it was not measured at this frame size."""

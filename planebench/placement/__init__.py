@@ -3,6 +3,6 @@
 
 from planebench.model.cpus import Cpus
 from planebench.placement.nodes import place, place_vnfs, refusal, tester_elsewhere
-from planebench.placement.place import Placement
+from planebench.placement.place import Placement, odd_cores
 
-__all__ = ["Cpus", "Placement", "place", "place_vnfs", "refusal", "tester_elsewhere"]
+__all__ = ["Cpus", "Placement", "odd_cores", "place", "place_vnfs", "refusal", "tester_elsewhere"]

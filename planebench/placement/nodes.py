@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from planebench.model.cpus import Cpus
+from planebench.model.cpus import NO_NODE, Cpus
 from planebench.model.errors import UsageError
 from planebench.model.placement import NEAR, RANDOM, SPLIT, Placing, far_vnfs
-from planebench.placement.place import Placement, control_cpus, near, ranked, share_out, whole_cores
+from planebench.placement.place import Placement, control_cpus, near, odd_cores, ranked, share_out, whole_cores
 
 RANDOM_MIN_CPUS = 2
 """VNFs on one CPU are not at random."""
@@ -31,6 +31,11 @@ def place(
     Raises UsageError when no CPU is allowed, or for a placement that this machine or these VNFs cannot have
     (:func:`refusal`).
     """
+    placed = _place(cpus, vnf_count, hosted, placing, idle_tester)
+    return replace(placed, warnings=(*placed.warnings, *odd_cores(cpus, placed.pollers)))
+
+
+def _place(cpus: Cpus, vnf_count: int, hosted: Collection[int], placing: Placing, idle_tester: bool) -> Placement:
     usual = near(cpus, vnf_count, hosted=hosted, idle_tester=idle_tester)
     if placing == NEAR or not vnf_count:
         return usual
@@ -105,7 +110,7 @@ def refusal(cpus: Cpus, vnf_count: int, *, hosted: Collection[int], placing: Pla
 def tester_elsewhere(cpus: Cpus) -> Cpus:
     """Return the CPUs with the tester on another node than the switch. Raises UsageError where there is one node."""
     switch = near(cpus).switch_cpu
-    nodes = Counter(cpus.node(cpu) for cpu in whole_cores(cpus) if cpus.node(cpu) != cpus.node(switch))
+    nodes = Counter(cpus.node(cpu) for cpu in whole_cores(cpus) if cpus.node(cpu) not in (NO_NODE, cpus.node(switch)))
     if not nodes:
         raise UsageError(
             f"tester other-node needs CPUs on two NUMA nodes, and all allowed ones are on node {cpus.node(switch)}; "
@@ -117,10 +122,13 @@ def tester_elsewhere(cpus: Cpus) -> Cpus:
 def random_cpus(cpus: Cpus, base: Placement) -> frozenset[int]:
     """Return the CPUs over which the scheduler may move VNFs: all but the cores of switch and tester.
 
-    Isolated CPUs are none of them, as the scheduler does not move threads between those.
+    Isolated CPUs are none of them, as the scheduler does not move threads between those; nor are other kinds of cores
+    than that of the switch, if it has enough.
     """
     taken = frozenset[int]().union(*(cpus.core(cpu) for cpu in (*base.switch_cpus, *base.tester_cpus)))
-    return frozenset(cpus.allowed) - taken - cpus.isolated
+    found = frozenset(cpus.allowed) - taken - cpus.isolated
+    alike = frozenset(cpu for cpu in found if cpus.kind(cpu) == cpus.kind(base.switch_cpu))
+    return alike if len(alike) >= RANDOM_MIN_CPUS else found
 
 
 def _at_random(cpus: Cpus, base: Placement, count: int) -> Placement:
@@ -144,7 +152,7 @@ def _other_node_cpus(cpus: Cpus, base: Placement) -> list[int]:
     """Return the CPUs beside switch and tester on the node with most cores of those where the switch is not."""
     home = cpus.node(base.switch_cpu)
     taken = frozenset[int]().union(*(cpus.core(cpu) for cpu in (*base.switch_cpus, *base.tester_cpus)))
-    free = [cpu for cpu in cpus.allowed if cpus.node(cpu) != home and cpu not in taken]
+    free = [cpu for cpu in cpus.allowed if cpus.node(cpu) not in (NO_NODE, home) and cpu not in taken]
     nodes = Counter(cpus.node(cpu) for cpu in free if cpu in whole_cores(cpus))
     if not nodes:
         return []

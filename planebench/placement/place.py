@@ -7,11 +7,12 @@ turns in one worker, never as threads that the scheduler switches.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 
-from planebench.model.cpus import Cpus
+from planebench.model.cpus import NO_NODE, Cpus, range_text
 from planebench.model.errors import UsageError
 
 
@@ -109,7 +110,8 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
     One CPU: everything on it, ``shared``. Two: the switch on the last, all else on the first. More: the switch a core,
     the tester one, the switch its other ones, each VNF one while there are cores, then a second one for the tester if
     one is left for control. Isolated CPUs are for pollers, and the core of CPU 0 is left to control threads where
-    pollers have enough other cores (:func:`_spare`).
+    pollers have enough other cores (:func:`_spare`). Of several kinds of cores pollers have one as far as it goes, the
+    fastest that has cores for switch and tester.
 
     ``hosted``: numbers of the VNFs that are processes of their own. They come before the others, which may take turns
     inside the tester; where no core is left for them they share that of the switch, not the tester's, which has to
@@ -134,10 +136,9 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
     free = [*rest, first] if idle_tester else rest
     vnf_cpus = _all_vnf_cpus(free, vnf_count, frozenset(hosted), first, switch)
     left = [cpu for cpu in rest if cpu not in vnf_cpus]
-    second = next((cpu for cpu in left if _near_and_whole(cpus, cpu, first) and _shares_l3(cpus, cpu, first)), None)
+    second = next((cpu for cpu in left if _alike(cpus, cpu, first) and _shares_l3(cpus, cpu, first)), None)
     tester = (first,) if second is None or len(left) + len(spare) < 2 else (first, second)
     left = [cpu for cpu in left if cpu not in tester]
-    nodes = {cpu: cpus.node(cpu) for cpu in cpus.allowed} if len(set(cpus.numa_node.values())) > 1 else {}
     used = {switch, *more, *tester, *vnf_cpus}
     return Placement(
         switch_cpu=switch,
@@ -149,7 +150,7 @@ def near(cpus: Cpus, vnf_count: int = 0, *, hosted: Collection[int] = (), idle_t
         hosted=frozenset(hosted),
         share_l3=cpus.share_l3(switch, first),
         idle_tester=idle_tester,
-        nodes=nodes,
+        nodes=_memory_nodes(cpus),
     )
 
 
@@ -158,9 +159,9 @@ def _without_switch(cpus: Cpus, vnf_count: int) -> Placement:
 
     A second core is for its second end, if a third one is left for control.
     """
-    first = _switch_cpu(replace(cpus, switch_node=cpus.tester_node))
+    first = _switch_cpu(replace(cpus, switch_node=cpus.tester_node, switch_cores=1))
     spare = cpus.core(0) if 0 in cpus.allowed and len(whole_cores(cpus)) > 1 else frozenset[int]()
-    others = [cpu for cpu in ranked(cpus, first, cpus.node(first)) if _near_and_whole(cpus, cpu, first)]
+    others = [cpu for cpu in ranked(cpus, first, cpus.node(first)) if _alike(cpus, cpu, first)]
     second = next((cpu for cpu in others if cpu not in spare and _shares_l3(cpus, cpu, first)), None)
     tester = (first,) if second is None else (first, second)
     used = {*tester}
@@ -172,18 +173,29 @@ def _without_switch(cpus: Cpus, vnf_count: int) -> Placement:
         vnf_cpus=(first,) * vnf_count,
         control_cpus=control_cpus(cpus, left, used, first),
         more_switch_cpus=tuple(more),
-        nodes={cpu: cpus.node(cpu) for cpu in cpus.allowed} if len(set(cpus.numa_node.values())) > 1 else {},
+        nodes=_memory_nodes(cpus),
         elsewhere=True,
     )
+
+
+def _memory_nodes(cpus: Cpus) -> dict[int, int]:
+    """Return the node of each CPU that is on one; none on a machine with one node."""
+    if len(set(cpus.numa_node.values())) < 2:
+        return {}
+    return {cpu: cpus.node(cpu) for cpu in cpus.allowed if cpus.node(cpu) != NO_NODE}
 
 
 def _spare(cpus: Cpus, switch: int, vnf_count: int) -> frozenset[int]:
     """Return the CPUs of CPU 0's core if the pollers have enough whole cores on their nodes without it, else none.
 
-    The kernel gives CPU 0 most of the work that it cannot move, so a poller there is disturbed most.
+    Where it is of the kind of the switch, they must have enough of this kind. The kernel gives CPU 0 most of the work
+    that it cannot move, so a poller there is disturbed most.
     """
     core = cpus.core(0) if 0 in cpus.allowed else frozenset[int]()
-    nodes = [cpus.node(cpu) for cpu in whole_cores(cpus) if cpu not in core]
+    others = [cpu for cpu in whole_cores(cpus) if cpu not in core]
+    if cpus.kind(0) == cpus.kind(switch):
+        others = [cpu for cpu in others if cpus.kind(cpu) == cpus.kind(switch)]
+    nodes = [cpus.node(cpu) for cpu in others]
     needed = [cpus.node(switch)] * (cpus.switch_cores + vnf_count) + [_tester_node(cpus, switch)]
     return core if all(nodes.count(node) >= needed.count(node) for node in needed) else frozenset()
 
@@ -209,7 +221,7 @@ def _everything_on(cpu: int, vnf_count: int, hosted: frozenset[int]) -> Placemen
 
 def _more_switch_cpus(cpus: Cpus, switch: int, others: list[int]) -> tuple[int, ...]:
     """Return the further cores of the switch, from the end of ``others``, the CPUs beside the tester's first."""
-    whole = [cpu for cpu in others if _near_and_whole(cpus, cpu, switch)]
+    whole = [cpu for cpu in others if _alike(cpus, cpu, switch)]
     whole.sort(key=lambda cpu: (cpu in cpus.isolated, _shares_l3(cpus, cpu, switch), cpu), reverse=True)
     return tuple(whole[: cpus.switch_cores - 1])
 
@@ -219,7 +231,9 @@ def _too_few(cpus: Cpus, found: int) -> tuple[str, ...]:
         return ()
     return (
         f"switch_cores is {cpus.switch_cores}, but beside the tester's there "
-        f"{'is 1 whole core' if found == 1 else f'are {found} whole cores'} for the switch; give more CPUs of one node",
+        f"{'is 1 whole core' if found == 1 else f'are {found} whole cores'} for the switch; give more CPUs of one node"
+        + " and one kind of core"
+        * bool(cpus.kinds),
     )
 
 
@@ -231,13 +245,19 @@ def whole_cores(cpus: Cpus) -> list[int]:
 def _switch_cpu(cpus: Cpus) -> int:
     """Return the last core of the switch's node, in the L3 group with the most cores there; of one core the last CPU.
 
-    The node is that of its NICs if it has CPUs there, else the one with the most cores. Isolated cores come first.
+    The node is that of its NICs if it has CPUs there, else the one with the most cores. Isolated cores come first, then
+    those of the fastest kind that has enough for switch and tester, or of the largest one if none has.
     """
     primaries = whole_cores(cpus)
     if len(primaries) == 1:
         return max(cpus.allowed)
     near_nic = [cpu for cpu in primaries if cpus.node(cpu) == cpus.switch_node] or primaries
     eligible = [cpu for cpu in near_nic if cpu in cpus.isolated] or near_nic
+    cores = Counter(map(cpus.kind, primaries))
+    kinds = sorted(set(map(cpus.kind, eligible)))
+    largest = max(kinds, key=lambda kind: (cores[kind], -kind))
+    kind = next((kind for kind in kinds if cores[kind] > cpus.switch_cores), largest)
+    eligible = [cpu for cpu in eligible if cpus.kind(cpu) == kind]
     for group_of in (cpus.node, cpus.l3_first):
         groups = [group_of(cpu) for cpu in eligible]
         best = max(groups, key=lambda group: (groups.count(group), group))
@@ -246,15 +266,17 @@ def _switch_cpu(cpus: Cpus) -> int:
 
 
 def ranked(cpus: Cpus, switch: int, node: int) -> list[int]:
-    """Return the other CPUs, best first: whole cores before siblings, then those of the node, isolated ones, and those
-    that share the L3 cache of the switch."""
+    """Return the other CPUs, best first: whole cores before siblings, then those of the node, of the switch's kind, of
+    faster kinds, isolated ones, and those that share the L3 cache of the switch."""
     primaries = frozenset(whole_cores(cpus))
 
-    def rank(cpu: int) -> tuple[bool, bool, bool, bool, bool, int]:
+    def rank(cpu: int) -> tuple[bool | int, ...]:
         return (
             cpu in cpus.core(switch),
             cpu not in primaries,
             cpus.node(cpu) != node,
+            cpus.kind(cpu) != cpus.kind(switch),
+            cpus.kind(cpu),
             cpu not in cpus.isolated,
             not _shares_l3(cpus, cpu, switch),
             cpu,
@@ -263,9 +285,9 @@ def ranked(cpus: Cpus, switch: int, node: int) -> list[int]:
     return sorted((cpu for cpu in cpus.allowed if cpu != switch), key=rank)
 
 
-def _near_and_whole(cpus: Cpus, cpu: int, other: int) -> bool:
-    """Return whether a CPU is a whole core on the node of another."""
-    return cpu in whole_cores(cpus) and cpus.node(cpu) == cpus.node(other)
+def _alike(cpus: Cpus, cpu: int, other: int) -> bool:
+    """Return whether a CPU is a whole core on the node of another, and of its kind."""
+    return cpu in whole_cores(cpus) and cpus.node(cpu) == cpus.node(other) and cpus.kind(cpu) == cpus.kind(other)
 
 
 def _shares_l3(cpus: Cpus, cpu: int, other: int) -> bool:
@@ -297,8 +319,8 @@ def _warnings(cpus: Cpus, switch: int, tester: tuple[int, ...], used: set[int]) 
             "each other down; allow CPUs of two cores"
         )
     by_its_nic = {cpu for cpu in tester if cpus.node(cpu) == cpus.tester_node}
-    far = sorted(cpu for cpu in used - by_its_nic if cpus.node(cpu) != cpus.node(switch))
-    if far:
+    far = sorted(cpu for cpu in used - by_its_nic if cpus.node(cpu) not in (cpus.node(switch), NO_NODE))
+    if far and cpus.node(switch) != NO_NODE:
         found.append(
             f"CPU {switch} of the switch is on NUMA node {cpus.node(switch)}, CPU {far[0]} on node "
             f"{cpus.node(far[0])}: every packet crosses between sockets; allow more CPUs of one node"
@@ -315,4 +337,30 @@ def _warnings(cpus: Cpus, switch: int, tester: tuple[int, ...], used: set[int]) 
         for owner, node, its in nics
         if node is not None and all(cpus.node(cpu) != node for cpu in its)
     ]
+    return tuple(found)
+
+
+def odd_cores(cpus: Cpus, pollers: Collection[int]) -> tuple[str, ...]:
+    """Return warnings on pollers that are not on the fastest kind of core, or on no NUMA node."""
+    found = []
+    slower = [cpu for cpu in pollers if cpus.kind(cpu)]
+    if slower:
+        fastest = cpus.kinds[0]
+        barred = fastest.cpus - frozenset(cpus.allowed)
+        found.append(
+            f"pollers on CPUs {range_text(slower)} have slower cores ({cpus.kind_names(slower)}) than CPUs "
+            f"{range_text(fastest.cpus)} ({fastest.name}): "
+            + (
+                "all rates are those of slower cores"
+                if len(slower) == len(pollers)
+                else "they limit what the others do"
+            )
+            + (f"; allow CPUs {range_text(barred)}" if barred else "; measure with fewer VNFs or cores of the switch")
+        )
+    lost = [cpu for cpu in pollers if cpus.node(cpu) == NO_NODE]
+    if lost:
+        found.append(
+            f"pollers on CPUs {range_text(lost)} are on no NUMA node that the machine tells of, so where their memory "
+            f"is may change between runs; allow CPUs {range_text(cpus.numa_node)}"
+        )
     return tuple(found)

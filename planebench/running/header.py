@@ -75,6 +75,7 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels
         host=facts.as_dict(),
         settings=_settings(plan, settings, placement)
         | file_settings(plan)
+        | {"core_kinds": cpus.kind_names(placement.pollers) or None}
         | _parallel_settings(survey.measured, cpus)
         | hosted,
         switches=tuple(_switch_info(label, survey, cpus, settings) for label in survey.labels),

@@ -281,6 +281,7 @@ def _calibration(
     if machine.switch_host is not None:
         tell("the tester is not calibrated: the other ends of its wires are on another host")
         return None
+    tester_cpus = place(machine.cpus).tester_cpus
     condition = Condition(
         planed_version=version_of(settings.planed),
         cpu_model=machine.facts.cpu_model,
@@ -288,7 +289,8 @@ def _calibration(
         wire=settings.wire,
         ring_size=settings.ring_size,
         hugepages=settings.hugepages,
-        tester_cpus=len(place(machine.cpus).tester_cpus),
+        tester_cpus=len(tester_cpus),
+        core_kinds=machine.cpus.kind_names(tester_cpus),
         clock=port_clock(settings.clock),
     )
     known = load(condition, sizes)

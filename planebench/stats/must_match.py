@@ -54,6 +54,7 @@ MUST_MATCH = (
     Fact("settings", "switch_cpu", "CPU of the switch", newer=True),
     Fact("settings", "more_switch_cpus", "further CPUs of the switch", newer=True),
     Fact("settings", "tester_cpus", "CPUs of the tester", newer=True),
+    Fact("settings", "core_kinds", "kinds of cores of pollers", newer=True),
     Fact("host", "cpu_model", "CPU"),
     Fact("host", "cores_allowed", "cores"),
     Fact("host", "governor", "frequency governor"),

@@ -39,6 +39,7 @@ class Condition:
     hugepages: bool
     tester_cpus: int
     clock: str
+    core_kinds: str
 
     @property
     def key(self) -> str:

@@ -12,6 +12,7 @@ import pytest
 from planebench.doctor.doctor import Finding, diagnose, examine, noise_findings, tsc_findings
 from planebench.host.facts import HostFacts, KernelThread
 from planebench.host.pci import Nic
+from planebench.model.cpus import CoreKind
 from planebench.model.header import CoreNoise
 from planebench.switches.base import Found, NotFound
 
@@ -121,6 +122,21 @@ def test_siblings_count_where_pollers_run(
     found = finding(replace(GOOD, cpus_allowed=allowed, siblings=siblings), "smt")
     assert found.level == level
     assert text in found.text
+
+
+def test_kinds_of_cores() -> None:
+    assert finding(GOOD, "core-kinds").text == "all cores are of one kind"
+    cpus = tuple(range(8))
+    kinds = (CoreKind("IntelCore", frozenset(range(4))), CoreKind("IntelAtom", frozenset(range(4, 8))))
+    facts = replace(GOOD, cpus_online=cpus, cpus_allowed=cpus, core_kinds=kinds)
+    told = "IntelCore 0-3; IntelAtom 4-7"
+    assert finding(facts, "core-kinds").text == f"pollers run on the fastest kind of core: {told}"
+    slow = finding(replace(facts, cpus_allowed=(4, 5, 6)), "core-kinds")
+    assert (slow.level, slow.remedy) == ("warning", "allow CPUs 0-3")
+    assert slow.text.startswith("pollers on CPUs 4-6 have slower cores (IntelAtom) than CPUs 0-3 (IntelCore)")
+    assert slow.text.endswith(f"(kinds of cores: {told})")
+    lost = finding(replace(GOOD, numa_node={0: 0, 1: 1}, cpus_allowed=(0, 2, 3)), "core-kinds")
+    assert lost.level == "warning" and "are on no NUMA node that the machine tells of" in lost.text
 
 
 def test_siblings_of_idle_cpus_are_no_matter() -> None:

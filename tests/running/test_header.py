@@ -3,10 +3,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from builders import make_point
 
-from planebench.running.header import _representative
+from planebench.host.facts import HostFacts
+from planebench.measure.live import LiveSettings
+from planebench.model.cpus import CoreKind
+from planebench.running.header import _representative, make_header
+from planebench.running.machine import Machine, run_cpus
+from planebench.running.survey import survey
 
 
 @pytest.mark.parametrize(
@@ -31,3 +38,13 @@ def test_both_kinds_of_ports_are_shown_where_the_run_has_both(
 def test_the_longest_chain_is_shown() -> None:
     chains = [make_point("planed", "loopback", chain_length=length) for length in (1, 3, 2)]
     assert len(_representative(chains).ports) == 8
+
+
+def test_the_kind_of_core_is_told() -> None:
+    kinds = (CoreKind("IntelCore", frozenset((3, 4, 5))), CoreKind("IntelAtom", frozenset(range(3))))
+    wanted = survey("quick", {"switch": "sim"})
+    for found, of_pollers, of_host in ((kinds, "IntelCore", "IntelCore 3-5; IntelAtom 0-2"), ((), None, "")):
+        facts = HostFacts(cpus_online=tuple(range(6)), cpus_allowed=tuple(range(6)), core_kinds=found)
+        machine = Machine(facts, run_cpus(facts, 1, "virtio", "near"), simulated=True)
+        header = make_header(wanted, machine, LiveSettings(Path("planed"), 256, False, 1518, "virtio"))
+        assert (header.settings["core_kinds"], header.host["core_kinds"]) == (of_pollers, of_host)

@@ -438,6 +438,14 @@ def test_a_run_of_before_had_vnfs_that_do_not_batch() -> None:
     assert differing_facts(make_header(settings=settings), make_header(settings={**settings, "send_burst": 0})) == ()
 
 
+def test_runs_on_other_kinds_of_cores_are_not_compared() -> None:
+    settings = make_header().settings
+    on = {name: make_header(settings={**settings, "core_kinds": name}) for name in ("IntelCore", "IntelAtom", None)}
+    words = "kinds of cores of pollers: IntelCore against IntelAtom"
+    assert differing_facts(on["IntelCore"], on["IntelAtom"]) == (words,)
+    assert differing_facts(on[None], on[None]) == differing_facts(make_header(), on["IntelAtom"]) == ()
+
+
 def test_points_with_other_vnfs_are_not_the_same_experiment() -> None:
     def of(chain: str) -> Derived:
         point = make_point("planed", "loopback", chain_length=1, chain=chain)

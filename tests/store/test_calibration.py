@@ -52,6 +52,7 @@ def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
         {"ring_size": 512},
         {"hugepages": True},
         {"tester_cpus": 2},
+        {"core_kinds": "IntelAtom"},
     ],
 )
 def test_other_conditions_have_a_file_of_their_own(tmp_path: Path, change: dict[str, Any]) -> None:
