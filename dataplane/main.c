@@ -19,13 +19,14 @@
 #include "lib/isa.h"
 #include "lib/log.h"
 #include "runtime/planed.h"
+#include "runtime/report.h"
 #include "runtime/ring_limits.h"
 #include "runtime/rpc.h"
 
 enum { EXIT_USAGE = 2 };
 
 struct options {
-	const char *config, *rpc, *check, *core_distance, *dry_poll, *ring_limits, *isa;
+	const char *config, *rpc, *check, *facts, *core_distance, *dry_poll, *ring_limits, *isa;
 	bool version, help;
 };
 
@@ -34,6 +35,9 @@ static const char usage_text[] =
         "is\n"
         "                                             made as a socket, or is a character device\n"
         "       planed --check FILE                   check a document, and that this machine has what it names\n"
+        "                                             and room for it: all but its ports is made\n"
+        "       planed --facts FILE                   what {\"generator\": PROFILE} would send, or which routes\n"
+        "                                             {\"l3fwd\": SETTINGS} has, as one JSON line\n"
         "       planed --core-distance A,B            cache-line round trip between two CPUs, and\n"
         "                                             additions per cycle of both, as one JSON line\n"
         "       planed --dry-poll CPU,MS              gaps in polling a CPU that has nothing to do, as one JSON "
@@ -46,11 +50,17 @@ static const char usage_text[] =
 static int parse(int argc, char **argv, struct options *options)
 {
 	static const struct option table[] = {
-	        {"config", required_argument, NULL, 'c'},   {"rpc", required_argument, NULL, 'r'},
-	        {"check", required_argument, NULL, 'k'},    {"core-distance", required_argument, NULL, 'd'},
-	        {"dry-poll", required_argument, NULL, 'p'}, {"ring-limits", required_argument, NULL, 'l'},
-	        {"isa", required_argument, NULL, 'i'},      {"version", no_argument, NULL, 'v'},
-	        {"help", no_argument, NULL, 'h'},           {0},
+	        {"config", required_argument, NULL, 'c'},
+	        {"rpc", required_argument, NULL, 'r'},
+	        {"check", required_argument, NULL, 'k'},
+	        {"core-distance", required_argument, NULL, 'd'},
+	        {"facts", required_argument, NULL, 'f'},
+	        {"dry-poll", required_argument, NULL, 'p'},
+	        {"ring-limits", required_argument, NULL, 'l'},
+	        {"isa", required_argument, NULL, 'i'},
+	        {"version", no_argument, NULL, 'v'},
+	        {"help", no_argument, NULL, 'h'},
+	        {0},
 	};
 	int option;
 
@@ -64,6 +74,9 @@ static int parse(int argc, char **argv, struct options *options)
 			break;
 		case 'k':
 			options->check = optarg;
+			break;
+		case 'f':
+			options->facts = optarg;
 			break;
 		case 'd':
 			options->core_distance = optarg;
@@ -90,8 +103,8 @@ static int parse(int argc, char **argv, struct options *options)
 		LOG_ERROR("\"%s\" is not an option", argv[optind]);
 		return -EINVAL;
 	}
-	return options->config || options->check || options->core_distance || options->dry_poll ||
-	                       options->ring_limits || options->version || options->help
+	return options->config || options->check || options->facts || options->core_distance ||
+	                       options->dry_poll || options->ring_limits || options->version || options->help
 	               ? 0
 	               : -EINVAL;
 }
@@ -112,16 +125,47 @@ static struct config *load(const char *path, json_t **document)
 
 static int check(const char *path)
 {
+	char error[CONFIG_ERROR_MAX];
 	json_t *document = NULL;
 	struct config *config = load(path, &document);
+	int code = EXIT_USAGE;
 
 	if (config == NULL)
 		return EXIT_USAGE;
-	printf("%s is valid: ports %u, tasks %u, workers %u\n", path, config->port_count, config->task_count,
-	       config->worker_count);
+	planed_stand_in(config);
+	if (eal_start(config) == 0) {
+		if (planed_fits(config, error) == 0)
+			code = EXIT_SUCCESS;
+		else
+			LOG_ERROR("%s", error);
+		eal_stop();
+	}
+	if (code == EXIT_SUCCESS)
+		printf("%s is valid: ports %u, tasks %u, workers %u\n", path, config->port_count,
+		       config->task_count, config->worker_count);
 	json_decref(document);
 	config_free(config);
-	return EXIT_SUCCESS;
+	return code;
+}
+
+static int print_facts(const char *path)
+{
+	char error[CONFIG_ERROR_MAX];
+	json_error_t where;
+	json_t *asked = json_load_file(path, JSON_REJECT_DUPLICATES, &where), *facts;
+
+	if (asked == NULL) {
+		LOG_ERROR("--facts %s: line %d: %s", path, where.line, where.text);
+		return EXIT_USAGE;
+	}
+	facts = report_facts(asked, error);
+	if (facts == NULL)
+		LOG_ERROR("%s", error);
+	else if (json_dumpf(facts, stdout, JSON_COMPACT) == 0)
+		puts("");
+	json_decref(asked);
+	json_decref(facts);
+	return facts ? EXIT_SUCCESS : EXIT_USAGE;
 }
 
 static int print_core_distance(const char *cpus)
@@ -273,6 +317,8 @@ int main(int argc, char **argv)
 	}
 	if (options.check)
 		return check(options.check);
+	if (options.facts)
+		return print_facts(options.facts);
 	if (options.core_distance)
 		return print_core_distance(options.core_distance);
 	if (options.dry_poll)

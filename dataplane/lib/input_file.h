@@ -13,7 +13,7 @@
 int input_file_open(const char *path, struct stat *stat, const char **why);
 
 // Read a regular file of at most max bytes. Returns its bytes (stat->st_size) followed by a zero byte, to be freed; or
-// NULL and *why as above.
+// NULL and *why as above. A byte-order mark becomes blanks.
 char *input_file_read(const char *path, size_t max, struct stat *stat, const char **why);
 
 // Open a regular file as a stream. Returns NULL with a sentence in error (CONFIG_ERROR_MAX).

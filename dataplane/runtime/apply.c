@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "runtime/eal.h"
 #include "lib/log.h"
@@ -161,7 +162,7 @@ static int build_worker(struct next *next, const struct config_worker *config, c
 	return 0;
 }
 
-static int build(const struct planed *old, struct next *next, char *error)
+static int build_tasks(const struct planed *old, struct next *next, char *error)
 {
 	struct config *config = next->set.config;
 	int rc = check_fixed(old->config, config, error);
@@ -170,6 +171,14 @@ static int build(const struct planed *old, struct next *next, char *error)
 		rc = build_port(old, next, i, error);
 	for (unsigned i = 0; rc == 0 && i < config->task_count; i++)
 		rc = build_task(next, &config->tasks[i], error);
+	return rc;
+}
+
+static int build(const struct planed *old, struct next *next, char *error)
+{
+	struct config *config = next->set.config;
+	int rc = build_tasks(old, next, error);
+
 	for (unsigned i = 0; rc == 0 && i < config->worker_count; i++)
 		rc = build_worker(next, &config->workers[i], error);
 	return rc;
@@ -283,6 +292,36 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 	*planed = next.set;
 	planed_run(planed);
 	return 0;
+}
+
+void planed_stand_in(struct config *config)
+{
+	snprintf(config->name, sizeof(config->name), "check-%d", (int)getpid());
+	for (unsigned i = 0; i < config->port_count; i++) {
+		struct config_port *port = &config->ports[i];
+		struct config_port other = {.kind = "ethdev",
+		                            .ring_size = port->ring_size,
+		                            .queues = port->queues,
+		                            .line_rate_bps = port->line_rate_bps};
+
+		memcpy(other.name, port->name, sizeof(other.name));
+		snprintf(other.device, sizeof(other.device), "net_null%u,no-rx=1", i);
+		other.ops = port_ops_find(other.kind, other.backend);
+		*port = other;
+	}
+	for (unsigned i = 0; i < config->task_count; i++)
+		config->tasks[i].check = true;
+}
+
+int planed_fits(struct config *config, char error[static CONFIG_ERROR_MAX])
+{
+	struct next next = {.set = {.config = config, .rx_pool = eal_pool_create(&config->memory)}};
+	const struct planed nothing = {0};
+	int rc = next.set.rx_pool ? build_tasks(&nothing, &next, error)
+	                          : config_error(error, "no receive pool");
+
+	discard(&next);
+	return rc;
 }
 
 int planed_close(struct planed *planed)

@@ -399,13 +399,16 @@ void config_free(struct config *config)
 
 struct config *config_load(const char *path, json_t **document, char error[static CONFIG_ERROR_MAX])
 {
+	FILE *file = fopen(path, "re");
 	json_error_t where;
 	struct config *config;
 
 	*document = NULL;
-	if (access(path, R_OK))
+	if (file == NULL)
 		return config_error_null(error, "%.180s: %s", path, strerror(errno));
-	*document = json_load_file(path, JSON_REJECT_DUPLICATES, &where);
+	(void)!fscanf(file, "\xef\xbb\xbf"); // a byte-order mark, if there is one
+	*document = json_loadf(file, JSON_REJECT_DUPLICATES, &where);
+	fclose(file);
 	if (*document == NULL)
 		return config_error_null(error, "%.100s: line %d: %.100s", path, where.line, where.text);
 	config = config_decode(*document, error);

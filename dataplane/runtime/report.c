@@ -307,3 +307,15 @@ void report_clear_ports(const struct planed *planed)
 	for (unsigned i = 0; i < planed->port_count; i++)
 		port_read_counters(planed->ports[i], &planed->ports[i]->baseline);
 }
+
+json_t *report_facts(const json_t *asked, char *error)
+{
+	const char *kind = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)asked));
+	const struct task_ops *ops = kind ? task_ops_find(kind) : NULL;
+
+	if (!ops || !ops->facts || json_object_size(asked) != 1)
+		return config_error_null(
+		        error, "expected an object with one kind of task that has facts: generator or "
+		               "l3fwd");
+	return ops->facts(json_object_get(asked, kind), error);
+}

@@ -40,6 +40,7 @@ struct config_task {
 	const struct task_ops *ops; // of its kind
 	const json_t *object;       // the whole of it, while it is decoded
 	void *settings;             // of the kind, from task_settings_parse() until its task is made
+	bool check;                 // planed --check: what a formula says need not be filled in
 };
 
 // What the worker and every kind count. One writer (the worker); a cache line of its own.
@@ -128,6 +129,10 @@ struct task_ops {
 	int (*settings_check)(const struct config_task *config, void *settings, const char *where,
 	                      char *error);
 	void (*settings_free)(void *settings);
+
+	// What the kind would make of an object, of files that it names too, without a task: for plans (planed --facts). Returns
+	// a new object, or NULL with a sentence in error. May be NULL.
+	json_t *(*facts)(const json_t *object, char *error);
 
 	// Of two tasks of this kind in one document. Returns 0, or -EINVAL with a sentence in error. May be NULL.
 	int (*agree)(const struct config_task *a, const struct config_task *b, char *error);

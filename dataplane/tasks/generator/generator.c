@@ -464,6 +464,7 @@ static int generator_begin(struct task *task, const struct trial *trial)
 
 static const struct task_ops generator_ops = {
         .kind = "generator",
+        .facts = profile_facts,
         .ports_min = 1,
         .ports_max = 1,
         .stamps = true,

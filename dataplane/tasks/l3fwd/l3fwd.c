@@ -390,6 +390,8 @@ static int l3fwd_open(struct vnf *vnf, const struct config_task *config)
 	struct route_list list = settings->list;
 
 	settings->list = (struct route_list){0}; // it is the table's
+	if (config->check && settings->synthetic)
+		route_list_synthetic(&list, 1);
 	l->mtu = settings->mtu;
 	l->own_mask = settings->own_mac_only ? UINT64_C(0xffffffffffff) : 0;
 	for (unsigned in = 0; in < vnf->side_count; in++) {
@@ -426,6 +428,7 @@ static const struct task_ops l3fwd_ops = {
         VNF_TASK_OPS("l3fwd", &l3fwd_vnf, drops, vnf_keys, struct l3fwd_settings),
         .settings_defaults = &l3fwd_defaults,
         .settings_free = l3fwd_settings_free,
+        .facts = l3fwd_facts,
         .counters = l3fwd_counters,
         .clear = l3fwd_clear,
         .report = l3fwd_report,

@@ -70,6 +70,9 @@ int l3fwd_settings_check(const struct config_task *config, const json_t *object,
                          char *error);
 void l3fwd_settings_free(void *settings);
 
+// As in struct task_ops: {"prefixes": [...]} of the routes that forward, for settings of a task.
+json_t *l3fwd_facts(const json_t *object, char *error);
+
 static inline uint64_t l3fwd_mac(const uint8_t *frame)
 {
 	uint64_t mac = 0;

@@ -179,6 +179,36 @@ void l3fwd_settings_free(void *settings)
 	route_list_free(&((struct l3fwd_settings *)settings)->list);
 }
 
+static json_t *prefixes_of(const struct route_list *list)
+{
+	json_t *prefixes = json_array();
+
+	for (size_t i = 0; list->routes && i < list->count; i++) {
+		char text[ROUTE_TEXT_MAX];
+
+		if (list->routes[i].drop)
+			continue;
+		route_text(&list->routes[i], text);
+		json_array_append_new(prefixes, json_string(text));
+	}
+	return prefixes;
+}
+
+json_t *l3fwd_facts(const json_t *object, char *error)
+{
+	struct config_task config = {.name = "l3fwd", .port_count = L3FWD_PORTS_MAX};
+	struct l3fwd_settings settings = l3fwd_defaults;
+	json_t *facts = NULL;
+
+	for (unsigned i = 0; i < L3FWD_PORTS_MAX; i++)
+		snprintf(config.ports[i], sizeof(config.ports[i]), "%u", i);
+	if (schema_decode(object, l3fwd_fields, &settings, "settings", error) == 0 &&
+	    l3fwd_settings_check(&config, object, &settings, "settings", error) == 0)
+		facts = json_pack("{so}", "prefixes", prefixes_of(&settings.list));
+	l3fwd_settings_free(&settings);
+	return facts;
+}
+
 // --- Report and methods ----------------------------------------------------------------------------------
 
 enum { TOP_MAX = 32, LIMIT_DEFAULT = 4096, LIMIT_MAX = 65536 };

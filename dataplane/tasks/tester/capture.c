@@ -17,10 +17,40 @@
 
 enum { FIRST_FRAMES = 1024, TAKEN = CAPTURE_SKIPS, NO_MEMORY, TOO_MANY };
 
-static const char *const skip_names[CAPTURE_SKIPS] = {
-        [CAPTURE_TRUNCATED] = "truncated",      [CAPTURE_NOT_IP] = "not_ip",
-        [CAPTURE_NOT_UDP_TCP] = "not_udp_tcp",  [CAPTURE_FRAGMENT] = "fragment",
-        [CAPTURE_EXTENSION] = "ipv6_extension", [CAPTURE_TOO_LONG] = "too_long",
+// Captures of several queues are not quite in order. A clock that goes back further was set, or another capture begins;
+// one that goes on by more than an hour was set, too.
+static const int64_t disorder_ns = 10000000, silence_ns = INT64_C(3600000000000);
+#define SECONDS_MAX (UINT64_C(1) << 33)
+
+// Why a record is skipped: a name for programs; and where all are, what to say and to do.
+static const struct {
+	const char *name, *words, *remedy;
+} skips[CAPTURE_SKIPS] = {
+        [CAPTURE_TRUNCATED] = {"truncated", "end within their headers",
+                               "capture at least 128 bytes of each (tcpdump -s 128)"},
+        [CAPTURE_NOT_IP] = {"not_ip", "are not IPv4 or IPv6 behind 0 to 2 VLAN tags (0x8100, 0x88a8)",
+                            "remove other tags, or capture IP traffic"},
+        [CAPTURE_NOT_UDP_TCP] = {"not_udp_tcp", "are neither UDP nor TCP", "capture UDP or TCP"},
+        [CAPTURE_FRAGMENT] = {"fragment", "are fragments of IP packets", "capture whole packets"},
+        [CAPTURE_EXTENSION] = {"ipv6_extension", "have IPv6 extension headers",
+                               "capture UDP or TCP right behind IPv6"},
+        [CAPTURE_TOO_LONG] = {"too_long", "are longer than this wire carries",
+                              "capture without GRO, LRO and TSO (ethtool -K), or use a wire for longer ones"},
+};
+
+// Files that libpcap does not read, by how they begin.
+static const struct {
+	const char *begin, *what, *remedy;
+} formats[] = {
+        {"\x1f\x8b", "is compressed by gzip", "unpack it: gunzip"},
+        {"\x28\xb5\x2f\xfd", "is compressed by zstd", "unpack it: unzstd"},
+        {"\xfd"
+         "7zXZ",
+         "is compressed by xz", "unpack it: unxz"},
+        {"\x04\x22\x4d\x18", "is compressed by lz4", "unpack it: unlz4"},
+        {"BZh", "is compressed by bzip2", "unpack it: bunzip2"},
+        {"PK\x03\x04", "is a zip archive", "unpack it: unzip"},
+        {"snoop", "is in snoop format", "convert it: editcap -F pcap IN OUT"},
 };
 
 static bool is_extension(uint8_t protocol)
@@ -158,20 +188,56 @@ static int grow(struct capture *c, uint32_t *room)
 	return 0;
 }
 
-// libpcap's field for us holds ns here. Times that fall, as those of several captures in one file, are as
-// late as the one before.
-static void take(struct capture *c, const struct pcap_pkthdr *header, uint64_t *first_ns)
+// Time stamps as they become: never falling, a step of the clock no time at all.
+struct clock {
+	uint64_t last_ns, base_ns; // of the file's frame before; of its clock where ours is 0, modulo 2^64
+};
+
+// libpcap's field for us holds ns here. Seconds are 32 bits without sign in a pcap file, with sign in libpcap.
+static bool stamp_ns(const struct pcap_pkthdr *header, uint64_t *ns)
 {
-	uint64_t ns = (uint64_t)header->ts.tv_sec * 1000000000 + (uint64_t)header->ts.tv_usec;
+	int64_t seconds = header->ts.tv_sec, part = header->ts.tv_usec;
+
+	seconds += seconds < 0 ? INT64_C(1) << 32 : 0;
+	if (part < 0 || part >= 1000000000 || seconds < 0 || (uint64_t)seconds > SECONDS_MAX)
+		return false;
+	*ns = (uint64_t)seconds * 1000000000 + (uint64_t)part;
+	return true;
+}
+
+static uint64_t time_of(struct capture *c, const struct pcap_pkthdr *header, struct clock *clock)
+{
+	uint64_t before = c->count ? c->times_ns[c->count - 1] : 0, ns = clock->last_ns;
+	int64_t gap;
+
+	c->times_impossible += !stamp_ns(header, &ns);
+	if (c->count == 0)
+		clock->base_ns = ns;
+	clock->last_ns = ns;
+	gap = (int64_t)(ns - clock->base_ns - before);
+	c->times_fallen += gap < 0;
+	c->times_impossible += gap > silence_ns;
+	if (gap < -disorder_ns || gap > silence_ns)
+		clock->base_ns = ns - before;
+	return gap < 0 || gap > silence_ns ? before : before + (uint64_t)gap;
+}
+
+static void take(struct capture *c, const struct pcap_pkthdr *header, struct clock *clock)
+{
 	const struct capture_frame *f = &c->frames[c->count];
 
-	if (c->count == 0)
-		*first_ns = ns;
-	ns = ns > *first_ns ? ns - *first_ns : 0;
-	c->times_ns[c->count] = c->count ? RTE_MAX(ns, c->times_ns[c->count - 1]) : 0;
+	c->times_ns[c->count] = time_of(c, header, clock);
 	c->bytes += f->length + FRAME_FCS_BYTES;
 	c->longest = RTE_MAX(c->longest, f->length);
 	c->count++;
+}
+
+// What the link type says of an FCS behind each frame.
+static uint32_t fcs_bytes(pcap_t *pcap)
+{
+	uint32_t more = (uint32_t)pcap_datalink_ext(pcap);
+
+	return LT_FCS_LENGTH_PRESENT(more) ? 2 * LT_FCS_LENGTH(more) : 0;
 }
 
 // Returns TAKEN at the end of the file, or what went wrong: NO_MEMORY, TOO_MANY, or a negative one of
@@ -180,11 +246,12 @@ static int read_all(struct capture *c, pcap_t *pcap, uint32_t frame_room)
 {
 	const u_char *data;
 	struct pcap_pkthdr *header;
-	uint64_t first_ns = 0;
-	uint32_t room = 0;
+	struct clock clock = {0};
+	uint32_t room = 0, fcs = fcs_bytes(pcap);
 	int rc;
 
 	while ((rc = pcap_next_ex(pcap, &header, &data)) == 1) {
+		uint32_t length = header->len - RTE_MIN(header->len, fcs);
 		unsigned became;
 
 		if (c->count == CAPTURE_FRAMES_MAX)
@@ -192,14 +259,29 @@ static int read_all(struct capture *c, pcap_t *pcap, uint32_t frame_room)
 		if (c->count == room && grow(c, &room) != 0)
 			return NO_MEMORY;
 		c->in_file++;
-		became = frame_make(c, data, RTE_MIN(header->caplen, header->len), header->len, frame_room,
+		became = frame_make(c, data, RTE_MIN(header->caplen, length), length, frame_room,
 		                    &c->frames[c->count]);
 		if (became == TAKEN)
-			take(c, header, &first_ns);
+			take(c, header, &clock);
 		else
 			c->skipped[became]++;
 	}
 	return rc == PCAP_ERROR_BREAK ? TAKEN : rc;
+}
+
+// By what most of its records are.
+static int refuse_all(const struct capture *c, const char *path, const char *where, char *error)
+{
+	unsigned most = 0;
+
+	if (c->in_file == 0)
+		return config_error(error, "%s: %.100s: has no frame; give another capture", where, path);
+	for (unsigned i = 1; i < CAPTURE_SKIPS; i++)
+		if (c->skipped[i] > c->skipped[most])
+			most = i;
+	return config_error(error, "%s: %.60s: none of %llu frames can be sent: %llu %s; %s", where, path,
+	                    (unsigned long long)c->in_file, (unsigned long long)c->skipped[most],
+	                    skips[most].words, skips[most].remedy);
 }
 
 static int load(struct capture *c, pcap_t *pcap, uint32_t room, const char *path, const char *where,
@@ -208,21 +290,43 @@ static int load(struct capture *c, pcap_t *pcap, uint32_t room, const char *path
 	int link = pcap_datalink(pcap), rc;
 
 	if (link != DLT_EN10MB)
-		return config_error(error, "%s: %.100s: link type %d is not Ethernet", where, path, link);
-	rc = read_all(c, pcap, room);
-	if (rc == TAKEN && c->count)
-		return 0;
-	if (rc == TAKEN)
 		return config_error(
-		        error,
-		        "%s: %.100s: none of %llu frames is IPv4 or IPv6 with UDP or TCP, whole and at most "
-		        "%u bytes",
-		        where, path, (unsigned long long)c->in_file, room + FRAME_FCS_BYTES);
+		        error, "%s: %.100s: link type %d is not Ethernet; capture on an Ethernet interface",
+		        where, path, link);
+	rc = read_all(c, pcap, room);
+	if (rc == TAKEN)
+		return c->count ? 0 : refuse_all(c, path, where, error);
 	if (rc == TOO_MANY)
 		return config_error(error, "%s: %.100s: more than %d frames; cut it (editcap)", where, path,
 		                    CAPTURE_FRAMES_MAX);
-	return config_error(error, "%s: %.100s: %.80s", where, path,
-	                    rc == NO_MEMORY ? "no memory for its frames" : pcap_geterr(pcap));
+	if (rc == NO_MEMORY)
+		return config_error(error, "%s: %.100s: no memory for its frames; cut it (editcap)", where,
+		                    path);
+	return config_error(error, "%s: %.80s: after %llu frames: %.80s; repair it (editcap IN OUT)", where,
+	                    path, (unsigned long long)c->in_file, pcap_geterr(pcap));
+}
+
+// Of a file that libpcap does not take at all; why: its words.
+static void refuse_format(FILE *file, const char *path, const char *why, const char *where, char *error)
+{
+	char begin[8] = "";
+	size_t bytes;
+
+	rewind(file);
+	bytes = fread(begin, 1, sizeof(begin), file);
+	for (size_t i = 0; i < RTE_DIM(formats); i++) {
+		size_t length = strlen(formats[i].begin);
+
+		if (bytes < length || memcmp(begin, formats[i].begin, length) != 0)
+			continue;
+		config_error(error, "%s: %.100s: %s; %s", where, path, formats[i].what, formats[i].remedy);
+		return;
+	}
+	if (bytes == 0)
+		config_error(error, "%s: %.100s: is empty; give a capture", where, path);
+	else
+		config_error(error, "%s: %.100s: is no capture (%.60s); convert it: editcap -F pcap IN OUT",
+		             where, path, why);
 }
 
 struct capture *capture_load(const char *path, uint32_t room, struct stat *stat, const char *where,
@@ -238,7 +342,7 @@ struct capture *capture_load(const char *path, uint32_t room, struct stat *stat,
 		return NULL;
 	pcap = pcap_fopen_offline_with_tstamp_precision(file, PCAP_TSTAMP_PRECISION_NANO, why);
 	if (!pcap) {
-		snprintf(error, CONFIG_ERROR_MAX, "%s: %.100s: %.100s", where, path, why);
+		refuse_format(file, path, why, where, error);
 		fclose(file);
 		return NULL;
 	}
@@ -275,9 +379,12 @@ json_t *capture_report(const struct capture *capture, uint64_t sent)
 	json_t *skipped = json_object();
 
 	for (unsigned i = 0; i < CAPTURE_SKIPS; i++)
-		json_object_set_new(skipped, skip_names[i], json_integer((json_int_t)capture->skipped[i]));
-	return json_pack("{sI sI so sI sI sI}", "frames_in_file", (json_int_t)capture->in_file, "frames",
-	                 (json_int_t)capture->count, "skipped", skipped, "enlarged",
+		json_object_set_new(skipped, skips[i].name, json_integer((json_int_t)capture->skipped[i]));
+	return json_pack("{sI sI so sI sI sI sI sI sI}", "frames_in_file", (json_int_t)capture->in_file,
+	                 "frames", (json_int_t)capture->count, "skipped", skipped, "enlarged",
 	                 (json_int_t)capture->enlarged, "options_removed",
-	                 (json_int_t)capture->options_removed, "loops", (json_int_t)(sent / capture->count));
+	                 (json_int_t)capture->options_removed, "period_ns",
+	                 (json_int_t)capture_period_ns(capture), "times_fallen",
+	                 (json_int_t)capture->times_fallen, "times_impossible",
+	                 (json_int_t)capture->times_impossible, "loops", (json_int_t)(sent / capture->count));
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Frames of a capture file, to be sent as tester frames: headers from Ethernet to the ports, and the length,
 // are the capture's; the payload is ours, so that loss, order and damage can be told. Options of IPv4 and TCP
-// give way to payload. Files are what libpcap reads: pcap of either byte order, in us or ns, and pcapng.
+// give way to payload. Files are what libpcap reads: pcap of either byte order, in us or ns, and pcapng. This is the only
+// reader: plans ask it too (planed --facts).
 //
 // Control thread; what is loaded is read by workers.
 #pragma once
@@ -40,13 +41,14 @@ struct capture {
 	struct capture_frame *frames;
 	uint64_t *times_ns; // from the first on, never falling
 	uint32_t count;
+	uint32_t times_fallen, times_impossible;            // frames whose time stamp was not taken as it is
 	uint64_t in_file, enlarged, options_removed, bytes; // bytes: frame sizes, with FCS
 	uint64_t skipped[CAPTURE_SKIPS];
 	uint16_t longest; // length in memory
 };
 
-// Load a file whose frames may be up to room bytes in memory; *stat is of the file. NULL with a sentence in
-// error.
+// Load a file whose frames may be up to room bytes in memory; *stat is of the file. NULL with a sentence in error: what is
+// wrong, and the way out that fits.
 struct capture *capture_load(const char *path, uint32_t room, struct stat *stat, const char *where,
                              char *error);
 void capture_free(struct capture *capture);

@@ -19,6 +19,8 @@
 #include "lib/schema.h"
 #include "tasks/tester/frame.h"
 
+#define RATE_MAX_PPS 1e9
+
 // Purposes of random numbers.
 enum {
 	KEY_FLOW = 1, // purposes of random numbers
@@ -113,6 +115,11 @@ static const struct field pcap_fields[] = {
         {.key = "path", MEMBER(FIELD_STRING, pcap.path), .required = true},
         {.key = "timing", MEMBER(FIELD_CHOICE, pcap.timing), .choices = timings},
         {.key = "time_scale", MEMBER(FIELD_REAL, pcap.time_scale), .min = 1e-6, .max = 1e6},
+        {.key = "rate_pps", MEMBER(FIELD_REAL, pcap.rate_pps), .min = 0.01, .max = RATE_MAX_PPS},
+        {.key = "frame_bytes_max",
+         MEMBER(FIELD_UINT, pcap.frame_bytes_max),
+         .min = FRAME_SIZE_MIN,
+         .max = FRAME_SIZE_MAX},
         {0},
 };
 static const struct field fields[] = {
@@ -135,6 +142,7 @@ static const struct field fields[] = {
 static int check_pcap(const json_t *source, const struct profile_request *r, const char *where, char *error)
 {
 	static const char *const own[] = {"sizes", "ip", "transport", "vlan", "ttl", "flows", "dst_ips_file"};
+	static const char *const scales[] = {"time_scale", "rate_pps"};
 	const json_t *pcap = json_object_get(source, "pcap");
 
 	if (!pcap)
@@ -146,8 +154,12 @@ static int check_pcap(const json_t *source, const struct profile_request *r, con
 	if (r->pcap.timing == PROFILE_TIMING_RECORDED && r->arrival.process != PACER_CONSTANT)
 		return config_error(
 		        error, "%s.arrival: recorded times are the arrivals; take one of them out", where);
-	if (r->pcap.timing != PROFILE_TIMING_RECORDED && json_object_get(pcap, "time_scale"))
-		return config_error(error, "%s.pcap.time_scale: is for \"timing\": \"recorded\" only", where);
+	for (size_t i = 0; i < RTE_DIM(scales); i++)
+		if (r->pcap.timing != PROFILE_TIMING_RECORDED && json_object_get(pcap, scales[i]))
+			return config_error(error, "%s.pcap.%s: is for \"timing\": \"recorded\" only", where,
+			                    scales[i]);
+	if (json_object_get(pcap, scales[0]) && json_object_get(pcap, scales[1]))
+		return config_error(error, "%s.pcap: give time_scale or rate_pps, not both", where);
 	return 0;
 }
 
@@ -169,8 +181,10 @@ static int check(const json_t *source, const struct profile_request *r, const ch
 
 int profile_request_decode(const json_t *source, struct profile_request *out, const char *where, char *error)
 {
-	*out = (struct profile_request){
-	        .ip = 4, .ttl = 64, .flows = {.count = 1, .exponent = 1}, .pcap = {.time_scale = 1}};
+	*out = (struct profile_request){.ip = 4,
+	                                .ttl = 64,
+	                                .flows = {.count = 1, .exponent = 1},
+	                                .pcap = {.time_scale = 1, .frame_bytes_max = FRAME_SIZE_MAX}};
 	if (schema_decode(source, fields, out, where, error) != 0)
 		return -EINVAL;
 	return check(source, out, where, error);
@@ -438,8 +452,9 @@ static int capture_make(struct making *m)
 	char where[96];
 
 	snprintf(where, sizeof(where), "%s.pcap", m->where);
-	p->capture = capture_load(m->r->pcap.path, RTE_MIN(m->room, FRAME_SIZE_MAX - FRAME_FCS_BYTES + 0u),
-	                          &p->files[FILE_CAPTURE], where, m->error);
+	p->capture =
+	        capture_load(m->r->pcap.path, RTE_MIN(m->room, m->r->pcap.frame_bytes_max - FRAME_FCS_BYTES),
+	                     &p->files[FILE_CAPTURE], where, m->error);
 	if (!p->capture)
 		return -EINVAL;
 	p->store = PROFILE_STORE_MAX;
@@ -454,6 +469,7 @@ static int capture_make(struct making *m)
 static int arrival_make(struct making *m)
 {
 	struct pacer_arrival *arrival = &m->p->arrival;
+	double as_recorded_pps;
 
 	*arrival = (struct pacer_arrival){.process = (enum pacer_process)m->r->arrival.process,
 	                                  .on_ns = m->r->arrival.on_ns,
@@ -465,13 +481,20 @@ static int arrival_make(struct making *m)
 	arrival->times_ns = m->p->capture->times_ns;
 	arrival->time_count = m->p->capture->count;
 	arrival->period_ns = capture_period_ns(m->p->capture);
-	arrival->time_scale = m->r->pcap.time_scale;
-	if (arrival->period_ns)
+	if (arrival->period_ns == 0)
+		return config_error(
+		        m->error, "%s.pcap: %.100s: its time stamps do not advance; leave out recorded times",
+		        m->where, m->r->pcap.path);
+	as_recorded_pps = arrival->time_count * 1e9 / (double)arrival->period_ns;
+	arrival->time_scale =
+	        m->r->pcap.rate_pps ? m->r->pcap.rate_pps / as_recorded_pps : m->r->pcap.time_scale;
+	if (m->r->pcap.rate_pps || as_recorded_pps * arrival->time_scale <= RATE_MAX_PPS)
 		return 0;
-	snprintf(m->error, CONFIG_ERROR_MAX,
-	         "%s.pcap: %.100s: its frames all have one time; use \"timing\": \"rate\"", m->where,
-	         m->r->pcap.path);
-	return -EINVAL;
+	return config_error(
+	        m->error,
+	        "%s.pcap.time_scale: %g times the recorded %.4g frames a second are more than %g; "
+	        "give a smaller one",
+	        m->where, arrival->time_scale, as_recorded_pps, RATE_MAX_PPS);
 }
 
 static int ledger_make(struct making *m)
@@ -639,4 +662,21 @@ json_t *profile_report(const struct profile *p)
 	json_object_set_new(report, "flows_sent", json_integer(distinct(ledger->flows, p->flow_count)));
 	json_object_set_new(report, "dst_ips_sent", json_integer(distinct(ledger->places, p->place_count)));
 	return report;
+}
+
+json_t *profile_facts(const json_t *source, char *error)
+{
+	static const struct frame_flow flow = {.frame_size_bytes = FRAME_SIZE_MAX};
+	struct profile *p = profile_make(source, &flow, FRAME_SIZE_MAX - FRAME_FCS_BYTES, "profile", error);
+	json_t *facts;
+
+	if (!p)
+		return NULL;
+	facts = json_pack("{sf si sI}", "mean_frame_bytes", p->mean_frame_bytes, "max_frame_bytes",
+	                  p->longest + FRAME_FCS_BYTES, "dst_ips",
+	                  (json_int_t)(p->capture ? 0 : p->place_count));
+	if (p->capture)
+		json_object_set_new(facts, "pcap", capture_report(p->capture, 0));
+	profile_free(p);
+	return facts;
 }

@@ -64,7 +64,8 @@ struct profile_request {
 	struct {
 		char path[PROFILE_PATH_MAX];
 		int timing;
-		double time_scale;
+		double time_scale, rate_pps; // of recorded times: one of them; rate_pps 0: not given
+		uint32_t frame_bytes_max;    // longer frames are skipped
 	} pcap;
 	uint64_t seed;
 };
@@ -169,6 +170,9 @@ void profile_stamp(const struct profile *p, uint8_t *data, uint64_t k, uint64_t 
 
 // The port took frames k .. k + n - 1.
 void profile_count(struct profile *p, uint64_t k, unsigned n);
+
+// What an object "profile" would send, without a task: for plans. NULL with a sentence in error.
+json_t *profile_facts(const json_t *source, char *error);
 
 // What was sent, as the object "profile" of a report.
 json_t *profile_report(const struct profile *p);
