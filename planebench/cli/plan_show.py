@@ -18,6 +18,7 @@ from planebench.plans.expand import points_of
 from planebench.running.machine import run_cpus
 from planebench.running.survey import Survey, placements_of, survey
 from planebench.scenarios.shapes import build
+from planebench.traffic.capture import remarks
 from planebench.wiring.wires.base import cabled, named_ends
 
 
@@ -117,6 +118,8 @@ def _lines(held: Survey) -> Iterator[str]:
     yield from _paths_in_nics(held)
     for entry in held.skipped:
         yield f"left out: {entry.what}: {entry.reason}"
+    for profile in plan.traffic:
+        yield from (f"warning: {text}" for text in remarks(profile))
     for sentence in held.missing:
         yield f"needed before a run: {sentence}"
     for entry in plan.left_out:

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from planebench.host.programs import NotFound, program_output
+from planebench.host.programs import NotFound, Output, program_output
 from planebench.model.errors import NotInstalledError
 
 PLANED_ENV = "PLANEBENCH_PLANED"
@@ -18,6 +18,7 @@ BROKEN_REMEDY = "install the libraries it was built with, or rebuild it with `ma
 STATIC_NAME, STATIC_ENV = "planed-static", "PLANEBENCH_PLANED_STATIC"
 _NOT_LOADED, _LOADER_WORDS = 127, "error while loading shared libraries: "
 """Exit code of a program that lacks a library, and what glibc's loader prints before its name."""
+_ERROR = "planed: error: "
 STATIC_REMEDY = f"build {STATIC_NAME} with `make setup`, or set {STATIC_ENV} to the path of the program"
 
 
@@ -87,6 +88,13 @@ def missing_planed() -> NotFound:
     said = program_output(binary, "--version")
     complaint = said.lines[-1] if said.lines else f"{binary} --version printed nothing"
     return NotFound(BROKEN_REMEDY, f"does not start: {complaint}")
+
+
+def complaint(said: Output) -> str:
+    """Return the errors in the output of a planed that ended at once, in one sentence."""
+    errors = [line.removeprefix(_ERROR) for line in said.stderr.splitlines() if line.startswith(_ERROR)]
+    words = "; ".join(errors) or " ".join((said.stderr or said.stdout).split())
+    return words or f"planed ended with {said.code}"
 
 
 def require_planed(*, drivers: bool = False) -> Path:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
 from planebench.model.records import Reason, ReasonCode, TrafficSent
-from planebench.model.traffic import TrafficProfile
+from planebench.model.traffic import Pcap, TrafficProfile
 from planebench.planed.statistics import Generator
 
 TOLERANCE = 0.01
@@ -15,6 +15,8 @@ TOLERANCE = 0.01
 FRAMES_MIN = 10_000
 """With fewer frames of a mix, or fewer of each of what varies than FRAMES_EACH, chance differs by as much."""
 FRAMES_EACH = 100
+LOOPS_MIN = 100
+"""So often a capture is sent before its last, partial round does not change the mean."""
 
 
 def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | None:
@@ -48,9 +50,10 @@ def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | No
 def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:
     """Yield a sentence for each way in which what was sent differs from the profile by more than TOLERANCE.
 
-    Nothing is said where too few frames were sent to tell, or of a capture, whose frames the generator chooses.
+    Nothing is said where too few frames were sent to tell.
     """
     if profile.pcap is not None:
+        yield from _capture(profile.pcap, sent)
         return
     yield from _mix(profile, sent)
     wanted = len(profile.dst_macs) or profile.dst_mac_count
@@ -64,6 +67,21 @@ def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reas
         expected = _distinct(flows.count, sent.packets, flows.draw == "round_robin")
         if sent.packets >= FRAMES_MIN and abs(sent.flows_sent - expected) > TOLERANCE * expected:
             yield _differs(f"{sent.name}: {sent.flows_sent} flows were sent, not about {expected:.0f}")
+
+
+def _capture(pcap: Pcap, sent: TrafficSent) -> Iterator[Reason]:
+    """Yield that the file is no longer the one that the plan was made with."""
+    mean = sent.mean_frame_bytes
+    if sent.pcap_frames != pcap.frames:
+        yield _differs(f"{sent.name}: the capture has {sent.pcap_frames} frames to send, and had {pcap.frames} before")
+    elif (
+        mean is not None
+        and (sent.pcap_loops or 0) >= LOOPS_MIN
+        and abs(mean - pcap.mean_frame_bytes) > TOLERANCE * pcap.mean_frame_bytes
+    ):
+        yield _differs(
+            f"{sent.name}: the mean frame sent had {mean:.1f} B, not {pcap.mean_frame_bytes:.1f} B as before"
+        )
 
 
 def _mix(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:

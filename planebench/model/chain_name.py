@@ -85,6 +85,7 @@ def chain_label(chain: str, length: int) -> str:
 
 
 def _label(text: str) -> str:
+    text = re.sub(r'="/[^"]*/', '="', text)  # a path with separators
     text = re.sub(r'([=:]"?)/[^:"\s]*/', r"\1", text)
     long = len(text) > LABEL_MAX and hosting_of(text, "process") in OWN
     return f"{text[: LABEL_MAX - 1]}…" if long else text

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,6 @@ Value = int | float | bool | str | list[str]
 
 LIST_SEPARATOR = "+"
 _FLAGS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-_UNFIT = re.compile(r"[,:=\s]")
 _NUMBERS: Mapping[OptionKind, tuple[str, Callable[[float], bool]]] = {
     "rate": ("a number above 0, e.g. 500k, 10M or 1.5G", lambda value: value >= 1),
     "ratio": ("a number above 0, e.g. 0.5 or 50%", lambda value: value > 0),
@@ -72,7 +70,7 @@ class Option:
         """
         self.value(text, what)
         if self.kind == "path" and (base / Path(text).expanduser()).is_dir():
-            return str(_fit((base / Path(text).expanduser()).resolve(), f"{what}: {self.name}"))
+            return str((base / Path(text).expanduser()).resolve())
         return str(existing_file(text, f"{what}: {self.name}", base)) if self.kind in ("file", "path") else text
 
     def _whole(self, text: str, what: str) -> int:
@@ -119,19 +117,11 @@ def parse_values(what: str, options: tuple[Option, ...], texts: Mapping[str, str
 
 
 def existing_file(text: str, what: str, base: Path) -> Path:
-    """Return the absolute path of a readable file. Raises UsageError if it is not, or cannot be part of a chain."""
-    path = _fit((base / Path(text).expanduser()).resolve(), what)
+    """Return the absolute path of a readable file. Raises UsageError if it is not."""
+    path = (base / Path(text).expanduser()).resolve()
     try:
         with path.open("rb") as file:
             file.read(1)
     except OSError as error:
         raise UsageError(f'{what} "{path}" cannot be read: {error.strerror}; give a readable file') from None
-    return path
-
-
-def _fit(path: Path, what: str) -> Path:
-    if _UNFIT.search(str(path)):
-        raise UsageError(
-            f'{what} "{path}": a path in a chain must not contain comma, colon, equals sign or space; give another path'
-        )
     return path

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 from planebench.model.errors import UsageError
@@ -37,13 +37,16 @@ class SwitchCost:
 USUAL_COST = SwitchCost()
 
 
-def parse_options(what: str, parts: Iterable[str], example: str) -> dict[str, str]:
-    """Parse ``key=value`` texts.
+def parse_options(what: str, parts: Iterable[str], example: str, files: Collection[str] = ()) -> dict[str, str]:
+    """Parse ``key=value`` texts, which colons separated. ``files``: keys of paths, in which there may be colons.
 
     Raises UsageError that begins with ``what`` for a text without ``=`` or a repeated key.
     """
     options: dict[str, str] = {}
     for part in parts:
+        if "=" not in part and (last := next(reversed(options), None)) in files:
+            options[str(last)] += f":{part}"
+            continue
         key, equals, value = part.partition("=")
         if not (key and equals and value):
             raise UsageError(f'{what}: option "{part}" is not key=value, e.g. {example}')

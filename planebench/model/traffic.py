@@ -61,17 +61,26 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class Pcap:
-    """A capture to replay: at the rate of the trial, or at recorded times divided by ``time_scale``.
+    """A capture to replay: at the rate of the trial, or at recorded times, divided by ``time_scale`` or such that their
+    mean is ``rate_pps``.
 
-    The figures are those of the whole file, before the generator skips what it cannot send.
+    The figures behind ``frame_bytes_max``, the longest frame that the wire takes, are those of the frames that the
+    generator sends on it (planebench.traffic.capture); before it is asked there are none.
     """
 
     path: str
     timing: Timing
     time_scale: float
-    frames: int
-    mean_frame_bytes: float
-    max_frame_bytes: int
+    frames: int = 0
+    mean_frame_bytes: float = 0.0
+    max_frame_bytes: int = 0
+    rate_pps: float | None = None
+    frame_bytes_max: int = 0
+    frames_in_file: int = 0
+    skipped: tuple[tuple[str, int], ...] = ()
+    """(reason, frames) of those that it does not send."""
+    times_fallen: int = 0
+    times_impossible: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from planebench.scenarios.registry import (
     parse_scenario,
     parse_vnf_count,
 )
+from planebench.traffic.capture import on_wire
 from planebench.traffic.registry import parse_all
 from planebench.vnfs.chain import resolve_chain
 
@@ -71,7 +72,8 @@ def _wanted(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]
         field: each(NAMES[field], given[option], parse) for option, (field, parse) in PARSERS.items() if option in given
     }
     if "traffic" in given:
-        found["traffic"] = parse_all(items("traffic", given["traffic"]))
+        profiles = parse_all(items("traffic", given["traffic"]))
+        found["traffic"] = tuple(on_wire(profile, plan.wire) for profile in profiles)
     if "vnfs" in given and "scenario" not in given:
         found["scenarios"] = scenarios_with("side-by-side", plan.scenarios)
     return found | _wanted_chains(plan, options)

@@ -6,14 +6,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from planebench.model.chain_name import split
 from planebench.model.errors import UsageError
 
 T = TypeVar("T")
 
 
 def items(what: str, text: str) -> tuple[str, ...]:
-    """Return the entries of a list. UsageError, which names ``what`` it is a list of, for an empty one."""
-    found = tuple(item.strip() for item in text.split(","))
+    """Return the entries of a list; commas in double quotes are text. UsageError for an empty one."""
+    found = tuple(item.strip() for item in split(text, ","))
     if not all(found):
         raise UsageError(f'{what} "{text}" has an empty entry; separate names by single commas')
     return found

@@ -40,6 +40,7 @@ from planebench.scenarios.registry import (
 )
 from planebench.search import METHODS
 from planebench.testers.registry import parse_tester
+from planebench.traffic.capture import on_wire
 from planebench.traffic.rates import parse_bits, parse_rate
 from planebench.traffic.registry import parse_all
 from planebench.vnfs.chain import resolve_chain
@@ -167,6 +168,7 @@ def validated(values: Mapping[str, Any]) -> Plan:
         plan: Plan = adapter(Plan).validate_json(json.dumps(found, default=_plain_data))
     except ValidationError as error:
         raise _usage_error(error) from None
+    plan = replace(plan, traffic=tuple(on_wire(profile, plan.wire) for profile in plan.traffic))
     check_name(plan.name)
     check_repetitions(plan.throughput)
     return plan

@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from planebench.host.deadlines import stretched
+from planebench.host.planed_program import complaint
+from planebench.host.programs import run_tool
 from planebench.model.errors import UsageError
+from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place_vnfs
+from planebench.traffic.routes import draw_addresses, router_settings
 from planebench.vnfs.chain import parse_chain
 from planebench.vnfs.topology import build_chain
 from planebench.wiring.links import LinkSettings
@@ -38,18 +40,15 @@ def _check(chain: str, planed: Path) -> None:
         links = LinkSettings(workdir=Path(folder), name="check", queues=topology.vnf_cores)
         path = Path(folder) / "tester.json"
         full_stage(topology, assign_tasks(placement, topology, links.queues), links).write(path)
-        try:
-            done = subprocess.run(
-                [str(planed), "--check", str(path)],
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=stretched(CHECK_DEADLINE_S),
-                check=False,
-                stdin=subprocess.DEVNULL,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise UsageError(f'chain "{chain}" cannot be checked: {error}') from None
-    if done.returncode:
-        said = " ".join((done.stderr or done.stdout).replace(f"{path}: ", "").split())
-        raise UsageError(f'chain "{chain}": {said or f"planed --check ended with {done.returncode}"}')
+        said = run_tool([planed, "--check", path], CHECK_DEADLINE_S, env={"RUNTIME_DIRECTORY": folder})
+    if not said.ok:
+        raise UsageError(f'chain "{chain}": {complaint(said).replace(f"{path}: ", "")}')
+
+
+def check_draws(profiles: Iterable[TrafficProfile], chains: Sequence[str]) -> None:
+    """Raise UsageError if the first router of a chain has no routes that a profile's addresses can be drawn from."""
+    for profile in profiles:
+        wanted = profile.dst_ips
+        if wanted is not None and wanted.fib is not None and not wanted.path:
+            for chain in chains or ("",):
+                draw_addresses(router_settings(chain), profile.ip, wanted.fib, profile.seed)

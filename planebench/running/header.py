@@ -36,6 +36,7 @@ from planebench.scenarios.shapes import build
 from planebench.store import new_run_id
 from planebench.store.calibration import version_of
 from planebench.testers import get_tester
+from planebench.traffic.capture import remarks
 from planebench.traffic.listing import traffic_infos
 from planebench.vnfs.chain import parse_chain, point_cores
 from planebench.vnfs.topology import build_chain
@@ -59,6 +60,7 @@ def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels
     warnings += [survey.unused_hugepages] if survey.unused_hugepages and not survey.simulated else []
     warnings += [] if survey.simulated else _not_calibrated(plan)
     warnings += _not_simulated(survey)
+    warnings += [text for profile in plan.traffic for text in remarks(profile)]
     host = machine.switch_host
     warnings += [] if host is None else [f"host {host.name}: {text}" for text in host.answer.findings]
     info = None if host is None else host.info()

@@ -39,7 +39,7 @@ from planebench.plans.expand import SwitchLabel, expand, max_frame_bytes, skippe
 from planebench.plans.fit_memory import fit_memory
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
-from planebench.running.chain_check import check_chains
+from planebench.running.chain_check import check_chains, check_draws
 from planebench.running.external import check_tester, external_refusal
 from planebench.running.machine import run_cpus
 from planebench.running.past_tries import known_tries
@@ -217,6 +217,7 @@ def survey(
     real = [p for p in points if p not in absent and not isinstance(adapters[p.switch], SelfMeasured)]
     if real and (planed := find_planed()) is not None:
         check_chains(fitting.chains, planed)
+        check_draws(fitting.traffic, fitting.chains)
     return Survey(
         plan=fitting,
         labels=tuple(label for label in labels if label.label not in leave_out),

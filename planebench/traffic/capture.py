@@ -1,85 +1,93 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The number, sizes and duration of the frames in a capture file, which a plan must know before a run.
-
-Classic pcap, microseconds and nanoseconds, either byte order. Only frames that the generator sends count: IPv4 or IPv6
-with UDP or TCP. It has rarer reasons to skip a frame, which its report lists.
-"""
+"""The files of a profile as planed takes them: what it sends of a capture on a wire, and lists of addresses."""
 
 from __future__ import annotations
 
-import struct
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from planebench.model.errors import UsageError
+from planebench.model.traffic import Pcap, TrafficProfile
+from planebench.model.wire import wire_named
+from planebench.planed.facts import Facts, planed_facts
+from planebench.scenarios.registry import FRAME_SIZE_JUMBO_BYTES, FRAME_SIZE_MAX_BYTES
+from planebench.traffic.routes import draw_addresses
 
-FRAMES_MAX = 4_000_000
-"""planed's maximum in memory."""
-FCS_BYTES, FRAME_MIN_BYTES, RECORD_MAX_BYTES = 4, 64, 1 << 18
-
-_FRACTIONS = {0xA1B2C3D4: 1e6, 0xA1B23C4D: 1e9}
-_ETHERNET = 1
-_VLANS = frozenset({b"\x81\x00", b"\x88\xa8"})
-_TRANSPORTS = frozenset({6, 17})
-HEADERS_BYTES = 128
-
-
-@dataclass(frozen=True, slots=True)
-class CaptureFacts:
-    """Frame sizes with FCS, as on the wire; ``period_s`` is the duration with a mean gap at the end of the file."""
-
-    frames: int
-    mean_frame_bytes: float
-    max_frame_bytes: int
-    period_s: float
+SKIPPED = {
+    "truncated": "end within their headers",
+    "not_ip": "are not IPv4 or IPv6",
+    "not_udp_tcp": "are neither UDP nor TCP",
+    "fragment": "are fragments",
+    "ipv6_extension": "have IPv6 extension headers",
+}
 
 
-def capture_facts(path: Path) -> CaptureFacts:
-    """Return the facts of a pcap file. Raises UsageError, naming the file, for any other file."""
+def on_wire(profile: TrafficProfile, wire: str) -> TrafficProfile:
+    """Return a profile with the figures of its capture on a wire.
+
+    Raises UsageError for a file that planed refuses, NotInstalledError if planed is needed and not there.
+    """
     try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{path} cannot be read: {error.strerror}") from None
-    order, fraction = _format(data, path)
-    record = struct.Struct(f"{order}IIII")
-    offset, sizes, largest, frames = 24, 0, 0, 0
-    first = last = 0.0
-    while offset + record.size <= len(data):
-        seconds, part, captured, length = record.unpack_from(data, offset)
-        if captured > RECORD_MAX_BYTES or offset + record.size + captured > len(data):
-            raise UsageError(f"{path}: the frame at byte {offset} is cut off or damaged; repair the file with editcap")
-        offset += record.size
-        if _sent(data[offset : offset + min(captured, HEADERS_BYTES)]):
-            last = seconds + part / fraction
-            first = last if frames == 0 else first
-            size = max(FRAME_MIN_BYTES, length + FCS_BYTES)
-            sizes, largest, frames = sizes + size, max(largest, size), frames + 1
-        offset += captured
-    if not 1 <= frames <= FRAMES_MAX:
-        raise UsageError(
-            f"{path} has {frames} UDP or TCP frames over IP. Valid: 1 to {FRAMES_MAX}; shorten it with editcap"
+        if profile.pcap is not None:
+            return replace(profile, pcap=_on_wire(profile.pcap, wire))
+        _check_addresses(profile)
+    except UsageError as error:
+        raise UsageError(f"traffic {profile.name}: {error}") from None
+    return profile
+
+
+def pcap_document(pcap: Pcap) -> Facts:
+    """Return the object ``pcap`` of a profile for planed."""
+    document: Facts = {"path": pcap.path, "timing": pcap.timing, "frame_bytes_max": pcap.frame_bytes_max}
+    if pcap.rate_pps is not None:
+        document["rate_pps"] = pcap.rate_pps
+    elif pcap.timing == "recorded":
+        document["time_scale"] = pcap.time_scale
+    return document
+
+
+def remarks(profile: TrafficProfile) -> Iterator[str]:
+    """Yield a sentence about the frames of a capture that are not sent, and about time stamps that are not believed."""
+    pcap = profile.pcap
+    if pcap is None:
+        return
+    if pcap.skipped:
+        too_long = {"too_long": f"are longer than the {pcap.frame_bytes_max} B of this wire"}
+        why = ", ".join(f"{count} {(SKIPPED | too_long).get(reason, reason)}" for reason, count in pcap.skipped)
+        skipped = sum(count for _, count in pcap.skipped)
+        yield f"traffic {profile.name}: {skipped} of {pcap.frames_in_file} frames are not sent: {why}"
+    if pcap.times_fallen or pcap.times_impossible:
+        yield (
+            f"traffic {profile.name}: of {pcap.frames} time stamps, {pcap.times_fallen} fall and "
+            f"{pcap.times_impossible} cannot be or come after more than an hour; with recorded times, such frames "
+            "follow at once"
         )
-    period_s = (last - first) * frames / (frames - 1) if frames > 1 else 0.0
-    return CaptureFacts(frames, sizes / frames, largest, max(0.0, period_s))
 
 
-def _sent(frame: bytes) -> bool:
-    """Return whether a frame is IPv4 or IPv6 with UDP or TCP, and not a fragment, by its first bytes."""
-    at = 12
-    while frame[at : at + 2] in _VLANS:
-        at += 4
-    kind, packet = frame[at : at + 2], frame[at + 2 :]
-    if kind == b"\x08\x00" and len(packet) >= 20:
-        return packet[9] in _TRANSPORTS and not int.from_bytes(packet[6:8], "big") & 0x3FFF
-    return kind == b"\x86\xdd" and len(packet) >= 40 and packet[6] in _TRANSPORTS
+def _on_wire(pcap: Pcap, wire: str) -> Pcap:
+    standard = bool(wire_named(wire).standard_frames_driver)
+    asked = replace(pcap, frame_bytes_max=FRAME_SIZE_MAX_BYTES if standard else FRAME_SIZE_JUMBO_BYTES)
+    facts = planed_facts("generator", {"pcap": pcap_document(asked)}, [Path(pcap.path)])
+    found = facts["pcap"]
+    return replace(
+        asked,
+        frames=found["frames"],
+        mean_frame_bytes=facts["mean_frame_bytes"],
+        max_frame_bytes=facts["max_frame_bytes"],
+        frames_in_file=found["frames_in_file"],
+        skipped=tuple((reason, count) for reason, count in found["skipped"].items() if count),
+        times_fallen=found["times_fallen"],
+        times_impossible=found["times_impossible"],
+    )
 
 
-def _format(data: bytes, path: Path) -> tuple[str, float]:
-    """Return byte order and fractions of a second, from the magic number."""
-    for order in "<>":
-        magic = struct.unpack_from(f"{order}I", data)[0] if len(data) >= 24 else 0
-        if magic in _FRACTIONS:
-            if struct.unpack_from(f"{order}I", data, 20)[0] & 0xFFFF != _ETHERNET:
-                raise UsageError(f"{path}: link type is not Ethernet; capture on an Ethernet interface")
-            return order, _FRACTIONS[magic]
-    raise UsageError(f"{path} is not a pcap file; convert pcapng with: editcap -F pcap IN OUT")
+def _check_addresses(profile: TrafficProfile) -> None:
+    """Read the files that a profile without a capture names: destination addresses, or routes to draw them from."""
+    wanted = profile.dst_ips
+    if wanted is None or not wanted.path:
+        return
+    if wanted.fib is None:
+        planed_facts("generator", {"ip": profile.ip, "dst_ips_file": wanted.path}, [Path(wanted.path)])
+    else:
+        draw_addresses({"routes_file": wanted.path}, profile.ip, wanted.fib, profile.seed)

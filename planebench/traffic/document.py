@@ -4,19 +4,15 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from planebench.model.topology import Topology
 from planebench.model.traffic import FIB_ADDRESSES, Destinations, TrafficProfile
-from planebench.traffic.routes import (
-    draw_addresses,
-    draw_synthetic,
-    routes_file_of,
-    synthetic_routes_of,
-    write_addresses,
-)
+from planebench.traffic.capture import pcap_document
+from planebench.traffic.routes import draw_addresses, router_settings, write_addresses
 
 Document = dict[str, Any]
 
@@ -31,10 +27,7 @@ def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat
         return None
     document: Document = {"seed": profile.seed}
     if profile.pcap is not None:
-        pcap = profile.pcap
-        document["pcap"] = {"path": pcap.path, "timing": pcap.timing}
-        if pcap.timing == "recorded":
-            document["pcap"]["time_scale"] = pcap.time_scale
+        document["pcap"] = pcap_document(profile.pcap)
     else:
         document |= _headers(profile)
     if profile.sizes:
@@ -95,12 +88,12 @@ def _addresses(profile: TrafficProfile, workdir: Path, chain: str, synthetic: in
     assert wanted is not None
     if wanted.fib is None:
         return Path(wanted.path)
-    routes = Path(wanted.path) if wanted.path else routes_file_of(chain)
-    synthetic = 0 if wanted.path else synthetic or synthetic_routes_of(chain)
-    key = hashlib.sha256(f"{routes} {synthetic} {profile.ip} {wanted.fib} {profile.seed}".encode()).hexdigest()[:12]
-    path = workdir / f"ips-{key}.txt"
-    if not path.exists() and synthetic:
-        write_addresses(path, draw_synthetic(synthetic, wanted.fib, profile.seed))
-    elif not path.exists():
-        write_addresses(path, draw_addresses(routes, profile.ip, wanted.fib, profile.seed))
+    if wanted.path:
+        settings: Document = {"routes_file": wanted.path}
+    else:
+        settings = {"synthetic": synthetic} if synthetic else router_settings(chain)
+    drawn_from = f"{json.dumps(settings)} {profile.ip} {wanted.fib} {profile.seed}"
+    path = workdir / f"ips-{hashlib.sha256(drawn_from.encode()).hexdigest()[:12]}.txt"
+    if not path.exists():
+        write_addresses(path, draw_addresses(settings, profile.ip, wanted.fib, profile.seed))
     return path

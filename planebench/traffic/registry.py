@@ -8,11 +8,12 @@ The profiles of planebench are YAML files in ``profiles/``; a new profile is a n
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from planebench.model.chain_name import split, unquote
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
 from planebench.model.quantity import parse_number
@@ -57,8 +58,10 @@ def list_profiles() -> tuple[str, ...]:
 
 def parse_traffic(text: str) -> TrafficProfile:
     """Return a profile from the text of a user. Raises UsageError for an unknown profile, file, key or value."""
-    name, *parts = text.split(":")
-    options = parse_options(f'traffic "{text}"', parts, "macs:count=63")
+    first, *parts = split(text, ":")
+    name = unquote(first)
+    options = parse_options(f'traffic "{text}"', parts, "macs:count=63", _FILES)
+    options = {option: unquote(value) for option, value in options.items()}
     if name == PLAIN_NAME:
         if options:
             raise UsageError(f'traffic "{text}": {PLAIN_NAME} has no options; leave them out')
@@ -71,7 +74,7 @@ def parse_traffic(text: str) -> TrafficProfile:
     document = _changed(document, given)
     if label is None:
         base = name if macs else document.get("name") or Path(name).stem
-        label = _label(str(base), parts)
+        label = _label(str(base), options)
     elif not re.fullmatch(LABEL_PATTERN, label) or label == PLAIN_NAME:
         raise UsageError(f'traffic "{text}": name "{label}" is not valid. Valid: letters, digits, ".", "_", "-"')
     return profile_from_document(document, label, source if not options else f'traffic "{text}"')
@@ -145,10 +148,8 @@ def _value(text: str) -> Any:
     return int(value) if value.is_integer() else value
 
 
-def _label(base: str, parts: Iterable[str]) -> str:
+def _label(base: str, options: Mapping[str, str]) -> str:
     """Return the name with its options, with the last part of file paths, so that profiles have different names."""
-    words = [base]
-    for part in parts:
-        key, _, value = part.partition("=")
-        words.append(f"{key}={Path(value).name if key in _FILES else value}")
-    return ":".join(words)
+    return ":".join(
+        (base, *(f"{key}={Path(value).name if key in _FILES else value}" for key, value in options.items()))
+    )

@@ -16,7 +16,6 @@ from planebench.model.quantity import parse_number
 from planebench.model.spec import LABEL_PATTERN
 from planebench.model.yaml_text import type_remedy
 from planebench.scenarios.registry import parse_frame_size
-from planebench.traffic.capture import capture_facts
 
 
 def _whole_weight(value: Any) -> Any:
@@ -126,7 +125,7 @@ class PcapModel(_Closed):
     path: File
     timing: records.Timing | None = None
     time_scale: Annotated[float, Field(ge=1e-6, le=1e6, allow_inf_nan=False)] | None = None
-    rate_pps: Annotated[float, Field(gt=0, le=1e10, allow_inf_nan=False)] | None = None
+    rate_pps: Annotated[float, Field(ge=0.01, le=1e9, allow_inf_nan=False)] | None = None
 
     @model_validator(mode="after")
     def _fits(self) -> PcapModel:
@@ -137,17 +136,11 @@ class PcapModel(_Closed):
         return self
 
     def record(self) -> records.Pcap:
-        """Return the frozen record. Reads the whole file once. Raises UsageError for a file that is not a capture."""
-        path = existing(self.path)
-        facts = capture_facts(path)
-        scale, timing = self.time_scale or 1.0, self.timing or "rate"
+        """Return the frozen record, with an absolute path to an existing file, which is read for a wire only."""
+        timing = self.timing or "rate"
         if self.time_scale is not None or self.rate_pps is not None:
             timing = "recorded"
-        if timing == "recorded" and facts.period_s <= 0:
-            raise UsageError(f"{path}: its frames have no time stamps; remove timing, scale and rate")
-        if self.rate_pps is not None:
-            scale = min(max(self.rate_pps * facts.period_s / facts.frames, 1e-6), 1e6)
-        return records.Pcap(str(path), timing, scale, facts.frames, facts.mean_frame_bytes, facts.max_frame_bytes)
+        return records.Pcap(str(existing(self.path)), timing, self.time_scale or 1.0, rate_pps=self.rate_pps)
 
 
 class ProfileModel(_Closed):

@@ -213,7 +213,7 @@ def _function(name: str, parts: Sequence[str], told: model.Hosting | None) -> Ch
     hosting = HOSTINGS.get(told or "process")
     of_hosting = hosting.options if hosting else ()
     known = (*kind.options, *of_hosting)
-    options = _options(name, parts, f"{name}:{known[0].name}=..." if known else name)
+    options = _options(name, parts, f"{name}:{known[0].name}=..." if known else name, known)
     mine = {key: value for key, value in options.items() if key not in {o.name for o in of_hosting}}
     parse_values(name, (*kind.all_options, *of_hosting), options)
     if "drain_us" in options and options.get("send_burst", "0") == "0":
@@ -224,14 +224,15 @@ def _function(name: str, parts: Sequence[str], told: model.Hosting | None) -> Ch
 def _own(told: model.Hosting, parts: Sequence[str]) -> ChainVnf:
     """Return a VNF of the user: its subject, then options of its hosting."""
     hosting: Hosting = HOSTINGS[told]
-    options = _options(told, parts[1:], f"{told}:{hosting.options[0].name.upper()}:KEY=...")
+    options = _options(told, parts[1:], f"{told}:{hosting.options[0].name.upper()}:KEY=...", hosting.options)
     vnf = ChainVnf(NO_FUNCTION[told], {}, told, options, unquote(parts[0]))
     vnf.hosting_values()
     return vnf
 
 
-def _options(name: str, parts: Iterable[str], example: str) -> dict[str, str]:
-    return {key: unquote(value) for key, value in parse_options(name, parts, example).items()}
+def _options(name: str, parts: Iterable[str], example: str, known: Iterable[Option]) -> dict[str, str]:
+    files = [SETTINGS_OPTION, *(option.name for option in known if option.kind in ("file", "path"))]
+    return {key: unquote(value) for key, value in parse_options(name, parts, example, files).items()}
 
 
 def _read_settings(path: Path, vnf: str) -> dict[str, Any]:
