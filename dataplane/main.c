@@ -125,7 +125,6 @@ static struct config *load(const char *path, json_t **document)
 
 static int check(const char *path)
 {
-	char error[CONFIG_ERROR_MAX];
 	json_t *document = NULL;
 	struct config *config = load(path, &document);
 	int code = EXIT_USAGE;
@@ -134,10 +133,7 @@ static int check(const char *path)
 		return EXIT_USAGE;
 	planed_stand_in(config);
 	if (eal_start(config) == 0) {
-		if (planed_fits(config, error) == 0)
-			code = EXIT_SUCCESS;
-		else
-			LOG_ERROR("%s", error);
+		code = planed_fits(config) ? EXIT_USAGE : EXIT_SUCCESS;
 		eal_stop();
 	}
 	if (code == EXIT_SUCCESS)

@@ -313,12 +313,12 @@ void planed_stand_in(struct config *config)
 		config->tasks[i].check = true;
 }
 
-int planed_fits(struct config *config, char error[static CONFIG_ERROR_MAX])
+int planed_fits(struct config *config)
 {
 	struct next next = {.set = {.config = config, .rx_pool = eal_pool_create(&config->memory)}};
+	char error[CONFIG_ERROR_MAX]; // less than the line that was logged
 	const struct planed nothing = {0};
-	int rc = next.set.rx_pool ? build_tasks(&nothing, &next, error)
-	                          : config_error(error, "no receive pool");
+	int rc = next.set.rx_pool ? build_tasks(&nothing, &next, error) : -ENOMEM;
 
 	discard(&next);
 	return rc;

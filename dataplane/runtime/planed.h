@@ -33,9 +33,9 @@ int planed_apply(struct planed *planed, struct config *config, json_t *document,
 
 // Whether what a document names fits: the pool and all tasks are made and freed again. The machine's ports may be in use:
 // before EAL starts, planed_stand_in() gives config a name of its own, and devices that take and bring nothing instead.
-// Returns 0, or -errno with a sentence in error.
+// Returns 0, or -errno after logging one line.
 void planed_stand_in(struct config *config);
-int planed_fits(struct config *config, char error[static CONFIG_ERROR_MAX]);
+int planed_fits(struct config *config);
 
 // Stop and free everything. Returns 0; or -ETIMEDOUT after logging one line if a worker does not stop: nothing is freed,
 // and the process can only exit.

@@ -94,7 +94,7 @@ def complaint(said: Output) -> str:
     """Return the errors in the output of a planed that ended at once, in one sentence."""
     errors = [line.removeprefix(_ERROR) for line in said.stderr.splitlines() if line.startswith(_ERROR)]
     words = "; ".join(errors) or " ".join((said.stderr or said.stdout).split())
-    return words or f"planed ended with {said.code}"
+    return words or f"it ended with {said.code}"
 
 
 def require_planed(*, drivers: bool = False) -> Path:

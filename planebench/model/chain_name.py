@@ -85,9 +85,11 @@ def chain_label(chain: str, length: int) -> str:
 
 
 def _label(text: str) -> str:
-    text = re.sub(r'="/[^"]*/', '="', text)  # a path with separators
+    command = hosting_of(text, "process") in OWN
+    if not command:  # nor has it words with paths of their own
+        text = re.sub(r'="/[^"]*/', '="', re.sub(r'=/[^:"]*/', "=", text))
     text = re.sub(r'([=:]"?)/[^:"\s]*/', r"\1", text)
-    long = len(text) > LABEL_MAX and hosting_of(text, "process") in OWN
+    long = len(text) > LABEL_MAX and command
     return f"{text[: LABEL_MAX - 1]}…" if long else text
 
 

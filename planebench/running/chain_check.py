@@ -47,8 +47,9 @@ def _check(chain: str, planed: Path) -> None:
 
 def check_draws(profiles: Iterable[TrafficProfile], chains: Sequence[str]) -> None:
     """Raise UsageError if the first router of a chain has no routes that a profile's addresses can be drawn from."""
+    given = [settings for settings in map(router_settings, chains) if {"routes", "routes_file"} & settings.keys()]
     for profile in profiles:
         wanted = profile.dst_ips
         if wanted is not None and wanted.fib is not None and not wanted.path:
-            for chain in chains or ("",):
-                draw_addresses(router_settings(chain), profile.ip, wanted.fib, profile.seed)
+            for settings in given:
+                draw_addresses(settings, profile.ip, wanted.fib, profile.seed)

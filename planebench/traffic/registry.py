@@ -61,7 +61,7 @@ def parse_traffic(text: str) -> TrafficProfile:
     first, *parts = split(text, ":")
     name = unquote(first)
     options = parse_options(f'traffic "{text}"', parts, "macs:count=63", _FILES)
-    options = {option: unquote(value) for option, value in options.items()}
+    options = written = {option: unquote(value) for option, value in options.items()}
     if name == PLAIN_NAME:
         if options:
             raise UsageError(f'traffic "{text}": {PLAIN_NAME} has no options; leave them out')
@@ -69,15 +69,15 @@ def parse_traffic(text: str) -> TrafficProfile:
     if macs := re.fullmatch(r"macs-([0-9]+)", name):
         options = {"count": macs[1]} | options
     document, source = _document("macs" if macs else name)
-    label = options.pop("name", None)
-    given = {_option(option, document, text): value for option, value in options.items()}
+    label = options.get("name")
+    given = {_option(option, document, text): value for option, value in options.items() if option != "name"}
     document = _changed(document, given)
     if label is None:
         base = name if macs else document.get("name") or Path(name).stem
-        label = _label(str(base), options)
+        label = _label(str(base), written)
     elif not re.fullmatch(LABEL_PATTERN, label) or label == PLAIN_NAME:
         raise UsageError(f'traffic "{text}": name "{label}" is not valid. Valid: letters, digits, ".", "_", "-"')
-    return profile_from_document(document, label, source if not options else f'traffic "{text}"')
+    return profile_from_document(document, label, source if not given else f'traffic "{text}"')
 
 
 def parse_all(texts: Iterable[str]) -> tuple[TrafficProfile, ...]:

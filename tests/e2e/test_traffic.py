@@ -9,6 +9,7 @@ from pathlib import Path
 import dpkt
 import pytest
 from builders import make_point
+from captures import frames, save
 
 from planebench.host import facts
 from planebench.host.planed_program import find_planed
@@ -22,6 +23,7 @@ from planebench.model.traffic import Destinations, TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
+from planebench.traffic.capture import on_wire
 from planebench.traffic.registry import list_profiles, parse_traffic
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
@@ -46,7 +48,7 @@ def live() -> Iterator[LiveTopology]:
 
 def measure(live: LiveTopology, text: str, pps: float | None = PPS) -> tuple[Trial, DirectionCounts, TrafficSent]:
     """One trial with a profile; tried again where a busy machine let too little through."""
-    profile = parse_traffic(text)
+    profile = on_wire(parse_traffic(text), "virtio")
     point = make_point("planed", traffic=profile.name, frame_size_bytes=round(profile.mean_frame_bytes or SIZE))
     for _ in range(TRIES):
         trial = run_trial(
@@ -111,6 +113,18 @@ def test_a_capture_is_replayed_at_a_rate_or_at_its_own_times(live: LiveTopology,
     assert {size for size, _ in sent.sizes} == set(range(104, 204))
     _, way, _ = measure(live, f"pcap:path={path}:rate=100k", pps=None)
     assert way.intended_packets == pytest.approx(100_000 * DURATION_S, abs=2)
+
+
+def test_a_capture_with_frames_of_gro_has_the_size_and_the_rate_of_what_is_sent(
+    live: LiveTopology, tmp_path: Path
+) -> None:
+    records = [*frames(*(1000 + n / 1000 for n in range(100))), *frames(*range(1001, 1010), length=30_000)]
+    path = save(tmp_path / "x.pcap", records)
+    trial, way, sent = measure(live, f"pcap:path={path}:rate=50k", pps=None)
+    assert trial.point.frame_size_bytes == 64 and {size for size, _ in sent.sizes} == {64}
+    assert way.intended_packets == 50_000 * DURATION_S
+    assert sent.pcap_skipped == {"too_long": 9}
+    assert not [reason for reason in trial.verdict.reasons if reason.code in SUSPECT]
 
 
 def test_a_profile_that_planed_refuses_makes_an_invalid_trial_with_its_words(

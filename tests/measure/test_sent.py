@@ -12,7 +12,7 @@ from planebench.measure.sending import Sender, Sending
 from planebench.measure.sent import not_as_intended, traffic_sent
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import TrafficSent
-from planebench.model.traffic import PLAIN
+from planebench.model.traffic import PLAIN, Pcap, TrafficProfile
 from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
 from planebench.traffic.registry import parse_traffic
@@ -41,6 +41,25 @@ def test_a_capture_tells_what_it_skipped() -> None:
     sent = traffic_sent("n0->n1", [generator(24, bytes=2400, sizes=[[100, 24]], pcap=pcap)])
     assert sent is not None
     assert (sent.pcap_frames, sent.pcap_loops, sent.pcap_enlarged, sent.pcap_skipped) == (6, 4, 2, {"not_ip": 3})
+
+
+@pytest.mark.parametrize(
+    ("frames", "mean_bytes", "loops", "words"),
+    [
+        (6, 100.0, 400, []),
+        (6, 70.0, 4, []),
+        (5, 100.0, 400, ["suspect: n0->n1: the capture has 6 frames to send, and had 5 before"]),
+        (6, 70.0, 400, ["suspect: n0->n1: the mean frame sent had 100.0 B, not 70.0 B as before"]),
+    ],
+)
+def test_a_capture_that_is_another_one_now_is_told(
+    frames: int, mean_bytes: float, loops: int, words: list[str]
+) -> None:
+    pcap = {"frames_in_file": 9, "frames": 6, "loops": loops, "enlarged": 0, "skipped": {}}
+    sent = traffic_sent("n0->n1", [generator(24, bytes=2400, sizes=[[100, 24]], pcap=pcap)])
+    assert sent is not None
+    profile = TrafficProfile("x", "", pcap=Pcap("x.pcap", "rate", 1.0, frames, mean_bytes, 100))
+    assert list(map(str, not_as_intended(profile, sent))) == words
 
 
 def test_plain_frames_have_no_report() -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import dpkt
 import pytest
+from captures import frames, save
 from planed_rig import Document, Planed, ethdev, ring, stream, task, until, vhost, virtio
 
 from planebench.planed.client import RpcError
@@ -251,10 +252,24 @@ def test_a_capture_is_replayed(planed: Planed, tmp_path: Path, order: str, nano:
         },
         "enlarged": 1,
         "options_removed": 1,
+        "period_ns": 150_000,
+        "times_fallen": 0,
+        "times_impossible": 0,
         "loops": len(seen) // 3,
     }
     if timing == "recorded":  # a round is 100 us and a mean gap of 50, at half the speed: 66 2/3 of them
         assert report["intended_packets"] == 200
+
+
+@pytest.mark.parametrize("rate_pps", [5_000, 50_000])
+def test_a_rate_of_recorded_times_is_that_of_what_is_sent(planed: Planed, tmp_path: Path, rate_pps: int) -> None:
+    """Half a round into the file the clock goes back, and long frames that are not sent are far behind the others."""
+    records = [*frames(*(1000 + n / 100 for n in range(50))), *frames(*(900 + n / 100 for n in range(50)))]
+    path = save(tmp_path / "in.pcap", [*records, *frames(1900, 1950, length=30_000)])
+    pcap = {"path": str(path), "timing": "recorded", "rate_pps": rate_pps, "frame_bytes_max": 1518}
+    _, report = write(planed, tmp_path / "out.pcap", of_profile({"pcap": pcap}))
+    assert report["intended_packets"] == rate_pps * DURATION_S
+    assert report["profile"]["pcap"]["times_fallen"] == 1
 
 
 def test_damaged_captures_are_refused(planed: Planed, tmp_path: Path) -> None:
@@ -263,7 +278,7 @@ def test_damaged_captures_are_refused(planed: Planed, tmp_path: Path) -> None:
     cases = {
         b"nonsense, and more of it, and more": "unknown file format",
         whole[:300]: "truncated dump file",
-        whole[:24]: "none of 0 frames",
+        whole[:24]: "has no frame",
         whole[:20] + struct.pack("<I", 101) + whole[24:]: "link type 12 is not Ethernet",
     }
     for data, why in cases.items():

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from captures import UDP_FRAME, Record, frames, save, tagged
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
@@ -88,6 +89,42 @@ def test_jumbo_frames_do_not_fit_every_wire(document: dict[str, Any], tmp_path: 
         expand(plan(document, traffic=str(path), wire=wire))
     fine = plan(document, traffic="imix", wire=wire, frame_size="9000")
     assert max_frame_bytes(fine) == 1518 and len(expand(fine)) == 1
+
+
+@pytest.mark.dataplane
+def test_a_point_of_a_capture_has_the_size_that_its_wire_sends(document: dict[str, Any], tmp_path: Path) -> None:
+    """Frames of GRO go on no wire, and jumbo frames on some only."""
+    records = [(1.0, UDP_FRAME, 60), (1.1, UDP_FRAME, 1996), (1.2, UDP_FRAME, 30_000)]
+    path = save(tmp_path / "x.pcap", records)
+    made = plan(document, traffic=f"pcap:path={path}")
+    for wire, size, largest in (("virtio", 1032, 2000), ("veth", 64, 1518), ("virtio", 1032, 2000)):
+        made = override(made, wire=wire)
+        assert {point.frame_size_bytes for point in expand(made)} == {size}
+        assert max_frame_bytes(made) == largest
+
+
+@pytest.mark.dataplane
+@pytest.mark.parametrize(
+    ("records", "words"),
+    [
+        (frames(1, 2, data=tagged(0x8100, 0x8100, 0x8100)), "none of 2 frames can be sent: 2 are not IPv4 or IPv6"),
+        (frames(1, 2, length=30_000), "2 are longer than this wire carries"),
+        (frames(1, 1), "time stamps do not advance"),
+    ],
+)
+def test_a_capture_that_planed_refuses_is_refused_with_the_plan(
+    document: dict[str, Any], tmp_path: Path, records: list[Record], words: str
+) -> None:
+    path = save(tmp_path / "x.pcap", records)
+    with pytest.raises(UsageError, match=f"^--traffic: traffic pcap:path=x.pcap:rate=50k: profile.pcap: .*{words}"):
+        plan(document, traffic=f"pcap:path={path}:rate=50k")
+
+
+@pytest.mark.dataplane
+def test_a_second_capture_that_is_older_has_its_time_stamps(document: dict[str, Any], tmp_path: Path) -> None:
+    path = save(tmp_path / "x.pcap", frames(2000, 2001, 1000, 1001))
+    (profile,) = plan(document, traffic=f"pcap:path={path}:rate=50k").traffic
+    assert profile.pcap is not None and profile.pcap.rate_pps == 50_000
 
 
 def test_more_probes_than_a_task_can_note_are_refused(document: dict[str, Any]) -> None:

@@ -3,15 +3,16 @@
 
 from __future__ import annotations
 
-import struct
-from collections.abc import Callable
 from itertools import accumulate
 from pathlib import Path
 
 import pytest
+from captures import ARP_FRAME, UDP_FRAME, frames, save
 
 from planebench.model.errors import UsageError
-from planebench.model.traffic import PLAIN, Arrival, Destinations, Flows
+from planebench.model.traffic import PLAIN, Arrival, Destinations, Flows, TrafficProfile
+from planebench.plans.items import items
+from planebench.traffic.capture import on_wire, remarks
 from planebench.traffic.check import check_methods, check_sizes, largest_frame_bytes
 from planebench.traffic.document import profile_document
 from planebench.traffic.listing import traffic_infos, traffic_rows
@@ -20,19 +21,6 @@ from planebench.traffic.registry import list_profiles, parse_all, parse_traffic
 
 FACEBOOK_MPPS_AT_10G = 8.662
 """can17: web-server mix at 10 Gb/s (METHODOLOGY section 3)."""
-
-UDP = bytes.fromhex("0200000000020200000000010800") + bytes.fromhex("4500002e000000004011") + bytes(36)
-ARP = bytes(12) + b"\x08\x06" + bytes(46)
-
-
-def capture(path: Path, frames: list[tuple[float, bytes, int]], order: str = "<", nano: bool = False) -> Path:
-    """(time in s, bytes, length on the wire) as a pcap file."""
-    magic, units = (0xA1B23C4D, 1e9) if nano else (0xA1B2C3D4, 1e6)
-    text = struct.pack(f"{order}IHHIIII", magic, 2, 4, 0, 0, 65535, 1)
-    for time_s, data, length in frames:
-        text += struct.pack(f"{order}IIII", int(time_s), round(time_s % 1 * units), len(data), length) + data
-    path.write_bytes(text)
-    return path
 
 
 @pytest.mark.parametrize("name", [name for name in list_profiles() if name != "pcap"])
@@ -181,43 +169,98 @@ def test_the_largest_frame_is_that_of_the_mix_where_it_has_one() -> None:
     assert largest_frame_bytes(PLAIN, (64, 9000)) == 9000
 
 
-@pytest.mark.parametrize("order", "<>")
-@pytest.mark.parametrize("nano", [False, True])
-def test_a_capture_is_known_before_the_run(order: str, nano: bool, tmp_path: Path) -> None:
-    """Three frames of 60, 96 and 1496 B and FCS at 1 ms; one of ARP counts for nothing."""
-    frames = [(10.0, UDP, 60), (10.001, UDP, 96), (10.0015, ARP, 60), (10.002, UDP, 1496)]
-    path = capture(tmp_path / "x.pcap", frames, order, nano)
-    pcap = parse_traffic(f"pcap:path={path}").pcap
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """1000 frames a second: of 64, 100 and 1500 B with FCS; one of ARP, and one that only some wires carry."""
+    records = [(10.0, UDP_FRAME, 60), (10.001, UDP_FRAME, 96), (10.0015, ARP_FRAME, 60), (10.002, UDP_FRAME, 1496)]
+    return save(tmp_path / "x.pcap", [*records, (10.003, UDP_FRAME, 8996)])
+
+
+@pytest.mark.dataplane
+@pytest.mark.parametrize(("wire", "frames", "largest"), [("virtio", 4, 9000), ("veth", 3, 1500), ("memif", 3, 1500)])
+def test_of_a_capture_counts_what_its_wire_sends(path: Path, wire: str, frames: int, largest: int) -> None:
+    profile = on_wire(parse_traffic(f"pcap:path={path}"), wire)
+    pcap = profile.pcap
     assert pcap is not None
-    assert (pcap.frames, pcap.max_frame_bytes, pcap.timing) == (3, 1500, "rate")
-    assert pcap.mean_frame_bytes == pytest.approx((64 + 100 + 1500) / 3)
-    scaled = parse_traffic(f"pcap:path={path}:scale=4")
-    assert scaled.recorded and scaled.pcap is not None and scaled.pcap.time_scale == 4
-    rated = parse_traffic(f"pcap:path={path}:rate=5k").pcap
-    assert rated is not None and rated.time_scale == pytest.approx(5.0)  # 1000 frames a second as recorded
-    document = profile_document(scaled, tmp_path, "", flat_out=True)
-    assert document == {"seed": 1, "pcap": {"path": str(path), "timing": "recorded", "time_scale": 4}}
+    assert (pcap.frames, pcap.max_frame_bytes, pcap.frames_in_file, pcap.timing) == (frames, largest, 5, "rate")
+    sizes = [64, 100, 1500, 9000][:frames]
+    assert profile.mean_frame_bytes == pytest.approx(sum(sizes) / frames)
+    assert largest_frame_bytes(profile, (64,)) == largest
+
+
+@pytest.mark.dataplane
+def test_what_is_not_sent_of_a_capture_is_told(path: Path) -> None:
+    (text,) = remarks(on_wire(parse_traffic(f"pcap:path={path}:name=web"), "veth"))
+    assert text == (
+        "traffic web: 2 of 5 frames are not sent: 1 are not IPv4 or IPv6, 1 are longer than the 1518 B of this wire"
+    )
+    save(path, frames(5, 6, 1, 2))
+    (text,) = remarks(on_wire(parse_traffic(f"pcap:path={path}:name=web"), "veth"))
+    assert text.startswith("traffic web: of 4 time stamps, 1 fall and 0 cannot be")
+    save(path, frames(5, 6))
+    assert not list(remarks(on_wire(parse_traffic(f"pcap:path={path}"), "veth"))) + list(remarks(PLAIN))
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("options", "wanted"),
     [
-        (lambda p: p.write_bytes(b"no capture at all, only text"), "is not a pcap file"),
-        (lambda p: p.write_bytes(b""), "is not a pcap file"),
-        (lambda p: capture(p, [(1.0, ARP, 60)]), "has 0 UDP or TCP frames over IP"),
-        (lambda p: p.write_bytes(capture(p, [(1.0, UDP, 60)]).read_bytes()[:-5]), "the frame at byte 24 is cut off"),
-        (lambda p: p.write_bytes(capture(p, []).read_bytes()[:20] + struct.pack("<I", 113)), "not Ethernet"),
+        ("", {"timing": "rate"}),
+        (":timing=recorded", {"timing": "recorded", "time_scale": 1.0}),
+        (":scale=4", {"timing": "recorded", "time_scale": 4}),
+        (":rate=50k", {"timing": "recorded", "rate_pps": 50_000}),
     ],
 )
-def test_a_bad_capture_is_refused_at_once(make: Callable[[Path], object], words: str, tmp_path: Path) -> None:
-    path = tmp_path / "x.pcap"
-    make(path)
-    with pytest.raises(UsageError, match=words):
-        parse_traffic(f"pcap:path={path}")
+def test_planed_is_told_at_what_times_a_capture_is_replayed(
+    path: Path, options: str, wanted: dict[str, object]
+) -> None:
+    profile = parse_traffic(f"pcap:path={path}{options}")
+    assert profile.recorded == bool(options)
+    document = profile_document(profile, path.parent, "", flat_out=True)
+    assert document == {"seed": 1, "pcap": {"path": str(path), "frame_bytes_max": 0, **wanted}}
+
+
+@pytest.mark.dataplane
+@pytest.mark.parametrize(
+    ("options", "data", "words"),
+    [
+        ("", b"no capture at all, only text", "x.pcap: is no capture (unknown file format); convert it: editcap"),
+        (":rate=5k", None, "x.pcap: its time stamps do not advance; leave out recorded times"),
+    ],
+)
+def test_a_bad_capture_is_refused_before_the_run(path: Path, options: str, data: bytes | None, words: str) -> None:
+    if data is None:
+        save(path, frames(1, 1))
+    else:
+        path.write_bytes(data)
+    profile = parse_traffic(f"pcap:path={path}:name=web{options}")
+    with pytest.raises(UsageError, match=r"traffic web: profile\.pcap: ") as error:
+        on_wire(profile, "virtio")
+    assert words in str(error.value)
+
+
+@pytest.mark.dataplane
+def test_a_bad_list_of_addresses_is_refused_before_the_run(tmp_path: Path) -> None:
+    path = tmp_path / "ips.txt"
+    path.write_text("10.0.0.1\nnonsense\n")
+    with pytest.raises(UsageError, match=r'ips.txt:2: "nonsense" is not an IPv4 address'):
+        on_wire(TrafficProfile("x", "", dst_ips=Destinations(str(path))), "virtio")
+    path.write_text("10.1.0.0/16 # 10.2.0.0/16\n10.3.0.0/16 nowhere\n")
+    with pytest.raises(UsageError, match=r"traffic fib.*ips.txt:2: .*no word of a route"):
+        on_wire(parse_traffic(f"fib:routes={path}"), "virtio")
+
+
+@pytest.mark.parametrize("name", ["a b.pcap", "10:30.pcap", "a,b=c:d.pcap"])
+def test_a_path_may_have_what_separates_options(tmp_path: Path, name: str) -> None:
+    path = save(tmp_path / name, frames(1, 2))
+    (quoted, plain) = parse_all([f'pcap:path="{path}":rate=5k', "plain"])
+    assert quoted.pcap is not None and quoted.pcap.path == str(path) and quoted.recorded and plain is PLAIN
+    if "=" not in name:
+        assert parse_traffic(f"pcap:path={path}:rate=5k") == quoted
+    assert items("traffic", f'imix,pcap:path="{path}",plain') == ("imix", f'pcap:path="{path}"', "plain")
 
 
 def test_recorded_times_leave_no_load_to_set(tmp_path: Path) -> None:
-    path = capture(tmp_path / "x.pcap", [(1.0, UDP, 60), (1.1, UDP, 60)])
+    path = save(tmp_path / "x.pcap", frames(1.0, 1.1))
     recorded = parse_traffic(f"pcap:path={path}:timing=recorded")
     check_methods(recorded, (), (), rate_set=False)
     for searches, loads, rate_set, word in (

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from planebench.model.chain_name import chain_label, quote
 from planebench.model.errors import UsageError
 from planebench.vnfs.chain import parse_chain, resolve_chain
 from planebench.vnfs.registry import VNFS
+from planebench.vnfs.topology import build_chain
 
 
 @pytest.fixture
@@ -111,12 +113,19 @@ def test_bad_files_of_settings(tmp_path: Path, document: str, word: str) -> None
     assert "firewall" in str(caught.value)
 
 
-def test_a_path_that_cannot_be_part_of_a_chain(tmp_path: Path) -> None:
-    odd = tmp_path / "with space"
-    odd.mkdir()
-    (odd / "r").write_text("")
-    with pytest.raises(UsageError, match="must not contain comma, colon, equals sign or space"):
-        resolve_chain("firewall:rules=r", odd)
+@pytest.mark.parametrize("name", ["with space", "10:30", "a,b=c:d"])
+def test_a_path_may_have_what_separates_the_parts_of_a_chain(tmp_path: Path, name: str) -> None:
+    """Without quotes too, but for commas, and colons before an equals sign: those look like the next option."""
+    path = tmp_path / name / f"{name}.rules"
+    path.parent.mkdir()
+    path.write_text("permit ip from any to any\n")
+    quoted = resolve_chain(f'firewall:rules="{name}.rules",l2fwd', path.parent)
+    assert resolve_chain(quoted, tmp_path) == quoted
+    firewall, _ = parse_chain(quoted)
+    assert firewall.files() == (path,) and firewall.settings() == {"rules_file": str(path)}
+    assert "=" in name or resolve_chain(f"firewall:rules={path},l2fwd", tmp_path) == quoted
+    assert chain_label(quoted, 2) == f"firewall:rules={quote(f'{name}.rules')},l2fwd"
+    assert build_chain("loopback", 2, chain=quoted).vnfs[0].files == (path,)
 
 
 def test_the_registry_is_sound() -> None:
