@@ -160,7 +160,7 @@ def run_words(
         f"--volume={planed}:{PLANED}:ro",
         f"--volume={workdir}:{workdir}:ro",
         f"--volume={folder}:{folder}",
-        *(f"--mount=type=bind,src={file},dst={file},ro" for file in request.files),
+        *(f"--mount=type=bind,src={file},dst={file},ro=true" for file in request.files),
         *(f"--device={device}" for device in devices),
         *((f"--ulimit=memlock={locked}:{locked}",) if devices else ()),  # vfio locks what devices may write to
         f"--workdir={folder}",
