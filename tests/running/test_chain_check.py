@@ -67,7 +67,7 @@ def test_a_planed_that_says_little(tmp_path: Path, script: str, words: str) -> N
 
 
 def test_a_planed_that_is_none(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match='chain "l2fwd": .*No such file or directory'):
+    with pytest.raises(UsageError, match=r'chain "l2fwd": .*No such file or directory'):
         check_chains(["l2fwd"], tmp_path / "gone")
 
 
