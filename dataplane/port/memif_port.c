@@ -9,15 +9,10 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include "lib/listen_socket.h"
 #include "lib/log.h"
 #include "port/memif_session.h"
-
-enum {
-	IDLE_POLLS = 1024
-}; // between two looks whether the other end sleeps, by tasks that have nothing to receive
 
 // --- Data path -------------------------------------------------------------------------------------------
 
@@ -42,25 +37,14 @@ static inline void leave(struct ring_queue *queue)
 	gate_leave(&queue->gate);
 }
 
-static __attribute__((noinline)) void ring_doorbell(const struct ring_queue *queue)
-{
-	eventfd_write(queue->kick_fd, 1);
-}
-
 // Into the gate of a ring that is sent to; and wake the other end for what was sent before.
-static inline bool enter_sink(struct ring_queue *queue, bool sends)
+static inline bool enter_sink(struct ring_queue *queue)
 {
 	if (unlikely(!gate_enter(&queue->gate)))
 		return false;
-	if ((!sends || unlikely(queue->memif.looked)) && memif_ring_wants_doorbell(&queue->memif))
-		ring_doorbell(queue);
+	if (memif_ring_look(&queue->memif))
+		bell_ring(queue);
 	return true;
-}
-
-static __attribute__((noinline)) void wake_sleeper(struct ring_queue *sink)
-{
-	if (enter_sink(sink, false))
-		leave(sink);
 }
 
 typedef unsigned memif_peek(struct memif_ring *ring, struct view *view, unsigned n, struct frames_lost *lost);
@@ -72,6 +56,7 @@ static inline unsigned peek_by(memif_peek *look, const struct port *port, uint16
 
 	view->count = 0;
 	view->held = VIEW_IN_RING;
+	bell_at_poll(queue, sink_queue(port, index));
 	if (unlikely(!gate_enter(&queue->gate)))
 		return 0;
 	if (look(&queue->memif, view, n, &queue->none) && likely(view->count)) {
@@ -81,8 +66,6 @@ static inline unsigned peek_by(memif_peek *look, const struct port *port, uint16
 	if (view->batch.count)
 		memif_ring_release(&queue->memif, view->batch.count);
 	leave(queue);
-	if (++queue->idle_polls % IDLE_POLLS == 0)
-		wake_sleeper(sink_queue(port, index));
 	return 0;
 }
 
@@ -135,14 +118,15 @@ static uint16_t receive(const struct port *port, uint16_t index, struct rte_mbuf
 	return received;
 }
 
-static unsigned deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
-                               unsigned n)
+// polled: the task receives from this queue, too.
+static inline unsigned copy_out(const struct port *port, uint16_t index, const struct frame *frames,
+                                unsigned n, bool polled)
 {
 	struct ring_queue *queue = sink_queue(port, index);
 	uint64_t too_long = 0;
 	unsigned taken;
 
-	if (!enter_sink(queue, true)) {
+	if (!enter_sink(queue)) {
 		queue->refused += n;
 		return 0;
 	}
@@ -150,8 +134,22 @@ static unsigned deliver_frames(const struct port *port, uint16_t index, const st
 	queue->packets += taken - too_long;
 	queue->lost += too_long;
 	queue->refused += n - taken;
+	if (polled)
+		bell_after_send(source_queue(port, index), queue);
 	leave(queue);
 	return taken;
+}
+
+static unsigned deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
+                               unsigned n)
+{
+	return copy_out(port, index, frames, n, false);
+}
+
+static unsigned deliver_polled(const struct port *port, uint16_t index, const struct frame *frames,
+                               unsigned n)
+{
+	return copy_out(port, index, frames, n, true);
 }
 
 // Inside the gate until publish(), if there are any: the buffers are the client's memory.
@@ -161,7 +159,7 @@ static unsigned reserve(const struct port *port, uint16_t index, const uint16_t 
 	struct ring_queue *queue = sink_queue(port, index);
 	unsigned lent = 0;
 
-	if (enter_sink(queue, true)) {
+	if (enter_sink(queue)) {
 		lent = memif_ring_reserve(&queue->memif, lengths, data, n);
 		if (lent == 0)
 			leave(queue);
@@ -190,19 +188,20 @@ static unsigned pass(const struct port *from, const struct port *to, uint16_t in
 	struct memif_ring *source;
 	unsigned passed;
 
-	if (from->ops != to->ops || view->held != VIEW_IN_RING || !enter_sink(sink, true))
-		return deliver_frames(to, index, view->frames, view->count);
+	if (from->ops != to->ops || view->held != VIEW_IN_RING || !enter_sink(sink))
+		return deliver_polled(to, index, view->frames, view->count);
 	source = &source_queue(from, index)->memif; // from is a memif: its ops say so
 	if (unlikely(!memif_ring_can_pass(source, &sink->memif))) {
 		leave(sink);
-		return deliver_frames(to, index, view->frames, view->count);
+		return deliver_polled(to, index, view->frames, view->count);
 	}
 	passed = memif_ring_pass(source, &sink->memif, view->frames, view->count);
 	sink->packets += passed;
+	bell_after_send(source_queue(to, index), sink);
 	leave(sink);
 	if (likely(passed == view->count))
 		return passed;
-	return passed + deliver_frames(to, index, &view->frames[passed], view->count - passed);
+	return passed + deliver_polled(to, index, &view->frames[passed], view->count - passed);
 }
 
 static struct port_hop hop_over(const struct port *from, const struct port *to, uint16_t index, uint16_t n)
@@ -221,26 +220,16 @@ static void warm(const struct port *port, uint16_t index)
 {
 	struct ring_queue *queue = sink_queue(port, index);
 
-	if (!enter_sink(queue, false))
+	if (!gate_enter(&queue->gate))
 		return;
+	bell_pay(queue);
 	memif_ring_warm(&queue->memif);
 	leave(queue);
 }
 
-// The fence stands for the time that passes between two uses of a ring: the other end either sees what was sent before it
-// sleeps, or we see that it sleeps.
 static void flush(const struct port *port, uint16_t index)
 {
-	struct ring_queue *queue = sink_queue(port, index);
-
-	atomic_thread_fence(memory_order_seq_cst);
-	wake_sleeper(queue);
-}
-
-static void flush_all(const struct port *port)
-{
-	for (uint16_t i = 0; i < port->config.queues; i++)
-		flush(port, i);
+	bell_flush(sink_queue(port, index));
 }
 
 // --- The kinds -------------------------------------------------------------------------------------------
@@ -347,7 +336,7 @@ static void count(const struct port *port, struct port_counters *out)
 }
 
 #define MEMIF_OPS                                                                                            \
-	.backend = "own", .stop = stop_port, .peek = peek, .rx = receive, .flush = flush, .counters = count, \
+	.backend = "own", .stop = stop_port, .peek = peek, .rx = receive, .counters = count, \
 	VRING_PORT_OPS
 
 static const struct port_ops memif_server_ops = {.kind = "memif-server",

@@ -70,7 +70,7 @@ static void give_rings(struct memif_port *port)
 			queue->memif.spare = port->spares + (size_t)pair * MEMIF_SPARE_BYTES;
 		else
 			memif_ring_start(&queue->memif);
-		queue->kick_fd = port->link.rings[pair][way].fd;
+		queue->kick_fd = queue->bell.fd = port->link.rings[pair][way].fd;
 		queue->attached = true;
 		atomic_store(&port->base.sizes[i], queue->memif.size);
 		gate_open(&queue->gate);

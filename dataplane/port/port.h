@@ -233,6 +233,8 @@ unsigned port_pass_mbufs(const struct port *to, uint16_t queue, struct view *vie
 unsigned port_deliver_mbufs(const struct port *port, uint16_t queue, const struct frame *frames, unsigned n);
 
 // Copy n frames out of the port, in order. Returns how many it took: a frame that can never fit is taken, and counted.
+// The other end may not be woken yet, nor is it by port_publish(): the next call does it, or port_warm() in a poll that has
+// nothing to send, or port_flush().
 static inline unsigned port_deliver(const struct port *port, uint16_t queue, const struct frame *frames,
                                     unsigned n)
 {
@@ -241,8 +243,8 @@ static inline unsigned port_deliver(const struct port *port, uint16_t queue, con
 	return port_deliver_mbufs(port, queue, frames, n);
 }
 
-// The same, by a task that receives from this queue of the port as well: these polls call a guest that could not be seen
-// to sleep, or that was called a moment ago.
+// The same, by a task that receives from this queue of the port as well: these polls wake an other end that could not be seen
+// to sleep, or that was woken a moment ago.
 static inline unsigned port_deliver_polled(const struct port *port, uint16_t queue,
                                            const struct frame *frames, unsigned n)
 {
@@ -332,8 +334,8 @@ static inline unsigned port_publish(const struct port *port, uint16_t queue, uns
 	return port->ops->publish(port, queue, n);
 }
 
-// Nothing was sent in this poll: have in this core's cache what the next frame out of the port will need, so
-// that a frame after a long silence is as fast as one of many. For the task that sends.
+// Nothing was sent in this poll: wake the other end if it still has to be, and have in this core's cache what the next
+// frame out of the port will need, so that a frame after a long silence is as fast as one of many. For the task that sends.
 static inline void port_warm(const struct port *port, uint16_t queue)
 {
 	if (port->ops->warm)
@@ -341,7 +343,7 @@ static inline void port_warm(const struct port *port, uint16_t queue)
 }
 
 // The sender of this queue stops for long: wake the other end if it still has to be. The worker that sends, or the
-// control thread while it is parked. Vhost ports owe nothing: deliver looks behind a fence.
+// control thread while it is parked.
 static inline void port_flush(const struct port *port, uint16_t queue)
 {
 	if (port->ops->flush)

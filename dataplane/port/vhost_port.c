@@ -11,7 +11,6 @@
 #include <rte_cycles.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 
 #include "lib/clock.h"
 #include "lib/listen_socket.h"
@@ -29,32 +28,12 @@ static inline void note_fault(struct ring_queue *queue)
 		fault_note(&queue->fault, queue->ring.fault);
 }
 
-// Behind the gate: after a commit, in a queue that may not be polled again soon.
-static inline void call(const struct ring_queue *queue)
-{
-	if (queue->call_fd >= 0 && ring_wants_call(&queue->ring))
-		eventfd_write(queue->call_fd, 1);
-}
-
-// One that always wants to be called would cost a system call in each poll: it is called once in CALL_GAP_US, and then
-// owed the next one. One that sleeps longer than that is called at once.
-static __attribute__((noinline)) void call_with_gap(struct ring_queue *queue)
-{
-	uint64_t now_tsc = rte_rdtsc();
-
-	queue->ring.call_owed = now_tsc - queue->called_tsc < queue->call_gap_tsc;
-	if (queue->ring.call_owed)
-		return;
-	queue->called_tsc = now_tsc;
-	eventfd_write(queue->call_fd, 1);
-}
-
 // At the end of each poll, behind the gate; moved: it has committed something. What is owed when the gate is
 // shut is paid when the ring is given back (port/vhost_session.c), which always calls.
 static inline void call_by_poll(struct ring_queue *queue, bool moved)
 {
-	if (queue->call_fd >= 0 && ring_poll_wants_call(&queue->ring, moved))
-		call_with_gap(queue);
+	if (unlikely(doorbell_poll(&queue->bell, moved)))
+		bell_ring(queue);
 }
 
 // From the guest, and to it.
@@ -68,28 +47,12 @@ static inline struct ring_queue *sink_queue(const struct port *port, uint16_t in
 	return &((struct vring_port *)port->own)->queues[PAIR_RINGS * index + GUEST_RECEIVEQ];
 }
 
-// At each poll of what comes from a guest: a call that deliver_polled() owes it, once that has not been
-// repeated between two polls, and until it was made. The same worker does both.
-static inline void settle_pass(const struct port *port, uint16_t index)
-{
-	struct ring_queue *sink, *source = source_queue(port, index);
-
-	if (likely(source->pass_owed == 0) || --source->pass_owed > 0)
-		return;
-	sink = sink_queue(port, index);
-	if (gate_enter(&sink->gate)) {
-		call_by_poll(sink, false);
-		source->pass_owed = sink->ring.call_owed;
-		gate_leave(&sink->gate);
-	}
-}
-
 static uint16_t receive(const struct port *port, uint16_t index, struct rte_mbuf **pkts, uint16_t n)
 {
 	struct ring_queue *queue = source_queue(port, index);
 	uint16_t base, received;
 
-	settle_pass(port, index);
+	bell_at_poll(queue, sink_queue(port, index));
 	if (!gate_enter(&queue->gate))
 		return 0;
 	base = ring_base(&queue->ring);
@@ -124,7 +87,7 @@ static __rte_always_inline unsigned peek_with(const struct port *port, uint16_t 
 
 	view->count = 0;
 	view->held = VIEW_IN_RING;
-	settle_pass(port, index);
+	bell_at_poll(queue, sink_queue(port, index));
 	if (!gate_enter(&queue->gate))
 		return 0;
 	if ((room ? offload_peek(&queue->ring, view, n, &queue->none, room)
@@ -150,15 +113,7 @@ static void release(const struct port *port, uint16_t index, struct view *view)
 	give_back(source_queue(port, index), view);
 }
 
-// Behind the gate: the task polls this queue again, and so pays a call that is owed. moved: something was sent.
-static inline void call_later(const struct port *port, uint16_t index, struct ring_queue *queue, bool moved)
-{
-	call_by_poll(queue, moved);
-	// Two: the poll of this port that comes next may be of the same round.
-	source_queue(port, index)->pass_owed = queue->ring.call_owed ? 2 : 0;
-}
-
-// polled: see call_later(); else a call is paid behind a fence.
+// polled: the task receives from this queue, too.
 static inline unsigned copy_out(const struct port *port, uint16_t index, const struct frame *frames,
                                 unsigned n, bool polled)
 {
@@ -172,10 +127,9 @@ static inline unsigned copy_out(const struct port *port, uint16_t index, const s
 	}
 	taken = deliver(&queue->ring, frames, n, &too_long);
 	count_sent(queue, n, taken, too_long);
+	call_by_poll(queue, taken > too_long);
 	if (polled)
-		call_later(port, index, queue, taken > too_long);
-	else if (taken > too_long)
-		call(queue);
+		bell_after_send(source_queue(port, index), queue);
 	gate_leave(&queue->gate);
 	return taken;
 }
@@ -232,7 +186,8 @@ static struct offload_sent send_offloads(const struct port *port, uint16_t index
 	}
 	sent = offload_send(room, frames, n, queue->ring.offloads, into_ring, &end);
 	count_sent(queue, sent.offered, sent.taken, end.too_long);
-	call_later(port, index, queue, sent.taken > end.too_long);
+	call_by_poll(queue, sent.taken > end.too_long);
+	bell_after_send(source_queue(port, index), queue);
 	gate_leave(&queue->gate);
 	return sent;
 }
@@ -278,22 +233,9 @@ static void warm(const struct port *port, uint16_t index)
 	gate_leave(&queue->gate);
 }
 
-// The worker that polled this port does so no more, and has not begun to on another.
-static void flush_all(const struct port *port)
+static void flush(const struct port *port, uint16_t index)
 {
-	struct vring_port *own = port->own;
-
-	for (unsigned i = 0; i < vring_port_rings(own); i++) {
-		struct ring_queue *queue = &own->queues[i];
-
-		if (gate_enter(&queue->gate)) {
-			if (queue->ring.call_owed)
-				call(queue);
-			queue->ring.call_owed = false;
-			gate_leave(&queue->gate);
-		}
-		queue->pass_owed = 0; // it is paid; the next task may only receive here
-	}
+	bell_flush(sink_queue(port, index));
 }
 
 static const struct port_ops offload_port_ops;
@@ -381,7 +323,7 @@ static void count(const struct port *port, struct port_counters *out)
 #define VHOST_PORT_OPS                                                                                       \
 	VRING_PORT_OPS, .kind = "vhost-user", .backend = "vring", .negotiated = vring_port_negotiated,       \
 	                .listens = true, .refuses = true, .takes_offloads = true, .stop = stop_port,         \
-	                .deliver_polled = deliver_polled, .counters = count
+	                .counters = count
 
 const struct port_ops vhost_port_ops = {VHOST_PORT_OPS, .peek = peek, .rx = receive, .hop = hop_over};
 PORT_KIND(vhost_port_ops)

@@ -22,7 +22,7 @@ struct rig {
 static void queue_open(struct ring_queue *queue, const struct ring *ring)
 {
 	queue->ring = *ring;
-	queue->call_fd = eventfd(0, EFD_NONBLOCK);
+	queue->call_fd = queue->bell.fd = eventfd(0, EFD_NONBLOCK);
 	gate_open(&queue->gate);
 }
 
@@ -199,7 +199,7 @@ static void passes_and_the_end_pay_what_is_owed(void **state)
 	assert_int_equal(pass_one(&r), 1);
 	want_calls(&r, true);
 	port_flush_all(&r.port);
-	assert_int_equal(r.own->queues[GUEST_TRANSMITQ].pass_owed, 0);
+	assert_int_equal(r.own->queues[GUEST_TRANSMITQ].pay_polls, 0);
 	assert_true(called(&r));
 	guest_peeks(&r, false);
 	guest_peeks(&r, false);

@@ -2,7 +2,6 @@
 #include "port/vhost_session.h"
 
 #include <errno.h>
-#include <sys/eventfd.h>
 
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
@@ -64,9 +63,8 @@ static void give(struct vhost_port *port, unsigned index)
 		fault_set(&queue->fault, RING_BAD_LAYOUT);
 		return;
 	}
-	queue->call_fd = device->rings[index].call_fd;
-	if (queue->call_fd >= 0)
-		eventfd_write(queue->call_fd, 1); // the guest may sleep since before the ring was taken away
+	queue->call_fd = queue->bell.fd = device->rings[index].call_fd;
+	doorbell_ring(&queue->bell); // the guest may sleep since before the ring was taken away
 	queue->attached = true;
 	atomic_store(&port->base.sizes[index], layout.size);
 	gate_open(&queue->gate);

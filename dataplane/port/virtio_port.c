@@ -19,8 +19,6 @@
 #include "lib/log.h"
 #include "port/virtio_session.h"
 
-enum { IDLE_POLLS = 1024 }; // between two looks for a device that sleeps
-
 // --- Data path -------------------------------------------------------------------------------------------
 
 static inline struct ring_queue *source_queue(const struct port *port, uint16_t index)
@@ -33,18 +31,13 @@ static inline struct ring_queue *sink_queue(const struct port *port, uint16_t in
 	return &((struct vring_port *)port->own)->queues[PAIR_RINGS * index + GUEST_TRANSMITQ];
 }
 
-static __attribute__((noinline)) void kick(const struct ring_queue *queue)
-{
-	eventfd_write(queue->kick_fd, 1);
-}
-
-// Into the gate; and kick for what the last use made available.
+// Into the gate; and kick for what the last use made available: by now it has long been visible, and the line of the device's
+// word, which is that of used->idx, is near.
 static inline bool enter(struct ring_queue *queue)
 {
 	if (unlikely(!gate_enter(&queue->gate)))
 		return false;
-	if (driver_ring_wants_kick(&queue->driver))
-		kick(queue);
+	bell_look(queue);
 	return true;
 }
 
@@ -55,30 +48,14 @@ static inline void leave(struct ring_queue *queue)
 	gate_leave(&queue->gate);
 }
 
-// A device that went to sleep just when we looked whether it would: both rings of the pair, since nobody may
-// send for long. A receive ring always has buffers that are not used: it is worth a kick only after new ones.
-// Behind the gate of the receive ring; the other's memory stays where it is while the port lives.
-static __attribute__((noinline)) void wake_sleeper(const struct port *port, uint16_t index)
-{
-	struct ring_queue *source = source_queue(port, index), *sink = sink_queue(port, index);
-
-	if (source->head_checked != source->driver.head && driver_ring_stalled(&source->driver))
-		kick(source);
-	source->head_checked = source->driver.head;
-	if (driver_ring_stalled(&sink->driver))
-		kick(sink);
-}
-
 // Nothing has come, or what came was empty.
-static void look_in_vain(const struct port *port, uint16_t index, unsigned empty)
+static void look_in_vain(struct ring_queue *queue, unsigned empty)
 {
-	struct ring_queue *queue = source_queue(port, index);
-
 	if (empty) {
 		queue->none.bad += empty;
 		driver_ring_release(&queue->driver, empty);
-	} else if (++queue->idle_polls % IDLE_POLLS == 0) {
-		wake_sleeper(port, index);
+	} else {
+		bell_pay(queue);
 	}
 	leave(queue);
 }
@@ -91,11 +68,12 @@ static unsigned peek(const struct port *port, uint16_t index, struct view *view,
 
 	view->count = 0;
 	view->held = VIEW_IN_RING;
+	bell_at_poll(queue, sink_queue(port, index));
 	if (!enter(queue))
 		return 0;
 	view->batch.count = driver_ring_peek(&queue->driver, n, view->frames, &view->count, &empty);
 	if (view->count == 0) {
-		look_in_vain(port, index, empty);
+		look_in_vain(queue, empty);
 		return 0;
 	}
 	queue->packets += view->count;
@@ -111,8 +89,9 @@ static void release(const struct port *port, uint16_t index, struct view *view)
 	leave(queue);
 }
 
-static unsigned deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
-                               unsigned n)
+// polled: the task receives from this queue, too.
+static inline unsigned copy_out(const struct port *port, uint16_t index, const struct frame *frames,
+                                unsigned n, bool polled)
 {
 	struct ring_queue *queue = sink_queue(port, index);
 	uint64_t too_long = 0;
@@ -126,8 +105,22 @@ static unsigned deliver_frames(const struct port *port, uint16_t index, const st
 	queue->packets += taken - too_long;
 	queue->lost += too_long;
 	queue->refused += n - taken;
+	if (polled)
+		bell_after_send(source_queue(port, index), queue);
 	leave(queue);
 	return taken;
+}
+
+static unsigned deliver_frames(const struct port *port, uint16_t index, const struct frame *frames,
+                               unsigned n)
+{
+	return copy_out(port, index, frames, n, false);
+}
+
+static unsigned deliver_polled(const struct port *port, uint16_t index, const struct frame *frames,
+                               unsigned n)
+{
+	return copy_out(port, index, frames, n, true);
 }
 
 static unsigned reserve(const struct port *port, uint16_t index, const uint16_t *lengths, uint8_t **data,
@@ -148,35 +141,16 @@ static void warm(const struct port *port, uint16_t index)
 {
 	struct ring_queue *queue = sink_queue(port, index);
 
-	if (!enter(queue))
+	if (!gate_enter(&queue->gate))
 		return;
+	bell_pay(queue);
 	driver_ring_warm(&queue->driver);
-	leave(queue);
-}
-
-// Behind the gate. The fence stands for the time that passes between two uses of a ring: the device either
-// sees what was published before it sleeps, or we see that it sleeps.
-static void flush_queue(struct ring_queue *queue)
-{
-	if (!enter(queue))
-		return;
-	atomic_thread_fence(memory_order_seq_cst);
-	if (driver_ring_stalled(&queue->driver))
-		kick(queue);
 	leave(queue);
 }
 
 static void flush(const struct port *port, uint16_t index)
 {
-	flush_queue(sink_queue(port, index));
-}
-
-static void flush_all(const struct port *port)
-{
-	struct vring_port *own = port->own;
-
-	for (unsigned i = 0; i < vring_port_rings(own); i++)
-		flush_queue(&own->queues[i]);
+	bell_flush(sink_queue(port, index));
 }
 
 // If the rings have begun afresh since the buffers were lent, the frames are lost.
@@ -209,7 +183,7 @@ static unsigned pass(const struct port *from, const struct port *to, uint16_t in
 	unsigned taken;
 
 	if (from->ops != to->ops)
-		return deliver_frames(to, index, view->frames, view->count);
+		return deliver_polled(to, index, view->frames, view->count);
 	if (!enter(sink)) {
 		sink->refused += view->count;
 		return 0;
@@ -219,11 +193,12 @@ static unsigned pass(const struct port *from, const struct port *to, uint16_t in
 		                         view->count);
 		sink->packets += taken;
 		sink->refused += view->count - taken;
+		bell_after_send(source_queue(to, index), sink);
 		leave(sink);
 		return taken;
 	}
 	leave(sink);
-	return deliver_frames(to, index, view->frames, view->count);
+	return deliver_polled(to, index, view->frames, view->count);
 }
 
 // --- Buffers ---------------------------------------------------------------------------------------------
@@ -324,6 +299,7 @@ static int rings_init(struct virtio_port *port)
 		                 (uint8_t *)port->rings + i * bytes, &port->pieces[i * port->ring_size]);
 		queue->kick_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 		queue->call_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		queue->bell.fd = queue->kick_fd;
 		if (queue->kick_fd < 0 || queue->call_fd < 0)
 			return -EMFILE;
 	}
@@ -459,7 +435,6 @@ const struct port_ops virtio_port_ops = {.kind = "virtio-user",
                                          .reserve = reserve,
                                          .publish = publish,
                                          .pass = pass,
-                                         .flush = flush,
                                          .counters = vring_port_counters,
                                          .peek = peek,
                                          VRING_PORT_OPS};

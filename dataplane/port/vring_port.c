@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <rte_cycles.h>
+
 #include "lib/clock.h"
 #include "lib/log.h"
 
@@ -42,6 +44,38 @@ void *vring_port_create(struct port *port, size_t bytes, const struct vring_end 
 	return own;
 }
 
+void bell_ring(struct ring_queue *queue)
+{
+	uint64_t now_tsc = rte_rdtsc();
+
+	if (now_tsc - queue->called_tsc < queue->call_gap_tsc) {
+		doorbell_owe(&queue->bell);
+		return;
+	}
+	queue->called_tsc = now_tsc;
+	doorbell_ring(&queue->bell);
+}
+
+void bell_settle(struct ring_queue *source, struct ring_queue *sink)
+{
+	if (!gate_enter(&sink->gate))
+		return;
+	bell_pay(sink);
+	source->pay_polls = sink->bell.owed;
+	gate_leave(&sink->gate);
+}
+
+void bell_flush(struct ring_queue *queue)
+{
+	gate_hand_over(&queue->gate);
+	if (gate_enter(&queue->gate)) {
+		if (doorbell_pay(&queue->bell))
+			doorbell_ring(&queue->bell);
+		gate_leave(&queue->gate);
+	}
+	gate_hand_over(&queue->gate);
+}
+
 void vring_port_say_faults(struct vring_port *port)
 {
 	char unsaid[LOG_UNSAID_BYTES];
@@ -64,6 +98,16 @@ void vring_port_forgive(struct vring_port *port)
 {
 	for (unsigned i = 0; i < vring_port_rings(port); i++)
 		fault_forgive(&port->queues[i].fault);
+}
+
+void vring_port_flush_all(const struct port *port)
+{
+	struct vring_port *own = port->own;
+
+	for (unsigned i = 0; i < vring_port_rings(own); i++) {
+		bell_flush(&own->queues[i]);
+		own->queues[i].pay_polls = 0; // it is paid; the next task may only receive here
+	}
 }
 
 bool vring_port_link_up(const struct port *port)

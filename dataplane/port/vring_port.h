@@ -26,20 +26,17 @@ enum { GUEST_RECEIVEQ, GUEST_TRANSMITQ, PAIR_RINGS, VRING_PORT_RINGS_MAX = PAIR_
 // eventfd that wakes the other end.
 struct ring_queue {
 	struct gate gate;
-	bool attached;     // device: the gate is open; session's thread
-	uint8_t pass_owed; // device: polls until what the pair's sink owes is looked at (copy_out())
-	// Driver, receive: where the ring was when we last looked for a device that sleeps.
-	uint16_t head_checked;
-	int call_fd, kick_fd; // -1 for none
+	bool attached;        // device: the gate is open; session's thread
+	uint8_t pay_polls;    // that is received from: polls until what the pair's sink owes is paid (bell_at_poll())
+	int call_fd, kick_fd; // the driver's, and the device's, doorbell; -1 for none. bell.fd is the one that is not ours
 	union {
+		struct doorbell bell;      // of all three
 		struct ring ring;          // we are the device
 		struct driver_ring driver; // we are the driver
 		struct memif_ring memif;
 	};
-	// Device: when the guest was called last, and how long it is not called again (call_by_poll()).
-	uint64_t called_tsc, call_gap_tsc;
+	uint64_t called_tsc, call_gap_tsc; // when it was rung last, and for how long it is not rung again
 	struct fault_word fault; // of the ring; stays until the other end sets it up anew
-	uint32_t idle_polls;
 	uint64_t packets;
 	uint64_t refused, lost; // sending: not taken; taken, but no buffer can hold it, or gone with the ring
 	uint64_t no_mbuf;       // receiving
@@ -67,6 +64,44 @@ struct vring_port {
 	_Atomic(uint16_t) sizes[VRING_PORT_RINGS_MAX]; // of the rings that run, else 0; the same
 };
 
+// --- Doorbells (ring/doorbell.h): behind the gate of the queue that they are of -----------------------------------------------
+
+// One that always wants to be woken would cost a system call in each poll: it is rung once in call_gap_tsc, and owed the next
+// ring then. One that sleeps longer than that is woken at once.
+void bell_ring(struct ring_queue *queue);
+
+static inline void bell_look(struct ring_queue *queue)
+{
+	if (doorbell_look(&queue->bell))
+		bell_ring(queue);
+}
+
+static inline void bell_pay(struct ring_queue *queue)
+{
+	if (unlikely(doorbell_pay(&queue->bell)))
+		bell_ring(queue);
+}
+
+// A task has sent to the sink of a pair that receives from its source, too: the second poll of the source from now on pays
+// what is owed; the first may be of the same round. The source of a task that only receives is never told: what another
+// worker sends is not its concern.
+static inline void bell_after_send(struct ring_queue *source, const struct ring_queue *sink)
+{
+	source->pay_polls = sink->bell.owed ? 2 : 0;
+}
+
+// At each poll of the source, outside of its gate.
+void bell_settle(struct ring_queue *source, struct ring_queue *sink);
+static inline void bell_at_poll(struct ring_queue *source, struct ring_queue *sink)
+{
+	if (unlikely(source->pay_polls) && --source->pay_polls == 0)
+		bell_settle(source, sink);
+}
+
+// What sent to the queue stops for long: its worker, or the control thread while that is parked. Not behind the gate; does not
+// wait for a gap.
+void bell_flush(struct ring_queue *queue);
+
 static inline unsigned vring_port_rings(const struct vring_port *port)
 {
 	return PAIR_RINGS * port->pairs;
@@ -82,12 +117,16 @@ void vring_port_say_faults(struct vring_port *port);
 // The rings are set up anew: forget why they have stopped. Who has shut the gates.
 void vring_port_forgive(struct vring_port *port);
 
+// Any other worker may poll the rings from now on. See port_flush_all().
+void vring_port_flush_all(const struct port *port);
+
 // What all kinds have in their struct port_ops: these, and functions of the same names of their own.
 bool vring_port_link_up(const struct port *port);
 void vring_port_counters(const struct port *port, struct port_counters *counters);
 bool vring_port_negotiated(const struct port *port, struct negotiated *out);
 #define VRING_PORT_OPS                                                                                       \
 	.is_default = true, .takes_mac = true, .open = open_port, .close = close_port, .release = release,   \
-	.deliver = deliver_frames, .warm = warm, .flush_all = flush_all, .link_up = vring_port_link_up
+	.deliver = deliver_frames, .deliver_polled = deliver_polled, .warm = warm, .flush = flush,           \
+	.flush_all = vring_port_flush_all, .link_up = vring_port_link_up
 
 extern const struct port_ops vhost_port_ops, virtio_port_ops; // for tests that make their own port

@@ -149,7 +149,7 @@ static unsigned poll_out(void)
 		n = driver_ring_deliver(&bench.transmit.driver, view.frames, view.count, &too_long);
 		view_commit(from, &view);
 	}
-	ring_poll_wants_call(from, n > 0);
+	doorbell_poll(&from->bell, n > 0);
 	return n;
 }
 
@@ -167,7 +167,7 @@ static unsigned poll_from_driver(void)
 		taken = driver_ring_pass(from, &bench.transmit.driver, frames, count);
 	} else {
 		taken = deliver(guest, frames, count, &too_long);
-		ring_poll_wants_call(guest, taken > 0); // as a pass to a vhost port
+		doorbell_poll(&guest->bell, taken > 0); // as a pass to a vhost port
 	}
 	driver_ring_release(from, n);
 	return taken;

@@ -25,7 +25,7 @@ static inline struct vring_used_elem used_element(const struct driver_ring *ring
 static inline void make_available(struct driver_ring *ring, uint16_t index)
 {
 	__atomic_store_n(&ring->avail->idx, index, __ATOMIC_RELEASE); // s2.7.13.3
-	ring->unseen = true;
+	doorbell_owe(&ring->bell);
 	rte_prefetch0(&ring->used->idx); // for the next poll
 }
 

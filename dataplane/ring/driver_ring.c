@@ -55,6 +55,7 @@ void driver_ring_init(struct driver_ring *ring, bool receive, uint16_t size, uin
 	ring->desc = (struct vring_desc *)at;
 	ring->avail = (struct vring_avail *)(at + desc_bytes(size) + INDEX_OFFSET);
 	ring->used = (struct vring_used *)(at + desc_bytes(size) + avail_bytes(size) + INDEX_OFFSET);
+	ring->bell.word = &ring->used->flags;
 	for (unsigned i = 0; i < size; i++)
 		pieces[i].length = room;
 }
@@ -63,7 +64,7 @@ void driver_ring_reset(struct driver_ring *ring, bool in_order)
 {
 	ring->in_order = in_order;
 	ring->head = ring->used_seen = ring->lent = 0;
-	ring->unseen = false;
+	ring->bell.owed = ring->receive;
 	ring->fault = DRIVER_OK;
 	ring->used->flags = 0;
 	ring->used->idx = 0;
@@ -77,7 +78,6 @@ void driver_ring_reset(struct driver_ring *ring, bool in_order)
 	}
 	ring->avail->flags = VRING_AVAIL_F_NO_INTERRUPT; // we poll
 	__atomic_store_n(&ring->avail->idx, ring->receive ? ring->size : 0, __ATOMIC_RELEASE);
-	ring->unseen = ring->receive;
 }
 
 const char *driver_fault_text(enum driver_fault fault)
@@ -179,11 +179,4 @@ void driver_ring_warm(const struct driver_ring *ring)
 	if ((uint16_t)(ring->head - ring->used_seen) < ring->size)
 		prefetch_to_write(ring->pieces[slot].data);
 	rte_prefetch0(&ring->desc[slot]);
-}
-
-bool driver_ring_stalled(const struct driver_ring *ring)
-{
-	return !(__atomic_load_n(&ring->used->flags, __ATOMIC_RELAXED) & VRING_USED_F_NO_NOTIFY) &&
-	       __atomic_load_n(&ring->used->idx, __ATOMIC_RELAXED) !=
-	               __atomic_load_n(&ring->avail->idx, __ATOMIC_RELAXED);
 }

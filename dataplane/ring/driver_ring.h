@@ -14,8 +14,9 @@
 // until driver_ring_reset(). Not covered: packed rings, chains, indirect tables, EVENT_IDX.
 #pragma once
 
-#include "ring/frames.h"
 #include "lib/isa.h"
+#include "ring/doorbell.h"
+#include "ring/frames.h"
 
 enum {
 	DRIVER_LINE = 64,
@@ -32,10 +33,10 @@ enum driver_fault {
 };
 
 struct driver_ring {
+	struct doorbell bell; // first, as in all rings: what the device has not been told of what was made available
 	bool receive;
 	bool in_order; // negotiated
 	uint8_t isa;   // enum isa: whose code copies the frames
-	bool unseen;   // something was made available since we last looked whether the device wants a kick
 	uint16_t size;
 	uint16_t head;      // free running. Transmit: the slot to send next. Receive: the slot to come next
 	uint16_t used_seen; // the device's index when we last looked
@@ -106,19 +107,3 @@ static inline unsigned driver_ring_pass(struct driver_ring *from, struct driver_
 
 // Transmit, nothing to send: have in this core's cache what the next frame needs. As ring_warm().
 void driver_ring_warm(const struct driver_ring *ring);
-
-// Whether the device must be kicked. To be asked before the next use of the ring, not after the last: then no
-// fence is needed between what we published and the look at the flag (s2.7.13.4), and the flag's line, which
-// is that of used->idx, has had time to come. Who polls asks again at once; what that misses, because the
-// device went to sleep in this moment, driver_ring_stalled() finds.
-static inline bool driver_ring_wants_kick(struct driver_ring *ring)
-{
-	if (!ring->unseen)
-		return false;
-	ring->unseen = false;
-	return unlikely(!(__atomic_load_n(&ring->used->flags, __ATOMIC_RELAXED) & VRING_USED_F_NO_NOTIFY));
-}
-
-// Whether the device wants to be kicked and has not used all that is available. Reads shared memory only: any
-// thread. For idle polls, now and then.
-bool driver_ring_stalled(const struct driver_ring *ring);

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <linux/membarrier.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,3 +41,28 @@ void gate_shut(struct gate *gate)
 	while (!gate_try_shut(gate))
 		;
 }
+
+#ifdef PLANED_DEBUG
+void gate_check_worker(struct gate *gate)
+{
+	pthread_t worker = 0, self = pthread_self();
+
+	if (atomic_compare_exchange_strong(&gate->worker, &worker, self) || worker == self)
+		return;
+	fprintf(stderr, "gate %p: a second worker goes through it\n", (void *)gate);
+	abort();
+}
+
+void gate_hand_over(struct gate *gate)
+{
+	if (atomic_load(&gate->inside)) {
+		fprintf(stderr, "gate %p: handed over while its worker is inside\n", (void *)gate);
+		abort();
+	}
+	atomic_store(&gate->worker, 0);
+}
+#else
+void gate_hand_over(struct gate *gate)
+{
+}
+#endif

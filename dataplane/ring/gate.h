@@ -5,8 +5,12 @@
 // The worker pays two plain stores and a load: the fence that this needs (each side writes one flag, then
 // reads the other's) is made on the worker's CPU by the shutting thread, with membarrier(2). One worker, and
 // one thread at a time that opens and shuts. A worker must not sleep inside.
+//
+// Built with PLANED_DEBUG, a gate knows its worker, the first thread that goes through it, and ends the program when another
+// one does.
 #pragma once
 
+#include <pthread.h>
 #include <rte_branch_prediction.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -14,6 +18,9 @@
 struct gate {
 	_Atomic(bool) open;
 	_Atomic(bool) inside;
+#ifdef PLANED_DEBUG
+	_Atomic(pthread_t) worker; // 0: none yet
+#endif
 };
 
 // Once per process, before the first gate opens. Returns 0, or -errno if the kernel has no membarrier.
@@ -25,10 +32,22 @@ void gate_shut(struct gate *gate); // waits while the worker is inside; may be s
 // The same, but waits no longer than a millisecond or so. Returns whether the worker is outside; if not, call again.
 bool gate_try_shut(struct gate *gate);
 
+// The worker has ended or is parked, or calls this itself: another one may be next.
+void gate_hand_over(struct gate *gate);
+
+#ifdef PLANED_DEBUG
+void gate_check_worker(struct gate *gate);
+#else
+static inline void gate_check_worker(struct gate *gate)
+{
+}
+#endif
+
 // True: the worker is inside until gate_leave(), and sees all that was written before gate_open(). False: it
 // is outside.
 static inline bool gate_enter(struct gate *gate)
 {
+	gate_check_worker(gate);
 	atomic_store_explicit(&gate->inside, true, memory_order_relaxed);
 	atomic_signal_fence(memory_order_seq_cst); // membarrier() makes this one real
 	if (likely(atomic_load_explicit(&gate->open, memory_order_acquire)))

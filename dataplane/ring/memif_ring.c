@@ -14,6 +14,7 @@ void memif_ring_make(struct memif_ring *ring, bool receives, unsigned size, void
 	                            .receives = receives,
 	                            .isa = (uint8_t)isa_current(),
 	                            .size = (uint16_t)size,
+	                            .bell.word = &((struct memif_shared *)shared)->flags,
 	                            .shared = shared,
 	                            .pieces = pieces,
 	                            .base = base};
@@ -46,6 +47,7 @@ int memif_ring_attach(struct memif_ring *ring, bool receives, unsigned log2_size
 	*ring = (struct memif_ring){.receives = receives,
 	                            .isa = (uint8_t)isa_current(),
 	                            .size = (uint16_t)size,
+	                            .bell.word = &((struct memif_shared *)shared)->flags,
 	                            .shared = shared,
 	                            .memory = memory};
 	if (__atomic_load_n(&ring->shared->cookie, __ATOMIC_RELAXED) != MEMIF_COOKIE)
@@ -338,7 +340,7 @@ unsigned memif_ring_pass(struct memif_ring *from, struct memif_ring *to, const s
 	if (i == 0)
 		return 0;
 	memif_advance(to, i);
-	to->unseen = true;
+	doorbell_owe(&to->bell);
 	return i;
 }
 
@@ -392,7 +394,7 @@ static __attribute__((noinline)) unsigned publish_spare(struct memif_ring *ring,
 	if (slots == 0)
 		return 0;
 	memif_advance(ring, slots);
-	ring->unseen = true;
+	doorbell_owe(&ring->bell);
 	return 1;
 }
 
@@ -408,7 +410,7 @@ unsigned memif_ring_publish(struct memif_ring *ring, unsigned n, uint64_t *too_l
 		memif_set_half(d, memif_half_of(memif_half(d), own.lent[i], 0)); // its region stays
 	}
 	memif_advance(ring, n);
-	ring->unseen = true;
+	doorbell_owe(&ring->bell);
 	return n;
 }
 

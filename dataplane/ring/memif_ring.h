@@ -14,6 +14,7 @@
 #include "lib/isa.h"
 #include "lib/packet.h"
 #include "ring/copy.h"
+#include "ring/doorbell.h"
 #include "ring/frames.h"
 #include "ring/memif_message.h"
 #include "ring/memif_pool.h"
@@ -37,9 +38,10 @@ enum memif_fault {
 };
 
 struct memif_ring {
+	struct doorbell bell;   // first, as in all rings: what the other end has not been told of what was sent
 	bool client, receives; // which end we are
-	bool unseen;    // frames were sent since the last look whether the other end wants its doorbell
-	bool looked;    // at the other end's index since that look: its line is near
+	bool looked;    // at the other end's index since the last look at its word, which is in the same line: it is near
+	uint8_t sends;  // free running
 	uint8_t isa;    // enum isa: whose code copies the frames
 	uint16_t size;  // a power of two
 	uint16_t at;    // free running: the slot that is next
@@ -128,16 +130,22 @@ unsigned memif_ring_publish(struct memif_ring *ring, unsigned n, uint64_t *too_l
 // Nothing to send: have in this core's cache what the next frame needs.
 void memif_ring_warm(struct memif_ring *ring);
 
-// Whether the doorbell must be rung. To be asked before the next use of the ring, not after the last: then no fence is
-// needed between what we sent and the look at what the other end wants. Who sends again and again asks only when the line
-// has come anyway (looked); who has nothing to send asks, and who sends no more asks behind a fence.
+// Before something is sent: whether the other end is to be woken for what was sent before, as far as can be seen. Its word
+// travels between the cores each time: who sends again and again looks when the line has come anyway, and at every
+// MEMIF_LOOK_EACH.
+enum { MEMIF_LOOK_EACH = 8 };
+static inline bool memif_ring_look(struct memif_ring *ring)
+{
+	if (likely(!ring->looked) && ++ring->sends % MEMIF_LOOK_EACH)
+		return false;
+	ring->looked = false;
+	return doorbell_look(&ring->bell);
+}
+
+// The same when there is nothing to send.
 static inline bool memif_ring_wants_doorbell(struct memif_ring *ring)
 {
-	ring->looked = false;
-	if (!ring->unseen)
-		return false;
-	ring->unseen = false;
-	return unlikely(!(__atomic_load_n(&ring->shared->flags, __ATOMIC_RELAXED) & MEMIF_MASK_DOORBELL));
+	return doorbell_pay(&ring->bell);
 }
 
 enum { MEMIF_LINE_SLOTS = 64 / sizeof(struct memif_descriptor) };

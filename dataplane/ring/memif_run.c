@@ -117,7 +117,7 @@ unsigned ISA_NAME(memif_deliver)(struct memif_ring *ring, const struct frame *fr
 			placed += chained;
 		if (placed) {
 			memif_advance(ring, placed);
-			ring->unseen = true;
+			doorbell_owe(&ring->bell);
 		}
 		if (likely(chained == 0))
 			break;

@@ -262,12 +262,39 @@ static void the_doorbell_is_rung_for_who_sleeps(void **state)
 	rig_open(&r);
 	assert_false(memif_ring_wants_doorbell(&r.out));
 	send_frames(&r.out, 0, 1, 60);
-	assert_false(memif_ring_wants_doorbell(&r.out)); // both ends poll
+	assert_false(doorbell_look(&r.out.bell)); // both ends poll
 	r.in.shared->flags = 0;
-	assert_false(memif_ring_wants_doorbell(&r.out)); // once for what was sent
+	assert_true(doorbell_look(&r.out.bell)); // the first look may have come too early
+	assert_false(memif_ring_wants_doorbell(&r.out));
 	send_frames(&r.out, 1, 1, 60);
 	assert_true(memif_ring_wants_doorbell(&r.out));
 	assert_false(memif_ring_wants_doorbell(&r.out));
+	r.in.shared->flags = MEMIF_MASK_DOORBELL;
+	send_frames(&r.out, 2, 1, 60);
+	assert_false(memif_ring_wants_doorbell(&r.out)); // behind a fence: whoever goes to sleep from now on has seen it
+	r.in.shared->flags = 0;
+	assert_false(doorbell_look(&r.out.bell));
+	rig_close(&r);
+}
+
+// Who sends in each poll, and has room: its line is not asked for each time, but not for long.
+static void a_sender_that_never_rests_rings_too(void **state)
+{
+	struct rig r;
+
+	rig_open(&r);
+	for (unsigned way = 0; way < 2; way++) {
+		struct memif_ring *to = way ? &r.back : &r.out;
+		unsigned sends = 0;
+
+		to->shared->flags = 0;
+		do {
+			assert_int_equal(send_frames(to, sends, 1, 60), 1);
+			to->looked = false;
+			sends++;
+		} while (!memif_ring_look(to) && sends < 100);
+		assert_in_range(sends, 1, MEMIF_LOOK_EACH);
+	}
 	rig_close(&r);
 }
 
@@ -587,6 +614,7 @@ int main(void)
 	        cmocka_unit_test(a_full_ring_takes_no_more),
 	        cmocka_unit_test(a_frame_too_long_for_any_chain_blocks_nothing),
 	        cmocka_unit_test(the_doorbell_is_rung_for_who_sleeps),
+	        cmocka_unit_test(a_sender_that_never_rests_rings_too),
 	        cmocka_unit_test(an_index_beyond_the_ring),
 	        cmocka_unit_test(an_index_that_goes_back),
 	        cmocka_unit_test(descriptors_outside_of_the_regions),

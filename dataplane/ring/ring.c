@@ -2,7 +2,6 @@
 #include "ring/ring.h"
 
 #include <errno.h>
-#include <stdatomic.h>
 #include <stddef.h>
 
 #include <linux/virtio_config.h>
@@ -79,6 +78,7 @@ int ring_init(struct ring *ring, const struct ring_layout *layout, const struct 
 	        .avail = layout->driver,
 	        .used = layout->device,
 	};
+	ring->bell.word = packed ? &ring->driver_event->flags : &ring->avail->flags;
 	if (packed)
 		__atomic_store_n(&ring->device_event->flags, VRING_PACKED_EVENT_FLAG_DISABLE,
 		                 __ATOMIC_RELAXED); // s2.8.10
@@ -143,13 +143,6 @@ const char *ring_fault_text(enum ring_fault fault)
 	};
 
 	return texts[fault < RING_FAULTS ? fault : RING_OK];
-}
-
-bool ring_wants_call(const struct ring *ring)
-{
-	// The guest first says that it wants calls, then looks whether there is something; we the reverse.
-	atomic_thread_fence(memory_order_seq_cst);
-	return ring_call_flag(ring);
 }
 
 // --- Split rings: virtio 1.2 s2.7 ------------------------------------------------------------------------

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "ring/doorbell.h"
 #include "ring/guest_memory.h"
 
 enum {
@@ -73,6 +74,7 @@ struct ring_batch {
 };
 
 struct ring {
+	struct doorbell bell; // first, as in all rings: what the guest has not been told of what was committed
 	bool packed;
 	bool writable;  // we write: the guest's receive ring
 	bool mergeable; // a frame may take several buffers (VIRTIO_NET_F_MRG_RXBUF)
@@ -80,7 +82,6 @@ struct ring {
 	bool wrap;      // packed: our wrap counter, s2.8.1
 	uint8_t rest;   // polls in which nothing is read: see ring_rests()
 	bool starved;   // had no buffer for the last hop: the frames of the next one are not fetched ahead
-	bool call_owed; // committed since the last look at what the guest wants that nothing can overtake
 	uint8_t isa;    // enum isa: whose code moves the frames
 	uint8_t header_bytes;
 	uint8_t offloads; // that were negotiated for frames in this ring: enum offload_bits (ring/offload.h)
@@ -167,36 +168,6 @@ void ring_warm(struct ring *ring);
 
 // A fault in words: what the guest did.
 const char *ring_fault_text(enum ring_fault fault);
-
-// What the guest wants now, as far as we can see: the look may have overtaken the commit.
-static inline bool ring_call_flag(const struct ring *ring)
-{
-	if (ring->packed)
-		return __atomic_load_n(&ring->driver_event->flags, __ATOMIC_RELAXED) !=
-		       VRING_PACKED_EVENT_FLAG_DISABLE;
-	return (__atomic_load_n(&ring->avail->flags, __ATOMIC_RELAXED) & VRING_AVAIL_F_NO_INTERRUPT) == 0;
-}
-
-// After a commit: does the guest want to be called? Orders what was committed before the look at what it
-// wants (s2.7.7, s2.8.9): a full fence, which waits until all that we wrote has reached the guest's core.
-bool ring_wants_call(const struct ring *ring);
-
-// The same for one who polls the ring again and again, and says each time whether he has committed; without a
-// fence while there is something to do. The guest says that it wants calls, then looks at the ring; we
-// commit, then look at what it wants. Without a fence our look may come too early, and miss it. So it is
-// owed: each poll looks again, and the first that has nothing to do looks behind a fence. While there are
-// frames the call is late by a poll, or by what a store takes to leave the CPU; it is never lost, and an idle
-// guest has been looked at properly. Whoever stops polling asks once more, moved = false.
-static inline bool ring_poll_wants_call(struct ring *ring, bool moved)
-{
-	bool wants;
-
-	if (!moved && likely(!ring->call_owed))
-		return false;
-	wants = moved ? ring_call_flag(ring) : ring_wants_call(ring);
-	ring->call_owed = moved && !wants;
-	return wants;
-}
 
 // --- The data path, of a ring of either kind -------------------------------------------------------------
 

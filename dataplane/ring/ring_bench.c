@@ -91,8 +91,8 @@ static inline unsigned poll_once(struct bench *bench, unsigned direction, unsign
 	struct ring *to = direction ? &bench->a.receive.ring : &bench->b.receive.ring;
 	struct hop_counts counts = hop(from, to, burst);
 
-	calls += ring_poll_wants_call(to, counts.forwarded > 0);
-	calls += ring_poll_wants_call(from, counts.received > 0);
+	calls += doorbell_poll(&to->bell, counts.forwarded > 0);
+	calls += doorbell_poll(&from->bell, counts.received > 0);
 	return counts.forwarded;
 }
 

@@ -191,13 +191,13 @@ static void nobody_is_notified_who_does_not_want_it(void **state)
 	guest_open(&packed, kinds[1], 16, false);
 	assert_int_equal(split.transmit.ring.used->flags, VRING_USED_F_NO_NOTIFY);
 	assert_int_equal(packed.transmit.ring.device_event->flags, VRING_PACKED_EVENT_FLAG_DISABLE);
-	assert_true(ring_wants_call(&split.transmit.ring));
-	assert_true(ring_wants_call(&packed.transmit.ring));
+	assert_true(doorbell_asleep(&split.transmit.ring.bell));
+	assert_true(doorbell_asleep(&packed.transmit.ring.bell));
 	split.transmit.ring.avail->flags = VRING_AVAIL_F_NO_INTERRUPT;
 	packed.transmit.ring.driver_event->flags = VRING_PACKED_EVENT_FLAG_DISABLE;
-	assert_false(ring_wants_call(&split.transmit.ring));
-	assert_false(ring_wants_call(&packed.transmit.ring));
-	assert_true(ring_wants_call(&split.receive.ring));
+	assert_false(doorbell_asleep(&split.transmit.ring.bell));
+	assert_false(doorbell_asleep(&packed.transmit.ring.bell));
+	assert_true(doorbell_asleep(&split.receive.ring.bell));
 	guest_close(&split);
 	guest_close(&packed);
 }
@@ -266,16 +266,16 @@ static void a_call_that_is_owed_is_made_once(void **state)
 			guest_open(&g, kinds[k], 16, false);
 			flags = ring->packed ? &ring->driver_event->flags : &ring->avail->flags;
 			*flags = 1; // VRING_AVAIL_F_NO_INTERRUPT, VRING_PACKED_EVENT_FLAG_DISABLE
-			assert_false(ring_poll_wants_call(ring, false));
-			assert_false(ring_poll_wants_call(ring, true));
+			assert_false(doorbell_poll(&ring->bell, false));
+			assert_false(doorbell_poll(&ring->bell, true));
 			*flags = 0;
-			assert_true(ring_poll_wants_call(ring, moved));
-			assert_false(ring_poll_wants_call(ring, false));
+			assert_true(doorbell_poll(&ring->bell, moved));
+			assert_false(doorbell_poll(&ring->bell, false));
 			*flags = 1;
-			assert_false(ring_poll_wants_call(ring, true));
-			assert_false(ring_poll_wants_call(ring, false));
+			assert_false(doorbell_poll(&ring->bell, true));
+			assert_false(doorbell_poll(&ring->bell, false));
 			*flags = 0; // it has been looked at behind a fence, and has had nothing since
-			assert_false(ring_poll_wants_call(ring, false));
+			assert_false(doorbell_poll(&ring->bell, false));
 			guest_close(&g);
 		}
 }

@@ -167,7 +167,7 @@ static void poll(struct hostile *a, struct hostile *b, uint8_t how)
 		poll_hop(&a->ring, &b->ring, n);
 	}
 	must(hostile_untouched(a, was), "a sender's memory is its own");
-	calls += ring_wants_call(&a->ring) + ring_wants_call(&b->ring);
+	calls += doorbell_poll(&a->ring.bell, true) + doorbell_poll(&b->ring.bell, true);
 	faults[hostile_revive(a)]++;
 	faults[hostile_revive(b)]++;
 }
