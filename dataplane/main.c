@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <rte_version.h>
@@ -226,19 +227,26 @@ static int print_ring_limits(const char *devices)
 	return rc == -EINVAL ? EXIT_USAGE : rc ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-// Signals are read from a descriptor by rpc_serve(): no thread may take them.
-static void block_signals(void)
+// What ends us is read from a descriptor by rpc_serve(): no thread may take it. Returns the descriptor, or -1 after logging one
+// line.
+static int signals_open(void)
 {
 	sigset_t signals;
+	int fd;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGINT);
 	sigaddset(&signals, SIGTERM);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
 	signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &signals, SFD_CLOEXEC);
+	if (fd < 0)
+		LOG_ERROR("signals cannot be read: %s; raise ulimit -n", strerror(errno));
+	return fd;
 }
 
-static int serve(struct planed *planed, struct config *config, json_t *document, const char *rpc_path)
+static int serve(struct planed *planed, struct config *config, json_t *document, const char *rpc_path,
+                 int signal_fd)
 {
 	char error[CONFIG_ERROR_MAX];
 	struct rpc *rpc = NULL;
@@ -253,7 +261,7 @@ static int serve(struct planed *planed, struct config *config, json_t *document,
 		return EXIT_FAILURE;
 	LOG_INFO("%s is ready: %u ports, %u tasks, %u workers", planed->config->name, planed->port_count,
 	         planed->task_count, planed->worker_count);
-	rpc_serve(rpc, planed);
+	rpc_serve(rpc, planed, signal_fd);
 	rpc_close(rpc);
 	return EXIT_SUCCESS;
 }
@@ -263,13 +271,13 @@ static int run(const struct options *options)
 	struct planed planed = {0};
 	json_t *document = NULL;
 	struct config *config = load(options->config, &document);
-	int code = EXIT_FAILURE;
+	int code = EXIT_FAILURE, signal_fd;
 
 	if (config == NULL)
 		return EXIT_USAGE;
-	block_signals();
-	if (eal_start(config) == 0) {
-		code = serve(&planed, config, document, options->rpc);
+	signal_fd = signals_open();
+	if (signal_fd >= 0 && eal_start(config) == 0) {
+		code = serve(&planed, config, document, options->rpc, signal_fd);
 		if (planed_close(&planed))
 			_exit(EXIT_FAILURE); // a thread of ours still uses everything
 		eal_stop();

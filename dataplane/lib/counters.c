@@ -15,11 +15,11 @@ static uint64_t read_at(const struct counter *counter, const void *base, unsigne
 
 	switch (counter->bytes) {
 	case sizeof(uint16_t):
-		return *(const uint16_t *)at;
+		return __atomic_load_n((const uint16_t *)at, __ATOMIC_RELAXED);
 	case sizeof(uint32_t):
-		return *(const uint32_t *)at;
+		return __atomic_load_n((const uint32_t *)at, __ATOMIC_RELAXED);
 	default:
-		return *(const uint64_t *)at;
+		return __atomic_load_n((const uint64_t *)at, __ATOMIC_RELAXED);
 	}
 }
 

@@ -7,6 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+// Its one writer counts; any thread reads it meanwhile.
+static inline void counter_add(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t counter_read(const uint64_t *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
 // An unsigned number of 2, 4 or 8 bytes, or an array of them. The last one of a table has no name.
 struct counter {
 	const char *name; // in a report; "object.name" is in an object of its own

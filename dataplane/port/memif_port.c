@@ -60,7 +60,7 @@ static inline unsigned peek_by(memif_peek *look, const struct port *port, uint16
 	if (unlikely(!gate_enter(&queue->gate)))
 		return 0;
 	if (look(&queue->memif, view, n, &queue->none) && likely(view->count)) {
-		queue->packets += view->count;
+		counter_add(&queue->packets, view->count);
 		return view->count;
 	}
 	if (view->batch.count)
@@ -77,7 +77,7 @@ static unsigned look_for_spans(const struct port *port, uint16_t index, struct v
 	if (unlikely(!gate_enter(&queue->gate)))
 		return 0;
 	n = memif_ring_peek_spans(&queue->memif, view, spans, n);
-	queue->packets += n;
+	counter_add(&queue->packets, n);
 	if (n == 0)
 		leave(queue);
 	return n;
@@ -107,9 +107,10 @@ static uint16_t receive(const struct port *port, uint16_t index, struct rte_mbuf
 	if (peek(port, index, &view, n) == 0)
 		return 0;
 	if (unlikely(rte_pktmbuf_alloc_bulk(port->rx_pool, pkts, view.count) != 0)) {
-		queue->packets -= view.count;
-		queue->none = lost;
-		queue->no_mbuf += view.count;
+		counter_add(&queue->packets, -(uint64_t)view.count);
+		counter_add(&queue->none.bad, lost.bad - queue->none.bad);
+		counter_add(&queue->none.oversize, lost.oversize - queue->none.oversize);
+		counter_add(&queue->no_mbuf, view.count);
 		leave(queue);
 		return 0;
 	}
@@ -127,13 +128,13 @@ static inline unsigned copy_out(const struct port *port, uint16_t index, const s
 	unsigned taken;
 
 	if (!enter_sink(queue)) {
-		queue->refused += n;
+		counter_add(&queue->refused, n);
 		return 0;
 	}
 	taken = memif_deliver(&queue->memif, frames, n, &too_long);
-	queue->packets += taken - too_long;
-	queue->lost += too_long;
-	queue->refused += n - taken;
+	counter_add(&queue->packets, taken - too_long);
+	counter_add(&queue->lost, too_long);
+	counter_add(&queue->refused, n - taken);
 	if (polled)
 		bell_after_send(source_queue(port, index), queue);
 	leave(queue);
@@ -164,7 +165,7 @@ static unsigned reserve(const struct port *port, uint16_t index, const uint16_t 
 		if (lent == 0)
 			leave(queue);
 	}
-	queue->refused += n - lent;
+	counter_add(&queue->refused, n - lent);
 	return lent;
 }
 
@@ -174,9 +175,9 @@ static unsigned publish(const struct port *port, uint16_t index, unsigned n)
 	uint64_t too_long = 0;
 	unsigned sent = memif_ring_publish(&queue->memif, n, &too_long);
 
-	queue->packets += sent - too_long;
-	queue->lost += too_long;
-	queue->refused += n - sent;
+	counter_add(&queue->packets, sent - too_long);
+	counter_add(&queue->lost, too_long);
+	counter_add(&queue->refused, n - sent);
 	leave(queue);
 	return sent;
 }
@@ -196,7 +197,7 @@ static unsigned pass(const struct port *from, const struct port *to, uint16_t in
 		return deliver_polled(to, index, view->frames, view->count);
 	}
 	passed = memif_ring_pass(source, &sink->memif, view->frames, view->count);
-	sink->packets += passed;
+	counter_add(&sink->packets, passed);
 	bell_after_send(source_queue(to, index), sink);
 	leave(sink);
 	if (likely(passed == view->count))
@@ -336,8 +337,7 @@ static void count(const struct port *port, struct port_counters *out)
 }
 
 #define MEMIF_OPS                                                                                            \
-	.backend = "own", .stop = stop_port, .peek = peek, .rx = receive, .counters = count, \
-	VRING_PORT_OPS
+	.backend = "own", .stop = stop_port, .peek = peek, .rx = receive, .counters = count, VRING_PORT_OPS
 
 static const struct port_ops memif_server_ops = {.kind = "memif-server",
                                                  .listens = true,

@@ -57,7 +57,7 @@ static uint16_t receive(const struct port *port, uint16_t index, struct rte_mbuf
 		return 0;
 	base = ring_base(&queue->ring);
 	received = frames_receive(&queue->ring, port->rx_pool, pkts, n, &queue->none, &queue->no_mbuf);
-	queue->packets += received;
+	counter_add(&queue->packets, received);
 	note_fault(queue);
 	call_by_poll(queue, ring_base(&queue->ring) != base);
 	gate_leave(&queue->gate);
@@ -66,9 +66,9 @@ static uint16_t receive(const struct port *port, uint16_t index, struct rte_mbuf
 
 static inline void count_sent(struct ring_queue *queue, unsigned offered, unsigned taken, uint64_t too_long)
 {
-	queue->packets += taken - too_long;
-	queue->lost += too_long;
-	queue->refused += offered - taken;
+	counter_add(&queue->packets, taken - too_long);
+	counter_add(&queue->lost, too_long);
+	counter_add(&queue->refused, offered - taken);
 	note_fault(queue);
 }
 
@@ -97,7 +97,7 @@ static __rte_always_inline unsigned peek_with(const struct port *port, uint16_t 
 		gate_leave(&queue->gate);
 		return 0;
 	}
-	queue->packets += view->count;
+	counter_add(&queue->packets, view->count);
 	if (unlikely(view->count == 0))
 		give_back(queue, view);
 	return view->count;
@@ -122,7 +122,7 @@ static inline unsigned copy_out(const struct port *port, uint16_t index, const s
 	unsigned taken;
 
 	if (!gate_enter(&queue->gate)) {
-		queue->refused += n;
+		counter_add(&queue->refused, n);
 		return 0;
 	}
 	taken = deliver(&queue->ring, frames, n, &too_long);
@@ -181,7 +181,7 @@ static struct offload_sent send_offloads(const struct port *port, uint16_t index
 	struct offload_sent sent;
 
 	if (!gate_enter(&queue->gate)) {
-		queue->refused += n;
+		counter_add(&queue->refused, n);
 		return (struct offload_sent){.offered = n};
 	}
 	sent = offload_send(room, frames, n, queue->ring.offloads, into_ring, &end);
@@ -206,16 +206,16 @@ static struct port_hop hop_over(const struct port *from, const struct port *to, 
 	open = gate_enter(&sink->gate);
 	base = ring_base(&source->ring);
 	counts = hop(&source->ring, open ? &sink->ring : NULL, n);
-	source->packets += counts.received;
-	source->none.bad += counts.lost.bad;
-	source->none.oversize += counts.lost.oversize;
+	counter_add(&source->packets, counts.received);
+	counter_add(&source->none.bad, counts.lost.bad);
+	counter_add(&source->none.oversize, counts.lost.oversize);
 	note_fault(source);
 	if (open) {
 		count_sent(sink, counts.received, counts.forwarded, counts.too_long);
 		call_by_poll(sink, counts.forwarded > counts.too_long);
 		gate_leave(&sink->gate);
 	} else {
-		sink->refused += counts.received;
+		counter_add(&sink->refused, counts.received);
 	}
 	call_by_poll(source, ring_base(&source->ring) != base);
 	gate_leave(&source->gate);

@@ -52,7 +52,7 @@ static inline void leave(struct ring_queue *queue)
 static void look_in_vain(struct ring_queue *queue, unsigned empty)
 {
 	if (empty) {
-		queue->none.bad += empty;
+		counter_add(&queue->none.bad, empty);
 		driver_ring_release(&queue->driver, empty);
 	} else {
 		bell_pay(queue);
@@ -76,8 +76,8 @@ static unsigned peek(const struct port *port, uint16_t index, struct view *view,
 		look_in_vain(queue, empty);
 		return 0;
 	}
-	queue->packets += view->count;
-	queue->none.bad += empty;
+	counter_add(&queue->packets, view->count);
+	counter_add(&queue->none.bad, empty);
 	return view->count;
 }
 
@@ -98,13 +98,13 @@ static inline unsigned copy_out(const struct port *port, uint16_t index, const s
 	unsigned taken;
 
 	if (!enter(queue)) {
-		queue->refused += n;
+		counter_add(&queue->refused, n);
 		return 0;
 	}
 	taken = driver_ring_deliver(&queue->driver, frames, n, &too_long);
-	queue->packets += taken - too_long;
-	queue->lost += too_long;
-	queue->refused += n - taken;
+	counter_add(&queue->packets, taken - too_long);
+	counter_add(&queue->lost, too_long);
+	counter_add(&queue->refused, n - taken);
 	if (polled)
 		bell_after_send(source_queue(port, index), queue);
 	leave(queue);
@@ -133,7 +133,7 @@ static unsigned reserve(const struct port *port, uint16_t index, const uint16_t 
 		lent = driver_ring_reserve(&queue->driver, lengths, data, n);
 		leave(queue);
 	}
-	queue->refused += n - lent;
+	counter_add(&queue->refused, n - lent);
 	return lent;
 }
 
@@ -163,8 +163,8 @@ static unsigned publish(const struct port *port, uint16_t index, unsigned n)
 		sent = driver_ring_publish(&queue->driver, n);
 		leave(queue);
 	}
-	queue->packets += sent;
-	queue->lost += n - sent;
+	counter_add(&queue->packets, sent);
+	counter_add(&queue->lost, n - sent);
 	return n;
 }
 
@@ -185,14 +185,14 @@ static unsigned pass(const struct port *from, const struct port *to, uint16_t in
 	if (from->ops != to->ops)
 		return deliver_polled(to, index, view->frames, view->count);
 	if (!enter(sink)) {
-		sink->refused += view->count;
+		counter_add(&sink->refused, view->count);
 		return 0;
 	}
 	if (likely(exchangeable(from, to))) {
 		taken = driver_ring_pass(&source_queue(from, index)->driver, &sink->driver, view->frames,
 		                         view->count);
-		sink->packets += taken;
-		sink->refused += view->count - taken;
+		counter_add(&sink->packets, taken);
+		counter_add(&sink->refused, view->count - taken);
 		bell_after_send(source_queue(to, index), sink);
 		leave(sink);
 		return taken;

@@ -130,10 +130,11 @@ void vring_port_counters(const struct port *port, struct port_counters *out)
 		const struct ring_queue *rx = &pair[own->end->drives ? GUEST_RECEIVEQ : GUEST_TRANSMITQ];
 		const struct ring_queue *tx = &pair[own->end->drives ? GUEST_TRANSMITQ : GUEST_RECEIVEQ];
 
-		port_counters_add(out, i, rx->packets, tx->packets, tx->refused);
-		out->rx_errors += rx->none.bad + rx->none.oversize;
-		out->rx_nombuf += rx->no_mbuf;
-		out->tx_errors += tx->lost;
+		port_counters_add(out, i, counter_read(&rx->packets), counter_read(&tx->packets),
+		                  counter_read(&tx->refused));
+		out->rx_errors += counter_read(&rx->none.bad) + counter_read(&rx->none.oversize);
+		out->rx_nombuf += counter_read(&rx->no_mbuf);
+		out->tx_errors += counter_read(&tx->lost);
 	}
 	out->broken_rings = atomic_load(&own->broken);
 }

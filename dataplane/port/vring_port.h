@@ -11,6 +11,7 @@
 
 #include <stdatomic.h>
 
+#include "lib/counters.h"
 #include "lib/log_rate.h"
 #include "port/port.h"
 #include "ring/driver_ring.h"
@@ -26,9 +27,10 @@ enum { GUEST_RECEIVEQ, GUEST_TRANSMITQ, PAIR_RINGS, VRING_PORT_RINGS_MAX = PAIR_
 // eventfd that wakes the other end.
 struct ring_queue {
 	struct gate gate;
-	bool attached;        // device: the gate is open; session's thread
-	uint8_t pay_polls;    // that is received from: polls until what the pair's sink owes is paid (bell_at_poll())
-	int call_fd, kick_fd; // the driver's, and the device's, doorbell; -1 for none. bell.fd is the one that is not ours
+	bool attached; // device: the gate is open; session's thread
+	uint8_t pay_polls; // that is received from: polls until what the pair's sink owes is paid (bell_at_poll())
+	int call_fd,
+	        kick_fd; // the driver's, and the device's, doorbell; -1 for none. bell.fd is the one that is not ours
 	union {
 		struct doorbell bell;      // of all three
 		struct ring ring;          // we are the device
@@ -36,7 +38,7 @@ struct ring_queue {
 		struct memif_ring memif;
 	};
 	uint64_t called_tsc, call_gap_tsc; // when it was rung last, and for how long it is not rung again
-	struct fault_word fault; // of the ring; stays until the other end sets it up anew
+	struct fault_word fault;           // of the ring; stays until the other end sets it up anew
 	uint64_t packets;
 	uint64_t refused, lost; // sending: not taken; taken, but no buffer can hold it, or gone with the ring
 	uint64_t no_mbuf;       // receiving

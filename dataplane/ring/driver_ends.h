@@ -17,7 +17,7 @@ static inline uint16_t slot_of(const struct driver_ring *ring, unsigned index)
 static inline struct vring_used_elem used_element(const struct driver_ring *ring, uint16_t slot)
 {
 	uint64_t both =
-	        __atomic_load_n((const uint64_t *)(const void *)&ring->used->ring[slot], __ATOMIC_RELAXED);
+	        __atomic_load_n((const ring_word *)(const void *)&ring->used->ring[slot], __ATOMIC_RELAXED);
 
 	return (struct vring_used_elem){(uint32_t)both, (uint32_t)(both >> 32)};
 }

@@ -5,6 +5,7 @@
 #include <rte_memcpy.h>
 #include <rte_prefetch.h>
 
+#include "lib/counters.h"
 #include "ring/copy.h"
 
 // --- Bytes that lie in several pieces --------------------------------------------------------------------
@@ -255,11 +256,11 @@ unsigned hop_frames(const struct ring *from, const struct ring_batch *batch,
 		struct frame *frame = &frames[count];
 
 		if (unlikely(buffer->length <= from->header_bytes)) {
-			lost->bad++;
+			counter_add(&lost->bad, 1);
 			continue;
 		}
 		if (unlikely(buffer->length - from->header_bytes > FRAME_LENGTH_MAX)) {
-			lost->oversize++;
+			counter_add(&lost->oversize, 1);
 			continue;
 		}
 		// The header is not even looked at: with no offload negotiated it says nothing.
@@ -338,7 +339,7 @@ uint16_t frames_fill(struct rte_mempool *pool, struct rte_mbuf **pkts, const str
 			pkts[filled++] = m;
 		} else {
 			rte_pktmbuf_free(m);
-			++*no_mbuf;
+			counter_add(no_mbuf, 1);
 		}
 	}
 	return filled;
@@ -355,11 +356,11 @@ uint16_t frames_receive(struct ring *from, struct rte_mempool *pool, struct rte_
 		return 0;
 	count = view.count;
 	if (unlikely(count && rte_pktmbuf_alloc_bulk(pool, pkts, count) != 0)) {
-		*no_mbuf += count;
+		counter_add(no_mbuf, count);
 		return 0;
 	}
-	lost->bad += now.bad;
-	lost->oversize += now.oversize;
+	counter_add(&lost->bad, now.bad);
+	counter_add(&lost->oversize, now.oversize);
 	count = frames_fill(pool, pkts, view.frames, count, no_mbuf);
 	view_commit(from, &view);
 	return (uint16_t)count;

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "lib/counters.h"
 #include "ring/copy.h"
 
 // --- Set up ----------------------------------------------------------------------------------------------
@@ -95,9 +96,9 @@ static inline struct ring_piece *hold(struct memif_ring *ring, struct view *view
 static void keep(struct view *view, struct ring_piece *piece, uint64_t length, struct frames_lost *lost)
 {
 	if (unlikely(length == 0))
-		lost->bad++;
+		counter_add(&lost->bad, 1);
 	else if (unlikely(length > FRAME_LENGTH_MAX))
-		lost->oversize++;
+		counter_add(&lost->oversize, 1);
 	else
 		view->frames[view->count++] = (struct frame){{piece, 0}, (uint32_t)length, 0};
 }

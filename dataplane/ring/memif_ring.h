@@ -38,9 +38,9 @@ enum memif_fault {
 };
 
 struct memif_ring {
-	struct doorbell bell;   // first, as in all rings: what the other end has not been told of what was sent
+	struct doorbell bell; // first, as in all rings: what the other end has not been told of what was sent
 	bool client, receives; // which end we are
-	bool looked;    // at the other end's index since the last look at its word, which is in the same line: it is near
+	bool looked; // at the other end's index since the last look at its word, which is in the same line: it is near
 	uint8_t sends;  // free running
 	uint8_t isa;    // enum isa: whose code copies the frames
 	uint16_t size;  // a power of two
@@ -160,12 +160,12 @@ static inline struct memif_descriptor *memif_slot(const struct memif_ring *ring,
 // One load, and one store: flags, region and length.
 static inline uint64_t memif_half(const struct memif_descriptor *d)
 {
-	return __atomic_load_n((const uint64_t *)(const void *)d, __ATOMIC_RELAXED);
+	return __atomic_load_n((const ring_word *)(const void *)d, __ATOMIC_RELAXED);
 }
 
 static inline void memif_set_half(struct memif_descriptor *d, uint64_t half)
 {
-	__atomic_store_n((uint64_t *)(void *)d, half, __ATOMIC_RELAXED);
+	__atomic_store_n((ring_word *)(void *)d, half, __ATOMIC_RELAXED);
 }
 
 // That of a frame in the buffer of a half: its region stays.

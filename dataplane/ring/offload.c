@@ -6,6 +6,7 @@
 
 #include "lib/bytes.h"
 #include "lib/checksum.h"
+#include "lib/counters.h"
 #include "lib/packet.h"
 
 enum {
@@ -214,7 +215,7 @@ static bool take(struct ring *from, const struct ring_batch *batch, unsigned i, 
 	uint32_t longest = FRAME_LENGTH_MAX;
 
 	if (unlikely(buffer->length <= from->header_bytes)) {
-		lost->bad++;
+		counter_add(&lost->bad, 1);
 		return false;
 	}
 	asked = read_header(pieces);
@@ -223,7 +224,7 @@ static bool take(struct ring *from, const struct ring_batch *batch, unsigned i, 
 	if (asked.gso_type != VIRTIO_NET_HDR_GSO_NONE)
 		longest = OFFLOAD_LENGTH_MAX;
 	if (unlikely(frame->length > longest)) {
-		lost->oversize++;
+		counter_add(&lost->oversize, 1);
 		return false;
 	}
 	if (!(asked.flags & VIRTIO_NET_HDR_F_NEEDS_CSUM) && asked.gso_type == VIRTIO_NET_HDR_GSO_NONE)

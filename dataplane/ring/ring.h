@@ -47,6 +47,9 @@ enum ring_fault {
 	RING_FAULTS,
 };
 
+// Neighbouring members of what the other end shares, as one load or store.
+typedef uint64_t __attribute__((may_alias)) ring_word;
+
 // A run of the guest's memory, checked.
 struct ring_piece {
 	uint8_t *data;
@@ -74,7 +77,8 @@ struct ring_batch {
 };
 
 struct ring {
-	struct doorbell bell; // first, as in all rings: what the guest has not been told of what was committed
+	struct doorbell
+	        bell; // first, as in all rings: what the guest has not been told of what was committed
 	bool packed;
 	bool writable;  // we write: the guest's receive ring
 	bool mergeable; // a frame may take several buffers (VIRTIO_NET_F_MRG_RXBUF)

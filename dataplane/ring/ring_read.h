@@ -37,7 +37,7 @@ struct ring_descriptor {
 // is not seen.
 static inline uint64_t ring_load_once(const void *at)
 {
-	struct __attribute__((packed)) unaligned {
+	struct __attribute__((packed, may_alias)) unaligned {
 		uint64_t value;
 	};
 
@@ -179,9 +179,9 @@ static inline void ring_split_use(struct ring *ring, uint16_t slot, uint16_t id,
 }
 
 // Packed: length, id and flags of a descriptor: its second half, written and read as one.
-static inline uint64_t *ring_packed_half(const struct ring *ring, uint16_t slot)
+static inline ring_word *ring_packed_half(const struct ring *ring, uint16_t slot)
 {
-	return (uint64_t *)(void *)&ring->desc_packed[slot].len;
+	return (ring_word *)(void *)&ring->desc_packed[slot].len;
 }
 
 // s2.8.1: available if the avail bit is the wrap counter and the used bit is not.

@@ -13,6 +13,7 @@
 #include "port/device_clock.h"
 #include "port/port.h"
 #include "runtime/planed.h"
+#include "runtime/traffic.h"
 #include "runtime/worker.h"
 #include "tasks/task.h"
 
@@ -247,25 +248,28 @@ static json_t *worker_stats(const struct worker *worker)
 	json_t *object =
 	        json_pack("{s:s, s:i, s:i, s:i, s:o, s:o}", "name", worker->name, "cpu", (int)worker->cpu,
 	                  "tid", (int)worker->tid, "gap_threshold_ns", (int)worker->gap_threshold_ns,
-	                  "gap_sum_ns", count(clock_ns(counters->gap_sum_cycles)), "gap_max_ns",
-	                  count(clock_ns(counters->gap_max_cycles)));
+	                  "gap_sum_ns", count(clock_ns(counter_read(&counters->gap_sum_cycles))),
+	                  "gap_max_ns", count(clock_ns(counter_read(&counters->gap_max_cycles))));
 
 	counters_report(table, counters, NULL, object);
 	return object;
 }
 
-// Counters are read while the worker runs; of a kind that keeps more than counters, while it is parked. NULL with a
-// sentence in error if it does not park.
+// Counters are read while the worker runs; of a kind that keeps more than counters, while it is parked. While traffic runs it is
+// not, and what is more than counters is left out: the worker may have a generator, too, and what comes meanwhile is lost. NULL
+// with a sentence in error if it does not park.
 static json_t *task_stats(const struct planed *planed, const struct task *task, uint64_t now_tsc, char *error)
 {
+	const bool whole = !task->ops->report_parks || !traffic_running(planed);
+	const bool parks = task->ops->report_parks && whole;
 	json_t *object;
 
-	if (task->ops->report_parks && planed_park_task(planed, task, error))
+	if (parks && planed_park_task(planed, task, error))
 		return NULL;
 	object = json_pack("{s:s, s:s, s:s}", "name", task->name, "kind", task->ops->kind, "worker",
 	                   task->worker ? task->worker : "");
-	task_report(task, object, now_tsc);
-	if (task->ops->report_parks)
+	task_report(task, object, now_tsc, whole);
+	if (parks)
 		planed_run(planed);
 	return object;
 }

@@ -3,11 +3,9 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -349,15 +347,11 @@ static int idle_ms(const struct rpc *rpc, int ms)
 	return ms;
 }
 
-void rpc_serve(struct rpc *rpc, struct planed *planed)
+void rpc_serve(struct rpc *rpc, struct planed *planed, int signal_fd)
 {
 	struct pollfd fds[2 + CLIENTS_MAX];
-	sigset_t signals;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	fds[0] = (struct pollfd){.fd = signalfd(-1, &signals, SFD_CLOEXEC), .events = POLLIN};
+	fds[0] = (struct pollfd){.fd = signal_fd, .events = POLLIN};
 	while (!planed->ending) {
 		nfds_t count = 1 + (rpc ? wait_for(rpc, fds + 1) : 0);
 
@@ -370,7 +364,6 @@ void rpc_serve(struct rpc *rpc, struct planed *planed)
 		else if (rpc)
 			serve_ready(rpc, planed, fds);
 	}
-	close(fds[0].fd);
 }
 
 void rpc_close(struct rpc *rpc)

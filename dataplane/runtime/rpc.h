@@ -11,9 +11,8 @@ struct rpc;
 // Returns 0 and *out, or -errno after logging one line.
 int rpc_open(const char *path, struct rpc **out);
 
-// Serve until SIGINT, SIGTERM (blocked by the caller in all threads) or the method shutdown. Without rpc,
-// just wait.
-void rpc_serve(struct rpc *rpc, struct planed *planed);
+// Serve until a signal can be read from signal_fd (-1: none), or the method shutdown. Without rpc, just wait.
+void rpc_serve(struct rpc *rpc, struct planed *planed, int signal_fd);
 
 // Close every connection and remove the socket; a device stays. NULL is allowed.
 void rpc_close(struct rpc *rpc);

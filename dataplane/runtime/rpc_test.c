@@ -3,6 +3,7 @@
 #include "runtime/rpc.c"
 
 #include <pthread.h>
+#include <signal.h>
 
 #include "test/unit.h"
 
@@ -34,7 +35,7 @@ static void *serve(void *argument)
 {
 	struct rig *r = argument;
 
-	rpc_serve(r->rpc, &r->planed);
+	rpc_serve(r->rpc, &r->planed, -1);
 	return NULL;
 }
 

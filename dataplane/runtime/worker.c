@@ -18,6 +18,7 @@
 #include <rte_mempool.h>
 
 #include "lib/clock.h"
+#include "lib/counters.h"
 #include "lib/log.h"
 #include "tasks/task.h"
 
@@ -30,10 +31,10 @@ static inline void note_gap(struct worker *worker, uint64_t begin, uint64_t end)
 
 	if (end < worker->watch_from_tsc || begin > worker->watch_until_tsc)
 		return;
-	worker->counters.gaps++;
-	worker->counters.gap_sum_cycles += cycles;
+	counter_add(&worker->counters.gaps, 1);
+	counter_add(&worker->counters.gap_sum_cycles, cycles);
 	if (cycles > worker->counters.gap_max_cycles)
-		worker->counters.gap_max_cycles = cycles;
+		counter_add(&worker->counters.gap_max_cycles, cycles - worker->counters.gap_max_cycles);
 }
 
 // The first poll since the counters were cleared begins later than the watched time: it is a gap, too.
@@ -69,14 +70,14 @@ static inline __attribute__((always_inline)) uint64_t turn(struct worker *worker
 
 		if (slowed)
 			end = stretch(worker, now, end);
-		task->counters.polls++;
+		counter_add(&task->counters.polls, 1);
 		if (handled) {
-			task->counters.busy_polls++;
-			task->counters.busy_cycles += end - now;
-			worker->counters.busy_cycles += end - now;
+			counter_add(&task->counters.busy_polls, 1);
+			counter_add(&task->counters.busy_cycles, end - now);
+			counter_add(&worker->counters.busy_cycles, end - now);
 		} else {
-			task->counters.idle_cycles += end - now;
-			worker->counters.idle_cycles += end - now;
+			counter_add(&task->counters.idle_cycles, end - now);
+			counter_add(&worker->counters.idle_cycles, end - now);
 		}
 		now = end;
 	}
@@ -91,8 +92,8 @@ static __attribute__((noinline)) uint64_t doze(struct worker *worker, uint64_t n
 
 	nanosleep(&moment, NULL);
 	end = rte_rdtsc();
-	worker->counters.sleeps++;
-	worker->counters.idle_cycles += end - now;
+	counter_add(&worker->counters.sleeps, 1);
+	counter_add(&worker->counters.idle_cycles, end - now);
 	return end;
 }
 
@@ -106,7 +107,8 @@ static inline __attribute__((always_inline)) void poll_or_doze(struct worker *wo
 	note_late_start(worker, begin);
 	while (likely(atomic_load_explicit(&worker->order, memory_order_relaxed) == WORKER_RUN)) {
 		end = turn(worker, begin, slowed);
-		worker->counters.loops++;
+		// Whoever sees that a turn has ended sees what it counted.
+		__atomic_store_n(&worker->counters.loops, worker->counters.loops + 1, __ATOMIC_RELEASE);
 		if (unlikely(end - begin > worker->gap_threshold_cycles))
 			note_gap(worker, begin, end);
 		begin = end;

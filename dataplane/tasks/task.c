@@ -184,7 +184,7 @@ uint64_t task_drop_tx_full(const struct task *task)
 	uint64_t total = 0;
 
 	for (unsigned i = 0; i < CONFIG_TASK_PORTS_MAX; i++)
-		total += task->counters.drop_tx_full[i];
+		total += counter_read(&task->counters.drop_tx_full[i]);
 	return total;
 }
 
@@ -194,7 +194,7 @@ static void report_drops(const struct task *task, json_t *object)
 
 	for (unsigned i = 0; i < task->port_count; i++) {
 		const char *name = task->ports[i]->config.name;
-		json_int_t n = (json_int_t)task->counters.drop_tx_full[i];
+		json_int_t n = (json_int_t)counter_read(&task->counters.drop_tx_full[i]);
 
 		// An echo names its port twice.
 		n += json_integer_value(json_object_get(json_object_get(by_port, name), "tx_full"));
@@ -221,7 +221,7 @@ static const struct counter burst_counters[] = {
         {0},
 };
 
-void task_report(const struct task *task, json_t *object, uint64_t now_tsc)
+void task_report(const struct task *task, json_t *object, uint64_t now_tsc, bool whole)
 {
 	const struct task_ops *ops = task->ops;
 	json_t *own = json_object();
@@ -230,7 +230,7 @@ void task_report(const struct task *task, json_t *object, uint64_t now_tsc)
 	if (ops->bursts)
 		counters_report(burst_counters, &task->counters, NULL, object);
 	report_drops(task, object);
-	if (ops->report)
+	if (ops->report && whole)
 		ops->report(task, own, now_tsc);
 	counters_report(ops->drops, task, NULL, json_object_get(object, "drops"));
 	counters_report(ops->counters, task, NULL, own);

@@ -59,9 +59,9 @@ struct task_counters {
 // Count one poll of a port that took n frames (0..burst) of at most burst.
 static inline void task_received(struct task_counters *counters, unsigned n, unsigned burst)
 {
-	counters->rx_bursts += n != 0;
-	counters->rx_full_bursts += n == burst;
-	counters->rx_packets += n;
+	counter_add(&counters->rx_bursts, n != 0);
+	counter_add(&counters->rx_full_bursts, n == burst);
+	counter_add(&counters->rx_packets, n);
 }
 
 // What a generator has offered of a stream: frames 0 .. packets - 1. It says so before it sends them, so that who
@@ -167,7 +167,8 @@ struct task_ops {
 	void (*clear)(struct task *task); // what is not in these tables to zero; may be NULL
 
 	// Add what is not in these tables to the object KIND. The worker runs meanwhile, unless report_parks: then what is
-	// read is more than single counters, and the worker is parked. May be NULL.
+	// read is more than single counters, and the worker is parked; not while traffic runs, when this is left out. May be
+	// NULL.
 	void (*report)(const struct task *task, json_t *object, uint64_t now_tsc);
 	bool report_parks;
 
@@ -236,8 +237,9 @@ static inline bool task_warms(struct task *task, unsigned handled)
 // What all ports of a task together did not accept.
 uint64_t task_drop_tx_full(const struct task *task);
 
-// Into its stats object: what all kinds count, "drops", "drops_by_port", and the object KIND.
-void task_report(const struct task *task, json_t *object, uint64_t now_tsc);
+// Into its stats object: what all kinds count, "drops", "drops_by_port", and the object KIND; of that, unless whole, only
+// counters.
+void task_report(const struct task *task, json_t *object, uint64_t now_tsc, bool whole);
 
 void task_clear(struct task *task); // counters to zero
 

@@ -207,7 +207,7 @@ json_t *fixture_report(const struct task *task)
 {
 	json_t *object = json_object();
 
-	task_report(task, object, rte_rdtsc());
+	task_report(task, object, rte_rdtsc(), true);
 	return object;
 }
 

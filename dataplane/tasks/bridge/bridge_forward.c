@@ -14,8 +14,8 @@ _Static_assert(CONFIG_BURST_MAX <= (int)RING_BATCH_MAX, "a burst is peeked at on
 
 static inline void count_sent(struct bridge *b, unsigned out, unsigned offered, unsigned taken)
 {
-	b->task.counters.tx_packets += taken;
-	b->task.counters.drop_tx_full[out] += offered - taken;
+	counter_add(&b->task.counters.tx_packets, taken);
+	counter_add(&b->task.counters.drop_tx_full[out], offered - taken);
 }
 
 // The frame itself, or a copy for a port that is not the last of those that it goes to. Returns false without an mbuf.

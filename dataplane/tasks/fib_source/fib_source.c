@@ -81,8 +81,8 @@ static bool send_frame(struct task *task, const uint8_t *frame, unsigned length)
 	const struct frame whole = {{&piece, 0}, length, 0};
 	bool accepted = port_deliver_polled(task->ports[0], task->queue, &whole, 1) == 1;
 
-	task->counters.tx_packets += accepted;
-	task->counters.drop_tx_full[0] += !accepted;
+	counter_add(&task->counters.tx_packets, accepted);
+	counter_add(&task->counters.drop_tx_full[0], !accepted);
 	return accepted;
 }
 
@@ -194,7 +194,7 @@ static unsigned receive(struct fib_source *s, uint64_t now_tsc)
 		else
 			control_answer(s, &spans[i]);
 	port_release(task->ports[0], task->queue, &view);
-	task->counters.rx_packets += n;
+	counter_add(&task->counters.rx_packets, n);
 	return n;
 }
 

@@ -164,7 +164,7 @@ static inline uint16_t slots_send(struct generator *g, uint16_t slots, uint64_t 
 	g->offered += sent;
 	atomic_store_explicit(&g->told->packets, g->offered, memory_order_relaxed);
 	g->ring_full += slots - sent; // no mbuf, too: then all of them are in the port's ring
-	g->task.counters.tx_packets += sent;
+	counter_add(&g->task.counters.tx_packets, sent);
 	return sent;
 }
 

@@ -610,7 +610,7 @@ static unsigned monitor_poll(struct task *task, uint64_t now_tsc)
 	note_silences(m, now_tsc);
 	if (unlikely(m->arrived_tsc)) // once a burst: frames without a time stamp cost nothing
 		timed_burst_end(m);
-	task->counters.rx_packets += n;
+	counter_add(&task->counters.rx_packets, n);
 	m->received += n;
 	m->bursts++;
 	m->full_bursts += n == m->burst;

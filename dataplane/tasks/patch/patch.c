@@ -75,7 +75,7 @@ static unsigned pass_any(struct patch *p, unsigned in, unsigned out, struct view
 	struct offload_sent sent = port_send(task->ports[in], task->ports[out], task->queue, view, false);
 
 	p->segments_added += sent.offered - n;
-	task->counters.drop_tx_full[out] += sent.offered - sent.taken;
+	counter_add(&task->counters.drop_tx_full[out], sent.offered - sent.taken);
 	return sent.taken;
 }
 
@@ -114,10 +114,10 @@ static inline __attribute__((always_inline)) unsigned forward(struct patch *p, u
 		sent = pass_any(p, in, out, &view);
 	} else {
 		sent = port_pass(task->ports[in], task->ports[out], task->queue, &view);
-		task->counters.drop_tx_full[out] += n - sent;
+		counter_add(&task->counters.drop_tx_full[out], n - sent);
 	}
 	task_received(&task->counters, n, p->burst);
-	task->counters.tx_packets += sent;
+	counter_add(&task->counters.tx_packets, sent);
 	port_release(task->ports[in], task->queue, &view);
 	return n;
 }
@@ -159,8 +159,8 @@ static inline uint16_t hop_over(struct patch *p, unsigned in, unsigned out)
 	struct port_hop done = port_hop_of(task->ports[in], task->ports[out], task->queue, p->burst);
 
 	task_received(&task->counters, done.received, p->burst);
-	task->counters.tx_packets += done.received - done.dropped;
-	task->counters.drop_tx_full[out] += done.dropped;
+	counter_add(&task->counters.tx_packets, done.received - done.dropped);
+	counter_add(&task->counters.drop_tx_full[out], done.dropped);
 	return done.received;
 }
 

@@ -52,11 +52,11 @@ static void flush(struct run *run)
 		return;
 	vnf_process(run->vnf, run->in, run->frames, run->count, run->now_tsc, verdicts);
 	for (unsigned i = 0; i < run->count; i++) {
-		run->vnf->task.counters.rx_packets++;
+		counter_add(&run->vnf->task.counters.rx_packets, 1);
 		if (verdicts[i] & VNF_DROP)
 			run->vnf->drops[verdicts[i] & ~VNF_DROP]++;
 		else
-			run->vnf->task.counters.tx_packets++;
+			counter_add(&run->vnf->task.counters.tx_packets, 1);
 		put('F', verdicts[i], run->frames[i].data, run->frames[i].length);
 		free(run->frames[i].data);
 	}

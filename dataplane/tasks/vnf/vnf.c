@@ -292,8 +292,8 @@ static inline bool burst_process(struct vnf *vnf, unsigned in, const struct vnf_
 
 static inline void count_sent(struct vnf *vnf, unsigned out, unsigned sent, unsigned offered)
 {
-	vnf->task.counters.tx_packets += sent;
-	vnf->task.counters.drop_tx_full[out] += offered - sent;
+	counter_add(&vnf->task.counters.tx_packets, sent);
+	counter_add(&vnf->task.counters.drop_tx_full[out], offered - sent);
 }
 
 // Returns how many frames waited.
@@ -314,7 +314,7 @@ static __attribute__((noinline)) void pass_later(struct vnf *vnf, unsigned out, 
 
 	for (unsigned i = 0; i < view->count; i++) {
 		if (!send_buffer_add(buffer, view, i, vnf->task.stamps))
-			vnf->task.counters.drop_tx_full[out]++;
+			counter_add(&vnf->task.counters.drop_tx_full[out], 1);
 		else if (send_buffer_full(buffer))
 			flush(vnf, out);
 	}
@@ -393,7 +393,7 @@ static unsigned poll_side(struct vnf *vnf, unsigned in, uint16_t burst, uint64_t
 		return 0;
 	}
 	view_spans(&view, frames);
-	vnf->task.counters.rx_packets += n;
+	counter_add(&vnf->task.counters.rx_packets, n);
 	if (likely(burst_process(vnf, in, frames, n, now_tsc, verdicts) ||
 	           leaving_is_uniform(verdicts, n, &out)))
 		vnf->next_burst[in] = next_burst(vnf, n, pass(vnf, in, out, &view));

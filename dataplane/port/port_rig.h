@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Two ports with rings of our own and what is between them, for the tests of every kind: which end is looked at is the kind's
+// name, and a doorbell is the ring's (ring/doorbell.h). Needs no task.
+#pragma once
+
+#include <fcntl.h>
+#include <rte_eal.h>
+#include <rte_mbuf.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "port/vring_port.h"
+
+enum { RIG_FRAME = 60, RIG_MBUFS = 1023, RIG_ROOM = 2176, RIG_UP_MS = 10000 };
+
+static const struct rig_kind {
+	const char *kind, *peer;
+	bool listens;
+} rig_kinds[] = {
+        {"memif-server", "memif-client", true},
+        {"memif-client", "memif-server", false},
+        {"virtio-user", "vhost-user", false},
+        {"vhost-user", "virtio-user", true},
+};
+enum { RIG_KINDS = RTE_DIM(rig_kinds) };
+
+struct rig {
+	const struct rig_kind *kind;
+	struct config_port config[2]; // of both
+	struct port port, peer;       // the one that is looked at, and its other end
+};
+
+static struct rte_mempool *rig_pool;
+static char rig_directory[] = "/tmp/planed-ports.XXXXXX";
+
+// Once per program. name: of the program.
+static inline void rig_begin(const char *name)
+{
+	char prefix[64];
+	char *args[] = {
+	        "test",           "--no-huge",     "-m",   "256",         "--no-pci",      "--no-shconf",
+	        "--no-telemetry", "--file-prefix", prefix, "--log-level", "lib.eal:error", NULL};
+	cpu_set_t cpus;
+
+	snprintf(prefix, sizeof(prefix), "test-%s-%d", name, getpid());
+	sched_getaffinity(0, sizeof(cpus), &cpus);
+	if (rte_eal_init(RTE_DIM(args) - 1, args) < 0 || mkdtemp(rig_directory) == NULL)
+		exit(2);
+	sched_setaffinity(0, sizeof(cpus), &cpus); // EAL has pinned us
+	rmdir(rte_eal_get_runtime_dir());
+	rig_pool = rte_pktmbuf_pool_create("rig", RIG_MBUFS, 0, 0, RIG_ROOM, SOCKET_ID_ANY);
+	if (rig_pool == NULL)
+		exit(2);
+}
+
+static inline void rig_end(void)
+{
+	rmdir(rig_directory);
+	rte_mempool_free(rig_pool);
+	rte_eal_cleanup();
+}
+
+static inline bool rig_open_port(struct port *port, const struct config_port *config)
+{
+	return port_open(port, config, rig_pool) == 0;
+}
+
+static inline bool rig_wait(const struct rig *r, bool up)
+{
+	for (unsigned i = 0; i < RIG_UP_MS; i++) {
+		if (port_link_up(&r->port) == up && (!up || port_link_up(&r->peer)))
+			return true;
+		usleep(1000);
+	}
+	return false;
+}
+
+static inline bool rig_open(struct rig *r, const struct rig_kind *kind, unsigned ring_size)
+{
+	*r = (struct rig){.kind = kind};
+	for (unsigned i = 0; i < 2; i++) {
+		struct config_port *config = &r->config[i];
+
+		*config = (struct config_port){.ring_size = ring_size, .queues = 1};
+		config->ops = port_ops_find(i ? kind->peer : kind->kind, "");
+		snprintf(config->name, sizeof(config->name), "%s", i ? "peer" : "port");
+		snprintf(config->path, sizeof(config->path), "%s/socket", rig_directory);
+	}
+	if (kind->listens)
+		return rig_open_port(&r->port, &r->config[0]) && rig_open_port(&r->peer, &r->config[1]) &&
+		       rig_wait(r, true);
+	return rig_open_port(&r->peer, &r->config[1]) && rig_open_port(&r->port, &r->config[0]) &&
+	       rig_wait(r, true);
+}
+
+static inline void rig_close_port(struct port *port)
+{
+	port_stop(port);
+	port_close(port);
+}
+
+// Who connects first.
+static inline void rig_close(struct rig *r)
+{
+	rig_close_port(r->kind->listens ? &r->peer : &r->port);
+	rig_close_port(r->kind->listens ? &r->port : &r->peer);
+}
+
+// The ring that a port sends to, and the one that it receives from.
+static inline struct ring_queue *rig_sink(const struct port *port)
+{
+	struct vring_port *own = port->own;
+
+	return &own->queues[own->end->drives ? GUEST_TRANSMITQ : GUEST_RECEIVEQ];
+}
+
+static inline struct ring_queue *rig_source(const struct port *port)
+{
+	struct vring_port *own = port->own;
+
+	return &own->queues[own->end->drives ? GUEST_RECEIVEQ : GUEST_TRANSMITQ];
+}
+
+// What is owed in a gap comes later (vhost_port_test): not here.
+static inline void rig_no_gap(const struct port *port)
+{
+	rig_sink(port)->call_gap_tsc = rig_source(port)->call_gap_tsc = 0;
+}
+
+// What the other end says of itself.
+static inline void rig_sleeps(const struct ring_queue *queue, bool sleeps)
+{
+	__atomic_store_n((uint16_t *)(uintptr_t)queue->bell.word, sleeps ? 0 : DOORBELL_AWAKE,
+	                 __ATOMIC_SEQ_CST);
+}
+
+// How often its doorbell was rung since the last call.
+static inline unsigned rig_rung(const struct ring_queue *queue)
+{
+	eventfd_t count;
+
+	if (fcntl(queue->bell.fd, F_SETFL, O_NONBLOCK) || eventfd_read(queue->bell.fd, &count))
+		return 0;
+	return (unsigned)count;
+}
+
+// How a task sends: as one that receives, too, or as one that does not, by a copy or in place.
+enum rig_way { RIG_POLLED, RIG_ALONE, RIG_IN_PLACE, RIG_WAYS };
+
+static inline unsigned rig_send(const struct port *port, enum rig_way way, unsigned n)
+{
+	static uint8_t bytes[RIG_FRAME];
+	static const struct ring_piece piece = {bytes, RIG_FRAME};
+	struct frame frames[RING_BATCH_MAX];
+	uint16_t lengths[RING_BATCH_MAX];
+	uint8_t *data[RING_BATCH_MAX];
+
+	for (unsigned i = 0; i < n; i++) {
+		frames[i] = (struct frame){{(struct ring_piece *)(uintptr_t)&piece, 0}, RIG_FRAME, 0};
+		lengths[i] = RIG_FRAME;
+	}
+	if (way == RIG_POLLED)
+		return port_deliver_polled(port, 0, frames, n);
+	if (way == RIG_ALONE || !port_lends(port))
+		return port_deliver(port, 0, frames, n);
+	n = port_reserve(port, 0, lengths, data, n);
+	for (unsigned i = 0; i < n; i++)
+		memset(data[i], 0, RIG_FRAME);
+	return n ? port_publish(port, 0, n) : 0;
+}
+
+// Take up to n frames that have come.
+static inline unsigned rig_take(const struct port *port, unsigned n)
+{
+	struct view view;
+	unsigned came = port_peek(port, 0, &view, n);
+
+	if (came)
+		port_release(port, 0, &view);
+	return came;
+}
