@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # The same results under AddressSanitizer, LeakSanitizer and UBSan: the C tests, then the Python tests that run planed and nf_run,
 # against a planed that is built with them. Any report of any process fails, whatever the tests say. And the FIB's readers against
-# its writer under ThreadSanitizer, for longer than in CI.
+# its writer, and the workers of ports against their sessions, under ThreadSanitizer, for longer than in CI.
 #
 #     scripts/sanitize.sh [PYTEST ARGUMENT...]      by default tests/planed, tests/switches and tests/nf
 #
@@ -20,7 +20,7 @@ python=${PYTHON:-.venv/bin/python}
 ninja -C $build -j"${JOBS:-2}" --quiet
 
 [ -f $build_tsan/build.ninja ] || meson setup $build_tsan --buildtype=debugoptimized >/dev/null
-ninja -C $build_tsan -j"${JOBS:-2}" --quiet dataplane/cuckoo_stress_tsan dataplane/fib_race_tsan
+ninja -C $build_tsan -j"${JOBS:-2}" --quiet dataplane/cuckoo_stress_tsan dataplane/fib_race_tsan dataplane/port_race_tsan
 
 reports=$PWD/$build/reports
 rm -rf "$reports" && mkdir "$reports"
@@ -33,6 +33,7 @@ code=0
 meson test -C $build --no-rebuild --print-errorlogs --timeout-multiplier 20 || code=1
 TSAN_OPTIONS=log_path=$reports/tsan $build_tsan/dataplane/cuckoo_stress_tsan 2000000 2 || code=1
 TSAN_OPTIONS=log_path=$reports/tsan $build_tsan/dataplane/fib_race_tsan 1000 || code=1
+TSAN_OPTIONS=log_path=$reports/tsan $build_tsan/dataplane/port_race_tsan 1000 20 || code=1
 PLANEBENCH_PLANED=$PWD/$build/dataplane/planed "$python" -m pytest -q "$@" || code=1
 
 if [ -n "$(ls -A "$reports")" ]; then

@@ -45,9 +45,10 @@ void gate_shut(struct gate *gate)
 #ifdef PLANED_DEBUG
 void gate_check_worker(struct gate *gate)
 {
-	pthread_t worker = 0, self = pthread_self();
+	pthread_t worker = atomic_load_explicit(&gate->worker, memory_order_relaxed), self = pthread_self();
 
-	if (atomic_compare_exchange_strong(&gate->worker, &worker, self) || worker == self)
+	// No fence but the first time: it would hide that one is missing elsewhere.
+	if (worker == self || (worker == 0 && atomic_compare_exchange_strong(&gate->worker, &worker, self)))
 		return;
 	fprintf(stderr, "gate %p: a second worker goes through it\n", (void *)gate);
 	abort();
@@ -55,11 +56,11 @@ void gate_check_worker(struct gate *gate)
 
 void gate_hand_over(struct gate *gate)
 {
-	if (atomic_load(&gate->inside)) {
+	if (atomic_load_explicit(&gate->inside, memory_order_relaxed)) {
 		fprintf(stderr, "gate %p: handed over while its worker is inside\n", (void *)gate);
 		abort();
 	}
-	atomic_store(&gate->worker, 0);
+	atomic_store_explicit(&gate->worker, 0, memory_order_relaxed);
 }
 #else
 void gate_hand_over(struct gate *gate)
