@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // The gate between a worker and whoever takes its ring away: never both at once, however often it shuts.
 #include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "ring/gate.h"
 #include "test/unit.h"
@@ -66,11 +69,51 @@ static void a_shut_gate_lets_nobody_in(void **state)
 	assert_false(gate_enter(&own));
 }
 
+// --- Its worker ----------------------------------------------------------------------------------------------------------
+
+static struct gate known;
+
+static void *go_through(void *argument)
+{
+	if (gate_enter(&known))
+		gate_leave(&known);
+	return NULL;
+}
+
+// How a program ends in which two threads go through a gate, the second after gate_hand_over() or not.
+static int ends_by(bool handed_over)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0) {
+		pthread_t thread;
+
+		close(STDERR_FILENO);
+		gate_open(&known);
+		go_through(NULL);
+		if (handed_over)
+			gate_hand_over(&known);
+		pthread_create(&thread, NULL, go_through, NULL);
+		pthread_join(thread, NULL);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+}
+
+static void a_gate_knows_its_worker(void **state)
+{
+	assert_int_equal(ends_by(true), 0);
+	assert_int_equal(ends_by(false), SIGABRT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(a_shut_gate_lets_nobody_in),
 	        cmocka_unit_test(the_worker_is_outside_when_it_is_shut),
+	        cmocka_unit_test(a_gate_knows_its_worker),
 	};
 
 	return cmocka_run_group_tests_name("gate", tests, NULL, NULL);

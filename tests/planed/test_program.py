@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -48,6 +49,20 @@ def test_check_of_a_good_document(config: Path) -> None:
     done = run("--check", config)
     said = f"{config} is valid: ports 1, tasks 2, workers 1\n"
     assert (done.returncode, done.stdout, done.stderr) == (0, said, "")
+
+
+def test_who_could_not_be_ended_by_a_signal_does_not_start(config: Path, tmp_path: Path) -> None:
+    if shutil.which("cc") is None:
+        pytest.skip("no C compiler for a signalfd() that fails")
+    source, library = tmp_path / "signalfd.c", tmp_path / "signalfd.so"
+    source.write_text("#include <errno.h>\nint signalfd(void) { errno = EMFILE; return -1; }\n")
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source], check=True)
+    done = subprocess.run(
+        ["env", f"LD_PRELOAD={library}", planed_binary(), "--config", config],
+        capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    said = "planed: error: signals cannot be read: Too many open files; raise ulimit -n\n"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", said)
 
 
 @pytest.mark.parametrize("option", ["--check", "--config"])

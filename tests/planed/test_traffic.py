@@ -307,6 +307,16 @@ def test_frames_that_are_not_ours_are_foreign(planed: Planed) -> None:
     assert seen["streams"] == []
 
 
+def test_a_monitor_is_not_stopped_while_traffic_runs(planed: Planed) -> None:
+    planed.apply([ring("r0")], [task("gen", "generator", "r0"), task("mon", "monitor", "r0")])
+    planed.start_traffic(load("gen", **PACED), duration_s=3600)
+    until(lambda: planed.tasks()["mon"]["monitor"]["received_packets"] > 0, "frames come, and are counted meanwhile")
+    assert planed.call("traffic.get")["running"] and "streams" not in planed.tasks()["mon"]["monitor"]
+    planed.call("traffic.stop")
+    tasks = planed.settled()
+    assert_accounted_for(tasks["gen"], tasks["mon"])
+
+
 def test_counters_are_those_of_the_last_start_alone(planed: Planed) -> None:
     planed.apply([ring("r0")], [task("gen", "generator", "r0"), task("mon", "monitor", "r0")])
     for epoch in (1, 2, 65535, 0):
