@@ -33,7 +33,7 @@ enum driver_fault {
 };
 
 struct driver_ring {
-	struct doorbell bell; // first, as in all rings: what the device has not been told of what was made available
+	struct doorbell bell; // first, as in all rings
 	bool receive;
 	bool in_order; // negotiated
 	uint8_t isa;   // enum isa: whose code copies the frames

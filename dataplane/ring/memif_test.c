@@ -271,7 +271,7 @@ static void the_doorbell_is_rung_for_who_sleeps(void **state)
 	assert_false(memif_ring_wants_doorbell(&r.out));
 	r.in.shared->flags = MEMIF_MASK_DOORBELL;
 	send_frames(&r.out, 2, 1, 60);
-	assert_false(memif_ring_wants_doorbell(&r.out)); // behind a fence: whoever goes to sleep from now on has seen it
+	assert_false(memif_ring_wants_doorbell(&r.out)); // who falls asleep from now on has seen it
 	r.in.shared->flags = 0;
 	assert_false(doorbell_look(&r.out.bell));
 	rig_close(&r);

@@ -237,7 +237,7 @@ def test_a_first_kick_starts_each_ring(other: Planed, device: VhostDevice) -> No
 
 
 def test_the_device_is_kicked_if_it_wants_to_be(other: Planed, device: VhostDevice) -> None:
-    """Its flags are zero: it sleeps. A kick comes with the next use of the ring, or with the first poll that sends nothing."""
+    """Its flags are zero: it sleeps. A kick comes with the next use of the ring, or as soon as nothing is sent."""
     device.forget_kicks(TRANSMITQ)
     other.send(load("gen0", 64, **FLAT_OUT))
     wait_for(lambda: device.kicked(TRANSMITQ), "the device is kicked")
