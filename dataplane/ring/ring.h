@@ -77,8 +77,7 @@ struct ring_batch {
 };
 
 struct ring {
-	struct doorbell
-	        bell; // first, as in all rings: what the guest has not been told of what was committed
+	struct doorbell bell; // first, as in all rings
 	bool packed;
 	bool writable;  // we write: the guest's receive ring
 	bool mergeable; // a frame may take several buffers (VIRTIO_NET_F_MRG_RXBUF)
