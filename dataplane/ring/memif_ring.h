@@ -38,7 +38,7 @@ enum memif_fault {
 };
 
 struct memif_ring {
-	struct doorbell bell; // first, as in all rings
+	struct doorbell bell;  // first, as in all rings
 	bool client, receives; // which end we are
 	bool looked; // at the other end's index since the last look at its word, which is in the same line: it is near
 	uint8_t sends;  // free running
