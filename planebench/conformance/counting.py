@@ -8,9 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TypeVar
 
+from planebench.conformance.model import Failure
 from planebench.conformance.rig import Rig
 from planebench.host.deadlines import stretched
-from planebench.measure.counts import TesterCounts, tester_counts
+from planebench.measure.counts import TesterCounts, tester_counts, untried
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed.requests import Call, get_statistics
 from planebench.planed.statistics import Statistics
@@ -20,7 +21,10 @@ T = TypeVar("T")
 
 FRAMES = 96
 """Of one direction in flight at once, at most; with both, fewer than the 256 entries of any ring."""
-RATE_PPS = 20_000
+SENDING_S = FRAMES / 20_000
+SENDING_MAX_S = 2.0
+"""A worker of the tester has its CPU within that time, on however busy a machine."""
+TESTER_SILENT = "nothing: a failure of the tester, which tells nothing of the switch"
 SETTLE_S = 2.0
 """A frame that has not come by then is lost, on however busy a machine."""
 LOSSY_SETTLE_S = 0.1
@@ -32,6 +36,7 @@ class Counts:
     """Counts of frames sent and received, added up over rounds."""
 
     offered: int = 0
+    """Taken by the port; or tried, of a sending of which it took none."""
     arrived: int = 0
     """Different ones, damaged or not, at the port where they belong."""
     corrupt: int = 0
@@ -49,7 +54,7 @@ class Counts:
     def add(self, counts: TesterCounts) -> None:
         """Add the counts of one more sending."""
         for way in counts.directions:
-            self.offered += way.offered_packets
+            self.offered += way.offered_packets or way.attempted_packets
             self.arrived += way.forwarded_packets + way.corrupt_packets
             self.corrupt += way.corrupt_packets
             self.duplicate += way.duplicate_packets
@@ -75,11 +80,30 @@ def send_exact(
     """
     tally, live = Counts(), rig.live
     frames = live.profile(profile, live.topology.chain, flat_out=False)
-    while rounds and not tally.lost:
-        stats = live.send(flows, size, FRAMES / RATE_PPS, RATE_PPS, profile=frames)
+
+    def send(duration_s: float) -> Statistics:
+        stats = live.send(flows, size, duration_s, FRAMES / duration_s, profile=frames)
         tally.add(settled(live.call, stats, flows, rig.lossless))
+        return stats
+
+    while rounds and not tally.lost:
+        sent(rig, flows, SENDING_S, send)
         rounds -= 1
     return tally
+
+
+def sent(rig: Rig, flows: Sequence[Flow], duration_s: float, send: Callable[[float], Statistics]) -> Statistics:
+    """Call ``send`` with a duration, then with longer ones until the tester sends in each of the flows.
+
+    A worker of the tester that a busy machine gives its CPU late begins when a short sending is over.
+    Return the counters of the last sending. Raises Failure if the tester sends nothing in the longest one.
+    """
+    duration_s = max(duration_s, rig.sending_min_s)
+    while silent := untried(stats := send(duration_s), flows):
+        if duration_s >= SENDING_MAX_S:
+            raise Failure(f"the tester to send in {' and '.join(silent)}", TESTER_SILENT)
+        duration_s = rig.sending_min_s = min(2 * duration_s, SENDING_MAX_S)
+    return stats
 
 
 def settled(call: Call, stats: Statistics, flows: Sequence[Flow], lossless: bool = True) -> TesterCounts:

@@ -15,10 +15,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from planebench.conformance.counting import read_until
+from planebench.conformance.counting import TESTER_SILENT, read_until
 from planebench.conformance.frames import PLAIN, RawFrame, bad_frames, difference, good_frames, read_pcap, write_pcap
+from planebench.conformance.model import Failure
 from planebench.conformance.rig import Rig
 from planebench.planed.document import Document, Port, Task, Worker
+from planebench.planed.requests import get_statistics
 from planebench.wiring.wires.base import is_kernel_interface
 
 SETTLE_S = 2.0
@@ -119,6 +121,8 @@ def _pass_through(
         write_pcap(ins[port], (frame.data for frame in frames))
     rig.live.apply(_document(rig, ins, outs))
     try:
+        if unsent := read_until(lambda: _unsent(rig, sent), lambda ports: not ports, SETTLE_S):
+            raise Failure(f"the tester to send at {', '.join(unsent)}", TESTER_SILENT)
         came = _collected(outs, complete, settle_s)
         rig.live.check()
     finally:
@@ -126,6 +130,12 @@ def _pass_through(
     for path in (*ins.values(), *outs.values()):
         path.unlink(missing_ok=True)
     return came
+
+
+def _unsent(rig: Rig, sent: Frames) -> list[str]:
+    """Return the ports of whose file the tester has read nothing yet."""
+    read = {port["name"]: port["rx_packets"] for port in get_statistics(rig.live.call)["ports"]}
+    return [port for port in sent if not read[f"f{port}"]]
 
 
 def _collected(

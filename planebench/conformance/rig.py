@@ -51,6 +51,8 @@ class Rig:
     """Of the switch that was started last."""
     lossless: bool = True
     """False once the switch was seen to lose frames: other checks then only ask whether frames come at all."""
+    sending_min_s: float = 0.0
+    """Shorter sendings may be over before the tester has its CPU, as was seen."""
     exchange: PcapExchange | None = None
     """Raw frames through every cross-connect, once it was done: several checks look at it."""
     _live: LiveTopology | None = None

@@ -7,7 +7,7 @@ import contextlib
 import time
 from dataclasses import InitVar, dataclass, replace
 
-from planebench.conformance.counting import FRAMES, RATE_PPS, Counts, settled
+from planebench.conformance.counting import FRAMES, SENDING_S, Counts, sent, settled
 from planebench.conformance.rig import Rig
 from planebench.measure.sending import Sender, Sending
 from planebench.model.errors import PlanebenchError
@@ -79,7 +79,7 @@ class VnfProcess:
     def count(self, flow: Flow) -> Counts:
         """Send a few frames of one flow, and wait for all of them."""
         counts = Counts()
-        stats = self.sender.send(Sending((flow,), 64, FRAMES / RATE_PPS, RATE_PPS))
+        stats = sent(self.rig, [flow], SENDING_S, lambda it: self.sender.send(Sending((flow,), 64, it, FRAMES / it)))
         counts.add(settled(self.call, stats, [flow], self.rig.lossless))
         return counts
 

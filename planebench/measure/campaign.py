@@ -22,7 +22,7 @@ from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
 from planebench.model.quantity import seconds_since_epoch
-from planebench.model.records import Load, Point, TopologyKey, Trial, VerdictKind
+from planebench.model.records import Load, Point, ReasonCode, TopologyKey, Trial, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
@@ -426,8 +426,8 @@ class Campaign:
         self._core_wait.until(found, pace, lambda: self.listener.working_on(f"waiting for {' and '.join(wanted)}"))
 
     def _to_repeat(self, trial: Trial) -> bool:
-        """Return whether a trial was disturbed, or is of another band than those that are compared."""
-        if trial.verdict.kind is VerdictKind.DISTURBED:
+        """Return whether a trial was disturbed, sent nothing, or is of another band than those that are compared."""
+        if trial.verdict.kind is VerdictKind.DISTURBED or trial.verdict.has(ReasonCode.NOTHING_SENT):
             return True
         band = self._band(trial.repetition)
         other = band is not None and trial.band is not None and trial.band != band

@@ -113,6 +113,12 @@ def arrived(stats: Statistics, flow: Flow) -> bool:
     return len(came) == len(monitors)
 
 
+def untried(stats: Statistics, flows: Sequence[Flow]) -> list[str]:
+    """Return the names of the flows in which the tester did not try to send at all: that tells nothing of a switch."""
+    tasks = {task["name"]: task for task in stats["tasks"]}
+    return [flow.name for flow in flows if not _sum(_generators(flow, tasks), "attempted_packets")]
+
+
 def lost(stats: Statistics, flow: Flow) -> int:
     """Return the number of frames of a flow that were sent and did not arrive."""
     tasks = {task["name"]: task for task in stats["tasks"]}

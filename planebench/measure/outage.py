@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 
 from planebench.host.deadlines import stretched
 from planebench.host.process import Supervisor
-from planebench.measure.counts import received_total, tester_counts
+from planebench.measure.counts import received_total, tester_counts, untried
 from planebench.measure.live import LiveTopology
 from planebench.measure.sending import Sending
 from planebench.model.errors import StartError, UsageError
@@ -168,7 +168,12 @@ class Account:
 
 
 def outage_of(way: Flow, calm: Statistics, stats: Statistics, restart_ns: int, drops: Mapping[str, int]) -> Outage:
-    """Return the record of a restart. ``calm`` is counted before the restart, ``stats`` around it. Pure."""
+    """Return the record of a restart. ``calm`` is counted before the restart, ``stats`` around it. Pure.
+
+    Raises StartError if no frame arrived, or none was sent.
+    """
+    if untried(calm, (way,)) or untried(stats, (way,)):
+        raise StartError(f"the tester sent no frame in {way.name}: its workers had no CPU time")
     quiet, counts = tester_counts(calm, (way,)).directions[0], tester_counts(stats, (way,))
     sent = counts.directions[0]
     return Outage(

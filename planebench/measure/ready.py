@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from planebench.host.deadlines import stretched
 from planebench.hosting.exec import without_ports
-from planebench.measure.counts import arrived, lost
+from planebench.measure.counts import arrived, lost, untried
 from planebench.measure.sending import READY_DURATION_S, READY_RATE_PPS
 from planebench.model.errors import StartError, UsageError
 from planebench.model.topology import Topology
@@ -51,9 +51,11 @@ def wait_until_forwarding(
     begun = time.monotonic()
     within_s = stretched(within_s)
     missing = [flow.name for flow in wanted]
+    silent = set(missing)
     while time.monotonic() < begun + within_s:
         live.check()
-        missing, dropped = _try(live, wanted, profiles)
+        missing, dropped, unsent = _try(live, wanted, profiles)
+        silent &= unsent
         if not missing:
             return
         if dropped and time.monotonic() > begun + stretched(DROPPING_S):
@@ -61,6 +63,9 @@ def wait_until_forwarding(
                 return
             raise StartError(f"no frame came through {', '.join(missing)}: {_words(live.topology, dropped)}")
         time.sleep(PAUSE_S if boots else 0)
+    if silent:
+        names = ", ".join(sorted(silent))
+        raise StartError(f"the tester sent no frame in {names} within {within_s:g} s: its workers had no CPU time")
     remarks = f"{_cabling(live)}{_without_ports(live.topology)}"
     raise StartError(f"no frame came through {', '.join(missing)} within {within_s:g} s{remarks}\n{live.logs()}")
 
@@ -87,9 +92,10 @@ def _without_ports(topology: Topology) -> str:
 
 def _try(
     live: LiveTopology, wanted: Sequence[Flow], profiles: Sequence[TrafficProfile]
-) -> tuple[list[str], Mapping[str, Mapping[str, int]]]:
-    """Return the flows of which no frame arrived, and what functions dropped of the last frames sent."""
+) -> tuple[list[str], Mapping[str, Mapping[str, int]], set[str]]:
+    """Return the flows of which no frame arrived, what functions dropped of the last frames, and flows not sent in."""
     missing = [flow.name for flow in wanted]
+    silent = set(missing)
     dropped: Mapping[str, Mapping[str, int]] = {}
     for profile in profiles or (PLAIN,):
         size = max(64, profile.smallest_frame_bytes)
@@ -97,13 +103,15 @@ def _try(
             frames = live.profile(profile, live.topology.chain, flat_out=False)
             stats = live.send(wanted, size, READY_DURATION_S, READY_RATE_PPS, profile=frames)
         except (UsageError, RpcError):
+            silent.clear()
             continue  # its trials say what is wrong with it
+        silent &= set(untried(stats, wanted))
         missing = [flow.name for flow in wanted if flow.name in missing and not _came(live.topology, stats, flow)]
         # A VNF that boots does not answer; one that lets a frame through does.
         dropped = live.policy_drops(stats, hosted=len(missing) < len(wanted))
         if not (missing and dropped):
             break
-    return missing, dropped
+    return missing, dropped, silent
 
 
 def _came(topology: Topology, stats: Statistics, flow: Flow) -> bool:

@@ -168,8 +168,11 @@ def _invalid(directions: Sequence[DirectionCounts], policy: int, foreign_packets
         if d.unsent_packets != explained:
             text = f"{d.name}: {d.unsent_packets} frames were not sent, but the generator accounts only for {explained}"
             yield _counted(ReasonCode.UNSENT_NOT_ACCOUNTED, text, d.unsent_packets, explained)
-        if d.offered_packets == 0:
+        if d.untried:
             yield Reason(ReasonCode.NOTHING_SENT, f"{d.name}: the generator sent no frames")
+        elif d.offered_packets == 0:
+            text = f"{d.name}: none of the {d.attempted_packets} frames of the generator was taken"
+            yield Reason(ReasonCode.NOTHING_FORWARDED, text)
         elif d.forwarded_packets == 0:
             what = "no frame passed the network functions" if policy else "the switch forwarded no frames"
             yield Reason(ReasonCode.NOTHING_FORWARDED, f"{d.name}: {what}{others if foreign_packets else ''}")

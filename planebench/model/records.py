@@ -296,6 +296,11 @@ class DirectionCounts:
             raise ValueError(f"forwarded_by_tenth has {len(self.forwarded_by_tenth)} counts, not {TENTHS}")
 
     @property
+    def untried(self) -> bool:
+        """Return whether the tester did not try to send at all, which tells nothing of the switch."""
+        return not (self.offered_packets or self.attempted_packets)
+
+    @property
     def lost_packets(self) -> int:
         """Return the offered packets that were not received intact; below 0 only if counting is broken (invalid)."""
         return self.offered_packets - self.forwarded_packets

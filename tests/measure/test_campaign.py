@@ -482,6 +482,27 @@ def test_disturbed_trials_are_repeated_up_to_the_limit_and_all_kept(tmp_path: Pa
     assert {t.verdict.kind for t in trials} == {VerdictKind.DISTURBED}
 
 
+@pytest.mark.parametrize("times", [1, 100])
+def test_a_trial_in_which_nothing_was_sent_is_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
+    """It is the tester's failure, and is never the figure of a switch."""
+    left = iter(range(times))
+    measured = SimRunner.run
+    silent = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.NOTHING_SENT, "n0->n1: the generator sent no frames"),))
+
+    def run_once(self: SimRunner, request: TrialRequest) -> Trial:
+        trial = measured(self, request)
+        return trial if next(left, None) is None else dataclasses.replace(trial, verdict=silent)
+
+    monkeypatch.setattr(SimRunner, "run", run_once)
+    plan = plan_of("sim", repeat=1, restarts=0)
+    trials = run(plan, tmp_path)
+    tries = min(times, plan.throughput.retries + 1)
+    kinds = [trial.verdict.kind for trial in trials]
+    assert kinds == [VerdictKind.INVALID] * tries + [VerdictKind.VALID] * (times == 1)
+
+
 def test_a_search_that_never_gets_a_trial_gives_up(tmp_path: Path) -> None:
     trials = run(plan_of("sim:disturbed_share=100%", search="ndr", repeat=1), tmp_path)
     searching = [t for t in trials if t.role == "search"]

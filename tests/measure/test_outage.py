@@ -74,6 +74,12 @@ def test_of_several_queues_the_longest_silence_counts() -> None:
         longest_silence(both, Flow("n1", "n0", 1))
 
 
+def test_a_silence_of_the_tester_is_no_outage() -> None:
+    silent = stats(0, offered_packets=0, attempted_packets=0, unsent_late_packets=1000)
+    with pytest.raises(StartError, match="the tester sent no frame in n0->n1: its workers had no CPU time"):
+        outage_of(WAY, silent, stats(600), 12, {})
+
+
 @dataclass
 class Counting:
     """As a live topology: a switch and VNFs that count what they drop."""

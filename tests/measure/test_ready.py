@@ -31,6 +31,8 @@ class Ready(LiveTopology):
         nothing: Any = SimpleNamespace(process=process)
         super().__init__(topology, placement, LinkSettings(Path("/run")), nothing)
         self.arrive, self.drops, self.sent = arrive, drops, 0
+        self.silent: set[str] = set()
+        """Ports at which the tester does not come to send."""
         self._modes = tuple(map(frozenset, modes or ({"n0->n1", "n1->n0"},)))
 
     def check(self) -> None:
@@ -42,10 +44,16 @@ class Ready(LiveTopology):
             {"name": f"mon-{port}", "kind": "monitor", "drops": {}, "monitor": {"received_packets": count}}
             for port, count in self.arrive.items()
         ]
-        return {"tasks": [*seen, {"name": "vnf0", "kind": "firewall", "drops": {"tx_full": 9, **self.drops}}]}
+        vnf = {"name": "vnf0", "kind": "firewall", "drops": {"tx_full": 9, **self.drops}}
+        return {"tasks": [*seen, *(_generator(port, port not in self.silent) for port in self.arrive), vnf]}
 
     def wait(self) -> None:
         self.wait_until_forwarding()
+
+
+def _generator(port: str, sends: bool) -> dict[str, Any]:
+    tried = {"intended_packets": 200, "offered_packets": 200 * sends, "attempted_packets": 200 * sends}
+    return {"name": f"gen-{port}", "kind": "generator", "drops": {}, "generator": tried}
 
 
 @pytest.fixture(autouse=True)
@@ -64,6 +72,14 @@ def test_ready_when_frames_cross_both_ways() -> None:
 def test_without_drops_the_switch_is_what_is_waited_for() -> None:
     with pytest.raises(StartError, match=r"no frame came through n0->n1 within 0.02 s\ntester: a log line"):
         Ready({"n0": 3, "n1": 0}, {"rule": 0}).wait()
+
+
+def test_a_tester_that_sends_nothing_is_what_is_named() -> None:
+    live = Ready({"n0": 0, "n1": 0}, {})
+    live.silent = {"n1"}
+    with pytest.raises(StartError) as caught:
+        live.wait()
+    assert str(caught.value) == "the tester sent no frame in n1->n0 within 0.02 s: its workers had no CPU time"
 
 
 def test_a_function_that_drops_the_frames_is_named_with_its_reasons() -> None:

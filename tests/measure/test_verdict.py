@@ -67,8 +67,14 @@ INVALID = {
         "n0->n1: 0 frames were not sent, but the generator accounts only for 1",
     ),
     "nothing-sent": (
-        counts(intended_packets=0, offered_packets=0, forwarded_packets=0),
+        counts(intended_packets=0, offered_packets=0, forwarded_packets=0, attempted_packets=0),
         "n0->n1: the generator sent no frames",
+    ),
+    "nothing-taken": (
+        counts(
+            intended_packets=9, offered_packets=0, forwarded_packets=0, attempted_packets=9, unsent_ring_full_packets=9
+        ),
+        "n0->n1: none of the 9 frames of the generator was taken",
     ),
     "nothing-came": (counts(forwarded_packets=0), "n0->n1: the switch forwarded no frames"),
 }
