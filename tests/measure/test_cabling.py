@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from planebench.cli.wires import drawn, option_words, wires
 from planebench.host.planed_program import REMEDY, find_planed
+from planebench.measure import cabling as cabling_module
 from planebench.measure.cabling import Cabling, FoundPort
 from planebench.model.errors import UsageError
 from planebench.wiring.links import Ends
@@ -61,6 +63,15 @@ def test_whatever_is_no_cable_is_told(receivers: dict[str, tuple[str, ...]], dow
     found = cabling(receivers, down)
     assert not found.cables and not option_words(found)
     assert found.problems[0].startswith(words)
+
+
+def test_a_port_that_is_silent_in_one_try_is_heard_in_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In no try does the tester come to send at both ports."""
+    tries = iter([("b",), (), (), ("a",)])
+    monkeypatch.setattr(cabling_module, "_receivers", lambda *args: next(tries, ()))
+    monkeypatch.setattr(cabling_module, "_ports", lambda planed, devices: tuple(map(port, devices)))
+    found = cabling_module._found(SimpleNamespace(call=None, check=None), ("a", "b"), 0.1)  # type: ignore[arg-type]
+    assert found.cables == (Ends("a", "b"),)
 
 
 def test_a_cable_has_two_ends() -> None:
