@@ -352,9 +352,9 @@ static int name_standing(const struct worker *worker, const char *verb, char *er
 	const struct task *task = worker_standing_in(worker);
 
 	config_error(error,
-	             "worker %s %s within %d ms: it stands in task %s; is its CPU %u free for it? Ask again, "
+	             "worker %s %s within %u ms: it stands in task %s; is its CPU %u free for it? Ask again, "
 	             "or restart planed",
-	             worker->name, verb, WORKER_PARK_MS, task ? task->name : "-", worker->cpu);
+	             worker->name, verb, worker_park_ms(), task ? task->name : "-", worker->cpu);
 	return -ETIMEDOUT;
 }
 

@@ -276,12 +276,20 @@ void worker_order_park(struct worker *worker)
 	order(worker, WORKER_PARK);
 }
 
+unsigned worker_park_ms(void)
+{
+	const char *text = getenv("PLANEBENCH_PATIENCE");
+	double factor = text ? strtod(text, NULL) : 1;
+
+	return (unsigned)(WORKER_PARK_MS * (factor >= 1 && factor <= 1000 ? factor : 1));
+}
+
 struct timespec worker_park_deadline(void)
 {
 	struct timespec deadline;
 
 	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_sec += WORKER_PARK_MS / 1000;
+	deadline.tv_sec += worker_park_ms() / 1000;
 	return deadline;
 }
 

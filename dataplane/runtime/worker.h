@@ -73,7 +73,8 @@ void worker_destroy(struct worker *worker);
 // Parking: first the order to all that are to park, then for each the wait, until the deadline that they share.
 // worker_wait_parked() returns 0, or -ETIMEDOUT: it polls on after worker_run().
 void worker_order_park(struct worker *worker);
-struct timespec worker_park_deadline(void); // WORKER_PARK_MS from now
+unsigned worker_park_ms(void);              // WORKER_PARK_MS times $PLANEBENCH_PATIENCE (1 to 1000)
+struct timespec worker_park_deadline(void); // worker_park_ms() from now
 int worker_wait_parked(struct worker *worker, const struct timespec *deadline);
 void worker_run(struct worker *worker);
 

@@ -165,6 +165,25 @@ static void who_does_not_park_is_named_and_polls_on(void **state)
 	free(planed);
 }
 
+static void the_deadline_is_as_patient_as_that_of_whoever_asks(void **state)
+{
+	static const struct {
+		const char *patience;
+		unsigned ms;
+	} table[] = {{"1", 5000}, {"12.5", 62500}, {"0.5", 5000}, {"1e9", 5000}, {"x", 5000}};
+	struct timespec now, deadline;
+
+	assert_int_equal(worker_park_ms(), WORKER_PARK_MS);
+	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+		setenv("PLANEBENCH_PATIENCE", table[i].patience, 1);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		deadline = worker_park_deadline();
+		assert_int_equal(worker_park_ms(), table[i].ms);
+		assert_true(deadline.tv_sec >= now.tv_sec + table[i].ms / 1000);
+	}
+	unsetenv("PLANEBENCH_PATIENCE");
+}
+
 // As DPDK's memif driver does in the interrupt thread, when a process has gone.
 static void unmap(void *unmapped)
 {
@@ -244,6 +263,7 @@ int main(void)
 	        cmocka_unit_test(a_poll_is_waited_for),
 	        cmocka_unit_test(a_start_that_is_late_is_a_gap),
 	        cmocka_unit_test(who_does_not_park_is_named_and_polls_on),
+	        cmocka_unit_test(the_deadline_is_as_patient_as_that_of_whoever_asks),
 	};
 
 	return fixture_eal_init("worker") ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
