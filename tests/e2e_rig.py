@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import signal
@@ -181,7 +182,8 @@ def counts(trial: Record) -> list[Record]:
 def assert_exact(trial: Record) -> None:
     """The ledger of a measured trial adds up; nothing was damaged, doubled, or came out at the wrong port."""
     assert trial["verdict"]["kind"] != "invalid", trial["verdict"]
-    assert trial["offered_duration_ns"] == trial["intended_duration_ns"]
+    # By the clock as it ran meanwhile: 50 ppm from the one by which the generator was paced.
+    assert math.isclose(trial["offered_duration_ns"], trial["intended_duration_ns"], rel_tol=50e-6)
     for way in counts(trial):
         unsent = way["unsent_late_packets"] + way["unsent_ring_full_packets"]
         assert way["offered_packets"] == way["intended_packets"] - unsent > 0

@@ -34,14 +34,14 @@ def _write(folder: Path, kind: str, other: bool = False) -> Path:
     (folder / "my.rules").write_text(OTHER if other else RULES)
     (folder / "ips.txt").write_text("10.0.0.2\n" if other else "10.0.0.1\n")
     (folder / "a.yaml").write_text(f"dst_ips: {{file: {folder}/ips.txt}}\n")
-    (folder / "web.pcap").write_bytes(_capture(17 if other else 6))
+    (folder / "web.pcap").write_bytes(_capture(1001 if other else 1000))
     return folder
 
 
-def _capture(protocol: int) -> bytes:
-    """Return a capture of two frames of 60 bytes."""
-    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 46, 0, 0, 64, protocol, 0, bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2)))
-    frame = bytes(12) + b"\x08\x00" + ip + bytes(26)
+def _capture(port: int) -> bytes:
+    """Return a capture of two UDP frames of 60 bytes from a port."""
+    ip = struct.pack(">BBHHHBBH4s4s", 0x45, 0, 46, 0, 0, 64, 17, 0, bytes((10, 0, 0, 1)), bytes((10, 0, 0, 2)))
+    frame = bytes(12) + b"\x08\x00" + ip + struct.pack(">HHHH", port, 9, 26, 0) + bytes(18)
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
     return head + b"".join(struct.pack("<IIII", 1, us, len(frame), len(frame)) + frame for us in (0, 10))
 

@@ -316,7 +316,8 @@ def test_a_monitor_finds_all_of_it(planed: Planed, profile: Document) -> None:
     odd = ("foreign_packets", "stale_packets", "corrupt_packets")
     assert [monitor["monitor"][key] for key in odd] == [0, 0, 0]
     if "bursts" in sent["profile"]:
-        assert 1 <= sent["profile"]["bursts"] <= 100
+        # The last may begin at the very end: 0.5 ms is no whole number of ticks.
+        assert 1 <= sent["profile"]["bursts"] <= 101
 
 
 @pytest.mark.parametrize("backend", ["vring", "dpdk"])

@@ -28,7 +28,7 @@ def server(folder: Path, packages: int, cores: int) -> str:
     text = ""
     for package in range(packages):
         inside = "".join(
-            f'<object type="Core"><object type="PU" os_index="{cpu}"/></object>'
+            f'<object type="Core"><object type="PU" os_index="{cpu}" complete_nodeset="{1 << package:#x}"/></object>'
             for cpu in range(package * cores, (package + 1) * cores)
         )
         node = f'<object type="NUMANode" os_index="{package}"/>'

@@ -55,11 +55,8 @@ def plan(tmp_path: Path) -> str:
     return "stepped.yaml"
 
 
-def test_help_and_completion_name_it(tmp_path: Path) -> None:
+def test_help_names_it(tmp_path: Path) -> None:
     assert "curve, b2b, steps." in planebench(tmp_path, "run", "--help")
-    words = {"COMP_WORDS": "planebench run --search ndr,st", "COMP_CWORD": "3"}
-    asked = {"_PLANEBENCH_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": words["COMP_WORDS"]}
-    assert "ndr,steps" in planebench(tmp_path, **asked)
 
 
 def test_a_plan_names_it_and_its_time_is_estimated(tmp_path: Path, plan: str) -> None:
