@@ -83,7 +83,7 @@ def _suites(_: object) -> list[Row]:
     rows = []
     for name in list_suites():
         plan = load_plan(name)
-        held = survey(plan)
+        held = survey(plan, made=False)
         row = {"suite": name, "points": len(held.measured), "takes": duration_words(held.takes_s)}
         rows.append({**row, "papers": ", ".join(plan.papers) or "-", "what": plan.description})
     return rows
