@@ -92,9 +92,11 @@ static void look_up_some(struct reader *reader)
 	any_find(&stress->any, ns, length, values);
 	for (unsigned i = 0; i < length; i++)
 		judge(reader, ns[i], values[i], before[i]);
-	atomic_store_explicit(&reader->lookups,
-	                      atomic_load_explicit(&reader->lookups, memory_order_relaxed) + length,
-	                      memory_order_relaxed);
+	// A reader that had its CPU while the writer had none counts from when it has met each kind of key.
+	if (reader->steady && reader->replaced && reader->found && reader->absent)
+		atomic_store_explicit(&reader->lookups,
+		                      atomic_load_explicit(&reader->lookups, memory_order_relaxed) + length,
+		                      memory_order_relaxed);
 }
 
 static void *read_on(void *argument)
