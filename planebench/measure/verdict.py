@@ -15,25 +15,19 @@ from planebench.model.records import (
     ReasonCode,
     Role,
     SwitchCycles,
-    ThreadEvidence,
     Verdict,
     VerdictKind,
 )
 from planebench.model.switch_figures import CORE_MHZ, WANTED_MHZ
 from planebench.scenarios.registry import FRAME_SIZE_MIN_BYTES
 from planebench.stats.ceiling import CEILING_SHARE
+from planebench.stats.host import Stood, has_vnfs, lost_ns, stood
 
 NO_DROPS: Mapping[str, int] = MappingProxyType({})
 LOST_CPU_SHARE = 0.02
-"""Share of the trial a polling thread may wait for its CPU, or spend in poll gaps, before the trial is disturbed."""
+"""Share of the trial a polling thread may wait for its CPU, or spend in poll gaps, before that is remarked."""
 LOST_CPU_SHARE_LATENCY = 0.01
 """The same for latency trials, where a gap is not averaged away: p99.9 and max still show gaps below this limit."""
-
-READING_NS = 200_000
-"""Between the readings of two threads' accounts: 50 us on a quiet machine."""
-
-KERNEL_THREADS = ("napi/", "ksoftirqd/")
-"""Names of the kernel's threads that forward."""
 
 LOST_CPU_MIN_NS = 50_000
 """A shorter time cannot be separated from reading the counters, which takes longer than a back-to-back burst."""
@@ -99,7 +93,8 @@ def judge(
     scheduler moves the VNFs, whose waits for a CPU are what is measured.
     ``line_rate_pps``: the rate of a direction that fills its links, if they have a speed.
     """
-    if side_by_side and _has_vnfs(evidence):
+    stand = stood(evidence, duration_ns, roaming=roaming)
+    if side_by_side and has_vnfs(evidence):
         # They may be what limits, or keep the switch from its core: its busy share tells nothing.
         switch = replace(switch, busy_cycles=None)
     sent, directions = directions, [_less_policy(d, directions, policy_packets) for d in directions]
@@ -107,32 +102,31 @@ def judge(
     at_line = tuple(_at_line_rate(directions, line_packets)) if role == "r_plus" else ()
     # Saturated is saturated: a tester slower than the links does not matter then.
     fast_enough = role == "r_plus" and line_packets is not None and _loses(directions)
-    limited = [*_tester_limited(role == "r_plus", flat_out, directions, switch, late_matters=not fast_enough)]
+    limited = [] if fast_enough else [*_late(directions, stand)]
+    if role == "r_plus" or flat_out:
+        limited += _not_saturated(directions, switch, stand)
     at_monitors = _lost_at_monitors(directions, switch.drops, tester_drops)
     limited += _behind(role == "r_plus" or flat_out, directions, at_monitors)
-    limited += _stretched(duration_ns, intended_duration_ns)
+    limited += _stretched(duration_ns, intended_duration_ns, stand)
     if role == "r_plus":
         limited += _at_ceiling(directions, duration_ns, ceiling_pps)
-    limit = LOST_CPU_SHARE_LATENCY if role == "latency" else LOST_CPU_SHARE
-    if roaming:
-        evidence = replace(evidence, threads=tuple(it for it in evidence.threads if it.owner != "vnf"))
-    for kind, reasons in (
-        (
-            VerdictKind.INVALID,
-            (*_invalid(sent, policy_packets, evidence.foreign_packets), *_above_line_rate(sent, line_packets)),
-        ),
-        (VerdictKind.FUNCTIONAL, tuple(functional)),
-        (VerdictKind.DISTURBED, (*_disturbed(duration_ns, evidence, limit), *_other_clock(switch))),
+    one_cpu = "switch and tester share one CPU: rates and latencies are those of its scheduler"
+    shared = [Reason(ReasonCode.ONE_CPU, one_cpu)] if evidence.shared_cpu else []
+    invalid = (*_invalid(sent, policy_packets, evidence.foreign_packets), *_above_line_rate(sent, line_packets))
+    overload = _overload(directions, stand) if role == "latency" and not flat_out else ()
+    kinds: tuple[tuple[VerdictKind, tuple[Reason, ...]], ...] = (
+        (VerdictKind.INVALID, invalid),
+        (VerdictKind.FUNCTIONAL, (*functional, *shared)),
         (VerdictKind.LINE_RATE, at_line),
         (VerdictKind.TESTER_LIMITED, tuple(limited)),
-        (
-            VerdictKind.OVERLOAD,
-            tuple(_overload(directions, evidence, duration_ns) if role == "latency" and not flat_out else ()),
-        ),
-    ):
-        if reasons:
-            return Verdict(kind, reasons)
-    return Verdict(VerdictKind.VALID, tuple(_remarks(flat_out, directions, evidence.foreign_packets)))
+        (VerdictKind.OVERLOAD, tuple(overload)),
+    )
+    valid = (VerdictKind.VALID, tuple(_remarks(flat_out, directions, evidence.foreign_packets)))
+    kind, reasons = next((it for it in kinds if it[1]), valid)
+    if kind in (VerdictKind.INVALID, VerdictKind.FUNCTIONAL):
+        return Verdict(kind, reasons)
+    limit = LOST_CPU_SHARE_LATENCY if role == "latency" else LOST_CPU_SHARE
+    return Verdict(kind, (*reasons, *_by_host(duration_ns, evidence, limit, roaming), *_other_clock(switch)))
 
 
 def _other_clock(switch: SwitchCycles) -> Iterator[Reason]:
@@ -195,13 +189,12 @@ def _impossible_bytes(d: DirectionCounts) -> Iterator[Reason]:
             yield Reason(ReasonCode.IMPOSSIBLE_BYTES, text, {"bytes": d.forwarded_bytes, "sent": d.offered_bytes})
 
 
-def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[Reason]:
+def _by_host(duration_ns: int, evidence: Evidence, limit: float, roaming: bool) -> Iterator[Reason]:
+    """Yield remarks on what the host did to the pollers meanwhile."""
     allowed_ns = max(limit * duration_ns, LOST_CPU_MIN_NS)
-    if evidence.shared_cpu:
-        yield Reason(ReasonCode.ONE_CPU, "switch and tester share one CPU: rates and latencies are not valid")
     for thread in evidence.threads if duration_ns >= SCHEDSTAT_MIN_NS else ():
-        waited_ns = _kept_waiting_ns(thread, evidence, duration_ns)
-        if waited_ns > allowed_ns:
+        waited_ns = lost_ns(thread, evidence, duration_ns)
+        if waited_ns > allowed_ns and not (roaming and thread.owner == "vnf"):
             yield Reason(
                 ReasonCode.CPU_WAIT,
                 f"{thread.owner} thread {thread.thread} was preempted: "
@@ -227,33 +220,6 @@ def _disturbed(duration_ns: int, evidence: Evidence, limit: float) -> Iterator[R
             f"{after.band} ({after.median_ns:.0f} ns)",
             {"before_ns": before.median_ns, "after_ns": after.median_ns},
         )
-
-
-def _kept_waiting_ns(thread: ThreadEvidence, evidence: Evidence, duration_ns: int) -> int:
-    """Return for how long others than those that share its core on purpose kept a thread from running.
-
-    A switch and VNFs that are processes on its core share it on purpose: that is measured (ic16's over-provisioning).
-    The kernel adds a wait when it ends, so with 33 sharers and slices of 4 ms the sum is wrong by up to 128 ms. What
-    the sharers together did not run, less what they left idle, is exact to the time that the reading takes.
-
-    The threads of a kernel switch share a core as well, one per port. Two pollers of a switch in no such case take
-    turns by the scheduler's slices, which disturbs the trial.
-    """
-    if thread.owner != "tester" and _has_vnfs(evidence):
-        sharers = [other for other in evidence.threads if other.owner != "tester" and other.cpu == thread.cpu]
-        run_ns = sum(other.run_ns for other in sharers)
-        kept_ns = thread.wait_ns - (run_ns - thread.run_ns)
-        if len(sharers) > 1:
-            kept_ns = min(kept_ns, duration_ns - run_ns)
-        return kept_ns - READING_NS * len(evidence.threads)
-    if thread.owner != "switch" or not thread.thread.startswith(KERNEL_THREADS):
-        return thread.wait_ns
-    others = (other for other in evidence.threads if other.owner == "switch" and other.thread != thread.thread)
-    return thread.wait_ns - sum(other.run_ns for other in others if other.cpu == thread.cpu)
-
-
-def _has_vnfs(evidence: Evidence) -> bool:
-    return any(thread.owner == "vnf" for thread in evidence.threads)
 
 
 def _above_line_rate(directions: Sequence[DirectionCounts], line_packets: float | None) -> Iterator[Reason]:
@@ -284,23 +250,14 @@ def _loses(directions: Sequence[DirectionCounts]) -> bool:
     return any(d.lost_packets > LOSS_SHARE * d.offered_packets for d in directions)
 
 
-def _tester_limited(
-    saturating: bool,
-    flat_out: bool,
-    directions: Sequence[DirectionCounts],
-    switch: SwitchCycles,
-    *,
-    late_matters: bool = True,
-) -> Iterator[Reason]:
-    """Yield reasons why the tester limits: a late generator, or an unsaturated switch."""
-    for d in directions if late_matters else ():
-        if d.unsent_late_packets > UNSENT_SHARE * d.intended_packets:
+def _late(directions: Sequence[DirectionCounts], stand: Stood) -> Iterator[Reason]:
+    """Yield the directions whose generator was late beyond what the host kept it from its CPU: it is the limit."""
+    for d in directions:
+        if d.unsent_late_packets > (UNSENT_SHARE + stand.tester) * d.intended_packets:
             late = _percent(d.unsent_late_packets, d.intended_packets)
             text = f"{d.name}: the generator missed its schedule for {late} of frames"
             values = {"share": d.unsent_late_packets / d.intended_packets} if d.intended_packets else {}
             yield Reason(ReasonCode.GENERATOR_LATE, text, values)
-    if saturating or flat_out:
-        yield from _not_saturated(directions, switch)
 
 
 def _lost_at_monitors(
@@ -328,16 +285,17 @@ def _behind(flat_out: bool, directions: Sequence[DirectionCounts], at_monitors: 
             )
 
 
-def _not_saturated(directions: Sequence[DirectionCounts], switch: SwitchCycles) -> Iterator[Reason]:
-    if switch.busy_share is not None and switch.busy_share < SWITCH_BUSY_SHARE:
+def _not_saturated(directions: Sequence[DirectionCounts], switch: SwitchCycles, stand: Stood) -> Iterator[Reason]:
+    """Yield why the switch was not saturated. While the tester stood there was nothing for it to do."""
+    if switch.busy_share is not None and switch.busy_share < SWITCH_BUSY_SHARE * (1 - stand.tester):
         text = f"the switch was busy only {switch.busy_share:.0%} of the time"
         yield Reason(ReasonCode.NOT_SATURATED, text, {"busy_share": switch.busy_share})
     elif not any(d.ring_full_share > RING_FULL_SHARE or d.loss_ratio > LOSS_SHARE for d in directions):
         yield Reason(ReasonCode.NOT_SATURATED, "the switch accepted every frame and lost none: it was not saturated")
 
 
-def _stretched(duration_ns: int, intended_ns: int | None) -> Iterator[Reason]:
-    if intended_ns is not None and duration_ns > (1 + STRETCH_SHARE) * intended_ns + STRETCH_NS:
+def _stretched(duration_ns: int, intended_ns: int | None, stand: Stood) -> Iterator[Reason]:
+    if intended_ns is not None and duration_ns > (1 + STRETCH_SHARE + stand.tester) * intended_ns + STRETCH_NS:
         text = f"the generator took {duration_ns / 1e9:.3f} s for a trial of {intended_ns / 1e9:.3f} s"
         yield Reason(ReasonCode.STRETCHED, text, {"duration_ns": duration_ns, "intended_ns": intended_ns})
 
@@ -355,15 +313,14 @@ def _at_ceiling(directions: Sequence[DirectionCounts], duration_ns: int, ceiling
         )
 
 
-def _overload(directions: Sequence[DirectionCounts], evidence: Evidence, duration_ns: int) -> Iterator[Reason]:
+def _overload(directions: Sequence[DirectionCounts], stand: Stood) -> Iterator[Reason]:
     """Yield the directions whose load the switch did not carry: it lost frames, or its ring took none.
 
-    What came while the host kept pollers from their CPUs, so little that the trial counts, is not the switch's loss.
+    What came while the host kept pollers from their CPUs is not the switch's loss.
     """
-    standing_share = evidence.standing_ns(duration_ns) / max(duration_ns, 1)
     for d in directions:
         missing = d.lost_packets + d.unsent_ring_full_packets
-        if missing > (OVERLOAD_SHARE + standing_share) * d.intended_packets:
+        if missing > (OVERLOAD_SHARE + 1 - stand.had) * d.intended_packets:
             text = f"overload: {d.name}: the switch lost {_percent(missing, d.intended_packets, 2)} of the frames"
             yield Reason(ReasonCode.OVERLOAD, text, {"loss_ratio": missing / d.intended_packets})
 

@@ -13,7 +13,7 @@ from planebench.model.records import L1_OVERHEAD_BYTES, Point, TrafficSent, Verd
 LossPlace = Literal["wire ring", "vhost ring", "NIC", "switch", "VNF", "tester"]
 """The place of a loss: a full ring to the emulated NIC or to a VNF, or inside switch, VNF or tester."""
 
-Metric = Literal["throughput", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99", "outage"]
+Metric = Literal["throughput", "capacity", "ndr", "pdr", "cycles_per_packet", "latency_p50", "latency_p99", "outage"]
 
 AnswerKind = Literal["different", "same", "open", "untested"]
 """What a comparison ends in: different by a factor, the same within the margin, open, or without a test because its
@@ -89,7 +89,7 @@ class BurstSummary:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The result of one search on one point, from trials of one band. Rates are aggregates of all directions.
+    """The result of one search on one point. Rates are aggregates of all directions.
 
     ``lower_pps`` is the highest load that met the goal, ``upper_pps`` the lowest that did not; either may be unknown.
     ``complete`` is False for a search that was interrupted or could not go on: the bounds are those so far.
@@ -97,7 +97,6 @@ class SearchResult:
 
     point: Point
     method: str
-    band: str | None
     verdict: Verdict
     complete: bool
     repetition: int = 0
@@ -118,14 +117,12 @@ class SearchResult:
 
 
 @dataclass(frozen=True, slots=True)
-class BandFigure:
-    """Throughput in a band other than the one of the result, of trials that count."""
+class Stratum:
+    """The throughput of the trials that had one thing in common: ``near`` or ``far`` cores, a core alone or shared."""
 
-    band: str
+    name: str
     throughput_pps: float
     trials: int
-    is_bound: bool = False
-    """True for a lower bound: most trials were tester-limited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,18 +257,25 @@ class Result:
     version: str
     verdict: Verdict
     throughput_pps: float | None
-    """R+: geometric mean over the starts of the switch; a lower bound if tester-limited; None if no trial counts."""
+    """R+ per time that the pollers had: geometric mean over the starts of the switch; a lower bound if tester-limited;
+    None if no trial counts."""
     throughput_stddev_pps: float | None
     throughput_trials_pps: tuple[float, ...]
     loss_ratio: float | None
-    band: str | None
     latency: tuple[LatencySummary, ...]
     trials: tuple[int, ...]
     """Indices of the trials the result rests on."""
-    rejected: int = 0
-    """Trials of this point that did not count."""
+    invalid: int = 0
+    """Trials of this point that did not take place: something died, or the counts do not add up."""
     throughput_median_pps: float | None = None
-    other_bands: tuple[BandFigure, ...] = ()
+    strata: tuple[Stratum, ...] = ()
+    """What explains a wide interval: the throughput by core distance, or by whose core was shared. Highest first."""
+    counted_pps: float | None = None
+    """The throughput as it was counted, with what the host took."""
+    stood_share: float = 0.0
+    """The mean share of its trials in which the host kept one of the pollers from its CPU."""
+    disturbed: bool = False
+    """True if the switch was disturbed more often than the others, so that both throughputs are in the interval."""
     capacity_estimate_pps: float | None = None
     """The rate at full batches if tester-limited, from cycles per packet fitted over batch sizes; else None."""
     capacity_low_pps: float | None = None
@@ -297,8 +301,6 @@ class Result:
     """None for a lower bound, too."""
     cycles_low: float | None = None
     cycles_high: float | None = None
-    with_disturbed_pps: float | None = None
-    """The throughput as it were if disturbed trials were accepted; None where there are none."""
     starts: int = 0
     """Starts of the switch that the throughput rests on."""
 
@@ -323,10 +325,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """b against a at one point: ``ratio`` = b / a with its interval, and the answer that follows from the interval.
+    """b against a at one point: ``ratio`` = b / a with its 95 % interval, and the answer among all of the run.
 
     ``point`` is the point without its switch. ``low`` and ``high``: None where an end is open or nothing was tested.
-    ``note`` says what a reader must know: lower bounds, two bands, few starts.
+    ``note`` says what a reader must know: lower bounds, few starts, what the answer depends on.
     """
 
     a: str
@@ -341,10 +343,7 @@ class Comparison:
     trials_b: int
     load: str = ""
     """Load label of a latency metric."""
-    band: str | None = None
     note: str = ""
-    confidence: float = 0.95
-    """Confidence of the interval; above 95 % where the run has many comparisons of which few differ."""
     more_starts: int | None = None
     """How many more starts of each side would probably decide an open comparison; None if too many, or unknown."""
     more_minutes: float | None = None

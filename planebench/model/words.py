@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 
 from planebench.model.records import Direction, Point, VerdictKind
-from planebench.model.results import BandFigure, LatencySummary, Metric, Result
+from planebench.model.results import LatencySummary, Metric, Result
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""
@@ -36,18 +36,16 @@ METRICS: dict[Metric, str] = {
 """Names of the metrics of comparisons."""
 
 VERDICT_WORDS: dict[VerdictKind, str] = {
-    VerdictKind.VALID: "accepted: the switch was saturated and nothing interfered with tester or cores",
+    VerdictKind.VALID: "the switch was saturated, or carried its load",
     VerdictKind.OVERLOAD: "latency of full queues: the switch lost more than 0.1 % of the frames at this load",
     VerdictKind.TESTER_LIMITED: "the tester, not the switch, was the bottleneck: throughput is a lower "
     "bound; latency was measured below the "
     "requested load",
     VerdictKind.LINE_RATE: "the switch forwarded all that the links carry: throughput is a lower bound",
-    VerdictKind.UNSTABLE: "the standard deviation of the trials is above 5 %",
     VerdictKind.FUNCTIONAL: "packet counts are valid; rates and latencies are not meaningful (VNF emulated "
     "or sharing a "
     "CPU)",
-    VerdictKind.DISTURBED: "another process used a poller core, or core-to-core latency changed: rejected",
-    VerdictKind.INVALID: "packet accounting is inconsistent, or a process crashed: rejected",
+    VerdictKind.INVALID: "packet accounting is inconsistent, or a process crashed: no figure",
 }
 
 
@@ -176,20 +174,24 @@ def result_words(result: Result) -> str:
 
 
 def mark(kind: VerdictKind) -> str:
-    """Return the mark before a figure: ``≥`` for a lower bound, ``~`` for an unstable figure, none for a valid one."""
-    return "≥" if kind.is_bound else "~" if kind is VerdictKind.UNSTABLE else ""
+    """Return the mark before a figure: ``≥`` for a lower bound, none for a valid one."""
+    return "≥" if kind.is_bound else ""
 
 
 def throughput(result: Result) -> str:
-    """Return a throughput with its mark, in Mpps: ``15.32``, ``≥14.00``, an en dash."""
+    """Return a throughput with its mark, in Mpps: ``15.32``, ``≥14.00``, ``~12.1``, an en dash.
+
+    ``~``: an end of its interval is more than WIDE away.
+    """
     if result.throughput_pps is None:
         return NOTHING
-    return mark(result.verdict.kind) + mpps(result.throughput_pps)
+    ends = (result.throughput_low_pps, result.throughput_high_pps)
+    wide = any(end is not None and abs(end / result.throughput_pps - 1) > WIDE for end in ends)
+    return (mark(result.verdict.kind) or "~" * wide) + mpps(result.throughput_pps)
 
 
-def band_figure(figure: BandFigure) -> str:
-    """Return the throughput in another core group with its mark, in Mpps."""
-    return mark(VerdictKind.TESTER_LIMITED if figure.is_bound else VerdictKind.VALID) + mpps(figure.throughput_pps)
+WIDE = 0.1
+"""An interval with an end that is farther from its figure is marked."""
 
 
 def reasons(texts: tuple[str, ...], limit: int = 160) -> str:

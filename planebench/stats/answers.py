@@ -8,8 +8,6 @@ from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from planebench.model.results import AnswerKind
 from planebench.stats.noise import Estimate, factor, figure_of
 
@@ -94,25 +92,31 @@ class OneOfMany:
         return 1.0 if self.bounds.hide(self.estimate) else self.estimate.p_value()
 
 
-def shares_of_alpha(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[float]:
-    """Return the share of ``alpha`` at which the interval of each comparison of a run is printed.
+def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
+    """Return the answers of all comparisons of a run, each with its own 95 % interval.
 
-    Two levels (Benjamini and Bogomolov, J. R. Statist. Soc. B 76, 2014). Units are corrected by Holm's procedure: with
-    probability ``alpha`` at most, a unit without any true difference has a comparison that differs. Within a unit, at
-    most the share ``alpha`` of those that differ are wrong, on average (Benjamini and Hochberg 1995). The p-value of a
-    unit is the least one of these (Simes 1986). At the level that is returned, the comparisons that differ, and no
-    others, have an interval without 1.
+    Two differ where their unit does, of all units (Holm), and where 1 is outside of the interval at ``alpha``. The
+    p-value of a unit is that of Simes (1986).
     """
-    from scipy import stats
-
     of_unit: dict[Hashable, list[float]] = {}
     for it in family:
         of_unit.setdefault(it.unit, []).append(it.p_value)
-    adjusted = {unit: stats.false_discovery_control(p_values) for unit, p_values in of_unit.items()}
-    rejected = sum(p < alpha for p in holm([float(np.min(it)) for it in adjusted.values()]))
-    share = 1 / max(len(adjusted) - max(rejected, 1) + 1, 1)
-    within = {unit: max(np.sum(it < alpha * share), 1) / len(it) for unit, it in adjusted.items()}
-    return [float(share * within[it.unit]) for it in family]
+    p_values = {unit: _simes(found) for unit, found in of_unit.items()}
+    corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
+    left = max(sum(p >= alpha for p in corrected.values()), 1)
+    found = []
+    for it in family:
+        shown, tested = answer(it.estimate, bounds=it.bounds), answer(it.estimate, alpha, bounds=it.bounds)
+        kind, starts = tested.answer, tested.starts
+        if kind == "different" and corrected[it.unit] >= alpha:
+            kind, starts = "open", starts_missing(it.estimate, alpha / left)
+        found.append(replace(shown, answer=kind, starts=starts))
+    return found
+
+
+def _simes(p_values: Sequence[float]) -> float:
+    """Return the p-value of several hypotheses together."""
+    return min(len(p_values) * p / rank for rank, p in enumerate(sorted(p_values), start=1))
 
 
 def starts_missing(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN) -> int | None:

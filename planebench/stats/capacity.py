@@ -11,8 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from planebench.model.manifest import LOOK_PER_RING
-from planebench.model.records import Trial
-from planebench.stats.choose import is_usable
+from planebench.model.records import Point, Trial
+from planebench.model.run import Run
+from planebench.stats import host
+from planebench.stats.counting import is_counted, saturating
 from planebench.stats.noise import RESOLUTION, Estimate
 from planebench.stats.starts import Blocks, blocks_of
 
@@ -75,12 +77,18 @@ def one_look(manifest: Mapping[str, str]) -> int:
     return int(ring[0]) if ring and manifest.get("index_look") == LOOK_PER_RING else full_batch(manifest)
 
 
-def capacity(saturating: Sequence[Trial], trials: Sequence[Trial], full: int, look: int = 0) -> Capacity | None:
+def capacity_of(run: Run, point: Point, trials: Sequence[Trial]) -> Capacity | None:
+    """Return the capacity of a point from its trials, with what the switch says of its batches."""
+    manifest = run.manifest_of(point.switch)
+    return capacity(saturating(trials).trials, trials, full_batch(manifest), one_look(manifest))
+
+
+def capacity(saturated: Sequence[Trial], trials: Sequence[Trial], full: int, look: int = 0) -> Capacity | None:
     """Return the capacity of a point at batches of ``full`` frames; None where the trials do not tell it.
 
     Busy cycles per packet fall with the batch, because each poll costs the same: cycles = level x (1 - share + share /
     batch). The share is fitted over all usable ``trials``, at whatever load; each start has a level of its own, so a
-    slow start does not look like a small batch. The capacity of a start is what its ``saturating`` trials cost, moved
+    slow start does not look like a small batch. The capacity of a start is what its ``saturated`` trials cost, moved
     from the batches that they had to full ones: the nearer these are, the less the fit matters. Cycles divided by the
     busy share, which takes the batch of an unsaturated trial for that at saturation, are as low as a third.
 
@@ -88,10 +96,10 @@ def capacity(saturating: Sequence[Trial], trials: Sequence[Trial], full: int, lo
     one look is enough for ``look`` frames (0: for a batch). How much of a poll is the look, no trial tells: what it
     spares is between nothing and all of the poll. The middle of both is taken; the error has the rest.
     """
-    anchors = [t for t in saturating if _is_known(t)]
+    anchors = [t for t in saturated if _is_known(t)]
     if not anchors:
         return None
-    fit = _fit([t for t in trials if is_usable(t) and _is_known(t)])
+    fit = _fit([t for t in trials if is_counted(t) and _is_known(t)])
     most = max(full, *(_batch(t) for t in anchors))
     if fit is None:  # batches that are nearly full need none: a frame costs less by some part of the ratio
         gains = {t.index: math.log(most / _batch(t)) / 2 for t in anchors}
@@ -120,11 +128,12 @@ def _batch(trial: Trial) -> float:
 def _rate_at(trial: Trial, gain: float) -> float:
     """Return the frames per second that arrive if all cycles are busy and a frame costs less by ``gain``, a logarithm.
 
-    In a chain the switch takes each frame several times.
+    In a chain the switch takes each frame several times. Cycles while the poller had no CPU were not busy ones.
     """
     it = trial.switch
     cycles_per_s = ((it.busy_cycles or 0) + (it.idle_cycles or 0)) * 1e9 / trial.offered_duration_ns
-    return cycles_per_s / (it.busy_cycles or 1) * trial.forwarded_packets * math.exp(gain)
+    busy = (it.busy_cycles or 1) * (1 - host.stood_in(trial).switch)
+    return cycles_per_s / busy * trial.forwarded_packets * math.exp(gain)
 
 
 def _fit(trials: Sequence[Trial]) -> _Fit | None:
@@ -133,7 +142,7 @@ def _fit(trials: Sequence[Trial]) -> _Fit | None:
     degrees = len(trials) - len(starts) - 1
     if degrees < 1:
         return None
-    cost = np.log(np.array([t.switch.cycles_per_packet or 1.0 for t in trials]))
+    cost = np.log(np.array([host.cycles_per_packet(t) or 1.0 for t in trials]))
     alone = 1 / np.array([_batch(t) for t in trials])
     share = 0.5
     for _ in range(ROUNDS):

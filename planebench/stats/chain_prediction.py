@@ -10,19 +10,17 @@ docs/capacity.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from planebench.model.placement import NEAR
-from planebench.model.records import Point, Trial
-from planebench.model.results import Result
+from planebench.model.records import Point
 from planebench.model.scenario import scenario_named
 from planebench.stats.answers import Answer, Bounds
-from planebench.stats.choose import choose_saturating
-from planebench.stats.counting import counts
+from planebench.stats.counting import counts, saturating
 from planebench.stats.derived import Derived
 from planebench.stats.effect import effect_of
 from planebench.stats.noise import Estimate
@@ -46,13 +44,12 @@ class Prediction:
     pps: float
     estimate: Estimate | None
     is_bound: bool
-    band: str | None
     measured_pps: float | None = None
     against: Answer | None = None
 
     @property
     def error(self) -> float | None:
-        """Return predicted / measured - 1; None if the chain was not measured, or in another band."""
+        """Return predicted / measured - 1; None if the chain was not measured."""
         return self.pps / self.measured_pps - 1 if self.measured_pps else None
 
 
@@ -63,7 +60,6 @@ class _Time:
     seconds: float
     estimate: Estimate | None
     is_bound: bool
-    band: str | None
 
 
 Times = Mapping[Point, _Time]
@@ -97,18 +93,13 @@ def mean_error(found: Iterable[Prediction], way: Way) -> float | None:
 
 def _times(derived: Derived) -> Times:
     accepted = [r for r in derived.results if counts(r) and not r.point.chain and r.point.placement == NEAR]
-    blocks = {r.point: throughput_blocks(_saturating(derived, r)) for r in accepted}
+    blocks = {r.point: throughput_blocks(saturating(derived.trials[r.point]).trials) for r in accepted}
     noise = noise_of_sides(blocks.items())
     return {
-        r.point: _Time(1 / r.throughput_pps, noise.estimate(by_start(blocks[r.point])), r.verdict.kind.is_bound, r.band)
+        r.point: _Time(1 / r.throughput_pps, noise.estimate(by_start(blocks[r.point])), r.verdict.kind.is_bound)
         for r in accepted
         if r.throughput_pps
     }
-
-
-def _saturating(derived: Derived, result: Result) -> tuple[Trial, ...]:
-    trials = [trial for trial in derived.trials[result.point] if trial.role == "r_plus"]
-    return choose_saturating(trials, result.band).trials
 
 
 def _families(times: Times) -> list[Point]:
@@ -146,20 +137,25 @@ def _by_first(chain: Point, times: Times) -> _Time | None:
 
 
 def _sum(points: Iterable[tuple[int, Point]], times: Times) -> _Time | None:
-    """Return the time of some points together, each so many times; None if one was not measured in the same band."""
+    """Return the time of some points together, each so many times; None if one was not measured.
+
+    Points of one topology share their starts, so their errors add up; those of different ones are independent.
+    """
     wanted = [(count, point) for count, point in points if count]
-    parts = [(count, times[point]) for count, point in wanted if point in times]
-    if len(parts) < len(wanted) or len({part.band for _, part in parts}) > 1:
+    parts = [(count, point.topology, times[point]) for count, point in wanted if point in times]
+    if len(parts) < len(wanted):
         return None
-    total = sum(count * part.seconds for count, part in parts)
-    known = [(count * part.seconds / total, part.estimate) for count, part in parts]
+    total = sum(count * part.seconds for count, _, part in parts)
+    errors: dict[Hashable, float] = {}
+    known = [part.estimate for _, _, part in parts if part.estimate is not None]
+    for count, topology, part in parts:
+        if part.estimate is not None:
+            errors[topology] = errors.get(topology, 0.0) + count * part.seconds / total * part.estimate.error
     estimate = None
-    if all(it is not None for _, it in known):
-        shares = [((share * it.error) ** 2, it) for share, it in known if it is not None]
-        variance = sum(of for of, _ in shares)
-        degrees = variance**2 / sum(of**2 / it.degrees for of, it in shares)
-        estimate = Estimate(-math.log(total), math.sqrt(variance), degrees, min(it.n for _, it in shares))
-    return _Time(total, estimate, any(part.is_bound for _, part in parts), parts[0][1].band)
+    if len(known) == len(parts):
+        degrees, n = min(it.degrees for it in known), min(it.n for it in known)
+        estimate = Estimate(-math.log(total), math.hypot(*errors.values()), degrees, n)
+    return _Time(total, estimate, any(part.is_bound for _, _, part in parts))
 
 
 def _by_lengths(chain: Point, lengths: Iterable[int], times: Times) -> _Time | None:
@@ -168,10 +164,9 @@ def _by_lengths(chain: Point, lengths: Iterable[int], times: Times) -> _Time | N
     Weighted least squares; where the other lengths are farther from the line than their noise, its error is as much
     larger.
     """
-    of_band = times[chain].band if chain in times else None
     others = [(n, times[replace(chain, chain_length=n)]) for n in sorted(lengths) if n != chain.chain_length]
-    usable = [(n, it) for n, it in others if not it.is_bound and it.estimate and of_band in (None, it.band)]
-    if len(usable) < OTHERS_MIN or len({it.band for _, it in usable}) > 1:
+    usable = [(n, it) for n, it in others if not it.is_bound and it.estimate]
+    if len(usable) < OTHERS_MIN:
         return None
     rows = np.array([[1.0, n] for n, _ in usable])
     seconds = np.array([it.seconds for _, it in usable])
@@ -187,12 +182,12 @@ def _by_lengths(chain: Point, lengths: Iterable[int], times: Times) -> _Time | N
     error = math.sqrt(float(at @ covariance @ at) * max(excess, 1.0)) / total
     estimates = [it.estimate for _, it in usable if it.estimate]
     degrees, n = min(it.degrees for it in estimates), min(it.n for it in estimates)
-    return _Time(total, Estimate(-math.log(total), error, degrees, n), False, usable[0][1].band)
+    return _Time(total, Estimate(-math.log(total), error, degrees, n), False)
 
 
 def _beside(point: Point, way: Way, predicted: _Time, measured: _Time | None) -> Prediction:
-    found = Prediction(point, way, 1 / predicted.seconds, predicted.estimate, predicted.is_bound, predicted.band)
-    if measured is None or measured.band != predicted.band:
+    found = Prediction(point, way, 1 / predicted.seconds, predicted.estimate, predicted.is_bound)
+    if measured is None:
         return found
     ratio = predicted.seconds / measured.seconds
     one, other = measured.estimate, predicted.estimate

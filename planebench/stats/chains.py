@@ -17,10 +17,8 @@ from planebench.model.chain_name import as_chains_of_one, vnf_texts
 from planebench.model.records import Point, Trial
 from planebench.model.results import AnswerKind, Result
 from planebench.model.run import Run
-from planebench.stats.answers import ALPHA, EXACT, MARGIN, Answer, Bounds, OneOfMany, shares_of_alpha
-from planebench.stats.choose import VALID, choose_saturating
-from planebench.stats.counting import counts
-from planebench.stats.effect import effect_of
+from planebench.stats.answers import EXACT, MARGIN, Answer, Bounds, OneOfMany, answers
+from planebench.stats.counting import VALID, counts, saturating
 from planebench.stats.histogram import decode, summarise
 from planebench.stats.noise import Estimate, Noise
 from planebench.stats.starts import Blocks, blocks_of, by_start, geometric_mean, noise_of_sides, throughput_blocks
@@ -52,7 +50,6 @@ class ChainLatency:
     mean_us: float | None
     parts: tuple[Part, ...]
     effect: Answer | None
-    band: str | None = None
     trials: int = 0
     """Trials of the side with the fewest."""
     note: str = ""
@@ -126,14 +123,14 @@ def _with_effects(drafts: Sequence[_Draft[Claim]]) -> Iterator[Claim]:
     estimates = [_estimate(draft, noise) if draft.parts else None for draft in drafts]
     known = [(draft, estimate) for draft, estimate in zip(drafts, estimates, strict=True) if estimate is not None]
     tested = [OneOfMany(it, draft.bounds, (draft.point.switch, draft.point.topology)) for draft, it in known]
-    shares = {id(draft): share for (draft, _), share in zip(known, shares_of_alpha(tested), strict=True)}
+    told = {id(draft): answer for (draft, _), answer in zip(known, answers(tested), strict=True)}
     for draft, estimate in zip(drafts, estimates, strict=True):
         if not draft.parts:
             yield draft.claim
             continue
         ratio = (geometric_mean(draft.whole) or 0.0) / sum(geometric_mean(blocks) or 0.0 for _, blocks in draft.parts)
         note = "" if estimate is not None else "one start per side: how starts differ is not known"
-        effect = effect_of(estimate, ratio, ALPHA * shares.get(id(draft), 1.0), draft.bounds)
+        effect = told.get(id(draft)) or Answer(ratio, None, None, "untested")
         yield replace(draft.claim, effect=effect, note="; ".join(filter(None, (draft.claim.note, note))))
 
 
@@ -189,21 +186,15 @@ def _at_rates(trials: Iterable[Trial]) -> Iterator[Trial]:
 
 
 def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -> _Draft[ChainLatency]:
-    """Compare the accepted trials of chain and functions in one band, preferably the most frequent band of the
-    chain."""
+    """Compare the trials of chain and functions that count."""
     sides = [point, *part_points(point, trials)]
     usable = [[t for t in _at_rates(trials.get(side, ())) if t.load.label == load and _carried(t)] for side in sides]
     for side, found in zip(sides, usable, strict=True):
         if not found:
             whose = "the chain" if side is point else f"{side.chain_label} alone"
-            note = f"all trials of {whose} at this load were rejected"
+            note = f"no trial of {whose} at this load counts"
             return _Draft(ChainLatency(point, load, None, (), None, note=note), point)
-    bands = [band for band in _bands(usable[0]) if all(any(t.band == band for t in side) for side in usable)]
-    if not bands:
-        note = "not comparable: chain and functions were measured in different core-to-core latency groups"
-        return _Draft(ChainLatency(point, load, None, (), None, note=note), point)
-    in_band = [[t for t in side if t.band == bands[0]] for side in usable]
-    whole, *parts = (blocks_of(found, _mean_us) for found in in_band)
+    whole, *parts = (blocks_of(found, _mean_us) for found in usable)
     named = zip(sides[1:], parts, strict=True)
     claim = ChainLatency(
         point,
@@ -211,15 +202,9 @@ def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -
         geometric_mean(whole),
         tuple(Part(side.chain_label, geometric_mean(blocks) or 0.0) for side, blocks in named),
         None,
-        bands[0],
-        min(map(len, in_band)),
+        min(map(len, usable)),
     )
     return _Draft(claim, point, whole, tuple(zip(sides[1:], parts, strict=True)))
-
-
-def _bands(trials: Sequence[Trial]) -> list[str | None]:
-    bands = [trial.band for trial in trials]
-    return sorted(set(bands), key=lambda band: (-bands.count(band), str(band)))
 
 
 def _carried(trial: Trial) -> bool:
@@ -253,19 +238,10 @@ def _throughput(
         missing = [part.chain_label for part in parts if part not in {r.point for r in alone}]
         return _Draft(replace(known, note=f"{', '.join(missing)} alone has no figure"), point)
     slowest = min(alone, key=lambda r: r.throughput_pps or 0.0)
-    if slowest.band != result.band:
-        note = "not comparable: chain and functions were measured in different core-to-core latency groups"
-        return _Draft(replace(known, note=note), point)
-    before, after = (
-        throughput_blocks(choose_saturating(_saturating(trials[r.point]), r.band).trials) for r in (slowest, result)
-    )
+    before, after = (throughput_blocks(saturating(trials[r.point]).trials) for r in (slowest, result))
     limited = slowest.verdict.kind.is_bound
     claim = replace(known, against=slowest.point.chain_label, note=_bounds(limited, bound))
     return _Draft(claim, point, after, ((slowest.point, before),), Bounds(limited, bound))
-
-
-def _saturating(trials: Iterable[Trial]) -> list[Trial]:
-    return [t for t in trials if t.role == "r_plus"]
 
 
 def _bounds(part: bool, chain: bool) -> str:

@@ -5,35 +5,34 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, get_args
 
 from planebench.model.named_files import names_by_content, renamed
 from planebench.model.records import Point, Trial, VerdictKind
-from planebench.model.results import Comparison, Metric, Result, SearchResult
-from planebench.stats.answers import ALPHA, EXACT, Bounds, OneOfMany, shares_of_alpha
-from planebench.stats.choose import VALID, Choice, choose, choose_saturating, is_usable
-from planebench.stats.counting import search_ended
-from planebench.stats.effect import effect_of
+from planebench.model.results import AnswerKind, Comparison, Metric, Result, SearchResult
+from planebench.stats.answers import EXACT, Answer, Bounds, OneOfMany, answers
+from planebench.stats.capacity import Capacity, capacity_of
+from planebench.stats.counting import Counted, of_kinds, saturating, search_counts
 from planebench.stats.latency import mean_intended_pps, percentile_blocks
 from planebench.stats.looks import Open, Price, each_look_alpha, price
 from planebench.stats.must_match import MUST_MATCH, differing_facts
-from planebench.stats.noise import Estimate, factor, figure_of
+from planebench.stats.noise import Estimate, Noise, factor, figure_of
 from planebench.stats.outages import compare_outages
 from planebench.stats.ranking import cell_id
 from planebench.stats.starts import (
     Block,
     Blocks,
     by_start,
+    counted_blocks,
     cycles_blocks,
     noise_of_pairs,
     noise_of_sides,
     paired,
     throughput_blocks,
 )
-from planebench.stats.two_bands import two_bands
 
 if TYPE_CHECKING:
     from planebench.stats.derived import Derived
@@ -66,7 +65,6 @@ LOADS_DIFFER = 0.01
 
 _STARTS_OF_A_RUN = 1_000_000
 """More than a run has: starts of several runs are numbered in one row."""
-_OTHER_BANDS = ("near", "far", "same", None)
 
 
 Unit = Literal["block", "start", "run"]
@@ -108,42 +106,44 @@ class Outcome:
 class _Side:
     """One side of a comparison at one point. ``name`` is what the user reads.
 
-    Of several runs, ``trials`` are those of all, and the run takes the place of the start.
+    Of several runs, ``trials`` are those of all, and the run takes the place of the start. ``capacity``: where the
+    throughput is a lower bound, if the trials tell it.
     """
 
     name: str
     result: Result
     trials: tuple[Trial, ...]
     searches: tuple[SearchResult, ...]
+    capacity: Capacity | None
 
     def with_more(self, other: _Side) -> _Side:
         """Return a side that has the trials and searches of a further run, too."""
-        return replace(self, trials=(*self.trials, *other.trials), searches=(*self.searches, *other.searches))
+        mine, theirs = self.capacity, other.capacity
+        both = None
+        if mine is not None and theirs is not None:
+            fit = max(mine.fit, theirs.fit, key=lambda it: it.error)
+            both = Capacity(mine.blocks + theirs.blocks, fit)
+        result = replace(self.result, disturbed=self.result.disturbed or other.result.disturbed)
+        trials, searches = (*self.trials, *other.trials), (*self.searches, *other.searches)
+        return replace(self, result=result, trials=trials, searches=searches, capacity=both)
 
     @property
     def cell(self) -> str:
         return cell_id(self.result.point)
 
     @property
-    def usable_bands(self) -> frozenset[str | None]:
-        return frozenset(t.band for t in self.saturating if is_usable(t))
-
-    @property
-    def saturating(self) -> tuple[Trial, ...]:
-        return tuple(t for t in self.trials if t.role == "r_plus")
-
-    @property
     def rates(self) -> tuple[Metric, ...]:
-        """Return the metrics of RATES with an accepted figure."""
-        searched = tuple(m for m in SEARCHES if any(_came_to_a_rate(s) for s in _searched(m, self)))
-        return ("throughput", *searched) if self.usable_bands else searched
+        """Return the metrics of RATES with a figure."""
+        searched = tuple(m for m in SEARCHES if any(map(_came_to_a_rate, _searched(m, self))))
+        return ("throughput", *searched) if saturating(self.trials).trials else searched
 
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
     """A comparison of which the noise is not known yet: it is estimated over all of a run.
 
-    ``blocks``: the figures of both sides.
+    ``blocks``: the figures of both sides. ``counted``: the same with what the host took, where a side is disturbed more
+    often than the others. ``errors``: of both sides, beside their noise.
     """
 
     metric: Metric
@@ -151,14 +151,11 @@ class _Draft:
     b: _Side
     blocks: tuple[Blocks, Blocks]
     trials: tuple[int, int]
-    band: str | None
     notes: tuple[str, ...] = ()
     bounds: Bounds = EXACT
     load: str = ""
-    like: tuple[Blocks, Blocks] = ((), ())
-    """Figures of both sides whose noise is that of ``blocks``, where these have one start only: searches are long."""
-    widths: tuple[float, float] = (0.0, 0.0)
-    """Logarithm of upper / lower bound of the searches of both sides: the true rate is anywhere between them."""
+    counted: tuple[Blocks, Blocks] | None = None
+    errors: tuple[Estimate, ...] = ()
 
     @property
     def ratio(self) -> float:
@@ -192,14 +189,8 @@ def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompar
     first, there = sides[0], {side.name for side in sides}
     for label in labels:
         if label not in there:
-            yield NotCompared(
-                first.name,
-                label,
-                first.cell,
-                OF_POINTS,
-                f"{label} was not measured there",
-                has=first.rates,
-            )
+            why = f"{label} was not measured there"
+            yield NotCompared(first.name, label, first.cell, OF_POINTS, why, has=first.rates)
 
 
 def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]) -> Outcome:
@@ -215,21 +206,12 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
     sides_a, sides_b = (
         _sides(runs, ",".join(it.run.header.run_id for it in runs), enough, files) for runs in (runs_a, runs_b)
     )
-    alone = [
-        side for mine, other in ((sides_a, sides_b), (sides_b, sides_a)) for p, side in mine.items() if p not in other
-    ]
     found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p])]
     only = tuple(
-        NotCompared(
-            side.name,
-            "",
-            side.cell,
-            OF_POINTS,
-            _why_alone(side.result.point, sides_b if side.result.point in sides_a else sides_a),
-            has=side.rates,
-            baseline=side.result.point in sides_a,
-        )
-        for side in alone
+        NotCompared(side.name, "", side.cell, OF_POINTS, _why_alone(point, others), has=side.rates, baseline=is_first)
+        for mine, others, is_first in ((sides_a, sides_b, True), (sides_b, sides_a, False))
+        for point, side in mine.items()
+        if point not in others
     )
     compared, skipped = _concluded(found, "run" if enough else "start", [*runs_a, *runs_b])
     outages = compare_outages([it.run for it in runs_a], [it.run for it in runs_b])
@@ -267,13 +249,16 @@ def _sides(
         first = 0 if by_run else number * _STARTS_OF_A_RUN
         names = {} if files is None else names_by_content(derived.run.header.settings, files)
         for result in derived.results:
-            trials = derived.trials[result.point]
+            trials = tuple(derived.trials[result.point])
+            if run_ids:
+                trials = tuple(replace(t, start=number if by_run else first + t.start) for t in trials)
             point = replace(result.point, chain=renamed(result.point.chain, names))
             mine = _Side(
                 point.switch + suffix,
                 replace(result, point=point),
-                tuple(replace(t, start=number if by_run else first + t.start) if run_ids else t for t in trials),
+                trials,
                 tuple(replace(s, repetition=number if by_run else first + s.repetition) for s in result.searches),
+                capacity_of(derived.run, result.point, trials) if result.verdict.kind.is_bound else None,
             )
             before = found.get(point)
             found[point] = mine if before is None else before.with_more(mine)
@@ -285,43 +270,67 @@ def _concluded(
 ) -> tuple[tuple[Comparison, ...], tuple[NotCompared, ...]]:
     """Return the comparisons, each with its answer. All of them are one family, whatever the metric."""
     drafts = [it for it in found if isinstance(it, _Draft)]
-    estimates: dict[int, Estimate | None] = {}
-    for metric in OF_POINTS:
-        alike = [it for it in drafts if it.metric == metric]
-        estimates |= zip(map(id, alike), _estimates(alike, unit), strict=True)
-    looks_alpha = min(each_look_alpha(it.run.header) for it in runs)
-    known = [(it, estimate) for it in drafts if (estimate := estimates[id(it)]) is not None]
-    tested = [OneOfMany(estimate, it.bounds, it.starts_shared(unit)) for it, estimate in known]
-    shares = {id(it): share for (it, _), share in zip(known, shares_of_alpha(tested, looks_alpha), strict=True)}
+    alpha = min(each_look_alpha(it.run.header) for it in runs)
+    told = _answers(drafts, [it.blocks for it in drafts], unit, alpha)
+    counted = _answers(drafts, [it.counted or it.blocks for it in drafts], unit, alpha)
     cost = price([it.run for it in runs])
-    compared = (_answered(it, estimates[id(it)], shares.get(id(it), 1.0), looks_alpha, cost) for it in drafts)
-    return tuple(compared), tuple(it for it in found if isinstance(it, NotCompared))
+    compared = tuple(
+        _comparison(it, *one, other[1] if it.counted else None, cost, alpha)
+        for it, one, other in zip(drafts, told, counted, strict=True)
+    )
+    return compared, tuple(it for it in found if isinstance(it, NotCompared))
 
 
-def _answered(
-    draft: _Draft, estimate: Estimate | None, share: float, looks_alpha: float, cost: Price | None
+def _answers(
+    drafts: Sequence[_Draft], blocks: Sequence[tuple[Blocks, Blocks]], unit: Unit, alpha: float
+) -> list[tuple[Estimate | None, Answer]]:
+    """Return the estimate of log(b / a) of each comparison, None where its error is not known, and the answer."""
+    estimates: list[Estimate | None] = [None] * len(drafts)
+    of_metric = {metric: [i for i, draft in enumerate(drafts) if draft.metric == metric] for metric in OF_POINTS}
+    for metric, at in of_metric.items():
+        lent = of_metric["throughput"] if metric in SEARCHES else []  # searches are few, and starts differ alike
+        taken = [*at, *lent]
+        found = list(_estimates([drafts[i] for i in taken], [blocks[i] for i in taken], unit))
+        for i, estimate in zip(at, found, strict=False):
+            estimates[i] = estimate
+    known = [(i, estimate) for i, estimate in enumerate(estimates) if estimate is not None]
+    family = [OneOfMany(it, drafts[i].bounds, drafts[i].starts_shared(unit)) for i, it in known]
+    told = dict(zip((i for i, _ in known), answers(family, alpha), strict=True))
+    return [
+        (estimate, told.get(i) or Answer(drafts[i].ratio, None, None, "untested"))
+        for i, estimate in enumerate(estimates)
+    ]
+
+
+def _comparison(
+    draft: _Draft, estimate: Estimate | None, told: Answer, counted: Answer | None, cost: Price | None, alpha: float
 ) -> Comparison:
-    """Return a comparison with its answer at the level ``looks_alpha`` times ``share``."""
-    alpha = looks_alpha * share
-    starts_a, starts_b = (len(by_start(blocks)) for blocks in draft.blocks)
-    found = effect_of(estimate, draft.ratio, alpha, draft.bounds)
-    more = 1 if estimate is None else found.starts
+    kind: AnswerKind
+    notes, kind, low, high, more = [*draft.notes], told.answer, told.low, told.high, told.starts
+    if counted is not None:
+        low, high = _span(low, counted.low, min), _span(high, counted.high, max)
+        if counted.answer != kind:
+            kind, more = "open", None
+            notes.append("the answer depends on whether what was taken from one switch more often is its own doing")
+    if estimate is None:
+        n_a, n_b = (len(by_start(blocks)) for blocks in draft.blocks)
+        notes.append(f"{n_a} and {n_b} starts: how starts differ is not known")
+        more = 1
     wanted = None if more is None else Open(draft.a.result.point, (draft.a.name, draft.b.name), more)
+    starts_a, starts_b = (len(by_start(blocks)) for blocks in draft.blocks)
     return Comparison(
         a=draft.a.name,
         b=draft.b.name,
         point=draft.a.cell,
         metric=draft.metric,
-        ratio=found.ratio,
-        low=found.low,
-        high=found.high,
-        answer=found.answer,
+        ratio=told.ratio,
+        low=low,
+        high=high,
+        answer=kind,
         trials_a=draft.trials[0],
         trials_b=draft.trials[1],
         load=draft.load,
-        band=draft.band,
-        note="; ".join(filter(None, (*draft.notes, *_more_notes(draft, estimate)))),
-        confidence=1 - ALPHA * share,
+        note="; ".join(filter(None, notes)),
         more_starts=more,
         more_minutes=None if wanted is None or cost is None else cost.minutes([wanted]),
         detectable=None if estimate is None else factor(estimate.detectable(alpha)) - 1,
@@ -332,36 +341,31 @@ def _answered(
     )
 
 
-def _estimates(family: Sequence[_Draft], unit: Unit) -> list[Estimate | None]:
-    """Return the estimate of log(b / a) of each comparison by one metric; None where its error is not known."""
-    ends = [[(side.result.point, of) for side, of in zip((d.a, d.b), d.blocks, strict=True)] for d in family]
-    pairs = noise_of_pairs((*a, *b) for a, b in ends)
-    sides = noise_of_sides((end for both in ends for end in both), unit == "run")
-    like = noise_of_sides(
-        ((side.result.point, of) for d in family for side, of in zip((d.a, d.b), d.like, strict=True)), unit == "run"
+def _span(one: float | None, other: float | None, end: Callable[..., float]) -> float | None:
+    """Return the outer one of two ends; None where one is open."""
+    return None if one is None or other is None else end(one, other)
+
+
+def _estimates(
+    family: Sequence[_Draft], blocks: Sequence[tuple[Blocks, Blocks]], unit: Unit
+) -> Iterator[Estimate | None]:
+    """Yield the estimate of log(b / a) of each comparison by one metric; None where its error is not known."""
+    points = [(draft.a.result.point, draft.b.result.point) for draft in family]
+    pairs = noise_of_pairs((p, a, q, b) for (p, q), (a, b) in zip(points, blocks, strict=True))
+    sides = noise_of_sides(
+        ((point, of) for ends, both in zip(points, blocks, strict=True) for point, of in zip(ends, both, strict=True)),
+        unit == "run",
     )
-    found: list[Estimate | None] = []
-    for draft in family:
-        estimate = pairs.estimate(paired(*draft.blocks) if unit == "block" else [])
-        if estimate is None:
-            a, b = (
-                sides.estimate(by_start(blocks)) or _one_start(blocks, like.estimate(by_start(others)), width)
-                for blocks, others, width in zip(draft.blocks, draft.like, draft.widths, strict=True)
-            )
-            estimate = None if a is None or b is None else b.minus(a)
-        found.append(estimate)
-    return found
+    for draft, (a, b) in zip(family, blocks, strict=True):
+        estimate = pairs.estimate(paired(a, b) if unit == "block" else []) or _difference(sides, a, b)
+        for error in draft.errors if estimate else ():
+            estimate = estimate.minus(error) if estimate else None
+        yield estimate
 
 
-def _one_start(blocks: Blocks, like: Estimate | None, width: float) -> Estimate | None:
-    """Return the estimate of figures of one start, whose noise is that of another estimate.
-
-    Half of ``width`` is a further error, so that an interval at 95 % contains both bounds. Repeated searches do not
-    need it, because their own spread contains where between its bounds each of them ended.
-    """
-    if like is None:
-        return None
-    return Estimate(by_start(blocks)[0], math.hypot(like.error * math.sqrt(like.n), width / 2), like.degrees, 1)
+def _difference(sides: Noise, a: Blocks, b: Blocks) -> Estimate | None:
+    one, other = sides.estimate(by_start(a)), sides.estimate(by_start(b))
+    return None if one is None or other is None else other.minus(one)
 
 
 def _compare(a: _Side, b: _Side) -> Found:
@@ -372,37 +376,47 @@ def _compare(a: _Side, b: _Side) -> Found:
 
 
 def _flat_out(a: _Side, b: _Side) -> Found:
-    """Compare throughput, and cycles per packet if both are known, of the accepted trials in the common band."""
-    common = a.usable_bands & b.usable_bands
-    if not common:
-        yield _left_out(a, b, FLAT_OUT, _why_no_band(a, b, a.usable_bands, b.usable_bands))
-        return
-    band = _preferred(a, b, common)
-    chosen = choose_saturating(a.saturating, band), choose_saturating(b.saturating, band)
-    rates = throughput_blocks(chosen[0].trials), throughput_blocks(chosen[1].trials)
-    for side, blocks in zip((a, b), rates, strict=True):
+    """Compare throughput; the capacity where one is a bound; and cycles per packet, where both are saturated."""
+    counted = saturating(a.trials), saturating(b.trials)
+    rates = throughput_blocks(counted[0].trials), throughput_blocks(counted[1].trials)
+    for side, found, blocks in zip((a, b), counted, rates, strict=True):
+        if not found.trials:
+            yield _left_out(a, b, FLAT_OUT, f"no trial of {side.name} counts")
+            return
         if not blocks:
             yield _left_out(a, b, FLAT_OUT, f"{side.name} forwarded no packets; ratio undefined")
             return
-    kinds = [choice.verdict.kind for choice in chosen]
-    bounds = Bounds(*(kind.is_bound for kind in kinds))
-    names, n = _called(a, b), (len(chosen[0].trials), len(chosen[1].trials))
-    notes = (*_bound_notes(names, kinds), *map(_two_bands, names, chosen))
-    yield _Draft("throughput", a, b, rates, n, band, notes, bounds)
-    cycles = cycles_blocks(chosen[0].trials), cycles_blocks(chosen[1].trials)
+    kinds = [it.verdict.kind for it in counted]
+    bounds, n = Bounds(*(kind.is_bound for kind in kinds)), (len(counted[0].trials), len(counted[1].trials))
+    disturbed = a.result.disturbed or b.result.disturbed
+    plain = (counted_blocks(counted[0].trials), counted_blocks(counted[1].trials)) if disturbed else None
+    names = _called(a, b)
+    yield _Draft("throughput", a, b, rates, n, tuple(_bound_notes(names, kinds)), bounds, counted=plain)
+    if any(kind.is_bound for kind in kinds):
+        yield from _capacities(a, b, kinds, rates, n)
+        return
+    cycles = cycles_blocks(counted[0].trials), cycles_blocks(counted[1].trials)
     if all(cycles):
-        limited = [name for name, c in zip(names, chosen, strict=True) if c.verdict.kind.is_bound]
-        note = f"{_were(limited)} not fully loaded (cycles per packet measured below saturation)" if limited else ""
-        yield _Draft("cycles_per_packet", a, b, cycles, n, band, (note,))
+        yield _Draft("cycles_per_packet", a, b, cycles, n)
 
 
-def _two_bands(name: str, chosen: Choice) -> str:
-    bands = two_bands([t.throughput_pps for t in chosen.trials])
-    return "" if bands is None else f"{name}: {bands.words(chosen.band, chosen.trials)}"
+def _capacities(
+    a: _Side, b: _Side, kinds: Sequence[VerdictKind], rates: tuple[Blocks, Blocks], n: tuple[int, int]
+) -> Found:
+    """Compare what the switches can do: a lower bound is no figure, so its estimate takes its place."""
+    blocks, errors = [], []
+    for side, kind, measured in zip((a, b), kinds, rates, strict=True):
+        if kind.is_bound and side.capacity is None:
+            return
+        blocks.append(side.capacity.blocks if kind.is_bound and side.capacity else measured)
+        errors += [side.capacity.fit] if kind.is_bound and side.capacity else []
+    limited = [name for name, kind in zip(_called(a, b), kinds, strict=True) if kind.is_bound]
+    note = f"estimated for {' and '.join(limited)}, from cycles against batch"
+    yield _Draft("capacity", a, b, (blocks[0], blocks[1]), n, (note,), errors=tuple(errors))
 
 
 def _search(method: Metric, a: _Side, b: _Side) -> Found:
-    """Compare the lower bounds of repeated searches, each in a start of its own."""
+    """Compare the lower bounds of repeated searches, each in a start of its own. The width of bounds is an error."""
     found_a, found_b = _searched(method, a), _searched(method, b)
     if not found_b and method in a.rates:
         yield _left_out(a, b, (method,), f"no such search was run on {b.name}")
@@ -413,34 +427,28 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
             reasons = f": {'; '.join(found[0].verdict.texts)}" if found[0].verdict.reasons else ""
             yield _left_out(a, b, (method,), f"the search on {side.name} did not converge{reasons}")
             return
-    ended_a, ended_b = ([s for s in found if _came_to_a_rate(s)] for found in (found_a, found_b))
-    bands_a, bands_b = ({s.band for s in ended} for ended in (ended_a, ended_b))
-    if not bands_a & bands_b:
-        yield _left_out(a, b, (method,), _why_no_band(a, b, bands_a, bands_b))
-        return
-    band = _preferred(a, b, bands_a & bands_b)
-    in_band = [[s for s in ended if s.band == band] for ended in (ended_a, ended_b)]
-    kinds = [next((s.verdict.kind for s in some if s.verdict.kind.is_bound), VALID) for some in in_band]
+    ended = [[s for s in found if _came_to_a_rate(s)] for found in (found_a, found_b)]
+    kinds = [next((s.verdict.kind for s in some if s.verdict.kind.is_bound), VerdictKind.VALID) for some in ended]
     bounds = Bounds(*(kind.is_bound for kind in kinds))
-    lower = _lower_bounds(in_band[0]), _lower_bounds(in_band[1])
-    n = sum(len(s.trials) for s in in_band[0]), sum(len(s.trials) for s in in_band[1])
-    rates = [throughput_blocks(choose_saturating(side.saturating, band).trials) for side in (a, b)]
+    n = sum(len(s.trials) for s in ended[0]), sum(len(s.trials) for s in ended[1])
     notes = tuple(_bound_notes(_called(a, b), kinds))
-    widths = _mean_width(in_band[0]), _mean_width(in_band[1])
-    yield _Draft(method, a, b, lower, n, band, notes, bounds, like=(rates[0], rates[1]), widths=widths)
+    errors = tuple(map(_resolution, ended))
+    yield _Draft(method, a, b, (_lower_bounds(ended[0]), _lower_bounds(ended[1])), n, notes, bounds, errors=errors)
+
+
+def _resolution(found: Sequence[SearchResult]) -> Estimate:
+    """Return the error of a lower bound: the rate is anywhere between the bounds."""
+    widths = [math.log(s.upper_pps / s.lower_pps) for s in found if s.lower_pps and s.upper_pps]
+    error = statistics.fmean(widths) / math.sqrt(12 * len(widths)) if widths else 0.0
+    return Estimate(0.0, error, math.inf, len(found))
 
 
 def _lower_bounds(found: Sequence[SearchResult]) -> Blocks:
     return tuple(Block(s.repetition, s.repetition, math.log(s.lower_pps)) for s in found if s.lower_pps)
 
 
-def _mean_width(found: Sequence[SearchResult]) -> float:
-    known = [math.log(s.upper_pps / s.lower_pps) for s in found if s.lower_pps and s.upper_pps]
-    return statistics.fmean(known) if known else 0.0
-
-
 def _came_to_a_rate(search: SearchResult) -> bool:
-    return search_ended(search) and bool(search.lower_pps)
+    return search_counts(search) and bool(search.lower_pps)
 
 
 def _searched(method: str, side: _Side) -> list[SearchResult]:
@@ -448,7 +456,7 @@ def _searched(method: str, side: _Side) -> list[SearchResult]:
 
 
 def _latency(a: _Side, b: _Side) -> Found:
-    """Compare p50 and p99 at each common load, of valid trials of one band."""
+    """Compare p50 and p99 at each common load that both carried."""
     loads_a, loads_b = ({t.load.label: None for t in side.trials if t.role == "latency"} for side in (a, b))
     for load in loads_a:
         if load in loads_b:
@@ -456,39 +464,32 @@ def _latency(a: _Side, b: _Side) -> Found:
 
 
 def _latency_at(load: str, a: _Side, b: _Side) -> Found:
-    trials_a, trials_b = (_latency_trials(side, load) for side in (a, b))
-    bands_a, bands_b = (frozenset(t.band for t in trials) for trials in (trials_a, trials_b))
-    common = bands_a & bands_b
     if full := [side.name for side in (a, b) if _overloads(side, load)]:
         yield _left_out(a, b, tuple(PERCENTILES), f"{' and '.join(full)} did not carry the load (overload)", load)
         return
-    if not common:
-        yield _left_out(a, b, tuple(PERCENTILES), _why_no_band(a, b, bands_a, bands_b), load)
-        return
-    band = _preferred(a, b, common)
-    chosen = choose(trials_a, band, (VALID,)), choose(trials_b, band, (VALID,))
-    n = len(chosen[0].trials), len(chosen[1].trials)
-    note = _loads_note(*(mean_intended_pps(choice.trials) for choice in chosen))
+    counted = [_latency_trials(side, load) for side in (a, b)]
+    for side, found in zip((a, b), counted, strict=True):
+        if not found.trials:
+            yield _left_out(a, b, tuple(PERCENTILES), f"no latency of {side.name} counts", load)
+            return
+    n = len(counted[0].trials), len(counted[1].trials)
+    note = _loads_note(*(mean_intended_pps(it.trials) for it in counted))
     for metric, share in PERCENTILES.items():
-        blocks_a, blocks_b = (percentile_blocks(choice.trials, share) for choice in chosen)
-        yield _Draft(metric, a, b, (blocks_a, blocks_b), n, band, (note,), load=load)
+        blocks_a, blocks_b = (percentile_blocks(it.trials, share) for it in counted)
+        yield _Draft(metric, a, b, (blocks_a, blocks_b), n, (note,), load=load)
 
 
-def _latency_trials(side: _Side, load: str) -> list[Trial]:
-    """Return the valid latency trials at a load in which a probe returned."""
-    at_load = (t for t in side.trials if t.role == "latency" and t.load.label == load and t.verdict.kind is VALID)
-    return [t for t in at_load if t.latency is not None and t.latency.probes_received]
+def _latency_trials(side: _Side, load: str) -> Counted:
+    """Return the latency trials at a load that was carried in which a probe returned."""
+    at_load = (t for t in side.trials if t.role == "latency" and t.load.label == load)
+    return of_kinds([t for t in at_load if t.latency is not None and t.latency.probes_received], (VerdictKind.VALID,))
 
 
 def _overloads(side: _Side, load: str) -> bool:
     """Return whether the latency of a switch at a load is that of an overload."""
     kinds = [t.verdict.kind for t in side.trials if t.role == "latency" and t.load.label == load]
-    return kinds.count(VerdictKind.OVERLOAD) > 0 and kinds.count(VerdictKind.OVERLOAD) >= kinds.count(VALID)
-
-
-def _preferred(a: _Side, b: _Side, common: Collection[str | None]) -> str | None:
-    """Return the common band, preferably that of the results, in which their run is compared."""
-    return next(band for band in (a.result.band, b.result.band, *_OTHER_BANDS) if band in common)
+    overloaded = kinds.count(VerdictKind.OVERLOAD)
+    return overloaded > 0 and overloaded >= kinds.count(VerdictKind.VALID)
 
 
 def _loads_note(pps_a: float, pps_b: float) -> str:
@@ -502,10 +503,6 @@ def _called(a: _Side, b: _Side) -> tuple[str, str]:
     return ("a", "b") if "@" in a.name else (a.name, b.name)
 
 
-def _were(names: Sequence[str]) -> str:
-    return f"{' and '.join(names)} {'were' if len(names) > 1 else 'was'}"
-
-
 def _bound_notes(names: tuple[str, str], kinds: Sequence[VerdictKind]) -> Iterator[str]:
     for limit, words in ((VerdictKind.TESTER_LIMITED, "tester-limited"), (VerdictKind.LINE_RATE, "at line rate")):
         limited = [name for name, kind in zip(names, kinds, strict=True) if kind is limit]
@@ -514,27 +511,6 @@ def _bound_notes(names: tuple[str, str], kinds: Sequence[VerdictKind]) -> Iterat
             yield f"{' and '.join(limited)} {'are' if several else 'is'} {words} (lower bound{'s' * several})"
 
 
-def _more_notes(draft: _Draft, estimate: Estimate | None) -> Iterator[str]:
-    """Yield the notes that every comparison may need."""
-    if estimate is None:
-        n_a, n_b = (len(by_start(blocks)) for blocks in draft.blocks)
-        yield f"{n_a} and {n_b} starts: how starts differ is not known"
-    if draft.band is None:
-        yield "core-to-core latency unknown"
-
-
-def _why_no_band(a: _Side, b: _Side, bands_a: Collection[str | None], bands_b: Collection[str | None]) -> str:
-    for side, bands in ((a, bands_a), (b, bands_b)):
-        if not bands:
-            return f"all trials of {side.name} were rejected"
-    where_a, where_b = (" and ".join(sorted(_band(band) for band in bands)) for bands in (bands_a, bands_b))
-    return f"not comparable: {a.name} ran on {where_a}, {b.name} on {where_b}"
-
-
 def _left_out(a: _Side, b: _Side, metrics: tuple[Metric, ...], why: str, load: str = "") -> NotCompared:
     has = tuple(m for m in a.rates if m in metrics)
     return NotCompared(a.name, b.name, a.cell, metrics, why, load, has)
-
-
-def _band(band: str | None) -> str:
-    return "cores of unknown distance" if band is None else f"{band} cores"

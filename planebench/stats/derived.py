@@ -9,14 +9,14 @@ from planebench.model.records import Point, Reason, Trial, VerdictKind
 from planebench.model.results import Comparison, LatencySummary, Result
 from planebench.model.run import Run
 from planebench.stats.chains import Chains, derive_chains
-from planebench.stats.choose import Choice, is_of_other_group
 from planebench.stats.compare import Outcome, switches_compared
+from planebench.stats.counting import Counted
 from planebench.stats.disturbed import DisturbedSwitch, disturbed_switches
 from planebench.stats.drift import drift
 from planebench.stats.fairness import Condition, contradictions, fairness
 from planebench.stats.latency import latency_groups, latency_records
 from planebench.stats.ranking import Ranking, rank
-from planebench.stats.results import derive_results, run_band
+from planebench.stats.results import derive_results
 from planebench.stats.shared_cores import SharedCore, shared_cores
 
 
@@ -50,27 +50,14 @@ class Derived:
         return self.compared.comparisons
 
     @cached_property
-    def rejected(self) -> tuple[Trial, ...]:
-        """Return the rejected trials in the order of the run.
-
-        Warm-up trials and functional trials are not among them: neither was meant to give a figure. Nor are those of
-        the other core group, where the user asks for both.
-        """
-        wish = self.run.header.settings.get("band")
-        accepted = {index for result in self.results for index in result.trials}
-        return tuple(
-            trial
-            for trial in self.run.trials
-            if trial.index not in accepted
-            and trial.role != "warmup"
-            and trial.verdict.kind is not VerdictKind.FUNCTIONAL
-            and not is_of_other_group(trial, self.band, wish)
-        )
+    def invalid(self) -> tuple[Trial, ...]:
+        """Return the trials that did not take place, in the order of the run, without those of warm-up."""
+        return tuple(t for t in self.run.trials if t.role != "warmup" and t.verdict.kind is VerdictKind.INVALID)
 
     @cached_property
     def disturbed_switches(self) -> tuple[DisturbedSwitch, ...]:
         """Return the switches whose trials are disturbed more often than those of the others."""
-        return disturbed_switches(self.run)
+        return disturbed_switches(self.run.trials)
 
     @cached_property
     def shared_cores(self) -> tuple[SharedCore, ...]:
@@ -98,19 +85,14 @@ class Derived:
         return self.run.by_point()
 
     @cached_property
-    def band(self) -> str | None:
-        """Return the core-to-core latency band of the results of this run."""
-        return run_band(self.run.trials, self.run.header.settings.get("band"))
-
-    @cached_property
     def drift(self) -> Reason | None:
         """Return how the rates of the run drifted with time; None if they did not."""
         accepted = {index for result in self.results for index in result.trials}
         return drift(trial for trial in self.run.trials if trial.index in accepted)
 
-    def latency_trials(self, result: Result) -> dict[str, Choice]:
+    def latency_trials(self, result: Result) -> dict[str, Counted]:
         """Return the trials that the latency of ``result`` rests on, by load."""
-        return latency_groups(self.trials.get(result.point, ()), result.band or self.band)
+        return latency_groups(self.trials.get(result.point, ()))
 
     def histograms(self, result: Result, summary: LatencySummary) -> tuple[str, ...]:
         """Return the stored histograms (HDR V2, base64, ns) of ``summary``, a latency of ``result``."""

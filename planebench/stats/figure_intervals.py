@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
-from planebench.model.records import Point, VerdictKind
+from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.stats.capacity import Capacity
+from planebench.stats.counting import latency_counts
 from planebench.stats.noise import Estimate, Noise
 from planebench.stats.starts import Blocks, by_start, noise_of_sides
 
@@ -22,6 +23,7 @@ class Sampled:
 
     result: Result
     throughput: Blocks
+    as_counted: Blocks
     cycles: Blocks
     capacity: Capacity | None
     p50: tuple[Blocks, ...]
@@ -29,13 +31,20 @@ class Sampled:
 
 
 def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
-    """Yield the results with 95 % intervals. The noise of a figure is estimated over all results of the run."""
+    """Yield the results with 95 % intervals. The noise of a figure is estimated over all results of the run.
+
+    That of a switch which is disturbed more often than the others spans its throughput with and without what the host
+    took.
+    """
     throughput = _noise((it.result.point, [it.throughput]) for it in found)
+    as_counted = _noise((it.result.point, [it.as_counted]) for it in found)
     cycles = _noise((it.result.point, [it.cycles]) for it in found)
     p50 = _noise((it.result.point, it.p50) for it in found)
     p99 = _noise((it.result.point, it.p99) for it in found)
     for it in found:
         low, high = _ends(throughput, it.throughput)
+        if it.result.disturbed and (counted_low := _ends(as_counted, it.as_counted)[0]) is not None and low is not None:
+            low = min(low, counted_low)
         cycles_low, cycles_high = _ends(cycles, it.cycles)
         # What is left of the noise when batches are full is that of the cycles.
         capacity_low, capacity_high = (
@@ -44,7 +53,7 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
         latency = []
         for summary, of_p50, of_p99 in zip(it.result.latency, it.p50, it.p99, strict=True):
             (p50_low, p50_high), (p99_low, p99_high) = (
-                _ends(noise, of, 1e-3) if summary.verdict.kind is VerdictKind.VALID else (None, None)
+                _ends(noise, of, 1e-3) if latency_counts(summary) else (None, None)
                 for noise, of in ((p50, of_p50), (p99, of_p99))
             )
             latency.append(replace(summary, p50_low=p50_low, p50_high=p50_high, p99_low=p99_low, p99_high=p99_high))

@@ -11,7 +11,7 @@ from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import LatencyRecord, Trial, Verdict, VerdictKind
 from planebench.model.results import ControlSummary, LatencySummary, LoadFinding
 from planebench.stats.anatomy import summarise_anatomy
-from planebench.stats.choose import LIMITED, VALID, Choice, choose
+from planebench.stats.counting import LIMITED, VALID, Counted, of_kinds
 from planebench.stats.histogram import Counts, decode, merge, percentile_ns, summarise
 from planebench.stats.jitter import burst_sizes, merged_jitter, pdv, signed_jitter
 from planebench.stats.latency_load import LoadPoint, load_finding
@@ -24,18 +24,11 @@ POLICY_DEVIATIONS = 3.0
 """Standard deviations by which more probes may be dropped by policy than their share of all frames says."""
 
 _CARRIED_OR_NOT = (VALID, VerdictKind.OVERLOAD)
-_ANY_KIND = (
-    *_CARRIED_OR_NOT,
-    LIMITED,
-    VerdictKind.UNSTABLE,
-    VerdictKind.FUNCTIONAL,
-    VerdictKind.DISTURBED,
-    VerdictKind.INVALID,
-)
+_ANY_KIND = (*_CARRIED_OR_NOT, LIMITED, VerdictKind.FUNCTIONAL, VerdictKind.INVALID)
 
 
-def latency_groups(trials: Sequence[Trial], band: str | None) -> dict[str, Choice]:
-    """Return the latency trials used for each load label: valid ones, else the best kind, as their verdict shows.
+def latency_groups(trials: Sequence[Trial]) -> dict[str, Counted]:
+    """Return the latency trials used for each load label: carried or overloaded ones, else the best kind.
 
     In order of rising load.
     """
@@ -44,7 +37,7 @@ def latency_groups(trials: Sequence[Trial], band: str | None) -> dict[str, Choic
         if trial.role == "latency":
             groups.setdefault(trial.load.label, []).append(trial)
     ordered = sorted(groups.items(), key=lambda item: (mean_intended_pps(item[1]), item[0]))
-    return {label: _choose(group, band) for label, group in ordered}
+    return {label: of_kinds(group, _by_number(group)) for label, group in ordered}
 
 
 def control_summary(trials: Sequence[Trial]) -> ControlSummary | None:
@@ -63,15 +56,15 @@ def control_summary(trials: Sequence[Trial]) -> ControlSummary | None:
     )
 
 
-def summarise_latency(label: str, choice: Choice) -> LatencySummary:
+def summarise_latency(label: str, counted: Counted) -> LatencySummary:
     """Return the summary of a load.
 
     Figures are NaN if no probe returned or if they are not meaningful; the verdict says so.
     """
-    records = latency_records(choice)
-    counts = merge(r.histogram for r in records if choice.verdict.kind is not VerdictKind.FUNCTIONAL)
+    records = latency_records(counted)
+    counts = merge(r.histogram for r in records if counted.verdict.kind is not VerdictKind.FUNCTIONAL)
     summary = summarise(counts)
-    verdict, nan = choice.verdict, math.nan
+    verdict, nan = counted.verdict, math.nan
     told = _without_distribution(records) if summary is None else None
     if told is not None:
         verdict = Verdict(verdict.kind, (*verdict.reasons, _no_percentiles(*told[:2])))
@@ -80,13 +73,13 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
             VerdictKind.INVALID, (*verdict.reasons, Reason(ReasonCode.NO_PROBE, "no latency probe returned"))
         )
     elif summary is not None:
-        verdict = Verdict(verdict.kind, verdict.reasons + _missing_probes(choice.trials))
+        verdict = Verdict(verdict.kind, verdict.reasons + _missing_probes(counted.trials))
     beside = summarise(merge(r.software for r in records if r.software)) if summary else None
-    intended = sum(d.intended_packets for t in choice.trials for d in t.directions)
-    forwarded = sum(t.forwarded_packets for t in choice.trials)
+    intended = sum(d.intended_packets for t in counted.trials for d in t.directions)
+    forwarded = sum(t.forwarded_packets for t in counted.trials)
     return LatencySummary(
         load=label,
-        intended_pps=mean_intended_pps(choice.trials),
+        intended_pps=mean_intended_pps(counted.trials),
         achieved_fraction=forwarded / intended if intended else 0.0,
         mean=summary.mean if summary else told[0] if told else nan,
         stddev=summary.stddev if summary else nan,
@@ -109,7 +102,7 @@ def summarise_latency(label: str, choice: Choice) -> LatencySummary:
         burst_signed=signed_jitter((r.burst_rises for r in records), (r.burst_falls for r in records))
         if summary
         else None,
-        anatomy=summarise_anatomy(choice.trials),
+        anatomy=summarise_anatomy(counted.trials),
     )
 
 
@@ -130,21 +123,21 @@ def _no_percentiles(mean_us: float, max_us: float) -> Reason:
     return Reason(ReasonCode.NO_DISTRIBUTION, text, {"max_us": max_us})
 
 
-def finding(groups: Mapping[str, Choice], summaries: Sequence[LatencySummary]) -> LoadFinding | None:
+def finding(groups: Mapping[str, Counted], summaries: Sequence[LatencySummary]) -> LoadFinding | None:
     """Return how latency changes with the accepted loads. ``summaries`` are those of ``groups``."""
     shown = [s for s in summaries if s.verdict.kind is VALID and s.samples and not math.isnan(s.p50)]
     curve = [LoadPoint(s.load, s.p50, _spread(groups[s.load])) for s in shown]
     return load_finding(curve)
 
 
-def latency_records(choice: Choice) -> list[LatencyRecord]:
+def latency_records(counted: Counted) -> list[LatencyRecord]:
     """Return the latency records of the accepted trials."""
-    return [t.latency for t in choice.trials if t.latency is not None]
+    return [t.latency for t in counted.trials if t.latency is not None]
 
 
-def trial_counts(choice: Choice) -> list[Counts]:
+def trial_counts(counted: Counted) -> list[Counts]:
     """Return the histograms of the accepted trials with a returned probe, one each."""
-    histograms = [decode(r.histogram) for r in latency_records(choice)]
+    histograms = [decode(r.histogram) for r in latency_records(counted)]
     return [counts for counts in histograms if counts.any()]
 
 
@@ -167,19 +160,11 @@ def mean_intended_pps(trials: Sequence[Trial]) -> float:
     return statistics.fmean(rates) if rates else 0.0
 
 
-def _choose(trials: Sequence[Trial], band: str | None) -> Choice:
-    for kinds in (_by_number(trials), _ANY_KIND):
-        choice = choose(trials, band, kinds)
-        if choice.trials:
-            break
-    return choice
-
-
 def _by_number(trials: Sequence[Trial]) -> tuple[VerdictKind, ...]:
-    """Return VALID and OVERLOAD, first that of more trials: carried and overloaded ones are not merged."""
+    """Return all kinds, first VALID or OVERLOAD, that of more trials: carried and overloaded ones are not merged."""
     kinds = [t.verdict.kind for t in trials]
     carried = kinds.count(VALID) > kinds.count(VerdictKind.OVERLOAD)
-    return _CARRIED_OR_NOT if carried else _CARRIED_OR_NOT[::-1]
+    return _ANY_KIND if carried else (VerdictKind.OVERLOAD, *_ANY_KIND)
 
 
 def _missing_probes(trials: Sequence[Trial]) -> tuple[Reason, ...]:
@@ -200,8 +185,8 @@ def _policy_share(trial: Trial) -> float:
     return min(policy_packets(trial) / max(sum(d.offered_packets for d in trial.directions), 1), 1.0)
 
 
-def _spread(choice: Choice) -> float | None:
-    medians = [percentile_ns(counts, 0.50) for counts in trial_counts(choice)]
+def _spread(counted: Counted) -> float | None:
+    medians = [percentile_ns(counts, 0.50) for counts in trial_counts(counted)]
     return relative_spread(medians) if len(medians) > 1 else None
 
 

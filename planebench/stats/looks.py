@@ -56,14 +56,13 @@ class Price:
 def still_open(derived: Derived) -> tuple[Open, ...]:
     """Return the comparisons that more starts may decide, in the order of the results.
 
-    They are those by throughput, and by cycles per packet where the tester limits the throughput.
+    They are those by throughput, and by the capacity estimated where the tester limits the throughput.
     """
     points = {cell_id(result.point): replace(result.point, switch="") for result in derived.results}
-    metrics = {cell_id(ranking.point): ranking.metric for ranking in derived.rankings}
     return tuple(
         Open(points[c.point], (c.a, c.b), c.more_starts)
         for c in derived.comparisons
-        if c.metric == metrics.get(c.point, "throughput") and c.more_starts is not None
+        if c.metric in ("throughput", "capacity") and c.more_starts is not None
     )
 
 
@@ -89,8 +88,7 @@ def price(runs: Sequence[Run]) -> Price | None:
     of_trials = statistics.median(seconds for seconds, _ in gaps) * len(gaps)
     of_starts = max(sum(seconds for seconds, _ in gaps) - of_trials, 0.0)
     starts = {(trial.point.switch, trial.point.topology, trial.start) for _, trial in gaps}
-    wanted = {(trial.point, trial.repetition) for _, trial in gaps}  # the others repeat one that was disturbed
-    return Price(of_starts / len(starts) / 60, of_trials / len(wanted) / 60)
+    return Price(of_starts / len(starts) / 60, of_trials / len(gaps) / 60)
 
 
 def _seconds(before: Trial, after: Trial) -> float:

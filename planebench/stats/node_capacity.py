@@ -11,8 +11,7 @@ from typing import Literal
 
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
-from planebench.stats.choose import choose_saturating
-from planebench.stats.counting import counts
+from planebench.stats.counting import counts, saturating
 from planebench.stats.derived import Derived
 
 Limit = Literal["virtual functions", "logical cores"]
@@ -86,8 +85,7 @@ def path_costs(derived: Derived, cores_of: Callable[[str], int]) -> tuple[PathCo
 
 
 def _cost(derived: Derived, result: Result, cores: int) -> PathCost:
-    saturating = [trial for trial in derived.trials[result.point] if trial.role == "r_plus"]
-    trials = choose_saturating(saturating, result.band).trials
+    trials = saturating(derived.trials[result.point]).trials
     cycles = list(_figures(trials, lambda t: (t.switch.busy_cycles or 0) / t.forwarded_packets))
     hz = list(_figures(trials, lambda t: _cycles(t) * 1e9 / t.offered_duration_ns / cores))
     return PathCost(

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The order of the switches at each test point. Whether one leads is said by their comparison alone."""
+"""The order of the switches at each test point. Whether one is ahead of another is said by their comparison alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from planebench.model.records import Point
 from planebench.model.results import Result
@@ -14,25 +14,14 @@ from planebench.stats.counting import counts
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """The switches of one test point, best first.
-
-    ``by``: highest throughput; or fewest cycles per packet, if the tester limits the throughput of a switch.
-    ``unordered``: labels without cycles in a ranking by cycles; they are last, and not tested.
-    """
+    """The switches of one test point, best first: by throughput, where it is a bound by the capacity estimated."""
 
     point: Point
     results: tuple[Result, ...]
-    by: Literal["throughput", "cycles"] = "throughput"
-    unordered: tuple[str, ...] = ()
-
-    @property
-    def metric(self) -> Literal["throughput", "cycles_per_packet"]:
-        """Return the metric of comparisons that decides."""
-        return "throughput" if self.by == "throughput" else "cycles_per_packet"
 
     @property
     def first(self) -> Result:
-        """Return the result with the highest throughput, or the fewest cycles per packet."""
+        """Return the best result."""
         return self.results[0]
 
 
@@ -48,46 +37,15 @@ def same_cell(results: Iterable[Result], **alike: Any) -> dict[Point, list[Resul
 
 
 def rank(results: Sequence[Result]) -> tuple[Ranking, ...]:
-    """Return one ranking per test point with an accepted result; only results of its main band are in it."""
-    rankings = []
-    for cell, members in same_cell(results).items():
-        usable = [r for r in members if counts(r)]
-        band = _main_band(usable)
-        comparable = [r for r in usable if r.band == band]
-        if comparable:
-            rankings.append((_by_cycles if _cycles_decide(comparable) else _by_throughput)(cell, comparable))
-    return tuple(rankings)
+    """Return one ranking per test point with a figure."""
+    cells = ((cell, [r for r in members if counts(r)]) for cell, members in same_cell(results).items())
+    return tuple(Ranking(cell, tuple(sorted(usable, key=reach_pps, reverse=True))) for cell, usable in cells if usable)
 
 
-def _main_band(results: Sequence[Result]) -> str | None:
-    bands = [r.band for r in results]
-    return max(bands, key=lambda band: (bands.count(band), band == "near"), default=None)
-
-
-def _cycles_decide(results: Sequence[Result]) -> bool:
-    """Return whether cycles decide: every switch with a lower bound must report its cycles, and at least two must be
-    limited."""
-    limited = [r for r in results if r.verdict.kind.is_bound]
-    return bool(limited) and all(_cycles(r) for r in limited) and sum(bool(_cycles(r)) for r in results) > 1
-
-
-def _by_throughput(cell: Point, results: Sequence[Result]) -> Ranking:
-    return Ranking(cell, tuple(sorted(results, key=_pps, reverse=True)))
-
-
-def _by_cycles(cell: Point, results: Sequence[Result]) -> Ranking:
-    ordered = sorted((r for r in results if _cycles(r)), key=_cycles)
-    rest = sorted((r for r in results if not _cycles(r)), key=_pps, reverse=True)
-    return Ranking(cell, (*ordered, *rest), "cycles", tuple(r.point.switch for r in rest))
-
-
-def _cycles(result: Result) -> float:
-    """Return the cycles per packet; 0.0 if unknown."""
-    return result.switch_cycles_per_packet or 0.0
-
-
-def _pps(result: Result) -> float:
-    return result.throughput_pps or 0.0
+def reach_pps(result: Result) -> float:
+    """Return what a switch is likely to reach: a throughput, or for a lower bound the capacity where it is known."""
+    known = result.capacity_estimate_pps if result.verdict.kind.is_bound else None
+    return max(result.throughput_pps or 0.0, known or 0.0)
 
 
 def cell_id(point: Point) -> str:

@@ -3,25 +3,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
 from planebench.model.header import RunHeader
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import SearchResult
-from planebench.search import METHODS, SearchSettings, repetitions, search_settings, so_far
+from planebench.search import METHODS, repetitions, search_settings, so_far
 from planebench.search.of_header import methods_of_header, settings_of_header
 from planebench.stats.ceiling import near_ceiling, tester_ceiling_pps
-from planebench.stats.choose import other_band_reason
 
 
-def run_searches(
-    header: RunHeader, point: Point, trials: Sequence[Trial], band: str | None
-) -> tuple[SearchResult, ...]:
+def run_searches(header: RunHeader, point: Point, trials: Sequence[Trial]) -> tuple[SearchResult, ...]:
     """Return the results so far of each search on a point, its repetitions in their order.
 
-    ``band`` is the one in which the run is compared. A bound near the ceiling of the tester's calibration is
+    A bound near the ceiling of the tester's calibration is
     tester-limited. Raises StoreError for settings of the header that make no sense.
     """
     senders = 2 if point.direction == "bidirectional" else 1
@@ -35,7 +31,7 @@ def run_searches(
     others = [method for method in asked if method not in methods]  # loads of latency rest on them
     ceiling_pps = tester_ceiling_pps(header.calibration, point)
     found = (
-        _in_best_band(method, how, point, trials, band, repetition)
+        so_far(method, how, point, trials, None, repetition)
         for method in (*methods, *others)
         for repetition in (repetitions(trials) if method in methods else (0,))
     )
@@ -49,19 +45,3 @@ def _below_ceiling(search: SearchResult, ceiling_pps: float | None) -> SearchRes
     if reason is None:
         return search
     return replace(search, verdict=Verdict(VerdictKind.TESTER_LIMITED, (*search.verdict.reasons, reason)))
-
-
-def _in_best_band(
-    method: str, how: SearchSettings, point: Point, trials: Sequence[Trial], band: str | None, repetition: int
-) -> SearchResult:
-    """Return the search in the band of the run, or, if it did not end there, in a band in which it did."""
-    others = Counter(t.band for t in trials if t.role == "search" and t.band not in (band, None))
-    wanted = so_far(method, how, point, trials, band, repetition)
-    if wanted.complete:
-        return wanted
-    found = (so_far(method, how, point, trials, other, repetition) for other, _ in others.most_common())
-    elsewhere = next((result for result in found if result.complete), None)
-    if elsewhere is None:
-        return wanted
-    verdict = Verdict(elsewhere.verdict.kind, elsewhere.verdict.reasons + other_band_reason(elsewhere.band, band))
-    return replace(elsewhere, verdict=verdict)

@@ -13,16 +13,21 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from planebench.model.records import Point, Trial
+from planebench.stats import host
 from planebench.stats.noise import Noise, figure_of, fit_noise
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The logarithm of a figure in one block: the mean of its trials in one start."""
+    """The logarithm of a figure in one block: the mean of its trials in one start.
+
+    ``band``: the core distance of its trials; None where it is unknown, or they have several.
+    """
 
     number: int
     start: int
     log: float
+    band: str | None = None
 
 
 Blocks = tuple[Block, ...]
@@ -30,21 +35,29 @@ Blocks = tuple[Block, ...]
 
 def blocks_of(trials: Iterable[Trial], figure: Callable[[Trial], float | None]) -> Blocks:
     """Return the blocks of some trials in their order; those without a positive figure are left out."""
-    found: dict[tuple[int, int], list[float]] = {}
+    found: dict[tuple[int, int], list[tuple[float, str | None]]] = {}
     for trial in trials:
         if (value := figure(trial)) and value > 0:
-            found.setdefault((trial.repetition, trial.start), []).append(math.log(value))
-    return tuple(Block(*key, statistics.fmean(logs)) for key, logs in sorted(found.items()))
+            found.setdefault((trial.repetition, trial.start), []).append((math.log(value), trial.band))
+    return tuple(
+        Block(*key, statistics.fmean(log for log, _ in mine), mine[0][1] if len({b for _, b in mine}) == 1 else None)
+        for key, mine in sorted(found.items())
+    )
 
 
 def throughput_blocks(trials: Iterable[Trial]) -> Blocks:
-    """Return the blocks of the throughput."""
+    """Return the blocks of the throughput per time that the pollers had."""
+    return blocks_of(trials, host.rate_pps)
+
+
+def counted_blocks(trials: Iterable[Trial]) -> Blocks:
+    """Return the blocks of the throughput as it was counted, with what the host took."""
     return blocks_of(trials, lambda trial: trial.throughput_pps)
 
 
 def cycles_blocks(trials: Iterable[Trial]) -> Blocks:
     """Return the blocks of the busy cycles per packet; empty for a switch that does not report them."""
-    return blocks_of(trials, lambda trial: trial.switch.cycles_per_packet)
+    return blocks_of(trials, host.cycles_per_packet)
 
 
 def by_start(blocks: Blocks) -> list[float]:
@@ -60,10 +73,13 @@ def geometric_mean(blocks: Blocks) -> float | None:
 def paired(a: Blocks, b: Blocks) -> list[float]:
     """Return the differences b - a in the blocks that both have, averaged by start of the side with fewer starts.
 
+    Blocks in which both had the same core distance, which no switch chooses, are enough where they are the most.
     Empty where more than half of the starts of either side have no partner: pairs would leave out too much.
     """
     of_a = {block.number: block for block in a}
     both = [(of_a[block.number], block) for block in b if block.number in of_a]
+    alike = [pair for pair in both if pair[0].band == pair[1].band]
+    both = alike if 2 * len(alike) >= len(both) else both
     starts = [{block.start for block in side} for side in (a, b)]
     found = [{pair[side].start for pair in both} for side in (0, 1)]
     if any(2 * len(some) < len(of_all) for some, of_all in zip(found, starts, strict=True)):

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the host took from the pollers of a trial, and the figures of the time that they had.
+
+At maximum offered load nothing passes while tester, switch or a VNF in a process of its own stands: rings hold some ten
+microseconds. So the rate of a switch is what was forwarded per time in which all of them had their CPUs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from planebench.model.placement import RANDOM
+from planebench.model.records import SCHEDSTAT_MIN_NS, Evidence, ThreadEvidence, Trial
+
+READING_NS = 200_000
+"""Between the readings of two threads' accounts: 50 us on a quiet machine."""
+KERNEL_THREADS = ("napi/", "ksoftirqd/")
+"""Names of the kernel's threads that forward."""
+STOOD_MAX = 0.98
+"""No larger share of a trial is taken off: what is left of it tells nothing."""
+STOOD_SHARE = 0.02
+"""A trial whose pollers stood for a larger share of it was disturbed by the host."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stood:
+    """Shares of the sending time, 0 to 1, in which the host kept switch, hosted VNFs and tester from polling."""
+
+    switch: float = 0.0
+    vnfs: float = 0.0
+    tester: float = 0.0
+
+    @property
+    def had(self) -> float:
+        """Return the share in which all of them polled, as if they stood independently of each other."""
+        return max((1 - self.switch) * (1 - self.vnfs) * (1 - self.tester), 1 - STOOD_MAX)
+
+
+def stood(evidence: Evidence, duration_ns: int, *, roaming: bool = False) -> Stood:
+    """Return how long the pollers of a trial stood. ``roaming``: waits of VNFs that the scheduler moves are measured.
+
+    A tester's wait is a poll gap, too, so the larger of the two is taken. The workers of a switch stand side by side:
+    their mean counts; the VNFs of a chain one after the other. Waits are unknown in a trial shorter than their reading.
+    """
+    if duration_ns <= 0:
+        return Stood()
+    shares: dict[str, list[float]] = {"switch": [], "vnf": [], "tester": []}
+    for thread in evidence.threads if duration_ns >= SCHEDSTAT_MIN_NS else ():
+        if not (roaming and thread.owner == "vnf"):
+            lost = lost_ns(thread, evidence, duration_ns) / duration_ns
+            shares[thread.owner].append(min(max(lost, 0.0), STOOD_MAX))
+    stolen = evidence.steal_ns / duration_ns / max(len({thread.cpu for thread in evidence.threads}), 1)
+    mean = {owner: math.fsum(found) / len(found) if found else 0.0 for owner, found in shares.items()}
+    return Stood(
+        min(mean["switch"] + stolen, STOOD_MAX),
+        1 - math.prod(1 - share for share in shares["vnf"]),
+        min(max(mean["tester"] + stolen, evidence.poll_gap_sum_ns / duration_ns), STOOD_MAX),
+    )
+
+
+def lost_ns(thread: ThreadEvidence, evidence: Evidence, duration_ns: int) -> int:
+    """Return for how long others than those that share its core on purpose kept a thread from running.
+
+    A switch and VNFs that are processes on its core share it on purpose: that is measured (ic16's over-provisioning).
+    The kernel adds a wait when it ends, so with 33 sharers and slices of 4 ms the sum is wrong by up to 128 ms. What
+    the sharers together did not run, less what they left idle, is exact to the time that the reading takes.
+
+    The threads of a kernel switch share a core as well, one per port. Two pollers of a switch in no such case take
+    turns by the scheduler's slices.
+    """
+    if thread.owner != "tester" and has_vnfs(evidence):
+        sharers = [other for other in evidence.threads if other.owner != "tester" and other.cpu == thread.cpu]
+        run_ns = sum(other.run_ns for other in sharers)
+        kept_ns = thread.wait_ns - (run_ns - thread.run_ns)
+        if len(sharers) > 1:
+            kept_ns = min(kept_ns, duration_ns - run_ns)
+        return kept_ns - READING_NS * len(evidence.threads)
+    if thread.owner != "switch" or not thread.thread.startswith(KERNEL_THREADS):
+        return thread.wait_ns
+    others = (other for other in evidence.threads if other.owner == "switch" and other.thread != thread.thread)
+    return thread.wait_ns - sum(other.run_ns for other in others if other.cpu == thread.cpu)
+
+
+def has_vnfs(evidence: Evidence) -> bool:
+    """Return whether VNFs are processes of their own."""
+    return any(thread.owner == "vnf" for thread in evidence.threads)
+
+
+def stood_in(trial: Trial) -> Stood:
+    """Return how long the pollers of a trial stood."""
+    return stood(trial.evidence, trial.offered_duration_ns, roaming=trial.point.placement == RANDOM)
+
+
+def rate_pps(trial: Trial) -> float:
+    """Return what a trial forwarded per second that its pollers had; a paced load is what it is."""
+    if trial.load.pps_per_direction not in (None, trial.line_rate_pps):
+        return trial.throughput_pps
+    return trial.throughput_pps / stood_in(trial).had
+
+
+def cycles_per_packet(trial: Trial) -> float | None:
+    """Return the busy cycles per packet without those that the clock counted while the poller had no CPU."""
+    cycles, share = trial.switch.cycles_per_packet, trial.switch.busy_share
+    return cycles if cycles is None or share is None else cycles * (1 - stood_in(trial).switch)
+
+
+def is_disturbed(trial: Trial) -> bool:
+    """Return whether the host kept the pollers of a trial standing for more than STOOD_SHARE of it."""
+    return 1 - stood_in(trial).had > STOOD_SHARE
