@@ -28,7 +28,7 @@ from planebench.model.status import Stage
 from planebench.model.words import frames
 from planebench.search import short_name
 
-REJECTED_IN_A_ROW = 20
+FAILED_IN_A_ROW = 20
 """After so many trials without an accepted one, a line says what to do."""
 SLOW_TRIAL_S = 5.0
 """The bar of trials this long is also drawn while they run, once a second."""
@@ -124,7 +124,7 @@ class RunBar(Bar):
     def __init__(self, pace: Pace, trial_s: float, quiet: bool = False) -> None:
         more = (TextColumn("[dim]after[/]"), TimeElapsedColumn())
         super().__init__(pace.steps, quiet=quiet, left=_Left(pace), more=more, moving=trial_s >= SLOW_TRIAL_S)
-        self._shown, self._rejected = -1, 0
+        self._failed = 0
 
     def trial_begins(self, request: TrialRequest) -> None:
         """Show the trial that begins."""
@@ -138,19 +138,18 @@ class RunBar(Bar):
         point, kind = trial.point, trial.verdict.kind
         no_figure = kind in (VerdictKind.INVALID, VerdictKind.FUNCTIONAL)
         rate = "" if no_figure else f"{trial.throughput_pps / 1e6:.2f} Mpps "
-        again = ", again" if self.done == self._shown else ""
         search = f"{short_name(trial.search)} " if trial.search else ""
-        rejected = kind in (VerdictKind.INVALID, VerdictKind.DISTURBED)
-        why = f": {trial.verdict.texts[0]}" if rejected and trial.verdict.texts else ""
+        failed = kind is VerdictKind.INVALID
+        why = f": {trial.verdict.texts[0]}" if failed else ""
         self.line(
-            f"[{self.done + 1}/{self.steps}{again}] {point.switch} {point.scenario_label} {point.direction} "
+            f"[{self.done + 1}/{self.steps}] {point.switch} {point.scenario_label} {point.direction} "
             f"{frames(point)} {search}{trial.load.label}: {rate}{kind.value}{why}"
         )
-        self._shown, self._rejected = self.done, self._rejected + 1 if rejected else 0
-        if self._rejected == REJECTED_IN_A_ROW:
+        self._failed = self._failed + 1 if failed else 0
+        if self._failed == FAILED_IN_A_ROW:
             self.trouble(
-                f"the last {REJECTED_IN_A_ROW} trials were all rejected. `planebench doctor` says what disturbs them; "
-                "Ctrl-C ends the run, and `--resume` continues it"
+                f"none of the last {FAILED_IN_A_ROW} trials took place. `planebench switch check NAME` tests a switch "
+                "alone; Ctrl-C ends the run, and `--resume` continues it"
             )
 
     def extend(self, stages: Sequence[Stage]) -> None:

@@ -138,10 +138,11 @@ def verdict_words(comparison: Comparison) -> str:
     """Return ``b is 8.1 % faster``, ``b takes 12 % fewer cycles``, ``no significant difference``."""
     if not comparison.distinguishable:
         return undecided_words(comparison)
-    change = comparison.ratio - 1
+    # Where one end is open, the ratio is a bound itself: only the other end is known.
+    ends = comparison.low, comparison.high
+    known = comparison.ratio if None not in ends else next((end for end in ends if end is not None), comparison.ratio)
+    change, least = known - 1, "at least " * (None in ends)
     more, less = _WORDS.get(comparison.metric, ("is {} faster", "is {} slower"))
-    # An open side: the ratio is only known to be at least, or at most, what it is.
-    least = "at least " if comparison.low is None or comparison.high is None else ""
     return "b " + (more if change > 0 else less).format(f"{least}{abs(change) * 100:.1f} %")
 
 
@@ -226,9 +227,7 @@ def _table(comparisons: Sequence[Comparison], width: int) -> Table:
     table = Table(box=None, padding=(0, gap, 0, 0), header_style="bold")
     for column in ("point", "a", "b", "metric"):
         table.add_column(column, overflow="fold")
-    confidence = {c.confidence for c in comparisons}
-    least = "" if len(confidence) == 1 else ">= "
-    for column in ("ratio", f"{least}{min(confidence) * 100:.3g} % interval"):
+    for column in ("ratio", "95 % interval"):
         table.add_column(column, justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     alike = len({_wire_and_hosting(c) for c in comparisons}) == 1

@@ -24,7 +24,7 @@ from planebench.plans.budget import describe
 from planebench.plans.load import load_plan
 from planebench.plans.override import override
 from planebench.report.terminal.table import print_table
-from planebench.report.trust import nothing_accepted, nothing_decided, points_without_figure
+from planebench.report.trust import nothing_decided, nothing_measured, points_without_figure
 from planebench.running.agent import Relayed, Wire, serve
 from planebench.running.elsewhere import Connect, TesterHost, connecting, file_lines, switch_on
 from planebench.running.labels import Labels, read_labels
@@ -209,7 +209,7 @@ def _judge(derived: Derived, *, quiet: bool) -> int:
     switch or the tester failed. INCONCLUSIVE: all trials were rejected. ``quiet``: points without an accepted trial are
     printed here; otherwise the table has them.
     """
-    if words := nothing_accepted(derived):
+    if words := nothing_measured(derived):
         complain(words)
         kinds = {trial.verdict.kind for trial in derived.run.trials if trial.role != "warmup"}
         return INCONCLUSIVE if kinds - {VerdictKind.INVALID} else PlanebenchError.exit_code

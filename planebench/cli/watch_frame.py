@@ -21,8 +21,7 @@ from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import Column as Kind
 from planebench.report.terminal.grid import column_of, column_title, columns_of
 from planebench.search import short_name
-from planebench.stats.choose import of_other_band
-from planebench.stats.results import derive_results, run_band
+from planebench.stats.results import derive_results
 from planebench.store.follow import Seen
 
 NEXT_MAX, TROUBLES_MAX, NAME_MAX = 3, 2, 16
@@ -43,8 +42,6 @@ VERDICT_STYLES = {
     VerdictKind.OVERLOAD: "yellow",
     VerdictKind.TESTER_LIMITED: "cyan",
     VerdictKind.LINE_RATE: "cyan",
-    VerdictKind.DISTURBED: "yellow",
-    VerdictKind.UNSTABLE: "yellow",
     VerdictKind.FUNCTIONAL: "magenta",
     VerdictKind.INVALID: "red",
 }
@@ -181,11 +178,11 @@ def _what(trial: Trial) -> str:
 
 
 def _rate(trial: Trial) -> str:
-    """Return the rate: rejected rates in parentheses, nothing where the figure is not a rate."""
+    """Return the rate; in parentheses where the trial did not take place, nothing where the figure is not a rate."""
     rate = mark(trial.verdict.kind) + mpps(trial.throughput_pps)
     if trial.verdict.kind is VerdictKind.FUNCTIONAL:
         return NOTHING
-    return f"({rate})" if trial.verdict.kind in (VerdictKind.DISTURBED, VerdictKind.INVALID) else rate
+    return f"({rate})" if trial.verdict.kind is VerdictKind.INVALID else rate
 
 
 def _reason(trial: Trial) -> str:
@@ -280,10 +277,9 @@ def results_so_far(seen: Seen) -> tuple[Result, ...]:
     point = _current_point(seen)
     if point is None:
         return ()
-    band = run_band(seen.trials, seen.header.settings.get("band"))
     mine = tuple(t for t in seen.trials if t.role == "r_plus" and t.point.topology == point.topology)
     settings = {key: value for key, value in seen.header.settings.items() if key != "search"}  # they are not replayed
-    return derive_results(Run(replace(seen.header, settings={**settings, "band": band}), mine))
+    return derive_results(Run(replace(seen.header, settings=settings), mine))
 
 
 def _results_lines(seen: Seen, width: int, glyphs: Glyphs, room: int) -> list[Text]:
@@ -311,15 +307,9 @@ def _fitting(
     first = max(0, min(at, len(kinds) - room))
     found = []
     for kind in kinds[first : first + room]:
-        figures = {r.point.switch: _figure(r) for r in results if column_of(r) == kind}
+        figures = {r.point.switch: throughput(r) for r in results if column_of(r) == kind}
         found.append((kind, [figures.get(label, "") for label in switches]))
     return found
-
-
-def _figure(result: Result) -> str:
-    """Return R+ with its mark; in parentheses if it is not comparable with the rest of the run."""
-    words = throughput(result)
-    return f"({words})" if of_other_band(result.verdict) else words
 
 
 def _legend(columns: Sequence[tuple[Kind, list[str]]]) -> str:

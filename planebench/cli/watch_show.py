@@ -181,5 +181,4 @@ def _result(result: Result) -> dict[str, Any]:
         "verdict": result.verdict.kind.value,
         "verdict_reasons": list(result.verdict.texts),
         "verdict_codes": list(result.verdict.codes),
-        "band": result.band,
     }

@@ -33,7 +33,6 @@ from planebench.model.header import LatencyFloor
 from planebench.model.records import POINT_KEY, TrafficSent, VerdictKind
 from planebench.model.results import (
     AnatomySummary,
-    BandFigure,
     ControlSummary,
     JitterSummary,
     LatencySummary,
@@ -41,6 +40,7 @@ from planebench.model.results import (
     LoadFinding,
     Result,
     SearchResult,
+    Stratum,
 )
 from planebench.model.run import Run
 from planebench.model.words import (
@@ -61,7 +61,6 @@ from planebench.model.words import (
 )
 from planebench.search import METHODS
 from planebench.stats.ceiling import clock_floor_ns, latency_floor
-from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts, latency_counts, search_counts
 from planebench.stats.derived import Derived
 
@@ -222,7 +221,6 @@ LATENCY: tuple[Column, ...] = (
     Column("verdict_reasons", Texts, "summary.verdict.texts", outputs=NOT_CSV),
     Column("verdict_codes", Texts, "summary.verdict.codes", outputs=NOT_CSV),
     Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
-    Column("other_band", bool, lambda it: of_other_band(it.summary.verdict), outputs=TABLE),
     *_jitter("ipdv", "RFC 3393.", JITTERS["ipdv"], 1),
     *_jitter("pdv", "RFC 5481 section 4.2.", JITTERS["pdv"], 2),
     *_jitter("burst_jitter", "ic16: of all frames of a burst.", JITTERS["burst_jitter"], 3),
@@ -247,7 +245,7 @@ def _search(result: Result, method: str) -> SearchResult | None:
 
 
 def _found(method: str) -> Callable[[OfResult], float | None]:
-    """Return the getter of what a search found: a rate, or packets per burst; None unless it is accepted."""
+    """Return the getter of what a search found: a rate, or packets per burst; None unless it came to one."""
 
     def get(it: OfResult) -> float | None:
         search = _search(it.result, method)
@@ -265,7 +263,7 @@ def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
         search = _search(it.result, method)
         if search is None:
             return None
-        return "other-band" if search.complete and of_other_band(search.verdict) else search.verdict.kind.value
+        return search.verdict.kind.value
 
     return get
 
@@ -346,7 +344,7 @@ RESULT: tuple[Column, ...] = (
         "throughput_pps",
         Number,
         "result.throughput_pps",
-        "A lower bound where the verdict is tester-limited; null without an accepted trial.",
+        "Per time that the pollers had; a lower bound where the verdict is tester-limited; null where no trial counts.",
         page=OnPage("Mpps", 1, kind="two", cell=_rate_cell),
     ),
     Column(
@@ -373,9 +371,8 @@ RESULT: tuple[Column, ...] = (
         "result.throughput_stddev_pps",
         page=OnPage("± sd", 2, lambda pps: f"{pps / 1e6:.3f}"),
     ),
-    Column("trials", Int32, lambda it: len(it.result.trials), "Number of accepted trials of the result."),
-    Column("rejected", Int32, "result.rejected", "Number of rejected trials.", page=OnPage("rejected", 6)),
-    Column("band", str | None, "result.band", page=OnPage("core group", 80, kind="plain")),
+    Column("trials", Int32, lambda it: len(it.result.trials), "Number of trials of the result."),
+    Column("invalid", Int32, "result.invalid", "Trials that did not take place."),
     Column("run_id", str, "run.header.run_id"),
     Column("counts", bool, lambda it: counts(it.result), outputs=TABLE),
     Column(
@@ -384,7 +381,6 @@ RESULT: tuple[Column, ...] = (
         lambda it: counts(it.result) and it.result.verdict.kind.is_bound,
         outputs=TABLE,
     ),
-    Column("other_band", bool, lambda it: of_other_band(it.result.verdict), outputs=TABLE),
     Column("ndr_pps", Number, _found("ndr"), outputs=CSV),
     Column("pdr_pps", Number, _found("pdr"), outputs=CSV),
     Column("throughput_median_pps", Number, "result.throughput_median_pps", page=OnPage("median", 3, mpps)),
@@ -419,7 +415,7 @@ RESULT: tuple[Column, ...] = (
     ),
     Column("capacity_low_pps", Number, "result.capacity_low_pps", OF_CAPACITY, NOT_CSV),
     Column("capacity_high_pps", Number, "result.capacity_high_pps", OF_CAPACITY, NOT_CSV),
-    Column("other_bands", tuple[BandFigure, ...], "result.other_bands", outputs=JSON),
+    Column("strata", tuple[Stratum, ...], "result.strata", outputs=JSON),
     Column("searches", tuple[SearchResult, ...], "result.searches", outputs=JSON),
     Column("load_finding", LoadFinding | None, "result.load_finding", outputs=JSON),
     Column("ledger", Ledger | None, "result.ledger", outputs=JSON),
@@ -483,12 +479,20 @@ RESULT: tuple[Column, ...] = (
     Column("cycles_low", Number, "result.cycles_low", OF_STARTS),
     Column("cycles_high", Number, "result.cycles_high", OF_STARTS),
     Column(
-        "with_disturbed_pps",
+        "counted_pps",
         Number,
-        "result.with_disturbed_pps",
-        "The throughput if disturbed trials were accepted; null where there are none.",
-        page=OnPage("with the disturbed trials", 4, mpps, optional=True),
+        "result.counted_pps",
+        "The throughput as it was counted; throughput_pps is per time that the pollers had their CPUs.",
+        page=OnPage("as counted", 4, mpps),
     ),
+    Column(
+        "stood_share",
+        float,
+        "result.stood_share",
+        "Mean share of its trials in which the host kept a poller from its CPU.",
+        page=OnPage("host took", 5, percent),
+    ),
+    Column("disturbed", bool, "result.disturbed", "The switch was disturbed more often than the others.", TABLE),
     Column("starts", Int32, "result.starts", "Starts of the switch that the throughput rests on."),
     _KEY["placement"],
     _KEY["cpu_clock"],
@@ -500,9 +504,7 @@ POINT = (_BY_NAME["run_id"], _KEY["switch"], _BY_NAME["version"], *(_KEY[name] f
 """Which point, of which run: the first columns of every table of this module, and what they are joined by."""
 
 _VERDICT = tuple(_BY_NAME[name] for name in ("verdict", "verdict_reasons", "verdict_codes", "counts"))
-_AT_LOAD = tuple(
-    c for c in LATENCY if c.name in ("load", "verdict", "verdict_reasons", "verdict_codes", "counts", "other_band")
-)
+_AT_LOAD = tuple(c for c in LATENCY if c.name in ("load", "verdict", "verdict_reasons", "verdict_codes", "counts"))
 
 ANATOMY = (
     *_AT_LOAD,
@@ -521,8 +523,6 @@ _SEARCH = (
     *attributes("search", complete=bool),
     Column("counts", bool, lambda it: search_counts(it.search)),
     Column("is_lower_bound", bool, lambda it: it.search.verdict.kind.is_bound),
-    *attributes("search", band=str | None),
-    Column("other_band", bool, lambda it: of_other_band(it.search.verdict)),
 )
 _BURST = {"rate_pps": float, "mean_packets": float, "min_packets": int, "max_packets": int, "buffer_ns": float}
 

@@ -20,6 +20,7 @@ from planebench.metrics.column import (
 from planebench.model.records import CoreDistance
 from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, median
 from planebench.stats.derived import Derived
+from planebench.stats.host import stood_in
 from planebench.stats.shared_cores import OWNERS, Owner
 
 _RUN_ID = Column("run_id", str, "run.header.run_id")
@@ -59,6 +60,7 @@ TRIAL = (
     *attributes("direction", loss_ratio=float),
     Column("flow_pps", float, lambda it: it.direction.forwarded_packets * 1e9 / max(it.trial.offered_duration_ns, 1)),
     Column("trial_pps", float, "trial.throughput_pps", "The rate of the whole trial, the same in each of its rows."),
+    Column("stood_share", float, lambda it: 1 - stood_in(it.trial).had, "Share in which a poller had no CPU."),
     *(_switch(figure) for figure in SWITCH_FIGURES if figure.over is median),
     Column("fib_updates_per_s", Number, "trial.updates.per_s"),
     *attributes("trial", start=Int32, search=str),
@@ -90,7 +92,7 @@ COMPARISON = (
     _RUN_ID,
     *attributes("comparison", a=str, b=str, point=str, metric=str, load=str, distinguishable=bool),
     *attributes("comparison", ratio=float, low=Number, high=Number, trials_a=Int32, trials_b=Int32),
-    *attributes("comparison", band=str | None, note=str, answer=str, confidence=float, more_starts=int | None),
+    *attributes("comparison", note=str, answer=str, more_starts=int | None),
     *attributes("comparison", more_minutes=Number, detectable=Number, starts_a=Int32, starts_b=Int32),
 )
 

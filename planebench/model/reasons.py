@@ -77,15 +77,11 @@ class ReasonCode(StrEnum):
     CONTROL_UNANSWERED = "control-unanswered"
 
     # of a result, over its trials
-    NOT_NEEDED = "not-needed"
     NO_TRIAL = "no-trial"
     NO_SATURATING_TRIAL = "no-saturating-trial"
     NONE_COUNTS = "none-counts"
-    OTHER_BAND = "other-band"
     TWO_BANDS = "two-bands"
-    SPREAD = "spread"
     DRIFT = "drift"
-    DISTURBED_STARTS = "disturbed-starts"
     NO_PROBE = "no-probe"
     NO_DISTRIBUTION = "no-distribution"
     PROBES_MISSING = "probes-missing"
@@ -104,7 +100,18 @@ class ReasonCode(StrEnum):
     NO_BURST = "no-burst"
 
 
-REMARKS = frozenset(
+HOST = frozenset(
+    {
+        ReasonCode.CPU_WAIT,
+        ReasonCode.POLL_GAPS,
+        ReasonCode.STEAL,
+        ReasonCode.DISTANCE_CHANGED,
+        ReasonCode.SHARED_CORE,
+        ReasonCode.OTHER_CLOCK,
+    }
+)
+"""Remarks on what the host did during a trial."""
+REMARKS = HOST | frozenset(
     {
         ReasonCode.NOT_CARRIED,
         ReasonCode.DUPLICATED,
@@ -120,7 +127,7 @@ REMARKS = frozenset(
         ReasonCode.CONTROL_UNANSWERED,
     }
 )
-"""Remarks on a trial, accepted or rejected: none is why a trial was rejected."""
+"""Remarks on a trial, whatever its verdict: none is the reason of it."""
 SUSPECT = frozenset(
     {
         ReasonCode.UNEXPLAINED_LOSS,

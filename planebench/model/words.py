@@ -28,6 +28,7 @@ METRICS: dict[Metric, str] = {
     "throughput": "throughput",
     "ndr": "NDR",
     "pdr": "PDR",
+    "capacity": "capacity (estimated)",
     "cycles_per_packet": "cycles per packet",
     "latency_p50": "latency p50",
     "latency_p99": "latency p99",

@@ -186,6 +186,6 @@ def _prediction(it: Prediction, shape: Predicted, measured: Measured) -> Compare
         return words
     kind = VerdictKind.TESTER_LIMITED if it.is_bound else VerdictKind.VALID
     shown = ("≥" if it.is_bound else "") + mpps(it.pps)
-    wanted = Sample((it.pps,), kind, it.band, shown, it.estimate)
+    wanted = Sample((it.pps,), kind, shown, it.estimate)
     holds, answer = judged(sample, wanted, (1 - shape.within, 1 + shape.within))
     return Compared(f"{words} against loopback-1 and v2v", f"{sample.shown} against {shown} Mpps", holds, answer)

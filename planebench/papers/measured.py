@@ -20,8 +20,7 @@ from planebench.model.scenario import scenario_named
 from planebench.model.words import mpps, throughput, us
 from planebench.papers.claims import ANY, Cell, Each, Metric
 from planebench.papers.told import Sample
-from planebench.stats.choose import choose_saturating
-from planebench.stats.counting import counts, latency_counts
+from planebench.stats.counting import counts, latency_counts, saturating
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import merge, summarise
 from planebench.stats.jitter import burst_sizes
@@ -121,35 +120,30 @@ class Measured:
         if metric in LATENCIES:
             return self._latency(result, load or "", metric)
         if not counts(result):
-            return Sample((), result.verdict.kind, result.band, throughput(result))
+            return Sample((), result.verdict.kind, throughput(result))
         blocks = throughput_blocks(self.saturating(result))
         estimate = self._rates_noise.estimate(by_start(blocks))
         kind, rates = result.verdict.kind, tuple(map(math.exp, by_start(blocks)))
         if metric == "throughput":
-            return Sample(rates, kind, result.band, throughput(result), estimate)
+            return Sample(rates, kind, throughput(result), estimate)
         size = result.mean_frame_bytes or point.frame_size_bytes
         gbits = (size + L1_OVERHEAD_BYTES) * 8 / 1e9
         estimate = estimate and replace(estimate, mean=estimate.mean + math.log(gbits))
-        return Sample(tuple(rate * gbits for rate in rates), kind, result.band, _gbps(result), estimate)
+        return Sample(tuple(rate * gbits for rate in rates), kind, _gbps(result), estimate)
 
     def in_band(self, point: Point, band: str) -> Sample | None:
-        """Return the throughput of a point in a core-to-core latency band; None without an accepted trial there.
-
-        Figures of two bands are compared only where the distance itself is the question, so it has no band.
-        """
-        trials = [t for t in self.derived.trials[point] if t.role == "r_plus" and t.band == band]
-        choice = choose_saturating(trials, band)
-        blocks = throughput_blocks(choice.trials)
+        """Return the throughput of a point in a core-to-core latency band; None without a trial there."""
+        counted = saturating(t for t in self.derived.trials[point] if t.band == band)
+        blocks = throughput_blocks(counted.trials)
         rates = tuple(map(math.exp, by_start(blocks)))
         if not rates:
             return None
         shown = mpps(statistics.geometric_mean(rates))
-        return Sample(rates, choice.verdict.kind, None, shown, self._rates_noise.estimate(by_start(blocks)))
+        return Sample(rates, counted.verdict.kind, shown, self._rates_noise.estimate(by_start(blocks)))
 
     def saturating(self, result: Result) -> tuple[Trial, ...]:
         """Return the trials that the throughput of a result rests on."""
-        trials = [t for t in self.derived.trials[result.point] if t.role == "r_plus"]
-        return choose_saturating(trials, result.band).trials
+        return saturating(self.derived.trials[result.point]).trials
 
     @cached_property
     def _rates_noise(self) -> Noise:
@@ -161,9 +155,9 @@ class Measured:
     def _latency_noise(self) -> Mapping[Metric, Noise]:
         """Return what the noise of each metric of latency has in common."""
         chosen = [
-            (result.point, choice.trials)
+            (result.point, counted.trials)
             for result in self.derived.results
-            for choice in self.derived.latency_trials(result).values()
+            for counted in self.derived.latency_trials(result).values()
         ]
         return {
             metric: noise_of_sides((point, _latency_blocks(trials, metric)) for point, trials in chosen)
@@ -175,15 +169,15 @@ class Measured:
         figure = None if summary is None else _latency_figure(summary, metric)
         if summary is None or figure is None:
             return None
-        choice = self.derived.latency_trials(result)[load]
+        counted = self.derived.latency_trials(result)[load]
         if not latency_counts(summary):
-            return Sample((), summary.verdict.kind, choice.band, f"({us(figure)})")
-        logs = by_start(_latency_blocks(choice.trials, metric))
+            return Sample((), summary.verdict.kind, f"({us(figure)})")
+        logs = by_start(_latency_blocks(counted.trials, metric))
         estimate = self._latency_noise[metric].estimate(logs)
-        return Sample(tuple(map(math.exp, logs)), VerdictKind.VALID, choice.band, us(figure), estimate)
+        return Sample(tuple(map(math.exp, logs)), VerdictKind.VALID, us(figure), estimate)
 
     def latency_trials(self, point: Point, load: str) -> tuple[Trial, ...]:
-        """Return the trials of an accepted latency; empty for a rejected one."""
+        """Return the trials of a latency that counts; empty for another."""
         result = self.by_point[point]
         summary = next((s for s in result.latency if s.load == load), None)
         if summary is None or not latency_counts(summary):

@@ -187,11 +187,11 @@ def _samples(measured: Measured, cell: _Cell) -> dict[str, Sample]:
 
 
 def _ratio(figure: Sample | None, base: Sample) -> Ratio | None:
-    """Return a figure over its reference; None if one was rejected, the bands differ or both are lower bounds."""
-    if figure is None or not figure.counts or not base.counts or figure.band != base.band:
+    """Return a figure over its reference; None if one does not count, or both are lower bounds."""
+    if figure is None or not figure.counts or not base.counts:
         return None
     bound, base_bound = figure.kind.is_bound, base.kind.is_bound
     if bound and base_bound and figure is not base:
         return None
-    mark = "≥" if bound else "≤" if base_bound else "~" if VerdictKind.UNSTABLE in (figure.kind, base.kind) else ""
+    mark = "≥" if bound else "≤" if base_bound else ""
     return Ratio(middle(figure) / middle(base), "" if figure is base else mark)

@@ -129,7 +129,7 @@ def share(claim: Claim, shape: Share, measured: Measured) -> Found:
 def _share_sample(blocks: Blocks, noise: Noise) -> Sample:
     logs = by_start(blocks)
     shares = tuple(map(math.exp, logs))
-    return Sample(shares, VerdictKind.VALID, None, percent(sum(shares) / len(shares)), noise.estimate(logs))
+    return Sample(shares, VerdictKind.VALID, percent(sum(shares) / len(shares)), noise.estimate(logs))
 
 
 def _share_compared(spot: Spot, limit: float, lowest: Sample, highest: Sample) -> Compared:

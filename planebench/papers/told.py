@@ -24,13 +24,12 @@ from planebench.stats.noise import Estimate
 class Sample:
     """A figure with the values of its starts; ``shown`` has its mark and no unit.
 
-    ``values`` is empty for a rejected figure, and ``kind`` is its verdict. ``estimate`` is None where nothing is known
+    ``values`` is empty where no trial counts, and ``kind`` is its verdict. ``estimate`` is None where nothing is known
     of the noise between starts.
     """
 
     values: tuple[float, ...]
     kind: VerdictKind
-    band: str | None
     shown: str
     estimate: Estimate | None = None
 
@@ -136,9 +135,7 @@ def told(a: Sample, b: Sample, limit: float = 1.0) -> Told:
     """Return whether a / b lies above or below the limit, or why that is not known."""
     for sample in (a, b):
         if not sample.counts:
-            return Told(None, why=f"no accepted trial ({sample.kind.value})")
-    if a.band != b.band:
-        return Told(None, why=f"core-to-core latency groups differ ({a.band or 'unknown'} and {b.band or 'unknown'})")
+            return Told(None, why=f"no trial counts ({sample.kind.value})")
     if a.estimate is None or b.estimate is None:
         return Told(middle(a) / middle(b), why="one start each: how starts differ is not known")
     estimate, bounds = a.estimate.minus(b.estimate), Bounds(_bound(b), _bound(a))
@@ -154,7 +151,7 @@ def told(a: Sample, b: Sample, limit: float = 1.0) -> Told:
 def reached(sample: Sample, value: float) -> Told:
     """Compare a figure with a value that has no noise."""
     exact = Estimate(math.log(value), 0.0, math.inf, sample.estimate.n if sample.estimate else 1)
-    return told(sample, Sample((value,), VerdictKind.VALID, sample.band, "", exact))
+    return told(sample, Sample((value,), VerdictKind.VALID, "", exact))
 
 
 def corrected(compared: Sequence[Compared], share: float = 1.0) -> list[Compared]:

@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise, zip_longest
 from typing import Literal
 
 from planebench.model.chain_name import vnf_name
 from planebench.model.records import Point, ScenarioName, VerdictKind
-from planebench.model.results import Comparison, LatencySummary, Metric, Result
+from planebench.model.results import AnswerKind, Comparison, LatencySummary, Metric, Result
 from planebench.model.scenario import scenario_named
 from planebench.model.wire import wire_name
 from planebench.model.words import (
     ARROWS,
     NOTHING,
-    cycles,
     directions_words,
     frames,
     interval,
@@ -36,7 +36,7 @@ from planebench.report.conditions import conditions_remark, switch_cores
 from planebench.stats.answers import MARGIN
 from planebench.stats.counting import latency_compares
 from planebench.stats.derived import Derived
-from planebench.stats.ranking import same_cell
+from planebench.stats.ranking import reach_pps, same_cell
 
 State = Literal["different", "same", "open", "untested", "tester-limited", "alone", "none"]
 """What is known of the first of a standing: it differs from all others; some are the same; more starts would decide it;
@@ -55,6 +55,8 @@ STATES: Mapping[State, str] = {
 
 DECIDED: tuple[State, ...] = ("different", "same")
 
+_SIGNS: Mapping[AnswerKind, str] = {"different": ">", "same": "=", "open": "?", "untested": "?"}
+
 MAX_NAMES = 3
 """Switches that are named; of more, the number is given."""
 
@@ -66,6 +68,7 @@ MIDDLE = 0.5
 class Standing:
     """The switches of one test point by one metric, best first.
 
+    A throughput that the tester or the links limit is compared by the capacity estimated, where that is known.
     ``pairs``: the comparison of the first with each other, None where there is none. Their ratio is the advantage of
     the first: above 1 it has the higher throughput, or the lower cost or latency. ``missing``: switches without a
     figure, with the reason.
@@ -76,6 +79,8 @@ class Standing:
     load: str
     results: tuple[Result, ...]
     pairs: tuple[Comparison | None, ...]
+    next_pairs: tuple[Comparison | None, ...] = ()
+    """The comparison of each with the one after it, as in ``pairs``."""
     missing: tuple[str, ...] = ()
 
     @property
@@ -107,6 +112,13 @@ class Standing:
         if self.hidden:
             return "tester-limited"
         return "untested" if any(c is None or c.answer == "untested" for _, c in undecided) else "open"
+
+    @property
+    def order(self) -> str:
+        """Return all switches, best first: ``a > b = c ? d``: ahead, the same within the margin, not decided."""
+        labels = [printable(r.point.switch) for r in self.results]
+        signs = ["?" if it is None else _SIGNS[it.answer] for it in self.next_pairs]
+        return " ".join(part for pair in zip_longest(labels, signs, fillvalue="") for part in pair if part)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -156,16 +168,21 @@ def _standing(
     figures = {r.point: _figure(r, metric, load) for r in members if metric == "latency_p99" or r in ranked}
     known = [r for r in members if figures.get(r.point) is not None]
     ordered = sorted(known, key=lambda r: figures[r.point] or 0.0, reverse=metric == "throughput")
-    compared = tuple(_advantage(pairs, cell, metric, load, ordered[0], other) for other in ordered[1:])
+
+    def advantage(one: Result, other: Result) -> Comparison | None:
+        return _advantage(pairs, cell, metric, load, one, other)
+
+    compared = tuple(advantage(ordered[0], other) for other in ordered[1:])
+    in_turn = tuple(advantage(one, other) for one, other in pairwise(ordered))
     missing = tuple(f"{printable(r.point.switch)} ({_why_missing(r, metric)})" for r in members if r not in known)
-    return Standing(cell, metric, load, tuple(ordered), compared, missing)
+    return Standing(cell, metric, load, tuple(ordered), compared, in_turn, missing)
 
 
 def _figure(result: Result, metric: Metric, load: str) -> float | None:
     if metric == "throughput":
-        return result.throughput_pps
+        return reach_pps(result) or None
     if metric == "cycles_per_packet":
-        return result.switch_cycles_per_packet
+        return None if is_limited(result) else result.switch_cycles_per_packet
     found = latency_at(result, load)
     return None if found is None else found.p99
 
@@ -173,23 +190,26 @@ def _figure(result: Result, metric: Metric, load: str) -> float | None:
 def _advantage(pairs: Pairs, cell: Point, metric: Metric, load: str, first: Result, other: Result) -> Comparison | None:
     names = first.point.switch, other.point.switch
     one, two = names if metric == "throughput" else reversed(names)
-    return versus(pairs, cell, metric, one, two, load)
+    found = versus(pairs, cell, metric, one, two, load)
+    estimated = versus(pairs, cell, "capacity", one, two) if metric == "throughput" else None
+    decided = found is not None and found.answer in DECIDED
+    return found if decided or estimated is None or estimated.answer not in DECIDED else estimated
 
 
 def _why_missing(result: Result, metric: Metric) -> str:
     if metric == "latency_p99":
-        return "no accepted latency"
+        return "no latency of a carried load"
     if result.throughput_pps is None:
         if result.verdict.kind is VerdictKind.FUNCTIONAL:
             return "functional trials only: they have packet counts, no rates"
-        return f"all trials rejected: {result.verdict.kind.value}"
+        return f"no trial counts: {result.verdict.kind.value}"
     if metric == "cycles_per_packet" and result.switch_cycles_per_packet is None:
         return "no cycle counter"
-    return f"measured with {result.band or 'unknown'} cores, not comparable"
+    return "not saturated: its cycles are what it had time for"
 
 
 def middle_load(members: Iterable[Result]) -> str:
-    """Return the load at which most switches have an accepted latency; of several, the one nearest to MIDDLE."""
+    """Return the load that most switches carried; of several, the one nearest to MIDDLE."""
     found: dict[str, int] = {}
     for summary in (s for r in members for s in r.latency):
         found[summary.load] = found.get(summary.load, 0) + latency_compares(summary)
@@ -206,7 +226,7 @@ def _share(load: str) -> float:
 
 
 def latency_at(result: Result, load: str) -> LatencySummary | None:
-    """Return the accepted latency of a result at a load."""
+    """Return the latency of a result at a load that it carried."""
     return next((s for s in result.latency if s.load == load and latency_compares(s)), None)
 
 
@@ -223,7 +243,7 @@ class Line:
     rate_interval: str
     ratio: str
     ratio_interval: str
-    confidence: str
+    order: str
     latency: str
     latency_note: str
     state: State
@@ -254,18 +274,17 @@ def path_answers(standings: Standings) -> tuple[PathAnswer, ...]:
             path.scenario,
             f"{path_words(path)}, {directions_words(path.direction)}",
             f"{printable(path.scenario_label)} {ARROWS[path.direction]}",
-            tuple(_line(it, standings.cost[it.point]) for it in members),
+            tuple(map(_line, members)),
         )
         for path, members in paths.items()
     )
 
 
-def _line(standing: Standing, cost: Standing) -> Line:
+def _line(standing: Standing) -> Line:
     first = standing.results[0] if standing.results else None
     load = middle_load([first]) if first else ""
     latency = latency_at(first, load) if first else None
     ratio, ratio_interval = _next(standing)
-    pair = next(iter(standing.pairs), None)
     return Line(
         frames(standing.point),
         standing.names,
@@ -273,11 +292,11 @@ def _line(standing: Standing, cost: Standing) -> Line:
         interval(first.throughput_low_pps, first.throughput_high_pps, mpps) if first and not is_limited(first) else "",
         ratio,
         ratio_interval,
-        f"{pair.confidence * 100:.3g} % confidence" if pair and pair.low is not None else "no interval" if pair else "",
+        standing.order,
         percentiles(latency) if latency else NOTHING,
-        f"at {load_words(load)}" if latency else "all rejected" if load else "",
+        f"at {load_words(load)}" if latency else "not carried" if load else "",
         standing.state,
-        " ".join(filter(None, (evidence(standing), _cost_words(standing, cost)))),
+        evidence(standing),
         standing.state == "different" and not standing.missing,
         tuple(r.point for r in standing.results),
     )
@@ -299,7 +318,7 @@ def times(pair: Comparison) -> str:
     """Return the advantage of the first as a factor, or the least that it is where its upper end is open."""
     if pair.high is None and pair.low is not None:
         return f"at least {pair.low:.2f} ×"
-    return f"{pair.ratio:.2f} ×"
+    return f"{'est. ' * (pair.metric == 'capacity')}{pair.ratio:.2f} ×"
 
 
 def evidence(standing: Standing) -> str:
@@ -338,14 +357,6 @@ def _found(standing: Standing) -> str:
 
 def _limit_words(standing: Standing) -> str:
     return "the line rate" if standing.at_line_rate else "the limit of the tester"
-
-
-def _cost_words(standing: Standing, cost: Standing) -> str:
-    """Return who needs the fewest cycles, where the tester hides who is fastest."""
-    if standing.state != "tester-limited" or not cost.results:
-        return ""
-    figure = f"{printable(cost.results[0].point.switch)} {cycles(cost.results[0].switch_cycles_per_packet)}"
-    return f"By CPU cost, in cycles per packet: {figure}. {evidence(cost)}"
 
 
 def some_names(labels: Sequence[str], most: int = MAX_NAMES) -> str:

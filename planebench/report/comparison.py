@@ -22,7 +22,7 @@ _LESS_IS_BETTER = ("cycles_per_packet", "latency_p50", "latency_p99")
 
 
 def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
-    """Return the table of the ranking metrics (throughput or cycles per packet, NDR, PDR), and that of the others."""
+    """Return the table of the ranking metrics (throughput, capacity, NDR, PDR), and that of the others."""
     point, note = _point_column(derived), PageColumn("note", attrgetter("note"), "text")
     columns = (
         point,
@@ -30,7 +30,6 @@ def comparison_tables(derived: Derived) -> tuple[PageTable, PageTable]:
         *_SIDES,
         replace(_RATIO, title="b / a", kind="strong"),
         _INTERVAL,
-        _CONFIDENCE,
         _RESULT,
         note,
     )
@@ -135,8 +134,7 @@ def _point_column(derived: Derived) -> PageColumn:
 _METRIC = PageColumn("metric", lambda it: METRICS[it.metric] + (f" at {load_words(it.load)}" if it.load else ""))
 _SIDES = (PageColumn("a", attrgetter("a"), "switch"), PageColumn("b", attrgetter("b"), "switch"))
 _RATIO = PageColumn("", lambda it: f"{it.ratio:#.3g}", "number")
-_INTERVAL = PageColumn("interval", interval_words, "number")
-_CONFIDENCE = PageColumn("confidence", lambda it: f"{it.confidence * 100:.3g} %", "number")
+_INTERVAL = PageColumn("95 % interval", interval_words, "number")
 _RESULT = PageColumn("result", result_words)
 
 
@@ -150,11 +148,6 @@ def _table(
 
 
 def _deciding(derived: Derived) -> tuple[list[Comparison], list[Comparison]]:
-    """Return the comparisons by NDR, PDR and the metric that their test point is ranked by; and all others."""
-    by_cycles = {cell_id(r.point) for r in derived.rankings if r.by == "cycles"}
-    first: list[Comparison] = []
-    rest: list[Comparison] = []
-    for comparison in derived.comparisons:
-        ranked_by = "cycles_per_packet" if comparison.point in by_cycles else "throughput"
-        (first if comparison.metric in (ranked_by, "ndr", "pdr") else rest).append(comparison)
-    return first, rest
+    """Return the comparisons by throughput, by the capacity estimated, and by NDR and PDR; and all others."""
+    first = [it for it in derived.comparisons if it.metric in ("throughput", "capacity", "ndr", "pdr")]
+    return first, [it for it in derived.comparisons if it not in first]

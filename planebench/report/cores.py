@@ -8,15 +8,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from planebench.model.records import Point, VerdictKind
+from planebench.model.records import Point
 from planebench.model.results import Result
 from planebench.model.run import Run
-from planebench.model.words import NOTHING, UNKNOWN, cycles, directions_words, frames, mark, mpps, percent
+from planebench.model.words import NOTHING, UNKNOWN, cycles, directions_words, frames, mark, mpps, percent, throughput
 from planebench.report.answers import path_words
 from planebench.report.conditions import switch_cores
 from planebench.report.page.table import PageColumn, PageTable, number, page_table
-from planebench.report.papers import OTHER_BAND, rate_words
-from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
 from planebench.stats.ranking import same_cell
 
@@ -51,7 +49,7 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
     columns = (
         PageColumn("path", lambda it: it[1]),
         PageColumn("switch", lambda it: it[0].point.switch, "switch", lambda it: (it[0].point,)),
-        PageColumn("Mpps", accepted(rate_words), "strong"),
+        PageColumn("Mpps", accepted(throughput), "strong"),
         number("Gb/s", accepted(lambda r: f"{mark(r.verdict.kind)}{r.throughput_l1_gbps:.2f}")),
         number("cores", lambda it: it[2]),
         number("Mpps per core", lambda it: _per_core(it[0], it[2])),
@@ -59,13 +57,12 @@ def cores_table(run: Run, results: Sequence[Result]) -> PageTable:
         number("core utilization", accepted(lambda r: _known(r.switch_busy_share, percent))),
         number(f"cores for {PORT_GBPS} Gb/s", lambda it: _cores(it[0], it[2])),
     )
-    foreign = f" In parentheses: {OTHER_BAND}." if any(of_other_band(r.verdict) for r, *_ in items) else ""
     return page_table(
         "Throughput of each path in total and per core",
         columns,
         items,
-        NOTE + foreign,
-        out=lambda it: not counts(it[0]) or of_other_band(it[0].verdict),
+        NOTE,
+        out=lambda it: not counts(it[0]),
     )
 
 
@@ -100,6 +97,6 @@ def _cores(result: Result, cores: int) -> str:
     if not counts(result) or not gbps:
         return NOTHING
     kind = result.verdict.kind
-    sign = "≤" if kind.is_bound else "~" if kind is VerdictKind.UNSTABLE else ""
+    sign = "≤" if kind.is_bound else ""
     number = math.ceil(PORT_GBPS / (gbps / cores))
     return str(number) if number == 1 and sign == "≤" else f"{sign}{number}"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The evidence for the verdict of a trial in one line, and the causes of rejected trials."""
+"""The evidence for the verdict of a trial in one line, and why trials did not take place."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from planebench.model.reasons import REMARKS
-from planebench.model.records import CoreDistance, Evidence, Reason, ReasonCode, ThreadEvidence, Trial, VerdictKind
+from planebench.model.records import CoreDistance, Evidence, ReasonCode, ThreadEvidence, Trial, VerdictKind
 from planebench.model.words import NOTHING, count, percent
-
-NOT_NEEDED = "not used: the result uses trials of the other core-to-core latency group or with another verdict"
-"""The reason of a trial that is rejected without a fault of its own."""
 
 _NUMBER = re.compile(r"(?<![\w.-])\d[\d\u202f]*(?:[.,]\d+)*(?:e[+-]?\d+)?(?!\d)")
 """A number that stands alone or before its unit; not the digits of a name: ``n0``, ``pmd-c01``, ``rte-worker-1``."""
@@ -31,7 +28,7 @@ _Group = tuple[VerdictKind, ReasonCode, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Trials rejected for one cause. ``text`` has ranges of numbers that differ; ``switches`` has labels and trials."""
+    """Trials of one verdict and cause. ``text`` has ranges of numbers that differ; ``switches``: labels and trials."""
 
     kind: VerdictKind
     text: str
@@ -69,25 +66,15 @@ def _value(number: str) -> float:
     return float(found.group()) if found else 0.0
 
 
-def why_rejected(trial: Trial) -> tuple[Reason, ...]:
-    """Return the reasons of a rejected trial; a valid trial was not needed, and its reasons are mere remarks."""
-    if trial.verdict.kind is VerdictKind.VALID:
-        return (Reason(ReasonCode.NOT_NEEDED, NOT_NEEDED), *trial.verdict.reasons)
-    return trial.verdict.reasons
-
-
 def causes(trials: Sequence[Trial]) -> tuple[Cause, ...]:
-    """Return rejected trials by verdict and cause, most frequent first; a trial with two causes is in both.
+    """Return trials by verdict and cause, most frequent first; a trial with two causes is in both.
 
     Remarks, as on frames that a firewall dropped, are no causes.
     """
     labels: dict[_Group, Counter[str]] = {}
     texts: dict[_Group, list[str]] = {}
     for trial in trials:
-        found = why_rejected(trial)
-        # the first reason tells why a valid trial is not counted; the others are remarks
-        valid = trial.verdict.kind is VerdictKind.VALID
-        reasons = found[:1] if valid else tuple(it for it in found if it.code not in REMARKS)
+        reasons = (it for it in trial.verdict.reasons if it.code not in REMARKS)
         for key, text in {(trial.verdict.kind, r.code, cause(str(r))): str(r) for r in reasons}.items():
             labels.setdefault(key, Counter())[trial.point.switch] += 1
             texts.setdefault(key, []).append(text)

@@ -19,7 +19,6 @@ from planebench.papers.told import Compared, Judgement, Outcome
 from planebench.report.charts.figure import ChartRow, Figure, tip
 from planebench.report.page.table import PageColumn, PageTable, page_table
 from planebench.report.published import published_tables
-from planebench.stats.choose import of_other_band
 from planebench.stats.counting import latency_counts
 from planebench.stats.derived import Derived
 
@@ -189,8 +188,6 @@ def _shared(table: Shape) -> set[str]:
 
 _SHARE = " of R+"
 
-OTHER_BAND = "measured in the other core-to-core latency group, not comparable"
-
 
 Matrix = dict[str, Any]
 """A table with grouped columns: ``groups`` (name, columns), ``rows`` (switch, cells by group) and a note."""
@@ -208,14 +205,12 @@ def paper_tables(results: Sequence[Result]) -> list[Matrix]:
 
 
 def _throughput(results: Sequence[Result]) -> Matrix:
-    cells = {(r.point.switch, _path(r), frames(r.point)): rate_words(r) for r in results}
+    cells = {(r.point.switch, _path(r), frames(r.point)): throughput(r) for r in results}
     direction = results[0].point.direction
     note = (
         "As in conext19, Figs. 4 to 6. R+ (forwarding rate at maximum offered load), aggregate of all "
         "directions. Marks as in the summary."
     )
-    if any(of_other_band(r.verdict) for r in results):
-        note += f" In parentheses: {OTHER_BAND}."
     return _matrix(f"Throughput, Mpps, {ARROWS[direction]} {direction}", results, cells, note)
 
 
@@ -223,12 +218,9 @@ def _latency(results: Sequence[Result]) -> Matrix:
     found = [(r, s) for r in results for s in r.latency]
     cells = {(r.point.switch, _path(r), load_words(s.load).removesuffix(_SHARE)): _mean(s) for r, s in found}
     point = results[0].point
-    brackets = "rejected"
-    if any(of_other_band(s.verdict) for _, s in found):
-        brackets += f", or {OTHER_BAND}"
     note = (
         "As in conext19, Tables 3 and 4. Columns: share of the R+ of each switch (so at different rates), or a rate. "
-        f"In parentheses: {brackets}. Dash: no probe was received, or not measured."
+        "In parentheses: of a load that was not carried. Dash: no probe was received, or not measured."
     )
     caption = f"RTT latency, mean µs, {ARROWS[point.direction]} {point.direction}, {frames(point)}"
     return _matrix(caption, results, cells, note)
@@ -252,13 +244,7 @@ def _matrix(caption: str, results: Sequence[Result], cells: Cells, note: str) ->
 def _mean(summary: LatencySummary) -> str:
     if not summary.samples:
         return NOTHING
-    sound = latency_counts(summary) and not of_other_band(summary.verdict)
-    return us(summary.mean) if sound else f"({us(summary.mean)})"
-
-
-def rate_words(result: Result) -> str:
-    """Return the throughput; in parentheses where it is of the other core-to-core latency group."""
-    return f"({throughput(result)})" if of_other_band(result.verdict) else throughput(result)
+    return us(summary.mean) if latency_counts(summary) else f"({us(summary.mean)})"
 
 
 def _path(result: Result) -> str:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
@@ -26,8 +25,8 @@ from planebench.model.words import (
     throughput,
 )
 from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title, frames_key, point_name, tip
-from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
+from planebench.stats.host import STOOD_SHARE
 from planebench.stats.ranking import same_cell
 
 
@@ -46,7 +45,7 @@ def throughput_row(result: Result) -> ChartRow:
         "mpps": rate,
         "low": low,
         "high": high,
-        "label": throughput(result) + limit.get(result.verdict.kind, "") + _band_words(result)
+        "label": throughput(result) + limit.get(result.verdict.kind, "")
         if shown
         else f"{NOTHING} {result.verdict.kind.value}",
         "limited": limited,
@@ -65,33 +64,39 @@ def throughput_tip(result: Result) -> str:
 
 def _evidence_words(result: Result) -> str:
     starts = f"{result.starts} start{'' if result.starts == 1 else 's'}, " if result.throughput_pps is not None else ""
-    rejected = f"{result.rejected} trial{'' if result.rejected == 1 else 's'} rejected"
-    return f"{verdict_words(result.verdict)}; {starts}{rejected}"
+    return f"{verdict_words(result.verdict)}; {starts}{host_words(result) or 'the host took nothing'}"
+
+
+def host_words(result: Result) -> str:
+    """Return what the host took from the pollers, and the throughput as counted; empty where that is little."""
+    if result.stood_share <= STOOD_SHARE or result.counted_pps is None:
+        return ""
+    return f"the host took {percent(result.stood_share)} of the time, as counted {mpps(result.counted_pps)}"
+
+
+def strata_words(result: Result) -> str:
+    """Return what explains a wide interval: ``28.1: 38.2 near (12 trials), 19.4 far (8)``; empty where nothing does."""
+    parts = [f"{mpps(it.throughput_pps)} {it.name} ({it.trials} trials)" for it in result.strata]
+    return f"{throughput(result)} Mpps: {', '.join(parts)}" if parts else ""
 
 
 def verdict_words(verdict: Verdict) -> str:
-    """Return a verdict with its first reason: ``verdict disturbed: steal 31 ms``."""
+    """Return a verdict with its first reason: ``verdict tester-limited: the switch was busy 60 %``."""
     why = printable(reasons(verdict.texts, 100))
     return f"verdict {verdict.kind.value}{f': {why}' if why else ''}"
 
 
-def _band_words(result: Result) -> str:
-    """Return the core-to-core latency group of a bar that must not be compared with the others."""
-    return f" ({result.band or 'unknown'} cores)" if of_other_band(result.verdict) else ""
-
-
 def _throughput_words(result: Result) -> str:
     if result.throughput_pps is None:
-        return "no accepted trial"
+        return "no trial counts"
     at_least = "at least " if mark(result.verdict.kind) == "≥" else ""
-    unstable = ", unstable" if mark(result.verdict.kind) == "~" else ""
     trials = len(result.throughput_trials_pps)
     plural = "" if trials == 1 else "s"
     known = interval(result.throughput_low_pps, result.throughput_high_pps, mpps)
     return (
         f"{at_least}{mpps(result.throughput_pps)} Mpps{f' {known}' if known else ''}, "
         f"{result.throughput_l1_gbps or 0:.1f} Gb/s layer 1, "
-        f"mean of {trials} trial{plural}{unstable}{_band_words(result)}{_limit_words(result)}"
+        f"mean of {trials} trial{plural}{_limit_words(result)}"
     )
 
 
@@ -152,20 +157,9 @@ def _named_chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]
         yield Figure(key, "chain", cell.scenario, cell_title(cell), partial(throughput_bars, rows, colors, top))
 
 
-MIN_CHANGE = 0.01
-"""Change of a throughput by disturbed trials that is worth a sentence; the table has every one."""
-
-
-def disturbed_sentences(results: Iterable[Result]) -> list[str]:
-    """Return a sentence for each throughput that would be another if disturbed trials were accepted."""
-    pairs = [(r, r.with_disturbed_pps, r.throughput_pps) for r in results]
-    changes = [(r, disturbed / alone - 1) for r, disturbed, alone in pairs if disturbed and alone]
-    return [
-        f"{result_words(r)}: with the disturbed trials {mpps(r.with_disturbed_pps)} Mpps instead of {throughput(r)} "
-        f"({change * 100:+.1f} %)"
-        for r, change in changes
-        if abs(change) >= MIN_CHANGE
-    ]
+def strata_sentences(results: Iterable[Result]) -> list[str]:
+    """Return a sentence for each throughput that something explains."""
+    return [f"{result_words(r)}: {words}" for r in results if (words := strata_words(r))]
 
 
 def top_mpps(results: Sequence[Result]) -> float:
@@ -173,11 +167,3 @@ def top_mpps(results: Sequence[Result]) -> float:
     rates = [rate for r in results for rate in (r.throughput_pps, r.throughput_high_pps) if rate]
     limited = any(mark(r.verdict.kind) == "≥" for r in results)
     return max(rates, default=1e6) / 1e6 * (1.6 if limited else 1.22)
-
-
-def band_words(results: Iterable[Result]) -> str:
-    """Return the core-to-core latency group of the throughputs of a run."""
-    bands = Counter(r.band or "unknown" for r in results if r.throughput_pps is not None)
-    if len(bands) < 2:
-        return f"core-to-core latency group: {next(iter(bands), 'none, because no saturating trial was accepted')}"
-    return "core-to-core latency group: " + ", ".join(f"{band} at {n} test points" for band, n in bands.most_common())

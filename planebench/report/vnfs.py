@@ -14,7 +14,6 @@ from planebench.report.charts.curves import curves_over_vnfs
 from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title, frames_key, safe
 from planebench.report.latency import DRAWN, JITTER, MEAN, Look, Spreads, curve_rows, jitter_of, mean_of
 from planebench.report.throughput import throughput_row
-from planebench.stats.choose import of_other_band
 from planebench.stats.counting import counts
 from planebench.stats.ranking import same_cell
 
@@ -65,7 +64,7 @@ def throughput_over_vnfs(results: Sequence[Result]) -> list[ChartRow]:
     """Return the accepted throughputs of switches with at least MIN_COUNTS numbers of VNFs."""
     rows: dict[str, list[ChartRow]] = {}
     for result in results:
-        if counts(result) and result.throughput_pps and not of_other_band(result.verdict):
+        if counts(result) and result.throughput_pps:
             bar = throughput_row(result)
             x, low = result.point.chain_length, max(bar["low"], SMALLEST_MPPS)
             ends = {"low": low, "high": max(bar["high"], low)}

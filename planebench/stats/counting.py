@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.reasons import HOST, Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.model.results import LatencySummary, Result, SearchResult
 
@@ -67,8 +67,8 @@ def nothing_counts(trials: Sequence[Trial]) -> Verdict:
 
 
 def all_reasons(trials: Iterable[Trial]) -> tuple[Reason, ...]:
-    """Return every reason once, in order, with the number of its trials."""
-    counts = Counter(reason for t in trials for reason in t.verdict.reasons)
+    """Return every reason once, in order, with the number of its trials; what the host did is in the figures."""
+    counts = Counter(reason for t in trials for reason in t.verdict.reasons if reason.code not in HOST)
     return tuple(replace(r, values={**r.values, "trials": n}) if n > 1 else r for r, n in counts.items())
 
 

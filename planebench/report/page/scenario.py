@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from planebench.metrics.results import DROPS, JITTER, LATENCY, RESULT, OfLatency, OfResult
 from planebench.model.records import Point
-from planebench.model.results import BandFigure, Ledger, Result
+from planebench.model.results import Ledger, Result
 from planebench.model.run import Run
-from planebench.model.words import NOTHING, band_figure, count, load_words, throughput
+from planebench.model.words import NOTHING, count, load_words, mpps, throughput
 from planebench.report.ledger import unexplained_words
 from planebench.report.page.table import PageColumn, PageTable, number, on_page, page_table, point_columns
 from planebench.stats.counting import counts, latency_counts
@@ -62,28 +62,23 @@ def _not_accepted(it: OfLatency) -> bool:
     return not latency_counts(it.summary)
 
 
-def band_table(results: Sequence[Result]) -> PageTable:
-    """Return the figures of the other band beside those of the result; never mixed into them."""
-    items = [(result, figure) for result in results for figure in result.other_bands]
+def strata_table(results: Sequence[Result]) -> PageTable:
+    """Return the throughputs by what explains a wide interval."""
+    items = [(result, it) for result in results for it in result.strata]
     columns = (
         *point_columns(items, lambda it: it[0].point),
-        number("result, Mpps", lambda it: f"{throughput(it[0])} {it[0].band or 'unknown'}"),
-        PageColumn("Mpps", lambda it: band_figure(it[1]), "strong"),
-        PageColumn("core group", lambda it: it[1].band),
+        number("result, Mpps", lambda it: throughput(it[0])),
+        PageColumn("Mpps", lambda it: mpps(it[1].throughput_pps), "strong"),
+        PageColumn("trials with", lambda it: it[1].name),
         number("trials", lambda it: it[1].trials),
-        number("ratio to the result", lambda it: _ratio(*it)),
     )
-    return page_table("Results of the other core group (core-to-core latency)", columns, items)
-
-
-def _ratio(result: Result, figure: BandFigure) -> str:
-    return f"{figure.throughput_pps / result.throughput_pps:.2f}" if result.throughput_pps else NOTHING
+    return page_table("What explains wide intervals: core distance, shared cores", columns, items)
 
 
 def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:
     """Return where the frames of the saturating trials went: forwarded, lost by place and cause, unexplained.
 
-    Those of the accepted trials; of a point without any, those of its rejected trials, whose counts are exact.
+    Those of the trials that count; of a point without any, those whose counts are exact.
     """
     items = [OfResult(run, result) for result in results if result.ledger is not None]
     columns = (
@@ -95,8 +90,7 @@ def ledger_table(run: Run, results: Sequence[Result]) -> PageTable:
         PageColumn("lost where and why", lambda it: _losses(it.result.ledger), "text"),
         PageColumn("unexplained", lambda it: _unexplained(it.result.ledger)),
     )
-    rejected = "" if all(it.result.throughput_trials_pps for it in items) else ", or of all where none was accepted"
-    return page_table(f"Loss accounting of the accepted trials{rejected}, in frames", columns, items)
+    return page_table("Loss accounting of the saturating trials, in frames", columns, items)
 
 
 def _losses(ledger: Ledger) -> str:

@@ -15,7 +15,12 @@ from typing import Any
 from planebench.model.records import VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
-from planebench.model.words import NOTHING, VERDICT_WORDS
+from planebench.model.words import (
+    NOTHING,
+    VERDICT_WORDS,
+    WIDE,
+    throughput,
+)
 from planebench.report.anatomy import anatomy_table
 from planebench.report.answers import STATES, Standings, limits_words, needs, path_answers
 from planebench.report.calibration import calibration_tables, calibration_words
@@ -35,9 +40,9 @@ from planebench.report.page.table import PageTable, some
 from planebench.report.papers import paper_tables, papers_page
 from planebench.report.reproduce import commands, remedies
 from planebench.report.searches import burst_table, deviations, search_table
-from planebench.report.throughput import band_words, disturbed_sentences
+from planebench.report.throughput import strata_sentences
 from planebench.report.traffic import traffic_table
-from planebench.report.trials import cause_table, rejected_table, trial_table, verdict_counts
+from planebench.report.trials import cause_table, trial_table, verdict_counts
 from planebench.report.trust import trust
 from planebench.stats.derived import Derived
 
@@ -107,7 +112,6 @@ def _answers(page: Page) -> dict[str, Any]:
         "groups": groups(page.figures, "answers"),
         "needs": needs(found),
         "limits": limits_words(derived),
-        "bands": band_words(derived.results).capitalize(),
         "marks": _marks(derived.results),
         "links": LINKS,
     }
@@ -147,14 +151,14 @@ def _scenario(name: str, page: Page) -> dict[str, Any]:
         "groups": groups(page.figures, name),
         "sentences": [
             *policy_sentences(members),
-            *disturbed_sentences(members),
+            *strata_sentences(members),
             *load_sentences(members),
             *clock_sentences(members),
             *filter(None, [says(run.header.settings, members) for says in (v2v_sentence, batching_sentence)]),
         ],
         "searches": some([search_table(members), burst_table(members)]),
         "deviations": deviations(members),
-        "bands": some([scenario.band_table(members)]),
+        "bands": some([scenario.strata_table(members)]),
         "tables": some(
             [
                 scenario.throughput_table(run, members),
@@ -182,13 +186,12 @@ def _warnings(page: Page) -> dict[str, Any]:
 
 
 def _trials(page: Page) -> dict[str, Any]:
-    run, rejected = page.derived.run, page.derived.rejected
+    run = page.derived.run
     return {
         "verdicts": verdict_counts(run),
         "verdict_words": {kind.value: VERDICT_WORDS[kind] for kind in VerdictKind},
-        "causes": cause_table(rejected),
-        "rejected": rejected_table(rejected),
-        "trials": trial_table(run, rejected),
+        "causes": cause_table(page.derived.invalid),
+        "trials": trial_table(run),
     }
 
 
@@ -230,7 +233,7 @@ SECTIONS: tuple[Entry, ...] = (
         closed=True,
     ),
     Section("warnings", "Warnings", _warnings, "warnings.html.j2", "limits on how these results may be used"),
-    Section("trials", "Accepted and rejected trials", _trials, "trials.html.j2", closed=True),
+    Section("trials", "Trials", _trials, "trials.html.j2", closed=True),
     Section("papers", "Reproduction of published results", _papers, "papers.html.j2", "claim by claim", closed=True),
     Section(
         "tables",
@@ -262,10 +265,10 @@ def _marks(results: Sequence[Result]) -> dict[str, str]:
             "estimated capacity in Mpps, at full batches, with its 95 % interval: cycles per packet fitted over the "
             "batch sizes of all trials"
         )
-    if VerdictKind.UNSTABLE in kinds:
-        marks["~"] = "unstable: the standard deviation of the trials is above 5 %"
+    if any(throughput(r).startswith("~") for r in results):
+        marks["~"] = f"an end of its 95 % interval is more than {WIDE:.0%} away"
     if any(r.throughput_pps is None for r in results):
-        marks[NOTHING] = "no accepted trial; see Accepted and rejected trials"
+        marks[NOTHING] = "no trial counts; see Trials"
     if any(s.verdict.kind is not VerdictKind.VALID for r in results for s in r.latency):
-        marks["( )"] = "a rejected latency, shown for information only (dimmed)"
+        marks["( )"] = "the latency of a load that was not carried, shown for information only (dimmed)"
     return marks

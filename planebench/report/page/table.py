@@ -28,7 +28,7 @@ class PageColumn:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of cells. ``out``: drawn pale, because it was rejected. ``points``: the test points that it is about."""
+    """One row of cells. ``out``: drawn pale, as it does not count. ``points``: the test points that it is about."""
 
     cells: tuple[Any, ...]
     out: bool = False

@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from planebench.model.words import NOTHING, printable
+from planebench.model.words import NOTHING
 from planebench.report.answers import STATES, Line, PathAnswer, Standings, limits_words, needs, path_answers
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import bare_table
@@ -50,7 +50,7 @@ def answer_lines(standings: Standings, glyphs: Glyphs, width: int) -> Iterator[R
 
 def _table(lines: Sequence[tuple[str, Line]], glyphs: Glyphs) -> Table:
     table = bare_table(glyphs)
-    for title in ("test point", "best measured", "Mpps", "times the next", "p50 / p99 / p99.9, µs", "answer"):
+    for title in ("test point", "order", "Mpps", "times the next", "p50 / p99 / p99.9, µs", "answer"):
         table.add_column(glyphs.text(title), overflow="fold")
     for point, line in lines:
         state = Text(glyphs.text(STATES[line.state]), style=_STATE_STYLES.get(line.state, ""))
@@ -60,9 +60,9 @@ def _table(lines: Sequence[tuple[str, Line]], glyphs: Glyphs) -> Table:
 
 
 def _cells(line: Line) -> tuple[str, str, str, str, str]:
-    """Return the best, its rate, its advantage and its latency, and the answer, in words."""
+    """Return the order, the rate of the best, its advantage and its latency, and the answer, in words."""
     return (
-        " or ".join(map(printable, line.best)),
+        line.order or NOTHING,
         f"{line.rate} {line.rate_interval}".rstrip(),
         f"{line.ratio} {line.ratio_interval}".rstrip(),
         f"{line.latency} {line.latency_note}".rstrip(),

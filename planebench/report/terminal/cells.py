@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of one scenario for the terminal: throughput, tester limits, the other core group, latency by load."""
+"""The tables of one scenario for the terminal: throughput, tester limits, latency by load."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from planebench.model.results import Result
 from planebench.model.words import (
     NOTHING,
     UNKNOWN,
-    band_figure,
     estimate,
     load_words,
     percentiles,
@@ -53,7 +52,7 @@ class Notes:
 
     glyphs: Glyphs
     struck: bool = False
-    """True if a rejected figure was shown (in parentheses)."""
+    """True if the figure of a load that was not carried was shown (in parentheses)."""
     _texts: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, ...]]] = field(default_factory=dict)
 
     def add(self, verdict: Verdict) -> str:
@@ -134,7 +133,7 @@ def _throughput_cell(result: Result, best: float, leads: bool, notes: Notes, bar
 
 
 def _best_pps(results: Sequence[Result], result: Result) -> float:
-    """Return the highest accepted throughput of the same column and chain."""
+    """Return the highest throughput of the same column and chain."""
     rivals = (r for r in results if column_of(r) == column_of(result))
     same = (r for r in rivals if r.point.chain_key == result.point.chain_key and counts(r))
     return max((r.throughput_pps or 0.0 for r in same), default=0.0)
@@ -205,21 +204,6 @@ def limit_tables(standings: Standings, results: Sequence[Result], glyphs: Glyphs
     widest = max([_ESTIMATE_WIDTH, *(len(_estimate(result)) for result in members)])
     cell_width = widest + sum(brief.width + 1 for _, brief in figures)
     return column_tables(members, "tester limits", cell, glyphs, width, cell_width, "left")
-
-
-def band_tables(results: Sequence[Result], glyphs: Glyphs, width: int) -> list[Table]:
-    """Return the throughput in the other core-to-core latency group, with the number of trials."""
-    members = [r for r in results if r.other_bands]
-
-    def words(result: Result) -> str:
-        return ", ".join(f"{band.band} {band_figure(band)} ({band.trials})" for band in result.other_bands)
-
-    def cell(result: Result) -> Text:
-        return Text(glyphs.text(words(result)))
-
-    longest = max((len(words(r)) for r in members), default=0)
-
-    return column_tables(members, "other core group", cell, glyphs, width, longest)
 
 
 def _known(result: Result) -> bool:

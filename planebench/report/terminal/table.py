@@ -19,7 +19,7 @@ from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
-from planebench.model.words import ARROW_WORDS, NOTHING, reasons
+from planebench.model.words import ARROW_WORDS, NOTHING, WIDE, reasons, throughput
 from planebench.report.anatomy import anatomy_sentences
 from planebench.report.answers import Standings
 from planebench.report.chains import chain_blocks
@@ -39,10 +39,10 @@ from planebench.report.outages import TITLE as OUTAGES
 from planebench.report.outages import outage_lines
 from planebench.report.searches import deviations, search_tables
 from planebench.report.terminal.answers import answer_lines
-from planebench.report.terminal.cells import Notes, band_tables, latency_tables, limit_tables, throughput_tables
+from planebench.report.terminal.cells import Notes, latency_tables, limit_tables, throughput_tables
 from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import small_table
-from planebench.report.throughput import band_words, disturbed_sentences
+from planebench.report.throughput import strata_sentences
 from planebench.report.traffic import traffic_sentences
 from planebench.stats.derived import Derived
 from planebench.stats.results import DIRECTION_ORDER
@@ -115,10 +115,9 @@ def _scenario(standings: Standings, results: Sequence[Result], notes: Notes, wid
     yield _title(results[0].point, glyphs)
     yield from throughput_tables(standings, results, notes, width)
     yield from limit_tables(standings, results, glyphs, width)
-    yield from band_tables(results, glyphs, width)
     yield from search_tables(results, notes, width)
     yield from latency_tables(results, notes, width)
-    for sentence in cut([*policy_sentences(results), *disturbed_sentences(results)], MAX_SENTENCES):
+    for sentence in cut([*policy_sentences(results), *strata_sentences(results)], MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
     yield from _block("Latency breakdown", anatomy_sentences(results), glyphs)
     yield from _block("Offered traffic", traffic_sentences(results), glyphs)
@@ -199,7 +198,6 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
     directions = {r.point.direction for r in results}
     yield "Mpps, bar = share of the best"
     yield from (f"{glyphs.arrow(d)} {ARROW_WORDS[d]}" for d in DIRECTION_ORDER if d in directions)
-    yield band_words(results)
     if any(s.samples and math.isfinite(s.p50) for r in results for s in r.latency):
         yield "latency: p50 / p99 / p99.9 in µs"
     bounds = {r.verdict.kind for r in results if r.verdict.kind.is_bound and r.throughput_pps is not None}
@@ -210,19 +208,18 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
         yield from (brief.legend for _, brief in figures if brief.legend)
     if any(r.capacity_estimate_pps is not None for r in results):
         yield "est.: capacity at full batches, ± half of its 95 % interval: cycles per packet fitted over batch sizes"
-    if any(r.verdict.kind is VerdictKind.UNSTABLE for r in results):
-        yield "~ unstable"
+    if any(throughput(r).startswith("~") for r in results):
+        yield f"~ an end of the 95 % interval is more than {WIDE:.0%} away"
     if any(r.throughput_pps is None for r in results):
-        yield f"{NOTHING} no accepted trial"
+        yield f"{NOTHING} no trial counts"
     if notes.struck:
-        yield "(...) rejected, shown for information only"
+        yield "(...) the load was not carried, shown for information only"
 
 
 def endnotes(derived: Derived) -> Iterator[Block]:
-    """Yield blocks of small print: rejected trials by cause, deviations, latency baseline, unexplained losses."""
-    groups = causes(derived.rejected)
-    if groups:
-        yield f"{len(derived.rejected)} trials rejected:", list(cut(_cause_lines(derived), MAX_CAUSES))
+    """Yield blocks of small print: trials that did not take place, deviations, latency baseline, unexplained losses."""
+    if derived.invalid:
+        yield f"{len(derived.invalid)} trials did not take place:", list(cut(_cause_lines(derived), MAX_CAUSES))
     found = deviations(derived.results)
     if found:
         yield "Deviations from the standard:", found
@@ -242,7 +239,7 @@ def _cause_lines(derived: Derived) -> list[str]:
     return [
         f"{group.trials} {group.kind.value}: {reasons((group.text,), 110)} "
         f"({', '.join(f'{label} {n}' for label, n in group.switches)})"
-        for group in causes(derived.rejected)
+        for group in causes(derived.invalid)
     ]
 
 
