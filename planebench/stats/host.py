@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import fmean
 
 from planebench.model.placement import RANDOM
 from planebench.model.records import SCHEDSTAT_MIN_NS, Evidence, ThreadEvidence, Trial
@@ -41,21 +42,22 @@ def stood(evidence: Evidence, duration_ns: int, *, roaming: bool = False) -> Sto
     """Return how long the pollers of a trial stood. ``roaming``: waits of VNFs that the scheduler moves are measured.
 
     A tester's wait is a poll gap, too, so the larger of the two is taken. The workers of a switch stand side by side:
-    their mean counts; the VNFs of a chain one after the other. Waits are unknown in a trial shorter than their reading.
+    the mean of their CPUs counts; the VNFs of a chain one after the other. Waits are unknown in a trial shorter than
+    their reading.
     """
     if duration_ns <= 0:
         return Stood()
-    shares: dict[str, list[float]] = {"switch": [], "vnf": [], "tester": []}
+    cpus: dict[str, dict[int, float]] = {"switch": {}, "vnf": {}, "tester": {}}
     for thread in evidence.threads if duration_ns >= SCHEDSTAT_MIN_NS else ():
         if not (roaming and thread.owner == "vnf"):
-            lost = lost_ns(thread, evidence, duration_ns) / duration_ns
-            shares[thread.owner].append(min(max(lost, 0.0), STOOD_MAX))
+            share = min(max(lost_ns(thread, evidence, duration_ns) / duration_ns, 0.0), STOOD_MAX)
+            cpus[thread.owner][thread.cpu] = max(share, cpus[thread.owner].get(thread.cpu, 0.0))
     stolen = evidence.steal_ns / duration_ns / max(len({thread.cpu for thread in evidence.threads}), 1)
-    mean = {owner: math.fsum(found) / len(found) if found else 0.0 for owner, found in shares.items()}
+    switch, tester = (fmean(it.values()) if it else 0.0 for it in (cpus["switch"], cpus["tester"]))
     return Stood(
-        min(mean["switch"] + stolen, STOOD_MAX),
-        1 - math.prod(1 - share for share in shares["vnf"]),
-        min(max(mean["tester"] + stolen, evidence.poll_gap_sum_ns / duration_ns), STOOD_MAX),
+        min(switch + stolen, STOOD_MAX),
+        1 - math.prod(1 - share for cpu, share in cpus["vnf"].items() if cpu not in cpus["switch"]),
+        min(max(tester + stolen, evidence.poll_gap_sum_ns / duration_ns), STOOD_MAX),
     )
 
 
@@ -107,4 +109,4 @@ def cycles_per_packet(trial: Trial) -> float | None:
 
 def is_disturbed(trial: Trial) -> bool:
     """Return whether the host kept the pollers of a trial standing for more than STOOD_SHARE of it."""
-    return 1 - stood_in(trial).had > STOOD_SHARE
+    return stood_in(trial).had < 1 - STOOD_SHARE

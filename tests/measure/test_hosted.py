@@ -146,7 +146,7 @@ def verdict(*counts: DirectionCounts, **more: Any) -> tuple[VerdictKind, tuple[s
 
 
 def test_a_functional_trial_is_no_other_but_an_invalid_one_is() -> None:
-    assert verdict(GOOD)[0] is VerdictKind.DISTURBED
+    assert verdict(GOOD)[0] is VerdictKind.VALID
     assert verdict(GOOD, functional=WHY) == (VerdictKind.FUNCTIONAL, WHY)
     nothing = DirectionCounts("n0->n1", 1000, 1000, 0)
     assert verdict(nothing, functional=WHY)[0] is VerdictKind.INVALID

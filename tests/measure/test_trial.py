@@ -215,7 +215,7 @@ def test_a_file_that_is_called_like_a_function_is_none() -> None:
 def test_a_change_of_band_is_seen() -> None:
     distances = iter((NEAR, FAR))
     trial = run_trial(FakeLive(), request(), lambda: next(distances))  # type: ignore[arg-type]
-    assert trial.verdict.kind is VerdictKind.DISTURBED
+    assert trial.verdict.codes == ("distance-changed",)
     assert trial.band is None
 
 
