@@ -53,6 +53,7 @@ _OTHERS = 80
 """Columns of a terminal that the table takes beside the verdict; what it needs without folding a short point."""
 
 _WORDS: dict[Metric, tuple[str, str]] = {
+    "capacity": ("is estimated {} faster", "is estimated {} slower"),
     "cycles_per_packet": ("takes {} more cycles", "takes {} fewer cycles"),
     "latency_p50": ("is {} slower", "is {} quicker"),
     "latency_p99": ("is {} slower", "is {} quicker"),

@@ -130,7 +130,7 @@ class LoadFinding:
     """The change of latency with load. Loads are labels as in LatencySummary, in rising order.
 
     ``inversion``: (low load, higher load) where the low load is slower: frames wait for a batch. ``knee``: the highest
-    load before latency leaves its plateau; None where fewer than three loads count, or it never leaves it.
+    load before latency leaves its plateau; None where fewer than five loads count, or it never leaves it.
     """
 
     inversion: tuple[str, str] | None = None

@@ -45,16 +45,12 @@ MAX_POINTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """The confidence bar: a level, what it rests on, and what to do, in sentences."""
+    """What is decided, which is a level of confidence, what else is to be known, and what to do, in sentences."""
 
     level: Level
+    title: str
     facts: tuple[str, ...]
     advice: tuple[str, ...]
-
-    @property
-    def title(self) -> str:
-        """Return the level in words, which stand beside its color."""
-        return f"{self.level.capitalize()} confidence"
 
 
 def trust(standings: Standings) -> Trust:
@@ -67,8 +63,8 @@ def trust(standings: Standings) -> Trust:
     level: Level = "low" if share < DECIDED_FEW else "medium" if share < DECIDED_MOST else "high"
     return Trust(
         level,
+        _decided_words(len(found), decided, has_figure),
         (
-            _decided_words(len(found), decided, has_figure),
             *_host_words(derived),
             *_shared_words(derived.shared_cores),
             *([f"{derived.drift}; comparisons are paired and not affected.".capitalize()] if derived.drift else ()),
@@ -91,7 +87,7 @@ def nothing_decided(derived: Derived) -> str:
     found = [it for it in standings.throughput if len(it.results) + len(it.missing) > 1]
     if not found or any(it.state in DECIDED for it in found):
         return ""
-    return f"{_decided_words(len(found), 0, True)} {' '.join(trust(standings).advice)}".rstrip()
+    return f"{_decided_words(len(found), 0, True)}. {' '.join(trust(standings).advice)}".rstrip()
 
 
 def nothing_measured(derived: Derived) -> str:
@@ -127,8 +123,8 @@ def points_without_figure(derived: Derived) -> str:
 
 def _decided_words(found: int, decided: int, has_figure: bool) -> str:
     if not found:
-        return f"Nothing to compare: the run has {'one switch' if has_figure else 'no result'}."
-    return f"{decided} of {found} test points {'is' if decided == 1 else 'are'} decided."
+        return f"Nothing to compare: the run has {'one switch' if has_figure else 'no result'}"
+    return f"{decided} of {found} test points {'is' if decided == 1 else 'are'} decided"
 
 
 def _host_words(derived: Derived) -> Iterator[str]:

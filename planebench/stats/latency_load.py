@@ -13,8 +13,8 @@ MIN_INVERSION = 0.10
 """A lower load must be slower by more than this share of the higher load's p50."""
 KNEE_FACTOR = 2.0
 """The plateau ends where p50 exceeds this many times the least p50 of the curve."""
-MIN_KNEE_LOADS = 3
-"""Two loads make a line, not a plateau and its end."""
+MIN_KNEE_LOADS = 5
+"""Of fewer loads the middle one would be the knee: they show no plateau and its end."""
 
 
 @dataclass(frozen=True, slots=True)
