@@ -41,6 +41,7 @@ from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.running.machine import Machine
 from planebench.stats.histogram import decode, merge, percentile_ns, summarise
+from planebench.stats.host import is_disturbed
 from planebench.stats.jitter import burst_sizes
 from planebench.switches.registry import get_adapter
 from planebench.traffic.rates import SATURATING, rate_label
@@ -260,10 +261,10 @@ def sample(bench: Bench, a: Take, b: Take, *, times: int = 1, forgiving: bool = 
         for side in (0, 1) if turn % 2 == 0 else (1, 0):
             trial = (a, b)[side]()
             any_counts = bench.disturbed or forgiving
-            if any_counts or (trial.verdict.kind is not VerdictKind.DISTURBED and trial.band is not None):
+            if any_counts or (not is_disturbed(trial) and trial.band is not None):
                 found.setdefault("any" if any_counts else trial.band, ([], []))[side].append(trial)
-            elif trial.verdict.kind is VerdictKind.DISTURBED:
-                why.update(f"{trial.point.switch}: {reason.partition(' took ')[0]}" for reason in trial.verdict.reasons)
+            elif is_disturbed(trial):
+                why.update(f"{trial.point.switch}: {text.partition(' took ')[0]}" for text in trial.verdict.texts)
         if any(min(map(len, both)) >= wanted for both in found.values()):
             break
     best = max(found.values(), key=lambda both: min(map(len, both)), default=([], []))
@@ -297,7 +298,7 @@ def throughput_bar(bench: Bench, sides: dict[str, Side], label: str) -> Bar:
 
 def most_mpps(trial: Trial) -> float:
     """What a conventional trial could have been, near and undisturbed."""
-    disturbed = DISTURBED_FACTOR if trial.verdict.kind is VerdictKind.DISTURBED else 1.0
+    disturbed = DISTURBED_FACTOR if is_disturbed(trial) else 1.0
     return mpps(trial) * disturbed * (1.0 if trial.band == "near" else BAND_FACTOR)
 
 

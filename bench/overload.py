@@ -46,6 +46,7 @@ from planebench.model.scenario import ScenarioName
 from planebench.model.topology import Vnf
 from planebench.scenarios.shapes import build
 from planebench.stats.effect import estimate_alone
+from planebench.stats.host import is_disturbed
 from planebench.stats.noise import Estimate
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.registry import VNFS
@@ -96,8 +97,10 @@ def steady_pps(trial: Trial) -> float:
 
 def count(*trials: Trial) -> bool:
     """Return whether trials can be compared."""
-    bad = (VerdictKind.DISTURBED, VerdictKind.INVALID)
-    good = all(t.verdict.kind not in bad and steady_pps(t) and offered(t) for t in trials)
+    good = all(
+        t.verdict.kind is not VerdictKind.INVALID and not is_disturbed(t) and steady_pps(t) and offered(t)
+        for t in trials
+    )
     return good and len({t.band for t in trials}) == 1
 
 

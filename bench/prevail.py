@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Is one switch first in every cell of a run, and by how much? Figures from valid trials of one band only.
+"""Is one switch first in every cell of a run, and by how much? Figures per time that the pollers had.
 
     .venv/bin/planebench run bench/prevail.yaml
     .venv/bin/planebench run bench/prevail.yaml --wire memif --chain-length 1 --frame-size 64,1024 --loads none
@@ -22,7 +22,8 @@ from pathlib import Path
 
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import LatencySummary, Result
-from planebench.stats.ranking import counts, same_cell
+from planebench.stats.counting import counts
+from planebench.stats.ranking import same_cell
 from planebench.stats.results import derive_results
 from planebench.store import find_run, read_run
 
@@ -64,7 +65,7 @@ def judge(point: Point, results: Sequence[Result], switch: str) -> Cell | None:
     own = next((r for r in results if r.point.switch == switch and counts(r)), None)
     if own is None:
         return None
-    others = [r for r in results if r.point.switch != switch and counts(r) and r.band == own.band]
+    others = [r for r in results if r.point.switch != switch and counts(r)]
     means, p99s = [], []
     for load in dict.fromkeys(s.load for s in own.latency):
         mine, theirs = _latency(own, load), [_latency(other, load) for other in others]

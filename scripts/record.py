@@ -25,7 +25,7 @@ from statistics import median
 from record_kept import RESULTS, ROOT, SUITES, derived, keep_run, kept, standings
 
 from planebench.model.quantity import seconds_since_epoch
-from planebench.model.records import Point, VerdictKind
+from planebench.model.records import Point
 from planebench.model.results import LatencySummary, Result
 from planebench.model.scenario import scenario_named
 from planebench.model.wire import Wire, wire_named
@@ -66,8 +66,9 @@ from planebench.report.images import figure_svg
 from planebench.report.throughput import chain_length_figures
 from planebench.report.trust import trust
 from planebench.stats.chain_prediction import predictions
-from planebench.stats.counting import counts, latency_counts
+from planebench.stats.counting import counts, is_counted, latency_counts
 from planebench.stats.derived import Derived
+from planebench.stats.host import is_disturbed
 from planebench.stats.ranking import same_cell
 from planebench.store import find_run
 
@@ -132,9 +133,8 @@ def machine() -> str:
     host = next(iter(runs)).run.header.host
     cores, nodes = int(host.get("cores_allowed") or 0), int(host.get("numa_nodes") or 1)
     few, virtual = cores < FEW_CORES, bool(host.get("hypervisor"))
-    rejected = [trial for it in runs for trial in it.rejected]
-    disturbed = sum(trial.verdict.kind is VerdictKind.DISTURBED for trial in rejected)
-    trials = sum(t.role != "warmup" for it in runs for t in it.run.trials)
+    trials = [t for it in runs for t in it.run.trials if t.role == "r_plus" and is_counted(t)]
+    disturbed = sum(map(is_disturbed, trials))
     lacks = [
         "a 10 GbE line" * all(wire_of(it).replaces_nics for it in runs),
         "a second core of a switch" * few,
@@ -154,8 +154,8 @@ def machine() -> str:
         f"It says nothing about the rates of a server, and nothing about {listed(list(filter(None, lacks)))}.",
         "A switch that is faster than the tester has only a lower bound (`≥`), and a chain is often limited by its "
         "VNFs, which take turns on one CPU." * few,
-        f"{len(rejected)} of {trials} trials ({percent(len(rejected) / trials)}) were rejected, {disturbed} of them "
-        "because other work or the host took CPU time away, and repeated.",
+        f"In {disturbed} of {len(trials)} saturating trials ({percent(disturbed / len(trials))}) other work or the host "
+        "took more than 2 % of the CPU time away; rates are per time that was left.",
     ]
     return " ".join(filter(None, parts)) + "\n"
 
@@ -211,7 +211,6 @@ def runs_table() -> str:
         of_run = standings(suite)
         assert of_run is not None
         header = found.run.header
-        rejected = len(found.rejected)
         trials = sum(t.role != "warmup" for t in found.run.trials)
         rows.append(
             [
@@ -222,11 +221,11 @@ def runs_table() -> str:
                 _pages(found),
                 listed(found.run.switch_labels),
                 f"{len(of_run.throughput)}",
-                f"{trials} ({percent(rejected / trials)})",
+                f"{trials} ({len(found.invalid)})",
                 trust(of_run).title,
             ]
         )
-    head = ("suite", "date", "minutes", "wire", "pages", "switches", "test points", "trials (rejected)", "confidence")
+    head = ("suite", "date", "minutes", "wire", "pages", "switches", "test points", "trials (invalid)", "answers")
     return table(head, rows)
 
 
@@ -456,9 +455,7 @@ def repeated() -> str:
         for found in (one, two)
     )
     pairs = [
-        (it.throughput_pps or 0) / (first[point].throughput_pps or 1)
-        for point, it in second.items()
-        if point in first and it.band == first[point].band
+        (it.throughput_pps or 0) / (first[point].throughput_pps or 1) for point, it in second.items() if point in first
     ]
     if not pairs:
         return ""

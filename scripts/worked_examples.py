@@ -104,14 +104,13 @@ def _price(it: Comparison) -> str:
 
 
 def _account(name: str) -> str:
-    """Return where a run is, when it was, and how many of its trials were accepted."""
+    """Return where a run is, when it was, and how many trials it has."""
     derived = _run(name)
-    trials, rejected = len(derived.run.trials), len(derived.rejected)
     mhz = derived.run.header.host.get("cpu_mhz")
-    rows = [(derived.run.header.started_at[:10], f"{mhz} MHz", str(trials), str(trials - rejected))]
+    rows = [(derived.run.header.started_at[:10], f"{mhz} MHz", str(len(derived.run.trials)))]
     asked = f"    planebench compare {_KEPT}/{name}\n"
     where = f"The tables below are of the run in [runs/{name}](runs/{name}), as is what these commands say:\n\n"
-    return f"{where}{asked}\n" + _rows(("day", "CPU", "trials", "accepted"), iter(rows))
+    return f"{where}{asked}\n" + _rows(("day", "CPU", "trials"), iter(rows))
 
 
 def _cores(name: str) -> str:
