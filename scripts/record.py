@@ -154,8 +154,8 @@ def machine() -> str:
         f"It says nothing about the rates of a server, and nothing about {listed(list(filter(None, lacks)))}.",
         "A switch that is faster than the tester has only a lower bound (`≥`), and a chain is often limited by its "
         "VNFs, which take turns on one CPU." * few,
-        f"In {disturbed} of {len(trials)} saturating trials ({percent(disturbed / len(trials))}) other work or the host "
-        "took more than 2 % of the CPU time away; rates are per time that was left.",
+        f"In {disturbed} of {len(trials)} saturating trials ({percent(disturbed / len(trials))}) other work took more "
+        "than 2 % of the CPU time away; rates are per time that was left.",
     ]
     return " ".join(filter(None, parts)) + "\n"
 
