@@ -318,8 +318,9 @@ class Ended:
         if self.said_s is None:
             return None
         shortest_s, longest_s = self.said_s
-        over, under = self.measuring_s / longest_s - 1, self.measuring_s / shortest_s - 1
-        return over if over > 0 else min(under, 0.0)
+        if self.measuring_s > longest_s:
+            return self.measuring_s / longest_s - 1 if longest_s > 0 else math.inf
+        return min(self.measuring_s / shortest_s - 1, 0.0) if shortest_s > 0 else 0.0
 
 
 @dataclass(frozen=True)
@@ -358,8 +359,10 @@ def said(log: str) -> tuple[float, float] | None:
     found = re.search(rf"trials, about {length}(?:, at most {length})?", " ".join(log.split()))
     if found is None:
         return None
-    shortest_s = float(found[1]) * seconds[found[2]] - RESERVE_S
-    return shortest_s, float(found[3]) * seconds[found[4]] - RESERVE_S if found[3] else shortest_s
+    lengths = [
+        float(number) * seconds[unit] - RESERVE_S for number, unit in (found.group(1, 2), found.group(3, 4)) if unit
+    ]
+    return lengths[0], lengths[-1]
 
 
 def blocks_of_run(run: Run) -> dict[Point, Blocks]:
