@@ -112,7 +112,8 @@ class SimRunner:
         """Return the counters of the switch: always busy at its capacity, more cycles per packet in the far band.
 
         A poll takes the frames that came during the one before: a part of its cycles is its own, and the fewer it
-        finds, the more a frame costs. Its clock goes on while it stands: cycles of the poll that was interrupted.
+        finds, the more a frame costs. Its clock goes on while it stands: cycles of the poll that was interrupted,
+        which is idle while the tester stands, too.
         """
         spec, slower = self.spec, self.spec.capacity / luck.capacity_pps
         if not spec.cycles:
@@ -120,11 +121,11 @@ class SimRunner:
         total = round(spec.capacity * spec.cycles * ledger.duration_ns / 1e9)
         taken = ledger.offered_packets - sum(n for cause, n in ledger.drops.items() if cause.endswith(":rx_missed"))
         of_frame, host = spec.cycles - spec.poll / spec.burst, ledger.standing
-        at_work, on_cpu = total * host.had, total * (1 - host.switch_ns / host.duration_ns)
+        at_work, sent_to = total * host.had, total * (1 - host.tester_ns / host.duration_ns)
         left = at_work - taken * of_frame * slower
         batch = min(max(taken * spec.poll * slower / left, 1.0), spec.burst) if left > 0 else spec.burst
         busy = min(at_work, taken * (of_frame + spec.poll / batch) * slower)
-        busy = round(busy * total / on_cpu) if on_cpu else 0
+        busy = round(busy / at_work * sent_to) if at_work else 0
         bursts = round(taken / batch) if spec.poll else None
         return SwitchCycles(
             busy_cycles=busy, idle_cycles=total - busy, packets=taken, bursts=bursts, drops=ledger.drops
