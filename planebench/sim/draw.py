@@ -14,44 +14,47 @@ Band = Literal["near", "far"]
 
 CAPACITY_FLOOR = 0.05
 """However bad the luck, this share of the capacity is left."""
+FOREIGN_NOISE = 0.02
+"""Standard deviation of the capacity beside foreign load, per time that the pollers had: caches are cold after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """The random values of one trial. ``rng`` is for latency, which needs many draws."""
+    """The random values of one trial. ``rng`` is for latency, ``host`` for when pollers stood: both need many draws."""
 
     capacity_pps: float
     stalls: bool
     disturbed: bool
     dies: bool
-    before: Band
-    after: Band
+    band: Band
     shared: bool
     rng: random.Random
+    host: random.Random
 
 
-def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int) -> Draw:
-    """Return the random values of trial ``n`` of a point after start ``start``; same arguments, same values."""
-    rng = random.Random(f"{seed}/{point.point_id}/{start}/{n}")
-    noise, stall, disturbed, dies, far, change = (rng.gauss(0.0, 1.0), *(rng.random() for _ in range(5)))
-    before: Band = "far" if far < spec.far_share else "near"
-    changes = change < spec.band_change_share
-    after: Band = "far" if changes else before
+def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int, block: int = 0) -> Draw:
+    """Return the random values of trial ``n`` of a point after start ``start``; same arguments, same values.
+
+    The distance of the cores is that of a ``block``, of all switches alike: hosts keep it for seconds to minutes.
+    """
+    rng, host = (random.Random(f"{seed}/{point.point_id}/{start}/{n}{of}") for of in ("", "/host"))
+    noise, stall, disturbed, dies = (rng.gauss(0.0, 1.0), *(rng.random() for _ in range(3)))
+    far = random.Random(f"{seed}/{point.scenario_label}/{block}/band").random() < spec.far_share
     mode, luck = _of_start(spec, seed, point, start)
     capacity = spec.capacity * max(CAPACITY_FLOOR, (1 + spec.noise * noise) * luck)
     capacity *= spec.modes if mode else 1.0
     shared = random.Random(f"{seed}/{point.point_id}/{start}/{n}/shared").random() < spec.shared_share
-    capacity *= spec.shared_ratio if shared else 1.0
-    ratios = [spec.far_ratio if band == "far" else 1.0 for band in ("near" if changes else before, after)]
+    capacity *= (spec.shared_ratio if shared else 1.0) * (spec.far_ratio if far else 1.0)
+    capacity *= max(CAPACITY_FLOOR, 1 + FOREIGN_NOISE * host.gauss(0.0, 1.0)) if spec.foreign != "none" else 1.0
     return Draw(
-        capacity_pps=capacity * sum(ratios) / 2,
+        capacity_pps=capacity,
         stalls=stall < spec.stall_share,
         disturbed=disturbed < max(spec.disturbed_share, spec.mode_disturbed if mode else 0.0),
         dies=dies < spec.dies_share,
-        before="near" if changes else before,
-        after=after,
+        band="far" if far else "near",
         shared=shared,
         rng=rng,
+        host=host,
     )
 
 

@@ -3,26 +3,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
-from planebench.model.records import TENTHS, DirectionCounts
+from planebench.model.records import DirectionCounts
 from planebench.scenarios.flows import Flow
 from planebench.sim.draw import Draw
+from planebench.sim.foreign import Standing, standing
 from planebench.sim.spec import SimSpec
 
 FLAT_OUT_FACTOR = 1.5
 """A generator without a limit offers this much more than the switch can take."""
-DISTURBED_SHARE = 0.05
-"""Share of a disturbed trial for which a poller has no CPU."""
+HELD_PACKETS = 256
+"""Frames of one flow that wait in rings while the switch stands; what comes after them is lost."""
+LATE_NS = 50_000
+"""A paced generator sends what was due within this time before; what is later is not sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """One trial: what each direction counts, what the switch dropped by ``port:reason``, how long it took."""
+    """One trial: what each direction counts, what the switch dropped by ``port:reason``, how long it took, and when the
+    pollers stood meanwhile."""
 
     directions: tuple[DirectionCounts, ...]
     drops: dict[str, int]
-    duration_ns: int
+    standing: Standing
+
+    @property
+    def duration_ns(self) -> int:
+        """Return how long the sending took."""
+        return self.standing.duration_ns
 
     @property
     def offered_packets(self) -> int:
@@ -33,12 +44,15 @@ class Ledger:
 def account(spec: SimSpec, luck: Draw, flows: tuple[Flow, ...], pps: float | None, duration_s: float) -> Ledger:
     """Run the frames of one trial. ``pps`` is for each flow; None is flat out."""
     duration_s = int(duration_s * 1e9) / 1e9  # planed counts in whole ns
-    duration = duration_s * (1.0 if pps is None else spec.stretch)
+    duration_ns = round(duration_s * (1.0 if pps is None else spec.stretch) * 1e9)
+    host = standing(spec.foreign, spec.root, luck.disturbed, luck.host, duration_ns)
+    had_by_tenth, had = host.had_by_tenth, host.had
+    capacity = int(luck.capacity_pps / len(flows) * had * duration_ns / 1e9 + 1e-6)
     directions: list[DirectionCounts] = []
     drops: dict[str, int] = {}
     for i, flow in enumerate(flows):
-        intended, offered = _sent(spec, luck, len(flows), pps, duration_s)
-        taken = offered - _over(spec, luck, len(flows), offered, duration)
+        intended, offered = _sent(spec, luck, len(flows), pps, duration_s, host)
+        taken = min(offered - _met_nobody(offered, host, had), capacity + spec.ring // len(flows))
         causes = {
             f"{flow.sender_port}:rx_missed": offered - taken,
             "fault": taken // spec.drop_one_in if spec.drop_one_in else 0,
@@ -56,33 +70,39 @@ def account(spec: SimSpec, luck: Draw, flows: tuple[Flow, ...], pps: float | Non
                 intended_packets=intended,
                 offered_packets=offered,
                 forwarded_packets=left,
-                forwarded_by_tenth=_by_tenth(min(left, _capacity(luck, len(flows), duration))),
+                forwarded_by_tenth=_by_tenth(min(left, capacity), had_by_tenth),
                 unsent_late_packets=intended - offered,
                 attempted_packets=offered,
             )
         )
-    return Ledger(tuple(directions), drops, round(duration * 1e9))
+    return Ledger(tuple(directions), drops, host)
 
 
-def _sent(spec: SimSpec, luck: Draw, flows: int, pps: float | None, duration_s: float) -> tuple[int, int]:
+def _sent(
+    spec: SimSpec, luck: Draw, flows: int, pps: float | None, duration_s: float, host: Standing
+) -> tuple[int, int]:
     """Return intended and offered packets of one flow. Slots are those that begin within the trial, as in planed."""
     most = spec.max_rate / flows
     if pps is None:
-        offered = int(min(FLAT_OUT_FACTOR * luck.capacity_pps / flows, most) * duration_s)
+        rate = min(FLAT_OUT_FACTOR * luck.capacity_pps / flows, most)
+        offered = int(rate * (duration_s - host.tester_ns / 1e9))
         return offered, offered
     intended = int(pps * duration_s + 1e-6)
-    return intended, intended if pps <= most else min(intended, int(most * duration_s))
+    late_ns = sum(max(0, end - begin - LATE_NS) for begin, end in host.tester)
+    sent = intended - min(intended, int(pps * late_ns / 1e9))
+    return intended, sent if pps <= most else min(sent, int(most * duration_s))
 
 
-def _over(spec: SimSpec, luck: Draw, flows: int, offered: int, duration_s: float) -> int:
-    """Return the frames of one flow beyond what the switch forwards in time and the ring holds."""
-    return max(0, offered - _capacity(luck, flows, duration_s) - spec.ring // flows)
+def _met_nobody(offered: int, host: Standing, had: float) -> int:
+    """Return the frames of one flow that came while the switch stood, and that its rings did not hold."""
+    sending_ns = host.duration_ns - host.tester_ns
+    if not host.switch or sending_ns <= 0:
+        return 0
+    came = int(offered * max(0.0, 1 - had * host.duration_ns / sending_ns))
+    return max(0, came - HELD_PACKETS * len(host.switch))
 
 
-def _capacity(luck: Draw, flows: int, duration_s: float) -> int:
-    """Return the frames of one flow that the switch forwards in time."""
-    return int(luck.capacity_pps / flows * (1 - DISTURBED_SHARE if luck.disturbed else 1.0) * duration_s + 1e-6)
-
-
-def _by_tenth(packets: int) -> tuple[int, ...]:
-    return tuple(packets * (i + 1) // TENTHS - packets * i // TENTHS for i in range(TENTHS))
+def _by_tenth(packets: int, weights: Sequence[int]) -> tuple[int, ...]:
+    """Return the packets by tenth, in proportion to the weights."""
+    total, marks = max(sum(weights), 1), [0, *accumulate(weights)]
+    return tuple(packets * end // total - packets * begin // total for begin, end in pairwise(marks))

@@ -10,6 +10,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 from planebench.model.records import LatencyRecord
+from planebench.sim.draw import Draw
+from planebench.sim.foreign import Standing
 from planebench.sim.spec import SimSpec
 from planebench.stats.histogram import HIGHEST_NS, encode
 
@@ -24,13 +26,15 @@ RING_FULL_FACTOR = 50.0
 
 
 def latency_record(
-    spec: SimSpec, rng: random.Random, probes: int, load_pps: float, capacity_pps: float, *, stamp_all: bool = False
+    spec: SimSpec, luck: Draw, probes: int, load_pps: float, host: Standing, held_ns: float, *, stamp_all: bool = False
 ) -> LatencyRecord:
     """Return the latency at ``load_pps``, the load of all directions, from at most SAMPLES_MAX probes.
 
-    With ``stamp_all`` they stand for all frames, and have burst means too.
+    With ``stamp_all`` they stand for all frames, and have burst means too. What comes in the first ``held_ns`` in which
+    the switch stands, and what is under way when the tester begins to, is late by the rest of that time.
     """
-    samples = _samples(spec, rng, min(probes, SAMPLES_MAX), load_pps, capacity_pps)
+    samples = _samples(spec, luck.rng, min(probes, SAMPLES_MAX), load_pps, luck.capacity_pps)
+    samples = _late(samples, luck.host, host, held_ns, spec.latency_us * 1e3)
     bursts = [samples[i : i + BURST] for i in range(0, len(samples) * stamp_all, BURST)]
     means = [sum(burst) // len(burst) for burst in bursts]
     record = LatencyRecord(
@@ -60,6 +64,21 @@ def _samples(spec: SimSpec, rng: random.Random, count: int, load_pps: float, cap
         for _ in range(count)
     )
     return [min(max(1, round(ns)), HIGHEST_NS) for ns in drawn]
+
+
+def _late(samples: Sequence[int], rng: random.Random, host: Standing, held_ns: float, under_way_ns: float) -> list[int]:
+    """Return the latencies with the time for which some of the probes met a poller that stood."""
+    lengths = [end - begin for spans in (host.switch, host.tester) for begin, end in spans]
+    windows = [min(held_ns, length) for length in lengths[: len(host.switch)]]
+    windows += [min(under_way_ns, length) for length in lengths[len(host.switch) :]]
+    share = sum(windows) / (sum(windows) + max(host.had * host.duration_ns, 1.0))
+    late = []
+    for ns in samples:
+        if rng.random() < share:
+            ((length, window),) = rng.choices(list(zip(lengths, windows, strict=True)), windows)
+            ns = min(ns + round(length - window * rng.random()), HIGHEST_NS)
+        late.append(ns)
+    return late
 
 
 def _steps(values: Sequence[int]) -> Iterable[int]:

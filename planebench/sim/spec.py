@@ -12,13 +12,14 @@ from typing import Any
 from planebench.model.errors import UsageError
 from planebench.model.option import Option, OptionKind, parse_values
 from planebench.model.spec import parse_switch
+from planebench.sim.foreign import FOREIGN
 
 ADAPTER = "sim"
 
 
-def _key(default: float, kind: OptionKind, help: str) -> Any:
+def _key(default: float | str, kind: OptionKind, help: str, choices: tuple[str, ...] = ()) -> Any:
     """Return a field of :class:`SimSpec` that is a key of the text, too."""
-    return dataclasses.field(default=default, metadata={"kind": kind, "help": help})
+    return dataclasses.field(default=default, metadata={"kind": kind, "help": help, "choices": choices})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class SimSpec:
     noise: float = _key(0.0, "share", "standard deviation of the capacity between trials, as a share of the capacity")
     modes: float = _key(1.0, "ratio", "capacity ratio of a second, hidden mode, drawn at each start of the switch")
     mode_share: float = _key(0.5, "share", "share of starts in the second mode")
-    mode_disturbed: float = _key(0.0, "share", "share of trials in the second mode in which a poller is preempted")
+    mode_disturbed: float = _key(0.0, "share", "share of trials in the second mode in which the switch is preempted")
     start_noise: float = _key(0.0, "share", "standard deviation of the capacity between starts of the switch")
     stall_share: float = _key(0.0, "share", "share of trials in which the switch stalls and loses stall_packets")
     stall_packets: int = _key(3, "whole", "number of frames lost in a stall")
@@ -46,10 +47,11 @@ class SimSpec:
     ring: int = _key(0, "whole", "number of frames that queue in front of an overloaded switch")
     latency_us: float = _key(5.0, "amount", "latency without load in microseconds (0: no latency measurement)")
     batch: int = _key(1, "whole", "number of frames the switch collects before it forwards them (slow at low load)")
-    disturbed_share: float = _key(0.0, "share", "share of trials in which a poller is preempted")
-    far_share: float = _key(0.0, "share", "share of trials in the far band")
+    disturbed_share: float = _key(0.0, "share", "share of trials in which the switch is preempted")
+    foreign: str = _key("none", "text", "what else runs on the two CPUs: none, 4ms/10ms, loop, loops, irq", FOREIGN)
+    root: bool = _key(False, "flag", "the pollers have root's priority, nice -20: programs take a few per cent of it")
+    far_share: float = _key(0.0, "share", "share of blocks in the far band, of all switches alike")
     far_ratio: float = _key(0.5, "ratio", "capacity ratio in the far band")
-    band_change_share: float = _key(0.0, "share", "share of trials in which the band changes from near to far")
     shared_share: float = _key(0.0, "share", "share of trials in which another hyperthread uses the core of the switch")
     shared_ratio: float = _key(0.6, "ratio", "capacity ratio with a shared core")
     cycles: float = _key(200.0, "amount", "cycles per packet (0: not reported)")
@@ -73,7 +75,7 @@ class SimSpec:
 
 
 SIM_KEYS = {
-    key.name: Option(key.name, key.metadata["kind"], key.metadata["help"])
+    key.name: Option(key.name, key.metadata["kind"], key.metadata["help"], choices=key.metadata["choices"])
     for key in dataclasses.fields(SimSpec)
     if key.metadata
 }

@@ -46,7 +46,8 @@ class SimAdapter(Adapter):
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         usual = SimSpec()
         changed = {key: getattr(self.spec, key) for key in SIM_KEYS if getattr(self.spec, key) != getattr(usual, key)}
-        return {"function": "simulated", **{key: f"{value:.12g}" for key, value in changed.items()}}
+        texts = {key: value if isinstance(value, str) else f"{value:.12g}" for key, value in changed.items()}
+        return {"function": "simulated", **texts}
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
         raise StartError("the simulated switch forwards no packets; it works with planebench run only")

@@ -341,27 +341,6 @@ def test_a_real_difference_ends_a_run_early_and_an_open_one_does_not(tmp_path: P
     assert max(t.repetition for t in run(near, tmp_path / "near")) > 2
 
 
-def test_a_trial_of_the_other_band_is_repeated(tmp_path: Path) -> None:
-    plan = plan_of("sim:far_share=50%:far_ratio=50%", band="near", repeat=8, loads="0.5")
-    trials = run(plan, tmp_path)
-    near = {t.repetition for t in trials if t.role == "r_plus" and t.band == "near"}
-    assert near == set(range(8))
-    assert any(t.band == "far" for t in trials), "they are kept"
-
-
-def test_both_bands_are_measured_in_turns(tmp_path: Path) -> None:
-    plan = plan_of("sim:far_share=50%:far_ratio=50%", band="both", repeat=8, loads="0.5")
-    trials = run(plan, tmp_path)
-    for repetition in range(8):
-        of_it = [t for t in trials if t.role == "r_plus" and t.repetition == repetition]
-        wanted = "far" if repetition % 2 else "near"
-        assert [t.band == wanted for t in of_it] == [False] * (len(of_it) - 1) + [True], "the last one is of its band"
-    rates = {t.band: t.throughput_pps for t in trials if t.role == "r_plus"}
-    for trial in (t for t in trials if t.role == "latency"):
-        wanted = "far" if trial.repetition % 2 else "near"
-        assert trial.load.pps_per_direction == pytest.approx(0.5 * rates[wanted], rel=0.1), "half of R+ in that band"
-
-
 def _at(band: str, speeds: tuple[float, ...] = ()) -> CoreDistance:
     return CoreDistance(62.0 if band == "near" else 261.0, band, speeds)  # type: ignore[arg-type]
 
@@ -545,13 +524,6 @@ def test_a_switch_that_failed_to_start_is_started_again_at_the_next_visit(
     assert len(watcher.troubles) == len([n for n in failing if n < started])
     assert all("no answer within 20 s" in text for text in watcher.troubles)
     assert ("2 times in a row" in str(watcher.troubles)) is (started < 4)
-
-
-def test_search_trials_of_the_other_band_do_not_count(tmp_path: Path) -> None:
-    plan = plan_of("sim:far_share=50%:far_ratio=50%", search="ndr", band="near")
-    trials = run(plan, tmp_path)
-    bands = [t.band for t in trials if t.role == "search"]
-    assert {"near", "far"} <= set(bands), "those of the other band are measured and kept"
 
 
 def test_no_cell_twice_in_a_row(tmp_path: Path) -> None:

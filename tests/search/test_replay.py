@@ -21,7 +21,7 @@ from .conftest import Rig
 
 SOURCE = Path(__file__).parents[2] / "planebench" / "search"
 SEARCHES = tuple(METHODS)
-ROUGH = "sim:noise=1%:stall_share=20%:disturbed_share=20%:far_share=20%:band_change_share=10%:dies_share=5%:ring=500"
+ROUGH = "sim:noise=1%:stall_share=20%:disturbed_share=20%:far_share=20%:dies_share=5%:ring=500"
 
 
 def test_search_knows_only_the_model_and_mlrsearch():

@@ -70,19 +70,6 @@ def test_losses_of_a_late_generator_are_the_testers(rig):
     assert result.lower_pps <= 8e6 <= result.upper_pps
 
 
-# The seeds are chosen: with one in forty no trial is far, or eight in a row are, and the search gives up.
-@pytest.mark.parametrize("method", [*LOSSLESS[:3], "pdr"])
-@pytest.mark.parametrize("seed", range(6))
-def test_far_trials_never_bound_the_near_search(method, seed):
-    rig = Rig("sim:far_share=40%:far_ratio=0.45", seed, "near")
-    result = rig.finish(method)
-    assert result.complete
-    assert result.band == "near"
-    assert 9.9e6 <= result.lower_pps <= 10e6 / 0.995 + 1
-    assert all(t.band == "near" for t in rig.used(result))
-    assert any(t.band == "far" for t in rig.trials)
-
-
 def test_the_far_band_can_be_searched_too(rig):
     result = rig("sim:far_share=60%:far_ratio=0.4", 5, "far").finish("ndr")
     assert result.lower_pps <= 4e6 <= result.upper_pps
