@@ -309,9 +309,12 @@ def _comparison(
     notes, kind, low, high, more = [*draft.notes], told.answer, told.low, told.high, told.starts
     if counted is not None:
         low, high = _span(low, counted.low, min), _span(high, counted.high, max)
-        if counted.answer != kind:
+        turned = kind == "different" and (counted.ratio > 1) != (told.ratio > 1)
+        if counted.answer != kind or turned:
             kind, more = "open", None
-            notes.append("the answer depends on whether what was taken from one switch more often is its own doing")
+            names = zip(_called(draft.a, draft.b), (draft.a, draft.b), strict=True)
+            whose = " and ".join(name for name, side in names if side.result.disturbed)
+            notes.append(f"disturbed more often: {whose}; the answer depends on whether a switch does that itself")
     if estimate is None:
         n_a, n_b = (len(by_start(blocks)) for blocks in draft.blocks)
         notes.append(f"{n_a} and {n_b} starts: how starts differ is not known")

@@ -43,8 +43,9 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
     p99 = _noise((it.result.point, it.p99) for it in found)
     for it in found:
         low, high = _ends(throughput, it.throughput)
-        if it.result.disturbed and (counted_low := _ends(as_counted, it.as_counted)[0]) is not None and low is not None:
-            low = min(low, counted_low)
+        if it.result.disturbed and low is not None and high is not None:
+            counted_low, counted_high = _ends(as_counted, it.as_counted)
+            low, high = min(low, counted_low or low), max(high, counted_high or high)
         cycles_low, cycles_high = _ends(cycles, it.cycles)
         # What is left of the noise when batches are full is that of the cycles.
         capacity_low, capacity_high = (

@@ -1,27 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What disturbs one switch only is reported as its property; what disturbs all alike is not."""
+"""A switch that is disturbed more often than the others may do that itself: what is said of it holds both ways."""
+
+from __future__ import annotations
 
 import pytest
 from builders import make_header, make_point, make_trial
+from stats.waiting import waiting
 
-from planebench.model.records import Evidence, ThreadEvidence
+from planebench.model.records import SwitchCycles, Trial
+from planebench.model.results import Comparison
 from planebench.model.run import Run
-from planebench.stats.disturbed import DisturbedSwitch, disturbed_switches, lost_by_switch
+from planebench.stats.derived import Derived
+from planebench.stats.disturbed import DisturbedSwitch, disturbed_switches
 
 
-def _evidence(switch_ns: int = 0, tester_ns: int = 0, gaps_ns: int = 0, steal_ns: int = 0) -> Evidence:
-    threads = (
-        ThreadEvidence("switch", "worker-1", 1, 300_000_000, switch_ns // 2, 9),
-        ThreadEvidence("switch", "worker-2", 1, 300_000_000, switch_ns - switch_ns // 2, 9),
-        ThreadEvidence("tester", "tester", 0, 600_000_000, tester_ns, 0),
-    )
-    return Evidence(threads, poll_gap_sum_ns=gaps_ns, steal_ns=steal_ns)
-
-
-def _run(evidence: Evidence = _evidence(), **disturbed: int) -> Run:  # noqa: B008
+def _run(**disturbed: int) -> Run:
     """Twenty trials of each switch, of which so many are disturbed."""
     trials = [
-        make_trial(0, make_point(label), verdict="disturbed" if i < n else "valid", evidence=evidence)
+        make_trial(0, make_point(label), evidence=waiting(0.1 if i < n else 0.01))
         for label, n in disturbed.items()
         for i in range(20)
     ]
@@ -29,28 +25,63 @@ def _run(evidence: Evidence = _evidence(), **disturbed: int) -> Run:  # noqa: B0
 
 
 def test_a_disturbance_that_goes_with_one_switch_is_named() -> None:
-    assert disturbed_switches(_run(a=1, b=12, c=1)) == (DisturbedSwitch("b", 0.6, 0.05, 0.0),)
-
-
-def test_the_time_that_its_own_threads_lost_is_a_property_of_the_switch() -> None:
-    (found,) = disturbed_switches(_run(_evidence(switch_ns=9_000_000, gaps_ns=1_000_000), a=1, b=12, c=1))
-    assert (found.switch, found.own_threads) == ("b", 1.0)
-
-
-@pytest.mark.parametrize(
-    ("lost", "own"),
-    [
-        ({"switch_ns": 9, "tester_ns": 4, "steal_ns": 4}, True),
-        ({"switch_ns": 9, "tester_ns": 5, "steal_ns": 5}, False),
-        ({"switch_ns": 9, "tester_ns": 5, "gaps_ns": 8}, True),
-        ({"switch_ns": 9, "gaps_ns": 10}, False),
-        ({}, False),
-    ],
-)
-def test_lost_time_is_attributed_by_thread(lost: dict[str, int], own: bool) -> None:
-    assert lost_by_switch(_evidence(**lost)) is own
+    assert disturbed_switches(_run(a=1, b=12, c=1).trials) == (DisturbedSwitch("b", 0.6, 0.05),)
 
 
 def test_a_busy_machine_disturbs_all_alike() -> None:
-    assert disturbed_switches(_run(a=8, b=10, c=6)) == ()
-    assert disturbed_switches(_run(a=15)) == disturbed_switches(_run()) == ()
+    for run in (_run(a=8, b=10, c=6), _run(a=15), _run(a=0, b=0), _run()):
+        assert disturbed_switches(run.trials) == ()
+
+
+STARTS = (0.99, 1.0, 1.01, 1.0, 0.99, 1.01)
+
+
+def _trials(label: str, counted_mpps: float, *shares: float) -> list[Trial]:
+    """Six starts of a switch that waits for these shares of its time, in turns."""
+    return [
+        make_trial(
+            0,
+            make_point(label),
+            counted_mpps * factor,
+            switch=SwitchCycles(),
+            evidence=waiting(shares[i % len(shares)]),
+            start=i,
+            repetition=i,
+        )
+        for i, factor in enumerate(STARTS)
+    ]
+
+
+def _derived(*trials: Trial) -> Derived:
+    return Derived(Run(make_header(tuple(dict.fromkeys(t.point.switch for t in trials))), trials))
+
+
+def test_the_interval_of_its_rate_contains_the_rate_as_counted() -> None:
+    first, second = _derived(*_trials("a", 10.0, 0.0), *_trials("b", 10.0, 0.2, 0.6)).results
+    assert (first.disturbed, first.counted_pps, first.stood_share) == (False, first.throughput_pps, 0)
+    assert second.disturbed and second.stood_share == pytest.approx(0.4)
+    assert second.throughput_pps == pytest.approx(10e6 / (0.8 * 0.4) ** 0.5, rel=1e-3)
+    assert second.counted_pps == pytest.approx(10e6, rel=1e-3)
+    assert second.throughput_low_pps is not None and second.throughput_high_pps is not None
+    assert second.throughput_low_pps < second.counted_pps
+    assert second.throughput_high_pps > second.throughput_pps
+
+
+def _compared(counted_mpps: float) -> Comparison:
+    (found,) = _derived(*_trials("a", 10.0, 0.0), *_trials("b", counted_mpps, 0.3)).comparisons
+    return found
+
+
+@pytest.mark.parametrize("counted_mpps", [7.0, 8.5, 10.0], ids=["the-same", "the-other-way-round", "ahead"])
+def test_an_answer_that_depends_on_who_disturbs_is_open_and_says_so(counted_mpps: float) -> None:
+    found = _compared(counted_mpps)
+    assert (found.answer, found.more_starts) == ("open", None)
+    assert found.note == "disturbed more often: b; the answer depends on whether a switch does that itself"
+    assert found.ratio == pytest.approx(counted_mpps / 7, rel=1e-3), "per time that the pollers had"
+    assert found.low is not None and found.high is not None
+    assert found.low < counted_mpps / 10 and found.high > counted_mpps / 7, "both are in the interval"
+
+
+def test_an_answer_that_does_not_depend_on_it_stands() -> None:
+    found = _compared(12.0)
+    assert (found.answer, found.note) == ("different", "")
