@@ -4,17 +4,16 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial, make_verdict
+from stats.waiting import waiting
 
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import DirectionCounts, SwitchCycles, Trial, VerdictKind
-from planebench.model.results import BandFigure, Ledger, Loss, Result
+from planebench.model.records import DirectionCounts, SwitchCycles, Trial, Verdict, VerdictKind
+from planebench.model.results import Ledger, Loss, Result
 from planebench.model.run import Run
-from planebench.stats import derive_results, run_band
+from planebench.stats import derive_results
 from planebench.stats.counting import latency_compares, latency_counts
-from planebench.stats.derived import Derived
 
 
 def _run(trials: Sequence[Trial]) -> Run:
@@ -31,7 +30,7 @@ def test_r_plus_is_the_geometric_mean_of_the_valid_trials() -> None:
     assert result.throughput_pps == pytest.approx((10.0 * 10.2 * 10.4) ** (1 / 3) * 1e6)
     assert result.throughput_stddev_pps == pytest.approx(0.2e6)
     assert result.verdict.kind is VerdictKind.VALID
-    assert (result.trials, result.rejected, result.band, result.version) == ((0, 1, 2), 0, "near", "0.1.0")
+    assert (result.trials, result.invalid, result.version) == ((0, 1, 2), 0, "0.1.0")
     assert result.throughput_l1_gbps == pytest.approx(10.2e6 * 84 * 8 / 1e9, rel=1e-3)
     assert result.loss_ratio == pytest.approx(1 / 6)
 
@@ -42,13 +41,18 @@ def test_one_trial_has_no_deviation() -> None:
 
 def test_warmups_count_for_nothing() -> None:
     result = _only(make_trial(mpps=1.0, role="warmup"), make_trial(mpps=10.0))
-    assert (result.throughput_pps, result.trials, result.rejected) == (10e6, (1,), 0)
+    assert (result.throughput_pps, result.trials, result.invalid) == (10e6, (1,), 0)
 
 
-def test_disturbed_and_invalid_trials_are_rejected_and_counted() -> None:
-    result = _only(make_trial(mpps=10), make_trial(mpps=3, verdict="disturbed"), make_trial(mpps=0, verdict="invalid"))
-    assert (result.throughput_pps, result.trials, result.rejected) == (10e6, (0,), 2)
-    assert result.verdict.kind is VerdictKind.VALID
+def test_what_the_host_took_is_in_the_figure_and_not_in_its_verdict() -> None:
+    """An earlier version stored such a trial as disturbed."""
+    wait = Reason(ReasonCode.CPU_WAIT, "switch thread w waited for its CPU 50 % of the time")
+    trial = make_trial(mpps=5, evidence=waiting(0.5))
+    halved = dataclasses.replace(trial, verdict=Verdict(VerdictKind("disturbed"), (wait,)))
+    result = _only(make_trial(mpps=10), halved, make_trial(mpps=0, verdict="invalid"))
+    assert (result.throughput_pps, result.trials, result.invalid) == (pytest.approx(10e6), (0, 1), 1)
+    assert (result.counted_pps, result.stood_share) == (pytest.approx(50e6**0.5 * 1e3), 0.25)
+    assert result.verdict == Verdict(VerdictKind.VALID)
 
 
 @pytest.mark.parametrize(("limited", "kind"), [(1, VerdictKind.VALID), (2, VerdictKind.TESTER_LIMITED)])
@@ -56,85 +60,26 @@ def test_a_figure_with_many_tester_limited_trials_is_a_lower_bound(limited: int,
     trials = [make_trial(mpps=10.5, verdict="tester-limited")] * limited + [make_trial(mpps=10)] * (5 - limited)
     result = _only(*trials)
     assert result.throughput_pps == pytest.approx(10e6 * 1.05 ** (limited / 5)), "none is left out"
-    assert (result.verdict.kind, result.rejected) == (kind, 0)
+    assert result.verdict.kind is kind
 
 
 def test_only_tester_limited_trials_give_a_lower_bound() -> None:
     limited = [make_trial(mpps=m, verdict="tester-limited", reasons=("idle 30 %",)) for m in (14.0, 14.2)]
-    result = _only(*limited, make_trial(mpps=2, verdict="disturbed"))
+    result = _only(*limited, make_trial(mpps=2, verdict="invalid"))
     assert result.throughput_pps == pytest.approx((14.0e6 * 14.2e6) ** 0.5)
     assert result.verdict.kind is VerdictKind.TESTER_LIMITED
     assert result.verdict.texts == ("idle 30 % (x2)",)
-    assert (result.trials, result.rejected) == ((0, 1), 1)
+    assert (result.trials, result.invalid) == ((0, 1), 1)
 
 
-@pytest.mark.parametrize(
-    ("kinds", "expected"),
-    [
-        (("disturbed", "invalid"), "disturbed"),
-        (("invalid", "invalid"), "invalid"),
-        (("unstable", "disturbed"), "unstable"),
-    ],
-)
-def test_where_nothing_counts_there_is_no_throughput_but_every_reason(kinds: tuple[str, ...], expected: str) -> None:
+def test_where_nothing_counts_there_is_no_throughput_but_every_reason() -> None:
+    kinds = ("invalid", "functional")
     result = _only(*[make_trial(verdict=k, reasons=(f"because {k} {i}",)) for i, k in enumerate(kinds)])
     assert result.throughput_pps is None
     assert result.throughput_l1_gbps is None
-    assert result.verdict.kind.value == expected
+    assert result.verdict.kind is VerdictKind.FUNCTIONAL
     assert result.verdict.texts == tuple(f"because {k} {i}" for i, k in enumerate(kinds))
-    assert (result.trials, result.rejected) == ((), 2)
-
-
-@pytest.mark.parametrize(("rates", "kind"), [((10.0, 10.5, 10.99), "valid"), ((10.0, 10.5, 11.2), "unstable")])
-def test_a_wide_spread_is_unstable(rates: tuple[float, ...], kind: str) -> None:
-    result = _only(*[make_trial(mpps=m) for m in rates])
-    assert result.verdict.kind.value == kind
-    assert result.throughput_pps == pytest.approx(math.prod(rates) ** (1 / 3) * 1e6)
-    assert bool(result.verdict.texts) == (kind == "unstable")
-
-
-def test_a_lower_bound_stays_one_however_wide_it_spreads() -> None:
-    result = _only(make_trial(mpps=10, verdict="tester-limited"), make_trial(mpps=14, verdict="tester-limited"))
-    assert result.verdict.kind is VerdictKind.TESTER_LIMITED
-    assert result.verdict.codes[-1] == "spread"
-
-
-def test_all_switches_are_compared_in_the_band_that_most_trials_have() -> None:
-    a, b = make_point("planed"), make_point("testpmd")
-    trials = [make_trial(0, a, 20), make_trial(0, a, 8, band="far"), make_trial(0, a, 8.1, band="far")]
-    trials += [make_trial(0, b, 15), make_trial(0, b, 15.1), make_trial(0, b, 7, band="far")]
-    trials += [make_trial(0, b, 15.2)]
-    assert run_band(trials) == "near"
-    first, second = derive_results(_run(trials))
-    assert (first.throughput_pps, first.band, first.rejected) == (20e6, "near", 2)
-    assert (second.throughput_pps, second.band, second.rejected) == (pytest.approx(15.1e6, rel=1e-4), "near", 1)
-
-
-def test_a_tie_of_bands_goes_to_the_near_one() -> None:
-    assert run_band([make_trial(band="far"), make_trial(band="near")]) == "near"
-    assert run_band([make_trial(band=None)]) is None
-    assert run_band([make_trial(band="far", verdict="disturbed"), make_trial(band="far", role="latency")]) is None
-
-
-@pytest.mark.parametrize(("band", "said"), [("far", "on far cores"), (None, "on cores of unknown distance")])
-def test_a_point_without_a_trial_in_the_band_uses_another_and_says_so(band: str | None, said: str) -> None:
-    trials = [make_trial(0, make_point("planed"), 20), make_trial(0, make_point("testpmd"), 7, band=band)]
-    result = derive_results(_run(trials))[1]
-    assert (result.throughput_pps, result.band, result.verdict.kind) == (7e6, band, VerdictKind.VALID)
-    assert said in result.verdict.texts[0]
-
-
-def test_a_lower_bound_in_the_band_beats_a_valid_trial_outside_of_it() -> None:
-    trials = [make_trial(0, make_point("testpmd"), 15) for _ in range(2)]
-    trials += [make_trial(0, make_point("planed"), 20, "tester-limited")]
-    trials += [make_trial(0, make_point("planed"), 9, band="far")]
-    result = derive_results(_run(trials))[0]
-    assert (result.throughput_pps, result.verdict.kind, result.band) == (20e6, VerdictKind.TESTER_LIMITED, "near")
-
-
-def test_where_no_band_is_known_none_is_asked_for() -> None:
-    result = _only(make_trial(mpps=10, band=None), make_trial(mpps=10.2, band=None))
-    assert (result.throughput_pps, result.verdict.texts, result.band) == (pytest.approx(10.1e6, rel=1e-4), (), None)
+    assert (result.trials, result.invalid) == ((), 1)
 
 
 def test_loss_ratio_weighs_trials_by_packets() -> None:
@@ -162,7 +107,7 @@ def test_latency_merges_the_histograms_of_all_valid_trials() -> None:
     assert (summary.p50, summary.p99) == (1.0, pytest.approx(9.0, rel=1e-3))
     assert summary.mean == pytest.approx(1.8, rel=1e-3)
     assert summary.verdict.kind is VerdictKind.VALID
-    assert (result.trials, result.rejected) == ((0, 1, 2), 0)
+    assert result.trials == (0, 1, 2)
 
 
 def test_latency_of_both_directions_is_intended_in_sum() -> None:
@@ -189,9 +134,9 @@ def test_carried_and_overloaded_latency_trials_are_not_merged(overloads: int, p5
 
 
 def test_latency_trials_that_do_not_count_are_left_out() -> None:
-    bad = make_latency_trial(samples_ns=[(90_000, 50)], verdict="disturbed", reasons=("steal",))
+    bad = make_latency_trial(samples_ns=[(90_000, 50)], verdict="tester-limited", reasons=("offered 90 %",))
     result = _only(make_trial(), make_latency_trial(samples_ns=[(1000, 50)]), bad)
-    assert (result.latency[0].max, result.latency[0].samples, result.rejected) == (1.0, 50, 1)
+    assert (result.latency[0].max, result.latency[0].samples, result.trials) == (1.0, 50, (0, 1))
 
 
 def test_latency_without_a_valid_trial_carries_the_verdict() -> None:
@@ -199,14 +144,7 @@ def test_latency_without_a_valid_trial_carries_the_verdict() -> None:
     result = _only(make_trial(), limited)
     (summary,) = result.latency
     assert (summary.verdict.kind, summary.verdict.texts) == (VerdictKind.TESTER_LIMITED, ("offered 90 %",))
-    assert (summary.samples, result.trials, result.rejected) == (50, (0,), 1)
-
-
-def test_a_valid_latency_in_the_other_band_beats_a_disturbed_one() -> None:
-    trials = [make_latency_trial(verdict="disturbed"), make_latency_trial(samples_ns=[(1000, 1)], band="far")]
-    summary = _only(make_trial(), *trials).latency[0]
-    assert (summary.samples, summary.verdict.kind) == (1, VerdictKind.VALID)
-    assert summary.verdict.codes == ("other-band",)
+    assert (summary.samples, result.trials) == (50, (0,))
 
 
 def test_no_probe_came_back() -> None:
@@ -248,67 +186,29 @@ def test_the_median_stands_beside_the_geometric_mean() -> None:
     assert _only(make_trial(verdict="invalid")).throughput_median_pps is None
 
 
-def test_a_forced_band_wins_over_the_majority() -> None:
-    trials = [make_trial(0, mpps=10.0), make_trial(1, mpps=10.1), make_trial(2, mpps=5.0, band="far")]
-    for wish, band, pps in (("far", "far", 5e6), ("near", "near", 10.05e6), (None, "near", 10.05e6)):
-        run = Run(make_header(settings={"band": wish}), tuple(trials))
-        (result,) = derive_results(run)
-        assert (result.band, result.throughput_pps) == (band, pytest.approx(pps, rel=1e-4))
-        assert run_band(trials, wish) == band
-    assert run_band([], "far") == "far"
-
-
-@pytest.mark.parametrize(("wish", "rejected"), [(None, (1, 2, 3)), ("both", (2, 3)), ("near", (1, 2, 3))])
-def test_trials_of_the_other_group_are_not_rejected_where_both_are_asked_for(
-    wish: str | None, rejected: tuple[int, ...]
-) -> None:
-    trials = (
-        make_trial(0, mpps=10.0),
-        make_trial(1, mpps=5.0, band="far"),
-        make_trial(2, mpps=5.0, band="far", verdict="disturbed"),
-        make_trial(3, mpps=10.0, verdict="disturbed"),
-    )
-    derived = Derived(Run(make_header(settings={"band": wish}), trials))
-    (result,) = derived.results
-    assert tuple(t.index for t in derived.rejected) == rejected
-    assert (result.trials, result.rejected) == ((0,), len(rejected))
-
-
-def test_other_bands_have_the_same_figure_and_keep_their_mark() -> None:
-    near = [make_trial(mpps=m) for m in (10.0, 10.1, 10.2)]
-    far = [make_trial(mpps=m, band="far") for m in (5.0, 5.4)]
-    not_usable = [make_trial(mpps=3.0, band="same", verdict="disturbed"), make_trial(mpps=3.0, band=None)]
-    bound = make_trial(mpps=9.0, band="far", verdict="tester-limited")
-    usual = pytest.approx((5.0e6 * 5.4e6) ** 0.5)
-    assert _only(*near, *far, *not_usable).other_bands == (BandFigure("far", usual, 2),)
-    (with_bound,) = _only(*near, *near, *far, bound, *not_usable).other_bands
-    assert (with_bound.trials, with_bound.is_bound) == (3, True), "more than a fifth is tester-limited"
-    assert _only(*near).other_bands == ()
-
-
 def test_the_ledger_is_of_the_saturating_trials_that_count() -> None:
     def trial(ring_full: int, verdict: str = "valid") -> Trial:
         switch = SwitchCycles(packets=100, drops={"n1:tx_full": ring_full})
         counts = (DirectionCounts("n0->n1", 100, 100, 90),)
         return make_trial(verdict=verdict, switch=switch, directions=counts)
 
-    ledger = _only(trial(10), trial(8), trial(1, "disturbed"), make_latency_trial()).ledger
+    ledger = _only(trial(10), trial(8), trial(1, "functional"), make_latency_trial()).ledger
     assert ledger == Ledger(200, 180, (Loss("wire ring", "full (n1)", 18),))
     assert ledger.unexplained_packets == 2
     assert _only(make_trial(verdict="invalid")).ledger is None
 
 
-def test_counts_are_exact_where_all_trials_were_disturbed() -> None:
+def test_counts_are_exact_where_no_trial_has_a_rate() -> None:
     counts = (DirectionCounts("n0->n1", 100, 100, 90),)
     drops = {"vnf0:rule 1 web": 10}
-    disturbed = make_trial(
-        verdict="disturbed", directions=counts, tester_drops=drops, switch=SwitchCycles(drops={"n1:tx_full": 0})
+    functional = make_trial(
+        verdict="functional", directions=counts, tester_drops=drops, switch=SwitchCycles(drops={"n1:tx_full": 0})
     )
-    ledger = _only(disturbed, disturbed, make_trial(verdict="invalid")).ledger
+    ledger = _only(functional, functional, make_trial(verdict="invalid")).ledger
     assert ledger == Ledger(200, 180, (Loss("VNF", "rule 1 web (vnf0)", 20, policy=True),))
     refused = make_verdict("invalid")
     nothing = dataclasses.replace(refused, reasons=(Reason(ReasonCode.NOTHING_FORWARDED, "none"),))
-    assert _only(dataclasses.replace(disturbed, verdict=nothing)).ledger == Ledger(
+    assert _only(dataclasses.replace(functional, verdict=nothing)).ledger == Ledger(
         100, 90, (Loss("VNF", "rule 1 web (vnf0)", 10, policy=True),)
     )
 
@@ -339,12 +239,6 @@ def test_missing_probes_are_remarked_and_the_latency_stays_valid(sent: int, rema
     assert verdict.texts == tuple(f"{text} did not return; the missing ones may be the slowest" for text in remark)
 
 
-def test_the_band_of_a_run_does_not_depend_on_how_fast_the_trials_were() -> None:
-    limited = [make_trial(verdict="tester-limited") for _ in range(5)]
-    assert run_band([*limited, *[make_trial(band="far") for _ in range(4)]]) == "near"
-    assert run_band([*limited, *[make_trial(band="far") for _ in range(6)]]) == "far"
-
-
 def _started(*mpps: float, **changes: Any) -> list[Trial]:
     """One trial in each start."""
     return [make_trial(mpps=m, start=i, repetition=i, **changes) for i, m in enumerate(mpps)]
@@ -367,42 +261,3 @@ def test_latency_percentiles_have_intervals_where_there_are_several_starts() -> 
     assert summary.p50_low is not None and summary.p50_high is not None
     assert summary.p50_low < summary.p50 < summary.p50_high
     assert _only(trials[0]).latency[0].p50_low is None
-
-
-def test_a_start_of_which_every_trial_was_disturbed_is_in_the_figure() -> None:
-    slow = [make_trial(mpps=5.0, verdict="disturbed", start=2, repetition=2) for _ in range(3)]
-    retried = [make_trial(mpps=1.0, verdict="disturbed", start=0, repetition=0)]
-    result = _only(*retried, *_started(10.0, 10.0), *slow)
-    assert result.throughput_pps == pytest.approx((10.0 * 10.0 * 5.0) ** (1 / 3) * 1e6)
-    assert (result.verdict.codes[0], result.starts, result.rejected) == ("disturbed-starts", 3, 1)
-    assert result.with_disturbed_pps is not None and result.with_disturbed_pps < result.throughput_pps
-    assert _only(*_started(10.0, 10.0)).with_disturbed_pps is None
-    assert _only(*slow).throughput_pps is None, "a point without any usable trial has no figure"
-
-
-def test_a_start_of_which_every_trial_had_a_shared_core_is_in_no_figure() -> None:
-    """Where cores alone are asked for: another guest is no property of a start."""
-    why = Reason(ReasonCode.SHARED_CORE, "another hyperthread used the core of the switch, and left 50% of it")
-    shared = [
-        dataclasses.replace(trial, verdict=dataclasses.replace(trial.verdict, reasons=(why,)))
-        for trial in (make_trial(mpps=5.0, verdict="disturbed", start=2, repetition=2) for _ in range(3))
-    ]
-    result = _only(*_started(10.0, 10.0), *shared)
-    assert result.throughput_pps == pytest.approx(10e6)
-    assert (result.starts, result.rejected, result.verdict.kind) == (2, 3, VerdictKind.VALID)
-
-
-def test_one_good_start_among_disturbed_ones_makes_no_figure() -> None:
-    disturbed = [make_trial(mpps=5.0, verdict="disturbed", start=i, repetition=i) for i in range(2, 5)]
-    for count in (2, 3):
-        result = _only(*_started(10.0, 10.0), *disturbed[:count])
-        assert (result.throughput_pps is None) == (count == 3), count
-    assert (result.verdict.kind, result.verdict.codes) == (VerdictKind.DISTURBED, ("disturbed-starts",))
-    assert "3 of 5 starts" in str(result.verdict.reasons[0])
-
-
-def test_unstable_does_not_depend_on_the_number_of_trials() -> None:
-    rng = np.random.default_rng(1)
-    for n in (5, 50):
-        kinds = [_only(*_started(*10 * np.exp(rng.normal(0, 0.03, n)))).verdict.kind for _ in range(40)]
-        assert kinds.count(VerdictKind.UNSTABLE) <= 4, n
