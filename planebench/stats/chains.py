@@ -64,7 +64,7 @@ class ChainLatency:
 class ChainThroughput:
     """Throughput of a chain, all directions, over that of its slowest function alone (``against``), if measured.
 
-    ``throughput_pps`` is None without an accepted trial; ``bound``: a lower bound. ``note`` says why there is no ratio.
+    ``throughput_pps`` is None where no trial counts; ``bound``: a lower bound. ``note`` says why there is no ratio.
     """
 
     point: Point
@@ -227,7 +227,7 @@ def _throughput(
 ) -> _Draft[ChainThroughput]:
     point, bound = result.point, result.verdict.kind.is_bound
     if not counts(result):
-        note = f"no accepted trial ({result.verdict.kind.value})"
+        note = f"no trial counts ({result.verdict.kind.value})"
         return _Draft(ChainThroughput(point, None, note=note), point)
     known = ChainThroughput(point, result.throughput_pps, bound)
     parts = list(dict.fromkeys(part_points(point, results)))

@@ -93,10 +93,8 @@ def test_lengths_that_were_not_measured_are_predicted_too() -> None:
     assert found[8, "hops"].measured_pps is None and found[8, "hops"].error is None
 
 
-def test_without_a_hop_or_with_one_of_another_band_there_is_no_prediction() -> None:
+def test_without_a_hop_there_is_no_prediction() -> None:
     assert (2, "hops") not in predicted(*hops()[:2], trials(chain(2), 0.4))
-    far = trials(make_point("vpp", "v2v"), BETWEEN, band="far")
-    assert (2, "hops") not in predicted(*hops()[:2], far, trials(chain(2), 0.4))
     assert (1, "hops") in predicted(*hops()[:2], trials(chain(1), 0.4))
 
 

@@ -60,7 +60,7 @@ def test_the_knee_is_the_last_load_of_the_plateau(curve: tuple[float, ...], knee
 def test_a_result_finds_it_in_the_loads_that_count() -> None:
     loads = {"0.10": (1e6, 9000), "0.50": (5e6, 4000), "0.90": (9e6, 5000), "0.99": (9.9e6, 60_000)}
     trials = [make_latency_trial(0, None, label, pps, [(ns, 100)]) for label, (pps, ns) in loads.items()]
-    trials.append(make_latency_trial(0, None, "1.00", 10e6, [(900_000, 100)], verdict="disturbed"))
+    trials.append(make_latency_trial(0, None, "1.00", 10e6, [(900_000, 100)], verdict="tester-limited"))
     (result,) = derive_results(Run(make_header(), (make_trial(), *trials)))
     finding = result.load_finding
     assert finding is not None

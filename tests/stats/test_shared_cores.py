@@ -64,11 +64,11 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
 def test_the_report_says_how_often_and_what_it_cost() -> None:
     point = make_point("planed")
     trials = [_trial(0, (4.0, 2.2), cycles=20, point=point), _trial(1, (2.0, 4.0), cycles=30, point=point)]
-    found = _trust(trials)
+    found = _trust([*trials, _trial(2, (4.0, 4.0), point=make_point("testpmd"))])
     (said,) = (fact for fact in found.facts if "hyperthread" in fact)
     assert found.advice[-1].startswith("Use a host without hyperthreads")
     assert said == (
-        "Another hyperthread used a core, that of the switch in 1 of 2 trials and that of the tester in 1 of 2 trials, "
+        "Another hyperthread used a core, that of the switch in 1 of 3 trials and that of the tester in 1 of 3 trials, "
         "and left 50 % of it at the least: with it switches needed 1.50 times the cycles per packet."
     )
     assert "additions per cycle, switch and tester 4.00 and 2.20 → 4.00 and 2.20" in evidence_text(trials[0])

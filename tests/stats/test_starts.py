@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 from builders import make_point, make_trial
@@ -25,6 +26,10 @@ def blocks(*figures: float, starts: tuple[int, ...] = ()) -> Blocks:
     return tuple(
         Block(i, starts[i] if starts else i, math.log(figure)) for i, figure in enumerate(figures) if figure > 0
     )
+
+
+def at(side: Blocks, *bands: str | None) -> Blocks:
+    return tuple(replace(block, band=band) for block, band in zip(side, bands, strict=True))
 
 
 def test_trials_of_one_start_are_one_observation() -> None:
@@ -55,6 +60,22 @@ def test_blocks_of_shared_starts_are_averaged_first() -> None:
 def test_without_common_blocks_there_are_no_pairs() -> None:
     assert paired(blocks(10, 0, 10, 0, 10), blocks(0, 10, 0, 10, 10)) == []
     assert len(paired(blocks(10, 10, 10, 0), blocks(10, 10, 0, 10))) == 2
+
+
+def test_blocks_at_the_same_core_distance_are_enough_where_they_are_half() -> None:
+    a = at(blocks(40, 40, 10, 10), "near", "near", "far", "far")
+    alike = at(blocks(20, 5, 5, 20), "near", "far", "far", "near")
+    assert paired(a, alike) == pytest.approx([-math.log(2)] * 2)
+    fewer = at(blocks(20, 5, 20, 20), "near", "far", "near", "near")
+    assert len(paired(a, fewer)) == 4, "else all are taken"
+
+
+def test_a_block_has_the_core_distance_that_all_its_trials_had() -> None:
+    trials = [
+        make_trial(i, band=band, start=i // 2, repetition=i // 2)
+        for i, band in enumerate(("near", "near", "near", "far"))
+    ]
+    assert [block.band for block in blocks_of_rates(trials)] == ["near", None]
 
 
 def test_cells_of_a_topology_share_starts_and_those_of_another_do_not() -> None:
