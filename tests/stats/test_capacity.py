@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import pytest
 from builders import make_header, make_point, make_trial
+from stats.waiting import waiting
 
 from planebench.measure.trial import TrialRequest
 from planebench.model.header import SwitchInfo
@@ -135,6 +136,10 @@ def test_full_batches_need_no_fit() -> None:
     assert known is not None
     assert [block.log for block in known.blocks] == pytest.approx([16.811] * 2, abs=0.001), "20 Mpps"
     assert capacity([full(0, 32), full(1, 32)], [], 64) is None
+    waits = dataclasses.replace(full(0, 32), evidence=waiting(0.5))
+    known = capacity([waits], [], FULL_BATCH)
+    assert known is not None
+    assert math.exp(known.blocks[0].log) == pytest.approx(40e6), "half of the busy cycles were not its own"
 
 
 def test_a_look_for_a_whole_ring_may_spare_up_to_all_of_a_poll_and_half_of_it_is_taken() -> None:
