@@ -115,22 +115,22 @@ def spread(claim: Claim, shape: Spread, measured: Measured, labels: Sequence[str
     """Compare, for each switch, the variance of what a search finds with that of R+, over its points (F test)."""
     found = Found()
     for label in labels:
-        of_search, of_rate, rejected = _Variance(), _Variance(), Counter[VerdictKind]()
+        of_search, of_rate, without = _Variance(), _Variance(), Counter[VerdictKind]()
         for point, result in measured.by_point.items():
             searches = [s for s in result.searches if s.method == shape.search and point.switch == label]
             rates = [s.lower_pps for s in searches if s.lower_pps and search_counts(s)]
-            rejected.update(s.verdict.kind for s in searches if not search_counts(s))
+            without.update(s.verdict.kind for s in searches if not search_counts(s))
             sample = measured.sample(point, "throughput", None)
             if len(rates) > 1 and sample is not None and len(sample.values) > 1:
                 of_search.add(rates)
                 of_rate.add(sample.values)
         if of_search.degrees:
             found.add(_spreads(label, shape.search, of_search, of_rate))
-        elif rejected.total() > 1:
-            ((kind, _),) = rejected.most_common(1)
-            why = f"no two accepted searches of a point ({kind.value})"
+        elif without.total() > 1:
+            ((kind, _),) = without.most_common(1)
+            why = f"no two searches of a point came to one ({kind.value})"
             what = f"{printable(label)}, standard deviation of {shape.search}"
-            found.add(Compared(what, f"{rejected.total()} searches rejected", None, Told(None, why=why)))
+            found.add(Compared(what, f"{without.total()} searches without a rate", None, Told(None, why=why)))
         else:
             found.add(f"{printable(label)} with a search in several starts (--search {shape.search} --search-starts 5)")
     return found

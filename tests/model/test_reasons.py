@@ -8,7 +8,7 @@ import json
 import pytest
 
 from planebench.model.reasons import Reason, ReasonCode, reason_of
-from planebench.model.records import Verdict
+from planebench.model.records import Verdict, VerdictKind
 from planebench.store.codec import from_json, to_json
 
 
@@ -33,5 +33,5 @@ def test_a_doubt_is_marked_and_equal_reasons_are_counted() -> None:
 def test_a_sentence_of_an_earlier_version_is_read(text: str, code: ReasonCode) -> None:
     verdict = from_json(Verdict, json.dumps({"kind": "disturbed", "reasons": [text]}).encode(), "a line")
     assert (verdict.reasons[0], verdict.texts) == (reason_of(text), (text,))
-    assert verdict.codes == (code.value,)
+    assert (verdict.kind, verdict.codes) == (VerdictKind.VALID, (code.value,)), "what the host did rejects no trial"
     assert from_json(Verdict, to_json(verdict), "a line") == verdict

@@ -3,9 +3,14 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
 
-from planebench.model.words import interval, significant
+import pytest
+from builders import make_header, make_trial, make_verdict
+
+from planebench.model.run import Run
+from planebench.model.words import interval, significant, throughput
+from planebench.stats import derive_results
 
 
 @pytest.mark.parametrize(
@@ -18,3 +23,12 @@ def test_significant_digits_without_an_exponent(value: float, digits: int, words
 
 def test_an_interval_of_dear_frames_is_in_whole_cycles() -> None:
     assert interval(1234.0, None, lambda it: significant(it, 3)) == "[1230, unbounded]"
+
+
+def test_a_rate_is_marked_as_a_bound_or_where_an_end_of_its_interval_is_far_away() -> None:
+    (result,) = derive_results(Run(make_header(), (make_trial(mpps=10.0),)))
+    assert throughput(result) == "10.00"
+    near, wide = (replace(result, throughput_low_pps=low, throughput_high_pps=10.1e6) for low in (9.01e6, 8.9e6))
+    assert (throughput(near), throughput(wide)) == ("10.00", "~10.00")
+    assert throughput(replace(wide, verdict=make_verdict("line-rate"))) == "≥10.00"
+    assert throughput(replace(wide, throughput_pps=None)) == "–"

@@ -212,7 +212,7 @@ def searched(wish: Outcome, kind: VerdictKind = VerdictKind.VALID) -> Measured:
     of_search, of_rate = {YES: (wide, narrow), NO: (narrow, wide), OPEN: (wide, wide)}[wish]
     made = measured(run(rate("planed", "p2p", 10.0, trials=of_rate)))
     searches = tuple(
-        SearchResult(make_point(), "rfc2544", "near", make_verdict(kind), True, number, lower_pps=8e6 * factor)
+        SearchResult(make_point(), "rfc2544", make_verdict(kind), True, number, lower_pps=8e6 * factor)
         for number, factor in enumerate(of_search)
     )
     made.derived.results = tuple(dataclasses.replace(it, searches=searches) for it in made.derived.results)
@@ -236,11 +236,11 @@ def test_every_claim_comes_out_each_way(claim: Claim, wish: Outcome) -> None:
     assert (nothing.outcome, nothing.why) == (OPEN, "not covered by this run")
 
 
-def test_rejected_searches_were_done_and_say_nothing() -> None:
+def test_searches_without_a_rate_were_done_and_say_nothing() -> None:
     (claim,) = (it for it in all_claims() if it.spread is not None)
-    found = judge(claim, searched(YES, VerdictKind.DISTURBED))
+    found = judge(claim, searched(YES, VerdictKind.INVALID))
     assert (found.outcome, found.why) == (OPEN, "insufficient data")
-    assert "3 searches rejected: no two accepted searches of a point (disturbed)" in found.evidence
+    assert "3 searches without a rate: no two searches of a point came to one (invalid)" in found.evidence
 
 
 @settings(max_examples=40, deadline=None)

@@ -168,7 +168,7 @@ def test_a_share_of_the_latency_in_one_place_is_enough() -> None:
     assert hypervisor(0.3, 0.8).outcome is YES
     assert hypervisor(0.3, 0.4).outcome is NO
     assert hypervisor(0.5).outcome is OPEN
-    unheard = hypervisor(0.8, verdict="disturbed")
+    unheard = hypervisor(0.8, verdict="invalid")
     assert (unheard.outcome, unheard.why) == (OPEN, "not covered by this run")
 
 
@@ -230,4 +230,4 @@ def test_a_chain_is_set_against_its_parts() -> None:
     assert chain(34.0, 23.0, 23.0).outcome is YES
     assert chain(60.0, 23.0, 23.0).outcome is NO
     assert chain(46.0, 23.0, 23.0).outcome is OPEN
-    assert chain(34.0, 23.0, 23.0, "disturbed").why == "not covered by this run"
+    assert chain(34.0, 23.0, 23.0, "tester-limited").why == "not covered by this run"
