@@ -42,13 +42,13 @@ def test_an_inversion_within_the_spread_of_the_trials_is_noise(spread: float | N
 @pytest.mark.parametrize(
     ("curve", "knee"),
     [
-        ((5.0, 6.0, 30.0), "L1"),
-        ((5.0, 10.0, 10.1), "L1"),
-        ((5.0, 6.0, 9.9), None),
-        ((5.0, 30.0), None),
-        ((12.0, 5.0, 6.0, 40.0), "L2"),
-        ((5.0, 11.0, 6.0, 11.0), "L2"),
-        ((5.0, 30.0, 40.0), "L0"),
+        ((5.0, 6.0, 6.0, 6.0, 30.0), "L3"),
+        ((5.0, 10.0, 10.1, 11.0, 12.0), "L1"),
+        ((5.0, 6.0, 7.0, 8.0, 9.9), None),
+        ((5.0, 6.0, 6.0, 30.0), None),
+        ((12.0, 5.0, 6.0, 6.0, 40.0), "L3"),
+        ((5.0, 11.0, 6.0, 6.0, 11.0), "L3"),
+        ((5.0, 30.0, 40.0, 40.0, 50.0), "L0"),
     ],
 )
 def test_the_knee_is_the_last_load_of_the_plateau(curve: tuple[float, ...], knee: str | None) -> None:
@@ -58,7 +58,13 @@ def test_the_knee_is_the_last_load_of_the_plateau(curve: tuple[float, ...], knee
 
 
 def test_a_result_finds_it_in_the_loads_that_count() -> None:
-    loads = {"0.10": (1e6, 9000), "0.50": (5e6, 4000), "0.90": (9e6, 5000), "0.99": (9.9e6, 60_000)}
+    loads = {
+        "0.10": (1e6, 9000),
+        "0.30": (3e6, 5000),
+        "0.50": (5e6, 4000),
+        "0.90": (9e6, 5000),
+        "0.99": (9.9e6, 60_000),
+    }
     trials = [make_latency_trial(0, None, label, pps, [(ns, 100)]) for label, (pps, ns) in loads.items()]
     trials.append(make_latency_trial(0, None, "1.00", 10e6, [(900_000, 100)], verdict="tester-limited"))
     (result,) = derive_results(Run(make_header(), (make_trial(), *trials)))
