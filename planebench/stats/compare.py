@@ -272,7 +272,9 @@ def _concluded(
     drafts = [it for it in found if isinstance(it, _Draft)]
     alpha = min(each_look_alpha(it.run.header) for it in runs)
     told = _answers(drafts, [it.blocks for it in drafts], unit, alpha)
-    counted = _answers(drafts, [it.counted or it.blocks for it in drafts], unit, alpha)
+    counted = told
+    if any(it.counted for it in drafts):
+        counted = _answers(drafts, [it.counted or it.blocks for it in drafts], unit, alpha)
     cost = price([it.run for it in runs])
     compared = tuple(
         _comparison(it, *one, other[1] if it.counted else None, cost, alpha)
@@ -394,28 +396,37 @@ def _flat_out(a: _Side, b: _Side) -> Found:
     disturbed = a.result.disturbed or b.result.disturbed
     plain = (counted_blocks(counted[0].trials), counted_blocks(counted[1].trials)) if disturbed else None
     names = _called(a, b)
-    yield _Draft("throughput", a, b, rates, n, tuple(_bound_notes(names, kinds)), bounds, counted=plain)
+    draft = _Draft("throughput", a, b, rates, n, tuple(_bound_notes(names, kinds)), bounds, counted=plain)
+    yield draft
     if any(kind.is_bound for kind in kinds):
-        yield from _capacities(a, b, kinds, rates, n)
+        yield from _capacities(draft, kinds)
         return
     cycles = cycles_blocks(counted[0].trials), cycles_blocks(counted[1].trials)
     if all(cycles):
         yield _Draft("cycles_per_packet", a, b, cycles, n)
 
 
-def _capacities(
-    a: _Side, b: _Side, kinds: Sequence[VerdictKind], rates: tuple[Blocks, Blocks], n: tuple[int, int]
-) -> Found:
+def _capacities(rates: _Draft, kinds: Sequence[VerdictKind]) -> Found:
     """Compare what the switches can do: a lower bound is no figure, so its estimate takes its place."""
-    blocks, errors = [], []
-    for side, kind, measured in zip((a, b), kinds, rates, strict=True):
-        if kind.is_bound and side.capacity is None:
-            return
-        blocks.append(side.capacity.blocks if kind.is_bound and side.capacity else measured)
-        errors += [side.capacity.fit] if kind.is_bound and side.capacity else []
-    limited = [name for name, kind in zip(_called(a, b), kinds, strict=True) if kind.is_bound]
-    note = f"estimated for {' and '.join(limited)}, from cycles against batch"
-    yield _Draft("capacity", a, b, (blocks[0], blocks[1]), n, (note,), errors=tuple(errors))
+    sides = rates.a, rates.b
+    estimates = [side.capacity if kind.is_bound else None for side, kind in zip(sides, kinds, strict=True)]
+    if any(kind.is_bound and it is None for kind, it in zip(kinds, estimates, strict=True)):
+        return
+
+    def reached(measured: tuple[Blocks, Blocks]) -> tuple[Blocks, Blocks]:
+        a, b = (of if it is None else it.blocks for it, of in zip(estimates, measured, strict=True))
+        return a, b
+
+    limited = [name for name, it in zip(_called(*sides), estimates, strict=True) if it]
+    yield replace(
+        rates,
+        metric="capacity",
+        blocks=reached(rates.blocks),
+        notes=(f"estimated for {' and '.join(limited)}, from cycles against batch",),
+        bounds=EXACT,
+        counted=rates.counted and reached(rates.counted),
+        errors=tuple(it.fit for it in estimates if it),
+    )
 
 
 def _search(method: Metric, a: _Side, b: _Side) -> Found:

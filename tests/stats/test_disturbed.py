@@ -33,17 +33,21 @@ def test_a_busy_machine_disturbs_all_alike() -> None:
         assert disturbed_switches(run.trials) == ()
 
 
+MUTE = SwitchCycles()
 STARTS = (0.99, 1.0, 1.01, 1.0, 0.99, 1.01)
 
 
-def _trials(label: str, counted_mpps: float, *shares: float) -> list[Trial]:
+def _trials(
+    label: str, counted_mpps: float, *shares: float, verdict: str = "valid", switch: SwitchCycles = MUTE
+) -> list[Trial]:
     """Six starts of a switch that waits for these shares of its time, in turns."""
     return [
         make_trial(
             0,
             make_point(label),
             counted_mpps * factor,
-            switch=SwitchCycles(),
+            verdict,
+            switch=switch,
             evidence=waiting(shares[i % len(shares)]),
             start=i,
             repetition=i,
@@ -85,3 +89,13 @@ def test_an_answer_that_depends_on_who_disturbs_is_open_and_says_so(counted_mpps
 def test_an_answer_that_does_not_depend_on_it_stands() -> None:
     found = _compared(12.0)
     assert (found.answer, found.note) == ("different", "")
+
+
+def test_so_does_one_against_a_capacity() -> None:
+    """The other has 20 Mpps at full batches, which is between 16 and 22.9."""
+    idle = SwitchCycles(10**9, 10**9, 32_000, bursts=1000)
+    limited = _trials("a", 10.0, 0.0, verdict="tester-limited", switch=idle)
+    throughput, capacity = _derived(*limited, *_trials("b", 16.0, 0.3)).comparisons
+    assert (throughput.metric, throughput.answer) == ("throughput", "open"), "above a lower bound"
+    assert (capacity.metric, capacity.answer) == ("capacity", "open")
+    assert capacity.note.endswith("disturbed more often: b; the answer depends on whether a switch does that itself")
