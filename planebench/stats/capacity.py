@@ -118,7 +118,7 @@ def capacity(saturated: Sequence[Trial], trials: Sequence[Trial], full: int, loo
 
 def _is_known(trial: Trial) -> bool:
     it = trial.switch
-    return bool(it.batch_size and it.busy_share and it.cycles_per_packet and trial.forwarded_packets)
+    return bool(it.batch_size and it.busy_share and it.cycles_per_packet and trial.throughput_pps)
 
 
 def _batch(trial: Trial) -> float:

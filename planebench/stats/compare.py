@@ -490,7 +490,10 @@ def _latency_at(load: str, a: _Side, b: _Side) -> Found:
     note = _loads_note(*(mean_intended_pps(it.trials) for it in counted))
     for metric, share in PERCENTILES.items():
         blocks_a, blocks_b = (percentile_blocks(it.trials, share) for it in counted)
-        yield _Draft(metric, a, b, (blocks_a, blocks_b), n, (note,), load=load)
+        if blocks_a and blocks_b:
+            yield _Draft(metric, a, b, (blocks_a, blocks_b), n, (note,), load=load)
+        else:
+            yield _left_out(a, b, (metric,), f"no percentile of {(a if not blocks_a else b).name} is known", load)
 
 
 def _latency_trials(side: _Side, load: str) -> Counted:

@@ -10,7 +10,7 @@ from builders import make_header, make_latency_trial, make_point, make_run, make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planebench.model.records import SwitchCycles, Trial
+from planebench.model.records import LatencyRecord, SwitchCycles, Trial
 from planebench.model.results import Comparison, SearchResult
 from planebench.model.run import Run
 from planebench.stats.compare import (
@@ -21,6 +21,7 @@ from planebench.stats.compare import (
     runs_compared,
 )
 from planebench.stats.derived import Derived
+from planebench.stats.histogram import encode
 
 MUTE = SwitchCycles()
 
@@ -281,6 +282,16 @@ def test_bounds_of_a_search_are_a_further_error() -> None:
 def test_repeated_searches_are_compared_in_blocks() -> None:
     found = _only(_searched(a=[9.9, 10.1, 10.0], b=[9.5, 9.7, 9.6]).compared, "ndr")
     assert (found.answer, found.starts_a, found.starts_b) == ("different", 3, 3), "blocks go up and down alike"
+
+
+def test_a_tester_that_reports_no_percentiles_has_none_to_compare() -> None:
+    def mean_only(switch: str) -> Trial:
+        trial = make_latency_trial(0, make_point(switch))
+        return dataclasses.replace(trial, latency=LatencyRecord(100, 100, encode([]), least_ns=1, mean_ns=2, most_ns=9))
+
+    outcome = compared(_run([mean_only("a")], [mean_only("b")]))
+    assert outcome.comparisons == ()
+    assert [s.reason for s in outcome.skipped if s.load] == ["no percentile of a is known"] * 2
 
 
 def test_an_overload_is_not_compared() -> None:
