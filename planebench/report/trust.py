@@ -139,7 +139,7 @@ def _host_words(derived: Derived) -> Iterator[str]:
         )
     for it in derived.disturbed_switches:
         yield (
-            f"Trials of {printable(it.switch)} were disturbed more often than those of the others "
+            f"{printable(it.switch)} lost more of its time to others than the other switches in the same blocks "
             f"({percent(it.share)} and {percent(it.share_of_others)}): its intervals contain its rates as counted, too."
         )
     bands = Counter(t.band for t in measured if t.band is not None)

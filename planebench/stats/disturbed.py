@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Switches that the host disturbs more often than others: the disturbance is then not independent of the switch.
+"""Switches that the host disturbs more than others: the disturbance is then not independent of the switch.
 
 Its own helper threads may be what took the tester's CPU. So the figure per time that the pollers had may flatter it,
 and the figure as counted may charge it with what the host did: its intervals and answers contain both.
@@ -7,19 +7,25 @@ and the figure as counted may charge it with what the host did: its intervals an
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
+from statistics import fmean
 
 from planebench.model.records import Trial
 from planebench.stats.answers import ALPHA, holm
 from planebench.stats.counting import is_counted
-from planebench.stats.host import is_disturbed
+from planebench.stats.host import stood_in
+
+LEAST = 0.005
+"""A switch that loses less of its time than this beyond the others is not worth a word."""
+BLOCKS_MIN = 3
+RESOLUTION = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class DisturbedSwitch:
-    """A switch whose trials are disturbed more often than those of the others. Shares are of 1."""
+    """A switch that lost more of its time than the others in the same blocks. Shares are of 1."""
 
     switch: str
     share: float
@@ -27,21 +33,34 @@ class DisturbedSwitch:
 
 
 def disturbed_switches(trials: Iterable[Trial]) -> tuple[DisturbedSwitch, ...]:
-    """Return the switches whose saturating trials are disturbed more often, by Fisher's exact test for each (Holm)."""
-    from scipy.stats import fisher_exact
+    """Return the switches that lost more of their time than the others, by a t test over the blocks (Holm).
 
-    measured = [t for t in trials if t.role == "r_plus" and is_counted(t)]
-    total = Counter(t.point.switch for t in measured)
-    disturbed = Counter(t.point.switch for t in measured if is_disturbed(t))
-    if len(total) < 2 or not disturbed:
-        return ()
-    tables = {}
-    for label in total:
-        mine, rest = disturbed[label], disturbed.total() - disturbed[label]
-        tables[label] = (mine, total[label] - mine), (rest, total.total() - total[label] - rest)
-    p_values = holm([float(fisher_exact(table, alternative="greater").pvalue) for table in tables.values()])
-    return tuple(
-        DisturbedSwitch(label, mine[0] / sum(mine), others[0] / sum(others))
-        for (label, (mine, others)), p_value in zip(tables.items(), p_values, strict=True)
-        if p_value < ALPHA
-    )
+    A block of a topology, in which each switch has one start, is one observation: what the host does lasts for
+    several trials.
+    """
+    from scipy.stats import ttest_1samp
+
+    blocks: dict[Hashable, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for trial in trials:
+        if trial.role == "r_plus" and is_counted(trial):
+            key = trial.point.topology, trial.repetition
+            blocks[key][trial.point.switch].append(1 - stood_in(trial).had)
+    pairs: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for block in blocks.values():
+        for label, mine in block.items():
+            if others := [fmean(them) for other, them in block.items() if other != label]:
+                pairs[label].append((fmean(mine), fmean(others)))
+    found = [
+        DisturbedSwitch(label, fmean(mine for mine, _ in both), fmean(others for _, others in both))
+        for label, both in pairs.items()
+    ]
+    p_values = []
+    for both in pairs.values():
+        more = [mine - others for mine, others in both]
+        if len(more) < BLOCKS_MIN or max(more) <= LEAST:
+            p_values.append(1.0)
+        elif max(more) - min(more) < RESOLUTION:  # without any noise no t tells
+            p_values.append(0.0)
+        else:
+            p_values.append(float(ttest_1samp(more, LEAST, alternative="greater").pvalue))
+    return tuple(it for it, p_value in zip(found, holm(p_values), strict=True) if p_value < ALPHA)

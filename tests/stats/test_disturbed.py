@@ -11,26 +11,32 @@ from planebench.model.records import SwitchCycles, Trial
 from planebench.model.results import Comparison
 from planebench.model.run import Run
 from planebench.stats.derived import Derived
-from planebench.stats.disturbed import DisturbedSwitch, disturbed_switches
+from planebench.stats.disturbed import disturbed_switches
 
 
-def _run(**disturbed: int) -> Run:
-    """Twenty trials of each switch, of which so many are disturbed."""
-    trials = [
-        make_trial(0, make_point(label), evidence=waiting(0.1 if i < n else 0.01))
-        for label, n in disturbed.items()
-        for i in range(20)
+def _run(**lost: tuple[float, ...]) -> list[Trial]:
+    """Four trials of each switch in each block, in which it lost so much."""
+    return [
+        make_trial(0, make_point(label), evidence=waiting(share), start=block, repetition=block)
+        for label, shares in lost.items()
+        for block, share in enumerate(shares)
+        for _ in range(4)
     ]
-    return Run(make_header(tuple(disturbed)), tuple(trials))
 
 
 def test_a_disturbance_that_goes_with_one_switch_is_named() -> None:
-    assert disturbed_switches(_run(a=1, b=12, c=1).trials) == (DisturbedSwitch("b", 0.6, 0.05),)
+    (found,) = disturbed_switches(_run(a=(0.01, 0.02, 0.01), b=(0.2, 0.3, 0.25), c=(0.02, 0.01, 0.01)))
+    assert (found.switch, found.share, found.share_of_others) == ("b", pytest.approx(0.25), pytest.approx(0.04 / 3))
+
+
+def test_what_a_block_has_in_common_is_one_observation_however_many_trials_it_has() -> None:
+    assert disturbed_switches(_run(a=(0.01, 0.02, 0.01), b=(0.3, 0.01, 0.02))) == ()
 
 
 def test_a_busy_machine_disturbs_all_alike() -> None:
-    for run in (_run(a=8, b=10, c=6), _run(a=15), _run(a=0, b=0), _run()):
-        assert disturbed_switches(run.trials) == ()
+    same = (0.3, 0.1, 0.2)
+    for trials in (_run(a=same, b=same, c=same), _run(a=same), _run(a=(0.0,) * 3, b=(0.004,) * 3), _run()):
+        assert disturbed_switches(trials) == ()
 
 
 MUTE = SwitchCycles()

@@ -60,7 +60,9 @@ def test_the_rate_is_per_time_that_all_had() -> None:
 
 
 def test_a_paced_load_is_what_it_is() -> None:
-    trial = replace(taken(make_trial(0, make_point("a"), 6.5), thread("switch", 1, 350_000_000)), load=Load("0.50", 1e6))
+    trial = replace(
+        taken(make_trial(0, make_point("a"), 6.5), thread("switch", 1, 350_000_000)), load=Load("0.50", 1e6)
+    )
     assert rate_pps(trial) == trial.throughput_pps
 
 
