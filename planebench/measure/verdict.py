@@ -319,7 +319,7 @@ def _overload(directions: Sequence[DirectionCounts], stand: Stood) -> Iterator[R
     What came while the host kept pollers from their CPUs is not the switch's loss.
     """
     for d in directions:
-        missing = d.lost_packets + d.unsent_ring_full_packets
+        missing = d.missing_packets
         if missing > (OVERLOAD_SHARE + (1 - stand.had)) * d.intended_packets:
             text = f"overload: {d.name}: the switch lost {_percent(missing, d.intended_packets, 2)} of the frames"
             yield Reason(ReasonCode.OVERLOAD, text, {"loss_ratio": missing / d.intended_packets})

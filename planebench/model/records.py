@@ -7,6 +7,7 @@ Terms are those of docs/terminology.md; the trial protocol is docs/design/trials
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
@@ -314,15 +315,31 @@ class DirectionCounts:
         return self.intended_packets - self.offered_packets
 
     @property
+    def tried_packets(self) -> int:
+        """Return the packets that were due while the generator was in time: the load of the switch."""
+        return self.offered_packets + self.unsent_ring_full_packets
+
+    @property
+    def missing_packets(self) -> int:
+        """Return what the switch lost: frames that did not come back intact, and those its full ring did not take."""
+        return self.lost_packets + self.unsent_ring_full_packets
+
+    @property
     def loss_ratio(self) -> float:
-        """Return (lost + unsent) / max(offered, intended): METHODOLOGY section 9."""
-        base = max(self.offered_packets, self.intended_packets)
-        return (self.lost_packets + self.unsent_packets) / base if base else 0.0
+        """Return the loss ratio of the direction."""
+        return loss_ratio((self,))
 
     @property
     def ring_full_share(self) -> float:
         """Return the share of send attempts that the port of the tester rejected."""
         return self.refused_packets / self.attempted_packets if self.attempted_packets else 0.0
+
+
+def loss_ratio(directions: Iterable[DirectionCounts]) -> float:
+    """Return missing / tried, 0 to 1. Slots for which the generator was late are neither lost nor load."""
+    every = tuple(directions)
+    tried = sum(d.tried_packets for d in every)
+    return sum(d.missing_packets for d in every) / tried if tried else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -515,19 +532,6 @@ class Evidence:
         """Return the number of interrupts of the CPUs that polled; None if unknown."""
         return None if self.interrupts is None else sum(self.interrupts.values())
 
-    def standing_ns(self, duration_ns: int) -> int:
-        """Return how long pollers of switch and tester did not poll, waiting for their CPU or interrupted.
-
-        A tester's wait is a poll gap, too, so the larger of the two is taken. Waits are ignored in a trial shorter than
-        their reading, and those of a switch that shares its core with VNFs: they are measured.
-        """
-        if duration_ns < SCHEDSTAT_MIN_NS:
-            return self.poll_gap_sum_ns
-        shared = any(thread.owner == "vnf" for thread in self.threads)
-        switch = 0 if shared else sum(thread.wait_ns for thread in self.threads if thread.owner == "switch")
-        tester = sum(thread.wait_ns for thread in self.threads if thread.owner == "tester")
-        return switch + max(tester, self.poll_gap_sum_ns)
-
 
 @dataclass(frozen=True, slots=True)
 class FibUpdates:
@@ -639,10 +643,8 @@ class Trial:
 
     @property
     def loss_ratio(self) -> float:
-        """Return the aggregate (lost + unsent) / max(offered, intended)."""
-        base = sum(max(d.offered_packets, d.intended_packets) for d in self.directions)
-        missing = sum(d.lost_packets + d.unsent_packets for d in self.directions)
-        return missing / base if base else 0.0
+        """Return the loss ratio of all directions together."""
+        return loss_ratio(self.directions)
 
     @property
     def band(self) -> str | None:

@@ -3,20 +3,16 @@
 
 from planebench.search import methods as _methods  # registers those that come with planebench
 from planebench.search.ask import Ask, Measure, SearchSettings, search_settings
-from planebench.search.facts import explained_by_gaps
-from planebench.search.log import TRIES_MAX
 from planebench.search.method import METHODS, Method, Parameter, load_name, parameters, register, short_name
 from planebench.search.replay import repetitions, so_far, step
 
 __all__ = [
     "METHODS",
-    "TRIES_MAX",
     "Ask",
     "Measure",
     "Method",
     "Parameter",
     "SearchSettings",
-    "explained_by_gaps",
     "load_name",
     "parameters",
     "register",

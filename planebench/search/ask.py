@@ -17,20 +17,17 @@ class Ask:
     """A trial that a search wants. ``load_pps`` is the aggregate of all directions; None is flat out.
 
     ``repetition`` is that of the search, from 0.
-    ``goal``: the loss ratio that the search forgives; trials in which the pollers stood still for longer than that
-    share are passed over, whatever they lost. None: every trial is taken as it is.
-    ``rough``: a trial that does not count answers, too, because the search is for a load to measure at, no result.
+    ``rough``: a trial that the tester did not keep up with answers, too: what it offered is the load.
     """
 
     load_pps: float | None
     duration_s: float
     repetition: int = 0
-    goal: float | None = None
     rough: bool = False
 
 
 class Measure(Protocol):
-    """How a search gets a trial. The trial it gets has been accepted; raises to end the search (see replay.py)."""
+    """How a search gets a trial, which took place; raises to end the search (see replay.py)."""
 
     def __call__(self, ask: Ask) -> Trial:
         """Return the trial, measured now or stored."""

@@ -7,9 +7,10 @@ import math
 import statistics
 
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import Trial, Verdict, VerdictKind
+from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import BurstSummary
 from planebench.search.ask import Measure, SearchSettings
+from planebench.search.facts import intended_packets
 from planebench.search.method import Method, highest_load
 from planebench.search.task import Finding, Task
 
@@ -94,19 +95,15 @@ def _shortest(task: Task, rate_pps: float) -> int:
 def _passes(measure: Measure, task: Task, rate_pps: float, packets: int) -> int | None:
     """Return the packets of a burst without loss, in one of max(r) tries; None if all tries lost packets."""
     for _ in range(task.settings.max_r):
-        trial = measure(task.ask(rate_pps, _duration_s(packets, rate_pps), goal=0.0))
-        if trial.loss_ratio == 0:
-            return _sent(trial)
+        trial = measure(task.ask(rate_pps, _duration_s(packets, rate_pps)))
+        if trial.forwarded_packets >= intended_packets(trial):  # one with late frames is no burst
+            return trial.forwarded_packets
     return None
 
 
 def _duration_s(packets: int, rate_pps: float) -> float:
     """Return the time until the last packet is due, plus half a ns: rounding must not cost a packet."""
     return (math.ceil(packets / rate_pps * 1e9) + 0.5) / 1e9
-
-
-def _sent(trial: Trial) -> int:
-    return sum(d.offered_packets for d in trial.directions)
 
 
 def _not_applicable(rate_pps: float, throughput_pps: float) -> Reason:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf
 
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.search.ask import Measure
@@ -23,16 +22,16 @@ TRIAL_S = 0.2
 def carried(measure: Measure, task: Task, found: Finding) -> None:
     """Lower the load from just below the highest forwarding rate until a trial loses next to nothing.
 
-    One trial a load, whether it counts or not: the latency trials that follow say themselves what they carried.
+    One trial a load, also where the tester does not keep up: the latency trials that follow say what they carried.
     """
     found.loss_ratio = LOSS_RATIO
-    top = min(measure(replace(task.flat_out(), rough=True)).throughput_pps, task.cap_pps or inf)
+    top = measure(task.flat_out()).throughput_pps
     for share in SHARES:
         load = task.whole(share * top)
         found.max_load_pps = found.max_load_pps or load
         trial = measure(replace(task.ask(load, task.settings.duration_s or TRIAL_S), rough=True))
-        if trial.loss_ratio <= LOSS_RATIO or explained_by_gaps(trial):
-            found.lower_pps, found.conditional_pps = load, trial.throughput_pps
+        if trial.loss_ratio <= LOSS_RATIO or explained_by_gaps(trial, LOSS_RATIO):
+            found.lower_pps, found.conditional_pps = load, load * (1 - trial.loss_ratio)
             return
         found.upper_pps = load
     text = f"no load lost at most {LOSS_RATIO:.1%}, down to {load:g} pps"

@@ -40,7 +40,7 @@ def _note(trial: Trial, load: float, found: Finding) -> None:
         return
     row = found.curve[-LOSSLESS_IN_A_ROW:]
     if len(row) == LOSSLESS_IN_A_ROW and all(p.loss_ratio == 0 for p in row):
-        found.lower_pps, found.conditional_pps = row[0].intended_pps, row[0].forwarded_pps
+        found.lower_pps = found.conditional_pps = row[0].intended_pps
 
 
 def _deviations(settings: SearchSettings) -> tuple[str, ...]:

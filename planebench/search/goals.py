@@ -32,17 +32,13 @@ EXCEED_MARGIN = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A condition on a load: at most ``exceed_ratio`` of ``sum_s`` seconds may lose more than ``loss_ratio``.
-
-    ``forgives``: trials with gaps of the pollers are passed over. Where one loss decides, none is.
-    """
+    """A condition on a load: at most ``exceed_ratio`` of ``sum_s`` seconds may lose more than ``loss_ratio``."""
 
     loss_ratio: float
     exceed_ratio: float
     trial_s: float
     sum_s: float
     relative_width: float
-    forgives: bool = True
 
 
 def csit_goal(settings: SearchSettings, loss_ratio: float) -> Goal:
@@ -56,9 +52,9 @@ def csit_goal(settings: SearchSettings, loss_ratio: float) -> Goal:
 
 
 def _rfc2544(settings: SearchSettings) -> Goal:
-    """Return the goal of RFC 2544 section 26.1: one long trial loses nothing, so none is passed over."""
+    """Return the goal of RFC 2544 section 26.1: one long trial loses nothing."""
     trial_s = settings.duration_s or RFC2544_TRIAL_S
-    return Goal(0.0, 0.0, trial_s, trial_s, _width(settings), forgives=False)
+    return Goal(0.0, 0.0, trial_s, trial_s, _width(settings))
 
 
 def _bswlv(settings: SearchSettings) -> Goal:

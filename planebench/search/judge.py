@@ -1,23 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verdict of a search: its bounds, the trials passed over, their bands and starts."""
+"""The verdict of a search: its bounds, what explains them, and the starts of its trials."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import replace
-from itertools import takewhile
+from collections.abc import Sequence
 
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
-from planebench.search.facts import (
-    aggregate_pps,
-    explained_by_gaps,
-    gap_ns,
-    intended_packets,
-    is_flat_out,
-    missing_packets,
-)
+from planebench.search.facts import aggregate_pps, explained_by_gaps, gap_ns, is_flat_out
 from planebench.search.log import TrialLog
 from planebench.search.task import Finding, Task
 
@@ -29,36 +19,18 @@ def decided(task: Task, found: Finding, used: Sequence[Trial]) -> Verdict:
     """Return the verdict on a search that ended by itself."""
     if found.verdict is not None:
         return found.verdict
-    if found.upper_pps is not None:
-        failed = [t for t in used if aggregate_pps(t) == found.upper_pps and t.loss_ratio > found.loss_ratio]
-        others = bound_by_others(failed, found.loss_ratio)
-        if others is not None:
-            return others
     if found.upper_pps is None and found.lower_pps is not None and found.lower_pps == found.max_load_pps:
         return _met_at_max(found.lower_pps, task)
-    return Verdict(VerdictKind.VALID, found.remarks)
+    return Verdict(VerdictKind.VALID, (*host_at_bound(found, used), *found.remarks))
 
 
 def interrupted(found: Finding, trials: Sequence[Trial]) -> Verdict:
-    """Return the verdict on a search whose log ends before it does, with the reason of the trials that failed last."""
-    kind, why = _last_failure(trials)
-    if found.lower_pps is None and found.upper_pps is None and found.burst is None:
-        return Verdict(
-            kind or VerdictKind.INVALID, (*why, Reason(ReasonCode.INTERRUPTED, "interrupted before anything was found"))
-        )
-    return Verdict(VerdictKind.DISTURBED, (Reason(ReasonCode.INTERRUPTED, "interrupted; bounds so far"), *why))
-
-
-def with_doubts(verdict: Verdict, found: Finding, log: TrialLog) -> Verdict:
-    """Return the verdict with doubts about the trials: many passed over, or two bands, make it disturbed."""
-    passed_over, outnumber = _passed_over(found, log)
-    bands = _bands(log.used)
-    kind = verdict.kind
-    if (outnumber or bands) and kind is not VerdictKind.INVALID:
-        kind = VerdictKind.DISTURBED
-    # What makes it disturbed comes first: tables show the first reason.
-    grave, remarks = (*bands, *(passed_over if outnumber else ())), () if outnumber else passed_over
-    return Verdict(kind, (*grave, *verdict.reasons, *remarks))
+    """Return the verdict on a search whose log ends before it does, and why the last trial did not take place."""
+    nothing = found.lower_pps is None and found.upper_pps is None and found.burst is None
+    text = "interrupted before anything was found" if nothing else "interrupted; bounds so far"
+    last = trials[-1].verdict if trials else None
+    why = last.reasons[:1] if last is not None and last.kind is VerdictKind.INVALID else ()
+    return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.INTERRUPTED, text), *why))
 
 
 def started_again(used: Sequence[Trial]) -> tuple[str, ...]:
@@ -120,94 +92,17 @@ def _met_at_max(load_pps: float, task: Task) -> Verdict:
     return Verdict(VerdictKind.VALID, (Reason(ReasonCode.MET_AT_MAXIMUM, text, {"pps": load_pps}),))
 
 
-def _last_failure(trials: Sequence[Trial]) -> tuple[VerdictKind | None, tuple[Reason, ...]]:
-    """Return kind and reason of the last trial, with the length of its series; None and empty if it did not fail."""
-    last = trials[-1].verdict if trials else None
-    if last is None or last.kind not in (VerdictKind.INVALID, VerdictKind.DISTURBED):
-        return None, ()
-    count = sum(1 for _ in takewhile(lambda t: t.verdict.kind is last.kind, reversed(trials)))
-    times = f" (last {count} trials: {last.kind.value})" if count > 1 else ""
-    return last.kind, (replace(last.reasons[0], text=last.reasons[0].text + times),)
-
-
-def _passed_over(found: Finding, log: TrialLog) -> tuple[tuple[Reason, ...], bool]:
-    """Return reasons about trials passed over at the result or below, and whether they outnumber the accepted."""
-    where = _taken_for_good(found)
-    if where is None:
-        return (), False
-    what, good, at_bound = where
-    count = sum(map(good, log.passed_over))
-    if not count:
-        return (), False
-    over, accepted = sum(map(at_bound, log.passed_over)), sum(map(at_bound, log.used))
-    text = (
-        f"{count} {what[0] if count == 1 else what[1]} had gaps of the pollers, and "
-        f"{'was' if count == 1 else 'were'} passed over, lossy or not"
-    )
-    if over > accepted:
-        text += f": {over} at the bound, where {accepted} were accepted"
-    reason = Reason(ReasonCode.PASSED_OVER, text, {"passed_over": count, "at_bound": over, "accepted": accepted})
-    return (reason,), over > accepted
-
-
-Test = Callable[[Trial], bool]
-
-
-def _taken_for_good(found: Finding) -> tuple[tuple[str, str], Test, Test] | None:
-    """Return singular and plural words, a test for trials at or below the result, and one for trials at it."""
-    burst = found.burst
-    if burst is not None:
-        frames = f"of at most {burst.max_packets} frames"
-        return (
-            (f"burst {frames}", f"bursts {frames}"),
-            lambda t: not is_flat_out(t) and intended_packets(t) <= burst.max_packets,
-            lambda t: not is_flat_out(t) and burst.min_packets <= intended_packets(t) <= burst.max_packets,
-        )
-    # A back-to-back test that does not apply has a verdict instead of a bound: every burst got through.
-    bound = found.max_load_pps if found.lower_pps is None and found.verdict is not None else found.lower_pps
-    if bound is None:
-        return None
-    load = f"at or below {bound / 1e6:.6g} Mpps"
-    return (
-        (f"trial {load}", f"trials {load}"),
-        lambda t: not is_flat_out(t) and (aggregate_pps(t) or 0.0) <= bound,
-        lambda t: not is_flat_out(t) and aggregate_pps(t) == bound,
-    )
-
-
-def _bands(used: Sequence[Trial]) -> tuple[Reason, ...]:
-    """Return a sentence where the trials are of more than one band: no band was known when they were accepted."""
-    bands = Counter(t.band for t in used if t.band is not None)
-    if len(bands) < 2:
+def host_at_bound(found: Finding, used: Sequence[Trial]) -> tuple[Reason, ...]:
+    """Return a remark if the host explains at least half of the trials that failed at the upper bound."""
+    at_upper = [t for t in used if not is_flat_out(t) and aggregate_pps(t) == found.upper_pps]
+    failed = [t for t in at_upper if t.loss_ratio > found.loss_ratio]
+    gaps = [t for t in failed if explained_by_gaps(t, found.loss_ratio)]
+    if not gaps or 2 * len(gaps) < len(failed):
         return ()
-    said = ", ".join(f"{count} {band}" for band, count in sorted(bands.items()))
-    text = f"trials with near and far cores: {said}; select one with --band near or --band far"
-    return (Reason(ReasonCode.TWO_BANDS, text),)
-
-
-def late_only(trial: Trial, loss_ratio: float) -> bool:
-    """Return whether the trial would have met the goal had the generator not been late."""
-    late = sum(d.unsent_late_packets for d in trial.directions)
-    intended = sum(max(d.intended_packets, d.offered_packets) for d in trial.directions)
-    return late > 0 and missing_packets(trial) - late <= loss_ratio * intended
-
-
-def bound_by_others(failed: Sequence[Trial], loss_ratio: float) -> Verdict | None:
-    """Return a verdict if the host or tester, not the switch, explains at least half of the ``failed`` trials."""
-    if not failed:
-        return None
-    load = (aggregate_pps(failed[0]) or 0.0) / 1e6
-    gaps = [t for t in failed if explained_by_gaps(t)]
-    if 2 * len(gaps) >= len(failed):
-        ms = sum(gap_ns(t) for t in gaps) / 1e6
-        seconds = sum(t.offered_duration_ns for t in gaps) / 1e9
-        reason = (
-            f"gaps of the pollers explain the losses at {load:.6g} Mpps "
-            f"({ms:.3g} ms in {seconds:.3g} s): this host, not the switch, may be the limit"
-        )
-        return Verdict(VerdictKind.DISTURBED, (Reason(ReasonCode.GAPS_AT_BOUND, reason),))
-    late = [t for t in failed if late_only(t, loss_ratio)]
-    if 2 * len(late) >= len(failed):
-        reason = f"at {load:.6g} Mpps the generator missed its schedule; the switch met the goal"
-        return Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.TESTER_AT_BOUND, reason),))
-    return None
+    ms = sum(gap_ns(t) for t in gaps) / 1e6
+    seconds = sum(t.offered_duration_ns for t in gaps) / 1e9
+    text = (
+        f"gaps of the pollers explain the losses at {(found.upper_pps or 0.0) / 1e6:.6g} Mpps "
+        f"({ms:.3g} ms in {seconds:.3g} s): this host, not the switch, may be the limit"
+    )
+    return (Reason(ReasonCode.GAPS_AT_BOUND, text),)

@@ -18,23 +18,20 @@ FOREVER_S = 1e9
 
 
 class _Measurer(AbstractMeasurer):  # type: ignore[misc] # MLRsearch comes without types
-    """Answers MLRsearch from the log. ``forgiven`` is the goal of its asks."""
+    """Answers MLRsearch from the log."""
 
-    def __init__(self, measure: Measure, task: Task, forgiven: float | None) -> None:
+    def __init__(self, measure: Measure, task: Task) -> None:
         self._measure = measure
         self._task = task
-        self._forgiven = forgiven
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
-        trial = self._measure(self._task.ask(intended_load, intended_duration, self._forgiven))
-        offered = sum(d.offered_packets for d in trial.directions)
+        trial = self._measure(self._task.ask(intended_load, intended_duration))
         # Durations stay the intended ones: what a trial took longer must not count as more trials.
         return MeasurementResult(
             intended_duration=intended_duration,
             intended_load=intended_load,
-            offered_count=offered,
+            offered_count=sum(d.tried_packets for d in trial.directions),
             forwarding_count=trial.forwarded_packets,
-            intended_count=max(offered, sum(d.intended_packets for d in trial.directions)),
         )
 
 
@@ -57,7 +54,7 @@ def search_goal(measure: Measure, task: Task, found: Finding, wanted: Goal) -> N
     config = Config(goals=(goal,), min_load=low, max_load=high, search_duration_max=FOREVER_S, warmup_duration=None)
     search = MultipleLossRatioSearch(config)
     try:
-        search.search(_Measurer(measure, task, goal.loss_ratio if wanted.forgives else None), debug=_say_nothing)
+        search.search(_Measurer(measure, task), debug=_say_nothing)
     finally:
         _note_bounds(search, task, found, goal)
     if found.lower_pps is None:

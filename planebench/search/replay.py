@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from statistics import fmean
 
 from planebench.model.choices import unknown
 from planebench.model.records import Point, Trial, Verdict
 from planebench.model.results import SearchResult
 from planebench.search.ask import Ask, SearchSettings
+from planebench.search.facts import offered_share
 from planebench.search.judge import (
     HYSTERESIS_SHARE,
     decided,
@@ -21,7 +23,6 @@ from planebench.search.judge import (
     loss_at_bound,
     started_again,
     trials_at_bound,
-    with_doubts,
 )
 from planebench.search.log import GaveUp, TrialLog, Unanswered
 from planebench.search.method import METHODS, Method
@@ -29,31 +30,20 @@ from planebench.search.task import Finding, Task, tester_cap_pps
 
 
 def step(
-    method: str,
-    settings: SearchSettings,
-    point: Point,
-    trials: Sequence[Trial],
-    band: str | None,
-    repetition: int = 0,
+    method: str, settings: SearchSettings, point: Point, trials: Sequence[Trial], repetition: int = 0
 ) -> Ask | SearchResult:
     """Return the next trial that the search wants, or its result. ``trials``: all of the point, in order.
 
-    ``band``: only trials of this core-distance band count; None: all do. ``repetition``: each has paced trials of its
-    own. UsageError for an unknown method.
+    ``repetition``: each has paced trials of its own. UsageError for an unknown method.
     """
-    return _replay(_method(method), settings, point, trials, band, repetition)
+    return _replay(_method(method), settings, point, trials, repetition)
 
 
 def so_far(
-    method: str,
-    settings: SearchSettings,
-    point: Point,
-    trials: Sequence[Trial],
-    band: str | None,
-    repetition: int = 0,
+    method: str, settings: SearchSettings, point: Point, trials: Sequence[Trial], repetition: int = 0
 ) -> SearchResult:
     """Return the result; where the log ends before the search does, its bounds so far, with complete = False."""
-    answer = _replay(_method(method), settings, point, trials, band, repetition, stop_at_end=True)
+    answer = _replay(_method(method), settings, point, trials, repetition, stop_at_end=True)
     assert isinstance(answer, SearchResult)
     return answer
 
@@ -74,18 +64,17 @@ def _replay(
     settings: SearchSettings,
     point: Point,
     trials: Sequence[Trial],
-    band: str | None,
     repetition: int,
     stop_at_end: bool = False,
 ) -> Ask | SearchResult:
     mine = [t for t in trials if t.role != "search" or t.repetition == repetition]
     settings = replace(settings, line_rate_pps=_line_rate_pps(trials))
-    log, found, task = TrialLog(mine, band), Finding(), Task(settings, point)
+    log, found, task = TrialLog(mine), Finding(), Task(settings, point)
     unloaded: Trial | None = None
     complete = False
     try:
-        task = Task(settings, point, tester_cap_pps(mine, band))
-        if (above_pps := _above(method, settings, point, trials, band, repetition)) is not None:
+        task = Task(settings, point, tester_cap_pps(mine))
+        if (above_pps := _above(method, settings, point, trials, repetition)) is not None:
             unloaded = log.measure(task.ask(above_pps, settings.duration_s or method.standard_s))
         method.search(log.measure, task, found)
         complete, verdict = True, decided(task, found, log.used)
@@ -95,22 +84,21 @@ def _replay(
         if not stop_at_end:
             return replace(end.ask, repetition=repetition)
         verdict = interrupted(found, log.trials)
-    verdict = with_doubts(verdict, found, log)
     verdict = Verdict(verdict.kind, (*verdict.reasons, *loss_at_bound(found, log), *hysteresis(found, unloaded)))
     deviations = (*method.deviations(settings), *started_again(log.used))
     at_bound = trials_at_bound(found, log)
+    kept = fmean(map(offered_share, at_bound)) if at_bound else 1.0
     return SearchResult(
         point=point,
         method=method.name,
-        band=band,
         verdict=verdict,
         complete=complete,
         repetition=repetition,
         lossy_share=sum(t.loss_ratio > 0 for t in at_bound) / len(at_bound) if at_bound else None,
         worst_loss=max((t.loss_ratio for t in at_bound), default=None),
-        lower_pps=found.lower_pps,
+        lower_pps=None if found.lower_pps is None else found.lower_pps * kept,
         upper_pps=found.upper_pps,
-        conditional_pps=found.conditional_pps,
+        conditional_pps=None if found.conditional_pps is None else found.conditional_pps * kept,
         trials=tuple(sorted(t.index for t in log.used)),
         deviations=deviations,
         curve=found.curve,
@@ -125,10 +113,10 @@ def _line_rate_pps(trials: Sequence[Trial]) -> float | None:
 
 
 def _above(
-    method: Method, settings: SearchSettings, point: Point, trials: Sequence[Trial], band: str | None, repetition: int
+    method: Method, settings: SearchSettings, point: Point, trials: Sequence[Trial], repetition: int
 ) -> float | None:
     """Return a load above the upper bound of the first repetition, which others try before they overload the switch."""
     if repetition == 0 or method.figure != "rate":
         return None
-    upper_pps = so_far(method.name, settings, point, trials, band).upper_pps
+    upper_pps = so_far(method.name, settings, point, trials).upper_pps
     return None if upper_pps is None else (1 + HYSTERESIS_SHARE) * upper_pps

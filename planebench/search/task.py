@@ -10,7 +10,7 @@ from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import BurstSummary, CurvePoint
 from planebench.search.ask import Ask, Measure, SearchSettings
-from planebench.search.facts import aggregate_pps, is_flat_out, is_stretched
+from planebench.search.facts import aggregate_pps, is_flat_out
 from planebench.search.log import GaveUp
 
 MAX_LOAD_FACTOR = 1.25
@@ -46,9 +46,9 @@ class Task:
         """Return an aggregate load of whole packets a second in each direction: stored loads then compare exactly."""
         return float(max(1, round(pps / self.senders)) * self.senders)
 
-    def ask(self, load_pps: float, duration_s: float, goal: float | None = None) -> Ask:
-        """Return a paced trial, at a load of whole packets; ``goal`` is the loss ratio that is forgiven."""
-        return Ask(self.whole(load_pps), duration_s, goal=goal)
+    def ask(self, load_pps: float, duration_s: float) -> Ask:
+        """Return a paced trial, at a load of whole packets."""
+        return Ask(self.whole(load_pps), duration_s)
 
     def flat_out(self) -> Ask:
         """Return the saturating trial that searches start with; those of R+ answer it."""
@@ -75,7 +75,7 @@ class Finding:
     """The findings of a method so far, filled as it proceeds, so that an interrupted search has its bounds.
 
     ``loss_ratio`` is what the goal allows. ``verdict`` is set where the method itself judges; ``remarks`` go with a
-    valid one.
+    valid one. ``conditional_pps``: the lower bound less what was lost at it.
     """
 
     lower_pps: float | None = None
@@ -89,7 +89,7 @@ class Finding:
     remarks: tuple[Reason, ...] = ()
 
 
-def tester_cap_pps(trials: Sequence[Trial], band: str | None) -> float | None:
+def tester_cap_pps(trials: Sequence[Trial]) -> float | None:
     """Return CAP_FACTOR x the lowest rate at which the tester fell short of a paced load; None if it never did.
 
     A load counts after CAP_TRIES trials that fell short, and if no trial shows that the tester can do it.
@@ -97,26 +97,16 @@ def tester_cap_pps(trials: Sequence[Trial], band: str | None) -> float | None:
     """
     short: dict[float, list[float]] = {}
     proven_pps = 0.0
-    for trial in trials:
+    for trial in (t for t in trials if t.role == "search"):
         load = aggregate_pps(trial)
-        if load is None or not _is_evidence(trial, band):
+        if load is None or is_flat_out(trial) or trial.intended_duration_ns < CAP_DURATION_MIN_NS:
             continue
-        if trial.verdict.kind is VerdictKind.TESTER_LIMITED or is_stretched(trial):
+        if trial.verdict.kind is VerdictKind.TESTER_LIMITED:
             short.setdefault(load, []).append(trial.offered_pps)
-        else:
+        elif trial.verdict.kind is VerdictKind.VALID:
             proven_pps = max(proven_pps, load)
     beyond = {load: rates for load, rates in short.items() if load > proven_pps and len(rates) >= CAP_TRIES}
     if len(beyond) >= CAP_LOADS_MAX:
         reason = f"the tester did not reach {len(beyond)} loads, the lowest {min(beyond) / 1e6:.6g} Mpps"
         raise GaveUp(Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.GAVE_UP, reason),)))
     return CAP_FACTOR * min(rate for rates in beyond.values() for rate in rates) if beyond else None
-
-
-def _is_evidence(trial: Trial, band: str | None) -> bool:
-    return (
-        trial.role == "search"
-        and not is_flat_out(trial)
-        and trial.intended_duration_ns >= CAP_DURATION_MIN_NS
-        and trial.verdict.kind in (VerdictKind.VALID, VerdictKind.TESTER_LIMITED)
-        and (band is None or trial.band == band)
-    )

@@ -9,7 +9,7 @@ from typing import Any
 
 from planebench.model.chain_name import HOSTINGS
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import POINT_KEY, Point, Trial, Verdict, VerdictKind
+from planebench.model.records import POINT_KEY, Point, Trial, Verdict, VerdictKind, loss_ratio
 from planebench.model.results import Ledger, Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
@@ -78,7 +78,7 @@ def _derive(run: Run, point: Point, trials: list[Trial], disturbed: Collection[s
         throughput_pps=geometric_mean(throughput) if throughput else statistics.fmean(rates) if rates else None,
         throughput_stddev_pps=statistics.stdev(rates) if len(rates) > 1 else None,
         throughput_trials_pps=rates,
-        loss_ratio=_loss_ratio(counted.trials),
+        loss_ratio=loss_ratio(d for t in counted.trials for d in t.directions) if counted.trials else None,
         latency=latency,
         trials=tuple(sorted(counting)),
         invalid=sum(t.verdict.kind is VerdictKind.INVALID for t in trials if t.role not in ("warmup", "outage")),
@@ -116,10 +116,3 @@ def _ledger(trials: Sequence[Trial]) -> Ledger | None:
 def _is_exact(trial: Trial) -> bool:
     """Return whether the counts of a trial that has no figure are exact."""
     return trial.verdict.kind is not VerdictKind.INVALID or trial.verdict.has(ReasonCode.NOTHING_FORWARDED)
-
-
-def _loss_ratio(trials: Sequence[Trial]) -> float | None:
-    """Return the loss ratio of all trials together."""
-    directions = [d for t in trials for d in t.directions]
-    base = sum(max(d.offered_packets, d.intended_packets) for d in directions)
-    return sum(d.lost_packets + d.unsent_packets for d in directions) / base if base else None

@@ -27,7 +27,6 @@ class Rig:
 
     spec: str
     seed: int = 1
-    band: str | None = None
     settings: SearchSettings = field(default_factory=SearchSettings)
     point: Point = field(default_factory=lambda: make_point("sim"))
     trials: list[Trial] = field(default_factory=list)
@@ -37,7 +36,7 @@ class Rig:
         self.runner = SimRunner(SimSpec.parse(self.spec), self.seed, self.trials, now=lambda: "")
 
     def next(self, method: str, repetition: int = 0) -> Ask | SearchResult:
-        return step(method, self.settings, self.point, self.trials, self.band, repetition)
+        return step(method, self.settings, self.point, self.trials, repetition)
 
     def answer(self, method: str, ask: Ask) -> None:
         senders = 2 if self.point.direction == "bidirectional" else 1
@@ -60,7 +59,7 @@ class Rig:
         return answer
 
     def so_far(self, method: str, trials: Sequence[Trial]) -> SearchResult:
-        return so_far(method, self.settings, self.point, trials, self.band)
+        return so_far(method, self.settings, self.point, trials)
 
     def used(self, result: SearchResult) -> list[Trial]:
         return [self.trials[i] for i in result.trials]
@@ -68,8 +67,8 @@ class Rig:
 
 @pytest.fixture
 def rig() -> Callable[..., Rig]:
-    def make(spec: str, seed: int = 1, band: str | None = None, **settings: Any) -> Rig:
+    def make(spec: str, seed: int = 1, **settings: Any) -> Rig:
         point = settings.pop("point", None) or make_point("sim")
-        return Rig(spec, seed, band, SearchSettings(**settings), point)
+        return Rig(spec, seed, SearchSettings(**settings), point)
 
     return make

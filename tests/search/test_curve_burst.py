@@ -46,7 +46,7 @@ def test_a_curve_without_two_in_a_row_says_so():
         for i, (load, count) in enumerate(zip(loads, counts, strict=True))
     ]
     how = SearchSettings(duration_s=1.0, max_load_pps=10e6)
-    result = step("curve", how, make_point(), log, None)
+    result = step("curve", how, make_point(), log)
     assert (result.lower_pps, result.upper_pps) == (None, 2e6)
     assert result.verdict.texts == (
         "no two successive loads were without loss, down to the lowest of the curve, 1e+06 pps",

@@ -1,20 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Gaps of the pollers: trials that are set aside for them, and losses that they explain."""
+"""Gaps of the pollers: losses that they explain are told, and no trial is passed over for them."""
 
 from __future__ import annotations
 
 import dataclasses
 import random
-from collections import Counter
 
 import pytest
 from builders import make_point, make_trial
 
 from planebench.model.records import DirectionCounts, Evidence, Load, ThreadEvidence, Trial, VerdictKind
-from planebench.search import explained_by_gaps
-from planebench.search.facts import gap_ns, has_gaps
-from planebench.search.judge import bound_by_others, late_only
-from planebench.search.log import PASSED_OVER_MAX, PASSED_OVER_SHARE
+from planebench.search.facts import explained_by_gaps, gap_ns
+from planebench.search.judge import host_at_bound
+from planebench.search.task import Finding
 
 
 def paced(lost: int = 0, late: int = 0, wait_ns: int = 0, gap_sum_ns: int = 0, directions: int = 1) -> Trial:
@@ -48,15 +46,19 @@ def paced(lost: int = 0, late: int = 0, wait_ns: int = 0, gap_sum_ns: int = 0, d
         (paced(lost=10, gap_sum_ns=10_000), True),
         (paced(lost=15, wait_ns=10_000, gap_sum_ns=10_000), True),
         (paced(lost=16, wait_ns=10_000, gap_sum_ns=10_000), False),
-        (paced(lost=6, late=5, wait_ns=10_000), False),
-        (paced(lost=5, late=5, wait_ns=10_000), True),
+        (paced(lost=10, late=500, wait_ns=10_000), True),
         (paced(lost=20, wait_ns=10_000, directions=2), True),
         (paced(lost=21, wait_ns=10_000, directions=2), False),
         (paced(lost=1), False),
     ],
 )
 def test_gaps_explain_what_would_have_come_in_them(trial, explained):
-    assert explained_by_gaps(trial) is explained
+    assert explained_by_gaps(trial, 0.0) is explained
+
+
+@pytest.mark.parametrize(("lost", "explained"), [(1000, False), (1001, True), (1010, True), (1011, False)])
+def test_gaps_need_explain_only_what_the_goal_does_not_allow(lost, explained):
+    assert explained_by_gaps(paced(lost=lost, wait_ns=10_000), 0.001) is explained
 
 
 @pytest.mark.parametrize(("gap_sum_ns", "total"), [(0, 10), (5, 10), (6, 11), (100, 105)])
@@ -66,22 +68,13 @@ def test_a_tester_that_waits_for_its_cpu_has_a_poll_gap_too_and_it_counts_once(g
 
 
 def test_half_of_the_failed_trials_decide():
-    gap, own = paced(lost=10, wait_ns=2_000_000), paced(lost=100)
-    assert bound_by_others([], 0.0) is None
-    assert bound_by_others([own, own, gap], 0.0) is None
-    verdict = bound_by_others([own, gap, gap, own], 0.0)
-    assert verdict.kind is VerdictKind.DISTURBED
-    assert verdict.texts == (
-        "gaps of the pollers explain the losses at 1 Mpps (4 ms in 2 s): this host, not the switch, may be the limit",
+    gap, own, found = paced(lost=10, wait_ns=2_000_000), paced(lost=100), Finding(upper_pps=1e6)
+    assert host_at_bound(found, []) == host_at_bound(found, [own, own, gap]) == ()
+    (told,) = host_at_bound(found, [own, gap, gap, own])
+    assert told.text == (
+        "gaps of the pollers explain the losses at 1 Mpps (4 ms in 2 s): this host, not the switch, may be the limit"
     )
-
-
-def test_a_late_generator_is_to_blame_only_where_the_switch_met_the_goal():
-    assert late_only(paced(late=10), 0.0)
-    assert not late_only(paced(lost=1, late=10), 0.0)
-    assert late_only(paced(lost=1, late=10), 0.005)
-    assert not late_only(paced(), 0.0)
-    assert bound_by_others([paced(late=10), paced(lost=5)], 0.0).kind is VerdictKind.TESTER_LIMITED
+    assert host_at_bound(Finding(upper_pps=2e6), [gap]) == ()
 
 
 def interrupted(share: float, seed: int = 7):
@@ -102,124 +95,54 @@ def interrupted(share: float, seed: int = 7):
     return change
 
 
-def test_trials_with_gaps_are_passed_over_while_there_are_others_and_told(rig):
+@pytest.mark.parametrize("method", ["ndr", "bswlv", "rfc2544", "curve"])
+def test_every_trial_answers_whatever_the_host_did(rig, method):
     tried = rig("sim:capacity=10M")
-    tried.change = interrupted(0.15)
-    result = tried.finish("ndr")
+    tried.change = interrupted(0.3)
+    result = tried.finish(method)
     assert result.complete and result.verdict.kind is VerdictKind.VALID
-    assert result.lower_pps is not None and abs(result.lower_pps - 10e6) < 0.01 * 10e6
-    assert not any(explained_by_gaps(t) for t in tried.used(result))
-    paced = [t for t in tried.trials if t.load.pps_per_direction is not None]
-    over = [t for t in paced if has_gaps(t, 0.0) and t.load.pps_per_direction <= result.lower_pps]
-    assert over
-    assert result.verdict.texts == (
-        f"{len(over)} trials at or below {result.lower_pps / 1e6:.6g} Mpps had gaps of the pollers, and were passed "
-        "over, lossy or not",
-    )
-
-
-def test_more_trials_passed_over_than_counted_at_the_bound_is_disturbed(rig):
-    """All five that may be passed over are at the lowest load; so the bound is hardly proven."""
-    tried, seen = rig("sim:capacity=10M", max_r=2, max_load_pps=9e6), Counter()
-
-    def early(trial: Trial) -> Trial:
-        seen[trial.load] += 1
-        evidence = dataclasses.replace(trial.evidence, poll_gap_sum_ns=60_000)
-        return dataclasses.replace(trial, evidence=evidence) if 0 < seen[trial.load] <= 3 else trial
-
-    tried.change = early
-    result = tried.finish("bswlv")
-    at_bound = [t for t in tried.trials if t.load.pps_per_direction == result.lower_pps]
-    counted = [t for t in at_bound if t.index in result.trials]
-    assert 0 < len(counted) < len(at_bound) - len(counted)
-    assert result.verdict.kind is VerdictKind.DISTURBED
-    assert "had gaps of the pollers, and were passed over, lossy or not: " in result.verdict.texts[0]
-    assert f"{len(at_bound) - len(counted)} at the bound, where {len(counted)} were accepted" in result.verdict.texts[0]
-
-
-def test_rfc2544_passes_nothing_over(rig):
-    """One loss decides there. The result is disturbed where gaps explain the loss that bounds it."""
-    tried = rig("sim:capacity=10M")
-    tried.change = interrupted(0.6, seed=4)
-    result = tried.finish("rfc2544")
-    assert result.upper_pps < 10e6
-    assert result.verdict.kind is VerdictKind.DISTURBED
-    assert "this host, not the switch, may be the limit" in result.verdict.texts[0]
     assert result.trials == tuple(range(len(tried.trials))), "every trial was taken, in the order of the asks"
-    lossy = [p for t in tried.trials if (p := t.load.pps_per_direction) is not None and t.loss_ratio > 0]
-    assert result.lower_pps < result.upper_pps == min(lossy)
 
 
-def test_rfc2544_does_not_find_more_than_the_first_trial_of_a_load_shows(rig):
-    """A switch that loses frames in every first trial of a load, each with a gap as big, has no RFC 2544 rate."""
-    tried, seen = rig("sim:capacity=10M"), set()
-    lose = interrupted(1.0)
-
-    def first_only(trial: Trial) -> Trial:
-        again = trial.load in seen
-        seen.add(trial.load)
-        return trial if again else lose(trial)
-
-    tried.change = first_only
-    result = tried.finish("rfc2544")
-    assert result.lower_pps is None
-    assert result.verdict.kind is VerdictKind.DISTURBED
+def test_ndr_stands_where_fewer_than_half_of_the_trials_lose_for_the_host(rig):
+    """The tolerance of MLRsearch is for that; one loss decides RFC 2544, whatever the cause, and the host is told."""
+    ndr, rfc2544 = rig("sim:capacity=10M"), rig("sim:capacity=10M")
+    for tried in (ndr, rfc2544):
+        tried.change = interrupted(0.3, seed=2)
+    found = ndr.finish("ndr")
+    assert 9.9e6 < found.lower_pps <= 10e6 <= found.upper_pps
+    assert "gaps-at-bound" not in found.verdict.codes
+    result = rfc2544.finish("rfc2544")
+    assert result.upper_pps < 9.9e6
+    assert "this host, not the switch, may be the limit" in result.verdict.texts[0]
 
 
-def test_where_every_trial_has_gaps_they_are_taken_and_told(rig):
-    tried = rig("sim:capacity=10M", max_r=2)
+def test_where_every_trial_loses_for_the_host_that_is_told(rig):
+    tried = rig("sim:capacity=10M", max_r=2, min_load_pps=1e6)
     tried.change = interrupted(1.0)
     result = tried.finish("bswlv")
-    assert result.verdict.kind is VerdictKind.DISTURBED
-    assert "this host, not the switch, may be the limit" in result.verdict.texts[0]
-    over = len(tried.trials) - len(result.trials)
-    assert PASSED_OVER_MAX <= over < PASSED_OVER_MAX + PASSED_OVER_SHARE * len(result.trials) + 1
-
-
-def test_a_good_trial_with_gaps_is_passed_over_as_a_bad_one(rig):
-    """The switch loses 200 frames in seven of ten trials; the tester has gaps of 150 us in all: no excuse."""
-
-    def rate_found(gap_ns: int, seed: int) -> float:
-        tried, luck = rig("sim:capacity=10M", seed=seed, max_load_pps=12e6), random.Random(seed)
-
-        def change(trial: Trial) -> Trial:
-            first = trial.directions[0]
-            if luck.random() < 0.7:
-                first = dataclasses.replace(first, forwarded_packets=first.forwarded_packets - 200)
-            evidence = dataclasses.replace(trial.evidence, poll_gap_sum_ns=gap_ns)
-            return dataclasses.replace(trial, directions=(first,), evidence=evidence)
-
-        tried.change = change
-        return tried.finish("bswlv").lower_pps or 0.0
-
-    seeds = range(40)
-    found = [sum(rate_found(gap, seed) > 9.9e6 for seed in seeds) / len(seeds) for gap in (0, 150_000)]
-    assert found[1] - found[0] < 0.05
-
-
-def test_bursts_passed_over_are_told(rig):
-    """The first burst of every length that the ring takes loses a frame, and a poller stands still."""
-    tried, seen = rig("sim:capacity=8M:ring=2000", max_load_pps=10e6, burst_repetitions=1), Counter()
-
-    def early(trial: Trial) -> Trial:
-        first = trial.directions[0]
-        seen[first.intended_packets] += 1
-        if trial.role != "search" or first.lost_packets or seen[first.intended_packets] > 1:
-            return trial
-        less = dataclasses.replace(first, forwarded_packets=first.forwarded_packets - 1)
-        evidence = dataclasses.replace(trial.evidence, poll_gap_sum_ns=60_000)
-        return dataclasses.replace(trial, directions=(less,), evidence=evidence)
-
-    tried.change = early
-    result = tried.finish("b2b")
-    longest = result.burst.max_packets
-    assert 9900 <= longest <= 10_004
-    over = [t for t in tried.trials if has_gaps(t, 0.0) and t.directions[0].intended_packets <= longest]
-    assert len(over) > 3
+    assert result.complete and result.lower_pps is None
     assert result.verdict.kind is VerdictKind.VALID
-    assert result.verdict.texts == (
-        f"{len(over)} bursts of at most {longest} frames had gaps of the pollers, and were passed over, lossy or not",
-    )
+    assert result.verdict.codes == ("gaps-at-bound", "no-load-met")
+
+
+def test_a_burst_with_a_gap_of_the_tester_does_not_get_through(rig):
+    """Its late frames are no burst; with loss verification another try is."""
+    tried, seen = rig("sim:capacity=8M:ring=2000", max_load_pps=10e6, burst_repetitions=1), set()
+
+    def first_is_late(trial: Trial) -> Trial:
+        first = trial.directions[0]
+        if trial.load.pps_per_direction is None or first.intended_packets in seen:
+            return trial
+        seen.add(first.intended_packets)
+        late = first.intended_packets // 2
+        offered = first.intended_packets - late
+        less = dataclasses.replace(first, offered_packets=offered, forwarded_packets=offered, unsent_late_packets=late)
+        return dataclasses.replace(trial, directions=(less,))
+
+    tried.change = first_is_late
+    burst = tried.finish("b2b").burst
+    assert 9900 <= burst.max_packets <= 10_004
 
 
 def test_a_loss_that_the_goal_allows_needs_no_excuse(rig):
@@ -233,7 +156,7 @@ def test_a_loss_that_the_goal_allows_needs_no_excuse(rig):
 def test_waits_are_not_those_of_a_burst() -> None:
     burst = dataclasses.replace(paced(lost=5, wait_ns=10**6, gap_sum_ns=3), offered_duration_ns=9_989_999)
     assert gap_ns(burst) == 3
-    assert not explained_by_gaps(burst)
+    assert not explained_by_gaps(burst, 0.0)
 
 
 def test_waiting_for_vnfs_on_the_same_core_excuses_no_loss() -> None:

@@ -15,11 +15,11 @@ def steps(measure: Measure, task: Task, found: Finding) -> None:
     top = found.max_load_pps = task.max_load_pps(measure)
     for step in range(1, 11):
         load = task.whole(top * step / 10)
-        trial = measure(task.ask(load, task.settings.duration_s or TRIAL_S, goal=0.0))
+        trial = measure(task.ask(load, task.settings.duration_s or TRIAL_S))
         if trial.loss_ratio > 0:
             found.upper_pps = load
             return
-        found.lower_pps, found.conditional_pps = load, trial.throughput_pps
+        found.lower_pps = found.conditional_pps = load
 
 
 def _deviations(settings: SearchSettings) -> tuple[str, ...]:
