@@ -20,11 +20,14 @@ from planebench.model.words import load_words
 from planebench.stats.ranking import cell_id
 from planebench.stats.trend import VOLATILE, Sample, Series
 
+_OF_SEARCH = (
+    "figure_pps AS figure, '' AS load FROM searches WHERE repetition = 0 AND NOT is_lower_bound AND method = '{}'"
+)
 _FIGURES: Mapping[Metric, str] = {
     "throughput": "throughput_pps AS figure, '' AS load FROM results WHERE counts AND NOT is_lower_bound",
     "cycles_per_packet": "switch_cycles_per_packet AS figure, '' AS load FROM results WHERE counts",
-    "ndr": "lower_pps AS figure, '' AS load FROM searches WHERE counts AND NOT is_lower_bound AND method = 'ndr'",
-    "pdr": "lower_pps AS figure, '' AS load FROM searches WHERE counts AND NOT is_lower_bound AND method = 'pdr'",
+    "ndr": _OF_SEARCH.format("ndr"),
+    "pdr": _OF_SEARCH.format("pdr"),
     "latency_p50": "p50_us AS figure, load FROM latency WHERE counts",
     "latency_p99": "p99_us AS figure, load FROM latency WHERE counts",
 }
@@ -43,7 +46,7 @@ def histories(
         raise unknown("metric", metric, METRICS)
     with open_store(store) as database:
         runs = {(run["testbed"], run["run_id"]): run for run in _rows(database.sql("SELECT * FROM runs"))}
-        found = _rows(database.sql(f"SELECT *, {_FIGURES[metric]} AND NOT other_band"))
+        found = _rows(database.sql(f"SELECT *, {_FIGURES[metric]}"))
     series: dict[Series, list[Sample]] = {}
     for row in found:
         if row["figure"] is None or row["figure"] <= 0 or testbed not in (None, row["testbed"]):

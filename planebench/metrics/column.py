@@ -24,6 +24,7 @@ from planebench.model.results import (
     Loss,
     PartSummary,
     Result,
+    SearchFigure,
     SearchResult,
 )
 from planebench.model.run import Run
@@ -73,6 +74,7 @@ class Row(SimpleNamespace):
     anatomy: AnatomySummary
     part: PartSummary
     search: SearchResult
+    figure: SearchFigure | None
     point: CurvePoint
     ledger: Ledger
     loss: Loss | None

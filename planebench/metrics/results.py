@@ -39,6 +39,7 @@ from planebench.model.results import (
     Ledger,
     LoadFinding,
     Result,
+    SearchFigure,
     SearchResult,
     Stratum,
 )
@@ -110,6 +111,7 @@ class OfLatency(OfResult):
 
 
 OF_STARTS = "End of the 95 % interval, from the noise between starts; null where that is not known."
+OF_SEARCH = "End of the 95 % interval, from the noise between starts; null with fewer than three of them."
 OF_CAPACITY = "End of the 95 % interval, from the noise between starts and the fit; null where that is not known."
 
 
@@ -248,12 +250,11 @@ def _found(method: str) -> Callable[[OfResult], float | None]:
     """Return the getter of what a search found: a rate, or packets per burst; None unless it came to one."""
 
     def get(it: OfResult) -> float | None:
-        search = _search(it.result, method)
-        if search is None or not search_counts(search):
-            return None
         if METHODS[method].figure == "burst":
-            return search.burst.mean_packets if search.burst else None
-        return search.lower_pps
+            search = _search(it.result, method)
+            return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+        figure = it.result.search_figure(method)
+        return figure.pps if figure else None
 
     return get
 
@@ -261,9 +262,7 @@ def _found(method: str) -> Callable[[OfResult], float | None]:
 def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
     def get(it: OfResult) -> str | None:
         search = _search(it.result, method)
-        if search is None:
-            return None
-        return search.verdict.kind.value
+        return search.verdict.kind.value if search else None
 
     return get
 
@@ -417,6 +416,7 @@ RESULT: tuple[Column, ...] = (
     Column("capacity_high_pps", Number, "result.capacity_high_pps", OF_CAPACITY, NOT_CSV),
     Column("strata", tuple[Stratum, ...], "result.strata", outputs=JSON),
     Column("searches", tuple[SearchResult, ...], "result.searches", outputs=JSON),
+    Column("search_figures", tuple[SearchFigure, ...], "result.search_figures", outputs=JSON),
     Column("load_finding", LoadFinding | None, "result.load_finding", outputs=JSON),
     Column("ledger", Ledger | None, "result.ledger", outputs=JSON),
     _KEY["chain"],
@@ -518,17 +518,21 @@ ANATOMY = (
 )
 
 _SEARCH = (
-    *attributes("search", method=str),
+    *attributes("search", method=str, repetition=Int32),
     *verdict_columns("search.verdict"),
     *attributes("search", complete=bool),
     Column("counts", bool, lambda it: search_counts(it.search)),
-    Column("is_lower_bound", bool, lambda it: it.search.verdict.kind.is_bound),
+    Column("is_lower_bound", bool, lambda it: it.figure.is_bound if it.figure else it.search.is_bound),
 )
 _BURST = {"rate_pps": float, "mean_packets": float, "min_packets": int, "max_packets": int, "buffer_ns": float}
 
 SEARCH = (
     *_SEARCH,
     *attributes("search", lower_pps=Number, upper_pps=Number, conditional_pps=Number),
+    Column("figure_pps", Number, lambda it: it.figure and it.figure.pps, "Mean of the lower bounds."),
+    Column("figure_low_pps", Number, lambda it: it.figure and it.figure.low_pps, OF_SEARCH),
+    Column("figure_high_pps", Number, lambda it: it.figure and it.figure.high_pps, OF_SEARCH),
+    Column("figure_starts", Int32, lambda it: it.figure.starts if it.figure else 0),
     *(Column(f"burst_{name}", kind, f"search.burst.{name}") for name, kind in _BURST.items()),
     Column("trials", Int32, lambda it: len(it.search.trials)),
     Column("trial_indices", tuple[int, ...], "search.trials"),
@@ -565,7 +569,9 @@ def _parts(derived: Derived) -> Iterator[Row]:
 
 
 def _searches(derived: Derived) -> Iterator[Row]:
-    return (Row(run=derived.run, result=r, search=search) for r in derived.results for search in r.searches)
+    for r in derived.results:
+        for search in r.searches:
+            yield Row(run=derived.run, result=r, search=search, figure=r.search_figure(search.method))
 
 
 def _curves(derived: Derived) -> Iterator[Row]:

@@ -91,7 +91,8 @@ class BurstSummary:
 class SearchResult:
     """The result of one search on one point. Rates are aggregates of all directions.
 
-    ``lower_pps`` is the highest load that met the goal, ``upper_pps`` the lowest that did not; either may be unknown.
+    ``lower_pps`` is the highest load that met the goal, as offered, ``upper_pps`` the lowest that did not; either may
+    be unknown. They are apart by the resolution of the search, which tells nothing of how starts differ.
     ``complete`` is False for a search that was interrupted or could not go on: the bounds are those so far.
     """
 
@@ -114,6 +115,27 @@ class SearchResult:
     """In what the search departs from its standard, one sentence each."""
     curve: tuple[CurvePoint, ...] = ()
     burst: BurstSummary | None = None
+
+    @property
+    def is_bound(self) -> bool:
+        """Return whether the switch may do more than the lower bound: no load failed, or the tester is the limit."""
+        return self.verdict.kind.is_bound or (self.lower_pps is not None and self.upper_pps is None)
+
+
+@dataclass(frozen=True, slots=True)
+class SearchFigure:
+    """What a search for a rate came to over its starts: the geometric mean of their lower bounds.
+
+    ``low_pps``, ``high_pps``: the 95 % interval from the noise between starts, of three and more of them; ``high_pps``
+    is None for a lower bound, too.
+    """
+
+    method: str
+    pps: float
+    starts: int
+    is_bound: bool
+    low_pps: float | None = None
+    high_pps: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +304,8 @@ class Result:
     """The 95 % interval of the estimate: the noise between starts and the error of the fit."""
     capacity_high_pps: float | None = None
     searches: tuple[SearchResult, ...] = ()
+    search_figures: tuple[SearchFigure, ...] = ()
+    """One of each search for a rate that came to one."""
     load_finding: LoadFinding | None = None
     ledger: Ledger | None = None
     """The loss accounting of the accepted saturating trials, added up."""
@@ -303,6 +327,10 @@ class Result:
     cycles_high: float | None = None
     starts: int = 0
     """Starts of the switch that the throughput rests on."""
+
+    def search_figure(self, method: str) -> SearchFigure | None:
+        """Return what a search for a rate came to; None if it came to none."""
+        return next((figure for figure in self.search_figures if figure.method == method), None)
 
     @property
     def switch_cycles_per_packet(self) -> float | None:

@@ -9,8 +9,9 @@ from functools import partial
 from rich.table import Table
 from rich.text import Text
 
+from planebench.model.records import Verdict
 from planebench.model.results import BurstSummary, CurvePoint, Result, SearchResult
-from planebench.model.words import NOTHING, count, mpps, printable, us
+from planebench.model.words import NOTHING, count, interval, mpps, printable, us
 from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_figure, tip
 from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns, verdict_cell
 from planebench.report.terminal.cells import Notes
@@ -21,21 +22,26 @@ from planebench.stats.ranking import same_cell
 
 
 def search_table(results: Sequence[Result]) -> PageTable:
-    """Return bounds in Mpps; below them the rate forwarded at the lower one and, where it is not accepted, why."""
+    """Return what searches came to in Mpps; below, its error, the rate forwarded at it, and remarks."""
     members = [r for r in results if r.searches]
     columns = (
         *point_columns(members, lambda it: it.point),
         *(PageColumn(short_name(method), partial(_cell, method), "two") for method in methods_of(members)),
-        PageColumn("core group", lambda it: search_bands(it.searches)),
     )
     return page_table(
         "Rates by search, Mpps",
         columns,
         members,
-        f"{definitions(members)} Lower and upper bound; below, the forwarding rate at the lower bound. "
+        f"{definitions(members)} Mean over the starts of the switch. {RESOLUTION} "
         "First loss: from the frame loss rate test. Back-to-back: mean longest burst without loss, in frames. "
-        "In parentheses: did not converge, rejected, or of another core-to-core latency group than the run.",
+        "In parentheses: did not converge.",
     )
+
+
+RESOLUTION = (
+    "Of three starts or more: the 95 % interval. Of fewer: the bounds, which are the resolution of the search; starts "
+    "may differ by more."
+)
 
 
 def definitions(results: Sequence[Result]) -> str:
@@ -65,10 +71,16 @@ def _cell(method: str, result: Result) -> tuple[str, str]:
     if not found:
         return NOTHING, ""
     search, *others = found
+    figure, error = search_figure(result, method)
     small = [] if search.conditional_pps is None else [f"forwards {mpps(search.conditional_pps)}"]
     if others:
         small.append(f"in other starts {', '.join(mpps(s.lower_pps) for s in others)}")
-    return search_figure(search), "; ".join([*small, *search.verdict.texts])
+    return figure, "; ".join(filter(None, [error, *small, *_remarks(found).texts]))
+
+
+def _remarks(found: Sequence[SearchResult]) -> Verdict:
+    """Return the verdict of the first start that has a remark."""
+    return next((s.verdict for s in found if s.verdict.reasons), found[0].verdict)
 
 
 _BURST_HEADS = ("mean", "min", "max", "runs", "buffer µs")
@@ -110,15 +122,17 @@ def _table(title: str, heads: Sequence[str], rows: Sequence[_Row], part: Sequenc
 
 
 def _rates(result: Result, methods: Sequence[str], notes: Notes) -> list[Text]:
-    found = {s.method: s for s in reversed(result.searches)}
-    return [_rate(found[m], notes) if m in found else Text("") for m in methods]
+    return [_rate(result, method, notes) for method in methods]
 
 
-def _rate(search: SearchResult, notes: Notes) -> Text:
-    figure = notes.glyphs.text(search_figure(search))
-    note = notes.add(search.verdict) if search.verdict.reasons else ""
-    notes.struck = notes.struck or not search_counts(search)
-    return Text(figure + note, style="" if search_counts(search) else "dim")
+def _rate(result: Result, method: str, notes: Notes) -> Text:
+    found = [s for s in result.searches if s.method == method]
+    if not found:
+        return Text("")
+    words = notes.glyphs.text(" ".join(filter(None, search_figure(result, method))))
+    verdict, is_one = _remarks(found), any(map(search_counts, found))
+    notes.struck = notes.struck or not is_one
+    return Text(words + (notes.add(verdict) if verdict.reasons else ""), style="" if is_one else "dim")
 
 
 def _burst(burst: BurstSummary, notes: Notes) -> list[Text]:
@@ -174,32 +188,32 @@ def deviations(results: Iterable[Result]) -> list[str]:
     return [f"{', '.join(names)}: {text}" for text, names in methods.items()]
 
 
-def search_bounds(search: SearchResult) -> str:
-    """Return highest load that met the goal and lowest that did not, in Mpps; ``≥5.10`` if none failed."""
-    lower, upper = search.lower_pps, search.upper_pps
+def search_figure(result: Result, method: str) -> tuple[str, str]:
+    """Return what a search came to, in Mpps or in frames of a burst, and its error; in parentheses if it came to none.
+
+    The error: the interval of the starts, ``[9.61, 9.99]``, or of one or two starts the bounds.
+    """
+    found = [s for s in result.searches if s.method == method]
+    figure = result.search_figure(method)
+    if figure is None:
+        burst = found[0].burst
+        words = search_bounds(found) if burst is None else count(round(burst.mean_packets))
+        return (words if any(map(search_counts, found)) else f"({words})"), ""
+    words = f"{'≥' * figure.is_bound}{mpps(figure.pps)}"
+    if figure.low_pps is not None:
+        return words, interval(figure.low_pps, figure.high_pps, mpps)
+    ended = [s for s in found if search_counts(s) and s.lower_pps]
+    bounds = f"bounds {search_bounds(ended)}, " if all(s.upper_pps for s in ended) else ""
+    return words, f"({bounds}{'one start' if figure.starts == 1 else f'{figure.starts} starts'})"
+
+
+def search_bounds(found: Sequence[SearchResult]) -> str:
+    """Return the least load that met the goal and the highest that did not, in Mpps."""
+    lower = min((s.lower_pps for s in found if s.lower_pps is not None), default=None)
+    upper = max((s.upper_pps for s in found if s.upper_pps is not None), default=None)
     if lower is None:
         return NOTHING if upper is None else f"<{mpps(upper)}"
-    if upper is None:
-        return f"≥{mpps(lower)}" if search.complete else mpps(lower)
-    return f"{mpps(lower)}{NOTHING}{mpps(upper)}"
-
-
-def search_figure(search: SearchResult) -> str:
-    """Return the bounds in Mpps, or the mean longest burst in packets; in parentheses if it is rejected."""
-    if search.method in METHODS and METHODS[search.method].figure == "burst":
-        figure = NOTHING if search.burst is None else count(round(search.burst.mean_packets))
-    else:
-        figure = search_bounds(search)
-        if search.verdict.kind.is_bound and figure[0].isdigit():
-            figure = f"≥{figure}"
-    return figure if search_counts(search) else f"({figure})"
-
-
-def search_bands(searches: Sequence[SearchResult]) -> str:
-    """Return the core-to-core latency group of searches: ``near``, or ``NDR near, PDR far`` if they differ."""
-    if len({s.band for s in searches}) == 1:
-        return searches[0].band or NOTHING
-    return ", ".join(f"{short_name(s.method)} {s.band or 'unknown'}" for s in searches)
+    return mpps(lower) if upper is None else f"{mpps(lower)}{NOTHING}{mpps(upper)}"
 
 
 def methods_of(results: Sequence[Result]) -> list[str]:

@@ -15,15 +15,15 @@ from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import AnswerKind, Comparison, Metric, Result, SearchResult
 from planebench.stats.answers import EXACT, Answer, Bounds, OneOfMany, answers
 from planebench.stats.capacity import Capacity, capacity_of
-from planebench.stats.counting import Counted, of_kinds, saturating, search_counts
+from planebench.stats.counting import Counted, of_kinds, saturating
 from planebench.stats.latency import mean_intended_pps, percentile_blocks
 from planebench.stats.looks import Open, Price, each_look_alpha, price
 from planebench.stats.must_match import MUST_MATCH, differing_facts
 from planebench.stats.noise import Estimate, Noise, factor, figure_of
 from planebench.stats.outages import compare_outages
 from planebench.stats.ranking import cell_id
+from planebench.stats.searches import lower_bounds, widths, with_a_rate
 from planebench.stats.starts import (
-    Block,
     Blocks,
     by_start,
     counted_blocks,
@@ -134,7 +134,7 @@ class _Side:
     @property
     def rates(self) -> tuple[Metric, ...]:
         """Return the metrics of RATES with a figure."""
-        searched = tuple(m for m in SEARCHES if any(map(_came_to_a_rate, _searched(m, self))))
+        searched = tuple(m for m in SEARCHES if with_a_rate(self.searches, m))
         return ("throughput", *searched) if saturating(self.trials).trials else searched
 
 
@@ -436,33 +436,25 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
         yield _left_out(a, b, (method,), f"no such search was run on {b.name}")
     if not found_a or not found_b:
         return
-    for side, found in ((a, found_a), (b, found_b)):
-        if not any(map(_came_to_a_rate, found)):
+    ended = [with_a_rate(found, method) for found in (found_a, found_b)]
+    for side, found, some in zip((a, b), (found_a, found_b), ended, strict=True):
+        if not some:
             reasons = f": {'; '.join(found[0].verdict.texts)}" if found[0].verdict.reasons else ""
             yield _left_out(a, b, (method,), f"the search on {side.name} did not converge{reasons}")
             return
-    ended = [[s for s in found if _came_to_a_rate(s)] for found in (found_a, found_b)]
     kinds = [next((s.verdict.kind for s in some if s.verdict.kind.is_bound), VerdictKind.VALID) for some in ended]
-    bounds = Bounds(*(kind.is_bound for kind in kinds))
+    bounds = Bounds(*(any(s.is_bound for s in some) for some in ended))
     n = sum(len(s.trials) for s in ended[0]), sum(len(s.trials) for s in ended[1])
     notes = tuple(_bound_notes(_called(a, b), kinds))
     errors = tuple(map(_resolution, ended))
-    yield _Draft(method, a, b, (_lower_bounds(ended[0]), _lower_bounds(ended[1])), n, notes, bounds, errors=errors)
+    yield _Draft(method, a, b, (lower_bounds(ended[0]), lower_bounds(ended[1])), n, notes, bounds, errors=errors)
 
 
 def _resolution(found: Sequence[SearchResult]) -> Estimate:
     """Return the error of a lower bound: the rate is anywhere between the bounds."""
-    widths = [math.log(s.upper_pps / s.lower_pps) for s in found if s.lower_pps and s.upper_pps]
-    error = statistics.fmean(widths) / math.sqrt(12 * len(widths)) if widths else 0.0
+    wide = widths(found)
+    error = statistics.fmean(wide) / math.sqrt(12 * len(wide)) if wide else 0.0
     return Estimate(0.0, error, math.inf, len(found))
-
-
-def _lower_bounds(found: Sequence[SearchResult]) -> Blocks:
-    return tuple(Block(s.repetition, s.repetition, math.log(s.lower_pps)) for s in found if s.lower_pps)
-
-
-def _came_to_a_rate(search: SearchResult) -> bool:
-    return search_counts(search) and bool(search.lower_pps)
 
 
 def _searched(method: str, side: _Side) -> list[SearchResult]:

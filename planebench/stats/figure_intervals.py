@@ -3,18 +3,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from statistics import fmean
 
 from planebench.model.records import Point
-from planebench.model.results import Result
+from planebench.model.results import Result, SearchFigure
 from planebench.stats.capacity import Capacity
 from planebench.stats.counting import latency_counts
 from planebench.stats.noise import Estimate, Noise
-from planebench.stats.starts import Blocks, by_start, noise_of_sides
+from planebench.stats.searches import lower_bounds, widths, with_a_rate
+from planebench.stats.starts import Blocks, by_start, geometric_mean, noise_of_sides
 
 Ends = tuple[float | None, float | None]
+
+SEARCH_STARTS_MIN = 3
+"""Starts from which a search has an interval. Searches may vary more than R+, whose noise alone would tell of fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,8 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
     cycles = _noise((it.result.point, [it.cycles]) for it in found)
     p50 = _noise((it.result.point, it.p50) for it in found)
     p99 = _noise((it.result.point, it.p99) for it in found)
+    methods = dict.fromkeys(search.method for it in found for search in it.result.searches)
+    searched = {method: _noise_of_search(method, found) for method in methods}
     for it in found:
         low, high = _ends(throughput, it.throughput)
         if it.result.disturbed and low is not None and high is not None:
@@ -67,7 +75,30 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
             capacity_low_pps=capacity_low,
             capacity_high_pps=capacity_high,
             latency=tuple(latency),
+            search_figures=tuple(_search_figures(it.result, searched)),
         )
+
+
+def _noise_of_search(method: str, found: Sequence[Sampled]) -> Noise:
+    """Return the noise of a search with that of R+: searches are few, and starts differ alike."""
+    return _noise(
+        (it.result.point, (it.throughput, lower_bounds(with_a_rate(it.result.searches, method)))) for it in found
+    )
+
+
+def _search_figures(result: Result, noise: Mapping[str, Noise]) -> Iterator[SearchFigure]:
+    """Yield the figure of each search for a rate. Its interval reaches over the bounds: the rate is between them."""
+    for method, of_search in noise.items():
+        ended = with_a_rate(result.searches, method)
+        blocks = lower_bounds(ended)
+        pps = geometric_mean(blocks)
+        if pps is None:
+            continue
+        is_bound = any(search.is_bound for search in ended)
+        low, high = _ends(of_search, blocks) if len(blocks) >= SEARCH_STARTS_MIN else (None, None)
+        if high is not None:
+            high = None if is_bound else high * math.exp(fmean(widths(ended)))
+        yield SearchFigure(method, pps, len(blocks), is_bound, low, high)
 
 
 def _noise(found: Iterable[tuple[Point, Sequence[Blocks]]]) -> Noise:

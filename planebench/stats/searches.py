@@ -3,7 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from planebench.model.header import RunHeader
@@ -12,6 +13,8 @@ from planebench.model.results import SearchResult
 from planebench.search import METHODS, repetitions, search_settings, so_far
 from planebench.search.of_header import methods_of_header, settings_of_header
 from planebench.stats.ceiling import near_ceiling, tester_ceiling_pps
+from planebench.stats.counting import search_counts
+from planebench.stats.starts import Block, Blocks
 
 
 def run_searches(header: RunHeader, point: Point, trials: Sequence[Trial]) -> tuple[SearchResult, ...]:
@@ -31,7 +34,7 @@ def run_searches(header: RunHeader, point: Point, trials: Sequence[Trial]) -> tu
     others = [method for method in asked if method not in methods]  # loads of latency rest on them
     ceiling_pps = tester_ceiling_pps(header.calibration, point)
     found = (
-        so_far(method, how, point, trials, None, repetition)
+        so_far(method, how, point, trials, repetition)
         for method in (*methods, *others)
         for repetition in (repetitions(trials) if method in methods else (0,))
     )
@@ -45,3 +48,18 @@ def _below_ceiling(search: SearchResult, ceiling_pps: float | None) -> SearchRes
     if reason is None:
         return search
     return replace(search, verdict=Verdict(VerdictKind.TESTER_LIMITED, (*search.verdict.reasons, reason)))
+
+
+def with_a_rate(searches: Iterable[SearchResult], method: str) -> list[SearchResult]:
+    """Return those of one method that came to a rate, in the order of their starts."""
+    return [s for s in searches if s.method == method and search_counts(s) and s.lower_pps]
+
+
+def lower_bounds(searches: Iterable[SearchResult]) -> Blocks:
+    """Return the lower bounds as the figures of their starts."""
+    return tuple(Block(s.repetition, s.repetition, math.log(s.lower_pps)) for s in searches if s.lower_pps)
+
+
+def widths(searches: Iterable[SearchResult]) -> list[float]:
+    """Return how far the bounds are apart, as logarithms, where both are known."""
+    return [math.log(s.upper_pps / s.lower_pps) for s in searches if s.lower_pps and s.upper_pps]

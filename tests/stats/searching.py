@@ -39,7 +39,7 @@ def searched_run(mpps: Mapping[str, float], settings: Mapping[str, Any] = SETTIN
 
 def _search(method: str, settings: Mapping[str, Any], own: list[Trial], capacity_mpps: float) -> None:
     point = own[0].point
-    while not isinstance(ask := step(method, settings_of_header(settings), point, own, "near"), SearchResult):
+    while not isinstance(ask := step(method, settings_of_header(settings), point, own), SearchResult):
         own.append(_trial(point, capacity_mpps, ask))
 
 

@@ -3,7 +3,7 @@ import dataclasses
 
 import pytest
 from builders import make_point
-from stats.searching import SETTINGS, searched_run
+from stats.searching import searched_run
 
 from planebench.model.errors import StoreError
 from planebench.model.header import Calibration, Ceiling, End
@@ -13,7 +13,6 @@ from planebench.search import SearchSettings
 from planebench.search.of_header import methods_of_header, settings_of_header
 from planebench.stats import derive_results
 from planebench.stats.ceiling import tester_ceiling_pps
-from planebench.stats.choose import of_other_band
 
 
 @pytest.mark.parametrize(
@@ -67,12 +66,11 @@ def test_a_search_is_found_again_and_its_trials_count() -> None:
     run = searched_run({"planed": 10.0})
     (result,) = derive_results(run)
     (found,) = result.searches
-    assert (found.method, found.complete, found.band) == ("ndr", True, "near")
+    assert (found.method, found.complete) == ("ndr", True)
     assert found.lower_pps is not None and found.upper_pps is not None
     assert found.lower_pps <= 10e6 < found.upper_pps <= found.lower_pps / (1 - 0.005)
     searching = {t.index for t in run.trials if t.role == "search"}
     assert searching and searching <= set(found.trials) <= set(result.trials)
-    assert result.rejected == 0
 
 
 def test_without_a_search_in_the_header_its_trials_count_for_nothing() -> None:
@@ -80,7 +78,6 @@ def test_without_a_search_in_the_header_its_trials_count_for_nothing() -> None:
     plain = Run(dataclasses.replace(run.header, settings={}), run.trials)
     (result,) = derive_results(plain)
     assert (result.searches, result.trials) == ((), (0, 1, 2))
-    assert result.rejected == len(run.trials) - 3
 
 
 def test_a_search_that_was_cut_short_says_so() -> None:
@@ -110,16 +107,6 @@ def test_settings_that_no_plan_can_have_are_refused_by_name(key: str, value: str
     with pytest.raises(StoreError) as refused:
         derive_results(Run(dataclasses.replace(run.header, settings=settings), run.trials))
     assert f'{key} "{str(value).removeprefix("ndr,")}" is not valid' in str(refused.value)
-
-
-def test_a_search_of_the_other_band_says_that_it_cannot_be_compared() -> None:
-    run = searched_run({"planed": 10.0}, {**SETTINGS, "band": "far"})
-    (found,) = derive_results(run)[0].searches
-    assert (found.complete, found.band, found.verdict.kind) == (True, "near", VerdictKind.VALID)
-    assert found.verdict.texts == ("measured on near cores, the rest of the run on far cores: not comparable",)
-    (home,) = derive_results(searched_run({"planed": 10.0}))[0].searches
-    assert home.verdict.texts == ()
-    assert (of_other_band(found.verdict), of_other_band(home.verdict)) == (True, False)
 
 
 @pytest.mark.parametrize(("ceiling_mpps", "kind"), [(11.0, "tester-limited"), (11.5, "valid"), (None, "valid")])
