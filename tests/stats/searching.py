@@ -7,13 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from builders import make_header, make_point, make_trial
+from builders import STARTED, make_header, make_point, make_trial
 
-from planebench.model.records import DirectionCounts, Load, Point, Trial
+from planebench.measure.trial import TrialRequest
+from planebench.model.records import DirectionCounts, Load, Point, Role, Trial
 from planebench.model.results import SearchResult
 from planebench.model.run import Run
 from planebench.search import Ask, step
 from planebench.search.of_header import methods_of_header, settings_of_header
+from planebench.sim.runner import SimRunner
+from planebench.sim.spec import SimSpec
+from planebench.traffic.rates import SATURATING
 
 SETTINGS: dict[str, Any] = {
     "search": "r_plus,ndr",
@@ -63,3 +67,22 @@ def _trial(point: Point, capacity_mpps: float, ask: Ask) -> Trial:
 
 def _numbered(trials: Sequence[Trial]) -> Sequence[Trial]:
     return [replace(trial, index=i) for i, trial in enumerate(trials)]
+
+
+def simulated_run(specs: Mapping[str, str], seed: int, starts: int, method: str = "ndr") -> Run:
+    """Switch label -> its simulator; R+ and a search once in each start. One trial decides a load."""
+    settings = {**SETTINGS, "search": method}
+    how, trials = settings_of_header(settings), list[Trial]()
+    for label, text in specs.items():
+        point, own = make_point(label), list[Trial]()
+        runner = SimRunner(replace(SimSpec.parse(text), name=label), seed, now=lambda: STARTED)
+        for start in range(starts):
+            ask: Ask | SearchResult = Ask(None, 1.0, repetition=start)
+            while isinstance(ask, Ask):
+                load = SATURATING if ask.load_pps is None else Load("search", ask.load_pps)
+                role: Role = "r_plus" if ask.load_pps is None else "search"
+                request = TrialRequest(point, role, load, ask.duration_s, repetition=start, start=start, search=method)
+                own.append(runner.run(request))
+                ask = step(method, how, point, own, start)
+        trials += own
+    return Run(make_header(tuple(specs), settings={"wire": "virtio", **settings}), tuple(_numbered(trials)))

@@ -3,7 +3,7 @@ import dataclasses
 
 import pytest
 from builders import make_point
-from stats.searching import searched_run
+from stats.searching import SETTINGS, searched_run, simulated_run
 
 from planebench.model.errors import StoreError
 from planebench.model.header import Calibration, Ceiling, End
@@ -13,6 +13,7 @@ from planebench.search import SearchSettings
 from planebench.search.of_header import methods_of_header, settings_of_header
 from planebench.stats import derive_results
 from planebench.stats.ceiling import tester_ceiling_pps
+from planebench.stats.derived import Derived
 
 
 @pytest.mark.parametrize(
@@ -71,6 +72,48 @@ def test_a_search_is_found_again_and_its_trials_count() -> None:
     assert found.lower_pps <= 10e6 < found.upper_pps <= found.lower_pps / (1 - 0.005)
     searching = {t.index for t in run.trials if t.role == "search"}
     assert searching and searching <= set(found.trials) <= set(result.trials)
+
+
+def test_one_search_has_bounds_but_no_interval() -> None:
+    (result,) = derive_results(searched_run({"planed": 10.0}))
+    (figure,) = result.search_figures
+    assert figure.pps == pytest.approx(result.searches[0].lower_pps)
+    assert (figure.method, figure.starts, figure.low_pps, figure.high_pps) == ("ndr", 1, None, None)
+    assert not figure.is_bound
+
+
+def test_searches_of_three_starts_have_an_interval_that_holds_the_rate_and_equal_switches_overlap() -> None:
+    """Starts differ by 2 %: the bounds, 0.5 % apart, hold the rate in one of ten searches."""
+    held = of_bounds = apart = different = 0
+    for seed in range(20):
+        spec = "sim:capacity=10M:start_noise=2%"
+        derived = Derived(simulated_run({"a": spec, "b": spec}, seed, 3))
+        a, b = (result.search_figures[0] for result in derived.results)
+        assert a.low_pps < a.pps < a.high_pps
+        held += sum(it.low_pps <= 10e6 <= it.high_pps for it in (a, b))
+        apart += a.high_pps < b.low_pps or b.high_pps < a.low_pps
+        searches = [result.searches[0] for result in derived.results]
+        of_bounds += sum(it.lower_pps <= 10e6 <= it.upper_pps for it in searches)
+        different += [it.answer for it in derived.comparisons if it.metric == "ndr"].count("different")
+    assert held >= 36
+    assert of_bounds <= 8
+    assert apart == 0
+    assert different <= 1
+
+
+def test_the_interval_of_starts_that_do_not_differ_reaches_over_the_bounds() -> None:
+    (result,) = derive_results(simulated_run({"a": "sim:capacity=10M"}, 1, 3))
+    (figure,) = result.search_figures
+    assert figure.low_pps < figure.pps <= 10e6 < result.searches[0].upper_pps < figure.high_pps
+
+
+def test_a_search_that_met_its_goal_at_the_highest_load_is_a_lower_bound() -> None:
+    run = searched_run({"a": 10.0, "b": 20.0}, {**SETTINGS, "search_max_load_pps": 8e6})
+    derived = Derived(run)
+    figures = [result.search_figures[0] for result in derived.results]
+    assert [(it.pps, it.is_bound, it.high_pps) for it in figures] == [(8e6, True, None)] * 2
+    (compared,) = (it for it in derived.comparisons if it.metric == "ndr")
+    assert compared.answer not in ("same", "different")
 
 
 def test_without_a_search_in_the_header_its_trials_count_for_nothing() -> None:
