@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import time
 from bisect import bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -222,12 +222,12 @@ class Campaign:
         self, group: Group, points: Sequence[Point], benches: dict[str, Bench], method: str, repetition: int
     ) -> None:
         """Run one search on points of the group, a trial of each in turn, until all have ended."""
-        rounds = self._rounds_of(group, method)
+        band, rounds = self._search_band(), self._rounds_of(group, method)
         left = dict.fromkeys(points, expected_trials(self.plan, method))
         while left:
             for turn in self._turns(rounds.next(tuple(left)), _switch):
-                ask = self._next(method, turn.point, repetition)
-                if isinstance(ask, Ask) and self._measure(benches, self._asked(ask, method, turn.point)):
+                ask = self._next(method, turn.point, band, repetition)
+                if isinstance(ask, Ask) and self._measure(benches, self._asked(ask, method, turn.point), band):
                     if left[turn.point] > 1:
                         left[turn.point] -= 1
                         self._advance(1)
@@ -243,9 +243,14 @@ class Campaign:
         """Return the band in which all switches are compared in a repetition, as far as it is known."""
         return run_band(self._seen, self._asked_band(repetition))
 
-    def _next(self, method: str, point: Point, repetition: int = 0) -> Ask | SearchResult:
+    def _search_band(self) -> str | None:
+        """Return the band whose trials a search uses."""
+        common = Counter(t.band for t in self._seen if t.band is not None).most_common(1)
+        return run_band(self._seen, self.plan.band) or (common[0][0] if common else None)
+
+    def _next(self, method: str, point: Point, band: str | None, repetition: int = 0) -> Ask | SearchResult:
         mine = [t for t in self._seen if t.point == point]
-        return step(method, search_settings(self.plan, _senders(point)), point, mine, repetition)
+        return step(method, search_settings(self.plan, _senders(point)), point, mine, band, repetition)
 
     def _asked(self, ask: Ask, method: str, point: Point) -> TrialRequest:
         """Return the trial that a search wants."""
@@ -325,9 +330,12 @@ class Campaign:
         return sum(t.throughput_pps for t in chosen) / len(chosen) if chosen else None
 
     def _found_pps(self, method: str, point: Point) -> float | None:
-        """Return the load that a search has found; None if it found none."""
-        found = self._next(method, point)
-        return found.lower_pps if isinstance(found, SearchResult) else None
+        """Return the load that a search has found, of the band in which it ended; None if it found none."""
+        for band in (self._search_band(), "near", "far", None):
+            found = self._next(method, point, band)
+            if isinstance(found, SearchResult):
+                return found.lower_pps
+        return None
 
     def _measure(self, benches: dict[str, Bench], request: TrialRequest, band: str | None = None) -> bool:
         """Measure one planned trial, unless it is stored; repeat it as often as the plan allows while it has to be.

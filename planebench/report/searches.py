@@ -131,7 +131,6 @@ def _rate(result: Result, method: str, notes: Notes) -> Text:
         return Text("")
     words = notes.glyphs.text(" ".join(filter(None, search_figure(result, method))))
     verdict, is_one = _remarks(found), any(map(search_counts, found))
-    notes.struck = notes.struck or not is_one
     return Text(words + (notes.add(verdict) if verdict.reasons else ""), style="" if is_one else "dim")
 
 

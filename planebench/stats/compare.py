@@ -443,11 +443,13 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
             yield _left_out(a, b, (method,), f"the search on {side.name} did not converge{reasons}")
             return
     kinds = [next((s.verdict.kind for s in some if s.verdict.kind.is_bound), VerdictKind.VALID) for some in ended]
-    bounds = Bounds(*(any(s.is_bound for s in some) for some in ended))
+    limits, names = [any(s.is_bound for s in some) for some in ended], _called(a, b)
+    highest = [it for it, kind, limit in zip(names, kinds, limits, strict=True) if limit and not kind.is_bound]
     n = sum(len(s.trials) for s in ended[0]), sum(len(s.trials) for s in ended[1])
-    notes = tuple(_bound_notes(_called(a, b), kinds))
-    errors = tuple(map(_resolution, ended))
-    yield _Draft(method, a, b, (lower_bounds(ended[0]), lower_bounds(ended[1])), n, notes, bounds, errors=errors)
+    met = (f"{name} met the goal at the highest load (lower bound)" for name in highest)
+    notes, errors = (*_bound_notes(names, kinds), *met), tuple(map(_resolution, ended))
+    blocks = lower_bounds(ended[0]), lower_bounds(ended[1])
+    yield _Draft(method, a, b, blocks, n, notes, Bounds(*limits), errors=errors)
 
 
 def _resolution(found: Sequence[SearchResult]) -> Estimate:

@@ -14,16 +14,18 @@ from planebench.model.header import Calibration, Ceiling, LatencyFloor, RunHeade
 from planebench.model.records import Evidence, LatencyRecord, Point, SwitchCycles, ThreadEvidence, Trial, Verdict
 from planebench.model.records import VerdictKind as Kind
 from planebench.model.results import (
-    BandFigure,
     BurstSummary,
     CurvePoint,
     Ledger,
     LoadFinding,
     Loss,
     Result,
+    SearchFigure,
     SearchResult,
+    Stratum,
 )
 from planebench.model.run import Finished, Run
+from planebench.stats.counting import search_counts
 from planebench.stats.derived import Derived
 from planebench.stats.histogram import encode
 
@@ -94,7 +96,6 @@ def search(point: Point, method: str, lower: float | None, upper: float | None, 
     made = SearchResult(
         point,
         method,
-        "near",
         NO_VERDICT,
         True,
         lower_pps=None if lower is None else lower * 1e6,
@@ -105,11 +106,17 @@ def search(point: Point, method: str, lower: float | None, upper: float | None, 
     return dataclasses.replace(made, **changes)
 
 
+def one_start(searches: Iterable[SearchResult]) -> tuple[SearchFigure, ...]:
+    """Return the figures of searches that were done in one start."""
+    rates = ((s, s.lower_pps) for s in searches if search_counts(s))
+    return tuple(SearchFigure(s.method, pps, 1, s.is_bound) for s, pps in rates if pps is not None)
+
+
 def _with_searches(result: Result) -> Result:
     point, best = result.point, MPPS[result.point.switch]
     interrupted = {
         "complete": False,
-        "verdict": make_verdict("disturbed", "interrupted; bounds so far"),
+        "verdict": make_verdict("invalid", "interrupted; bounds so far"),
     }
     burst = BurstSummary(best * 1.2e6, 1834.0, 1702, 1990, 91.0, 3, 24_000.0)
     curve = tuple(
@@ -131,8 +138,9 @@ def _with_searches(result: Result) -> Result:
     return dataclasses.replace(
         result,
         searches=searches,
+        search_figures=one_start(searches),
         ledger=uncounted if point.switch == "testpmd" else ledger,
-        other_bands=result.other_bands or (BandFigure("far", best * 0.47e6, 2),),
+        strata=(Stratum("near", best * 1e6, 4), Stratum("far", best * 0.47e6, 2)),
         load_finding=LoadFinding(("0.10", "0.50"), 1.8, "0.70") if point.switch == "planed" else result.load_finding,
     )
 
