@@ -595,7 +595,7 @@ RESULT_TABLES: Mapping[str, Table] = {
     "results": _table("the result of a test point: throughput, loss, cycles", RESULT, results),
     "latency": _table("a result and load: percentiles, jitter, latency baseline of the tester", LATENCY, latencies),
     "anatomy": _table("a latency, flow and part of the path", ANATOMY, _parts),
-    "searches": _table("a result, search and start: bounds or longest burst; `figure_pps` is of all starts", SEARCH, _searches),
+    "searches": _table("a result, search and start: bounds or burst; `figure_pps` of all starts", SEARCH, _searches),
     "curve": _table("a load of a frame loss rate test (--search curve)", CURVE, _curves),
     "ledger": _table("a result and place where frames were lost, `unexplained` last", LEDGER, _losses),
 }
