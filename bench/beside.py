@@ -61,10 +61,10 @@ from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Point
 from planebench.model.results import Comparison
 from planebench.model.run import Run
+from planebench.model.time_had import STOOD_SHARE
 from planebench.plans.budget import RESERVE_S
 from planebench.stats.counting import saturating
 from planebench.stats.derived import Derived
-from planebench.stats.host import STOOD_SHARE
 from planebench.stats.noise import Estimate
 from planebench.stats.ranking import cell_id
 from planebench.stats.starts import Block, Blocks, by_start, paired, throughput_blocks

@@ -37,11 +37,11 @@ from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.runner import LiveRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial, VerdictKind
+from planebench.model.time_had import is_disturbed
 from planebench.model.traffic import TrafficProfile
 from planebench.placement import Cpus, place
 from planebench.running.machine import Machine
 from planebench.stats.histogram import decode, merge, percentile_ns, summarise
-from planebench.stats.host import is_disturbed
 from planebench.stats.jitter import burst_sizes
 from planebench.switches.registry import get_adapter
 from planebench.traffic.rates import SATURATING, rate_label

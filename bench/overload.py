@@ -43,10 +43,10 @@ from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.errors import UsageError
 from planebench.model.records import Direction, Load, Point, Trial, VerdictKind
 from planebench.model.scenario import ScenarioName
+from planebench.model.time_had import is_disturbed
 from planebench.model.topology import Vnf
 from planebench.scenarios.shapes import build
 from planebench.stats.effect import estimate_alone
-from planebench.stats.host import is_disturbed
 from planebench.stats.noise import Estimate
 from planebench.switches.registry import get_adapter
 from planebench.vnfs.registry import VNFS

@@ -28,6 +28,7 @@ from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Point
 from planebench.model.results import LatencySummary, Result
 from planebench.model.scenario import scenario_named
+from planebench.model.time_had import is_disturbed
 from planebench.model.wire import Wire, wire_named
 from planebench.model.words import (
     ARROWS,
@@ -68,7 +69,6 @@ from planebench.report.trust import trust
 from planebench.stats.chain_prediction import predictions
 from planebench.stats.counting import counts, is_counted, latency_counts
 from planebench.stats.derived import Derived
-from planebench.stats.host import is_disturbed
 from planebench.stats.ranking import same_cell
 from planebench.store import find_run
 

@@ -19,9 +19,9 @@ from planebench.model.records import (
     VerdictKind,
 )
 from planebench.model.switch_figures import CORE_MHZ, WANTED_MHZ
+from planebench.model.time_had import Stood, has_vnfs, lost_ns, stood
 from planebench.scenarios.registry import FRAME_SIZE_MIN_BYTES
 from planebench.stats.ceiling import CEILING_SHARE
-from planebench.stats.host import Stood, has_vnfs, lost_ns, stood
 
 NO_DROPS: Mapping[str, int] = MappingProxyType({})
 LOST_CPU_SHARE = 0.02

@@ -19,8 +19,8 @@ from planebench.metrics.column import (
 )
 from planebench.model.records import CoreDistance
 from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, median
+from planebench.model.time_had import stood_in
 from planebench.stats.derived import Derived
-from planebench.stats.host import stood_in
 from planebench.stats.shared_cores import OWNERS, Owner
 
 _RUN_ID = Column("run_id", str, "run.header.run_id")

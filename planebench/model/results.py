@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from planebench.model.anatomy import PartKind
-from planebench.model.records import L1_OVERHEAD_BYTES, Point, TrafficSent, Verdict
+from planebench.model.records import L1_OVERHEAD_BYTES, Point, ReasonCode, TrafficSent, Verdict
 
 LossPlace = Literal["wire ring", "vhost ring", "NIC", "switch", "VNF", "tester"]
 """The place of a loss: a full ring to the emulated NIC or to a VNF, or inside switch, VNF or tester."""
@@ -118,8 +118,9 @@ class SearchResult:
 
     @property
     def is_bound(self) -> bool:
-        """Return whether the switch may do more than the lower bound: no load failed, or the tester is the limit."""
-        return self.verdict.kind.is_bound or (self.lower_pps is not None and self.upper_pps is None)
+        """Return whether the switch may do more than the lower bound: no load failed, or not for the switch."""
+        others = self.verdict.kind.is_bound or self.verdict.has(ReasonCode.GAPS_AT_BOUND)
+        return others or (self.lower_pps is not None and self.upper_pps is None)
 
 
 @dataclass(frozen=True, slots=True)

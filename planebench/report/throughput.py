@@ -9,6 +9,7 @@ from functools import partial
 from planebench.model.placement import NEAR
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import Result
+from planebench.model.time_had import STOOD_SHARE
 from planebench.model.words import (
     ARROWS,
     NOTHING,
@@ -26,7 +27,6 @@ from planebench.model.words import (
 )
 from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title, frames_key, point_name, tip
 from planebench.stats.counting import counts
-from planebench.stats.host import STOOD_SHARE
 from planebench.stats.ranking import same_cell
 
 

@@ -9,10 +9,10 @@ from typing import Any
 
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.run import Run
+from planebench.model.time_had import stood_in
 from planebench.model.words import NOTHING, load_words, mpps, percent, point_words, reasons
 from planebench.report.evidence import causes, evidence_text
 from planebench.report.page.table import PageColumn, PageTable, page_table, verdict_cell
-from planebench.stats.host import stood_in
 
 Record = dict[str, Any]
 

@@ -13,12 +13,12 @@ from typing import Literal
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison
+from planebench.model.time_had import is_disturbed, stood_in
 from planebench.model.words import percent, printable, reasons, result_words
 from planebench.report.answers import DECIDED, Standing, Standings
 from planebench.report.evidence import causes
 from planebench.stats.counting import is_counted
 from planebench.stats.derived import Derived
-from planebench.stats.host import is_disturbed, stood_in
 from planebench.stats.looks import Open, price
 from planebench.stats.ranking import cell_id
 from planebench.stats.shared_cores import SharedCore

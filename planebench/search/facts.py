@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from math import isclose
 
-from planebench.model.records import SCHEDSTAT_MIN_NS, Trial
+from planebench.model.records import Trial
+from planebench.model.time_had import stood_in
 
 RATE_TOLERANCE = 1e-6
 DURATION_TOLERANCE = 0.01
@@ -52,17 +53,13 @@ def offered_share(trial: Trial) -> float:
     Late slots are left out, never caught up (planed), or the sending takes longer (trex-core #442).
     """
     taken_ns = max(trial.offered_duration_ns - TIMING_NS, trial.intended_duration_ns)
-    due = intended_packets(trial) * (taken_ns - _tester_gap_ns(trial)) / trial.intended_duration_ns
+    due = intended_packets(trial) * (1 - stood_in(trial).tester) * taken_ns / trial.intended_duration_ns
     return min(1.0, sum(d.tried_packets for d in trial.directions) / max(due, 1.0))
 
 
-def gap_ns(trial: Trial) -> int:
-    """Return how long pollers of switch and tester did not poll, waiting for their CPU or interrupted.
-
-    The waits of a switch that shares its core with VNFs are measured.
-    """
-    shared = any(thread.owner == "vnf" for thread in trial.evidence.threads)
-    return (0 if shared else _waits_ns(trial, "switch")) + _tester_gap_ns(trial)
+def gap_ns(trial: Trial) -> float:
+    """Return for how long the host kept one of the pollers from polling."""
+    return (1 - stood_in(trial).had) * trial.offered_duration_ns
 
 
 def explained_by_gaps(trial: Trial, loss_ratio: float) -> bool:
@@ -71,15 +68,3 @@ def explained_by_gaps(trial: Trial, loss_ratio: float) -> bool:
     missing = sum(d.missing_packets for d in trial.directions)
     allowed = loss_ratio * sum(d.tried_packets for d in trial.directions)
     return allowed < missing <= allowed + gap_ns(trial) * rate_pps / 1e9
-
-
-def _tester_gap_ns(trial: Trial) -> int:
-    """Return how long the tester did not poll. Its wait for a CPU is a poll gap, too: the larger of the two."""
-    return max(_waits_ns(trial, "tester"), trial.evidence.poll_gap_sum_ns)
-
-
-def _waits_ns(trial: Trial, owner: str) -> int:
-    """Return the waits of threads for their CPU; 0 for a trial that is shorter than their reading."""
-    if trial.offered_duration_ns < SCHEDSTAT_MIN_NS:
-        return 0
-    return sum(thread.wait_ns for thread in trial.evidence.threads if thread.owner == owner)

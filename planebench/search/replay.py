@@ -11,6 +11,7 @@ from dataclasses import replace
 from statistics import fmean
 
 from planebench.model.choices import unknown
+from planebench.model.reasons import ReasonCode
 from planebench.model.records import Point, Trial, Verdict
 from planebench.model.results import SearchResult
 from planebench.search.ask import Ask, SearchSettings
@@ -84,7 +85,8 @@ def _replay(
         if not stop_at_end:
             return replace(end.ask, repetition=repetition)
         verdict = interrupted(found, log.trials)
-    verdict = Verdict(verdict.kind, (*verdict.reasons, *loss_at_bound(found, log), *hysteresis(found, unloaded)))
+    slowed = () if verdict.has(ReasonCode.GAPS_AT_BOUND) else hysteresis(found, unloaded)
+    verdict = Verdict(verdict.kind, (*verdict.reasons, *loss_at_bound(found, log), *slowed))
     deviations = (*method.deviations(settings), *started_again(log.used))
     at_bound = trials_at_bound(found, log)
     kept = fmean(map(offered_share, at_bound)) if at_bound else 1.0

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from planebench.model import time_had
 from planebench.model.manifest import LOOK_PER_RING
 from planebench.model.records import Point, Trial
 from planebench.model.run import Run
-from planebench.stats import host
 from planebench.stats.counting import is_counted, saturating
 from planebench.stats.noise import RESOLUTION, Estimate
 from planebench.stats.starts import Blocks, blocks_of
@@ -132,7 +132,7 @@ def _rate_at(trial: Trial, gain: float) -> float:
     """
     it = trial.switch
     cycles_per_s = ((it.busy_cycles or 0) + (it.idle_cycles or 0)) * 1e9 / trial.offered_duration_ns
-    busy = (it.busy_cycles or 1) * (1 - host.stood_in(trial).switch)
+    busy = (it.busy_cycles or 1) * (1 - time_had.stood_in(trial).switch)
     return cycles_per_s / busy * trial.forwarded_packets * math.exp(gain)
 
 
@@ -142,7 +142,7 @@ def _fit(trials: Sequence[Trial]) -> _Fit | None:
     degrees = len(trials) - len(starts) - 1
     if degrees < 1:
         return None
-    cost = np.log(np.array([host.cycles_per_packet(t) or 1.0 for t in trials]))
+    cost = np.log(np.array([time_had.cycles_per_packet(t) or 1.0 for t in trials]))
     alone = 1 / np.array([_batch(t) for t in trials])
     share = 0.5
     for _ in range(ROUNDS):

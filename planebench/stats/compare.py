@@ -444,10 +444,13 @@ def _search(method: Metric, a: _Side, b: _Side) -> Found:
             return
     kinds = [next((s.verdict.kind for s in some if s.verdict.kind.is_bound), VerdictKind.VALID) for some in ended]
     limits, names = [any(s.is_bound for s in some) for some in ended], _called(a, b)
-    highest = [it for it, kind, limit in zip(names, kinds, limits, strict=True) if limit and not kind.is_bound]
     n = sum(len(s.trials) for s in ended[0]), sum(len(s.trials) for s in ended[1])
-    met = (f"{name} met the goal at the highest load (lower bound)" for name in highest)
-    notes, errors = (*_bound_notes(names, kinds), *met), tuple(map(_resolution, ended))
+    more = (
+        f"{name} may do more (lower bound)"
+        for name, kind, limit in zip(names, kinds, limits, strict=True)
+        if limit and not kind.is_bound
+    )
+    notes, errors = (*_bound_notes(names, kinds), *more), tuple(map(_resolution, ended))
     blocks = lower_bounds(ended[0]), lower_bounds(ended[1])
     yield _Draft(method, a, b, blocks, n, notes, Bounds(*limits), errors=errors)
 

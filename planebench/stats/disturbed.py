@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from planebench.model.records import Trial
+from planebench.model.time_had import stood_in
 from planebench.stats.answers import ALPHA, holm
 from planebench.stats.counting import is_counted
-from planebench.stats.host import stood_in
 
 LEAST = 0.005
 """A switch that loses less of its time than this beyond the others is not worth a word."""

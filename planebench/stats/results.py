@@ -14,11 +14,11 @@ from planebench.model.results import Ledger, Result
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.switch_figures import figures_of, median
+from planebench.model.time_had import rate_pps, stood_in
 from planebench.stats.capacity import capacity_of
 from planebench.stats.counting import VALID, Counted, saturating
 from planebench.stats.disturbed import disturbed_switches
 from planebench.stats.figure_intervals import Sampled, with_intervals
-from planebench.stats.host import rate_pps, stood_in
 from planebench.stats.latency import control_summary, finding, latency_groups, percentile_blocks, summarise_latency
 from planebench.stats.ledger import ledger, merge
 from planebench.stats.searches import run_searches

@@ -12,8 +12,8 @@ import statistics
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from planebench.model import time_had
 from planebench.model.records import Point, Trial
-from planebench.stats import host
 from planebench.stats.noise import Noise, figure_of, fit_noise
 
 
@@ -47,7 +47,7 @@ def blocks_of(trials: Iterable[Trial], figure: Callable[[Trial], float | None]) 
 
 def throughput_blocks(trials: Iterable[Trial]) -> Blocks:
     """Return the blocks of the throughput per time that the pollers had."""
-    return blocks_of(trials, host.rate_pps)
+    return blocks_of(trials, time_had.rate_pps)
 
 
 def counted_blocks(trials: Iterable[Trial]) -> Blocks:
@@ -57,7 +57,7 @@ def counted_blocks(trials: Iterable[Trial]) -> Blocks:
 
 def cycles_blocks(trials: Iterable[Trial]) -> Blocks:
     """Return the blocks of the busy cycles per packet; empty for a switch that does not report them."""
-    return blocks_of(trials, host.cycles_per_packet)
+    return blocks_of(trials, time_had.cycles_per_packet)
 
 
 def by_start(blocks: Blocks) -> list[float]:

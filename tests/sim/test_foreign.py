@@ -11,6 +11,7 @@ from builders import make_point
 
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, ThreadEvidence, Trial
+from planebench.model.time_had import rate_pps
 from planebench.sim.foreign import FOREIGN, Standing
 from planebench.sim.runner import SimRunner
 from planebench.sim.spec import SimSpec
@@ -141,8 +142,7 @@ def test_far_is_a_block_of_all_switches():
 def test_the_rate_per_time_had_is_the_capacity(foreign, root):
     """The time had is a product, as if switch and tester stood independently: beside two loops it is as often too high
     as too low, and of one trial it tells little. Interrupts of the switch are not known, so they stay in the rate."""
-    host = pytest.importorskip("planebench.stats.host")
-    rates = [host.rate_pps(trial) / CAPACITY_PPS for trial in many(f"foreign={foreign}:root={root}")]
+    rates = [rate_pps(trial) / CAPACITY_PPS for trial in many(f"foreign={foreign}:root={root}")]
     halves = foreign == "loops" and root == "false"
     assert statistics.fmean(rates) == pytest.approx(1, abs=0.1 if halves else 0.03)
     assert statistics.pstdev(rates) < (0.5 if halves else 0.05)

@@ -114,7 +114,7 @@ def test_a_search_that_met_its_goal_at_the_highest_load_is_a_lower_bound() -> No
     assert [(it.pps, it.is_bound, it.high_pps) for it in figures] == [(8e6, True, None)] * 2
     (compared,) = (it for it in derived.comparisons if it.metric == "ndr")
     assert compared.answer not in ("same", "different")
-    assert "a met the goal at the highest load (lower bound)" in compared.note
+    assert "a may do more (lower bound)" in compared.note
 
 
 def test_without_a_search_in_the_header_its_trials_count_for_nothing() -> None:

@@ -9,7 +9,7 @@ import pytest
 from builders import make_point, make_trial
 
 from planebench.model.records import Evidence, Load, SwitchCycles, ThreadEvidence, Trial
-from planebench.stats.host import Stood, cycles_per_packet, is_disturbed, rate_pps, stood
+from planebench.model.time_had import Stood, cycles_per_packet, is_disturbed, rate_pps, stood
 
 SECOND_NS = 1_000_000_000
 
