@@ -72,6 +72,8 @@ def _cell(method: str, result: Result) -> tuple[str, str]:
         return NOTHING, ""
     search, *others = found
     figure, error = search_figure(result, method)
+    starts = starts_words([result], method)
+    error = ", ".join(filter(None, [error and f"bounds {error}", starts])) if starts else error
     small = [] if search.conditional_pps is None else [f"forwards {mpps(search.conditional_pps)}"]
     if others:
         small.append(f"in other starts {', '.join(mpps(s.lower_pps) for s in others)}")
@@ -95,7 +97,7 @@ def search_tables(results: Sequence[Result], notes: Notes, width: int) -> list[T
     rates = [(r, _rates(r, methods, notes)) for r in members]
     bursts = [(r, _burst(s.burst, notes)) for r in members for s in r.searches if s.burst is not None]
     return [
-        *_tables("rates by search", [short_name(m) for m in methods], rates, notes, width),
+        *_tables("rates by search", [_head(m, members) for m in methods], rates, notes, width),
         *_tables("frames per burst", [notes.glyphs.text(head) for head in _BURST_HEADS], bursts, notes, width),
     ]
 
@@ -105,7 +107,8 @@ def _tables(title: str, heads: Sequence[str], rows: Sequence[_Row], notes: Notes
     if not rows:
         return []
     lead = max(len(title), *(len(_name(r)) for r, _ in rows)) + 16
-    widest = max(len(head) for head in (*heads, *(cell.plain for _, cells in rows for cell in cells))) + 3
+    shown = (*heads, *(cell.plain for _, cells in rows for cell in cells))
+    widest = max(len(line) for text in shown for line in text.splitlines()) + 3
     return [_table(title, heads, rows, part, notes) for part in chunks(range(len(heads)), (width - lead) // widest)]
 
 
@@ -125,11 +128,18 @@ def _rates(result: Result, methods: Sequence[str], notes: Notes) -> list[Text]:
     return [_rate(result, method, notes) for method in methods]
 
 
+def _head(method: str, members: Sequence[Result]) -> str:
+    starts = starts_words(members, method)
+    return f"{short_name(method)}\n(bounds, {starts})" if starts else short_name(method)
+
+
 def _rate(result: Result, method: str, notes: Notes) -> Text:
     found = [s for s in result.searches if s.method == method]
     if not found:
         return Text("")
-    words = notes.glyphs.text(" ".join(filter(None, search_figure(result, method))))
+    figure, error = search_figure(result, method)
+    error = f"({error})" if error and starts_words([result], method) else error
+    words = notes.glyphs.text(" ".join(filter(None, [figure, error])))
     verdict, is_one = _remarks(found), any(map(search_counts, found))
     return Text(words + (notes.add(verdict) if verdict.reasons else ""), style="" if is_one else "dim")
 
@@ -190,7 +200,8 @@ def deviations(results: Iterable[Result]) -> list[str]:
 def search_figure(result: Result, method: str) -> tuple[str, str]:
     """Return what a search came to, in Mpps or in frames of a burst, and its error; in parentheses if it came to none.
 
-    The error: the interval of the starts, ``[9.61, 9.99]``, or of one or two starts the bounds.
+    The error: the interval of the starts, ``[9.61, 9.99]``, or the bounds of so few starts that :func:`starts_words`
+    tells them.
     """
     found = [s for s in result.searches if s.method == method]
     figure = result.search_figure(method)
@@ -202,8 +213,16 @@ def search_figure(result: Result, method: str) -> tuple[str, str]:
     if figure.low_pps is not None:
         return words, interval(figure.low_pps, figure.high_pps, mpps)
     ended = [s for s in found if search_counts(s) and s.lower_pps]
-    bounds = f"bounds {search_bounds(ended)}, " if all(s.upper_pps for s in ended) else ""
-    return words, f"({bounds}{'one start' if figure.starts == 1 else f'{figure.starts} starts'})"
+    return words, search_bounds(ended) if all(s.upper_pps for s in ended) else ""
+
+
+def starts_words(results: Iterable[Result], method: str) -> str:
+    """Return of how many starts the figures without an interval are: ``one start``, ``1 to 2 starts``; or nothing."""
+    found = [figure for result in results if (figure := result.search_figure(method)) is not None]
+    starts = sorted({figure.starts for figure in found if figure.low_pps is None})
+    if starts in ([], [1]):
+        return "one start" if starts else ""
+    return f"{' to '.join(map(str, starts))} starts"
 
 
 def search_bounds(found: Sequence[SearchResult]) -> str:

@@ -10,7 +10,7 @@ from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import Result, SearchFigure, SearchResult
 from planebench.model.run import Run
 from planebench.report.figures import make_figures
-from planebench.report.searches import burst_table, deviations, search_figure, search_table
+from planebench.report.searches import burst_table, deviations, search_figure, search_table, starts_words
 from planebench.report.terminal.table import table_text
 from planebench.stats import derive_results
 from planebench.stats.derived import Derived
@@ -28,11 +28,11 @@ def searched(*searches: SearchResult, figure: SearchFigure | None = None) -> Res
 @pytest.mark.parametrize(
     ("found", "figure"),
     [
-        (search(POINT, "ndr", 5.1, 5.12), ("5.10", "(bounds 5.10–5.12, one start)")),
-        (search(POINT, "ndr", 5.1, None), ("≥5.10", "(one start)")),
+        (search(POINT, "ndr", 5.1, 5.12), ("5.10", "5.10–5.12")),
+        (search(POINT, "ndr", 5.1, None), ("≥5.10", "")),
         (search(POINT, "ndr", None, 5.1), ("<5.10", "")),
         (search(POINT, "ndr", None, None), ("–", "")),
-        (search(POINT, "ndr", 5.1, 5.12, verdict=LIMITED), ("≥5.10", "(bounds 5.10–5.12, one start)")),
+        (search(POINT, "ndr", 5.1, 5.12, verdict=LIMITED), ("≥5.10", "5.10–5.12")),
         (search(POINT, "ndr", 5.1, None, complete=False), ("(5.10)", "")),
         (search(POINT, "ndr", 5.1, 5.12, verdict=GAVE_UP), ("(5.10–5.12)", "")),
         (search(POINT, "b2b", None, None), ("–", "")),
@@ -45,9 +45,11 @@ def test_the_bounds_of_one_search_are_told_as_what_they_are(found: SearchResult,
 def test_two_starts_have_the_outermost_bounds_and_three_an_interval() -> None:
     found = [search(POINT, "ndr", low, low + 0.02, repetition=i) for i, low in enumerate((5.1, 5.3, 5.2))]
     two = searched(*found[:2], figure=SearchFigure("ndr", 5.2e6, 2, False))
-    assert search_figure(two, "ndr") == ("5.20", "(bounds 5.10–5.32, 2 starts)")
+    assert search_figure(two, "ndr") == ("5.20", "5.10–5.32")
     three = searched(*found, figure=SearchFigure("ndr", 5.2e6, 3, False, 4.9e6, 5.5e6))
     assert search_figure(three, "ndr") == ("5.20", "[4.90, 5.50]")
+    told = [starts_words(results, "ndr") for results in ([two], [three], [two, three], [rich().results[0], two], [])]
+    assert told == ["2 starts", "", "2 starts", "1 to 2 starts", ""]
     assert "5.20 [4.90, 5.50]" in table_text(with_results(rich().run, (three,)))
     table = search_table([three])
     assert "NDR: highest load of which at least half of the time is without loss." in table.note
@@ -65,7 +67,7 @@ def test_the_table_has_a_column_a_method_and_the_reason_of_what_is_incomplete() 
         "back-to-back",
     ]
     ovs = next(row.cells for row in table.rows if row.cells[0] == "ovs-dpdk")
-    assert ovs[3] == ("9.04", "(bounds 9.04–9.09, one start); forwards 9.04")
+    assert ovs[3] == ("9.04", "bounds 9.04–9.09, one start; forwards 9.04")
     assert ovs[5] == ("(7.91)", "forwards 7.91; interrupted; bounds so far")
     assert ovs[8] == ("1\u202f834", "")
 
@@ -85,7 +87,7 @@ def test_a_deviation_is_told_once_with_its_methods() -> None:
 def test_the_terminal_table_shows_searches_and_why_one_is_incomplete() -> None:
     text = table_text(rich())
     assert "(7.91)²" in text
-    assert "9.04 (bounds 9.04–9.09, one start)" in text
+    assert "9.04 (9.04–9.09)" in text and "(bounds, one start)" in text
     assert "2) invalid: interrupted; bounds so far" in text
     assert "frames per burst" in text
     assert "Deviations from the standard:" in text
