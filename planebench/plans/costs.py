@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planebench.model.plan import Plan
-from planebench.model.records import Point, Role
+from planebench.model.records import Point
 from planebench.model.scenario import scenario_named
 from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.plans.order import Group
@@ -14,12 +14,6 @@ from planebench.traffic.routes import synthetic_routes_of
 
 Costs = Mapping[str, SwitchCost]
 """What each switch costs, by label; one that is not there costs the usual."""
-
-Tries = Mapping[Role, float]
-"""How often a trial is measured, on the average, by its role; one that is not there is never repeated."""
-
-REPEAT_WAIT_S = 0.15
-"""What a repetition takes beside its trial: most begin at once, some wait up to two seconds for the core group."""
 
 VNF_START_S = 0.1
 """Start time per VNF process: all start at the same time, on one core."""
@@ -60,11 +54,6 @@ def overhead_s(plan: Plan, costs: Costs, point: Point) -> float:
 def saturating_s(plan: Plan, costs: Costs, point: Point) -> float:
     """Return the time of a saturating trial."""
     return plan.throughput.duration_s + overhead_s(plan, costs, point)
-
-
-def repeated_s(tries: Tries, role: Role, once_s: float, trials: int = 1) -> float:
-    """Return the time of trials of ``once_s`` together, with their repetitions."""
-    return once_s + (tries.get(role, 1.0) - 1) * (once_s + trials * REPEAT_WAIT_S)
 
 
 def _processes(switch: SwitchCost, point: Point) -> int:
