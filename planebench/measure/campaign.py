@@ -219,7 +219,7 @@ class Campaign:
 
     def _next(self, method: str, point: Point, repetition: int = 0) -> Ask | SearchResult:
         mine = [t for t in self._seen if t.point == point]
-        return step(method, search_settings(self.plan, _senders(point)), point, mine, None, repetition)
+        return step(method, search_settings(self.plan, _senders(point)), point, mine, repetition)
 
     def _asked(self, ask: Ask, method: str, point: Point) -> TrialRequest:
         """Return the trial that a search wants."""

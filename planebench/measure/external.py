@@ -21,7 +21,7 @@ from planebench.model.conditions import Conditions
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StartError
 from planebench.model.quantity import utc_now
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import CoreDistance, DirectionCounts, LatencyRecord, Trial, Verdict, VerdictKind
+from planebench.model.records import DirectionCounts, LatencyRecord, Trial, Verdict, VerdictKind
 from planebench.model.tester import port_name
 from planebench.model.topology import Topology
 from planebench.placement import Placement
