@@ -354,8 +354,9 @@ class Campaign:
 
     @property
     def _spent_s(self) -> float:
-        """Return the time that the trials so far took: the same when the run is resumed."""
-        return spent_s(self._seen, lambda point: self._starts_s[point.topology])
+        """Return the time that the starts and trials so far took: the same when the run is resumed."""
+        first_s = sum(self._starts_s[trial.point.topology] for trial in self._seen[:1])
+        return first_s + spent_s(self._seen, lambda point: self._starts_s[point.topology])
 
 
 def spent_s(trials: Sequence[Trial], start_s: Callable[[Point], float] = lambda point: 0.0) -> float:

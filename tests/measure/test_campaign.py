@@ -24,6 +24,7 @@ from planebench.model.plan import Plan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.model.run import Run
+from planebench.model.spec import SwitchCost
 from planebench.model.status import Stage
 from planebench.placement import Cpus
 from planebench.plans.estimate import estimate, planned_trials
@@ -317,11 +318,14 @@ def test_what_is_decided_once_stays_decided(tmp_path: Path) -> None:
     assert counts == {"sim": 8, "sim#2": 8, "sim#3": 3}
 
 
-def test_without_time_the_cheapest_comparisons_are_decided_or_none(tmp_path: Path) -> None:
+def test_without_time_the_cheapest_comparisons_are_decided_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SimAdapter, "start_s", 0.0)
     plan = sequential("sim,sim", scenario="p2p,v2v")
     points = [replace(point, switch="") for point in expand(plan) if point.switch == "sim"]
-    each_s = estimate(sequential("sim,sim", scenario="v2v"), expand(plan)[1:2]) * 2 / 3
-    for budget_s, topologies in ((1.3 * each_s, {"v2v"}), (2.5 * each_s, {"p2p", "v2v"}), (0.5 * each_s, set())):
+    each_s = estimate(plan, expand(plan)[:1], {"sim": SwitchCost(start_s=0.0)}) * 2 / 3
+    for budget_s, topologies in ((1.5 * each_s, {"v2v"}), (2.5 * each_s, {"p2p", "v2v"}), (0.5 * each_s, set())):
         with RunWriter.create(tmp_path, make_header()) as writer:
             at = campaign(replace(plan, time_budget_s=budget_s), writer, Watcher())
             at.decide = lambda run: (Open(points[0], ("sim", "sim#2"), 9), Open(points[1], ("sim", "sim#2"), 1))
