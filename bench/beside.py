@@ -62,7 +62,6 @@ from planebench.model.records import Point
 from planebench.model.results import Comparison
 from planebench.model.run import Run
 from planebench.model.time_had import STOOD_SHARE
-from planebench.plans.budget import RESERVE_S
 from planebench.stats.counting import saturating
 from planebench.stats.derived import Derived
 from planebench.stats.noise import Estimate
@@ -356,12 +355,10 @@ def said(log: str) -> tuple[float, float] | None:
     """Return the seconds of measuring that planebench says before a run: the shortest, and with further passes."""
     seconds = {"s": 1.0, "minutes": 60.0, "hours": 3600.0}
     length = rf"([\d.]+)\s({'|'.join(seconds)})"
-    found = re.search(rf"trials, about {length}(?:, at most {length})?", " ".join(log.split()))
+    found = re.search(rf"trials, about {length} of measuring(?:, at most {length})?", " ".join(log.split()))
     if found is None:
         return None
-    lengths = [
-        float(number) * seconds[unit] - RESERVE_S for number, unit in (found.group(1, 2), found.group(3, 4)) if unit
-    ]
+    lengths = [float(number) * seconds[unit] for number, unit in (found.group(1, 2), found.group(3, 4)) if unit]
     return lengths[0], lengths[-1]
 
 

@@ -17,6 +17,8 @@ import time
 from pathlib import Path
 
 STATE_VARIABLE = "XDG_STATE_HOME"
+GONE = ("--band", "--cores-alone", "--any-cores", "--retries")
+"""Options that chose or repeated trials."""
 LEAST_BYTES = 320 << 20
 """Address space that every command is sure to get."""
 
@@ -98,6 +100,8 @@ def _words(error: BaseException) -> str:
     """Return the fault of the command line, and the help command that shows the way out."""
     context = getattr(error, "ctx", None)
     message = error.format_message() if hasattr(error, "format_message") else str(error)
+    if (name := getattr(error, "option_name", None)) in GONE:
+        message = f"{name} is gone, as every trial counts and none is repeated"
     return f"{message.rstrip('.?')}. See {context.command_path if context else 'planebench'} --help"
 
 

@@ -58,7 +58,7 @@ from planebench.store.status import read_status
 from planebench.switches.registry import get_adapter
 
 MARGIN = 1.5
-"""Time limit of a job over its estimate: searches are guessed, and disturbed trials are repeated."""
+"""Time limit of a job over its estimate: searches are guessed, and switches start later on a busy machine."""
 FIXED_S = 300
 """Time of a job that is no measuring: doctor, calibration, starts of a busy machine."""
 RESULTS_SHOWN = 3

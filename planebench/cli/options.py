@@ -81,8 +81,7 @@ TimeBudgetOption = Annotated[
     str | None,
     option(
         "--time-budget",
-        "Choose trial durations to fit this total time (e.g. 90s, 20m, 1h); disturbed trials are not repeated "
-        "once time runs short.",
+        "Choose trial durations to fit this total time, e.g. 90s, 20m, 1h.",
         "TIME",
     ),
 ]
@@ -138,7 +137,6 @@ PLAN_OPTIONS: dict[str, Any] = {
     "duration": _number(float, "--duration", "Duration of each saturating and latency trial in seconds."),
     "repeat": _number(int, "--repeat", "Number of saturating trials per test point; R+ is their mean."),
     "restarts": _number(int, "--restarts", "Number of restarts between those trials (default: before each)."),
-    "retries": _number(int, "--retries", "How often a disturbed trial is repeated."),
     "max_rate": _text("--max-rate", "RATE", "Maximum offered load per direction, e.g. 14.88M (default: unlimited)."),
     "line": _text("--line", "SPEED", "Speed of every link, e.g. 10G: saturating trials fill it (default: the NICs')."),
     "open_loop": _number(bool, "--open-loop/--closed-loop", "Saturate at --max-rate or at the line rate."),
@@ -150,17 +148,6 @@ PLAN_OPTIONS: dict[str, Any] = {
         "Latency loads as shares of R+, e.g. 0.10,0.50; of the carried load: carried:0.50; curve; or none.",
     ),
     "rates": _text("--rates", "A,B", "Fixed latency loads per direction, e.g. 100k,1M; or none."),
-    "band": _text(
-        "--band",
-        "near|far|both",
-        "Accept only trials with this core-to-core latency: near, far, or both in turns (default: the band with most "
-        "accepted trials).",
-    ),
-    "cores_alone": _number(
-        bool,
-        "--cores-alone/--any-cores",
-        "Accept only trials in which no other hyperthread used the cores of switch and tester.",
-    ),
     "wire": _text(
         "--wire",
         "NAME",

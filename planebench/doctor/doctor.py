@@ -210,8 +210,7 @@ def _isolated(facts: HostFacts) -> Judgement:
     boot = f"boot with `isolcpus={advice} nohz_full={advice} rcu_nocbs={advice}`: the CPUs of switch, tester and a VNF"
     if not isolated:
         return _warning(
-            "no CPU is isolated: other processes and timer ticks can preempt the pollers; affected trials are rejected "
-            "and repeated",
+            "no CPU is isolated: other processes and timer ticks can preempt the pollers, which widens the intervals",
             boot,
         )
     if not usable:
@@ -262,7 +261,7 @@ def _virtualised(facts: HostFacts) -> Judgement:
     return _warning(
         f"running in a VM ({facts.hypervisor}): the hypervisor may migrate vCPUs between near and far cores during a "
         "run, which changes throughput by a factor of two",
-        "pin the vCPUs on the host; planebench measures the core distance and compares only trials of the same band",
+        "pin the vCPUs on the host; planebench measures the core distance of every trial, and shows what it explains",
     )
 
 
@@ -271,7 +270,7 @@ def _steal(facts: HostFacts) -> Judgement:
     if facts.steal_share >= STEAL_SHARE:
         return _warning(
             f"the hypervisor has given {facts.steal_share:.1%} of the CPU time since boot to other guests (steal)",
-            "use a machine with dedicated CPUs; trials with steal are rejected and repeated",
+            "use a machine with dedicated CPUs; what is stolen is taken off the time of a trial",
         )
     return _ok(f"{facts.steal_share:.1%} of CPU time stolen since boot")
 

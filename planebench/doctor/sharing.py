@@ -3,21 +3,29 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from planebench.doctor.finding import Finding
-from planebench.measure.alone import several_looks
 from planebench.measure.distance import measure_distance
 from planebench.model.records import CoreDistance
 from planebench.stats.shared_cores import best_speed, is_shared
 
+LOOKS, LOOK_S = 20, 0.05
+"""How often cores are measured to learn what they have at best, and the pause between two measurements: other guests
+use a core for seconds or less, and seldom both cores all the time."""
+
 
 def look_at_cores(planed: Path, cpus: Sequence[int]) -> Iterator[CoreDistance]:
-    """Yield what several measurements of the first two CPUs find; nothing if that fails, or there is one CPU."""
-    if len(cpus) > 1:
-        yield from several_looks(partial(measure_distance, planed, cpus[0], cpus[1]))
+    """Yield what several measurements of the first two CPUs within two seconds find, until one fails."""
+    for number in range(LOOKS if len(cpus) > 1 else 0):
+        if number:
+            time.sleep(LOOK_S)
+        distance = measure_distance(planed, cpus[0], cpus[1])
+        if distance is None or not distance.additions_per_cycle:
+            return
+        yield distance
 
 
 def sharing_findings(cpus: Sequence[int], looks: Sequence[CoreDistance]) -> tuple[Finding, ...]:
@@ -37,8 +45,5 @@ def sharing_findings(cpus: Sequence[int], looks: Sequence[CoreDistance]) -> tupl
         f"another hyperthread used the core of {which}, and left {min(least for *_, least in shared):.0%} of it at "
         "the least: on a Zen 4 host switches needed 1.1 to 1.6 times the cycles with it"
     )
-    remedy = (
-        "use a machine without hyperthreads, or one that leaves whole cores to this one; `run --cores-alone` accepts "
-        "only trials without it"
-    )
+    remedy = "use a machine without hyperthreads, or one that leaves whole cores to this one"
     return (Finding("shared-cores", "warning", text, remedy),)

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import log
 from pathlib import Path
 
 from planebench.host import facts as host_facts
@@ -26,7 +25,6 @@ from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.distance import machine_distances_ns
 from planebench.measure.live import LiveSettings
 from planebench.measure.sending import Sender, Sending
-from planebench.measure.verdict import LOST_CPU_MIN_NS, LOST_CPU_SHARE
 from planebench.model.clock import port_clock
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint, TwoClocks
@@ -153,7 +151,6 @@ def calibrate(
         set_points=tuple(point for _, points, _ in found for point in points),
         floors=tuple(floor for _, _, floors in found for floor in floors),
         distances_ns=(*distances, *machine_distances_ns(settings.planed, cpus.allowed)),
-        interruptions_per_s=steps.interruptions_per_s,
         clock=port_clock(settings.clock),
         two_clocks=None
         if cable is None
@@ -172,27 +169,13 @@ class Steps:
 
     def __init__(self, send: Send, total: int, listener: Listener | None) -> None:
         self._send, self._total, self._listener, self._done = send, total, listener, 0
-        self._interrupted = 0
-        self._sent_s = 0.0
-
-    @property
-    def interruptions_per_s(self) -> float:
-        """Return how often sends were interrupted, if interruptions come independently of each other."""
-        if not (self._interrupted and self._sent_s):
-            return 0.0
-        share = min(self._interrupted, self._done - 0.5) / self._done
-        return -log(1 - share) * self._done / self._sent_s
 
     def __call__(self, text: str, flow: Flow, size: int, pps: float | None = None, probes: int = 0) -> Statistics:
         """Send after a notice to the listener; ``pps`` None is the maximum offered load."""
         if self._listener is not None:
             self._listener(f"{size} B, {text}", min(self._done / self._total, 1.0))
         self._done += 1
-        stats = self._send(flow, size, pps, probes)
-        counts = tester_counts(stats, (flow,))
-        self._sent_s += counts.duration_ns / 1e9
-        self._interrupted += counts.poll_gap_sum_ns > max(LOST_CPU_SHARE * counts.duration_ns, LOST_CPU_MIN_NS)
-        return stats
+        return self._send(flow, size, pps, probes)
 
 
 def measure_frame_size(

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import time
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from math import inf
@@ -15,9 +14,7 @@ from typing import Protocol, TypeVar
 
 from planebench.host.process import Supervisor
 from planebench.measure.ahead import stages_of
-from planebench.measure.alone import AloneCores
 from planebench.measure.bench import Bench
-from planebench.measure.core_wait import ALONE, BRIEF, IDLE, CoreWait
 from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
@@ -29,8 +26,8 @@ from planebench.model.scenario import scenario_named
 from planebench.model.status import Stage
 from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus
-from planebench.plans.costs import overhead_s, starts_s
-from planebench.plans.estimate import expected_trials, latency_s, visit_s
+from planebench.plans.costs import starts_s
+from planebench.plans.estimate import expected_trials, visit_s
 from planebench.plans.latency_steps import LatencyStep
 from planebench.plans.order import Group, Rounds, Step, group_points
 from planebench.plans.passes import Visit, further_pass, latency_of, passes, searches_of
@@ -38,9 +35,10 @@ from planebench.scenarios.flows import flows
 from planebench.scenarios.shapes import build
 from planebench.search import Ask, load_name, search_settings, step
 from planebench.search.facts import fits
-from planebench.stats.choose import choose, choose_saturating, is_usable, run_band
+from planebench.stats.counting import of_kinds, saturating
 from planebench.stats.derived import Derived
 from planebench.stats.looks import Open, still_open
+from planebench.stats.starts import geometric_mean, throughput_blocks
 from planebench.store import RunWriter
 from planebench.traffic.rates import SATURATING, bit_loads, fixed_loads, latency_loads, line_rate_pps, rate_label
 from planebench.wiring.adapter import Adapter
@@ -48,8 +46,8 @@ from planebench.wiring.wires.base import wire_kind
 
 T = TypeVar("T")
 
-SLOWER = 1.05
-"""Starts and trials to come may take so many times their estimate: the time budget holds on a busy machine, too."""
+TRIES = 2
+"""How often a trial is tried in which the tester sends nothing: it did not take place."""
 PAUSE_MAX_S = 60.0
 """More time than this between two trials was between two sessions of a run, and is not of its time budget."""
 
@@ -98,12 +96,8 @@ class Campaign:
     """All that are on disk."""
     decide: Callable[[Run], tuple[Open, ...]] = lambda run: still_open(Derived(run))
     """Returns the open comparisons, for which there are further passes."""
-    done: int = 0
-    """Planned trials dealt with."""
-    clock: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        self._begun_s = self.clock()
         self._stored = list(self.trials)
         self._seen: list[Trial] = []
         """The trials that the campaign has come to so far: stored ones, then those that it measures."""
@@ -111,15 +105,9 @@ class Campaign:
         self._rounds: dict[tuple[TopologyKey, str], Rounds] = {}
         self._waiting: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
         """Latency trials without a load, as no saturating trial of their point counts yet."""
-        self._disturbed: defaultdict[TopologyKey, list[LatencyStep]] = defaultdict(list)
-        """Latency trials that were disturbed each time: the next visit tries again, while there is time."""
-        self._core_wait, self._alone = CoreWait(), AloneCores()
         self._groups = {group.key: group for group in group_points(self.points)}
         self._costs = {label: adapter.cost for label, adapter in self.adapters.items()}
         self._starts_s = {key: starts_s(self._costs, group) for key, group in self._groups.items()}
-        planned = passes(self.plan, self.points, self._costs)
-        self._stages = [it for visits in planned for visit in visits for it in stages_of(self.plan, visit, self._costs)]
-        """What is planned so far, in its order: the passes that every point gets, then further ones."""
 
     def run(self) -> None:
         """Measure everything. KeyboardInterrupt passes through; what was measured is on disk."""
@@ -127,9 +115,7 @@ class Campaign:
             for visit in visits:
                 self._visit(visit)
         for visits in self._further_passes():
-            more = [stage for visit in visits for stage in stages_of(self.plan, visit, self._costs)]
-            self._stages += more
-            self.listener.extend(more)
+            self.listener.extend([it for visit in visits for it in stages_of(self.plan, visit, self._costs)])
             for visit in visits:
                 self._visit(visit)
 
@@ -155,10 +141,7 @@ class Campaign:
             return further_pass(self.plan, [p for p in self.points if p in members], self._costs, number)
 
         def takes_s(count: int) -> float:
-            visits = over(count)
-            repeated = (step for visit in visits for step in self._disturbed[visit.group.key])
-            visits_s = sum(visit_s(self.plan, visit, self._costs) for visit in visits)
-            return SLOWER * (visits_s + latency_s(self.plan, self._costs, repeated))
+            return sum(visit_s(self.plan, visit, self._costs) for visit in over(count))
 
         return over(max(bisect_right(range(len(ranked) + 1), left_s, key=takes_s) - 1, 0))
 
@@ -175,7 +158,7 @@ class Campaign:
             for repetition in visit.repetitions:
                 for turn in self._turns(self._rounds_of(visit.group, "r_plus").next(visit.group.points), _switch):
                     self._measure(benches, self._saturating(turn.point, repetition))
-                    self._advance(1)
+                    self.listener.advance(1)
             if not again:
                 self._search_all(visit, benches)
             self._measure_latencies(visit, benches)
@@ -222,35 +205,21 @@ class Campaign:
         self, group: Group, points: Sequence[Point], benches: dict[str, Bench], method: str, repetition: int
     ) -> None:
         """Run one search on points of the group, a trial of each in turn, until all have ended."""
-        band, rounds = self._search_band(), self._rounds_of(group, method)
+        rounds = self._rounds_of(group, method)
         left = dict.fromkeys(points, expected_trials(self.plan, method))
         while left:
             for turn in self._turns(rounds.next(tuple(left)), _switch):
-                ask = self._next(method, turn.point, band, repetition)
-                if isinstance(ask, Ask) and self._measure(benches, self._asked(ask, method, turn.point), band):
+                ask = self._next(method, turn.point, repetition)
+                if isinstance(ask, Ask) and self._measure(benches, self._asked(ask, method, turn.point)):
                     if left[turn.point] > 1:
                         left[turn.point] -= 1
-                        self._advance(1)
+                        self.listener.advance(1)
                 else:
-                    self._advance(left.pop(turn.point))
+                    self.listener.advance(left.pop(turn.point))
 
-    def _asked_band(self, repetition: int) -> str | None:
-        """Return the band that the user asks for in a repetition."""
-        wish = self.plan.band
-        return ("near", "far")[repetition % 2] if wish == "both" else wish
-
-    def _band(self, repetition: int) -> str | None:
-        """Return the band in which all switches are compared in a repetition, as far as it is known."""
-        return run_band(self._seen, self._asked_band(repetition))
-
-    def _search_band(self) -> str | None:
-        """Return the band whose trials a search uses."""
-        common = Counter(t.band for t in self._seen if t.band is not None).most_common(1)
-        return run_band(self._seen, self.plan.band) or (common[0][0] if common else None)
-
-    def _next(self, method: str, point: Point, band: str | None, repetition: int = 0) -> Ask | SearchResult:
+    def _next(self, method: str, point: Point, repetition: int = 0) -> Ask | SearchResult:
         mine = [t for t in self._seen if t.point == point]
-        return step(method, search_settings(self.plan, _senders(point)), point, mine, band, repetition)
+        return step(method, search_settings(self.plan, _senders(point)), point, mine, repetition)
 
     def _asked(self, ask: Ask, method: str, point: Point) -> TrialRequest:
         """Return the trial that a search wants."""
@@ -263,17 +232,15 @@ class Campaign:
         )
 
     def _measure_latencies(self, visit: Visit, benches: dict[str, Bench]) -> None:
-        """Take the latencies of a visit, those that had no load before, and, while there is time, disturbed ones."""
+        """Take the latencies of a visit, after those that had no load before."""
         planned, waiting = latency_of(self.plan, visit), self._waiting.pop(visit.group.key, [])
-        if self._spent_s + self._rest_s < (self.plan.time_budget_s or inf):  # as when the run is resumed
-            waiting += self._disturbed.pop(visit.group.key, [])
         for wanted in self._turns((*waiting, *planned), lambda it: _switch(it.step)):
             load = self._latency_load(wanted) if wanted.step.point.switch in benches else None
             if load is None:
                 self._waiting[visit.group.key].append(wanted)
             else:
                 self._measure_latency(benches, wanted, load)
-        self._advance(len(planned))
+        self.listener.advance(len(planned))
 
     def _measure_latency(self, benches: dict[str, Bench], wanted: LatencyStep, load: Load) -> None:
         how, point = wanted.how, wanted.step.point
@@ -291,9 +258,6 @@ class Campaign:
             stamp_all=how.stamp == "all",
         )
         self._measure(benches, request)
-        last = next((t for t in reversed(self._seen) if _answers(t, request)), None)
-        if last is not None and self._to_repeat(last):
-            self._disturbed[point.topology].append(wanted)
 
     def _latency_load(self, wanted: LatencyStep) -> Load | None:
         """Return the load of a latency step in pps; None where the load that it is a share of is not known."""
@@ -306,7 +270,7 @@ class Campaign:
         if step.load in fixed and not echoed:
             return fixed[step.load]
         of_r_plus = echoed or how.of == R_PLUS
-        whole_pps = self._r_plus(point, step.repetition) if of_r_plus else self._found_pps(how.of, point)
+        whole_pps = self._r_plus(point) if of_r_plus else self._found_pps(how.of, point)
         if whole_pps is None:
             return None
         loads = latency_loads(
@@ -320,47 +284,33 @@ class Campaign:
         vnfs = point.chain_length if point.side_by_side else 1
         return bit_loads(how.total_bps, how.per_vnf_bps, size, vnfs, _senders(point))
 
-    def _r_plus(self, point: Point, repetition: int) -> float | None:
-        """Return the mean rate of the saturating trials so far that count in a repetition; None without one."""
-        band = self._band(repetition)
-        saturating = [t for t in self._seen if t.point == point and t.role == "r_plus"]
-        chosen = (
-            choose_saturating(saturating, band).trials or choose(saturating, band, (VerdictKind.FUNCTIONAL,)).trials
-        )
-        return sum(t.throughput_pps for t in chosen) / len(chosen) if chosen else None
+    def _r_plus(self, point: Point) -> float | None:
+        """Return the throughput of the saturating trials so far that count; None without one."""
+        trials = [t for t in self._seen if t.point == point and t.role == "r_plus"]
+        counted = saturating(trials).trials or of_kinds(trials, (VerdictKind.FUNCTIONAL,)).trials
+        return geometric_mean(throughput_blocks(counted))
 
     def _found_pps(self, method: str, point: Point) -> float | None:
-        """Return the load that a search has found, of the band in which it ended; None if it found none."""
-        for band in (self._search_band(), "near", "far", None):
-            found = self._next(method, point, band)
-            if isinstance(found, SearchResult):
-                return found.lower_pps
-        return None
+        """Return the load that a search has found; None if it found none."""
+        found = self._next(method, point)
+        return found.lower_pps if isinstance(found, SearchResult) else None
 
-    def _measure(self, benches: dict[str, Bench], request: TrialRequest, band: str | None = None) -> bool:
-        """Measure one planned trial, unless it is stored; repeat it as often as the plan allows while it has to be.
-
-        ``band``: that to wait for (default: the one that the user asks for). Return False when no switch is left to
-        measure.
-        """
-        bench, band = benches[request.point.switch], band or self._asked_band(request.repetition)
-        for _attempt in range(1 + self.plan.throughput.retries):
-            stored = self._take(request)
-            if stored is not None:
-                if not self._to_repeat(stored) or (self._stored and not _answers(self._stored[0], request)):
+    def _measure(self, benches: dict[str, Bench], request: TrialRequest) -> bool:
+        """Measure one planned trial, unless it is stored. Return False when no switch is left to measure."""
+        bench = benches[request.point.switch]
+        for _attempt in range(TRIES):
+            trial = self._take(request)
+            if trial is None:
+                trial = self._live(benches, request)
+                if bench.runner is None:
+                    return request.role == "r_plus"
+                if not bench.runner.alive():
+                    reason = "; ".join(trial.verdict.texts)
+                    self.listener.trouble(f"{bench.label}: {reason}")
+                    bench.revive(reason)
                     return True
-                continue
-            trial = self._live(benches, request, band)
-            if bench.runner is None:
-                return request.role == "r_plus"
-            if not bench.runner.alive():
-                reason = "; ".join(trial.verdict.texts)
-                self.listener.trouble(f"{bench.label}: {reason}")
-                bench.revive(reason)
+            if not trial.verdict.has(ReasonCode.NOTHING_SENT):
                 return True
-            if bench.runner.shared or not self._to_repeat(trial) or not self._has_time(request):
-                return True
-            band = band or self._band(request.repetition)
         return True
 
     def _take(self, request: TrialRequest) -> Trial | None:
@@ -373,12 +323,11 @@ class Campaign:
                 continue
             self._stored.remove(trial)
             self._seen.append(trial)
-            self._alone.learn(trial)
             if trial.verdict.kind is not VerdictKind.INVALID or request.role != "latency":
                 return trial
         return None
 
-    def _live(self, benches: dict[str, Bench], request: TrialRequest, band: str | None) -> Trial:
+    def _live(self, benches: dict[str, Bench], request: TrialRequest) -> Trial:
         """Measure a trial now. The switches of the visit are started if they are not up."""
         bench = benches[request.point.switch]
         if self._one_by_one:
@@ -387,12 +336,9 @@ class Campaign:
                     other.stop()
         for each in (bench,) if self._one_by_one else benches.values():
             each.ensure()
-        self._await_cores(bench, band)
         request = self._on_line(dataclasses.replace(request, start=max(bench.start_number, 0)))
         self.listener.trial_begins(request)
         trial = dataclasses.replace(bench.run(request), index=len(self.trials))
-        if self.plan.cores_alone:
-            trial = self._alone.judge(trial)
         self.writer.append(trial)
         self.trials.append(trial)
         self._seen.append(trial)
@@ -406,58 +352,11 @@ class Campaign:
             return request
         return request.on_line(line_rate_pps(request.mean_frame_bytes, line_bps), open_loop=open_loop)
 
-    def _await_cores(self, bench: Bench, band: str | None) -> None:
-        """Wait for a limited time until the CPUs are as those of accepted trials: of a band, and alone if asked for."""
-        runner, alone = bench.runner, self.plan.cores_alone
-        if runner is None or (band is None and not alone):
-            return
-        if alone:
-            self._alone.begin(runner.distance)
-
-        def found() -> bool:
-            distance = runner.distance()
-            is_alone = self._alone.look(distance) or not alone
-            return is_alone and (distance is None or band in (None, distance.band))
-
-        idle = band == "far" and self.plan.band in (band, "both")
-        pace = IDLE if idle else ALONE if alone else BRIEF
-        wanted = [f"{band} cores"] if band else []
-        wanted += ["cores that are alone"] if alone else []
-        self._core_wait.until(found, pace, lambda: self.listener.working_on(f"waiting for {' and '.join(wanted)}"))
-
-    def _to_repeat(self, trial: Trial) -> bool:
-        """Return whether a trial was disturbed, sent nothing, or is of another band than those that are compared."""
-        if trial.verdict.kind is VerdictKind.DISTURBED or trial.verdict.has(ReasonCode.NOTHING_SENT):
-            return True
-        band = self._band(trial.repetition)
-        other = band is not None and trial.band is not None and trial.band != band
-        return other and trial.role != "search" and is_usable(trial)
-
-    def _has_time(self, request: TrialRequest) -> bool:
-        """Return whether the time budget has room for one more trial beside the rest of the plan."""
-        if self.plan.time_budget_s is None:
-            return True
-        trial_s = request.duration_s + overhead_s(self.plan, self._costs, request.point)
-        return self.clock() - self._begun_s + SLOWER * (self._rest_s + trial_s) <= self.plan.time_budget_s
-
     @property
     def _spent_s(self) -> float:
-        """Return the time that the trials so far took: the same when the run is resumed."""
-        return spent_s(self._seen, lambda point: self._starts_s[point.topology])
-
-    @property
-    def _rest_s(self) -> float:
-        """Return the estimated time of the planned trials that have not been dealt with."""
-        rest_s, done = 0.0, self.done
-        for stage in self._stages:
-            here = min(done, stage.steps)
-            rest_s += stage.seconds * (1 - here / stage.steps)
-            done -= here
-        return rest_s
-
-    def _advance(self, steps: int) -> None:
-        self.done += steps
-        self.listener.advance(steps)
+        """Return the time that the starts and trials so far took: the same when the run is resumed."""
+        first_s = sum(self._starts_s[trial.point.topology] for trial in self._seen[:1])
+        return first_s + spent_s(self._seen, lambda point: self._starts_s[point.topology])
 
 
 def spent_s(trials: Sequence[Trial], start_s: Callable[[Point], float] = lambda point: 0.0) -> float:

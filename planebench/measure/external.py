@@ -21,7 +21,7 @@ from planebench.model.conditions import Conditions
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StartError
 from planebench.model.quantity import utc_now
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import CoreDistance, DirectionCounts, LatencyRecord, Trial, Verdict, VerdictKind
+from planebench.model.records import DirectionCounts, LatencyRecord, Trial, Verdict, VerdictKind
 from planebench.model.tester import port_name
 from planebench.model.topology import Topology
 from planebench.placement import Placement
@@ -45,9 +45,6 @@ ROUNDED_SHARE = 0.001
 
 class ExternalRunner:
     """A switch that is up, and an external tester that is connected to it. Made by :meth:`start`."""
-
-    shared = False
-    """The tester has no CPU here."""
 
     def __init__(
         self,
@@ -102,10 +99,6 @@ class ExternalRunner:
                 request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)), started_at
             )
         return with_verdict(trial, profile=request.profile)
-
-    def distance(self) -> CoreDistance | None:
-        """Return None: no core of the tester is here."""
-        return None
 
     def alive(self) -> bool:
         """Return whether the switch runs and the tester answers."""

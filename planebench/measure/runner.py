@@ -24,15 +24,8 @@ class Runner(Protocol):
     def conditions(self) -> Conditions | None:
         """Return the conditions as read when the switch came up; None if they were not read."""
 
-    @property
-    def shared(self) -> bool:
-        """Return whether switch and tester share a CPU; then no trial is repeated."""
-
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial. Never raises for a failure of the switch: a process that died makes the trial invalid."""
-
-    def distance(self) -> CoreDistance | None:
-        """Return the present core-to-core latency; None if there is none. Takes a few ms."""
 
     def alive(self) -> bool:
         """Return whether the runner can run another trial: False once one of its processes has exited."""
@@ -55,11 +48,6 @@ class LiveRunner:
 
     live: LiveTopology
     settings: LiveSettings
-
-    @property
-    def shared(self) -> bool:
-        """Return whether switch and tester share a CPU."""
-        return self.live.placement.shared
 
     @property
     def conditions(self) -> Conditions | None:

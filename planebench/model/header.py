@@ -165,8 +165,6 @@ class Calibration:
     floors: tuple[LatencyFloor, ...]
     distances_ns: tuple[float, ...] = ()
     """Round trips of a cache line between the CPUs of the machine: their clusters tell near from far."""
-    interruptions_per_s: float | None = None
-    """How often the pollers of the tester stood still so long that it would have disturbed a send; None: not known."""
     clock: ClockChoice = "software"
     """The clock that was asked for; each floor names its own."""
     two_clocks: TwoClocks | None = None

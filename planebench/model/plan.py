@@ -27,7 +27,6 @@ TesterChoice = Annotated[str, StringConstraints(pattern=rf"^({'|'.join(TESTER_PL
 """A place of planed, or ``KIND:WHERE,...``."""
 
 Missing = Literal["skip", "error"]
-BandWish = Literal["near", "far", "both"]
 Stamp = Literal["probes", "all"]
 RingSize = Literal[64, 128, 256, 512, 1024, 2048, 4096]
 SwitchCores = Literal[1, 2, 3, 4]
@@ -55,20 +54,16 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class ThroughputPlan:
-    """Saturating trials, whose mean is R+. ``retries``: how often a trial that was disturbed is run again."""
+    """Saturating trials, whose mean is R+."""
 
     duration_s: Seconds
     repetitions: Count
     """Passes over all test points: each point has one saturating trial in each."""
     warmup_s: Annotated[float, Ge(0), Le(60)] = 0.0
     """How long the load of every trial, those of searches and of latency too, is sent before it counts."""
-    retries: Annotated[int, Ge(0), Le(100)] = 2
     restarts: Annotated[int, Ge(0), Le(999)] | None = None
     """How often every switch is started anew between repetitions: what a start decides (memory, placement) averages.
     None: before each, but for switches and VNFs that take long to start (planebench.plans.passes)."""
-    duration_min_s: Seconds | None = None
-    """Where the host interrupts the tester, trials are shortened, but not below this: many short trials beat few long
-    ones of which each is disturbed. None: they are not."""
     repetitions_max: Count | None = None
     """Where comparisons are open after ``repetitions``, further passes over their points, up to this many in all."""
     max_rate_pps: RatePerDirection | None = None
@@ -192,11 +187,6 @@ class Plan:
     """What becomes of VNFs in a hosting that is not installed, and, with ``skip``, of VMs that would be emulated."""
     time_budget_s: Annotated[float, Gt(0)] | None = None
     search: SearchPlan = field(default_factory=SearchPlan)
-    band: BandWish | None = None
-    """The core-distance band that counts; ``both``: near and far in turns, repetition after repetition; None: the one
-    with most trials."""
-    cores_alone: bool = False
-    """Trials in which another hyperthread used the core of switch or tester are disturbed."""
     chains: tuple[str, ...] = ()
     traffic: tuple[TrafficProfile, ...] = (PLAIN,)
     """Each makes points: one with sizes of its own one, another one for each of ``frame_sizes_bytes``."""

@@ -46,7 +46,7 @@ class ReasonCode(StrEnum):
     DISTANCE_CHANGED = "distance-changed"
     OTHER_CLOCK = "other-clock"
     SHARED_CORE = "shared-core"
-    """Another hyperthread used a core of a run that accepts cores alone only."""
+    """Another hyperthread used a core of an old run that accepted cores alone only."""
 
     # of a trial that is tester-limited
     GENERATOR_LATE = "generator-late"

@@ -6,6 +6,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from math import floor
 from typing import Any
 
@@ -31,6 +32,8 @@ SLOW_PROBES_FLOOR = 20
 LONG_S = 2.0
 """Durations grow to this at most, or to that of the plan: beyond it, more repetitions give more information."""
 REPETITIONS_MAX = 10
+LEAST_MAX = 5.0
+"""A plan whose least time is more than so many times its budget is refused: it is another one than was meant."""
 RESERVE_S = 15.0
 """Time for the calibration of the tester and for the report."""
 _STEPS = 20
@@ -49,10 +52,11 @@ def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str
     """Return the plan with the longest trials with which measuring ``points`` fits into ``budget_s``.
 
     Lengths are scaled together, those of saturating, search and latency trials. Where the shortest do not fit,
-    repetitions go down, then restarts; where the longest leave time over, repetitions go up. The budget becomes that
-    of the plan. ``costs`` as in :func:`estimate`. UsageError, with the least time that is possible, where nothing fits.
+    repetitions go down, then restarts; where the longest leave time over, repetitions go up. A plan that takes longer
+    in any case is measured as short as it can be. The budget becomes that of the plan. ``costs`` as in
+    :func:`estimate`. UsageError where the least time is more than LEAST_MAX times the budget.
     """
-    room_s = budget_s - RESERVE_S
+    room_s = max(budget_s - RESERVE_S, 1.0)
 
     def takes_s(tried: Plan) -> float:
         return estimate(tried, points, costs)
@@ -62,12 +66,15 @@ def fit(plan: Plan, points: Sequence[Point], budget_s: float, costs: Mapping[str
     if first < len(smaller):
         longest = _longest(smaller[first], takes_s, room_s)
         return replace(_more(longest, takes_s, room_s), time_budget_s=room_s)
-    least_s = floor(takes_s(_scaled(smaller[-1], 0)) + RESERVE_S) + 1
-    raise UsageError(
-        f"plan {plan.name} does not fit into {duration_words(budget_s)}: with its shortest trials and fewest "
-        f"repetitions it takes {duration_words(least_s)}. Give --time-budget {least_s}s or more, or fewer switches, "
-        "scenarios or frame sizes"
-    )
+    shortest = replace(_scaled(smaller[-1], 0), time_budget_s=room_s)
+    least_s = takes_s(shortest) + RESERVE_S
+    if least_s > LEAST_MAX * budget_s:
+        raise UsageError(
+            f"plan {plan.name} does not fit into {duration_words(budget_s)}: with its shortest trials and fewest "
+            f"repetitions it takes {duration_words(least_s)}. Give a longer --time-budget, or fewer switches, "
+            "scenarios or frame sizes"
+        )
+    return shortest
 
 
 def describe(plan: Plan) -> str:
@@ -103,12 +110,15 @@ def duration_words(seconds: float) -> str:
 
 
 def _fewer(plan: Plan) -> Iterator[Plan]:
-    """Yield the plan, then with fewer repetitions, then with fewer restarts, down to the floors."""
+    """Yield the plan, then with fewer repetitions, of latency down to one, then with fewer restarts."""
     yield plan
-    for count in range(plan.throughput.repetitions - 1, REPETITIONS_FLOOR - 1, -1):
-        restarts = plan.throughput.restarts
-        fewer = None if restarts is None else min(restarts, count - 1)
-        plan = _with_throughput(plan, repetitions=count, restarts=fewer)
+    repetitions = [plan.throughput.repetitions, *(part.latency.repetitions for part in plan.sections)]
+    for count in range(max(repetitions) - 1, 0, -1):
+        if REPETITIONS_FLOOR <= count < plan.throughput.repetitions:
+            restarts = plan.throughput.restarts
+            fewer = None if restarts is None else min(restarts, count - 1)
+            plan = _with_throughput(plan, repetitions=count, restarts=fewer)
+        plan = _everywhere(plan, partial(_with_latency_repetitions, most=count))
         yield plan
     most, least = plan.throughput.restarts, 0
     if most is None:  # each comparison needs two starts
@@ -116,6 +126,10 @@ def _fewer(plan: Plan) -> Iterator[Plan]:
     for restarts in range(most - 1, least - 1, -1):
         plan = _with_throughput(plan, restarts=restarts)
         yield plan
+
+
+def _with_latency_repetitions(plan: Plan, most: int) -> Plan:
+    return replace(plan, latency=replace(plan.latency, repetitions=min(plan.latency.repetitions, most)))
 
 
 def _more(plan: Plan, takes_s: Callable[[Plan], float], room_s: float) -> Plan:

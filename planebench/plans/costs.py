@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from planebench.model.plan import Plan
-from planebench.model.records import Point, Role
+from planebench.model.records import Point
 from planebench.model.scenario import scenario_named
 from planebench.model.spec import USUAL_COST, SwitchCost
 from planebench.plans.order import Group
@@ -15,11 +15,8 @@ from planebench.traffic.routes import synthetic_routes_of
 Costs = Mapping[str, SwitchCost]
 """What each switch costs, by label; one that is not there costs the usual."""
 
-Tries = Mapping[Role, float]
-"""How often a trial is measured, on the average, by its role; one that is not there is never repeated."""
-
-REPEAT_WAIT_S = 0.15
-"""What a repetition takes beside its trial: most begin at once, some wait up to two seconds for the core group."""
+SOCKET_S = 0.9
+"""So much sooner are switches up where there are no VNFs: DPDK's vhost looks for their sockets once a second."""
 
 VNF_START_S = 0.1
 """Start time per VNF process: all start at the same time, on one core."""
@@ -39,6 +36,9 @@ def start_s(costs: Costs, label: str, group: Group) -> float:
     """Return the start time of tester, switch, and VNFs that are processes, with their FIBs."""
     switch = costs.get(label, USUAL_COST)
     hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in group.points[0].hostings)
+    scenario = scenario_named(group.scenario)
+    if not (scenario.has_vnfs or scenario.ends_in_vnfs):
+        return max(switch.start_s - SOCKET_S, min(switch.start_s, USUAL_COST.start_s - SOCKET_S))
     if not group.points[0].side_by_side:
         return switch.start_s + hosted_s
     routes_s = group.chain_length * synthetic_routes_of(group.chain) / ROUTES_PER_S
@@ -60,11 +60,6 @@ def overhead_s(plan: Plan, costs: Costs, point: Point) -> float:
 def saturating_s(plan: Plan, costs: Costs, point: Point) -> float:
     """Return the time of a saturating trial."""
     return plan.throughput.duration_s + overhead_s(plan, costs, point)
-
-
-def repeated_s(tries: Tries, role: Role, once_s: float, trials: int = 1) -> float:
-    """Return the time of trials of ``once_s`` together, with their repetitions."""
-    return once_s + (tries.get(role, 1.0) - 1) * (once_s + trials * REPEAT_WAIT_S)
 
 
 def _processes(switch: SwitchCost, point: Point) -> int:

@@ -3,14 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from math import inf
 
 from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.plans.costs import Costs, Tries, overhead_s, repeated_s, saturating_s, starts_s
-from planebench.plans.latency_steps import LatencyStep
+from planebench.plans.costs import Costs, overhead_s, saturating_s, starts_s
 from planebench.plans.order import group_points
 from planebench.plans.passes import Visit, latency_of, searches_of, visits_of
 from planebench.search import METHODS, search_settings
@@ -22,7 +20,7 @@ def expected_trials(plan: Plan, method: str) -> int:
 
 
 def planned_trials(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> int:
-    """Return the number of steps of a run without repetitions of disturbed trials and without further passes.
+    """Return the number of steps of a run without further passes.
 
     A search takes as many trials as it takes; what it is expected to take is counted.
     """
@@ -33,60 +31,31 @@ def planned_trials(plan: Plan, points: Sequence[Point], costs: Costs | None = No
     return plan.throughput.repetitions * len(points) + more
 
 
-def estimate(plan: Plan, points: Sequence[Point], costs: Costs | None = None, tries: Tries | None = None) -> float:
-    """Return the seconds that measuring ``points`` takes with so many ``tries``; None: no trial is repeated.
+def estimate(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> float:
+    """Return the seconds that measuring ``points`` takes. Searches are guessed.
 
-    Searches are guessed. Passes beyond those that every point gets are not in it: whether there are any, the
-    comparisons tell. Trials are repeated while the time budget of the plan allows it.
+    Passes beyond those that every point gets are not in it: whether there are any, the comparisons tell.
     """
-    once_s = _passes_s(plan, points, costs or {}, {})
-    if not tries:
-        return once_s
-    return min(_passes_s(plan, points, costs or {}, tries), max(once_s, plan.time_budget_s or inf))
+    visits = (visit for group in group_points(points) for visit in visits_of(plan, group, costs or {}))
+    return sum(visit_s(plan, visit, costs or {}) for visit in visits)
 
 
-def estimate_longest(
-    plan: Plan, points: Sequence[Point], costs: Costs | None = None, tries: Tries | None = None
-) -> float:
+def estimate_longest(plan: Plan, points: Sequence[Point], costs: Costs | None = None) -> float:
     """Return the seconds that measuring ``points`` takes with all further passes over comparisons that are open."""
-    shortest_s = estimate(plan, points, costs, tries)
+    shortest_s = estimate(plan, points, costs)
     most, budget_s = plan.throughput.repetitions_max, plan.time_budget_s
     if most is None:
         return shortest_s
-    longest = replace(plan, throughput=replace(plan.throughput, repetitions=most))
-    longest_s = _passes_s(longest, points, costs or {}, tries or {})
+    longest_s = estimate(replace(plan, throughput=replace(plan.throughput, repetitions=most)), points, costs)
     return longest_s if budget_s is None else max(shortest_s, min(longest_s, budget_s))
 
 
-def _passes_s(plan: Plan, points: Sequence[Point], costs: Costs, tries: Tries) -> float:
-    """Return the seconds of the passes that every point gets."""
-    visits = (visit for group in group_points(points) for visit in visits_of(plan, group, costs))
-    return sum(visit_s(plan, visit, costs, tries) for visit in visits)
-
-
-def visit_s(plan: Plan, visit: Visit, costs: Costs, tries: Tries | None = None) -> float:
+def visit_s(plan: Plan, visit: Visit, costs: Costs) -> float:
     """Return the seconds of one visit, with the starts of its switches."""
-    tries, points, steps = tries or {}, visit.group.points, latency_of(plan, visit)
-    saturating = len(visit.repetitions) * sum(saturating_s(plan, costs, point) for point in points)
-    searches, searching_s = _searches_s(plan, costs, searches_of(plan, visit))
-    return (
-        starts_s(costs, visit.group)
-        + repeated_s(tries, "r_plus", saturating, len(visit.repetitions) * len(points))
-        + repeated_s(tries, "search", searching_s, searches)
-        + repeated_s(tries, "latency", latency_s(plan, costs, steps), len(steps))
-    )
-
-
-def _searches_s(plan: Plan, costs: Costs, searches: Mapping[str, Sequence[Point]]) -> tuple[int, float]:
-    """Return the number of trials of searches, and their seconds."""
-    trials, seconds = 0, 0.0
-    for method, points in searches.items():
-        count, sending_s = expected_trials(plan, method), plan.search.duration_s or METHODS[method].standard_s
-        trials += count * len(points)
-        seconds += sum(count * (sending_s + overhead_s(plan, costs, point)) for point in points)
-    return trials, seconds
-
-
-def latency_s(plan: Plan, costs: Costs, steps: Iterable[LatencyStep]) -> float:
-    """Return the seconds of latency trials."""
-    return sum(wanted.how.duration_s + overhead_s(plan, costs, wanted.step.point) for wanted in steps)
+    seconds = starts_s(costs, visit.group)
+    seconds += len(visit.repetitions) * sum(saturating_s(plan, costs, point) for point in visit.group.points)
+    for method, points in searches_of(plan, visit).items():
+        trials, sending_s = expected_trials(plan, method), plan.search.duration_s or METHODS[method].standard_s
+        seconds += sum(trials * (sending_s + overhead_s(plan, costs, point)) for point in points)
+    latencies = latency_of(plan, visit)
+    return seconds + sum(it.how.duration_s + overhead_s(plan, costs, it.step.point) for it in latencies)

@@ -50,9 +50,8 @@ def expand(plan: Plan) -> tuple[Point, ...]:
     """Return every point of the plan, once, in the order of the plan: part, switch, scenario, chain, direction, frames.
 
     A direction that a scenario does not have is left out of it, traffic that a network function cannot pass out of
-    its chains. UsageError when nothing is left, or for traffic or a core group that does not go with the rest.
+    its chains. UsageError when nothing is left, or for traffic that does not go with the rest.
     """
-    _check_band(plan)
     for section in plan.sections:
         _check_traffic(section)
         _check_anatomy(section)
@@ -214,15 +213,6 @@ def _sizes(profile: TrafficProfile, frame_sizes_bytes: tuple[int, ...]) -> tuple
 def _latency_loads(plan: Plan) -> tuple[float, ...]:
     """Return every load at which latency is taken: shares of R+, fixed rates and bit rates."""
     return (*plan.latency.loads, *plan.latency.fixed)
-
-
-def _check_band(plan: Plan) -> None:
-    """Raise UsageError for core groups that take turns, and have no second turn."""
-    if plan.band == "both" and plan.throughput.repetitions < 2:
-        raise UsageError(
-            "band both: near and far cores take turns, repetition after repetition, and there is one; give --repeat 2 "
-            "or more (throughput.repetitions in a plan), or --band near or far"
-        )
 
 
 def _check_anatomy(plan: Plan) -> None:

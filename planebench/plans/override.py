@@ -73,14 +73,11 @@ OPTIONS: Mapping[str, _Option] = {
     "duration": _Option(("throughput.duration_s", "latency.duration_s")),
     "repeat": _Option(("throughput.repetitions",)),
     "restarts": _Option(("throughput.restarts",)),
-    "retries": _Option(("throughput.retries",)),
     "max_rate": _Option(("throughput.max_rate_pps",)),
     "line": _Option(("throughput.line_bps",)),
     "open_loop": _Option(("throughput.open_loop",)),
     "search": _Option(("search.methods",), items),
     **{parameter.option: _Option((f"search.{parameter.key}",)) for parameter in parameters()},
-    "band": _Option(("band",)),
-    "cores_alone": _Option(("cores_alone",)),
     "wire": _Option(("wire",)),
     "clock": _Option(("clock",)),
     "ring_size": _Option(("ring_size",)),
@@ -220,11 +217,6 @@ def _with_repeat(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
     return _put_one(replace(plan, throughput=throughput), option, given)
 
 
-def _with_duration(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
-    """Return the plan with trials of exactly this length."""
-    return _put_one(replace(plan, throughput=replace(plan.throughput, duration_min_s=None)), option, given)
-
-
 def _with_loads(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
     """Return the plan with other loads of latency: ``0.10,0.50`` are shares of R+, ``carried:0.10`` of that load."""
     of = given[option].rpartition(":")[0] or R_PLUS
@@ -240,7 +232,6 @@ _PUT: Mapping[str, Callable[[Plan, str, Mapping[str, Any]], Plan]] = {
     "vnfs": _with_vnfs,
     "repeat": _with_repeat,
     "loads": _with_loads,
-    "duration": _with_duration,
 }
 """The options that do more than set their keys."""
 

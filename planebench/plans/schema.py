@@ -25,7 +25,7 @@ from planebench.model.cpu_clock import parse_cpu_clock
 from planebench.model.errors import UsageError
 from planebench.model.hosting import Hosting
 from planebench.model.placement import parse_placing
-from planebench.model.plan import R_PLUS, BandWish, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
+from planebench.model.plan import R_PLUS, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import parse_wire
@@ -65,6 +65,8 @@ OF_A_PART = (
 )
 """Keys of a plan that may differ in a part; so may the keys of ``latency``, and which searches there are."""
 SECTIONS: Mapping[str, type[Any]] = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
+GONE = ("band", "cores_alone", "throughput.retries", "throughput.duration_min_s")
+"""Keys of plans that chose or repeated trials."""
 DIRECTIONS = ("unidirectional", "bidirectional")
 PLAN_VERSION = 1
 """Version of the plan file. History: 1 = first."""
@@ -262,7 +264,6 @@ TEXTS: Mapping[str, Callable[[Any], Any]] = {
     "ring_size": check_ring_size,
     "switch_cores": _named("switch_cores", get_args(SwitchCores)),
     "clock": check_clock,
-    "band": _named("band", get_args(BandWish)),
     "throughput.max_rate_pps": lambda value: parse_rate(value) if isinstance(value, str) else value,
     "throughput.line_bps": lambda value: parse_bits(value) if isinstance(value, str) else value,
     "latency.of": lambda value: value if value == R_PLUS else _parse_load(value),
@@ -284,6 +285,8 @@ def _document_keys() -> list[str]:
 def _check_keys(given: Mapping[str, Any], valid: Collection[str], prefix: str) -> None:
     """Raise UsageError for a key that is not valid: where one is misspelt, the right one is missing too."""
     for key in given:
+        if prefix + key in GONE:
+            raise UsageError(f"key {prefix}{key} is gone, as every trial counts and none is repeated; leave it out")
         if key not in valid:
             raise unknown("key", f"{prefix}{key}", [f"{prefix}{name}" for name in valid])
 

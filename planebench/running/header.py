@@ -178,7 +178,6 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
         "trial_duration_s": throughput.duration_s,
         "warmup_s": throughput.warmup_s,
         "repetitions": throughput.repetitions,
-        "retries": throughput.retries,
         "restarts": throughput.restarts,
         "max_rate_pps": throughput.max_rate_pps,
         "line_bps": throughput.line_bps,
@@ -198,8 +197,6 @@ def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Setti
             for field in fields(search)
             if field.name != "methods"
         },
-        "band": plan.band,
-        "cores_alone": plan.cores_alone,
         "anatomy": latency.anatomy,
         "stamp": _joined_over_parts(plan, lambda how: how.stamp),
         "wire": plan.wire,

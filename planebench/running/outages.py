@@ -54,7 +54,7 @@ class OutageSettings:
                 "frame_sizes_bytes": (self.request.frame_size_bytes,),
                 "chain_lengths": (),
                 "chains": (self.chain,),
-                "throughput": ThroughputPlan(duration_s=1.0, repetitions=self.repetitions, retries=0),
+                "throughput": ThroughputPlan(duration_s=1.0, repetitions=self.repetitions),
                 "latency": LatencyPlan(loads=(), duration_s=1.0),
                 "hosting": (self.hosting,),
                 "wire": self.wire,

@@ -27,7 +27,6 @@ from planebench.model.tester import is_external
 from planebench.model.wire import wire_named
 from planebench.placement import place
 from planebench.plans.expand import max_frame_bytes, plain_frame_sizes
-from planebench.plans.length import with_trial_length
 from planebench.running.header import file_settings, make_header, placement_of
 from planebench.running.labels import Labels, read_labels
 from planebench.running.machine import Machine, held
@@ -139,21 +138,17 @@ def open_session(
     make_runs_dir(folder)
     if calibrated:
         settings = replace(settings, calibration=_calibration(survey, machine, settings, tell))
-    fitted = _fitted(survey, settings.calibration)
-    if fitted.plan != survey.plan:
-        shorter = f"{fitted.plan.throughput.duration_s:g} s"
-        tell(f"this machine often interrupts the tester: shorter trials, of {shorter}, are more often left alone")
-    fitted = fitted.limited()
-    header = _header(fitted, machine, settings, labels or read_labels())
+    limited = survey.limited()
+    header = _header(limited, machine, settings, labels or read_labels())
     if not survey.simulated:
-        header = replace(header, noise=_noise(fitted, machine, settings))
+        header = replace(header, noise=_noise(limited, machine, settings))
     writer = RunWriter.create(folder, header)
     try:
         write_plan(writer.path, survey.plan)
     except StoreError:
         writer.discard()
         raise
-    return Session(fitted, machine, settings, writer, [])
+    return Session(limited, machine, settings, writer, [])
 
 
 def live_settings(survey: Survey) -> LiveSettings:
@@ -198,7 +193,6 @@ def _resumed(
             "out --resume"
         )
     settings = replace(settings, calibration=info.header.calibration)
-    survey = _fitted(survey, info.header.calibration)
     if info.header.plan is not None:
         survey = replace(survey, plan=replace(survey.plan, time_budget_s=info.header.plan.time_budget_s))
     differing = changes(info.header, _header(survey, machine, settings, labels))
@@ -219,12 +213,6 @@ def _header(survey: Survey, machine: Machine, settings: LiveSettings, labels: La
     """Return the header of a run; devices are held meanwhile, as switches have the rings that these take."""
     with undone_at_exit(), held(machine.wire, switch_host=machine.switch_host):
         return make_header(survey, machine, settings, labels)
-
-
-def _fitted(survey: Survey, calibration: Calibration | None) -> Survey:
-    """Return the survey with trials of the length that the calibration of this run asks for."""
-    rate = calibration.interruptions_per_s if calibration is not None else None
-    return replace(survey, plan=with_trial_length(survey.plan, rate))
 
 
 def _noise(survey: Survey, machine: Machine, settings: LiveSettings) -> tuple[CoreNoise, ...]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +32,7 @@ from planebench.model.spec import SwitchCost
 from planebench.model.tester import is_external
 from planebench.model.wire import wire_arguments
 from planebench.placement import Cpus, Placement, place, place_vnfs, refusal
-from planebench.plans.budget import RESERVE_S, duration_words, fit, parse_budget
-from planebench.plans.costs import Tries
+from planebench.plans.budget import duration_words, fit, parse_budget
 from planebench.plans.estimate import estimate, estimate_longest
 from planebench.plans.expand import SwitchLabel, expand, max_frame_bytes, skipped, switch_labels
 from planebench.plans.fit_memory import fit_memory
@@ -42,7 +41,6 @@ from planebench.plans.override import override
 from planebench.running.chain_check import check_chains, check_draws
 from planebench.running.external import check_tester, external_refusal
 from planebench.running.machine import run_cpus
-from planebench.running.past_tries import known_tries
 from planebench.scenarios.registry import FRAME_SIZE_MAX_BYTES
 from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
@@ -80,8 +78,6 @@ class Survey:
     """That hugepages are free, but too few for the switches of this run."""
     switch_host: SwitchHost | None = None
     """The host of the switches, if it is not this one."""
-    tries: Tries = field(default_factory=dict)
-    """How often a trial is measured until it counts, as the last run on this machine tells; empty where simulated."""
 
     @property
     def measured(self) -> tuple[Point, ...]:
@@ -100,27 +96,24 @@ class Survey:
 
     @property
     def takes_s(self) -> float:
-        """Return seconds that the run is expected to take, with calibration and report."""
-        return self._beside_s + estimate(self.plan, self.measured, self.costs, self.tries)
+        """Return seconds that measuring takes; calibration and report come on top."""
+        return estimate(self.plan, self.measured, self.costs)
 
     @property
     def at_most_s(self) -> float:
-        """Return seconds that the run takes with all further passes over comparisons that are open."""
-        return self._beside_s + estimate_longest(self.plan, self.measured, self.costs, self.tries)
+        """Return seconds that measuring takes with all further passes over comparisons that are open."""
+        return estimate_longest(self.plan, self.measured, self.costs)
 
     @property
     def takes_words(self) -> str:
         """Return the expected duration in words."""
         shortest, longest = duration_words(self.takes_s), duration_words(self.at_most_s)
-        awaited = ["for far cores"] if self.plan.band in ("far", "both") else []
-        awaited += ["for cores that are alone"] if self.plan.cores_alone else []
-        waits = f", without waits {' and '.join(awaited)}" if awaited and not self.simulated else ""
+        budget_s = self.plan.time_budget_s
+        if budget_s is not None and self.takes_s > budget_s:
+            longer = f"longer than the {duration_words(budget_s)} that the time budget leaves for it"
+            return f"about {shortest} of measuring: {longer}; fewer switches, scenarios or frame sizes take less"
         more = f", at most {longest} if comparisons stay open" if longest != shortest else ""
-        return f"about {shortest}{more}{waits}"
-
-    @property
-    def _beside_s(self) -> float:
-        return 0.0 if self.simulated else RESERVE_S
+        return f"about {shortest} of measuring{more}"
 
     @property
     def simulated(self) -> bool:
@@ -149,8 +142,7 @@ class Survey:
         """
         if self.simulated or self.plan.time_budget_s is not None or self.plan.throughput.repetitions_max is None:
             return self
-        longest_s = estimate_longest(self.plan, self.measured, self.costs, self.tries)
-        return replace(self, plan=replace(self.plan, time_budget_s=longest_s))
+        return replace(self, plan=replace(self.plan, time_budget_s=self.at_most_s))
 
     def _absent(self) -> Iterator[Skipped]:
         """Yield an entry for each switch and reason, with the scenarios where it applies."""
@@ -232,7 +224,6 @@ def survey(
         hugepages=enough,
         unused_hugepages="" if hugepages is not None else too_few_words(facts, at_once_mb),
         switch_host=host,
-        tries=known_tries(facts) if real else {},
     )
 
 

@@ -24,6 +24,7 @@ from planebench.schemas import SCHEMAS
 from planebench.schemas.export import ExportDocument
 from planebench.search import ask
 from planebench.stats import chains, effect, fairness
+from planebench.store.codec import GONE
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -112,6 +113,11 @@ def _finish(name: str, made: Document) -> Document:
         made["properties"]["schema_version"]["enum"] = list(READABLE_VERSIONS)
     if name == "export":
         _as_exported(made, parts)
+        return made
+    for part in GONE.keys() & parts.keys():
+        parts[part]["properties"].update((key, {"description": "Of an earlier planebench."}) for key in GONE[part])
+    if "VerdictKind" in parts:
+        parts["VerdictKind"]["enum"] += ["disturbed", "unstable"]
     return made
 
 

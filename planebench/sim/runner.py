@@ -42,7 +42,6 @@ class SimRunner:
     stopped. ``now`` returns the time of day, for tests.
     """
 
-    shared = False
     conditions = None
 
     def __init__(
@@ -74,10 +73,6 @@ class SimRunner:
     def restart(self) -> None:
         """Start the switch anew: it may fall into its other mode."""
         self._starts += 1
-
-    def distance(self) -> CoreDistance | None:
-        """Return None: that of the next trial is random."""
-        return None
 
     def alive(self) -> bool:
         """Return whether the last trial found it alive."""

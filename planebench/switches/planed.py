@@ -39,6 +39,7 @@ class PlanedAdapter(Adapter):
 
     name = "planed"
     title = "planed"
+    start_s = 0.6  # its vhost does not wait for a socket
     remedy = REMEDY
     options: tuple[Option, ...] = OPTIONS
     traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "NFV data plane")

@@ -49,6 +49,7 @@ def test_no_command_at_all_is_a_question_for_help(planebench) -> None:
         (["reprot"], ("'reprot'", "Did you mean 'report'", "planebench --help")),
         (["run", "--scenarios", "p2p"], ("--scenarios", "--scenario", "planebench run --help")),
         (["plan"], ("Missing command", "planebench plan --help")),
+        (["run", "--band", "near"], ("--band is gone, as every trial counts", "planebench run --help")),
         (["list"], ("Missing argument", "planebench list --help")),
         (["calibrate", "--ring-size", "many"], ("--ring-size", "planebench calibrate --help")),
         (["export", "--json", "--format", "csv"], ("--json and --format csv are mutually exclusive",)),

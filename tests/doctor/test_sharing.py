@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planebench.doctor.sharing import look_at_cores, sharing_findings
-from planebench.measure.alone import LOOKS
+from planebench.doctor.sharing import LOOKS, look_at_cores, sharing_findings
 from planebench.model.records import CoreDistance
 
 
@@ -34,7 +33,7 @@ def test_cores_that_are_alone_are_fine() -> None:
 )
 def test_shared_cores_are_named_with_a_way_out(looks: list[tuple[float, float]], words: str) -> None:
     (found,) = sharing_findings((2, 5), _looks(*looks))
-    assert found.level == "warning" and words in found.text and "--cores-alone" in found.remedy
+    assert found.level == "warning" and words in found.text and "whole cores" in found.remedy
 
 
 def test_nothing_is_said_where_nothing_is_known() -> None:
@@ -42,7 +41,7 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
 
 
 def test_cores_are_looked_at_until_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planebench.measure.alone.LOOK_S", 0)
+    monkeypatch.setattr("planebench.doctor.sharing.LOOK_S", 0)
     asked: list[tuple[int, int]] = []
 
     def measure(planed: Path, a: int, b: int) -> CoreDistance | None:

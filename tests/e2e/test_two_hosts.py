@@ -53,7 +53,7 @@ switches: [planed]
 scenarios: [p2p]
 directions: [bidirectional]
 frame_sizes_bytes: [64]
-throughput: {duration_s: 1.5, repetitions: 1, retries: 0}
+throughput: {duration_s: 1.5, repetitions: 1}
 latency: {loads: [], duration_s: 0.1}
 """
 """Trials that were disturbed are not repeated: it is their counts that matter."""

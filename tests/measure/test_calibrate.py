@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 import subprocess
 from collections.abc import Callable, Mapping
@@ -203,22 +202,6 @@ def test_a_frame_size_takes_fifteen_sends() -> None:
     assert [flow for flow, pps, _ in tester.sent if pps is None] == [THERE] * 3 + [BACK] * 3
     assert [share for _, share in told] == [pytest.approx(done / 15) for done in range(15)]
     assert all(text.startswith("64 B, ") for text, _ in told)
-
-
-def test_interruptions_are_counted_where_they_would_disturb() -> None:
-    """Two of ten sends of 0.2 s are interrupted for more than 2 % of their time: 1.1 a second."""
-    gaps = iter((0, 3_900_000, 4_100_000, 0, 0, 20_000_000, 0, 0, 0, 0))
-
-    def send(flow: Flow, *_: Any) -> Any:
-        found = stats(flow, 2_000_000)
-        found["workers"][0]["gap_sum_ns"] = next(gaps)
-        return found
-
-    steps = Steps(send, 10, None)
-    assert steps.interruptions_per_s == 0
-    for _ in range(10):
-        steps("a send", THERE, 64)
-    assert steps.interruptions_per_s == pytest.approx(-math.log(0.8) / 0.2)
 
 
 def test_a_veth_wire_has_one_kind_of_end() -> None:

@@ -7,7 +7,7 @@ import dataclasses
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from itertools import cycle, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,6 @@ import pytest
 from builders import make_header, make_point, make_trial
 
 from planebench.measure.campaign import PAUSE_MAX_S, Campaign, spent_s
-from planebench.measure.core_wait import ALONE, BRIEF, IDLE, CoreWait, Pace
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import Runner
 from planebench.measure.trial import TrialRequest
@@ -23,8 +22,9 @@ from planebench.model.conditions import Conditions
 from planebench.model.errors import StartError, UsageError
 from planebench.model.plan import Plan
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import CoreDistance, Trial, Verdict, VerdictKind
+from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.model.run import Run
+from planebench.model.spec import SwitchCost
 from planebench.model.status import Stage
 from planebench.placement import Cpus
 from planebench.plans.estimate import estimate, planned_trials
@@ -33,11 +33,9 @@ from planebench.plans.latency_steps import latency_steps
 from planebench.plans.load import load_plan
 from planebench.plans.order import group_points
 from planebench.plans.override import override
-from planebench.search import TRIES_MAX
 from planebench.sim.runner import SimRunner
 from planebench.stats import derive_results
 from planebench.stats.looks import Open
-from planebench.stats.shared_cores import core_shares
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter
 from planebench.switches.sim import SimAdapter
@@ -77,7 +75,8 @@ class Watcher:
 
 def plan_of(switch: str, **options: Any) -> Plan:
     chosen = {"scenario": "p2p", "frame_size": "64", "direction": "unidirectional", "loads": "none", **options}
-    return with_repetitions_max(override(load_plan("quick"), switch=switch, **chosen), None)
+    plan = override(load_plan("quick"), switch=switch, **chosen)
+    return with_repetitions_max(replace(plan, latency=replace(plan.latency, repetitions=1)), None)
 
 
 def with_repetitions_max(plan: Plan, most: int | None) -> Plan:
@@ -319,10 +318,13 @@ def test_what_is_decided_once_stays_decided(tmp_path: Path) -> None:
     assert counts == {"sim": 8, "sim#2": 8, "sim#3": 3}
 
 
-def test_without_time_the_cheapest_comparisons_are_decided_or_none(tmp_path: Path) -> None:
+def test_without_time_the_cheapest_comparisons_are_decided_or_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SimAdapter, "start_s", 0.0)
     plan = sequential("sim,sim", scenario="p2p,v2v")
     points = [replace(point, switch="") for point in expand(plan) if point.switch == "sim"]
-    each_s = estimate(sequential("sim,sim", scenario="p2p"), expand(plan)[:1]) * 2 / 3
+    each_s = estimate(plan, expand(plan)[:1], {"sim": SwitchCost(start_s=0.0)}) * 2 / 3
     for budget_s, topologies in ((1.5 * each_s, {"v2v"}), (2.5 * each_s, {"p2p", "v2v"}), (0.5 * each_s, set())):
         with RunWriter.create(tmp_path, make_header()) as writer:
             at = campaign(replace(plan, time_budget_s=budget_s), writer, Watcher())
@@ -341,61 +343,26 @@ def test_a_real_difference_ends_a_run_early_and_an_open_one_does_not(tmp_path: P
     assert max(t.repetition for t in run(near, tmp_path / "near")) > 2
 
 
-def _at(band: str, speeds: tuple[float, ...] = ()) -> CoreDistance:
-    return CoreDistance(62.0 if band == "near" else 261.0, band, speeds)  # type: ignore[arg-type]
+def test_every_planned_trial_is_measured_once_whatever_the_host_does(tmp_path: Path) -> None:
+    plan = plan_of("sim:disturbed_share=100%:far_share=50%:shared_share=50%", repeat=8, loads="0.5")
+    trials = run(plan, tmp_path)
+    assert [(t.role, t.repetition) for t in trials if t.role == "r_plus"] == [("r_plus", n) for n in range(8)]
+    assert len(trials) == planned_trials(plan, expand(plan))
+    assert VerdictKind.INVALID not in {t.verdict.kind for t in trials}
 
 
-@pytest.mark.parametrize("asked", ["near", "far", "both", None])
-def test_only_a_band_that_the_user_asks_for_is_waited_for_idle(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: str | None
-) -> None:
-    waits: list[tuple[str, Pace]] = []
-    monkeypatch.setattr(SimRunner, "distance", lambda self: _at("near"))
-    monkeypatch.setattr(
-        CoreWait, "until", lambda self, found, pace, waiting: waits.append(("near" if found() else "far", pace))
-    )
-    options = {} if asked is None else {"band": asked}
-    trials = run(plan_of("sim:far_share=80%:far_ratio=50%", repeat=8, **options), tmp_path)
-    assert {pace for _, pace in waits} == {"near": {BRIEF}, "far": {IDLE}, "both": {IDLE, BRIEF}, None: {BRIEF}}[asked]
-    if asked is None:
-        assert {band for band, _ in waits} == {"far"}, "most trials are of it"
-    else:
-        wanted = [asked if asked != "both" else "far" if t.repetition % 2 else "near" for t in trials]
-        assert [band for band, _ in waits] == wanted, "also before the first try"
-
-
-def test_where_no_band_is_known_nothing_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    waits: list[bool] = []
-    monkeypatch.setattr(CoreWait, "until", lambda self, found, pace, waiting: waits.append(found()))
-    assert SimRunner.distance(object()) is None  # type: ignore[arg-type]
-    run(plan_of("sim", repeat=3, band="far", cores_alone=True, retries=0), tmp_path)
-    assert waits == [True] * 3
-
-
-def test_trials_with_a_shared_core_are_repeated_where_cores_alone_are_asked_for(tmp_path: Path) -> None:
-    switch = "sim:shared_share=50%:shared_ratio=50%:noise=0.1%"
-    trials = run(plan_of(switch, cores_alone=True, repeat=8, retries=20, loads="0.5"), tmp_path)
-    shares = core_shares(trials)
-    for trial in trials:
-        shared = shares[trial.index][0] < 1
-        assert trial.verdict.has(ReasonCode.SHARED_CORE) is shared
-        assert (trial.verdict.kind is VerdictKind.DISTURBED) is shared
-    assert {t.verdict.kind for t in trials} > {VerdictKind.DISTURBED}, "some of both"
-    alone = [t for t in trials if t.role == "r_plus" and t.verdict.kind is not VerdictKind.DISTURBED]
-    assert [t.repetition for t in alone] == list(range(8)), "each is repeated until it is alone"
-    kept = run(plan_of(switch, repeat=8, loads="none"), tmp_path)
-    assert not any(t.verdict.has(ReasonCode.SHARED_CORE) for t in kept), "by default nothing is rejected for it"
-
-
-def test_cores_that_are_to_be_alone_are_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The machine reaches 4 additions per cycle, as the first looks learn, and is shared before each trial."""
-    speeds = cycle(((4.0, 4.0), (4.0, 2.0)))
-    waits: list[tuple[bool, bool, Pace]] = []
-    monkeypatch.setattr(SimRunner, "distance", lambda self: _at("near", next(speeds)))
-    monkeypatch.setattr(CoreWait, "until", lambda self, found, pace, waiting: waits.append((found(), found(), pace)))
-    monkeypatch.setattr("planebench.measure.alone.LOOK_S", 0)
-    run(plan_of("sim", repeat=3, cores_alone=True), tmp_path)
-    assert waits == [(True, False, ALONE)] * 3
+def test_the_switches_of_a_test_point_follow_each_other_in_an_order_that_differs(tmp_path: Path) -> None:
+    """So a pair is measured within a second or two, and neither is always the first one."""
+    labels = ("sim", "sim#2", "sim#3")
+    plan = plan_of("sim,sim,sim", frame_size="64,128,256", loads="0.1,0.5", repeat=8)
+    trials = run(replace(plan, latency=replace(plan.latency, repetitions=8)), tmp_path)
+    rounds = [trials[n : n + 3] for n in range(0, len(trials), 3)]
+    assert len(rounds) == 8 * 3 * (1 + 2)
+    for trials_of_point in rounds:
+        assert sorted(t.point.switch for t in trials_of_point) == sorted(labels)
+        assert len({(t.point.frame_size_bytes, t.role, t.load.label, t.repetition) for t in trials_of_point}) == 1
+    for role in ("r_plus", "latency"):
+        assert {it[0].point.switch for it in rounds if it[0].role == role} == set(labels)
 
 
 @pytest.mark.parametrize("stop_after", [1, 3, 4, 9, 30, -2, -1])
@@ -454,18 +421,11 @@ def test_a_complete_run_has_nothing_left_to_measure(tmp_path: Path) -> None:
     assert watcher.steps == planned_trials(plan, expand(plan))
 
 
-def test_disturbed_trials_are_repeated_up_to_the_limit_and_all_kept(tmp_path: Path) -> None:
-    trials = run(plan_of("sim:disturbed_share=100%", repeat=2), tmp_path)
-    retries = load_plan("quick").throughput.retries
-    assert len(trials) == 2 * (1 + retries)
-    assert {t.verdict.kind for t in trials} == {VerdictKind.DISTURBED}
-
-
 @pytest.mark.parametrize("times", [1, 100])
-def test_a_trial_in_which_nothing_was_sent_is_repeated(
+def test_a_trial_in_which_nothing_was_sent_is_measured_once_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times: int
 ) -> None:
-    """It is the tester's failure, and is never the figure of a switch."""
+    """It did not take place. A run that is interrupted after it goes on the same."""
     left = iter(range(times))
     measured = SimRunner.run
     silent = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.NOTHING_SENT, "n0->n1: the generator sent no frames"),))
@@ -477,15 +437,20 @@ def test_a_trial_in_which_nothing_was_sent_is_repeated(
     monkeypatch.setattr(SimRunner, "run", run_once)
     plan = plan_of("sim", repeat=1, restarts=0)
     trials = run(plan, tmp_path)
-    tries = min(times, plan.throughput.retries + 1)
     kinds = [trial.verdict.kind for trial in trials]
-    assert kinds == [VerdictKind.INVALID] * tries + [VerdictKind.VALID] * (times == 1)
+    assert kinds == [VerdictKind.INVALID] * min(times, 2) + [VerdictKind.VALID] * (times == 1)
+    with RunWriter.create(tmp_path / "again", make_header()) as writer:
+        watcher = Watcher()
+        campaign(plan, writer, watcher, trials[:1]).run()
+    assert watcher.trials == 1
 
 
-def test_a_search_that_never_gets_a_trial_gives_up(tmp_path: Path) -> None:
-    trials = run(plan_of("sim:disturbed_share=100%", search="ndr", repeat=1), tmp_path)
-    searching = [t for t in trials if t.role == "search"]
-    assert len(searching) <= TRIES_MAX + load_plan("quick").throughput.retries
+def test_a_search_that_never_gets_a_trial_gives_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = SimRunner.run
+    silent = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.NOTHING_SENT, "n0->n1: the generator sent no frames"),))
+    monkeypatch.setattr(SimRunner, "run", lambda self, it: dataclasses.replace(measured(self, it), verdict=silent))
+    trials = run(plan_of("sim", search="ndr", repeat=1), tmp_path)
+    assert 0 < len([t for t in trials if t.role == "search"]) <= 8
 
 
 def test_a_switch_that_keeps_dying_is_given_up_and_the_others_go_on(tmp_path: Path) -> None:
@@ -539,36 +504,6 @@ def test_going_on_starts_a_switch_once_and_not_again_for_a_restart_that_was_due(
         campaign(plan, writer, Watcher(stop_after=2)).run()
     campaign(plan, writer, Watcher(), read_run(writer.path).trials).run()
     assert [t.start for t in read_run(writer.path).trials] == [0, 0, 1, 1]
-
-
-def test_latency_that_stayed_disturbed_is_not_tried_for_ever(tmp_path: Path) -> None:
-    plan = plan_of("sim", repeat=1, restarts=0, loads="0.5")
-    trials = run(plan, tmp_path)
-    bad = Verdict(VerdictKind.DISTURBED, (Reason(ReasonCode.TEXT, "a build ran beside it"),))
-    tries = [t for t in trials if t.role == "latency"] * (1 + plan.throughput.retries)
-    disturbed = tuple(dataclasses.replace(t, verdict=bad) for t in tries)
-    with RunWriter.create(tmp_path / "again", make_header()) as writer:
-        watcher = Watcher()
-        campaign(plan, writer, watcher, (*(t for t in trials if t.role == "r_plus"), *disturbed)).run()
-    assert watcher.trials == 0
-
-
-def test_latency_that_stayed_disturbed_is_tried_again_in_the_next_visit(tmp_path: Path) -> None:
-    """Also where a run goes on after an interruption; and not where the rest of the plan needs the time."""
-    plan = plan_of("sim:disturbed_share=70%", repeat=8, loads="0.5")
-    plan = dataclasses.replace(plan, throughput=dataclasses.replace(plan.throughput, retries=0))
-    whole = run(plan, tmp_path / "whole")
-    latencies = [t for t in whole if t.role == "latency"]
-    assert len(latencies) > 1 and {t.repetition for t in latencies} == {0}
-    assert [t.verdict.kind is VerdictKind.VALID for t in latencies] == [False] * (len(latencies) - 1) + [True]
-    assert len({t.start for t in latencies}) == len(latencies)
-    writer = RunWriter.create(tmp_path / "cut", make_header())
-    with pytest.raises(KeyboardInterrupt):
-        campaign(plan, writer, Watcher(latencies[-1].index + 1)).run()
-    campaign(plan, writer, Watcher(), read_run(writer.path).trials).run()
-    assert [(t.role, t.repetition) for t in read_run(writer.path).trials] == [(t.role, t.repetition) for t in whole]
-    hurried = dataclasses.replace(plan, time_budget_s=0.001)
-    assert [t.role for t in run(hurried, tmp_path / "hurried")].count("latency") == 1
 
 
 def test_profiles_are_searched_and_measured_beside_plain_frames(tmp_path: Path) -> None:

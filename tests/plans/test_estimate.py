@@ -6,12 +6,14 @@ from typing import Any
 import pytest
 
 from planebench.model.spec import USUAL_COST, SwitchCost
+from planebench.plans.costs import SOCKET_S
 from planebench.plans.estimate import estimate, expected_trials
 from planebench.plans.expand import expand
 from planebench.plans.override import override
 from planebench.plans.schema import plan_from_document
 
 START_S, TRIAL_OVERHEAD_S = USUAL_COST.start_s, USUAL_COST.trial_overhead_s
+P2P_START_S = START_S - SOCKET_S
 
 
 @pytest.mark.parametrize(
@@ -22,15 +24,16 @@ def test_one_point(document: dict[str, Any], scenario: str, loads: str, latency_
     plan = override(plan, switch="planed", scenario=scenario, frame_size="64", loads=loads)
     (point,) = expand(plan)
     trials_s = 2 * (1.0 + TRIAL_OVERHEAD_S) + latency_trials * (0.5 + TRIAL_OVERHEAD_S)
-    assert estimate(plan, [point]) == pytest.approx(2 * START_S + trials_s)
+    start_s = P2P_START_S if scenario == "p2p" else START_S
+    assert estimate(plan, [point]) == pytest.approx(2 * start_s + trials_s)
 
 
 def test_a_topology_is_started_once_for_each_switch_and_repetition(document: dict[str, Any]) -> None:
     plan = plan_from_document(document, "x")
     points = expand(plan)
-    per_point = estimate(plan, points[:1]) - 2 * START_S
+    per_point = estimate(plan, points[:1]) - 2 * P2P_START_S
     assert len(points) == 12
-    assert estimate(plan, points) == pytest.approx(2 * 2 * 3 * START_S + 12 * per_point)
+    assert estimate(plan, points) == pytest.approx(2 * 2 * (P2P_START_S + 2 * START_S) + 12 * per_point)
 
 
 def test_nothing_takes_no_time(document: dict[str, Any]) -> None:
@@ -41,7 +44,7 @@ def test_a_search_takes_time_and_a_restart_another_start(document: dict[str, Any
     plan = override(plan_from_document(document, "x"), switch="planed", scenario="p2p", frame_size="64", loads="none")
     points = expand(plan)
     base = estimate(plan, points)
-    assert estimate(override(plan, restarts=0), points) == pytest.approx(base - START_S)
+    assert estimate(override(plan, restarts=0), points) == pytest.approx(base - P2P_START_S)
     searched = override(plan, search="rfc2544,bswlv", search_duration=2.0, max_r=3)
     trials = expected_trials(searched, "rfc2544") + expected_trials(searched, "bswlv")
     assert estimate(searched, points) == pytest.approx(base + trials * (2.0 + TRIAL_OVERHEAD_S))

@@ -58,17 +58,6 @@ def test_a_scenario_without_the_direction_is_left_out_and_reported(small: Plan) 
     assert "reversed is not valid for p2p" in entry.reason
 
 
-@pytest.mark.parametrize("parts", [False, True])
-def test_near_and_far_cores_in_turns_take_two_repetitions(parts: bool, document: dict[str, Any]) -> None:
-    """One would measure near cores only."""
-    if parts:
-        document["parts"] = [{"name": "a"}]
-    plan = override(plan_from_document(document, "small"), band="both")
-    assert expand(override(plan, repeat=2))
-    with pytest.raises(UsageError, match="give --repeat 2 or more"):
-        expand(override(plan, repeat=1))
-
-
 def test_nothing_left_is_an_error(small: Plan) -> None:
     with pytest.raises(UsageError, match=r"nothing to measure: direction reversed is not valid for p2p\. Valid: uni"):
         expand(override(small, scenario="p2p", direction="reversed"))

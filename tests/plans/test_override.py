@@ -108,7 +108,7 @@ def test_searches() -> None:
     assert (plan.search.duration_s, plan.search.max_r) == (0.2, 4)
     settings = search_settings(plan, senders=2)
     assert (settings.duration_s, settings.max_r, settings.max_load_pps) == (0.2, 4, None)
-    assert settings.r_plus_duration_s == 0.3
+    assert settings.r_plus_duration_s == 0.2
 
 
 def test_a_line_rate_is_per_direction() -> None:
@@ -117,9 +117,9 @@ def test_a_line_rate_is_per_direction() -> None:
     assert search_settings(plan, senders=2).max_load_pps == pytest.approx(2 * 14.88e6)
 
 
-def test_restarts_band_and_curve() -> None:
-    plan = override(QUICK, repeat=4, restarts=3, retries=0, band="far", loads="curve")
-    assert (plan.throughput.restarts, plan.throughput.retries, plan.band) == (3, 0, "far")
+def test_restarts_and_curve() -> None:
+    plan = override(QUICK, repeat=4, restarts=3, loads="curve")
+    assert plan.throughput.restarts == 3
     assert plan.latency.loads[0] == 0.05 and plan.latency.loads[-1] == 0.99 and len(plan.latency.loads) > 8
 
 
@@ -138,7 +138,6 @@ def test_restarts_band_and_curve() -> None:
         ({"max_rate": "0"}, 'rate "0" is not valid'),
         ({"max_rate": "1e99"}, 'rate "1e99" is not valid'),
         ({"max_rate": "1.2.3M"}, 'rate "1.2.3M" is not valid'),
-        ({"band": "middle"}, 'unknown band "middle"'),
     ],
 )
 def test_bad_values_are_named(options: dict[str, Any], message: str) -> None:

@@ -66,7 +66,7 @@ def _edited(change: Any) -> bytes:
             "role: input should be 'warmup', 'r_plus', 'search', 'latency' or 'outage', got 'confirm'",
         ),
         (lambda d: d["point"].update(chain_length=2), "chain_length 2 does not fit scenario p2p"),
-        (lambda d: d["verdict"].update(kind="disturbed"), "verdict disturbed needs a reason"),
+        (lambda d: d["verdict"].update(kind="tester-limited"), "verdict tester-limited needs a reason"),
         (lambda d: d["load"].update(pps_per_direction=float("nan")), "load.pps_per_direction"),
     ],
 )

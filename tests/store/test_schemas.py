@@ -126,7 +126,7 @@ def test_an_imagined_run_with_everything_fits_the_schemas(own_run_folder: Path) 
         (Trial, "trial", lambda d: d["directions"][0].update(offered_packets=1.5)),
         (Trial, "trial", lambda d: d["directions"][0].update(offered_packets="3")),
         (Trial, "trial", lambda d: d["point"].update(chain_length=2)),
-        (Trial, "trial", lambda d: d["verdict"].update(kind="disturbed")),
+        (Trial, "trial", lambda d: d["verdict"].update(kind="tester-limited")),
         (RunHeader, "run", lambda d: d.update(schema_version=SCHEMA_VERSION + 1)),
         (RunHeader, "run", lambda d: d.update(left_out=[{"what": "Fig. 7"}])),
         (RunHeader, "run", lambda d: d.update(moon=1)),
