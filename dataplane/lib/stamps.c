@@ -28,9 +28,9 @@ json_t *stamps_list(const struct stamps *stamps, uint32_t from, uint32_t limit)
 		const struct stamp *s = &stamps->log[i];
 
 		json_array_append_new(list,
-		                      json_pack("[i, I, I, I, I, I]", s->stream, (json_int_t)s->sequence,
+		                      json_pack("[i, I, I, I, I, I, i]", s->stream, (json_int_t)s->sequence,
 		                                (json_int_t)s->in_tsc, (json_int_t)s->out_tsc,
-		                                (json_int_t)s->port_ns, (json_int_t)s->empty_tsc));
+		                                (json_int_t)s->port_ns, (json_int_t)s->empty_tsc, s->met));
 	}
 	return json_pack("{s:o, s:o, s:I}", "stamps", list, "next",
 	                 end < count ? json_integer(end) : json_null(), "lost",

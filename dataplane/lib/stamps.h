@@ -12,10 +12,14 @@
 
 enum { STAMPS_MAX = 65536 };
 
+// What a probe met on its way (tasks/monitor/monitor.h).
+enum probe_met { MET_NOTHING, MET_GAP, MET_STALL, PROBE_MEETINGS };
+
 struct stamp {
 	uint64_t in_tsc, out_tsc; // out_tsc 0: it did not leave
 	uint32_t sequence;
 	uint8_t stream;
+	uint8_t met;        // of a monitor: enum probe_met
 	uint64_t port_ns;   // by the clock of the port; 0: that did not stamp this probe
 	uint64_t empty_tsc; // of the last poll that found nothing: the probe came later; 0: not known
 };
@@ -41,5 +45,5 @@ static inline struct stamp *stamps_next(struct stamps *stamps)
 }
 
 // Up to limit entries from the one numbered from: {"stamps": [[stream, sequence, in_tsc, out_tsc, port_ns,
-// empty_tsc], ...], "next": n or null, "lost": n}. stamps may be NULL: nothing was asked for, the list is empty.
+// empty_tsc, met], ...], "next": n or null, "lost": n}. stamps may be NULL: nothing was asked for, the list is empty.
 json_t *stamps_list(const struct stamps *stamps, uint32_t from, uint32_t limit);

@@ -29,6 +29,7 @@ static inline void note_gap(struct worker *worker, uint64_t begin, uint64_t end)
 {
 	uint64_t cycles = end - begin;
 
+	poll_gap_note(begin, end);
 	if (end < worker->watch_from_tsc || begin > worker->watch_until_tsc)
 		return;
 	counter_add(&worker->counters.gaps, 1);
@@ -106,6 +107,7 @@ static inline __attribute__((always_inline)) void poll_or_doze(struct worker *wo
 
 	note_late_start(worker, begin);
 	while (likely(atomic_load_explicit(&worker->order, memory_order_relaxed) == WORKER_RUN)) {
+		poll_turn.begin_tsc = begin;
 		end = turn(worker, begin, slowed);
 		// Whoever sees that a turn has ended sees what it counted.
 		__atomic_store_n(&worker->counters.loops, worker->counters.loops + 1, __ATOMIC_RELEASE);
@@ -172,6 +174,7 @@ static void *worker_main(void *argument)
 	struct worker *worker = argument;
 
 	worker->tid = gettid();
+	poll_turn.gap_ticks = worker->gap_threshold_cycles;
 	worker->start_error = pin(worker);
 	if (worker->start_error == 0 && rte_thread_register()) // gives the thread its mempool caches
 		worker->start_error = -rte_errno;

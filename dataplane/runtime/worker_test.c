@@ -255,6 +255,53 @@ static void a_start_that_is_late_is_a_gap(void **state)
 	worker_destroy(worker);
 }
 
+enum { STAND_NS = 1000000 };
+
+struct standing {
+	struct task task;
+	uint64_t begin_tsc, end_tsc; // of the first poll
+	bool turn_known;             // in each poll
+};
+
+static unsigned standing_poll(struct task *task, uint64_t now_tsc)
+{
+	struct standing *standing = (struct standing *)task;
+	const uint64_t ticks = clock_ticks(STAND_NS);
+
+	standing->turn_known = poll_turn.begin_tsc == now_tsc && poll_turn.gap_ticks == ticks / 2;
+	if (standing->begin_tsc)
+		return 0;
+	standing->begin_tsc = now_tsc;
+	while (rte_rdtsc() - now_tsc <= ticks)
+		;
+	standing->end_tsc = rte_rdtsc();
+	return 1;
+}
+
+// Whoever is polled knows when the turn began, and all know when a turn that was a gap has ended, watched or not.
+static void a_gap_is_known_to_all(void **state)
+{
+	const struct task_ops ops = {.poll = standing_poll};
+	struct standing standing = {.task = {.ops = &ops}};
+	const struct config_worker config = {
+	        .name = "w", .cpu = some_cpu(), .task_count = 1, .gap_threshold_ns = STAND_NS / 2};
+	struct task *tasks[] = {&standing.task};
+	struct worker *worker;
+
+	assert_int_equal(worker_create(&config, tasks, CONFIG_NICE_UNSET, &worker), 0);
+	worker_clear(worker, 0, 1); // watched until long ago
+	assert_false(poll_gap_met(rte_rdtsc(), rte_rdtsc()));
+	run_for_a_moment(worker);
+	assert_true(standing.turn_known);
+	assert_int_equal(worker->counters.gaps, 0);
+	assert_true(poll_gap_end_tsc >= standing.end_tsc);
+	assert_int_equal(poll_gap_ticks(standing.begin_tsc, standing.end_tsc),
+	                 standing.end_tsc - standing.begin_tsc);
+	assert_true(poll_gap_met(standing.begin_tsc, standing.end_tsc));
+	assert_false(poll_gap_met(rte_rdtsc(), rte_rdtsc()));
+	worker_destroy(worker);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -262,6 +309,7 @@ int main(void)
 	        cmocka_unit_test(at_a_quarter_of_the_clock_a_poll_takes_four_times_as_long),
 	        cmocka_unit_test(a_poll_is_waited_for),
 	        cmocka_unit_test(a_start_that_is_late_is_a_gap),
+	        cmocka_unit_test(a_gap_is_known_to_all),
 	        cmocka_unit_test(who_does_not_park_is_named_and_polls_on),
 	        cmocka_unit_test(the_deadline_is_as_patient_as_that_of_whoever_asks),
 	};

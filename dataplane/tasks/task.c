@@ -15,6 +15,47 @@ enum { KINDS_MAX = 64 };
 static const struct task_ops *kinds[KINDS_MAX]; // by name
 static size_t kind_count;
 
+_Thread_local struct poll_turn poll_turn;
+_Atomic(uint64_t) poll_gap_end_tsc;
+
+// One is torn if it is read while it is written: then a gap that ends now is not known yet, or the oldest no more.
+static struct {
+	_Atomic(uint64_t) begin_tsc, end_tsc;
+} gaps[POLL_GAPS];
+static _Atomic(unsigned) gap_count;
+
+void poll_gap_note(uint64_t begin_tsc, uint64_t end_tsc)
+{
+	unsigned at = atomic_fetch_add(&gap_count, 1) % POLL_GAPS;
+	uint64_t last = atomic_load_explicit(&poll_gap_end_tsc, memory_order_relaxed);
+
+	atomic_store_explicit(&gaps[at].begin_tsc, begin_tsc, memory_order_relaxed);
+	atomic_store_explicit(&gaps[at].end_tsc, end_tsc, memory_order_relaxed);
+	while (last < end_tsc && !atomic_compare_exchange_weak(&poll_gap_end_tsc, &last, end_tsc))
+		;
+}
+
+uint64_t poll_gap_ticks(uint64_t from_tsc, uint64_t until_tsc)
+{
+	uint64_t ticks = 0;
+
+	for (unsigned i = 0; i < POLL_GAPS; i++) {
+		uint64_t begin = atomic_load_explicit(&gaps[i].begin_tsc, memory_order_relaxed);
+		uint64_t end = atomic_load_explicit(&gaps[i].end_tsc, memory_order_relaxed);
+
+		begin = RTE_MAX(begin, from_tsc);
+		end = RTE_MIN(end, until_tsc);
+		ticks += end > begin ? end - begin : 0;
+	}
+	return ticks;
+}
+
+void poll_gaps_forget(void)
+{
+	poll_gap_end_tsc = 0;
+	memset(gaps, 0, sizeof(gaps));
+}
+
 void task_register(const struct task_ops *ops)
 {
 	size_t at = kind_count++;

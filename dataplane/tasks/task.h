@@ -11,6 +11,7 @@
 #include <jansson.h>
 #include <rte_branch_prediction.h>
 #include <rte_common.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -232,6 +233,29 @@ static inline bool task_warms(struct task *task, unsigned handled)
 		return false;
 	}
 	return task->idle_polls++ % WARM_EACH == 0;
+}
+
+// Of the worker whose thread this is: when the turn began that it is in, and of more ticks than how many a turn is a gap.
+// Zeros: no worker. Its place is known when the program is linked, so that a worker tells it by one store.
+struct poll_turn {
+	uint64_t begin_tsc, gap_ticks;
+};
+extern _Thread_local struct poll_turn poll_turn __attribute__((tls_model("local-exec")));
+
+// Gaps of all workers of this process: when the last ended; that there was one; how much of a time is in those of the last
+// POLL_GAPS, where those of several workers add up; forget them. Any thread.
+enum { POLL_GAPS = 256 };
+extern _Atomic(uint64_t) poll_gap_end_tsc;
+void poll_gap_note(uint64_t begin_tsc, uint64_t end_tsc);
+uint64_t poll_gap_ticks(uint64_t from_tsc, uint64_t until_tsc);
+void poll_gaps_forget(void);
+
+// Whether a gap of a worker has ended since from_tsc, or the turn that this thread is in is one by now_tsc. One of another
+// worker is known when its turn has ended.
+static inline bool poll_gap_met(uint64_t from_tsc, uint64_t now_tsc)
+{
+	return atomic_load_explicit(&poll_gap_end_tsc, memory_order_relaxed) > from_tsc ||
+	       (poll_turn.gap_ticks && now_tsc - poll_turn.begin_tsc > poll_turn.gap_ticks);
 }
 
 // What all ports of a task together did not accept.

@@ -22,6 +22,7 @@
 enum {
 	MONITOR_NS_SHIFT = 32,
 	TENTHS = 10,
+	STALL_FRAMES = 10, // that would have come meanwhile, at the least
 };
 
 // Between two bursts with frames of a stream, by the times at which the monitor was polled for them.
@@ -33,15 +34,17 @@ struct silence {
 _Static_assert((int)TRIAL_STREAMS == (int)FRAME_STREAMS, "one bound each");
 
 struct stream {
-	struct histogram *latency;
-	uint32_t looks; // learned, or tried to
+	struct histogram *latency[PROBE_MEETINGS];
+	uint64_t stalls, stall_ticks, stall_end_tsc; // of the last
+	uint64_t longest_silence;                    // ticks
+	uint32_t looks;                              // learned, or tried to
 	uint64_t corrupt, probes;
 	uint64_t tenths[TENTHS]; // forwarded when each tenth of the sending time was over
-	struct silence silence;
+	struct silence longest;
 	// From here to the first counts of sequence: what every burst touches.
-	uint64_t last_tsc;        // of the last burst; 0: none yet
-	uint64_t longest_silence; // ticks
-	uint64_t *sizes; // frames counted as forwarded, by length in memory: FRAME_TAGGED_MAX + 1 of them
+	uint64_t last_tsc; // of the last burst; 0: none yet
+	uint64_t silence;  // ticks: one that is longer is looked at
+	uint64_t *sizes;   // frames counted as forwarded, by length in memory: FRAME_TAGGED_MAX + 1 of them
 	uint64_t forwarded_bytes;
 	uint64_t bound; // numbers from here on, extended as in sequence, were not offered when we last looked
 	struct sequence sequence;
@@ -119,10 +122,11 @@ static void silence_report(const struct monitor *m, const struct stream *s, json
 {
 	json_object_set_new(object, "longest_silence_ns",
 	                    json_integer((json_int_t)monitor_ns(m, s->longest_silence)));
-	json_object_set_new(object, "longest_silence_begin_ns", since_start(m, s->silence.begin_tsc));
-	json_object_set_new(object, "longest_silence_end_ns", since_start(m, s->silence.end_tsc));
-	json_object_set_new(object, "first_ns", since_start(m, s->silence.first_tsc));
+	json_object_set_new(object, "longest_silence_begin_ns", since_start(m, s->longest.begin_tsc));
+	json_object_set_new(object, "longest_silence_end_ns", since_start(m, s->longest.end_tsc));
+	json_object_set_new(object, "first_ns", since_start(m, s->longest.first_tsc));
 	json_object_set_new(object, "last_ns", since_start(m, s->last_tsc));
+	json_object_set_new(object, "stall_sum_ns", json_integer((json_int_t)monitor_ns(m, s->stall_ticks)));
 }
 
 static const struct counter counters[] = {
@@ -140,6 +144,7 @@ static const struct counter stream_counters[] = {
         COUNTER("corrupt_packets", struct stream, corrupt),
         COUNTER("probes_received", struct stream, probes),
         COUNTER("stamped_packets", struct stream, stamped),
+        COUNTER("stalls", struct stream, stalls),
         {0},
 };
 
@@ -161,12 +166,17 @@ static json_t *tenths_report(const struct monitor *m, const struct stream *s)
 	return tenths;
 }
 
+static const char *const met_keys[] = {[MET_GAP] = "latency_gap", [MET_STALL] = "latency_stall"};
+
 static json_t *stream_report(const struct stream *s, unsigned index)
 {
-	json_t *object =
-	        json_pack("{si so so so*}", "stream", (int)index, "latency", histogram_report(s->latency),
-	                  "ipdv", histogram_report(s->jitter.ipdv), "sizes", sizes_report(s));
+	json_t *object = json_pack("{si so so so*}", "stream", (int)index, "latency",
+	                           histogram_report(s->latency[MET_NOTHING]), "ipdv",
+	                           histogram_report(s->jitter.ipdv), "sizes", sizes_report(s));
 
+	for (unsigned i = MET_NOTHING + 1; i < PROBE_MEETINGS; i++)
+		if (s->latency[i]->total || s->latency[i]->overflow)
+			json_object_set_new(object, met_keys[i], histogram_report(s->latency[i]));
 	if (s->stamped) {
 		json_object_set_new(object, "burst_rises", histogram_report(s->jitter.rises));
 		json_object_set_new(object, "burst_falls", histogram_report(s->jitter.falls));
@@ -203,7 +213,8 @@ enum {
 static void streams_free(struct stream *streams)
 {
 	for (unsigned i = 0; streams && i < FRAME_STREAMS; i++) {
-		free(streams[i].latency);
+		for (unsigned met = 0; met < PROBE_MEETINGS; met++)
+			free(streams[i].latency[met]);
 		free(streams[i].sizes);
 		jitter_release(&streams[i].jitter);
 	}
@@ -213,12 +224,15 @@ static void streams_free(struct stream *streams)
 static struct stream *streams_create(void)
 {
 	struct stream *streams = calloc(FRAME_STREAMS, sizeof(*streams));
+	bool complete = true;
 
 	for (unsigned i = 0; streams && i < FRAME_STREAMS; i++) {
 		sequence_reset(&streams[i].sequence, 0);
-		streams[i].latency = histogram_create();
 		streams[i].sizes = calloc(FRAME_TAGGED_MAX + 1, sizeof(*streams[i].sizes));
-		if (jitter_init(&streams[i].jitter) != 0 || !streams[i].latency || !streams[i].sizes) {
+		for (unsigned met = 0; met < PROBE_MEETINGS; met++)
+			complete &= (streams[i].latency[met] = histogram_create()) != NULL;
+		complete &= jitter_init(&streams[i].jitter) == 0 && streams[i].sizes;
+		if (!complete) {
 			streams_free(streams);
 			return NULL;
 		}
@@ -226,8 +240,84 @@ static struct stream *streams_create(void)
 	return streams;
 }
 
+// A silence ends with this turn of the worker. It is a stall if the workers polled for longer than a gap in it, and for most
+// of it, and frames would have come meanwhile at the rate so far: of a stream that is sent seldom any silence is long.
+static void note_stall(struct stream *s)
+{
+	uint64_t end = poll_turn.begin_tsc, silent, gaps;
+
+	if (!poll_turn.gap_ticks || end <= s->last_tsc)
+		return;
+	silent = end - s->last_tsc;
+	gaps = poll_gap_ticks(s->last_tsc, end);
+	if (gaps > silent / 2 || silent - gaps <= poll_turn.gap_ticks ||
+	    silent < STALL_FRAMES * (end - s->longest.first_tsc) / s->sequence.unique)
+		return;
+	s->stalls++;
+	s->stall_ticks += silent - gaps;
+	s->stall_end_tsc = end;
+}
+
+static void silence_ends(struct stream *s, uint64_t now_tsc)
+{
+	if (s->last_tsc == 0) {
+		s->longest.first_tsc = now_tsc;
+		return;
+	}
+	note_stall(s);
+	if (now_tsc - s->last_tsc > s->longest_silence) {
+		s->longest.begin_tsc = s->last_tsc;
+		s->longest.end_tsc = now_tsc;
+		s->longest_silence = now_tsc - s->last_tsc;
+	}
+	s->silence =
+	        poll_turn.gap_ticks ? RTE_MIN(s->longest_silence, poll_turn.gap_ticks) : s->longest_silence;
+}
+
+static bool ends_silence(const struct stream *s, uint64_t now_tsc)
+{
+	return now_tsc - s->last_tsc > s->silence;
+}
+
+static __attribute__((noinline, cold)) void silences_end(struct monitor *m, uint64_t now_tsc)
+{
+	for (; m->heard; m->heard &= m->heard - 1) {
+		struct stream *s = &m->streams[__builtin_ctz(m->heard)];
+
+		if (ends_silence(s, now_tsc))
+			silence_ends(s, now_tsc);
+		s->last_tsc = now_tsc;
+	}
+}
+
+// Once a burst, for the streams that it had: one, as a rule.
+static inline void note_silences(struct monitor *m, uint64_t now_tsc)
+{
+	for (; m->heard; m->heard &= m->heard - 1) {
+		struct stream *s = &m->streams[__builtin_ctz(m->heard)];
+
+		if (unlikely(ends_silence(s, now_tsc))) {
+			silences_end(m, now_tsc);
+			return;
+		}
+		s->last_tsc = now_tsc;
+	}
+}
+
+// What a probe met that was sent then. That its burst ends a silence is to be known now.
+static enum probe_met probe_met(struct stream *s, uint64_t sent_tsc, uint64_t now_tsc)
+{
+	if (poll_turn.gap_ticks && ends_silence(s, poll_turn.begin_tsc)) {
+		silence_ends(s, poll_turn.begin_tsc);
+		s->last_tsc = poll_turn.begin_tsc;
+	}
+	if (s->stall_end_tsc > sent_tsc)
+		return MET_STALL;
+	return poll_gap_met(sent_tsc, now_tsc) ? MET_GAP : MET_NOTHING;
+}
+
 static __attribute__((noinline, cold)) void probe_note(struct monitor *m, const struct frame_fields *fields,
-                                                       uint64_t now_tsc)
+                                                       uint64_t now_tsc, enum probe_met met)
 {
 	struct stamp *stamp = stamps_next(m->task.stamps);
 
@@ -236,6 +326,7 @@ static __attribute__((noinline, cold)) void probe_note(struct monitor *m, const 
 		                        .out_tsc = now_tsc,
 		                        .sequence = fields->sequence,
 		                        .stream = fields->stream,
+		                        .met = (uint8_t)met,
 		                        .empty_tsc = m->empty_tsc};
 }
 
@@ -243,12 +334,14 @@ static __attribute__((noinline)) void probe_record(struct monitor *m, const stru
                                                    uint64_t now_tsc)
 {
 	struct stream *s = &m->streams[fields->stream];
-	uint64_t latency_ns = monitor_ns(m, now_tsc - frame_stamp(m->nonce, fields->stamp));
+	uint64_t sent_tsc = frame_stamp(m->nonce, fields->stamp);
+	uint64_t latency_ns = monitor_ns(m, now_tsc - sent_tsc);
+	enum probe_met met = probe_met(s, sent_tsc, now_tsc);
 
 	if (unlikely(m->task.stamps))
-		probe_note(m, fields, now_tsc);
+		probe_note(m, fields, now_tsc, met);
 	s->probes++;
-	histogram_record(s->latency, latency_ns);
+	histogram_record(s->latency[met], latency_ns);
 	jitter_probe(&s->jitter, fields->sequence, latency_ns);
 }
 
@@ -268,31 +361,6 @@ static __attribute__((noinline, cold)) void timed_burst_end(struct monitor *m)
 	for (; m->stamped; m->stamped &= m->stamped - 1)
 		jitter_burst_end(&m->streams[__builtin_ctz(m->stamped)].jitter);
 	m->arrived_tsc = 0;
-}
-
-static __attribute__((noinline, cold)) void silence_ends(struct stream *s, uint64_t now_tsc)
-{
-	if (s->last_tsc == 0) {
-		s->silence.first_tsc = now_tsc;
-		return;
-	}
-	s->silence.begin_tsc = s->last_tsc;
-	s->silence.end_tsc = now_tsc;
-	s->longest_silence = now_tsc - s->last_tsc;
-}
-
-static inline void note_silence(struct stream *s, uint64_t now_tsc)
-{
-	if (unlikely(now_tsc - s->last_tsc > s->longest_silence))
-		silence_ends(s, now_tsc);
-	s->last_tsc = now_tsc;
-}
-
-// Once a burst, for the streams that it had: one, as a rule.
-static inline void note_silences(struct monitor *m, uint64_t now_tsc)
-{
-	for (; m->heard; m->heard &= m->heard - 1)
-		note_silence(&m->streams[__builtin_ctz(m->heard)], now_tsc);
 }
 
 static __attribute__((noinline, cold)) void count_corrupt(struct monitor *m, uint8_t stream)
@@ -654,13 +722,15 @@ static void monitor_clear(struct task *task)
 		struct stream *s = &m->streams[i];
 
 		counters_clear(stream_counters, s);
-		s->silence = (struct silence){0};
-		s->last_tsc = s->longest_silence = 0;
+		s->longest = (struct silence){0};
+		s->last_tsc = s->longest_silence = s->silence = 0;
+		s->stall_ticks = s->stall_end_tsc = 0;
 		if (s->sequence.unique) { // else nothing was seen: a megabyte need not be touched
 			memset(s->sizes, 0, (FRAME_TAGGED_MAX + 1) * sizeof(*s->sizes));
 			sequence_reset(&s->sequence, 0);
 		}
-		histogram_reset(s->latency);
+		for (unsigned met = 0; met < PROBE_MEETINGS; met++)
+			histogram_reset(s->latency[met]);
 		jitter_reset(&s->jitter);
 	}
 }
