@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from planebench.measure.probes import PROBES
 from planebench.model.anatomy import Anatomy, AnatomyPart, PartKind
 from planebench.planed.requests import Call, get_stamps, get_statistics, start_traffic
 from planebench.planed.statistics import Statistics
@@ -18,6 +19,9 @@ from planebench.stats.histogram import HIGHEST_NS, decode, encode, percentile_ns
 PAGE = 16384
 TOLERANCE = 0.01
 """The parts may differ from the latency that the monitor reports by this share."""
+
+GAP, STALL = 1, 2
+"""What the stamps of a monitor say that a probe met."""
 
 Probe = tuple[int, int]
 """Stream and sequence number."""
@@ -59,17 +63,21 @@ class StampLog:
 
     port_ns: dict[Probe, int] = field(default_factory=dict)
     """The stamp by the clock of the place's port, of the probes that it stamped."""
+    met: dict[Probe, int] = field(default_factory=dict)
+    """Of the probes that met a gap (GAP) or a stall (STALL) on their way to a monitor."""
     waits: dict[Probe, int] = field(default_factory=dict)
     """Ticks from the last poll that found nothing to the poll that found the probe: it waited no longer there."""
 
     def add(self, stamps: Sequence[Sequence[int]]) -> None:
         """Add entries of ``stamps.get``. An older planed in a guest has no stamps of ports and of empty polls."""
         for stream, sequence, in_tsc, out_tsc, *more in stamps:
-            probe, (port_ns, empty_tsc, *_) = (stream, sequence), (*more, 0, 0)
+            probe, (port_ns, empty_tsc, met, *_) = (stream, sequence), (*more, 0, 0, 0)
             if self.times.setdefault(probe, (in_tsc, out_tsc)) != (in_tsc, out_tsc):
                 self.twice.add(probe)
             if port_ns:
                 self.port_ns[probe] = port_ns
+            if met:
+                self.met[probe] = met
             if empty_tsc:
                 self.waits[probe] = in_tsc - empty_tsc
 
@@ -157,8 +165,9 @@ def reported_mean_ns(flow: Flow, stats: Statistics) -> float | None:
     streams = {queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)}
     monitors = [t["monitor"] for t in stats["tasks"] if t["name"].startswith(f"mon-{flow.receiver_port}")]
     seen = [s for monitor in monitors for s in monitor["streams"] if s["stream"] in streams]
-    pairs = [pair for stream in seen for pair in stream["latency"]["counts"]]
-    pairs += [(HIGHEST_NS, stream["latency"]["overflow"]) for stream in seen]
+    found = [stream[kind] for stream in seen for kind in PROBES if kind in stream]
+    pairs = [pair for histogram in found for pair in histogram["counts"]]
+    pairs += [(HIGHEST_NS, histogram["overflow"]) for histogram in found]
     total = sum(count for _, count in pairs)
     return sum(value * count for value, count in pairs) / total if total else None
 

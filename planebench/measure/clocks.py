@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from planebench.measure.anatomy import StampLog, read_log
+from planebench.measure.anatomy import GAP, STALL, StampLog, read_log
 from planebench.model.clock import ClockName
 from planebench.model.records import LatencyRecord
 from planebench.planed.requests import Call
@@ -30,6 +30,7 @@ class Joined:
 
     clock_ns: list[float] = field(default_factory=list)
     software_ns: list[float] = field(default_factory=list)
+    met: list[int] = field(default_factory=list)
     without: Counter[str] = field(default_factory=Counter)
 
 
@@ -66,21 +67,24 @@ def by_clock(
         )
         for flow in flows
     ]
+    times = [probe for it in found for probe in zip(it.met, it.clock_ns, it.software_ns, strict=True)]
     without = dict(sum((joined.without for joined in found), Counter()))
-    if not any(joined.clock_ns for joined in found):
+    if not times:
         return replace(software, unstamped=without)
     return replace(
         software,
         clock=clock,
-        histogram=_histogram(ns for joined in found for ns in joined.clock_ns),
-        software=_histogram(ns for joined in found for ns in joined.software_ns),
+        histogram=_histogram(ns for met, ns, _ in times if met != GAP),
+        software=_histogram(ns for met, _, ns in times if met != GAP),
+        host=_histogram(gaps) if (gaps := [ns for met, ns, _ in times if met == GAP]) else "",
+        stalled=_histogram(stalls) if (stalls := [ns for met, ns, _ in times if met == STALL]) else "",
         ipdv=_histogram(
             abs(later - earlier)
             for joined in found
             for earlier, later in zip(joined.clock_ns, joined.clock_ns[1:], strict=False)
         ),
         overflow=0,
-        probes_stamped=sum(len(joined.clock_ns) for joined in found),
+        probes_stamped=len(times),
         unstamped=without,
     )
 
@@ -138,6 +142,7 @@ def join(sent: StampLog, came: StampLog, tsc_hz: int, relation: Relation = SAME)
             if -error_ns <= clock_ns <= software_ns + margin_ns:
                 joined.clock_ns.append(max(clock_ns, 0.0))
                 joined.software_ns.append(software_ns)
+                joined.met.append(came.met.get(probe, 0))
             else:
                 joined.without["stamp of another frame"] += 1
     joined.without["the log was full"] += sent.lost

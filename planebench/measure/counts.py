@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from planebench.measure.probes import PROBES, HistogramKind, histogram_of
 from planebench.measure.sent import traffic_sent
 from planebench.measure.updates import ControlTraffic, control_packets, fib_updates
 from planebench.model.nic_counters import of_losses
@@ -25,12 +25,9 @@ from planebench.planed.statistics import (
 )
 from planebench.scenarios.flows import Flow
 from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
-from planebench.stats.histogram import encode
 from planebench.wiring.tasks import SOURCE
 
 Tasks = Mapping[str, TaskStatistics]
-HistogramKind = Literal["latency", "ipdv", "burst_rises", "burst_falls"]
-
 _NO_RULES: Firewall = {"rules": []}
 _ENDS = frozenset({"generator", "monitor", SOURCE})
 """Kinds of task at the ends of a path: they drop nothing. All others are VNFs."""
@@ -218,22 +215,22 @@ def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
     return LatencyRecord(
         probes_sent=sent,
         probes_received=_sum(streams, "probes_received"),
-        histogram=_histogram(streams, "latency"),
-        overflow=sum(stream["latency"]["overflow"] for stream in streams if "latency" in stream),
+        histogram=histogram_of(streams, "latency", "latency_stall"),
+        overflow=sum(stream[kind]["overflow"] for stream in streams for kind in PROBES if kind in stream),
         probes_stamped=sum(generator["probes_stamped"] for generator in generators),
         clock="software",
-        ipdv=_histogram(streams, "ipdv"),
+        ipdv=histogram_of(streams, "ipdv"),
         stamped_packets=stamped,
-        burst_rises=_histogram(streams, "burst_rises") if stamped else "",
-        burst_falls=_histogram(streams, "burst_falls") if stamped else "",
+        burst_rises=histogram_of(streams, "burst_rises") if stamped else "",
+        burst_falls=histogram_of(streams, "burst_falls") if stamped else "",
+        host=_if_any(streams, "latency_gap"),
+        stalled=_if_any(streams, "latency_stall"),
+        stalled_ns=max((stream.get("stall_sum_ns", 0) for stream in streams), default=0),
     )
 
 
-def _histogram(streams: Sequence[Stream], kind: HistogramKind) -> str:
-    """Return the histograms of one kind as one, encoded; a stream without frames adds nothing."""
-    histograms = [stream[kind] for stream in streams if kind in stream]
-    counts = [pair for histogram in histograms for pair in histogram["counts"]]
-    return encode(counts, sum(histogram["overflow"] for histogram in histograms))
+def _if_any(streams: Sequence[Stream], kind: HistogramKind) -> str:
+    return histogram_of(streams, kind) if any(kind in stream for stream in streams) else ""
 
 
 def dropped(stats: Statistics) -> dict[str, int]:

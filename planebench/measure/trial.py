@@ -16,6 +16,7 @@ from planebench.measure.clocks import by_clock
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.live import LiveTopology
 from planebench.measure.power import EnergyAccount, energy_account, held_clock
+from planebench.measure.probes import charged
 from planebench.measure.sent import not_as_intended
 from planebench.measure.updates import not_answered, not_applied
 from planebench.measure.verdict import judge
@@ -195,6 +196,10 @@ def _measure(
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
     evidence = _evidence(counts, scheduler[0].kernel, scheduler[1].kernel, live.placement.shared)
     evidence = dataclasses.replace(evidence, nic_counters=dict(grown))
+    if counts.latency is not None:
+        roaming = request.point.placement == RANDOM
+        latency = charged(counts.latency, evidence, counts.duration_ns, roaming=roaming)
+        counts = dataclasses.replace(counts, latency=latency)
     cycles = cycles_of_trial(before, after, _switch_cpus(evidence) * _cycles(counts))
     if account is not None:
         delivered = sum(direction.forwarded_packets for direction in counts.directions)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planebench.host.deadlines import stretched
+from planebench.measure.probes import PROBES, histogram_of
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import ControlPackets, FibUpdates
@@ -18,7 +19,6 @@ from planebench.model.traffic import TrafficProfile, Updates
 from planebench.planed.requests import Call, Load, get_statistics
 from planebench.planed.statistics import FibSource, Statistics
 from planebench.scenarios.flows import Flow
-from planebench.stats.histogram import encode
 from planebench.wiring.tasks import SOURCE, control_name
 
 SESSION_DEADLINE_S = 5.0
@@ -117,10 +117,7 @@ def control_packets(stats: Statistics, control: ControlTraffic) -> ControlPacket
         sent=tasks[f"gen-{control.port}"]["generator"]["offered_packets"],
         received=_source(stats)["control_received"],
         replies=sum(stream["forwarded_packets"] for stream in came),
-        histogram=encode(
-            [pair for stream in came if "latency" in stream for pair in stream["latency"]["counts"]],
-            sum(stream["latency"]["overflow"] for stream in came if "latency" in stream),
-        ),
+        histogram=histogram_of(came, *PROBES),
     )
 
 

@@ -112,6 +112,7 @@ class OfLatency(OfResult):
 
 OF_STARTS = "End of the 95 % interval, from the noise between starts; null where that is not known."
 OF_SEARCH = "End of the 95 % interval, from the noise between starts; null with fewer than three of them."
+OF_ALL_PROBES = "With the probes that met what the host did, which the others are without; null if there were none."
 OF_CAPACITY = "End of the 95 % interval, from the noise between starts and the fit; null where that is not known."
 
 
@@ -131,16 +132,18 @@ def _latency(name: str, title: str, order: int) -> Column:
     return Column(name, Number, f"summary.{name}", unit="us", page=OnPage(title, order, _us_words))
 
 
-def _percentile(name: str, title: str, order: int) -> tuple[Column, ...]:
+def _percentile(
+    name: str, title: str, order: int, doc: str = "", outputs: frozenset[Output] = EVERYWHERE
+) -> tuple[Column, ...]:
     """Return the columns of a percentile and of the two ends of its 95 % interval, which the page has in one cell."""
 
     def cell(it: OfLatency) -> tuple[str, str]:
         low, high = (getattr(it.summary, f"{name}_{end}") for end in ("low", "high"))
-        return us(getattr(it.summary, name)), interval(low, high, us)
+        return _us_words(getattr(it.summary, name)), interval(low, high, us)
 
-    page = OnPage(title, order, kind="two", cell=cell)
-    ends = (Column(f"{name}_{it}", Number, f"summary.{name}_{it}", OF_STARTS, unit="us") for it in ("low", "high"))
-    return Column(name, Number, f"summary.{name}", unit="us", page=page), *ends
+    page = OnPage(title, order, kind="two", cell=cell, optional=True)
+    ends = (Column(f"{name}_{it}", Number, f"summary.{name}_{it}", OF_STARTS, outputs, "us") for it in ("low", "high"))
+    return Column(name, Number, f"summary.{name}", doc, outputs, unit="us", page=page), *ends
 
 
 def _jitter(name: str, doc: str, title: str, order: int) -> tuple[Column, ...]:
@@ -169,6 +172,8 @@ LATENCY: tuple[Column, ...] = (
     *_percentile("p99", "p99", 8),
     _latency("p99_9", "p99.9", 9),
     _latency("max", "max", 10),
+    *_percentile("with_host_p50", "p50 with the host", 11, OF_ALL_PROBES, NOT_CSV),
+    *_percentile("with_host_p99", "p99 with the host", 12, OF_ALL_PROBES, NOT_CSV),
     Column("samples", int, "summary.samples", page=OnPage("received", 22, count)),
     Column(
         "verdict",

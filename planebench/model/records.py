@@ -346,8 +346,9 @@ def loss_ratio(directions: Iterable[DirectionCounts]) -> float:
 class LatencyRecord:
     """Latency of the probes of one trial, all directions: the histogram whole, nothing averaged away.
 
-    ``histogram`` is the standard HDR V2 compressed encoding in base64 (values in ns, 1 ns to 10 s, 3 digits);
-    ``sum_ns`` style figures are derived from it by :mod:`planebench.stats`.
+    ``histogram`` is the standard HDR V2 compressed encoding in base64 (values in ns, 1 ns to 10 s, 3 digits), as are
+    the others; figures are derived from it by :mod:`planebench.stats`. Probes that met what the host did are in
+    ``host`` instead; jitter is of all.
     """
 
     probes_sent: int
@@ -364,7 +365,8 @@ class LatencyRecord:
     """The same of the mean delays of the probes of successive receive bursts: hardly ever more than one probe each, so
     not ic16's jitter, and no longer recorded or shown."""
     software: str = ""
-    """Histogram of the same probes by the software clock; empty where that is the clock."""
+    """Histogram of the same probes, those that met no gap of the tester, by the software clock; empty where that is the
+    clock."""
     unstamped: dict[str, int] = field(default_factory=dict)
     """Received probes that are not in ``histogram``, by why the clock has no latency of them."""
     floor_ns: float | None = None
@@ -380,6 +382,14 @@ class LatencyRecord:
     """What a tester reports that has no ``histogram``, which is empty then: the least, mean and largest latency."""
     mean_ns: float | None = None
     most_ns: float | None = None
+    host: str = ""
+    """Histogram of the probes that were on their way while the tester did not poll, or while the host kept the switch
+    from it; empty if there were none."""
+    stalled: str = ""
+    """Histogram of the probes that met a stall: the tester polled, and no frame of their stream came. All are in
+    ``host`` or all in ``histogram``, by whose the stalls were."""
+    stalled_ns: int = 0
+    """The time of the stalls of the stream that had most."""
 
 
 @dataclass(frozen=True, slots=True)

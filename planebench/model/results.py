@@ -212,7 +212,10 @@ class AnatomySummary:
 
 @dataclass(frozen=True, slots=True)
 class LatencySummary:
-    """Latency at one load, all valid trials' histograms merged. Microseconds."""
+    """Latency at one load, all valid trials' histograms merged. Microseconds.
+
+    Figures are the switch's, of the probes that met nothing of what the host did; ``ipdv`` and ``burst_*`` are of all.
+    """
 
     load: str
     intended_pps: float
@@ -252,6 +255,13 @@ class LatencySummary:
     p50_high: float | None = None
     p99_low: float | None = None
     p99_high: float | None = None
+    with_host_p50: float | None = None
+    """Of all probes, with those that met what the host did; None if there were none."""
+    with_host_p50_low: float | None = None
+    with_host_p50_high: float | None = None
+    with_host_p99: float | None = None
+    with_host_p99_low: float | None = None
+    with_host_p99_high: float | None = None
 
     @property
     def software_share_p99(self) -> float | None:

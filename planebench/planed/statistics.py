@@ -32,6 +32,9 @@ class Stream(TypedDict):
     corrupt_packets: int
     probes_received: int
     latency: NotRequired[Histogram]
+    latency_gap: NotRequired[Histogram]
+    latency_stall: NotRequired[Histogram]
+    stall_sum_ns: NotRequired[int]
     ipdv: NotRequired[Histogram]
     stamped_packets: NotRequired[int]
     burst_rises: NotRequired[Histogram]
@@ -198,9 +201,9 @@ class PortState(TypedDict):
 
 
 class Stamps(TypedDict):
-    """One page of ``stamps.get``: (stream, sequence, in_tsc, out_tsc, port_ns, empty_tsc) of each probe, and where the
-    next page begins."""
+    """One page of ``stamps.get``: (stream, sequence, in_tsc, out_tsc, port_ns, empty_tsc, met) of each probe, and where
+    the next page begins."""
 
-    stamps: list[tuple[int, int, int, int, int, int]]
+    stamps: list[tuple[int, int, int, int, int, int, int]]
     next: int | None
     lost: int

@@ -46,6 +46,8 @@ from planebench.stats.derived import Derived
 from planebench.stats.histogram import exceedance, merge, summarise
 from planebench.stats.ranking import same_cell
 
+HOST_SHARE = 0.05
+"""What the host adds to a p99 is told from this share on."""
 SMALLEST_SHARE = 1e-5
 """The end of percentile curves: p99.999."""
 
@@ -458,6 +460,17 @@ def clock_sentences(results: Iterable[Result]) -> list[str]:
         for r in results
         for s in r.latency
         if s.software_p99 and s.software_share_p99 is not None and math.isfinite(s.p99)
+    ]
+
+
+def host_sentences(results: Iterable[Result]) -> list[str]:
+    """Return a sentence per latency whose p99 is another with the probes that met what the host did."""
+    return [
+        f"{result_words(r)} at {load_words(s.load)}: p99 {us(s.p99)}{_interval_words(s.p99_low, s.p99_high)} µs, "
+        f"{us(s.with_host_p99)}{_interval_words(s.with_host_p99_low, s.with_host_p99_high)} µs with what the host did"
+        for r in results
+        for s in r.latency
+        if s.with_host_p99 is not None and s.with_host_p99 > (1 + HOST_SHARE) * s.p99
     ]
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from statistics import fmean
+from typing import Any
 
 from planebench.model.records import Point
 from planebench.model.results import Result, SearchFigure
@@ -24,16 +25,25 @@ SEARCH_STARTS_MIN = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Percentiles:
+    """The blocks of the percentiles of one latency."""
+
+    p50: Blocks
+    p99: Blocks
+    with_host_p50: Blocks
+    with_host_p99: Blocks
+
+
+@dataclass(frozen=True, slots=True)
 class Sampled:
-    """A result with the figures of its starts. ``p50`` and ``p99``: of each latency, in the order of the result."""
+    """A result with the figures of its starts. ``percentiles``: of each latency, in the order of the result."""
 
     result: Result
     throughput: Blocks
     as_counted: Blocks
     cycles: Blocks
     capacity: Capacity | None
-    p50: tuple[Blocks, ...]
-    p99: tuple[Blocks, ...]
+    percentiles: tuple[Percentiles, ...]
 
 
 def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
@@ -45,8 +55,10 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
     throughput = _noise((it.result.point, [it.throughput]) for it in found)
     as_counted = _noise((it.result.point, [it.as_counted]) for it in found)
     cycles = _noise((it.result.point, [it.cycles]) for it in found)
-    p50 = _noise((it.result.point, it.p50) for it in found)
-    p99 = _noise((it.result.point, it.p99) for it in found)
+    names = [each.name for each in fields(Percentiles)]
+    noise = {
+        name: _noise((it.result.point, [getattr(of, name) for of in it.percentiles]) for it in found) for name in names
+    }
     methods = dict.fromkeys(search.method for it in found for search in it.result.searches)
     searched = {method: _noise_of_search(method, found) for method in methods}
     for it in found:
@@ -60,12 +72,12 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
             _ends(cycles, it.capacity.blocks, fit=it.capacity.fit) if it.capacity else (None, None)
         )
         latency = []
-        for summary, of_p50, of_p99 in zip(it.result.latency, it.p50, it.p99, strict=True):
-            (p50_low, p50_high), (p99_low, p99_high) = (
-                _ends(noise, of, 1e-3) if latency_counts(summary) else (None, None)
-                for noise, of in ((p50, of_p50), (p99, of_p99))
-            )
-            latency.append(replace(summary, p50_low=p50_low, p50_high=p50_high, p99_low=p99_low, p99_high=p99_high))
+        for summary, of in zip(it.result.latency, it.percentiles, strict=True):
+            ends: dict[str, Any] = {}
+            for name in names if latency_counts(summary) else ():
+                if getattr(summary, name) is not None:
+                    ends[f"{name}_low"], ends[f"{name}_high"] = _ends(noise[name], getattr(of, name), 1e-3)
+            latency.append(replace(summary, **ends))
         yield replace(
             it.result,
             throughput_low_pps=low,

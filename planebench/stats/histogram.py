@@ -88,6 +88,12 @@ def decode(text: str) -> Counts:
     return counts
 
 
+def encode_counts(counts: Counts) -> str:
+    """Return counts as a stored histogram."""
+    used = np.flatnonzero(counts)
+    return encode(zip(_LOW_NS[used].astype(int).tolist(), counts[used].tolist(), strict=True))
+
+
 def merge(texts: Iterable[str]) -> Counts:
     """Return all stored histograms merged."""
     return merge_counts(decode(text) for text in texts)

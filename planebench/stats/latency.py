@@ -74,6 +74,8 @@ def summarise_latency(label: str, counted: Counted) -> LatencySummary:
         )
     elif summary is not None:
         verdict = Verdict(verdict.kind, verdict.reasons + _missing_probes(counted.trials))
+    disturbed = summary is not None and any(r.host for r in records)
+    with_host = summarise(merge(text for r in records for text in _with_host(r))) if disturbed else None
     beside = summarise(merge(r.software for r in records if r.software)) if summary else None
     intended = sum(d.intended_packets for t in counted.trials for d in t.directions)
     forwarded = sum(t.forwarded_packets for t in counted.trials)
@@ -94,6 +96,8 @@ def summarise_latency(label: str, counted: Counted) -> LatencySummary:
         probes_stamped=sum(r.probes_stamped for r in records),
         clock=_clock(records),
         floor=min((r.floor_ns / 1e3 for r in records if r.floor_ns is not None), default=None),
+        with_host_p50=None if with_host is None else with_host.p50,
+        with_host_p99=None if with_host is None else with_host.p99,
         software_p50=None if beside is None else beside.p50,
         software_p99=None if beside is None else beside.p99,
         ipdv=merged_jitter(r.ipdv for r in records if summary),
@@ -141,14 +145,23 @@ def trial_counts(counted: Counted) -> list[Counts]:
     return [counts for counts in histograms if counts.any()]
 
 
-def percentile_blocks(trials: Iterable[Trial], share: float) -> Blocks:
-    """Return the blocks of one percentile of the latency, in ns, of the trials with a returned probe."""
+def percentile_blocks(trials: Iterable[Trial], share: float, *, with_host: bool = False) -> Blocks:
+    """Return the blocks of one percentile of the latency, in ns, of the trials with a returned probe.
+
+    ``with_host``: of all probes, also those that met what the host did.
+    """
 
     def percentile(trial: Trial) -> float | None:
-        counts = None if trial.latency is None else decode(trial.latency.histogram)
-        return None if counts is None or not counts.any() else percentile_ns(counts, share)
+        if trial.latency is None:
+            return None
+        counts = merge(_with_host(trial.latency)) if with_host else decode(trial.latency.histogram)
+        return percentile_ns(counts, share) if counts.any() else None
 
     return blocks_of(trials, percentile)
+
+
+def _with_host(record: LatencyRecord) -> tuple[str, ...]:
+    return (record.histogram, record.host) if record.host else (record.histogram,)
 
 
 def mean_intended_pps(trials: Sequence[Trial]) -> float:

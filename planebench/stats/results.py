@@ -18,7 +18,7 @@ from planebench.model.time_had import rate_pps, stood_in
 from planebench.stats.capacity import capacity_of
 from planebench.stats.counting import VALID, Counted, saturating
 from planebench.stats.disturbed import disturbed_switches
-from planebench.stats.figure_intervals import Sampled, with_intervals
+from planebench.stats.figure_intervals import Percentiles, Sampled, with_intervals
 from planebench.stats.latency import control_summary, finding, latency_groups, percentile_blocks, summarise_latency
 from planebench.stats.ledger import ledger, merge
 from planebench.stats.searches import run_searches
@@ -98,8 +98,14 @@ def _derive(run: Run, point: Point, trials: list[Trial], disturbed: Collection[s
         switch=switch,
         starts=len(by_start(throughput)),
     )
-    p50, p99 = (tuple(percentile_blocks(g.trials, share) for g in groups.values()) for share in (0.50, 0.99))
-    return Sampled(result, throughput, as_counted, cycles, carries, p50, p99)
+    percentiles = tuple(_percentiles(group.trials) for group in groups.values())
+    return Sampled(result, throughput, as_counted, cycles, carries, percentiles)
+
+
+def _percentiles(trials: Sequence[Trial]) -> Percentiles:
+    return Percentiles(
+        *(percentile_blocks(trials, share, with_host=host) for host in (False, True) for share in (0.50, 0.99))
+    )
 
 
 def _verdict(counted: Counted, has_latency: bool) -> Verdict:

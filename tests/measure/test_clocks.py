@@ -103,6 +103,26 @@ def test_a_record_keeps_both_histograms() -> None:
     assert found.burst_rises == "bursts"
 
 
+def test_probes_that_met_a_gap_are_the_hosts_by_each_clock() -> None:
+    pages = {
+        "gen-a": [[0, n, 9000 * n, 9000 * n + 1, 70_000 + 9000 * n, 0, 0] for n in range(3)],
+        "mon-b": [[0, n, 0, 9000 * n + 5000, 71_500 + 9000 * n + 100 * n, 0, met] for n, met in enumerate((0, 1, 2))],
+    }
+
+    def call(method: str, params: dict[str, Any], **_: object) -> Any:
+        return {"stamps": pages[params["task"]], "next": None, "lost": 0}
+
+    stats: Any = {"tsc_hz": HZ, "tasks": [{"name": name} for name in pages]}
+    found = by_clock(LatencyRecord(3, 3, "whole"), "kernel", call, (Flow("a", "b", 0),), stats)
+    times = {
+        name: used_ns(decode(getattr(found, name)))[0].tolist() for name in ("histogram", "host", "stalled", "software")
+    }
+    assert times["histogram"] == pytest.approx([1500, 1700], rel=1e-3)
+    assert times["host"] == pytest.approx([1600], rel=1e-3)
+    assert times["stalled"] == pytest.approx([1700], rel=1e-3)
+    assert times["software"] == pytest.approx([5000], rel=1e-3)
+
+
 def test_a_clock_that_stamped_nothing_leaves_the_latency_to_software() -> None:
     def call(method: str, params: dict[str, Any], **_: object) -> Any:
         return {"stamps": [[0, 0, 1000, 6000, 0]], "next": None, "lost": 0}

@@ -30,7 +30,7 @@ from planebench.report.comparison import comparison_tables
 from planebench.report.conditions import conditions_page, cores_sentence
 from planebench.report.cores import cores_table
 from planebench.report.hosting import hosting_page
-from planebench.report.latency import batching_sentence, clock_sentences, load_sentences, v2v_sentence
+from planebench.report.latency import batching_sentence, clock_sentences, host_sentences, load_sentences, v2v_sentence
 from planebench.report.ledger import policy_sentences, unexplained_sentences
 from planebench.report.outages import TITLE as OUTAGES
 from planebench.report.outages import outage_table
@@ -152,6 +152,7 @@ def _scenario(name: str, page: Page) -> dict[str, Any]:
         "sentences": [
             *policy_sentences(members),
             *strata_sentences(members),
+            *host_sentences(members),
             *load_sentences(members),
             *clock_sentences(members),
             *filter(None, [says(run.header.settings, members) for says in (v2v_sentence, batching_sentence)]),

@@ -31,6 +31,7 @@ from planebench.report.latency import (
     batching_sentence,
     clock_sentences,
     floor_sentence,
+    host_sentences,
     load_sentences,
     v2v_sentence,
 )
@@ -121,7 +122,7 @@ def _scenario(standings: Standings, results: Sequence[Result], notes: Notes, wid
         yield Text(glyphs.text(sentence))
     yield from _block("Latency breakdown", anatomy_sentences(results), glyphs)
     yield from _block("Offered traffic", traffic_sentences(results), glyphs)
-    for sentence in cut([*load_sentences(results), *clock_sentences(results)], MAX_SENTENCES):
+    for sentence in cut([*host_sentences(results), *load_sentences(results), *clock_sentences(results)], MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
     settings = standings.derived.run.header.settings
     for sentence in filter(None, [v2v_sentence(settings, results), batching_sentence(settings, results)]):
