@@ -50,12 +50,6 @@ uint64_t poll_gap_ticks(uint64_t from_tsc, uint64_t until_tsc)
 	return ticks;
 }
 
-void poll_gaps_forget(void)
-{
-	poll_gap_end_tsc = 0;
-	memset(gaps, 0, sizeof(gaps));
-}
-
 void task_register(const struct task_ops *ops)
 {
 	size_t at = kind_count++;

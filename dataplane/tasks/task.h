@@ -242,13 +242,12 @@ struct poll_turn {
 };
 extern _Thread_local struct poll_turn poll_turn __attribute__((tls_model("local-exec")));
 
-// Gaps of all workers of this process: when the last ended; that there was one; how much of a time is in those of the last
-// POLL_GAPS, where those of several workers add up; forget them. Any thread.
+// Gaps of all workers of this process: when the last ended; that there was one; how much of a time is in the last
+// POLL_GAPS, where those of several workers add up. Any thread.
 enum { POLL_GAPS = 256 };
 extern _Atomic(uint64_t) poll_gap_end_tsc;
 void poll_gap_note(uint64_t begin_tsc, uint64_t end_tsc);
 uint64_t poll_gap_ticks(uint64_t from_tsc, uint64_t until_tsc);
-void poll_gaps_forget(void);
 
 // Whether a gap of a worker has ended since from_tsc, or the turn that this thread is in is one by now_tsc. One of another
 // worker is known when its turn has ended.

@@ -36,6 +36,7 @@ _Static_assert((int)TRIAL_STREAMS == (int)FRAME_STREAMS, "one bound each");
 struct stream {
 	struct histogram *latency[PROBE_MEETINGS];
 	uint64_t stalls, stall_ticks, stall_end_tsc; // of the last
+	bool mostly_gaps;                            // the silence of the last stall
 	uint64_t longest_silence;                    // ticks
 	uint32_t looks;                              // learned, or tried to
 	uint64_t corrupt, probes;
@@ -240,8 +241,8 @@ static struct stream *streams_create(void)
 	return streams;
 }
 
-// A silence ends with this turn of the worker. It is a stall if the workers polled for longer than a gap in it, and for most
-// of it, and frames would have come meanwhile at the rate so far: of a stream that is sent seldom any silence is long.
+// A silence ends with this turn of the worker. It is a stall if the workers polled for longer than a gap in it, and frames
+// would have come meanwhile at the rate so far: of a stream that is sent seldom any silence is long.
 static void note_stall(struct stream *s)
 {
 	uint64_t end = poll_turn.begin_tsc, silent, gaps;
@@ -250,12 +251,13 @@ static void note_stall(struct stream *s)
 		return;
 	silent = end - s->last_tsc;
 	gaps = poll_gap_ticks(s->last_tsc, end);
-	if (gaps > silent / 2 || silent - gaps <= poll_turn.gap_ticks ||
+	if (silent <= gaps + poll_turn.gap_ticks ||
 	    silent < STALL_FRAMES * (end - s->longest.first_tsc) / s->sequence.unique)
 		return;
 	s->stalls++;
 	s->stall_ticks += silent - gaps;
 	s->stall_end_tsc = end;
+	s->mostly_gaps = gaps > silent / 2;
 }
 
 static void silence_ends(struct stream *s, uint64_t now_tsc)
@@ -311,7 +313,7 @@ static enum probe_met probe_met(struct stream *s, uint64_t sent_tsc, uint64_t no
 		silence_ends(s, poll_turn.begin_tsc);
 		s->last_tsc = poll_turn.begin_tsc;
 	}
-	if (s->stall_end_tsc > sent_tsc)
+	if (s->stall_end_tsc > sent_tsc && !(s->mostly_gaps && poll_gap_met(sent_tsc, now_tsc)))
 		return MET_STALL;
 	return poll_gap_met(sent_tsc, now_tsc) ? MET_GAP : MET_NOTHING;
 }

@@ -3,9 +3,9 @@
 // twice, late, damaged, or from another trial. Latency of probes goes into a histogram per stream, stamped
 // when the probe is looked at. So do both kinds of jitter (lib/histogram.h): of one stream at one port.
 //
-// Probes are kept apart by what they met between being sent and being looked at: a stall of their stream, in which no frame
-// of it came for longer than a gap and as long as ten come in as a rule, while all workers of this process polled, but for
-// less than half of it; else a gap, in which one did not poll; or neither. They are in one histogram each, of which probes_received is the sum. Both
+// Probes are kept apart by what they met between being sent and being looked at: a stall of their stream, that is a silence as
+// long as ten of its frames take as a rule, in which all workers of this process polled for longer than a gap; a gap, in
+// which one did not poll; or neither. Of a stall and a gap in it, what was more of the silence counts. They are in one histogram each, of which probes_received is the sum. Both
 // kinds of jitter are of all probes. What a stall was spent on is not known here: switch and VNFs are other processes.
 //
 // received == foreign + stale + corrupt + sum over streams of (forwarded + duplicate); reordered is part of
