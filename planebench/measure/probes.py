@@ -32,9 +32,10 @@ def charged(latency: LatencyRecord, evidence: Evidence, duration_ns: int, *, roa
     The rule: while a thread of the switch, or of a VNF in a process of its own, waits for a CPU, no frame comes. So
     stalls are the host's if these waits, and what the hypervisor took beyond the gaps of the tester, make up half of
     their time or more; else they are the switch's own, as any stall that the kernel cannot explain: a stop, a lock, a
-    flush. They are judged together: which of them a wait fell in is not known. Threads that share a CPU with others of
-    switch and VNFs do so on purpose, and what they wait is measured; so is it of VNFs that the scheduler moves
-    (``roaming``). Waits are unknown in a trial shorter than their reading.
+    flush. They are judged together: which of them a wait fell in is not known. Stalls are of the time that the tester
+    polled, so of the waits that share counts. Threads that share a CPU with others of switch and VNFs do so on purpose,
+    and what they wait is measured; so is it of VNFs that the scheduler moves (``roaming``). In a trial shorter than
+    their reading waits are unknown.
 
     Where the host would have every probe, nothing is left to tell apart, and all stay in ``histogram``.
     """
@@ -47,9 +48,11 @@ def charged(latency: LatencyRecord, evidence: Evidence, duration_ns: int, *, roa
     return replace(latency, histogram=encode_counts(histogram), host=encode_counts(host) if host.any() else "")
 
 
-def _kept_ns(evidence: Evidence, duration_ns: int, roaming: bool) -> int:
+def _kept_ns(evidence: Evidence, duration_ns: int, roaming: bool) -> float:
     threads = [thread for thread in evidence.threads if thread.owner != "tester"]
     on = Counter(thread.cpu for thread in threads)
     waits = sum(it.wait_ns for it in threads if on[it.cpu] == 1 and not (roaming and it.owner == "vnf"))
     stolen = max(evidence.steal_ns - evidence.poll_gap_sum_ns, 0)
-    return stolen + (waits if duration_ns >= SCHEDSTAT_MIN_NS else 0)
+    if duration_ns < SCHEDSTAT_MIN_NS:
+        return stolen
+    return stolen + waits * max(1 - evidence.poll_gap_sum_ns / duration_ns, 0)
