@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
@@ -11,6 +10,7 @@ from typing import Literal
 from planebench.model.records import SCHEDSTAT_MIN_NS, Evidence, LatencyRecord
 from planebench.planed.statistics import Stream
 from planebench.stats.histogram import decode, encode, encode_counts, merge
+from planebench.stats.host import lost_ns
 
 HistogramKind = Literal["latency", "latency_gap", "latency_stall", "ipdv", "burst_rises", "burst_falls"]
 PROBES: tuple[HistogramKind, ...] = ("latency", "latency_gap", "latency_stall")
@@ -33,9 +33,8 @@ def charged(latency: LatencyRecord, evidence: Evidence, duration_ns: int, *, roa
     stalls are the host's if these waits, and what the hypervisor took beyond the gaps of the tester, make up half of
     their time or more; else they are the switch's own, as any stall that the kernel cannot explain: a stop, a lock, a
     flush. They are judged together: which of them a wait fell in is not known. Stalls are of the time that the tester
-    polled, so of the waits that share counts. Threads that share a CPU with others of switch and VNFs do so on purpose,
-    and what they wait is measured; so is it of VNFs that the scheduler moves (``roaming``). In a trial shorter than
-    their reading waits are unknown.
+    polled, so of the waits that share counts. What threads wait for others that share their CPU on purpose is measured;
+    so is it of VNFs that the scheduler moves (``roaming``). In a trial shorter than their reading waits are unknown.
 
     Where the host would have every probe, nothing is left to tell apart, and all stay in ``histogram``.
     """
@@ -49,9 +48,8 @@ def charged(latency: LatencyRecord, evidence: Evidence, duration_ns: int, *, roa
 
 
 def _kept_ns(evidence: Evidence, duration_ns: int, roaming: bool) -> float:
-    threads = [thread for thread in evidence.threads if thread.owner != "tester"]
-    on = Counter(thread.cpu for thread in threads)
-    waits = sum(it.wait_ns for it in threads if on[it.cpu] == 1 and not (roaming and it.owner == "vnf"))
+    threads = [it for it in evidence.threads if it.owner != "tester" and not (roaming and it.owner == "vnf")]
+    waits = sum(max(lost_ns(thread, evidence, duration_ns), 0) for thread in threads)
     stolen = max(evidence.steal_ns - evidence.poll_gap_sum_ns, 0)
     if duration_ns < SCHEDSTAT_MIN_NS:
         return stolen
