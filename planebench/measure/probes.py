@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Literal
 
 from planebench.model.records import SCHEDSTAT_MIN_NS, Evidence, LatencyRecord
+from planebench.model.time_had import lost_ns
 from planebench.planed.statistics import Stream
 from planebench.stats.histogram import decode, encode, encode_counts, merge
-from planebench.stats.host import lost_ns
 
 HistogramKind = Literal["latency", "latency_gap", "latency_stall", "ipdv", "burst_rises", "burst_falls"]
 PROBES: tuple[HistogramKind, ...] = ("latency", "latency_gap", "latency_stall")
