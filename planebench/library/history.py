@@ -86,6 +86,7 @@ def _sample(row: Mapping[str, Any], run: Mapping[str, Any]) -> Sample:
         dirty=bool(mine and run["subject_dirty"]),
         facts={name: str(value) for name, value in facts.items() if name not in VOLATILE},
         minutes=minutes,
+        boot=str(json.loads(run["host"]).get("boot_id") or ""),
     )
 
 

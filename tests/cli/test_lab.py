@@ -18,7 +18,6 @@ from builders import make_run, store_run
 from planebench.model.run import Run
 
 pytest.importorskip("prometheus_client")
-pytest.importorskip("jumpavg")
 
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 from prometheus_client.parser import text_string_to_metric_families as text_format
