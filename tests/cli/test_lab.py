@@ -89,18 +89,19 @@ def test_git_bisect_with_the_gate_finds_the_commit(repository: Path, tmp_path: P
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -P -m planebench "$@"\n')
     program.chmod(0o755)
     variables = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}", "PLANEBENCH_RUNS": str(tmp_path / "runs")}
-    measure = f"planebench {' '.join(RUN)} --switch sim:capacity=$(head -1 capacity):start_noise=0.2%"
+    builds = ",".join(
+        f"sim:name={name}:capacity={capacity}:start_noise=0.2%"
+        for name, capacity in (("good", "10M"), ("now", "$(head -1 capacity)"))
+    )
+    measure = f"planebench {' '.join(RUN)} --repeat 5 --switch {builds}"
 
     def shell(command: str) -> str:
         done = subprocess.run(command, shell=True, cwd=repository, env=variables, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    git(repository, "checkout", "--quiet", good)
-    for turn in (1, 2, 3):
-        shell(f"{measure} --name old{turn}")
     git(repository, "bisect", "start", bad, good)
-    said = shell(f"git bisect run {BISECT} old1,old2,old3 '{measure}' 'test -f capacity'")
+    said = shell(f"git bisect run {BISECT} '{measure}' 'test -f capacity'")
     assert f"{guilty} is the first bad commit" in said.replace("'bad'", "bad")
 
 
