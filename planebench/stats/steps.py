@@ -2,10 +2,10 @@
 """Steps of the level of a series whose values are not independent. docs/trends.md.
 
 Runs that follow each other are correlated, and each boot of a machine has a level of its own. The values of one boot
-are levels with steps, and a first-order autoregression around them that begins anew at each step (Chakar, Lebarbier,
-Lévy-Leduc and Robin, "A robust approach for estimating change-points in the mean of an AR(1) process", Bernoulli 23,
-2017). Steps and correlation are the most likely ones together: where what looks like steps is likely by correlation
-alone, there is none. Between boots, the values are the means of the boots.
+are levels with steps, and a first-order autoregression around them that begins anew at each step (after Chakar,
+Lebarbier, Lévy-Leduc and Robin, "A robust approach for estimating change-points in the mean of an AR(1) process",
+Bernoulli 23, 2017). Steps and correlation are the most likely ones together: where correlation alone is as likely,
+there is no step. Between boots, the values are the means of the boots.
 """
 
 from __future__ import annotations
@@ -94,15 +94,18 @@ def _steps(logs: Floats) -> Iterator[Change]:
     squares = max(sum(float(costs[a, b - 1]) for a, b in pairwise(ends)), n * RESOLUTION**2)
     degrees = max(n - len(ends), 1)
     variance = squares / degrees
+    # Levels that are estimated take some of the correlation with them (Kendall 1954): each this much.
+    likely = min(correlation + (1 + 3 * correlation) * (len(ends) - 1) / n, CORRELATIONS[-1])
+    worth = max(n * (1 - likely) / (1 + likely) - len(ends) + 1, 1.0)
     for a, at, b in zip(ends, ends[1:], ends[2:], strict=False):
         places = np.arange(a + 1, b)
         of_places = costs[a, places - 1] + costs[places, b - 1]
         more = of_places - of_places[at - a - 1]
         possible = places[n * np.log(np.maximum(squares + more, squares * 1e-9) / squares) < PLACE]
         before, after = logs[a:at], logs[at:b]
-        error = math.sqrt(variance * (1 / _worth(len(before), correlation) + 1 / _worth(len(after), correlation)))
+        error = math.sqrt(variance * (1 / _worth(len(before), likely) + 1 / _worth(len(after), likely)))
         mean = _level(after, correlation) - _level(before, correlation)
-        estimate = Estimate(mean, error, degrees, min(len(before), len(after)))
+        estimate = Estimate(mean, error, worth, min(len(before), len(after)))
         deviation = math.sqrt(variance / (1 + correlation))
         yield Change(at, int(min(possible)) - 1, int(max(possible)), estimate, deviation)
 
