@@ -233,7 +233,7 @@ def _of_these_runs(comparison: Comparison) -> Comparison:
     """Return a comparison whose interval does not contain how runs vary: more starts do not answer it."""
     if comparison.answer == "untested":
         return comparison
-    note = "; ".join(filter(None, (comparison.note, "of these runs: how runs vary is not in it")))
+    note = "; ".join(filter(None, (comparison.note, "how runs vary is not in the interval")))
     return replace(comparison, answer="open", note=note, more_starts=None, more_minutes=None, detectable=None)
 
 

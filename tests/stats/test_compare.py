@@ -394,7 +394,7 @@ def test_runs_of_too_few_boots_one_after_the_other_are_open(hours: str, boots: s
     outcome = runs_compared(a, _of_runs("b", hours[half:], *[9.0] * half, boots=boots[half:]))
     (found,) = outcome.comparisons
     assert (found.ratio, found.answer, found.more_starts) == (pytest.approx(0.9), "open", None)
-    assert found.note == "of these runs: how runs vary is not in it" and found.low is not None
+    assert found.note == "how runs vary is not in the interval" and found.low is not None
     assert outcome.not_in_intervals == f"{half} and {half} runs: {ALONE}"
 
 
