@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import shutil
@@ -120,9 +121,10 @@ def test_a_run_is_not_resumed_with_another_commit(planebench, repository: Path, 
 def test_files_of_a_gate(planebench, own_run_folder: Path, tmp_path: Path) -> None:
     for seed in range(6):
         run = make_run(("planed",), (64,), repetitions=2, seed=seed, problems=False, loads=(), run_id=f"run{seed}")
-        store_run(own_run_folder, run)
+        header = dataclasses.replace(run.header, started_at=f"2026-11-21T0{seed}:00:00Z")
+        store_run(own_run_folder, dataclasses.replace(run, header=header))
     junit, summary = (tmp_path / name for name in ("junit.xml", "summary.md"))
-    gate = ("compare", "run0,run1,run2", "run3,run4,run5", "--fail-below", "0.9", "--quiet")
+    gate = ("compare", "run0,run2,run4", "run1,run3,run5", "--fail-below", "0.9", "--quiet")
     for _ in range(2):
         assert planebench(*gate, "--junit", junit, "--summary", summary).code == 0
     assert ET.parse(junit).getroot().get("failures") == "0"
