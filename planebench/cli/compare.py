@@ -284,9 +284,8 @@ def _say_power(judgements: Sequence[Judgement]) -> None:
     """Print the ratio at which the gate fails with a probability of 80 %, for each metric."""
     known = [j for j in judgements if j.detectable is not None]
     for metric in dict.fromkeys(j.metric for j in known):
-        ratios = [j.detectable or 0.0 for j in known if j.metric == metric]
-        least = f"{min(ratios):.3f} or less" if metric in RATES else f"{max(ratios):.3f} or more"
-        _say(f"the gate detects a ratio of {least} in {TITLES[metric]} with a probability of 80 %")
+        least = min(j.detectable or 0.0 for j in known if j.metric == metric)
+        _say(f"the gate detects a ratio of {least:.3f} or less in {TITLES[metric]} with a probability of 80 %")
 
 
 def _nothing_words(metric: str | None, skipped: Sequence[NotCompared]) -> str:
@@ -320,9 +319,9 @@ def _gate(judgements: Sequence[Judgement], fail_below: float, *, quiet: bool) ->
 
 def _passed_words(judgements: Sequence[Judgement], fail_below: float) -> str:
     """Return how many figures are shown to be within the limit, and the lowest rate among them."""
-    rates = [judgement.ratio for judgement in judgements if judgement.metric in RATES and judgement.ratio is not None]
-    lowest = f", the lowest ratio is {min(rates):.3f}" if rates else ""
-    return f"{len(judgements)} of {len(judgements)} figures are within --fail-below {fail_below:g}{lowest}"
+    lowest = min(judgement.ratio or 0.0 for judgement in judgements)
+    total = len(judgements)
+    return f"{total} of {total} figures are within --fail-below {fail_below:g}, the lowest ratio is {lowest:.3f}"
 
 
 def _say_skipped(skipped: Sequence[NotCompared]) -> None:

@@ -60,21 +60,19 @@ def _document(found: Trend) -> dict[str, Any]:
                 name: getattr(step, name)
                 for name in ("ratio", "low", "high", "cause", "confirm_runs", "confirm_minutes")
             },
-            "kind": step.change.kind,
-            "opinion": step.change.opinion,
             "changed": list(step.changed),
             **{name: _run(getattr(step, name)) for name in ("before", "after", "probable")},
         }
         for step in found.steps
     ]
     document: dict[str, Any] = {**dataclasses.asdict(found.series), "problem": found.problem, "steps": steps}
-    for name in ("samples", "rejected", "left_out"):
+    for name in ("samples", "left_out"):
         document[name] = [_run(sample) for sample in getattr(found, name)]
     return document
 
 
 def _run(sample: Any) -> dict[str, Any]:
-    names = ("run_id", "started_at", "value", "commit", "committed_at", "repository", "dirty")
+    names = ("run_id", "started_at", "value", "commit", "committed_at", "repository", "dirty", "boot")
     return {name: plain(getattr(sample, name)) for name in names}
 
 
@@ -90,5 +88,5 @@ def _print(trends: list[Trend]) -> None:
         Console(markup=False, highlight=False).print(table)
     runs = {(it.series.testbed, sample.run_id) for it in trends for sample in it.samples}
     short = sum(bool(it.problem) for it in trends)
-    note = f"; {short} with too few runs" if short else ""
+    note = f"; {short} with too few runs or boots" if short else ""
     print(f"{len(found)} changes in {len(trends)} series of {len(runs)} runs{note}")

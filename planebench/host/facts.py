@@ -74,6 +74,8 @@ class KernelThread:
 class HostFacts:
     """The facts of one machine at one moment; None is unknown. Made by :func:`collect`."""
 
+    boot_id: str | None = None
+    """Runs of one boot are not independent (planebench.stats.compare)."""
     cpu_model: str = "unknown"
     kernel: str = "unknown"
     kernel_command_line: str | None = None
@@ -264,6 +266,7 @@ def collect(
     allowed = usable_cpus(inherited, frozenset(online), frozenset(isolated), grantable)
     memory, kinds = meminfo(root), _core_kinds(root, online)
     return HostFacts(
+        boot_id=read_text(root / "proc/sys/kernel/random/boot_id"),
         cpu_model=cpu_model(root),
         kernel=platform.release(),
         kernel_command_line=read_text(root / "proc/cmdline"),

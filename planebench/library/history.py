@@ -31,7 +31,7 @@ _FIGURES: Mapping[Metric, str] = {
     "latency_p50": "p50_us AS figure, load FROM latency WHERE counts",
     "latency_p99": "p99_us AS figure, load FROM latency WHERE counts",
 }
-"""Where the figures of each metric are: accepted ones of the core group of their run, no lower bounds."""
+"""Where the figures of each metric are, no lower bounds."""
 
 METRICS: tuple[Metric, ...] = tuple(_FIGURES)
 
@@ -86,6 +86,7 @@ def _sample(row: Mapping[str, Any], run: Mapping[str, Any]) -> Sample:
         dirty=bool(mine and run["subject_dirty"]),
         facts={name: str(value) for name, value in facts.items() if name not in VOLATILE},
         minutes=minutes,
+        boot=str(json.loads(run["host"]).get("boot_id") or ""),
     )
 
 

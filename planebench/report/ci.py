@@ -29,10 +29,7 @@ def judgement_words(judgement: Judgement) -> str:
     why = f": {j.why}" if j.why else ""
     if j.ratio is None:
         return f"{title} of {f'{j.b} and ' if j.b else ''}{j.a} at {j.point}{why}"
-    limit = f"limit {j.limit:g}"
-    if j.metric == "cycles_per_packet":
-        limit = f"limit {j.limit:.3f}; the tester limits the rate, so cycles are judged"
-    return f"{title} of {j.b} is {j.ratio:.3f} of {j.a} at {j.point} ({limit}){why}"
+    return f"{title} of {j.b} is {j.ratio:.3f} of {j.a} at {j.point} (limit {j.limit:g}){why}"
 
 
 def to_junit(judgements: Sequence[Judgement], name: str = "planebench") -> bytes:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trends in words and as a page: each series with its levels, and the table of its changes."""
+"""Trends in words and as a page: each series with its levels, and the table of its steps."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Found:
 def change_words(step: Step) -> str:
     """Return ``step of -5.2 % (-6.0 to -4.4)``."""
     low, high = ((end - 1) * 100 for end in (step.low, step.high))
-    return f"{step.change.kind} of {step.percent:+.1f} % ({low:+.1f} to {high:+.1f})"
+    return f"step of {step.percent:+.1f} % ({low:+.1f} to {high:+.1f})"
 
 
 def commit_words(sample: Sample) -> str:
@@ -54,8 +54,7 @@ def cause_words(step: Step) -> str:
         return f"{sure}: {'; '.join(step.changed)}"
     if step.cause == "unknown":
         return "unknown: neither the commit nor a recorded fact changed"
-    only = {"both": "", "mdl": "; only by description length", "t-test": "; only by the t statistic"}
-    return f"commit, probably {commit_words(step.probable)}{only[step.change.opinion]}"
+    return f"commit, probably {commit_words(step.probable)}"
 
 
 def price_words(step: Step) -> str:
@@ -126,15 +125,12 @@ def _title(trend: Trend) -> str:
 def _notes(trend: Trend) -> Iterator[str]:
     if trend.problem:
         yield trend.problem
-    if trend.rejected:
-        runs = ", ".join(commit_words(sample) for sample in trend.rejected)
-        yield f"steps by description length that are not significant by the t statistic: {runs}"
     if trend.left_out:
         yield f"{len(trend.left_out)} runs of older commits omitted"
 
 
 def levels(trend: Trend) -> list[dict[str, Any]]:
-    """Return the corners of the line of levels; a ramp is a slope."""
+    """Return the corners of the line of levels."""
     divisor = _UNITS.get(trend.series.metric, (1e6, ""))[0]
     corners: list[tuple[int, float]] = []
     begin, n = 0, len(trend.samples)
@@ -145,7 +141,7 @@ def levels(trend: Trend) -> list[dict[str, Any]]:
             level = sum(inside) / len(inside) / divisor
             corners += [(begin, level), (end - 1, level)]
         if step is not None:
-            begin = step.change.last if step.change.kind == "ramp" else step.change.at
+            begin = step.change.at
     return [{"run": run, "level": level} for run, level in corners]
 
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Literal, get_args
 from planebench.model.named_files import names_by_content, renamed
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import AnswerKind, Comparison, Metric, Result, SearchResult
-from planebench.stats.answers import EXACT, Answer, Bounds, OneOfMany, answers
+from planebench.stats.answers import ALPHA, EXACT, Answer, Bounds, OneOfMany, answers
 from planebench.stats.capacity import Capacity, capacity_of
 from planebench.stats.counting import Counted, of_kinds, saturating
 from planebench.stats.latency import mean_intended_pps, percentile_blocks
 from planebench.stats.looks import Open, Price, each_look_alpha, price
 from planebench.stats.must_match import MUST_MATCH, differing_facts
-from planebench.stats.noise import Estimate, Noise, factor, figure_of
+from planebench.stats.noise import Estimate, Noise, factor, figure_of, fit_noise
 from planebench.stats.outages import compare_outages
 from planebench.stats.ranking import cell_id
 from planebench.stats.searches import lower_bounds, widths, with_a_rate
@@ -57,8 +57,8 @@ FLAT_OUT: tuple[Metric, ...] = ("throughput", "cycles_per_packet")
 SEARCHES: tuple[Metric, ...] = ("ndr", "pdr")
 PERCENTILES: Mapping[Metric, float] = {"latency_p50": 0.50, "latency_p99": 0.99}
 
-RUNS_MIN = 3
-"""Runs of each side; with fewer, nothing is known of how runs vary: boot, memory layout, neighbors."""
+UNITS_MIN = 3
+"""Pairs of runs, or boots of each side; with fewer, nothing is known of how runs vary: boot, memory, neighbors."""
 
 LOADS_DIFFER = 0.01
 """Latency loads are shares of each one's own R+: beyond this difference in packets per second the note says so."""
@@ -67,8 +67,10 @@ _STARTS_OF_A_RUN = 1_000_000
 """More than a run has: starts of several runs are numbered in one row."""
 
 
-Unit = Literal["block", "start", "run"]
-"""What is one observation: the difference of two switches in a block, a start of a switch, or a whole run."""
+Unit = Literal["block", "start", "pair", "boot"]
+"""What is one observation: the difference of two switches in a block, a start of a switch, the difference of two runs
+that followed each other, or the runs of a boot."""
+OF_RUNS: tuple[Unit, ...] = ("pair", "boot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +108,8 @@ class Outcome:
 class _Side:
     """One side of a comparison at one point. ``name`` is what the user reads.
 
-    Of several runs, ``trials`` are those of all, and the run takes the place of the start. ``capacity``: where the
-    throughput is a lower bound, if the trials tell it.
+    Of several runs, ``trials`` are those of all, and the pair or boot of a run takes the place of the start.
+    ``capacity``: where the throughput is a lower bound, if the trials tell it.
     """
 
     name: str
@@ -165,7 +167,7 @@ class _Draft:
 
     def starts_shared(self, unit: Unit) -> Hashable:
         """Return the key of the comparisons that share their starts: a pair on a topology; a pair, of whole runs."""
-        return self.a.name, self.b.name, None if unit == "run" else self.a.result.point.topology
+        return self.a.name, self.b.name, None if unit in OF_RUNS else self.a.result.point.topology
 
 
 Found = Iterator[_Draft | NotCompared]
@@ -196,15 +198,17 @@ def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompar
 def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]) -> Outcome:
     """Compare the same switch at the same point in both runs, or in all runs of one side and all of the other.
 
-    The run is the unit: with RUNS_MIN runs of each side, the intervals contain how runs vary. With fewer they contain
-    only how starts vary within these runs, and ``not_in_intervals`` says so. Points that only one side has are left
-    out. :func:`differing_facts` says whether two runs may be compared.
+    Runs of one boot are not independent. Taken in turns (a, b, a, b), the difference of two neighbors is the unit, else
+    the boot. With fewer than UNITS_MIN of these the intervals contain only how starts vary within these runs, every
+    answer is open, and ``not_in_intervals`` says so. Points that only one side has are left out.
+    :func:`differing_facts` says whether two runs may be compared.
     """
     runs_a, runs_b = ([side] if not isinstance(side, Sequence) else list(side) for side in (a, b))
-    enough = min(len(runs_a), len(runs_b)) >= RUNS_MIN
+    unit, *numbers = _units(runs_a, runs_b)
     files: dict[str, str] = {}
     sides_a, sides_b = (
-        _sides(runs, ",".join(it.run.header.run_id for it in runs), enough, files) for runs in (runs_a, runs_b)
+        _sides(runs, ",".join(it.run.header.run_id for it in runs), units if unit in OF_RUNS else None, files)
+        for runs, units in zip((runs_a, runs_b), numbers, strict=True)
     )
     found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p])]
     only = tuple(
@@ -213,14 +217,41 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
         for point, side in mine.items()
         if point not in others
     )
-    compared, skipped = _concluded(found, "run" if enough else "start", [*runs_a, *runs_b])
+    compared, skipped = _concluded(found, unit, [*runs_a, *runs_b])
+    missing = ""
+    if unit not in OF_RUNS:
+        compared = tuple(map(_of_these_runs, compared))
+        missing = (
+            f"{len(runs_a)} and {len(runs_b)} runs: how runs vary is in no interval; "
+            f"it takes {UNITS_MIN} of each side in turns (a, b, a, b), or {UNITS_MIN} boots of each side"
+        )
     outages = compare_outages([it.run for it in runs_a], [it.run for it in runs_b])
-    missing = (
-        ""
-        if enough
-        else f"{len(runs_a)} and {len(runs_b)} runs: how runs vary is in no interval; it takes {RUNS_MIN} runs each"
-    )
     return Outcome((*compared, *outages), (*skipped, *only), missing)
+
+
+def _of_these_runs(comparison: Comparison) -> Comparison:
+    """Return a comparison whose interval does not contain how runs vary: more starts do not answer it."""
+    if comparison.answer == "untested":
+        return comparison
+    note = "; ".join(filter(None, (comparison.note, "how runs vary is not in the interval")))
+    return replace(comparison, answer="open", note=note, more_starts=None, more_minutes=None, detectable=None)
+
+
+def _units(a: Sequence[Derived], b: Sequence[Derived]) -> tuple[Unit, list[int], list[int]]:
+    """Return what is one observation in these runs, and of which the runs of each side are."""
+    sides = (a, b)
+    turns = sorted((it.run.header.started_at, side, i) for side in (0, 1) for i, it in enumerate(sides[side]))
+    of_pairs, pairs, before = ([0] * len(a), [0] * len(b)), 0, None
+    for number, (_, side, i) in enumerate(turns):
+        follows = before is not None and before != side
+        of_pairs[side][i] = number - 1 if follows else number
+        pairs, before = pairs + follows, None if follows else side
+    if pairs >= UNITS_MIN and 2 * pairs >= max(len(a), len(b)):
+        return "pair", of_pairs[0], of_pairs[1]
+    of_a, of_b = ([it.run.header.host.get("boot_id") for it in side] for side in sides)
+    if min(len({*boots} - {None}) for boots in (of_a, of_b)) >= UNITS_MIN:
+        return "boot", [of_a.index(boot) for boot in of_a], [of_b.index(boot) for boot in of_b]
+    return "start", [0] * len(a), [0] * len(b)
 
 
 def _why_alone(point: Point, others: Iterable[Point]) -> str:
@@ -237,27 +268,31 @@ def _whatever_vnfs(point: Point) -> Point:
 
 
 def _sides(
-    runs: Sequence[Derived], run_ids: str = "", by_run: bool = False, files: dict[str, str] | None = None
+    runs: Sequence[Derived], run_ids: str = "", units: Sequence[int] | None = None, files: dict[str, str] | None = None
 ) -> dict[Point, _Side]:
-    """Return the sides by point. ``by_run``: all trials of a run are one observation, else those of a start.
+    """Return the sides by point. ``units``: all trials of runs of the same unit are one observation, else of a start.
 
     ``files``: names by digest, of several runs, for files that are equal wherever they are.
     """
     suffix = f"@{run_ids}" if run_ids else ""
     found: dict[Point, _Side] = {}
     for number, derived in enumerate(runs):
-        first = 0 if by_run else number * _STARTS_OF_A_RUN
+        first = number * _STARTS_OF_A_RUN
         names = {} if files is None else names_by_content(derived.run.header.settings, files)
         for result in derived.results:
-            trials = tuple(derived.trials[result.point])
-            if run_ids:
-                trials = tuple(replace(t, start=number if by_run else first + t.start) for t in trials)
+            trials, searches = tuple(derived.trials[result.point]), result.searches
+            if units is not None:
+                trials = tuple(replace(t, start=units[number], repetition=units[number]) for t in trials)
+                searches = tuple(replace(s, repetition=units[number]) for s in searches)
+            elif run_ids:
+                trials = tuple(replace(t, start=first + t.start) for t in trials)
+                searches = tuple(replace(s, repetition=first + s.repetition) for s in searches)
             point = replace(result.point, chain=renamed(result.point.chain, names))
             mine = _Side(
                 point.switch + suffix,
                 replace(result, point=point),
                 trials,
-                tuple(replace(s, repetition=number if by_run else first + s.repetition) for s in result.searches),
+                searches,
                 capacity_of(derived.run, result.point, trials) if result.verdict.kind.is_bound else None,
             )
             before = found.get(point)
@@ -270,7 +305,7 @@ def _concluded(
 ) -> tuple[tuple[Comparison, ...], tuple[NotCompared, ...]]:
     """Return the comparisons, each with its answer. All of them are one family, whatever the metric."""
     drafts = [it for it in found if isinstance(it, _Draft)]
-    alpha = min(each_look_alpha(it.run.header) for it in runs)
+    alpha = ALPHA if unit in OF_RUNS else min(each_look_alpha(it.run.header) for it in runs)
     told = _answers(drafts, [it.blocks for it in drafts], unit, alpha)
     counted = told
     if any(it.counted for it in drafts):
@@ -357,12 +392,17 @@ def _estimates(
     """Yield the estimate of log(b / a) of each comparison by one metric; None where its error is not known."""
     points = [(draft.a.result.point, draft.b.result.point) for draft in family]
     pairs = noise_of_pairs((p, a, q, b) for (p, q), (a, b) in zip(points, blocks, strict=True))
+    if unit == "pair":  # all cells share the runs
+        differences = [paired(a, b) for a, b in blocks]
+        pairs = replace(fit_noise(differences, max(map(len, differences), default=1) - 1), correlation=0.0)
     sides = noise_of_sides(
         ((point, of) for ends, both in zip(points, blocks, strict=True) for point, of in zip(ends, both, strict=True)),
-        unit == "run",
+        unit == "boot",
     )
     for draft, (a, b) in zip(family, blocks, strict=True):
-        estimate = pairs.estimate(paired(a, b) if unit == "block" else []) or _difference(sides, a, b)
+        estimate = pairs.estimate(paired(a, b)) if unit in ("block", "pair") else None
+        if estimate is None and unit != "pair":
+            estimate = _difference(sides, a, b)
         for error in draft.errors if estimate else ():
             estimate = estimate.minus(error) if estimate else None
         yield estimate

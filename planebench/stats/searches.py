@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -56,8 +57,12 @@ def with_a_rate(searches: Iterable[SearchResult], method: str) -> list[SearchRes
 
 
 def lower_bounds(searches: Iterable[SearchResult]) -> Blocks:
-    """Return the lower bounds as the figures of their starts."""
-    return tuple(Block(s.repetition, s.repetition, math.log(s.lower_pps)) for s in searches if s.lower_pps)
+    """Return the lower bounds as the figures of their starts; where the start is a whole run, it may have several."""
+    logs: dict[int, list[float]] = {}
+    for s in searches:
+        if s.lower_pps:
+            logs.setdefault(s.repetition, []).append(math.log(s.lower_pps))
+    return tuple(Block(start, start, statistics.fmean(mine)) for start, mine in logs.items())
 
 
 def widths(searches: Iterable[SearchResult]) -> list[float]:

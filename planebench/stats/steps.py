@@ -1,293 +1,160 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Changes of the level of a series: steps, and ramps that are spread over many values. docs/trends.md.
+"""Steps of the level of a series whose values are not independent. docs/trends.md.
 
-Two methods look for steps. The first groups values by minimum description length (jumpavg, the detector of FD.io CSIT).
-The second splits groups further where the greatest t statistic of all splits is significant, and rejects steps between
-groups that do not differ significantly. A step that only one of them finds says so.
+Runs that follow each other are correlated, and each boot of a machine has a level of its own. The values of one boot
+are levels with steps, and a first-order autoregression around them that begins anew at each step (after Chakar,
+Lebarbier, Lévy-Leduc and Robin, "A robust approach for estimating change-points in the mean of an AR(1) process",
+Bernoulli 23, 2017). Steps and correlation are the most likely ones together: where correlation alone is as likely,
+there is no step. Between boots, the values are the means of the boots.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Literal
+from itertools import groupby, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from planebench.stats.noise import RESOLUTION, Estimate
 
-ALPHA = 0.01
-"""Level of a step, for all places of its group together; about one wrong step in 100 histories of one level."""
 VALUES_MIN = 3
 """Values of a level; fewer are outliers, or a change that is too new."""
 SERIES_MIN = 2 * VALUES_MIN
-RAMP_MIN = 8
-"""Values from the begin of a ramp to its end; what is shorter is a step."""
-RAMP_MARGIN = (6.0, -6.0)
-"""By how much the criterion must be better for a ramp in the place of one step, and of more: neighboring steps in one
-direction are rarely by chance."""
-_PLACE, _SUSPECT = (float(stats.chi2.ppf(share, 1)) for share in (0.98, 0.999))
-"""Likelihood ratio within which another place of a step is possible; and a place that is expected. The first gives
-ranges that contain the step in 95 % of the histories of bench/trends.py: places are discrete."""
+STEPS_MAX = 20
+PENALTY = 16.0
+"""By how much a step must raise twice the logarithm of the likelihood: then at most 5 % of the histories of
+bench/trends.py that have no step are said to have one, however correlated their runs are."""
+CORRELATIONS = (0.0, 0.2, 0.4, 0.6, 0.8, 0.9)
+OUTLIER = 3.0
+"""Standard deviations from the median of its neighbors beyond which a value is moved to there."""
+PLACE = 5.4
+"""Likelihood ratio within which another place of a step is possible: 98 % of chi-squared, as places are discrete."""
 
-Opinion = Literal["both", "mdl", "t-test"]
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of the level of a series between the values with the indices ``first`` and ``last``.
+    """A step between the values with the indices ``first`` and ``last``; ``at``: probably the first value after it.
 
-    A step is at ``at``, the most probable index of the first value after it. A ramp goes from ``first`` to ``last``.
-    ``estimate``: log(level after / level before).
+    ``estimate``: log(level after / level before). ``deviation``: of a value from one next to it, over the root of two.
     """
 
-    kind: Literal["step", "ramp"]
     at: int
     first: int
     last: int
     estimate: Estimate
-    opinion: Opinion = "both"
-    deviation: float = 0.0
-    """Standard deviation of the logarithm of a value around its level."""
+    deviation: float
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
-    """The changes of a series, and the steps of the first method that the second rejects (as indices)."""
+def find_changes(values: Sequence[float], boots: Sequence[str] = ()) -> tuple[Change, ...]:
+    """Return the steps of a series of positive values, oldest first. ``boots``: that of each value; none: all of one.
 
-    found: tuple[Change, ...] = ()
-    rejected: tuple[int, ...] = ()
-
-
-def find_changes(values: Sequence[float], suspects: Collection[int] = ()) -> Changes:
-    """Return the changes of a series of positive values, oldest first.
-
-    ``suspects``: places where a change is expected, which are tested alone.
+    Steps within a boot are found among its values. What is left is averaged by boot, and has the steps between boots.
     """
-    if len(values) < SERIES_MIN:
-        return Changes()
     logs = np.log(np.asarray(values, dtype=np.float64))
-    first = _by_description_length(values)
-    borders = _without_outliers(logs, first)
-    borders = sorted({*borders, *_further(logs, borders), *_apart(suspects, len(logs))})
-    borders = _significant(logs, borders, suspects)
-    borders = _settled(logs, borders, suspects)
-    steps = [_step(logs, *it, first) for it in _around(borders, len(logs))]
-    found = tuple(_with_ramps(logs, steps, borders))
-    near = {border for step in steps for border in range(step.first, step.last + 1)}
-    return Changes(found, tuple(border for border in first if border not in near))
+    spans = list(_spans(boots or [""] * len(logs)))
+    found = []
+    for begin, end in spans:
+        for step in _steps(logs[begin:end]):
+            found.append(Change(begin + step.at, begin + step.first, begin + step.last, step.estimate, step.deviation))
+            logs[begin + step.at :] -= step.estimate.mean
+    for step in _steps(np.array([np.mean(logs[begin:end]) for begin, end in spans])):
+        at, first, last = spans[step.at][0], spans[step.first][0], spans[step.last][1] - 1
+        found.append(Change(at, first, last, step.estimate, step.deviation))
+    return tuple(sorted(found, key=lambda it: it.at))
 
 
-def _by_description_length(values: Sequence[float]) -> list[int]:
-    """Return the index of the first value of each group of jumpavg but the first group."""
-    import jumpavg
-
-    unit = float(np.median(values)) * RESOLUTION
-    sizes = [len(group.run_list) for group in jumpavg.classify(list(map(float, values)), unit=unit)]
-    return [int(border) for border in np.cumsum(sizes)[:-1]]
-
-
-def _around(borders: Sequence[int], n: int) -> Iterator[tuple[int, int, int]]:
-    """Yield each border between those next to it."""
-    ends = [0, *borders, n]
-    yield from zip(ends, ends[1:], ends[2:], strict=False)
+def _spans(boots: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the first index of each boot and that after its last."""
+    begin = 0
+    for _, same in groupby(boots):
+        end = begin + len(list(same))
+        yield begin, end
+        begin = end
 
 
-def _without_outliers(logs: Floats, borders: Sequence[int]) -> list[int]:
-    """Return the borders without groups of too few values: those go to the neighbor that is nearest in level."""
-    left = list(borders)
-    while True:
-        ends = [0, *left, len(logs)]
-        small = [i for i in range(len(ends) - 1) if ends[i + 1] - ends[i] < VALUES_MIN]
-        if not small or not left:
-            return left
-        i = small[0]
-        level = [float(np.median(logs[a:b])) for a, b in pairwise(ends)]
-        sides = [j for j in (i - 1, i + 1) if 0 <= j < len(level)]
-        nearest = min(sides, key=lambda j: abs(level[j] - level[i]))
-        left.remove(ends[max(i, nearest)])
+def _steps(logs: Floats) -> Iterator[Change]:
+    if len(logs) < SERIES_MIN:
+        return
+    n, logs = len(logs), _without_outliers(logs)
+    best, correlation, borders = math.inf, 0.0, list[int]()
+    most = min(n // VALUES_MIN - 1, STEPS_MAX)
+    for tried in CORRELATIONS:
+        for found, squares in _partitions(_costs(logs, tried), most):
+            levels = len(found) + 1
+            likelihood = n * math.log(max(squares / n, RESOLUTION**2)) - levels * math.log(1 - tried**2)
+            if likelihood + PENALTY * levels < best:
+                best, correlation, borders = likelihood + PENALTY * levels, tried, found
+    costs, ends = _costs(logs, correlation), [0, *borders, n]
+    squares = max(sum(float(costs[a, b - 1]) for a, b in pairwise(ends)), n * RESOLUTION**2)
+    degrees = max(n - len(ends), 1)
+    variance = squares / degrees
+    # Levels that are estimated take some of the correlation with them (Kendall 1954): each this much.
+    likely = min(correlation + (1 + 3 * correlation) * (len(ends) - 1) / n, CORRELATIONS[-1])
+    worth = max(n * (1 - likely) / (1 + likely) - len(ends) + 1, 1.0)
+    for a, at, b in zip(ends, ends[1:], ends[2:], strict=False):
+        places = np.arange(a + 1, b)
+        of_places = costs[a, places - 1] + costs[places, b - 1]
+        more = of_places - of_places[at - a - 1]
+        possible = places[n * np.log(np.maximum(squares + more, squares * 1e-9) / squares) < PLACE]
+        before, after = logs[a:at], logs[at:b]
+        error = math.sqrt(variance * (1 / _worth(len(before), likely) + 1 / _worth(len(after), likely)))
+        mean = _level(after, correlation) - _level(before, correlation)
+        estimate = Estimate(mean, error, worth, min(len(before), len(after)))
+        deviation = math.sqrt(variance / (1 + correlation))
+        yield Change(at, int(min(possible)) - 1, int(max(possible)), estimate, deviation)
 
 
-def _apart(places: Collection[int], n: int) -> list[int]:
-    return [place for place in places if VALUES_MIN <= place <= n - VALUES_MIN]
+def _without_outliers(logs: Floats) -> Floats:
+    """Return the values, each within OUTLIER standard deviations of the median of itself and its neighbors."""
+    around = min(VALUES_MIN, (len(logs) - 1) // 2)
+    windows = np.lib.stride_tricks.sliding_window_view(np.pad(logs, around, mode="reflect"), 2 * around + 1)
+    centers = np.median(windows, axis=-1)
+    spread = max(float(np.quantile(np.abs(logs - centers), 0.75)) / 1.15, RESOLUTION)
+    return np.clip(logs, centers - OUTLIER * spread, centers + OUTLIER * spread)
 
 
-def _further(logs: Floats, borders: Sequence[int]) -> Iterator[int]:
-    """Yield the significant borders within the groups, until no group has one.
-
-    A group is split in two, or its middle is split from both sides (circular binary segmentation: Olshen et al.,
-    Biostatistics 5, 2004). Values at its ends that are no level are left out.
-    """
-    groups = list(pairwise([0, *borders, len(logs)]))
-    while groups:
-        begin, end = _without_ends(logs, *groups.pop())
-        if end - begin < SERIES_MIN:
-            continue
-        at = _best_place(logs, begin, end)
-        found = [at] if _p_value(logs[begin:at], logs[at:end]) * (end - begin) < ALPHA else _middle(logs, begin, end)
-        yield from found
-        if found:
-            groups += pairwise([begin, *found, end])
+def _costs(logs: Floats, correlation: float) -> Floats:
+    """Return the squared innovations of each part [i, j] that is one level; infinite if it has too few values."""
+    n, centred = len(logs), logs - np.mean(logs)
+    innovations = centred[1:] - correlation * centred[:-1]
+    sums, squares = (np.concatenate([[0.0], np.cumsum(it)]) for it in (innovations, innovations**2))
+    length = np.arange(n)[None, :] - np.arange(n)[:, None] + 1
+    first = (1 - correlation**2) * centred[:, None]
+    total = first + (1 - correlation) * (sums[None, :] - sums[:, None])
+    power = first * centred[:, None] + squares[None, :] - squares[:, None]
+    return np.where(length >= VALUES_MIN, power - total**2 / _worth(np.maximum(length, 1), correlation), np.inf)
 
 
-def _without_ends(logs: Floats, begin: int, end: int) -> tuple[int, int]:
-    """Return the group without the few values at an end that a split would best separate."""
-    while end - begin >= SERIES_MIN:
-        at = min(range(begin + 1, end), key=lambda k: _squares(logs, begin, k, end))
-        if at - begin < VALUES_MIN:
-            begin = at
-        elif end - at < VALUES_MIN:
-            end = at
-        else:
-            break
-    return begin, end
+def _worth(length: Any, correlation: float) -> Any:
+    """Return the weight of the level of so many values: their number, if they are independent."""
+    return 1 - correlation**2 + (length - 1) * (1 - correlation) ** 2
 
 
-def _middle(logs: Floats, begin: int, end: int) -> list[int]:
-    """Return both borders of the part that differs most from the rest of the group; empty if it is not significant."""
-    part, n = logs[begin:end], end - begin
-    sums = np.concatenate([[0.0], np.cumsum(part - np.mean(part))])
-    first, last = np.triu_indices(n + 1, VALUES_MIN)
-    length = last - first
-    inside = (first >= VALUES_MIN) & (last <= n - VALUES_MIN)
-    if not inside.any():
-        return []
-    first, last, length = first[inside], last[inside], length[inside]
-    best = int(np.argmax((sums[last] - sums[first]) ** 2 / (length * (n - length) / n)))
-    a, b = int(first[best]), int(last[best])
-    rest = np.concatenate([part[:a], part[b:]])
-    return [begin + a, begin + b] if _p_value(rest, part[a:b]) * len(first) < ALPHA else []
+def _level(logs: Floats, correlation: float) -> float:
+    """Return the most likely level of values; the first and the last count for more than those between."""
+    inner = (1 - correlation) ** 2
+    weights = np.full(len(logs), inner)
+    weights[[0, -1]] += correlation * (1 - correlation)
+    return float(np.average(logs, weights=weights))
 
 
-def _best_place(logs: Floats, begin: int, end: int) -> int:
-    return min(range(begin + VALUES_MIN, end - VALUES_MIN + 1), key=lambda k: _squares(logs, begin, k, end))
-
-
-def _significant(logs: Floats, borders: Sequence[int], suspects: Collection[int]) -> list[int]:
-    """Return the borders whose two groups differ; the least significant goes first, so that its groups become one."""
-    left = list(borders)
-    while left:
-        places = [(a, k, b, 1 if k in suspects else b - a) for a, k, b in _around(left, len(logs))]
-        p_values = [_p_value(logs[a:k], logs[k:b]) * number for a, k, b, number in places]
-        worst = int(np.argmax(p_values))
-        if p_values[worst] < ALPHA:
-            break
-        del left[worst]
-    return left
-
-
-def _settled(logs: Floats, borders: Sequence[int], suspects: Collection[int]) -> list[int]:
-    """Return the borders, each at its most probable place between the other two.
-
-    A suspect stays where it is, and takes the place of a border near it unless that is much more probable.
-    """
-    left = list(borders)
-    for _ in range(3):
-        for i, (a, k, b) in enumerate(list(_around(left, len(logs)))):
-            begin = a if i == 0 else left[i - 1]
-            if k not in suspects:
-                best = _best_place(logs, begin, b)
-                near = {
-                    it: _squares(logs, begin, it, b)
-                    for it in suspects
-                    if abs(it - best) < VALUES_MIN and begin < it < b
-                }
-                near = {
-                    it: at
-                    for it, at in near.items()
-                    if _possible(at, _squares(logs, begin, best, b), b - begin, _SUSPECT)
-                }
-                left[i] = min(near, key=near.__getitem__, default=best)
-    return left
-
-
-def _possible(squares: float, least: float, n: int, ratio: float) -> bool:
-    """Return whether the likelihood of a place with these squares is within ``ratio`` of that of the best place."""
-    least = max(least, RESOLUTION**2 * n)
-    return n * math.log(max(squares, least) / least) < ratio
-
-
-def _squares(logs: Floats, *ends: int) -> float:
-    """Return the sum of the squared distances of values from the mean of their group."""
-    return sum(float(np.sum((logs[a:b] - np.mean(logs[a:b])) ** 2)) for a, b in pairwise(ends))
-
-
-def _difference(before: Floats, after: Floats) -> Estimate:
-    """Return the difference of two levels whose values have a common variance, which is not below the resolution."""
-    degrees = len(before) + len(after) - 2
-    squares = float(np.sum((before - np.mean(before)) ** 2) + np.sum((after - np.mean(after)) ** 2))
-    variance = max(squares / degrees, RESOLUTION**2)
-    error = math.sqrt(variance * (1 / len(before) + 1 / len(after)))
-    return Estimate(float(np.mean(after) - np.mean(before)), error, degrees, min(len(before), len(after)))
-
-
-def _p_value(before: Floats, after: Floats) -> float:
-    return _difference(before, after).p_value()
-
-
-def _step(logs: Floats, begin: int, at: int, end: int, first: Sequence[int]) -> Change:
-    estimate = _difference(logs[begin:at], logs[at:end])
-    places = {k: _squares(logs, begin, k, end) for k in range(begin + 1, end)}
-    least = min(it for k, it in places.items() if k == at or VALUES_MIN <= k - begin <= end - begin - VALUES_MIN)
-    possible = [k for k, it in places.items() if k == at or _possible(it, least, end - begin, _PLACE)]
-    opinion: Opinion = "both" if any(border in possible for border in first) else "t-test"
-    deviation = math.sqrt(max(_squares(logs, begin, at, end) / (end - begin), RESOLUTION**2))
-    return Change("step", at, min(possible) - 1, max(possible), estimate, opinion, deviation)
-
-
-def _with_ramps(logs: Floats, steps: Sequence[Change], borders: Sequence[int]) -> Iterator[Change]:
-    """Yield the changes in order: steps of one direction whose values a ramp fits better are one ramp."""
-    ends = [0, *borders, len(logs)]
-    i = 0
-    while i < len(steps):
-        same = i + 1
-        while same < len(steps) and (steps[same].estimate.mean > 0) == (steps[i].estimate.mean > 0):
-            same += 1
-        for j in range(same, i, -1):
-            ramp = _ramp(logs, ends[i : j + 2])
-            if ramp is not None:
-                yield ramp
-                i = j
-                break
-        else:
-            yield steps[i]
-            i += 1
-
-
-def _ramp(logs: Floats, ends: Sequence[int]) -> Change | None:
-    """Return the ramp that fits the values from the first to the last end better than levels between all ends.
-
-    Better by the information criterion of Bayes; a ramp has two levels and two places, steps a level and a place each.
-    """
-    begin, end = ends[0], ends[-1]
-    part, n = logs[begin:end], end - begin
-    least = n * RESOLUTION**2
-    of_steps = n * math.log(max(_squares(logs, *ends), least) / n) + (2 * len(ends) - 3) * math.log(n)
-    stride = max(1, n // 60)
-    best: tuple[float, int, int, float] | None = None
-    for first in range(0, n - RAMP_MIN, stride):
-        for last in range(first + RAMP_MIN, n, stride):
-            shape = np.clip((np.arange(n) - first) / (last - first), 0, 1)
-            found, squares = _fitted(part, shape)
-            if best is None or squares < best[0]:
-                best = (squares, first, last, found)
-    if best is None:
-        return None
-    squares, first, last, rise = best
-    if n * math.log(max(squares, least) / n) + 4 * math.log(n) >= of_steps - RAMP_MARGIN[len(ends) > 3]:
-        return None
-    deviation = math.sqrt(max(squares, least) / n)
-    estimate = Estimate(rise, deviation * math.sqrt(4 / n), n - 2, n // 2)
-    return Change("ramp", begin + first, begin + first, begin + last, estimate, "both", deviation)
-
-
-def _fitted(part: Floats, shape: Floats) -> tuple[float, float]:
-    """Return the rise of the ramp with a shape, by least squares, and the sum of the squared residuals."""
-    matrix = np.stack([np.ones(len(part)), shape], axis=1)
-    levels, *_ = np.linalg.lstsq(matrix, part, rcond=None)
-    return float(levels[1]), float(np.sum((part - matrix @ levels) ** 2))
+def _partitions(costs: Floats, most: int) -> Iterator[tuple[list[int], float]]:
+    """Yield the borders of the best partition in 1, 2, ... levels, and its squares."""
+    n, best = len(costs), costs[0]
+    chosen: list[NDArray[np.intp]] = []
+    for steps in range(most + 1):
+        borders, end = list[int](), n - 1
+        for choice in reversed(chosen):
+            borders.insert(0, int(choice[end]) + 1)
+            end = borders[0] - 1
+        yield borders, float(best[-1])
+        if steps < most:
+            total = best[:-1, None] + costs[1:]
+            chosen.append(np.argmin(total, axis=0))
+            best = np.min(total, axis=0)

@@ -15,7 +15,7 @@ from planebench.stats.noise import Estimate, figure_of
 from planebench.stats.steps import SERIES_MIN, Change, find_changes
 
 RUNS_MIN = 3
-"""Runs of each side of a confirmation, as of a comparison of runs."""
+"""Runs of each side of a confirmation, in turns, as of a comparison of runs."""
 RUNS_MAX = 100
 """A confirmation that would need more has no price."""
 
@@ -27,7 +27,7 @@ VOLATILE = frozenset(
         *("memory_total_bytes", "is_root", "boot_id", "folder"),
     }
 )
-"""Facts of a host that differ between any two runs, or do not matter."""
+"""Facts of a host that differ between any two runs, or do not matter as such; for boots see Sample.boot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,10 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The figure of one run. ``facts``: what may move it beside the commit, by name. Times are RFC 3339."""
+    """The figure of one run. ``facts``: what may move it beside the commit, by name. Times are RFC 3339.
+
+    ``boot``: of the machine; empty if it is not known. Runs that follow each other without one are taken for one boot.
+    """
 
     run_id: str
     started_at: str
@@ -53,6 +56,7 @@ class Sample:
     dirty: bool = False
     facts: Mapping[str, str] = field(default_factory=dict)
     minutes: float | None = None
+    boot: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +87,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """A series with its changes, oldest first. ``rejected``: runs at which only one method saw a step.
+    """A series with its steps, oldest first.
 
-    ``left_out``: runs of commits older than those before them, which measure again and are no history.
+    ``left_out``: runs of commits older than those before them, which measure again and are no history. ``problem``: why
+    there may be steps that are not found.
     """
 
     series: Series
     samples: tuple[Sample, ...]
     steps: tuple[Step, ...] = ()
-    rejected: tuple[Sample, ...] = ()
     left_out: tuple[Sample, ...] = ()
     problem: str = ""
 
@@ -102,12 +106,14 @@ def find_trend(series: Series, samples: Sequence[Sample]) -> Trend:
     history, again = _history(ordered)
     if len(history) < SERIES_MIN:
         return Trend(series, history, left_out=again, problem=f"{len(history)} runs; steps need {SERIES_MIN}")
-    suspects = [at for at in range(1, len(history)) if any(_changed(history[at - 1 : at + 1]))]
-    changes = find_changes([sample.value for sample in history], suspects)
+    boots = [sample.boot for sample in history]
+    changes = find_changes([sample.value for sample in history], boots)
     minutes = [sample.minutes for sample in history if sample.minutes is not None]
     price = statistics.median(minutes) if minutes else None
-    steps = tuple(_step(change, history, price) for change in changes.found)
-    return Trend(series, history, steps, tuple(history[at] for at in changes.rejected), again)
+    steps = tuple(_step(change, history, price) for change in changes)
+    number = len(list(itertools.groupby(boots)))
+    few = f"{number} boots; steps from one to the next need {SERIES_MIN}" if 1 < number < SERIES_MIN else ""
+    return Trend(series, history, steps, again, few)
 
 
 def _history(samples: Sequence[Sample]) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
@@ -151,13 +157,13 @@ def _changed(samples: Sequence[Sample]) -> Iterator[str]:
 
 
 def runs_to_confirm(change: Change) -> int | None:
-    """Return how many runs of the old and of the new commit each show the change with a probability of 80 %.
+    """Return how many runs of the old and of the new commit, in turns, show the change with a probability of 80 %.
 
     None for a change that is too small for RUNS_MAX.
     """
     wanted = abs(change.estimate.mean)
     for runs in range(RUNS_MIN, RUNS_MAX + 1):
         error = change.deviation * math.sqrt(2 / runs)
-        if Estimate(wanted, error, 2 * (runs - 1), runs).detectable() <= wanted:
+        if Estimate(wanted, error, runs - 1, runs).detectable() <= wanted:
             return runs
     return None

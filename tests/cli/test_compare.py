@@ -73,7 +73,7 @@ def test_two_runs_are_named_once_above_the_table(stored, capsys) -> None:
     assert _compare(A, B) == 0
     out = capsys.readouterr().out
     assert out.splitlines()[:2] == [f"a = {A}", f"b = {B}"]
-    assert "b is 10.0 % slower" in out
+    assert "ratio" in out and "open: more starts may not decide it" in out
     assert out.count(A) == 1
 
 
@@ -110,7 +110,7 @@ def test_force_compares_them_and_says_what_differs(stored, capsys) -> None:
     assert _compare(A, B, force=True) == 0
     said = capsys.readouterr()
     assert "ring size: 256 against 1024" in said.err
-    assert "the same within 5 %" in said.out
+    assert "1.000" in said.out
 
 
 @pytest.mark.parametrize(
@@ -150,14 +150,17 @@ def test_what_the_gate_can_detect_is_shown_and_in_json(stored, capsys) -> None:
     assert capsys.readouterr().err == ""
 
 
-def test_between_runs_the_gate_needs_three_of_each(stored, capsys) -> None:
-    names = [f"{name}{number}" for name in "ab" for number in (1, 2, 3)]
-    for name, factor in zip(names, (1, 1.001, 0.999, 0.9, 0.901, 0.899), strict=True):
-        stored(name, {"planed": tuple(factor * m for m in STEADY)})
-    assert _compare("a1", "b1", fail_below=0.95) == INCONCLUSIVE
-    assert "how runs vary is in no interval; it takes 3 runs each" in capsys.readouterr().err
+def test_between_runs_the_gate_needs_three_pairs_in_turns(stored, capsys) -> None:
+    names = ["a1", "b1", "a2", "b2", "a3", "b3", "b4"]
+    for hour, (name, factor) in enumerate(zip(names, (1, 0.9, 1.001, 0.901, 0.999, 0.899, 0.9), strict=True)):
+        started = f"2026-11-21T0{hour}:00:00Z"
+        stored(name, {"planed": tuple(factor * m for m in STEADY)}, started_at=started)
+    for a, b in (("a1", "b1"), ("a1,a2,b1", "b2,b3,b4")):
+        assert _compare(a, b, fail_below=0.95) == INCONCLUSIVE
+        said = capsys.readouterr().err
+        assert "how runs vary is in no interval; it takes 3 of each side in turns (a, b, a, b), or 3 boots" in said
     assert _compare("a1,a2,a3", "b1,b2,b3", fail_below=0.95) == 1
-    assert _compare("a1,a2,a3", "a2,a1,a3", fail_below=0.95) == 0
+    assert _compare("a1,a2,a3", "a1,a2,a3", fail_below=0.95) == 0
     with pytest.raises(UsageError, match="name these, too"):
         _compare("a1,a2")
 
@@ -172,17 +175,11 @@ def test_a_lower_bound_below_the_limit_is_no_regression_but_has_not_passed(store
     assert _compare(fail_below=0.95) == INCONCLUSIVE
     said = capsys.readouterr().err
     assert "fails" not in said
-    assert "inconclusive: throughput" in said and "no cycles per packet to test" in said
+    assert "inconclusive: throughput" in said and "tester-limited" in said
 
 
-@pytest.mark.parametrize(
-    ("cycles", "code", "said"),
-    [(110, 1, "fails: cycles per packet of bess"), (104, 0, ""), (90, 0, "")],
-    ids=["regression", "within-the-limit", "better"],
-)
-def test_where_the_tester_limits_both_sides_cycles_are_judged(
-    own_run_folder: Path, capsys, cycles: int, code: int, said: str
-) -> None:
+@pytest.mark.parametrize("cycles", [110, 104, 90])
+def test_where_the_tester_limits_both_sides_cycles_say_nothing(own_run_folder: Path, capsys, cycles: int) -> None:
     trials = [
         make_trial(
             number * 4 + i,
@@ -197,11 +194,8 @@ def test_where_the_tester_limits_both_sides_cycles_are_judged(
         for i in range(4)
     ]
     store_run(own_run_folder, Run(make_header(("planed", "bess"), run_id=A), tuple(trials)), finish=False)
-    assert _compare(fail_below=0.95, metric="throughput") == code
-    err = capsys.readouterr().err
-    assert (said in err) if said else ("fails:" not in err and "inconclusive:" not in err)
-    if code:
-        assert "is 1.100 of" in err and "(limit 1.053; the tester limits the rate, so cycles are judged)" in err
+    assert _compare(fail_below=0.95, metric="throughput") == INCONCLUSIVE
+    assert "planed and bess are tester-limited (lower bounds)" in capsys.readouterr().err
 
 
 def test_a_dead_side_has_not_passed(stored, capsys) -> None:

@@ -17,7 +17,7 @@ junitparser = pytest.importorskip("junitparser")  # from the extra dev
 ROOT = Path(__file__).parents[2]
 NASTY = 'vpp|<b>"&\x00]]>'
 PASSES = Judgement("passes", "throughput", "a@old", "a@new", "p2p/64", 0.97, 1.01)
-FAILS = Judgement("fails", "cycles_per_packet", NASTY, NASTY, "p2p/64", 1 / 0.97, 1.2, "tester-limited")
+FAILS = Judgement("fails", "capacity", NASTY, NASTY, "p2p/64", 0.97, 0.8, "estimated for b")
 OPEN = Judgement("inconclusive", "throughput", "a@old", "", "p2p/64", 0.97, why="the other run does not have it")
 
 
@@ -28,7 +28,7 @@ def test_junit_has_a_case_for_each_rate(tmp_path: Path) -> None:
     assert (suite.tests, suite.failures, suite.errors, suite.skipped) == (3, 1, 1, 0)
     passed, failed, unknown = suite
     assert passed.is_passed and "1.010" in passed.system_out
-    assert "cycles are judged" in failed.result[0].message
+    assert failed.result[0].message.endswith("(limit 0.97): estimated for b")
     assert unknown.result[0].type == "inconclusive"
 
 

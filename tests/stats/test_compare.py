@@ -335,7 +335,7 @@ def test_runs_are_compared_switch_by_switch_and_point_by_point() -> None:
     outcome = runs_compared(Derived(a), Derived(b))
     (found,) = outcome.comparisons
     assert (found.a, found.b, found.point) == ("planed@run-a", "planed@run-b", CELL)
-    assert (found.ratio, found.distinguishable) == (pytest.approx(0.9, rel=1e-2), True)
+    assert (found.ratio, found.answer) == (pytest.approx(0.9, rel=1e-2), "open")
     assert [(s.a, s.b, s.point, s.reason) for s in outcome.skipped] == [
         ("testpmd@run-a", "", CELL, "the other run does not have it"),
         ("bess@run-b", "", CELL, "the other run does not have it"),
@@ -349,32 +349,53 @@ def test_a_run_against_itself_is_level_everywhere() -> None:
     assert not any(c.distinguishable for c in found)
 
 
-def _of_runs(rates: Sequence[float], name: str) -> list[Derived]:
-    """Runs of three starts each that hardly differ within a run."""
+def _of_runs(name: str, hours: str, *rates: float, boots: str = "") -> list[Derived]:
+    """Runs of three starts each that hardly differ within a run; ``hours``: a digit for each; ``boots``: a letter."""
+    host = make_header().host
     return [
-        Derived(_run(_flat("planed", *(m * f for f in (1, 1.001, 0.999))), run_id=f"{name}{i}"))
-        for i, m in enumerate(rates)
+        Derived(
+            _run(
+                _flat("planed", *(m * f for f in (1, 1.001, 0.999))),
+                run_id=f"{name}{i}",
+                started_at=f"2026-11-21T0{hour}:00:00Z",
+                host={**host, "boot_id": boots[i]} if boots else host,
+            )
+        )
+        for i, (hour, m) in enumerate(zip(hours, rates, strict=True))
     ]
 
 
-def test_with_three_runs_a_side_the_run_is_the_unit() -> None:
-    a, b = _of_runs((10.0, 10.3, 9.7), "a"), _of_runs((9.9, 9.5, 10.2), "b")
-    outcome = runs_compared(a, b)
-    (found,) = outcome.comparisons
-    assert (found.a, found.b) == ("planed@a0,a1,a2", "planed@b0,b1,b2")
-    assert (found.answer, found.starts_a, found.degrees, outcome.not_in_intervals) == (
-        "open",
-        3,
-        pytest.approx(4, abs=0.2),
-        "",
-    )
+ALONE = "how runs vary is in no interval; it takes 3 of each side in turns (a, b, a, b), or 3 boots of each side"
 
 
-def test_with_fewer_runs_the_variation_between_them_is_said_to_be_missing() -> None:
-    outcome = runs_compared(_of_runs((10.0,), "a"), _of_runs((9.9,), "b"))
+@pytest.mark.parametrize("hours", [("024", "135"), ("034", "125"), ("0245", "136")], ids=["abab", "abba", "one-more"])
+def test_of_runs_in_turns_the_difference_of_neighbors_is_the_unit(hours: tuple[str, str]) -> None:
+    a = _of_runs("a", hours[0], *((10.0, 11.0, 12.0) if len(hours[0]) == 3 else (10.0, 11.0, 20.0, 12.0)))
+    outcome = runs_compared(a, _of_runs("b", hours[1], 9.0, 9.91, 10.79))
     (found,) = outcome.comparisons
-    assert found.answer == "different", "between these two runs"
-    assert outcome.not_in_intervals == "1 and 1 runs: how runs vary is in no interval; it takes 3 runs each"
+    assert (found.answer, found.starts_a, found.degrees, outcome.not_in_intervals) == ("different", len(a), 2, "")
+    assert found.ratio == pytest.approx(0.9, rel=2e-3)
+    assert found.low is not None and found.low > 0.89, "the drift of both is in no difference"
+
+
+def test_else_the_boot_is_the_unit() -> None:
+    a = _of_runs("a", "0123", 10.0, 10.3, 9.6, 9.8, boots="stuu")
+    outcome = runs_compared(a, _of_runs("b", "456", 9.9, 9.5, 10.2, boots="vwx"))
+    (found,) = outcome.comparisons
+    assert (found.a, found.b) == ("planed@a0,a1,a2,a3", "planed@b0,b1,b2")
+    assert (found.answer, found.starts_a, outcome.not_in_intervals) == ("open", 3, "")
+    assert found.degrees == pytest.approx(4, abs=0.2)
+
+
+@pytest.mark.parametrize(("hours", "boots"), [("01", ""), ("012345", "sssttt"), ("012345", "stusss"), ("012345", "")])
+def test_runs_of_too_few_boots_one_after_the_other_are_open(hours: str, boots: str) -> None:
+    half = len(hours) // 2
+    a = _of_runs("a", hours[:half], *[10.0] * half, boots=boots[:half])
+    outcome = runs_compared(a, _of_runs("b", hours[half:], *[9.0] * half, boots=boots[half:]))
+    (found,) = outcome.comparisons
+    assert (found.ratio, found.answer, found.more_starts) == (pytest.approx(0.9), "open", None)
+    assert found.note == "how runs vary is not in the interval" and found.low is not None
+    assert outcome.not_in_intervals == f"{half} and {half} runs: {ALONE}"
 
 
 def _noisy(seed: int, ratios: dict[str, float]) -> Derived:
