@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, get_args
@@ -163,10 +163,6 @@ class _Draft:
         a, b = (by_start(side) for side in self.blocks)
         return figure_of(sum(b) / len(b) - sum(a) / len(a))
 
-    def starts_shared(self, unit: Unit) -> Hashable:
-        """Return the key of the comparisons that share their starts: a pair on a topology; a pair, of whole runs."""
-        return self.a.name, self.b.name, None if unit == "run" else self.a.result.point.topology
-
 
 Found = Iterator[_Draft | NotCompared]
 
@@ -296,7 +292,7 @@ def _answers(
         for i, estimate in zip(at, found, strict=False):
             estimates[i] = estimate
     known = [(i, estimate) for i, estimate in enumerate(estimates) if estimate is not None]
-    family = [OneOfMany(it, drafts[i].bounds, drafts[i].starts_shared(unit)) for i, it in known]
+    family = [OneOfMany(it, drafts[i].bounds, (drafts[i].a.name, drafts[i].b.name)) for i, it in known]
     told = dict(zip((i for i, _ in known), answers(family, alpha), strict=True))
     return [
         (estimate, told.get(i) or Answer(drafts[i].ratio, None, None, "untested"))
