@@ -334,14 +334,14 @@ def main() -> int:
     """Print the tables; return 1 where a bar is missed."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
-        "--seeds", type=int, default=2000, help="runs of each shape, a tenth with nine switches; 0: none"
+        "--seeds", type=int, default=2000, help="runs of each shape, half of them with nine switches; 0: none"
     )
     parser.add_argument("--runs", type=int, default=100, help="whole runs of each kind; at most 20 of conext19")
     parser.add_argument("--only", nargs="+", choices=SHAPES, default=list(SHAPES))
     given = parser.parse_args()
     good = []
     if given.seeds:
-        good += [show_shapes(given.only, given.seeds), show_nine(given.only, max(given.seeds // 10, 1))]
+        good += [show_shapes(given.only, given.seeds), show_nine(given.only, max(given.seeds // 2, 1))]
     if given.runs:
         good.append(show_runs(given.runs))
     return 0 if all(good) else 1

@@ -292,7 +292,9 @@ def _answers(
         for i, estimate in zip(at, found, strict=False):
             estimates[i] = estimate
     known = [(i, estimate) for i, estimate in enumerate(estimates) if estimate is not None]
-    family = [OneOfMany(it, drafts[i].bounds, (drafts[i].a.name, drafts[i].b.name)) for i, it in known]
+    family = [
+        OneOfMany(it, drafts[i].bounds, (drafts[i].a.name, drafts[i].b.name, drafts[i].metric)) for i, it in known
+    ]
     told = dict(zip((i for i, _ in known), answers(family, alpha), strict=True))
     return [
         (estimate, told.get(i) or Answer(drafts[i].ratio, None, None, "untested"))
