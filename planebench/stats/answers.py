@@ -80,7 +80,7 @@ def answer(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN, bou
 
 @dataclass(frozen=True, slots=True)
 class OneOfMany:
-    """One comparison of many. Those of the same ``unit`` share their starts, so they are wrong together."""
+    """One comparison of many. Those of the same ``unit``, as all of two switches, are judged together."""
 
     estimate: Estimate
     bounds: Bounds
@@ -95,46 +95,46 @@ class OneOfMany:
 def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
     """Return the answers of all comparisons of a run, each with its own 95 % interval.
 
-    Two differ where their unit does, of all units (Holm), and where 1 is outside of the interval at ``alpha``. The
-    p-value of a unit is that of Simes (1986).
+    Whether the two of a unit differ anywhere is decided over all units (Simes, Holm); where they do, within the unit
+    (Benjamini and Hochberg). So two that are equal are called different in a share ``alpha`` of runs at most, and of
+    the differences between two that are not, a share ``alpha`` is wrong.
     """
-    of_unit: dict[Hashable, list[float]] = {}
-    for it in family:
-        of_unit.setdefault(it.unit, []).append(it.p_value)
-    p_values = {unit: _simes(found) for unit, found in of_unit.items()}
-    corrected = dict(zip(p_values, holm(list(p_values.values())), strict=True))
-    left = max(sum(p >= alpha for p in corrected.values()), 1)
-    found = []
-    for it in family:
-        shown, tested = answer(it.estimate, bounds=it.bounds), answer(it.estimate, alpha, bounds=it.bounds)
-        kind, starts = tested.answer, tested.starts
-        if kind == "different" and corrected[it.unit] >= alpha:
-            kind, starts = "open", starts_missing(it.estimate, alpha / left)
-        found.append(replace(shown, answer=kind, starts=starts))
-    return found
-
-
-def _simes(p_values: Sequence[float]) -> float:
-    """Return the p-value of several hypotheses together."""
-    return min(len(p_values) * p / rank for rank, p in enumerate(sorted(p_values), start=1))
+    units: dict[Hashable, list[int]] = {}
+    for index, it in enumerate(family):
+        units.setdefault(it.unit, []).append(index)
+    within = {unit: hochberg([family[index].p_value for index in at]) for unit, at in units.items()}
+    over_all = dict(zip(units, holm([min(p_values) for p_values in within.values()]), strict=True))
+    left = max(sum(p >= alpha for p in over_all.values()), 1)
+    found: dict[int, Answer] = {}
+    for unit, at in units.items():
+        level = alpha if over_all[unit] < alpha else alpha / left
+        for index, p in zip(at, within[unit], strict=True):
+            it = family[index]
+            told = answer(it.estimate, bounds=it.bounds)
+            differs = max(p, over_all[unit]) < alpha
+            if told.answer == "open" or (told.answer == "different" and not differs):
+                starts = None if it.bounds.hide(it.estimate) else starts_missing(it.estimate, level)
+                told = replace(told, answer="open", starts=starts)
+            found[index] = told
+    return [found[index] for index in range(len(family))]
 
 
 def starts_missing(estimate: Estimate, alpha: float = ALPHA, margin: float = MARGIN) -> int | None:
     """Return how many more starts decide the comparison if its mean and noise stay as they are.
 
-    More starts make the mean more certain, and the noise as well: its degrees of freedom rise with them.
+    ``alpha``: the level at which it is called different. More starts make the mean more certain, and the noise as well:
+    its degrees of freedom rise with them.
     """
-    needed = max(abs(estimate.mean), math.log1p(margin) - abs(estimate.mean))
+    away = abs(estimate.mean)
+
+    def decides(more: int) -> bool:
+        times = 1 + more / estimate.n
+        later = replace(estimate, error=estimate.error / math.sqrt(times), degrees=estimate.degrees * times)
+        return later.half_width(alpha) < away or later.half_width() < math.log1p(margin) - away
+
     prices = range(1, STARTS_MAX - estimate.n + 1)
-    at = bisect_left(prices, -needed, key=lambda more: -_after(estimate, more, alpha))
+    at = bisect_left(prices, True, key=decides)
     return prices[at] if at < len(prices) else None
-
-
-def _after(estimate: Estimate, more: int, alpha: float) -> float:
-    """Return half of the width of the interval after so many more starts."""
-    times = 1 + more / estimate.n
-    later = replace(estimate, error=estimate.error / math.sqrt(times), degrees=estimate.degrees * times)
-    return later.half_width(alpha)
 
 
 def look_alpha(looks: int) -> float:
@@ -151,5 +151,19 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     corrected, least = [0.0] * len(p_values), 0.0
     for rank, index in enumerate(order):
         least = max(least, min(1.0, (len(p_values) - rank) * p_values[index]))
+        corrected[index] = least
+    return tuple(corrected)
+
+
+def hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Return p-values corrected for their number: of those below alpha a share alpha is wrong.
+
+    Benjamini and Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57, 1995. The least of them is
+    that of Simes (Biometrika 73, 1986), of the hypothesis that all are true.
+    """
+    order = sorted(range(len(p_values)), key=p_values.__getitem__, reverse=True)
+    corrected, least = [0.0] * len(p_values), 1.0
+    for behind, index in enumerate(order):
+        least = min(least, p_values[index] * len(p_values) / (len(p_values) - behind))
         corrected[index] = least
     return tuple(corrected)

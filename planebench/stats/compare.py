@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Literal, get_args
@@ -31,6 +31,7 @@ from planebench.stats.starts import (
     noise_of_pairs,
     noise_of_sides,
     paired,
+    ratios_by_distance,
     throughput_blocks,
 )
 
@@ -164,10 +165,6 @@ class _Draft:
         """Return the ratio of the geometric means, where no error of it can be estimated."""
         a, b = (by_start(side) for side in self.blocks)
         return figure_of(sum(b) / len(b) - sum(a) / len(a))
-
-    def starts_shared(self, unit: Unit) -> Hashable:
-        """Return the key of the comparisons that share their starts: a pair on a topology; a pair, of whole runs."""
-        return self.a.name, self.b.name, None if unit in OF_RUNS else self.a.result.point.topology
 
 
 Found = Iterator[_Draft | NotCompared]
@@ -331,7 +328,9 @@ def _answers(
         for i, estimate in zip(at, found, strict=False):
             estimates[i] = estimate
     known = [(i, estimate) for i, estimate in enumerate(estimates) if estimate is not None]
-    family = [OneOfMany(it, drafts[i].bounds, drafts[i].starts_shared(unit)) for i, it in known]
+    family = [
+        OneOfMany(it, drafts[i].bounds, (drafts[i].a.name, drafts[i].b.name, drafts[i].metric)) for i, it in known
+    ]
     told = dict(zip((i for i, _ in known), answers(family, alpha), strict=True))
     return [
         (estimate, told.get(i) or Answer(drafts[i].ratio, None, None, "untested"))
@@ -352,6 +351,9 @@ def _comparison(
             names = zip(_called(draft.a, draft.b), (draft.a, draft.b), strict=True)
             whose = " and ".join(name for name, side in names if side.result.disturbed)
             notes.append(f"disturbed more often: {whose}; the answer depends on whether a switch does that itself")
+    by_distance = ratios_by_distance(*draft.blocks) if draft.metric == "throughput" and "@" not in draft.a.name else {}
+    if len(by_distance) > 1:
+        notes.append(" and ".join(f"{ratio:.3g} {band}" for band, ratio in by_distance.items()))
     if estimate is None:
         n_a, n_b = (len(by_start(blocks)) for blocks in draft.blocks)
         notes.append(f"{n_a} and {n_b} starts: how starts differ is not known")
@@ -394,7 +396,7 @@ def _estimates(
     pairs = noise_of_pairs((p, a, q, b) for (p, q), (a, b) in zip(points, blocks, strict=True))
     if unit == "pair":  # all cells share the runs
         differences = [paired(a, b) for a, b in blocks]
-        pairs = replace(fit_noise(differences, max(map(len, differences), default=1) - 1), correlation=0.0)
+        pairs = fit_noise(differences, max(map(len, differences), default=1) - 1)
     sides = noise_of_sides(
         ((point, of) for ends, both in zip(points, blocks, strict=True) for point, of in zip(ends, both, strict=True)),
         unit == "boot",

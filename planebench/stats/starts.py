@@ -85,7 +85,38 @@ def paired(a: Blocks, b: Blocks) -> list[float]:
     if any(2 * len(some) < len(of_all) for some, of_all in zip(found, starts, strict=True)):
         return []
     fewer = min((0, 1), key=lambda side: len(found[side]))
-    return _means((pair[fewer].start, pair[1].log - pair[0].log) for pair in both)
+    logs: dict[int, list[float]] = {}
+    bands: dict[int, set[str | None]] = {}
+    for pair in both:
+        logs.setdefault(pair[fewer].start, []).append(pair[1].log - pair[0].log)
+        bands.setdefault(pair[fewer].start, set()).add(pair[fewer].band)
+    return _at_one_distance([(statistics.fmean(logs[start]), frozenset(bands[start])) for start in sorted(logs)])
+
+
+def _at_one_distance(values: Sequence[tuple[float, Hashable]]) -> list[float]:
+    """Return differences with the mean that they have, and the variance that they have at the same core distance.
+
+    That switches differ by more near than far is no noise of their ratio: how often they were near is the same for both.
+    """
+    groups: dict[Hashable, list[float]] = {}
+    for value, distance in values:
+        groups.setdefault(distance, []).append(value)
+    if len(groups) < 2:
+        return [value for value, _ in values]
+    mean, left = statistics.fmean(value for value, _ in values), len(values) - len(groups)
+    scale = math.sqrt((len(values) - 1) / left) if left else 0.0
+    return [mean + scale * (value - statistics.fmean(groups[distance])) for value, distance in values]
+
+
+def ratios_by_distance(a: Blocks, b: Blocks) -> dict[str, float]:
+    """Return the ratio of the geometric means of b and a at each core distance that both had in common blocks."""
+    of_a = {block.number: block for block in a}
+    found: dict[str, list[float]] = {}
+    for block in b:
+        other = of_a.get(block.number)
+        if other is not None and block.band is not None and block.band == other.band:
+            found.setdefault(block.band, []).append(block.log - other.log)
+    return {band: figure_of(statistics.fmean(logs)) for band, logs in found.items()}
 
 
 def noise_of_sides(cells: Iterable[tuple[Point, Blocks]], one_topology: bool = False) -> Noise:

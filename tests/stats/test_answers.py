@@ -8,6 +8,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import stats
 
 from planebench.model.results import AnswerKind
 from planebench.stats.answers import (
@@ -17,9 +18,10 @@ from planebench.stats.answers import (
     Bounds,
     OneOfMany,
     answer,
+    answers,
+    hochberg,
     holm,
     look_alpha,
-    shares_of_alpha,
 )
 from planebench.stats.noise import Estimate
 
@@ -68,29 +70,59 @@ def test_a_price_that_nobody_pays_is_none() -> None:
     assert answer(estimate(1.025, 0.5)).starts is None
 
 
-def test_cells_that_share_their_starts_are_corrected_once() -> None:
-    equal, apart = estimate(1.0, 0.01), estimate(1.04, 0.01)
-    one_unit = shares_of_alpha([OneOfMany(apart, EXACT, "a")] * 6)
-    assert one_unit == [1.0] * 6
-    assert shares_of_alpha([OneOfMany(equal, EXACT, unit) for unit in "aabbcc"]) == pytest.approx([1 / 6] * 6)
-    several = shares_of_alpha([OneOfMany(apart, EXACT, "a"), *(OneOfMany(equal, EXACT, unit) for unit in "abcd")])
-    assert several == pytest.approx([1 / 4 / 2, 1 / 4 / 2, 1 / 4, 1 / 4, 1 / 4])
-    assert shares_of_alpha([OneOfMany(apart, Bounds(a=True), "a"), OneOfMany(equal, EXACT, "b")]) == [0.5, 0.5]
-    assert shares_of_alpha([]) == []
+def kinds(*found: tuple[float, str], alpha: float = 0.05) -> str:
+    """Return the first letters of the answers of ratios, each with its unit; an error of 1 %."""
+    told = answers([OneOfMany(estimate(ratio, 0.01), EXACT, unit) for ratio, unit in found], alpha)
+    return "".join(it.answer[0] for it in told)
+
+
+def test_what_all_cells_of_two_switches_show_is_one_finding() -> None:
+    """A p-value of 0.013: once it is enough, and so it is in all six cells; among three other pairs it is not."""
+    assert kinds((1.026, "ab")) == "d" and kinds(*[(1.026, "ab")] * 6) == "dddddd"
+    assert kinds((1.026, "ab"), (1.0, "ac"), (1.0, "ad"), (1.0, "bc")) == "osss"
+
+
+def test_one_cell_of_many_needs_more_and_then_the_others_do_not_differ_with_it() -> None:
+    assert kinds((1.026, "ab"), *[(1.0, "ab")] * 5) == "osssss"
+    assert kinds((1.05, "ab"), *[(1.0, "ab")] * 5) == "dsssss"
+    assert kinds((1.05, "ab"), (0.95, "ab"), (1.022, "ab"), *[(1.0, "ab")] * 3) == "ddosss"
+
+
+def test_pairs_that_differ_leave_more_to_the_others() -> None:
+    assert kinds((1.026, "ab"), (1.1, "ac"), (1.1, "bc"), (1.1, "ad")) == "dddd"
+
+
+def test_looks_ask_for_more_evidence() -> None:
+    assert kinds((1.022, "ab")) == "d" and kinds((1.022, "ab"), alpha=0.0221) == "o"
+
+
+def test_the_interval_is_that_of_one_and_an_answer_agrees_with_it() -> None:
+    apart = estimate(1.026, 0.01)
+    told = answers([OneOfMany(apart, EXACT, "ab"), *(OneOfMany(estimate(1.0, 0.01), EXACT, unit) for unit in "cdef")])
+    alone = answer(apart)
+    assert (told[0].low, told[0].high) == (alone.low, alone.high) and told[0].low is not None and told[0].low > 1
+    assert told[0].answer == "open" and told[0].starts is not None and told[0].starts >= 1
+    assert answers([]) == []
+
+
+def test_what_the_tester_hides_is_neither_counted_nor_priced() -> None:
+    hidden = OneOfMany(estimate(1.04, 0.01), Bounds(a=True), "ab")
+    assert answers([hidden])[0].answer == "open" and answers([hidden])[0].starts is None
+    assert hidden.p_value == 1.0
 
 
 @given(st.lists(st.tuples(st.floats(0.9, 1.1), st.sampled_from("abc")), min_size=1, max_size=12))
-def test_what_differs_among_many_is_what_holm_and_hochberg_reject(found: list[tuple[float, str]]) -> None:
+def test_words_of_many_agree_with_their_intervals(found: list[tuple[float, str]]) -> None:
     tested = [OneOfMany(estimate(ratio, 0.015), EXACT, unit) for ratio, unit in found]
-    units = sorted({unit for _, unit in found})
-    ordered = {unit: sorted(it.p_value for it in tested if it.unit == unit) for unit in units}
-    simes = holm([min(p * len(own) / rank for rank, p in enumerate(own, 1)) for own in ordered.values()])
-    rejected = {unit for unit, p in zip(units, simes, strict=True) if p < 0.05}
-    for it, share in zip(tested, shares_of_alpha(tested), strict=True):
-        assert it.unit in rejected or answer(it.estimate, 0.05 * share).answer != "different"
-    for unit in rejected:
-        kinds = [answer(it.estimate, 0.05 * s).answer for it, s in zip(tested, shares_of_alpha(tested), strict=True)]
-        assert any(kind == "different" for it, kind in zip(tested, kinds, strict=True) if it.unit == unit)
+    for it in answers(tested):
+        assert it.low is not None and it.high is not None
+        assert it.answer != "different" or not it.low <= 1 <= it.high
+        assert it.answer != "same" or (it.low >= 1 / (1 + MARGIN) and it.high <= 1 + MARGIN and it.low <= 1 <= it.high)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
+def test_hochberg_is_that_of_scipy(p_values: list[float]) -> None:
+    assert hochberg(p_values) == pytest.approx(stats.false_discovery_control(p_values))
 
 
 def test_holm() -> None:

@@ -46,13 +46,9 @@ def test_what_the_tester_hides_is_not_measured_again() -> None:
     assert opened(flat("a", CLEAR, "tester-limited"), flat("b", NOISY, "tester-limited")) == []
 
 
-def test_where_the_tester_limits_the_cycles_decide() -> None:
-    alike = [flat(s, CLEAR, "tester-limited", cycles=n) for s, n in (("a", 100), ("b", 200))]
+def test_cycles_of_a_switch_that_waits_for_its_tester_decide_nothing_and_cost_no_starts() -> None:
+    alike = [flat(s, CLEAR, "tester-limited", cycles=n) for s, n in (("a", 100), ("b", 101))]
     assert opened(*alike) == []
-    noisy = flat("b", CLEAR, "tester-limited")
-    counted = [SwitchCycles(c * 1000, 0, 1000) for c in (95, 108, 99)]
-    costs = [dataclasses.replace(t, switch=c) for t, c in zip(noisy, counted, strict=True)]
-    assert opened(alike[0], costs) == [("a", "b")]
 
 
 def test_a_plan_with_several_looks_asks_for_more_at_each() -> None:
