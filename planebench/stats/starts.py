@@ -96,7 +96,7 @@ def paired(a: Blocks, b: Blocks) -> list[float]:
 def _at_one_distance(values: Sequence[tuple[float, Hashable]]) -> list[float]:
     """Return differences with the mean that they have, and the variance that they have at the same core distance.
 
-    That switches differ by more near than far is no noise of their ratio: how often they were near is the same for both.
+    That switches differ by more near than far is no noise of their ratio: they were near equally often.
     """
     groups: dict[Hashable, list[float]] = {}
     for value, distance in values:
