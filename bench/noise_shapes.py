@@ -174,13 +174,14 @@ def foreign(each_group: bool) -> Shape:
 
 
 def near_far(plan: Layout, generator: np.random.Generator, runs: int) -> Drawn:
-    """30 % of the groups have far cores, at 0.6 of the rate, or 5 % more for each further switch; 10 % change within.
+    """30 % of the groups have far cores, at 0.6 of the rate, or 5 or 10 % more; 10 % change within.
 
     Of two that are alike, a share of 0.305 is far.
     """
     groups = generator.random((runs, 1, len(plan.cells), plan.blocks)) < 0.3
     far = groups ^ (generator.random(plan.of_starts(runs)) < 0.1)
-    logs = far * math.log(0.6) + 0.05 * np.arange(plan.switches)[None, :, None, None] * (far - 0.305)
+    unlike = 0.05 * (np.arange(plan.switches) % 3)[None, :, None, None]
+    logs = far * math.log(0.6) + unlike * (far - 0.305)
     drawn = normal(0.01)(plan, generator, runs).logs
     return Drawn(drawn + logs[:, :, plan.topology], far[:, :, plan.topology])
 
@@ -194,8 +195,8 @@ ORDINARY = (
     "wandering 2 %, 20 s",
     "drift",
 )
-EXEMPT = ("rare: 10 % at -20 %", "rare, one switch", "near and far cores")
-"""Of these a state is rarer than one in three starts, or all starts of a block share it, so no bar applies to all."""
+EXEMPT = ("near and far cores", "rare: 10 % at -20 %", "rare, one switch")
+"""A state that is rarer than one in n starts is in no interval; far cores are one for all switches at once."""
 SHAPES: Mapping[str, Shape] = {
     "starts 0.5 %": normal(0.005),
     "starts 2 %": normal(0.02),

@@ -22,6 +22,8 @@ RESOLUTION = 0.001
 TYPICAL = 0.6
 """Quantile of the variances of all cells that is typical of them. For normal noise it is the true variance (0.92, 1.01
 and 1.04 of it with three, five and eight starts), and a few cells that are much noisier do not move it."""
+CELLS_MIN = 3
+"""Cells with several starts that tell the noise of one that has a single start."""
 FACTOR_MAX = 1e12
 """No end of an interval is beyond: nothing here is measured so large, and numbers of more digits overflow."""
 POWER = 0.8
@@ -87,11 +89,12 @@ class Estimate:
 class Noise:
     """What the samples of a run tell of the noise of each.
 
-    ``variance``: the typical one of a start, of the logarithm; None where no sample has several. ``degrees_max``: of
-    independent starts in the run, no error has more.
+    ``variance``: the typical one of a start, of the logarithm. ``cells``: how many it is known from.
+    ``degrees_max``: of independent starts in the run, no error has more.
     """
 
-    variance: float | None
+    variance: float
+    cells: int
     degrees_max: float
 
     def estimate(self, sample: Sequence[float]) -> Estimate | None:
@@ -101,7 +104,7 @@ class Noise:
         """
         n = len(sample)
         degrees = min(2.0 * max(n - 1, 1), self.degrees_max)
-        if n == 0 or degrees <= 0 or self.variance is None:
+        if n == 0 or degrees <= 0 or (n == 1 and self.cells < CELLS_MIN):
             return None
         own = float(np.var(sample, ddof=1)) if n > 1 else 0.0
         return Estimate(float(np.mean(sample)), math.sqrt(max(own, self.variance) / n), degrees, n)
@@ -128,5 +131,5 @@ def fit_noise(samples: Sequence[Sequence[float]], degrees_max: float) -> Noise:
     that share a start are not independent.
     """
     own = [var for sample in samples if len(sample) > 1 and (var := np.var(sample, ddof=1)) > 0]
-    typical = max(float(np.quantile(own, TYPICAL)), RESOLUTION**2) if own else None
-    return Noise(typical, degrees_max)
+    typical = float(np.quantile(own, TYPICAL)) if own else 0.0
+    return Noise(max(typical, RESOLUTION**2), len(own), degrees_max)

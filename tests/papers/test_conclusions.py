@@ -131,7 +131,7 @@ def test_a_run_with_many_starts_has_most_of_the_level() -> None:
     many, few = (replace(quick, throughput=replace(quick.throughput, repetitions=number)) for number in (95, 5))
     others = named(1, sides(9.0, 9.0, trials=NOISY), plan=few)
     outcomes = [
-        concluded(named(0, sides(9.0, 7.7, trials=NOISY), plan=plan), others)[BASELINE].outcome for plan in (many, few)
+        concluded(named(0, sides(9.0, 7.95, trials=NOISY), plan=plan), others)[BASELINE].outcome for plan in (many, few)
     ]
     assert outcomes == [YES, OPEN]
 
