@@ -74,7 +74,8 @@ def moments(sample: Array) -> tuple[Array, Array, Array]:
 def estimates(mean: Array, variance: Array, n: Array, degrees_max: Array) -> Estimates:
     """Return what fit_noise and Noise.estimate say of each run."""
     runs = len(mean)
-    typical = np.quantile(variance.reshape(runs, -1), TYPICAL, axis=1).clip(RESOLUTION**2)
+    own = variance.reshape(runs, -1)
+    typical = np.nanquantile(np.where(own > 0, own, np.nan), TYPICAL, axis=1).clip(RESOLUTION**2)
     each = (runs, *[1] * (mean.ndim - 1))
     degrees = np.minimum(2 * (n - 1), degrees_max.reshape(each))
     return Estimates(mean, np.sqrt(np.maximum(variance, typical.reshape(each)) / n), degrees)
@@ -99,13 +100,22 @@ def called(found: Estimates, alpha: float) -> tuple[Flags, Flags]:
 
 
 def differences(plan: Layout, drawn: Drawn, blocks: int) -> Array:
-    """Return the differences of every pair in the same block: of equal core distance, where half of the blocks are."""
+    """Return the differences of every pair in the same block, by core distance as ``paired`` of stats/starts.py."""
     found = drawn.logs[:, plan.second, :, :blocks] - drawn.logs[:, plan.first, :, :blocks]
-    if drawn.far is not None:
-        alike = drawn.far[:, plan.second, :, :blocks] == drawn.far[:, plan.first, :, :blocks]
-        enough = 2 * np.sum(alike, axis=-1, keepdims=True) >= blocks
-        found[enough & ~alike] = np.nan
-    return found
+    if drawn.far is None:
+        return found
+    near = ~drawn.far[:, plan.first, :, :blocks]
+    alike = drawn.far[:, plan.second, :, :blocks] != near
+    enough = 2 * np.sum(alike, axis=-1, keepdims=True) >= blocks
+    found[enough & ~alike] = np.nan
+    n = np.sum(~np.isnan(found), axis=-1, keepdims=True)
+    mean, centred, groups = np.nansum(found, axis=-1, keepdims=True) / n, found.copy(), np.zeros_like(n)
+    for group in (near & ~np.isnan(found), ~near & ~np.isnan(found)):
+        of_group = np.sum(group, axis=-1, keepdims=True)
+        centred -= group * np.sum(found, axis=-1, keepdims=True, where=group) / np.maximum(of_group, 1)
+        groups += of_group > 0
+    scale = np.sqrt((n - 1) / np.maximum(n - groups, 1)) * (n > groups)
+    return np.where((groups > 1) & enough, mean + scale * centred, found)
 
 
 @dataclass(frozen=True)
@@ -222,7 +232,7 @@ def measure(name: str, seeds: int) -> Figures:
     plan = Layout(3)
     found: dict[str, list[float]] = {}
     for drawn, generator in chunks(name, plan, seeds):
-        for kind in KINDS if drawn.far is None else ("ratio",):
+        for kind in KINDS:
             for blocks in plan.looks:
                 true = mean_of_drift(plan, blocks) if name == "drift" and kind != "ratio" else 0.0
                 share, width = covers(kind, plan, drawn, generator, blocks, true)
@@ -237,11 +247,7 @@ def measure(name: str, seeds: int) -> Figures:
         found.setdefault("different", []).append(float(np.mean(equal.different.any(axis=(1, 2)))))
     means = {key: float(np.mean(them)) for key, them in found.items()}
     return Figures(
-        coverage={
-            kind: min(it for key, it in means.items() if key.startswith(kind + " "))
-            for kind in KINDS
-            if f"{kind} 3" in means
-        },
+        coverage={kind: min(it for key, it in means.items() if key.startswith(kind + " ")) for kind in KINDS},
         width=max(it for key, it in means.items() if key.startswith("width")),
         ended=means["ended"],
         different={2: false_differences(name, Layout(2), seeds), 3: means["different"]},
@@ -281,7 +287,7 @@ def show_shapes(names: Sequence[str], seeds: int) -> bool:
     good = True
     with ProcessPoolExecutor() as pool:
         for name, f in zip(names, pool.map(partial(measure, seeds=seeds), names), strict=True):
-            shares = "".join(f"{f.coverage[kind]:7.3f}" if kind in f.coverage else f"{'-':>7}" for kind in KINDS)
+            shares = "".join(f"{f.coverage[kind]:7.3f}" for kind in KINDS)
             rest = f"{f.ended:7.3f}{f.width:7.2f}{f.different[2]:7.3f}{f.different[3]:7.3f}{f.apart:7.2f}{f.one:7.2f}"
             missed = bars(name, f)
             print(f"{name:24}{shares}{rest}{f.starts:7.1f}  {' '.join(missed)}".rstrip(), flush=True)

@@ -174,16 +174,11 @@ def foreign(each_group: bool) -> Shape:
 
 
 def near_far(plan: Layout, generator: np.random.Generator, runs: int) -> Drawn:
-    """30 % of the groups have far cores, at 0.6 of the rate, or 5 or 10 % more; 10 % change within.
-
-    Of two that are alike, a share of 0.305 is far.
-    """
+    """30 % of the groups have far cores, at 0.6 of the rate; one switch in ten has others than its group."""
     groups = generator.random((runs, 1, len(plan.cells), plan.blocks)) < 0.3
     far = groups ^ (generator.random(plan.of_starts(runs)) < 0.1)
-    unlike = 0.05 * (np.arange(plan.switches) % 3)[None, :, None, None]
-    logs = far * math.log(0.6) + unlike * (far - 0.305)
-    drawn = normal(0.01)(plan, generator, runs).logs
-    return Drawn(drawn + logs[:, :, plan.topology], far[:, :, plan.topology])
+    logs = normal(0.01)(plan, generator, runs).logs + (math.log(0.6) * (far - 0.34))[:, :, plan.topology]
+    return Drawn(logs, far[:, :, plan.topology])
 
 
 ORDINARY = (

@@ -130,6 +130,7 @@ def fit_noise(samples: Sequence[Sequence[float]], degrees_max: float) -> Noise:
     in the same block. ``degrees_max``: distinct starts of the run minus the means that are estimated from them; cells
     that share a start are not independent.
     """
-    own = [var for sample in samples if len(sample) > 1 and (var := np.var(sample, ddof=1)) > 0]
+    several = [float(np.var(sample, ddof=1)) for sample in samples if len(sample) > 1]
+    own = [variance for variance in several if variance > 0]  # 0: a pair near and one far tell nothing of the noise
     typical = float(np.quantile(own, TYPICAL)) if own else 0.0
-    return Noise(max(typical, RESOLUTION**2), len(own), degrees_max)
+    return Noise(max(typical, RESOLUTION**2), len(several), degrees_max)

@@ -79,7 +79,8 @@ def paired(a: Blocks, b: Blocks) -> list[float]:
     of_a = {block.number: block for block in a}
     both = [(of_a[block.number], block) for block in b if block.number in of_a]
     alike = [pair for pair in both if pair[0].band == pair[1].band]
-    both = alike if 2 * len(alike) >= len(both) else both
+    one_distance = 2 * len(alike) >= len(both)
+    both = alike if one_distance else both
     starts = [{block.start for block in side} for side in (a, b)]
     found = [{pair[side].start for pair in both} for side in (0, 1)]
     if any(2 * len(some) < len(of_all) for some, of_all in zip(found, starts, strict=True)):
@@ -89,7 +90,7 @@ def paired(a: Blocks, b: Blocks) -> list[float]:
     bands: dict[int, set[str | None]] = {}
     for pair in both:
         logs.setdefault(pair[fewer].start, []).append(pair[1].log - pair[0].log)
-        bands.setdefault(pair[fewer].start, set()).add(pair[fewer].band)
+        bands.setdefault(pair[fewer].start, set()).add(pair[fewer].band if one_distance else None)
     return _at_one_distance([(statistics.fmean(logs[start]), frozenset(bands[start])) for start in sorted(logs)])
 
 

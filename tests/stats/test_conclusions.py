@@ -9,6 +9,7 @@ import pytest
 
 from planebench.stats.answers import EXACT, OneOfMany, answers
 from planebench.stats.noise import fit_noise
+from planebench.stats.starts import Block, paired
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
@@ -49,6 +50,25 @@ def test_many_runs_at_once_are_what_planebench_makes_of_each(name: str) -> None:
         family = [OneOfMany(it, EXACT, unit) for it, unit in zip(told, units, strict=True) if it is not None]
         kinds = np.array([it.answer for it in answers(family, 0.0221)]).reshape(starts.shape[1:])
         assert ((kinds == "different") == different[run]).all() and ((kinds == "same") == same[run]).all()
+
+
+def test_pairs_of_one_core_distance_are_those_of_planebench() -> None:
+    plan = Layout(2)
+    drawn = SHAPES["near and far cores"](plan, np.random.default_rng(1), 20)
+    assert drawn.far is not None
+    for blocks in plan.looks:
+        sample = conclusions.differences(plan, drawn, blocks)
+        for run, cell in np.ndindex(20, len(plan.topology)):
+            both = zip(drawn.logs[run, :, cell, :blocks], drawn.far[run, :, cell, :blocks], strict=True)
+            a, b = (
+                tuple(
+                    Block(i, i, float(log), "far" if far else "near")
+                    for i, (log, far) in enumerate(zip(*of, strict=True))
+                )
+                for of in both
+            )
+            seen = [value for value in sample[run, 0, cell] if not np.isnan(value)]
+            assert (np.mean(seen), np.var(seen)) == pytest.approx((np.mean(paired(a, b)), np.var(paired(a, b))))
 
 
 def test_degrees_are_the_starts_without_the_means_of_switches_and_blocks() -> None:
