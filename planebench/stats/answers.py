@@ -102,7 +102,7 @@ def answers(family: Sequence[OneOfMany], alpha: float = ALPHA) -> list[Answer]:
     units: dict[Hashable, list[int]] = {}
     for index, it in enumerate(family):
         units.setdefault(it.unit, []).append(index)
-    within = {unit: hochberg([family[index].p_value for index in at]) for unit, at in units.items()}
+    within = {unit: benjamini_hochberg([family[index].p_value for index in at]) for unit, at in units.items()}
     over_all = dict(zip(units, holm([min(p_values) for p_values in within.values()]), strict=True))
     left = max(sum(p >= alpha for p in over_all.values()), 1)
     found: dict[int, Answer] = {}
@@ -155,7 +155,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(corrected)
 
 
-def hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
+def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
     """Return p-values corrected for their number: of those below alpha a share alpha is wrong.
 
     Benjamini and Hochberg, "Controlling the false discovery rate", J. R. Statist. Soc. B 57, 1995. The least of them is

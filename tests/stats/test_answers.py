@@ -19,7 +19,7 @@ from planebench.stats.answers import (
     OneOfMany,
     answer,
     answers,
-    hochberg,
+    benjamini_hochberg,
     holm,
     look_alpha,
 )
@@ -121,8 +121,8 @@ def test_words_of_many_agree_with_their_intervals(found: list[tuple[float, str]]
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
-def test_hochberg_is_that_of_scipy(p_values: list[float]) -> None:
-    assert hochberg(p_values) == pytest.approx(stats.false_discovery_control(p_values))
+def test_benjamini_hochberg_is_that_of_scipy(p_values: list[float]) -> None:
+    assert benjamini_hochberg(p_values) == pytest.approx(stats.false_discovery_control(p_values))
 
 
 def test_holm() -> None:
