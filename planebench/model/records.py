@@ -292,7 +292,7 @@ class DirectionCounts:
     """What came within each tenth of the sending; empty where it was not counted. What rings gave back later is in
     ``forwarded_packets`` only."""
     offered_bytes: int | None = None
-    """With FCS; None in runs before schema 3, whose frames all have the size of their point."""
+    """With FCS; None for a tester that does not count them."""
     forwarded_bytes: int | None = None
 
     def __post_init__(self) -> None:

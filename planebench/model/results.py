@@ -232,7 +232,7 @@ class LatencySummary:
     """Number of probes sent with a time stamp; missing probes bias the rest."""
     clock: str = "software"
     floor: float | None = None
-    """The least latency that this clock shows of the tester alone; None in runs that did not record it."""
+    """The least latency that this clock shows of the tester alone; None where it was not calibrated."""
     software_p50: float | None = None
     """The latency of the same probes by the software clock; None where that is the clock."""
     software_p99: float | None = None

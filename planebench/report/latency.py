@@ -10,6 +10,7 @@ from functools import partial
 
 from planebench.metrics.results import JITTERS
 from planebench.model.header import Calibration, LatencyFloor
+from planebench.model.plan import Plan
 from planebench.model.records import Point, Trial
 from planebench.model.results import JitterSummary, LatencySummary, LoadFinding, Result
 from planebench.model.scenario import scenario_named
@@ -39,7 +40,6 @@ from planebench.report.charts.figure import (
     tip,
 )
 from planebench.report.throughput import throughput_row, verdict_words
-from planebench.search.of_header import Settings
 from planebench.stats.ceiling import latency_floor, least_ns
 from planebench.stats.counting import counts, latency_compares, latency_counts
 from planebench.stats.derived import Derived
@@ -423,12 +423,11 @@ def load_sentences(results: Iterable[Result]) -> list[str]:
     return sentences + [text for r, finding in found for text in _knee(r, finding)]
 
 
-def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
+def v2v_sentence(plan: Plan, results: Iterable[Result]) -> str:
     """Return the remark that v2v has one latency although several loads were requested; empty if not so."""
-    asked = [load for load in str(settings.get("latency_loads") or "").split(",") if load.strip()]
     echoed = [r for r in results if scenario_named(r.point.scenario).latency_by_echo]
     loads = {s.load for r in echoed for s in r.latency}
-    if len(asked) < 2 or len(loads) != 1:
+    if len(plan.latency.loads) < 2 or len(loads) != 1:
         return ""
     scenario = echoed[0].point.scenario
     return (
@@ -437,14 +436,13 @@ def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
     )
 
 
-def batching_sentence(settings: Settings, results: Iterable[Result]) -> str:
+def batching_sentence(plan: Plan, results: Iterable[Result]) -> str:
     """Return how the VNFs of the run collect frames before they send; empty if they do not, or there are none."""
-    burst, drain_us = settings.get("send_burst"), settings.get("drain_us")
-    if not burst or not any(scenario_named(r.point.scenario).has_vnfs for r in results):
+    if not plan.send_burst or not any(scenario_named(r.point.scenario).has_vnfs for r in results):
         return ""
     return (
-        f"VNFs whose text names no send_burst send {burst} packets at once, or what has come in {drain_us} µs, as "
-        "DPDK's l2fwd does: at low load a packet waits for others"
+        f"VNFs whose text names no send_burst send {plan.send_burst} packets at once, or what has come in "
+        f"{plan.drain_us} µs, as DPDK's l2fwd does: at low load a packet waits for others"
     )
 
 

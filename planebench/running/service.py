@@ -193,8 +193,7 @@ def _resumed(
             "out --resume"
         )
     settings = replace(settings, calibration=info.header.calibration)
-    if info.header.plan is not None:
-        survey = replace(survey, plan=replace(survey.plan, time_budget_s=info.header.plan.time_budget_s))
+    survey = replace(survey, plan=replace(survey.plan, time_budget_s=info.header.plan.time_budget_s))
     differing = changes(info.header, _header(survey, machine, settings, labels))
     if differing:
         raise UsageError(
