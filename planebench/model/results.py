@@ -106,10 +106,6 @@ class SearchResult:
     upper_pps: float | None = None
     conditional_pps: float | None = None
     """Forwarding rate at the lower bound."""
-    lossy_share: float | None = None
-    """Share of the trials at the lower bound that lost frames: NDR allows up to half of them to."""
-    worst_loss: float | None = None
-    """The highest loss ratio of these trials."""
     trials: tuple[int, ...] = ()
     deviations: tuple[str, ...] = ()
     """In what the search departs from its standard, one sentence each."""
