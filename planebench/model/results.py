@@ -170,8 +170,8 @@ class PartSummary:
     p50: float
     p99: float
     share: float
-    low: float | None = None
-    high: float | None = None
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,12 +198,9 @@ class AnatomySummary:
         return sum(part.share for part in self.parts if part.kind == kind)
 
     def bounds(self, kind: PartKind) -> tuple[float, float] | None:
-        """Return the least and the greatest share that is a kind's own; None in runs that did not record bounds."""
-        low = [part.low for part in self.parts if part.kind == kind]
-        high = [part.high for part in self.parts if part.kind == kind]
-        if None in low or None in high or not self.mean:
-            return None
-        return sum(filter(None, low)) / self.mean, sum(filter(None, high)) / self.mean
+        """Return the least and the greatest share that is a kind's own; None without a latency."""
+        of = [part for part in self.parts if part.kind == kind]
+        return (sum(p.low for p in of) / self.mean, sum(p.high for p in of) / self.mean) if self.mean else None
 
 
 @dataclass(frozen=True, slots=True)
