@@ -360,9 +360,6 @@ class LatencyRecord:
     """The clock of ``histogram`` and ``ipdv``; bursts are always of the software clock."""
     ipdv: str = ""
     """Histogram of the difference in delay of successive probes of a stream, its size (RFC 3393); empty if unknown."""
-    burst_jitter: str = ""
-    """The same of the mean delays of the probes of successive receive bursts: hardly ever more than one probe each, so
-    not ic16's jitter, and no longer recorded or shown."""
     software: str = ""
     """Histogram of the same probes by the software clock; empty where that is the clock."""
     unstamped: dict[str, int] = field(default_factory=dict)

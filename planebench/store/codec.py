@@ -28,6 +28,7 @@ GONE: Mapping[str, tuple[str, ...]] = {
     "Plan": ("band", "cores_alone"),
     "ThroughputPlan": ("retries", "duration_min_s"),
     "Calibration": ("interruptions_per_s",),
+    "LatencyRecord": ("burst_jitter",),
 }
 """Record -> the keys that it had in an earlier planebench: they are left out."""
 _LONG = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
