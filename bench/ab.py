@@ -20,7 +20,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from planebench.measure.distance import measure_distance
-from planebench.stats.effect import paired_effect
+from planebench.stats.effect import effect_of, estimate_alone
 
 Case = tuple[str, int, int, int]
 """Kind of ring, directions, frame size in bytes, burst."""
@@ -90,7 +90,8 @@ def print_band(name: str, pairs: list[Pair]) -> None:
     print(f"{name} band, {len(pairs)} pairs: TSC cycles a packet of busy polls")
     for case in pairs[0]:
         a, b = ([pair[case][side] for pair in pairs] for side in (0, 1))
-        effect = paired_effect(a, b)
+        ratios = [after / before for before, after in zip(a, b, strict=True)]
+        effect = effect_of(estimate_alone(ratios), statistics.geometric_mean(ratios))
         interval = "no interval" if effect.low is None else f"{effect.low:.3f} to {effect.high:.3f}"
         kind, directions, size, burst = case
         print(

@@ -14,7 +14,6 @@ from planebench.report.answers import Standings
 from planebench.stats.derived import Derived
 from planebench.store import read_run
 from planebench.store.kept import keep
-from planebench.store.plan_file import read_plan
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"
@@ -38,8 +37,7 @@ SUITES = (
 
 def keep_run(folder: Path) -> str:
     """Keep a run in place of the one of its suite; return the suite."""
-    plan = read_plan(folder)
-    description = plan.description if plan is not None else ""
+    description = read_run(folder).header.plan.description
     suite = next((name for name in SUITES if load_plan(name).description == description), None)
     if suite is None:
         sys.exit(f"{folder}: not a run of one of the suites {', '.join(SUITES)}, by its description: {description}")

@@ -25,11 +25,11 @@ from planebench.stats.counting import counts, latency_compares
 from planebench.stats.derived import Derived
 from planebench.stats.node_capacity import path_costs
 from planebench.store import find_run, read_run
-from planebench.store.folder import CONDITIONS_FILE, FINISHED_FILE, HEADER_FILE, PLAN_FILE, TRIALS_FILE
+from planebench.store.folder import CONDITIONS_FILE, FINISHED_FILE, HEADER_FILE, TRIALS_FILE
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "docs" / "examples"
-KEPT = (HEADER_FILE, PLAN_FILE, CONDITIONS_FILE, FINISHED_FILE, TRIALS_FILE)
+KEPT = (HEADER_FILE, CONDITIONS_FILE, FINISHED_FILE, TRIALS_FILE)
 """What is kept of a run folder."""
 _KEPT = "docs/examples/runs"
 VNFS, PPS_PER_VNF = 16, 500e3

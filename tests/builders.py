@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.model.header import RunHeader, Skipped, SwitchInfo
+from planebench.model.plan import LatencyPlan, Plan, ThroughputPlan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     CoreDistance,
@@ -41,6 +42,21 @@ VERSIONS = {
 }
 
 
+def make_plan(switches: Sequence[str] = ("planed",), **changes: Any) -> Plan:
+    values: dict[str, Any] = {
+        "name": "quick",
+        "description": "",
+        "switches": tuple(s.split("#")[0] for s in switches),
+        "scenarios": ("p2p",),
+        "directions": ("unidirectional",),
+        "frame_sizes_bytes": (64,),
+        "chain_lengths": (),
+        "throughput": ThroughputPlan(0.5, 1),
+        "latency": LatencyPlan((), 0.5),
+    }
+    return Plan(**{**values, **changes})
+
+
 def make_header(switches: Sequence[str] = ("planed", "ovs-dpdk", "testpmd"), **changes: Any) -> RunHeader:
     values: dict[str, Any] = {
         "run_id": "20261121-123356-quick",
@@ -67,6 +83,7 @@ def make_header(switches: Sequence[str] = ("planed", "ovs-dpdk", "testpmd"), **c
             )
             for s in switches
         ),
+        "plan": make_plan(switches),
     }
     return RunHeader(**{**values, **changes})
 
@@ -80,7 +97,7 @@ def make_point(switch: str = "planed", scenario: str = "p2p", **changes: Any) ->
 def make_verdict(kind: str = "valid", *reasons: str) -> Verdict:
     known = VerdictKind(kind)
     texts = reasons or (() if known is VerdictKind.VALID else (f"it was {kind}",))
-    return Verdict(known, tuple(Reason(ReasonCode.TEXT, text) for text in texts))
+    return Verdict(known, tuple(Reason(ReasonCode.ERROR, text) for text in texts))
 
 
 def make_evidence(

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from textwrap import wrap
 
@@ -278,8 +278,7 @@ def results_so_far(seen: Seen) -> tuple[Result, ...]:
     if point is None:
         return ()
     mine = tuple(t for t in seen.trials if t.role == "r_plus" and t.point.topology == point.topology)
-    settings = {key: value for key, value in seen.header.settings.items() if key != "search"}  # they are not replayed
-    return derive_results(Run(replace(seen.header, settings=settings), mine))
+    return derive_results(Run(seen.header, mine))
 
 
 def _results_lines(seen: Seen, width: int, glyphs: Glyphs, room: int) -> list[Text]:

@@ -113,9 +113,8 @@ class Hosting(Protocol):
     title: str
     remedy: str
     options: tuple[Option, ...]
-    own_vnf: bool
-    """Whether what it hosts is the user's own (``image``, ``exec``) and no function of planed. Then the first of its
-    options is what stands behind its name without a key: ``image:/x.qcow2``, ``exec:"command"``."""
+    """Where it hosts what is the user's own (``image``, ``exec``), the first is what stands behind its name without a
+    key: ``image:/x.qcow2``, ``exec:"command"``."""
     ready_within_s: float
     """Deadline for the first frames to cross it, on a busy machine."""
 

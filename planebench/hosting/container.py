@@ -45,7 +45,6 @@ class ContainerHosting:
         devices.DEVICES,
         IDLE,
     )
-    own_vnf = False
     ready_within_s = 20.0
 
     def find(self) -> Found | NotFound:

@@ -62,7 +62,6 @@ class ExecHosting:
         limits.PIDS_OPTION,
         devices.DEVICES,
     )
-    own_vnf = True
     ready_within_s = 60.0
 
     def find(self) -> Found | NotFound:

@@ -41,7 +41,6 @@ class ImageHosting:
         machine_options.ACCEL,
         devices.DEVICES,
     )
-    own_vnf = True
     ready_within_s = 300.0
 
     def find(self) -> Found | NotFound:

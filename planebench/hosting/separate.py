@@ -21,7 +21,6 @@ class SeparateHosting:
     title = "own planed process"
     remedy = REMEDY
     options: tuple[Option, ...] = (IDLE,)
-    own_vnf = False
     ready_within_s = 15.0
 
     def find(self) -> Found | NotFound:

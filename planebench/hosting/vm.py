@@ -37,7 +37,6 @@ class VmHosting:
         devices.DEVICES,
         IDLE,
     )
-    own_vnf = False
     ready_within_s = 60.0
 
     def find(self) -> Found | NotFound:

@@ -23,9 +23,9 @@ from planebench.host.files import replace_file
 from planebench.model.errors import StoreError
 from planebench.model.plan import Plan
 from planebench.model.quantity import utc_now
-from planebench.store import RunInfo, list_runs, read_plan
+from planebench.store import RunInfo, list_runs
 from planebench.store.codec import from_json, to_json
-from planebench.store.plan_file import is_complete
+from planebench.store.resumable import is_complete
 
 JOB_FILE = "job.json"
 ENDED_FILE = "ended.json"
@@ -155,5 +155,5 @@ def complete_run(folder: Path) -> RunInfo | None:
 
 
 def is_resumable(runs: Path) -> bool:
-    """Return whether a machine has left a run that can be resumed: killed after its plan was stored."""
-    return any(not is_complete(info) and read_plan(info.path) is not None for info in list_runs(runs))
+    """Return whether a machine has left a run that can be resumed."""
+    return any(not is_complete(info) for info in list_runs(runs))

@@ -17,8 +17,6 @@ from planebench.model.errors import UsageError
 from planebench.model.yaml_text import is_yaml_file, parse_yaml, place_in, read_text, type_remedy
 
 LOCK = "/run/lock/planebench"
-MATRIX_VERSION = 1
-"""Version of the matrix file. History: 1 = first."""
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$")]
 Kinds = Mapping[str, Any]

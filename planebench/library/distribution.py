@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _POINT = tuple(column.name for column in POINT)
-KEYS = (*_POINT, "load", "verdict", "verdict_reasons", "verdict_codes", "counts", "other_band")
+KEYS = (*_POINT, "load", "verdict", "verdict_reasons", "verdict_codes", "counts")
 """Columns of a distribution that come from the table ``latency``."""
 
-CHOSEN_BY = (*_POINT, "load", "verdict", "counts", "other_band")
+CHOSEN_BY = (*_POINT, "load", "verdict", "counts")
 
 Columns = Mapping[str, NDArray[Any]]
 

@@ -174,7 +174,7 @@ def _invalid(directions: Sequence[DirectionCounts], policy: int, foreign_packets
 
 
 def _impossible_bytes(d: DirectionCounts) -> Iterator[Reason]:
-    """Yield a reason for byte counts that cannot match the frame counts. Old runs have no byte counts."""
+    """Yield a reason for byte counts that cannot match the frame counts."""
     for what, packets, number, least in (
         ("sent", d.offered_packets, d.offered_bytes, FRAME_SIZE_MIN_BYTES),
         ("received", d.forwarded_packets, d.forwarded_bytes, FRAME_SIZE_MIN_BYTES - VLAN_TAG_BYTES),

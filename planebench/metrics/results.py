@@ -61,7 +61,7 @@ from planebench.model.words import (
     us,
 )
 from planebench.search import METHODS
-from planebench.stats.ceiling import clock_floor_ns, latency_floor
+from planebench.stats.ceiling import latency_floor
 from planebench.stats.counting import counts, latency_counts, search_counts
 from planebench.stats.derived import Derived
 
@@ -100,14 +100,6 @@ class OfLatency(OfResult):
     def floor(self) -> LatencyFloor | None:
         """Return the latency that the tester measures on its own wire at this frame size."""
         return latency_floor(self.run.header.calibration, self.result.point, self.summary.clock)
-
-    @property
-    def clock_floor_us(self) -> float | None:
-        """Return the least latency of the clock without a switch; of an old run by its calibration."""
-        if self.summary.floor is not None:
-            return self.summary.floor
-        floor_ns = clock_floor_ns(self.run.header.calibration, self.result.point, self.summary.clock)
-        return _microseconds(floor_ns)
 
 
 OF_STARTS = "End of the 95 % interval, from the noise between starts; null where that is not known."
@@ -196,7 +188,7 @@ LATENCY: tuple[Column, ...] = (
     Column(
         "clock_floor",
         Number,
-        lambda it: it.clock_floor_us,
+        "summary.floor",
         "Least latency that this clock shows of the tester alone; null where unknown.",
         NOT_CSV,
         unit="us",

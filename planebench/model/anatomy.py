@@ -17,7 +17,7 @@ class AnatomyPart:
     ``name``: ``generator``, ``hop 1``, ``vnf0``, ..., ``monitor``; ``hops 1 to 2`` around a VNF with a clock of its
     own, ``hops 1 to 2, vnf0`` where it tells no times. ``histogram`` as in LatencyRecord; the mean is exact.
     ``low_ns`` and ``high_ns`` bound the mean time that is this part's own: at the end of a hop a probe may have waited
-    for the poll that found it, since the last poll that found nothing. None in runs that did not record them.
+    for the poll that found it, since the last poll that found nothing.
     """
 
     name: str
@@ -26,8 +26,8 @@ class AnatomyPart:
     p50_ns: float
     p99_ns: float
     histogram: str
-    low_ns: float | None = None
-    high_ns: float | None = None
+    low_ns: float
+    high_ns: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,13 +67,13 @@ class Conditions:
     """None where they could not be read; empty for a switch that has no thread of its own."""
     problem: str = ""
     chain: str = ""
-    """The chain, as in points; empty for VNFs without a name and in runs before schema 7."""
+    """The chain, as in points; empty for VNFs without a name."""
     af_xdp: str = ""
     """The mode of the AF_XDP sockets as the kernel reports it: ``copy, native, need-wakeup, busy-poll``; empty without
     any. ``tester ...; switch ...`` where the sides differ."""
     hosting: tuple[HostingFacts, ...] = ()
     """The facts of each hosted VNF, in path order."""
     vnf_hosting: Hosting = "process"
-    """As ``hosting`` of points; this and what follows is as usual in runs that did not record it."""
+    """As ``hosting`` of points."""
     placement: Placing = NEAR
     cpu_clock: CpuClock = OWN

@@ -12,17 +12,11 @@ from planebench.model.plan import Skipped as Skipped
 from planebench.model.quantity import Moment
 from planebench.model.wire import WIRES, Wire, wire_name
 
-SCHEMA_VERSION = 9
-"""Version of run.json and trials.jsonl. History: 1 = first. 2 = searches, calibration, jitter, drop ledger; every key
-that is new has a default, so version 1 is read too. 3 = chains of network functions, traffic profiles, bytes, latency
-anatomy. 4 = what a switch forwarded and in which bursts, memif. 5 = papers, what a suite leaves out, environment.
-6 = VNFs side by side (scenario parallel), their threads, and updates of their FIBs. 7 = VNFs in processes, containers
-and VMs: what they ran in, the verdict functional, the hosting's part of an anatomy. 8 = further counters
-of a switch, by name; the plan in the header; restarts under traffic as trials (role outage); reasons of verdicts with
-codes and values, which before were sentences. 9 = tags, the testbed, the source tree that was measured, the host of
-the switch, the CPU clock of a point, control packets to VNFs, how switches were built. Defaults again."""
+SCHEMA_VERSION = 10
+"""Version of run.json and trials.jsonl. 10 = every trial is measured once and counts: a plan has no retries and no
+core-distance band, no trial is disturbed. What 9 had of these is left out."""
 
-READABLE_VERSIONS = (1, 2, 3, 4, 5, 6, 7, 8, 9)
+READABLE_VERSIONS = (9, 10)
 
 End = Literal["wire", "vnf"]
 """Which kind of port the tester has at an end of a path: the far side of an emulated NIC, or a VNF's interface."""
@@ -67,9 +61,9 @@ class SwitchInfo:
     version: str
     settings: dict[str, str] = field(default_factory=dict)
     remedy: str = ""
-    """How to get it; empty in runs that did not record it."""
+    """How to get it."""
     build: Build | None = None
-    """How its program was built; None if it is no program, and in runs that did not record it."""
+    """How its program was built; None if it is no program, or not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +164,7 @@ class Calibration:
     two_clocks: TwoClocks | None = None
     """The offset and drift of the clocks at the two ends; None with the software clock, which is one."""
     core_kinds: str = ""
-    """The kinds of cores of the tester; empty on a machine with one kind, and in runs that did not record them."""
+    """The kinds of cores of the tester; empty on a machine with one kind."""
 
     def ceiling_pps(self, frame_size_bytes: int, sender: End, receiver: End) -> float | None:
         """Return the tester's highest rate between these ends; None where it was not measured at this frame size."""
@@ -258,8 +252,7 @@ class RunHeader:
     environment: dict[str, str] = field(default_factory=dict)
     """Facts needed to repeat the run: environment variables, versions of other software."""
     schema_version: int = SCHEMA_VERSION
-    plan: Plan | None = None
-    """The plan; None in runs before schema 8."""
+    plan: Plan = field(kw_only=True)
     noise: tuple[CoreNoise, ...] = ()
     """The CPUs that poll, before the run; empty if they were not looked at."""
     tags: dict[str, str] = field(default_factory=dict)
@@ -267,7 +260,7 @@ class RunHeader:
     subject: Subject | None = None
     """The source tree that is measured; None if the user did not name it."""
     testbed: str = ""
-    """The name of the machine, or of the machines, in the lab; empty in runs before schema 9."""
+    """The name of the machine, or of the machines, in the lab."""
     switch_host: SwitchHostInfo | None = None
     """The host of the switch; None where it is that of the tester, whose facts are ``host``."""
 

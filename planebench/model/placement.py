@@ -16,8 +16,6 @@ NEAR: Placing = "near"
 RANDOM: Placing = "random"
 FAR: Placing = "far"
 SPLIT = "split:"
-PLACINGS = ("near", "random", "far", "split:1")
-"""The values that the shell completes. ``split`` takes any number of VNFs."""
 _SYNTAX = re.compile(r"near|random|far|split:[1-9][0-9]?")
 
 

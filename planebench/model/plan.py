@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The records of a plan, defined once: what their keys are, what each may be, and what it is where nobody says.
 
-A plan file, the options of the command line and plan.json are all validated by these annotations
+A plan file, the options of the command line and the plan of a run are all validated by these annotations
 (:mod:`planebench.plans.schema`, :mod:`planebench.store.codec`).
 """
 

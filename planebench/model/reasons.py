@@ -9,16 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
-
-from pydantic import GetCoreSchemaHandler
-from pydantic_core import CoreSchema, core_schema
 
 
 class ReasonCode(StrEnum):
-    """The cause that a reason names. ``text``: a cause without a code of its own, as in runs before schema 8."""
-
-    TEXT = "text"
+    """The cause that a reason names."""
 
     # of a trial that is invalid
     ERROR = "error"
@@ -31,7 +25,6 @@ class ReasonCode(StrEnum):
     IMPOSSIBLE_BYTES = "impossible-bytes"
     ABOVE_LINE_RATE = "above-line-rate"
     MISDIRECTED = "misdirected"
-    NOT_SUPPORTED = "not-supported"
 
     # of a trial that is functional
     EMULATED_OR_SHARED = "emulated-or-shared"
@@ -147,60 +140,7 @@ class Reason:
     text: str
     values: Mapping[str, float] = field(default_factory=dict, hash=False)
 
-    @classmethod
-    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        """Accept a sentence, too: runs before schema 8 have no codes."""
-        text = core_schema.no_info_after_validator_function(reason_of, core_schema.str_schema())
-        return core_schema.union_schema([handler(source), text])
-
     def __str__(self) -> str:
         """Return the sentence for people: marked where it puts the figure in doubt, with how often it was given."""
         trials = int(self.values.get("trials", 1))
         return f"{'suspect: ' * (self.code in SUSPECT)}{self.text}{f' (x{trials})' * (trials > 1)}"
-
-
-def reason_of(text: str) -> Reason:
-    """Return the reason that a run before schema 8 has as a sentence alone."""
-    table = SUSPECT_BEFORE_8 if text.startswith("suspect: ") else KNOWN_BEFORE_8
-    code = next((code for words, code in table if words in text), ReasonCode.TEXT)
-    return Reason(code, text.removeprefix("suspect: "))
-
-
-SUSPECT_BEFORE_8 = (
-    ("FIB updates", ReasonCode.UPDATES_MISSING),
-    ("destination MACs", ReasonCode.TRAFFIC_DIFFERS),
-    ("flows were sent", ReasonCode.TRAFFIC_DIFFERS),
-    ("the mean frame sent", ReasonCode.TRAFFIC_DIFFERS),
-    ("the mix of frame sizes", ReasonCode.TRAFFIC_DIFFERS),
-    ("", ReasonCode.UNEXPLAINED_LOSS),
-)
-KNOWN_BEFORE_8 = (
-    (" frames came, only ", ReasonCode.RECEIVED_MORE_THAN_SENT),
-    (" frames were sent, only ", ReasonCode.SENT_MORE_THAN_INTENDED),
-    ("but the generator accounts for", ReasonCode.UNSENT_NOT_ACCOUNTED),
-    (": the generator sent nothing", ReasonCode.NOTHING_SENT),
-    (": the switch forwarded nothing", ReasonCode.NOTHING_FORWARDED),
-    (": nothing came through the network functions", ReasonCode.NOTHING_FORWARDED),
-    (" bytes cannot be those of ", ReasonCode.IMPOSSIBLE_BYTES),
-    ("came out at a port where they do not belong", ReasonCode.MISDIRECTED),
-    ("not supported: ", ReasonCode.NOT_SUPPORTED),
-    ("is emulated, on no CPU of this machine", ReasonCode.EMULATED_OR_SHARED),
-    (" shares CPU ", ReasonCode.EMULATED_OR_SHARED),
-    ("switch and tester share one CPU", ReasonCode.ONE_CPU),
-    (" waited for its CPU ", ReasonCode.CPU_WAIT),
-    ("tester poll gaps over ", ReasonCode.POLL_GAPS),
-    ("the hypervisor took ", ReasonCode.STEAL),
-    ("the core distance changed from ", ReasonCode.DISTANCE_CHANGED),
-    (": the generator was late for ", ReasonCode.GENERATOR_LATE),
-    (": the monitor was behind ", ReasonCode.MONITOR_BEHIND),
-    ("the switch was busy only ", ReasonCode.NOT_SATURATED),
-    ("it was not saturated", ReasonCode.NOT_SATURATED),
-    ("the generator took ", ReasonCode.STRETCHED),
-    ("of the tester's own ceiling", ReasonCode.TESTER_CEILING),
-    (": the switch did not carry the load", ReasonCode.NOT_CARRIED),
-    (": duplicated frames", ReasonCode.DUPLICATED),
-    (": reordered frames", ReasonCode.REORDERED),
-    (": damaged frames", ReasonCode.DAMAGED),
-    ("dropped by network functions", ReasonCode.DROPPED_BY_FUNCTIONS),
-)
-"""Words that only the sentence of one code had."""

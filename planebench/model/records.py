@@ -292,7 +292,7 @@ class DirectionCounts:
     """What came within each tenth of the sending; empty where it was not counted. What rings gave back later is in
     ``forwarded_packets`` only."""
     offered_bytes: int | None = None
-    """With FCS; None in runs before schema 3, whose frames all have the size of their point."""
+    """With FCS; None for a tester that does not count them."""
     forwarded_bytes: int | None = None
 
     def __post_init__(self) -> None:
@@ -361,9 +361,6 @@ class LatencyRecord:
     """The clock of ``histogram`` and ``ipdv``; bursts are always of the software clock."""
     ipdv: str = ""
     """Histogram of the difference in delay of successive probes of a stream, its size (RFC 3393); empty if unknown."""
-    burst_jitter: str = ""
-    """The same of the mean delays of the probes of successive receive bursts: hardly ever more than one probe each, so
-    not ic16's jitter, and no longer recorded or shown."""
     software: str = ""
     """Histogram of the same probes, those that met no gap of the tester, by the software clock; empty where that is the
     clock."""

@@ -106,10 +106,6 @@ class SearchResult:
     upper_pps: float | None = None
     conditional_pps: float | None = None
     """Forwarding rate at the lower bound."""
-    lossy_share: float | None = None
-    """Share of the trials at the lower bound that lost frames: NDR allows up to half of them to."""
-    worst_loss: float | None = None
-    """The highest loss ratio of these trials."""
     trials: tuple[int, ...] = ()
     deviations: tuple[str, ...] = ()
     """In what the search departs from its standard, one sentence each."""
@@ -174,8 +170,8 @@ class PartSummary:
     p50: float
     p99: float
     share: float
-    low: float | None = None
-    high: float | None = None
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,12 +198,9 @@ class AnatomySummary:
         return sum(part.share for part in self.parts if part.kind == kind)
 
     def bounds(self, kind: PartKind) -> tuple[float, float] | None:
-        """Return the least and the greatest share that is a kind's own; None in runs that did not record bounds."""
-        low = [part.low for part in self.parts if part.kind == kind]
-        high = [part.high for part in self.parts if part.kind == kind]
-        if None in low or None in high or not self.mean:
-            return None
-        return sum(filter(None, low)) / self.mean, sum(filter(None, high)) / self.mean
+        """Return the least and the greatest share that is a kind's own; None without a latency."""
+        of = [part for part in self.parts if part.kind == kind]
+        return (sum(p.low for p in of) / self.mean, sum(p.high for p in of) / self.mean) if self.mean else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,7 +228,7 @@ class LatencySummary:
     """Number of probes sent with a time stamp; missing probes bias the rest."""
     clock: str = "software"
     floor: float | None = None
-    """The least latency that this clock shows of the tester alone; None in runs that did not record it."""
+    """The least latency that this clock shows of the tester alone; None where it was not calibrated."""
     software_p50: float | None = None
     """The latency of the same probes by the software clock; None where that is the clock."""
     software_p99: float | None = None

@@ -9,7 +9,6 @@ from typing import Literal
 
 from planebench.model.conditions import Conditions
 from planebench.model.header import RunHeader, Skipped
-from planebench.model.plan import Plan
 from planebench.model.quantity import Moment
 from planebench.model.records import Point, Trial
 
@@ -37,18 +36,13 @@ class Run:
     warnings: tuple[str, ...] = ()
     """Warnings of the header, and faults of the folder found while reading."""
     conditions: tuple[Conditions, ...] = ()
-    """Conditions at each start of each switch; none in runs before schema 4."""
+    """Conditions at each start of each switch; none if simulated."""
 
     @property
     def switch_labels(self) -> tuple[str, ...]:
         """Return the labels in the order of the header; labels that only trials have come last."""
         known = [s.label for s in self.header.switches]
         return tuple(dict.fromkeys(known + [t.point.switch for t in self.trials]))
-
-    @property
-    def plan(self) -> Plan | None:
-        """Return the plan; None in runs before schema 8."""
-        return self.header.plan
 
     def by_point(self) -> dict[Point, list[Trial]]:
         """Return the trials of each point, in the order in which they ran; a new dictionary each time."""

@@ -95,8 +95,7 @@ def _conclusion(claim: Claim, runs: Mapping[str, Measured]) -> Conclusion:
 
 def planned_starts(measured: Measured) -> int:
     """Return how many starts of each switch the plan of a run asks for: known before it measures anything."""
-    plan = measured.derived.run.header.plan
-    return 1 if plan is None else plan.throughput.repetitions
+    return measured.derived.run.header.plan.throughput.repetitions
 
 
 def _against(claim: Claim, decided: Sequence[tuple[str, Judgement]]) -> tuple[tuple[str, Judgement], ...]:

@@ -147,9 +147,9 @@ def _share(trial: Trial, *, kinds: Sequence[str], highest: bool) -> float | None
     anatomies = [anatomy for anatomy in trial.anatomy if not anatomy.problem and anatomy.sum_ns]
     parts = [part for a in anatomies for part in a.parts if part.kind in kinds]
     bounds = [part.high_ns if highest else part.low_ns for part in parts]
-    if not bounds or None in bounds:
+    if not bounds:
         return None
-    return max(sum(filter(None, bounds)), LEAST_NS) / sum(a.sum_ns for a in anatomies)
+    return max(sum(bounds), LEAST_NS) / sum(a.sum_ns for a in anatomies)
 
 
 def chain_below_parts(claim: Claim, measured: Measured) -> Found:

@@ -8,27 +8,19 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from planebench.model.reasons import REMARKS
-from planebench.model.records import CoreDistance, Evidence, ReasonCode, ThreadEvidence, Trial, VerdictKind
+from planebench.model.reasons import REMARKS, Reason, ReasonCode
+from planebench.model.records import CoreDistance, Evidence, ThreadEvidence, Trial, VerdictKind
 from planebench.model.words import NOTHING, count, percent
 
-_NUMBER = re.compile(r"(?<![\w.-])\d[\d\u202f]*(?:[.,]\d+)*(?:e[+-]?\d+)?(?!\d)")
-"""A number that stands alone or before its unit; not the digits of a name: ``n0``, ``pmd-c01``, ``rte-worker-1``."""
-_VALUE = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d+)?")
-_DIRECTION = re.compile(r"^\w+->\w+: ")
-_BLANKS = re.compile(r"[ \t\r\n\f\v]+")
-"""Not the thin space, which belongs to a number."""
-
+_DIGITS = re.compile(r"\d+")
 
 MOST_INTERRUPTS = 4
 """Kinds of interrupts that are named, the most frequent ones."""
 
-_Group = tuple[VerdictKind, ReasonCode, tuple[str, ...]]
-
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Trials of one verdict and cause. ``text`` has ranges of numbers that differ; ``switches``: labels and trials."""
+    """Trials of one verdict and cause. ``switches``: labels and trials."""
 
     kind: VerdictKind
     text: str
@@ -41,29 +33,14 @@ def evidence_text(trial: Trial) -> str:
     return "; ".join(_parts(trial))
 
 
-def cause(text: str) -> tuple[str, ...]:
-    """Return what the sentence of a reason has besides what differs from trial to trial, in pieces: its numbers and its
-    direction are left out. Sentences with equal pieces have equally many numbers."""
-    return tuple(_NUMBER.split(_plain(text)))
+def cause(reason: Reason) -> tuple[ReasonCode, str]:
+    """Return what reasons of one cause have in common: their code, and of an error its words, too."""
+    return reason.code, _DIGITS.sub("", reason.text) if reason.code is ReasonCode.ERROR else ""
 
 
 def shared_text(texts: Sequence[str]) -> str:
-    """Return one text for reasons of one :func:`cause`: a number that they do not share becomes ``LEAST to MOST``."""
-    plain = [_plain(text) for text in texts]
-    numbers = [_NUMBER.findall(text) for text in plain]
-    kept = iter([_range(each) for each in zip(*numbers, strict=True)])
-    return _NUMBER.sub(lambda _: next(kept), plain[0])
-
-
-def _range(numbers: Sequence[str]) -> str:
-    least, *_, most = sorted((*numbers, numbers[0]), key=_value)
-    return least if _value(least) == _value(most) else f"{least} to {most}"
-
-
-def _value(number: str) -> float:
-    """Return the value of what looks like a number; of a version, ``3.5.0``, that of its first two parts."""
-    found = _VALUE.match(number.replace("\u202f", "").replace(",", ""))
-    return float(found.group()) if found else 0.0
+    """Return one text for reasons of one :func:`cause`: the first of several."""
+    return texts[0] if len(set(texts)) == 1 else f"e.g. {texts[0]}"
 
 
 def causes(trials: Sequence[Trial]) -> tuple[Cause, ...]:
@@ -71,22 +48,15 @@ def causes(trials: Sequence[Trial]) -> tuple[Cause, ...]:
 
     Remarks, as on frames that a firewall dropped, are no causes.
     """
-    labels: dict[_Group, Counter[str]] = {}
-    texts: dict[_Group, list[str]] = {}
+    found: dict[tuple[VerdictKind, ReasonCode, str], list[tuple[str, str]]] = {}
     for trial in trials:
-        reasons = (it for it in trial.verdict.reasons if it.code not in REMARKS)
-        for key, text in {(trial.verdict.kind, r.code, cause(str(r))): str(r) for r in reasons}.items():
-            labels.setdefault(key, Counter())[trial.point.switch] += 1
-            texts.setdefault(key, []).append(text)
+        for key, text in {cause(it): str(it) for it in trial.verdict.reasons if it.code not in REMARKS}.items():
+            found.setdefault((trial.verdict.kind, *key), []).append((trial.point.switch, text))
     groups = [
-        Cause(key[0], shared_text(texts[key]), found.total(), tuple(found.most_common()))
-        for key, found in labels.items()
+        Cause(kind, shared_text([text for _, text in of]), len(of), tuple(Counter(it for it, _ in of).most_common()))
+        for (kind, *_), of in found.items()
     ]
     return tuple(sorted(groups, key=lambda group: -group.trials))
-
-
-def _plain(reason: str) -> str:
-    return _DIRECTION.sub("", _BLANKS.sub(" ", reason).strip())
 
 
 def _parts(trial: Trial) -> Iterator[str]:

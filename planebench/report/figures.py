@@ -16,12 +16,10 @@ from planebench.report.anatomy import NOTE, anatomy_figures
 from planebench.report.chains import chain_figures
 from planebench.report.charts.figure import Colors, Figure, FigureId, switch_colors
 from planebench.report.latency import (
-    Spreads,
     deviation_figures,
     jitter_figures,
     jitter_size_figures,
     latency_figures,
-    latency_spreads,
     load_figures,
     percentile_figures,
     size_figures,
@@ -41,7 +39,6 @@ class Source:
     derived: Derived
     results: Sequence[Result]
     colors: Colors
-    spreads: Spreads
 
     @property
     def calibration(self) -> Calibration | None:
@@ -70,7 +67,6 @@ class FigureKind:
     last: int = 0
 
 
-_WHISKERS = "Error bars: minimum and maximum trial."
 _RATE = (
     "Forwarding rate at maximum offered load (R+) in Mpps. Error bars: 95 % confidence interval; none where it is not "
     "known. Arrow: the tester was the limit, the switch may be faster."
@@ -89,8 +85,8 @@ FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
         "vnfs",
         "Throughput, latency and jitter by number of VNFs",
-        _WHISKERS,
-        lambda s: over_vnfs(s.results, s.colors, s.spreads) if s.side_by_side else (),
+        "Error bars: throughput, 95 % confidence interval.",
+        lambda s: over_vnfs(s.results, s.colors) if s.side_by_side else (),
     ),
     FigureKind(
         "loss",
@@ -107,16 +103,16 @@ FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
         "load",
         "Latency against load",
-        f"Line: p50. {_WHISKERS} Dashed: p99. Ring: knee (load above which latency rises sharply). Gray: "
-        "tester latency baseline.",
-        lambda s: load_figures(s.results, s.colors, s.calibration, s.spreads),
+        "Line: p50. Error bars: 95 % confidence interval. Dashed: p99. Ring: knee (load above which latency rises "
+        "sharply). Gray: tester latency baseline.",
+        lambda s: load_figures(s.results, s.colors, s.calibration),
     ),
     FigureKind("jitter", "Jitter against load", _JITTER, lambda s: jitter_figures(s.results, s.colors), last=2),
     FigureKind(
         "sizes",
         "Latency against frame size",
-        f"Mean. {_WHISKERS}",
-        lambda s: size_figures(s.results, s.colors, s.spreads),
+        "Mean.",
+        lambda s: size_figures(s.results, s.colors),
     ),
     FigureKind(
         "jitter-sizes",
@@ -129,9 +125,8 @@ FIGURES: tuple[FigureKind, ...] = (
         "tradeoff",
         "Throughput against mean latency",
         "As conext19, Fig. 1. Each switch is at a share of its own R+, so at another load than the others, and axes "
-        "differ between charts. Error bars: throughput, 95 % confidence interval; latency, minimum and maximum "
-        "trial. Hollow: rejected.",
-        lambda s: tradeoff_figures(s.results, s.colors, s.spreads),
+        "differ between charts. Error bars: throughput, 95 % confidence interval. Hollow: rejected.",
+        lambda s: tradeoff_figures(s.results, s.colors),
         last=1,
     ),
     FigureKind(
@@ -181,7 +176,7 @@ FIGURES: tuple[FigureKind, ...] = (
 def make_figures(derived: Derived, kinds: Sequence[FigureKind] = FIGURES) -> tuple[Figure, ...]:
     """Return every figure that the data of a run allow, by kind; none for a run without results."""
     results = derived.results
-    source = Source(derived, results, _colors(derived.run), latency_spreads(derived))
+    source = Source(derived, results, _colors(derived.run))
     scenarios = dict.fromkeys(result.point.scenario for result in results)
     parts = [replace(source, results=[r for r in results if r.point.scenario == name]) for name in scenarios]
     return tuple(f for kind in kinds for part in ([source] if kind.of_run else parts) for f in kind.figures(part))

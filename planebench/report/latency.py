@@ -4,13 +4,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
 from planebench.metrics.results import JITTERS
 from planebench.model.header import Calibration, LatencyFloor
-from planebench.model.records import Point, Trial
+from planebench.model.plan import Plan
+from planebench.model.records import Point
 from planebench.model.results import JitterSummary, LatencySummary, LoadFinding, Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import (
@@ -39,11 +39,10 @@ from planebench.report.charts.figure import (
     tip,
 )
 from planebench.report.throughput import throughput_row, verdict_words
-from planebench.search.of_header import Settings
 from planebench.stats.ceiling import latency_floor, least_ns
 from planebench.stats.counting import counts, latency_compares, latency_counts
 from planebench.stats.derived import Derived
-from planebench.stats.histogram import exceedance, merge, summarise
+from planebench.stats.histogram import exceedance, merge
 from planebench.stats.ranking import same_cell
 
 HOST_SHARE = 0.05
@@ -112,14 +111,13 @@ def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySu
     return found if len({r.point.switch for r, _ in found}) > 1 else []
 
 
-def tradeoff_row(result: Result, latency: LatencySummary, ends: tuple[float, float] | None) -> ChartRow:
-    """Return throughput (x) and mean latency (y) of a switch, each with its lowest and highest trial."""
-    bar, (low, high) = throughput_row(result), ends or (latency.mean, latency.mean)
-    x = {"x": bar["mpps"], "x_low": bar["low"], "x_high": bar["high"]}
+def tradeoff_row(result: Result, latency: LatencySummary) -> ChartRow:
+    """Return throughput (x), with its interval, and mean latency (y) of a switch."""
+    bar = throughput_row(result)
     return {
         **_named(result, latency),
-        **x,
-        **_y(latency.mean, low, high),
+        **{"x": bar["mpps"], "x_low": bar["low"], "x_high": bar["high"]},
+        "y": max(latency.mean, SMALLEST_US),
         "tip": f"{bar['tip']}; mean latency {us(latency.mean)} µs",
     }
 
@@ -135,11 +133,7 @@ def deviation_row(result: Result, latency: LatencySummary) -> ChartRow:
     named, mean, sd = _named(result, latency), max(latency.mean, SMALLEST_US), latency.stddev
     words = f"{named['switch']} at {load_words(latency.load)}: mean {us(latency.mean)}, sd {us(sd)} µs"
     said = tip(f"{words}; {verdict_words(latency.verdict)}", result.point)
-    return {**named, "x": mean, "x_low": mean, "x_high": mean, **_y(sd, sd, sd), "tip": said}
-
-
-def _y(value: float, low: float, high: float) -> ChartRow:
-    return {"y": max(value, SMALLEST_US), "y_low": max(low, SMALLEST_US), "y_high": max(high, SMALLEST_US)}
+    return {**named, "x": mean, "x_low": mean, "x_high": mean, "y": max(sd, SMALLEST_US), "tip": said}
 
 
 def _share(load: str) -> float | None:
@@ -150,64 +144,29 @@ def _share(load: str) -> float | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Lowest and highest of the accepted trials, in us."""
-
-    mean: tuple[float, float]
-    p50: tuple[float, float]
-
-
-Spreads = Mapping[tuple[Point, str], Spread]
-"""Spreads by point and load label, of latencies with two accepted trials or more."""
-
-
-def latency_spreads(derived: Derived) -> Spreads:
-    """Return the spread of every accepted latency that has several trials."""
-    found = {}
-    for result in derived.results:
-        for load in (s.load for s in result.latency if latency_counts(s)):
-            if spread := _spread(derived.latency_trials(result)[load].trials):
-                found[result.point, load] = spread
-    return found
-
-
-def _spread(trials: Sequence[Trial]) -> Spread | None:
-    each = [s for t in trials if t.latency is not None and (s := summarise(merge([t.latency.histogram]))) is not None]
-    if len(each) < 2:
-        return None
-    return Spread(_ends([s.mean for s in each]), _ends([s.p50 for s in each]))
-
-
-def _ends(values: Sequence[float]) -> tuple[float, float]:
-    return min(values), max(values)
-
-
 MIN_LOADS = 3
 """Minimum of accepted loads for a chart of latency against load, the only one that compares switches at equal Mpps."""
 
 
-def load_rows(results: Sequence[Result], spreads: Spreads) -> list[ChartRow]:
-    """Return p50 (with lowest and highest trial) and p99 over intended Mpps, for at least MIN_LOADS accepted loads."""
+def load_rows(results: Sequence[Result]) -> list[ChartRow]:
+    """Return p50 (with its interval) and p99 over intended Mpps, for at least MIN_LOADS accepted loads."""
     rows: list[ChartRow] = []
     for result in results:
         counting = [s for s in result.latency if latency_counts(s) and s.samples]
         if len(counting) >= MIN_LOADS:
-            rows += [_load_row(result, s, spreads) for s in counting]
+            rows += [_load_row(result, s) for s in counting]
     return rows
 
 
-def _load_row(result: Result, summary: LatencySummary, spreads: Spreads) -> ChartRow:
+def _load_row(result: Result, summary: LatencySummary) -> ChartRow:
     switch = printable(result.point.switch)
-    spread = spreads.get((result.point, summary.load))
-    low, high = spread.p50 if spread else (summary.p50, summary.p50)
     knee = result.load_finding is not None and result.load_finding.knee == summary.load
     return {
         "switch": switch,
         "mpps": summary.intended_pps / 1e6,
         "p50": max(summary.p50, SMALLEST_US),
-        "low": max(low, SMALLEST_US),
-        "high": max(high, SMALLEST_US),
+        "low": max(summary.p50_low or summary.p50, SMALLEST_US),
+        "high": max(summary.p50_high or summary.p50, SMALLEST_US),
         "p99": max(summary.p99, SMALLEST_US),
         "knee": knee,
         "tip": tip(
@@ -223,26 +182,21 @@ def _load_row(result: Result, summary: LatencySummary, spreads: Spreads) -> Char
 MIN_SIZES = 3
 """Frame sizes for a curve; two are read as well from the table."""
 
-Look = Callable[[Result, LatencySummary], tuple[float, tuple[float, float] | None] | None]
-"""Returns the value of a latency in us with its lowest and highest trial, if there are several; or None."""
+Look = Callable[[LatencySummary], float | None]
+"""Returns a value of a latency in us; or None."""
 
 
-def mean_of(spreads: Spreads) -> Look:
-    """Return the look at the mean latency."""
-
-    def look(result: Result, summary: LatencySummary) -> tuple[float, tuple[float, float] | None]:
-        spread = spreads.get((result.point, summary.load))
-        return summary.mean, spread.mean if spread else None
-
-    return look
+def mean_of(summary: LatencySummary) -> float:
+    """Return the mean latency."""
+    return summary.mean
 
 
 def jitter_of(field: str) -> Look:
     """Return the look at the mean jitter by the definition ``field`` of JITTERS."""
 
-    def look(_: Result, summary: LatencySummary) -> tuple[float, None] | None:
+    def look(summary: LatencySummary) -> float | None:
         jitter: JitterSummary | None = getattr(summary, field)
-        return None if jitter is None else (jitter.mean, None)
+        return None if jitter is None else jitter.mean
 
     return look
 
@@ -261,22 +215,19 @@ def curve_rows(
     curves: dict[str, list[ChartRow]] = {}
     for result in results:
         for summary in result.latency:
-            found = look(result, summary) if latency_compares(summary) and load in (None, summary.load) else None
+            found = look(summary) if latency_compares(summary) and load in (None, summary.load) else None
             if found is not None:
-                row = _row(result, summary, x(result, summary), *found)
+                row = _row(result, summary, x(result, summary), found)
                 curves.setdefault(result.point.switch, []).append(row)
     return [row for rows in curves.values() if len(rows) >= least for row in rows]
 
 
-def _row(result: Result, summary: LatencySummary, x: float, value: float, ends: tuple[float, float] | None) -> ChartRow:
-    low, high = ends or (value, value)
+def _row(result: Result, summary: LatencySummary, x: float, value: float) -> ChartRow:
     switch = printable(result.point.switch)
     return {
         "switch": switch,
         "x": x,
         "y": max(value, SMALLEST_US),
-        "low": max(low, SMALLEST_US),
-        "high": max(high, SMALLEST_US),
         "tip": tip(
             f"{switch} at {load_words(summary.load)} ({mpps(summary.intended_pps)} Mpps), {frames(result.point)}: "
             f"{us(value)} µs; {verdict_words(summary.verdict)}",
@@ -293,14 +244,12 @@ DRAWN = [(JITTERS[field], field) for field in ("ipdv", "burst_jitter")]
 JITTER = "mean jitter, µs (log scale)"
 
 
-def tradeoff_figures(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
+def tradeoff_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield throughput against mean latency, one figure per cell."""
     from planebench.report.charts.curves import scatter
 
     for cell, title, found in _scattered(results):
-        ends = [spreads.get((r.point, s.load)) for r, s in found]
-        rows = [tradeoff_row(r, s, e.mean if e else None) for (r, s), e in zip(found, ends, strict=True)]
-        chart = partial(scatter, rows, colors, "throughput, Mpps", MEAN, log_x=False)
+        chart = partial(scatter, [tradeoff_row(r, s) for r, s in found], colors, "throughput, Mpps", MEAN, log_x=False)
         yield cell_figure("tradeoff", cell, chart, title=title)
 
 
@@ -333,9 +282,9 @@ def jitter_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure
                 yield cell_figure("jitter", cell, chart, key=f"-{field}", title=f", {name}")
 
 
-def size_figures(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
+def size_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield mean latency over frame size, where enough sizes were measured."""
-    yield from _sizes("sizes", results, colors, mean_of(spreads), MEAN, "")
+    yield from _sizes("sizes", results, colors, mean_of, MEAN, "")
 
 
 def jitter_size_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
@@ -372,14 +321,12 @@ def latency_figures(results: Sequence[Result], colors: Colors, calibration: Cali
             yield cell_figure("latency", cell, chart)
 
 
-def load_figures(
-    results: Sequence[Result], colors: Colors, calibration: Calibration | None, spreads: Spreads
-) -> Iterator[Figure]:
+def load_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:
     """Yield latency over load, one figure per cell with enough loads."""
     from planebench.report.charts.curves import latency_load
 
     for cell, members in same_cell(results).items():
-        rows = load_rows(members, spreads)
+        rows = load_rows(members)
         if rows:
             chart = partial(latency_load, rows, colors, _floor_us(calibration, cell))
             yield cell_figure("load", cell, chart)
@@ -425,12 +372,11 @@ def load_sentences(results: Iterable[Result]) -> list[str]:
     return sentences + [text for r, finding in found for text in _knee(r, finding)]
 
 
-def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
+def v2v_sentence(plan: Plan, results: Iterable[Result]) -> str:
     """Return the remark that v2v has one latency although several loads were requested; empty if not so."""
-    asked = [load for load in str(settings.get("latency_loads") or "").split(",") if load.strip()]
     echoed = [r for r in results if scenario_named(r.point.scenario).latency_by_echo]
     loads = {s.load for r in echoed for s in r.latency}
-    if len(asked) < 2 or len(loads) != 1:
+    if len(plan.latency.loads) < 2 or len(loads) != 1:
         return ""
     scenario = echoed[0].point.scenario
     return (
@@ -439,14 +385,13 @@ def v2v_sentence(settings: Settings, results: Iterable[Result]) -> str:
     )
 
 
-def batching_sentence(settings: Settings, results: Iterable[Result]) -> str:
+def batching_sentence(plan: Plan, results: Iterable[Result]) -> str:
     """Return how the VNFs of the run collect frames before they send; empty if they do not, or there are none."""
-    burst, drain_us = settings.get("send_burst"), settings.get("drain_us")
-    if not burst or not any(scenario_named(r.point.scenario).has_vnfs for r in results):
+    if not plan.send_burst or not any(scenario_named(r.point.scenario).has_vnfs for r in results):
         return ""
     return (
-        f"VNFs whose text names no send_burst send {burst} packets at once, or what has come in {drain_us} µs, as "
-        "DPDK's l2fwd does: at low load a packet waits for others"
+        f"VNFs whose text names no send_burst send {plan.send_burst} packets at once, or what has come in "
+        f"{plan.drain_us} µs, as DPDK's l2fwd does: at low load a packet waits for others"
     )
 
 

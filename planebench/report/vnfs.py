@@ -12,7 +12,7 @@ from planebench.model.results import Result
 from planebench.model.words import load_words, printable
 from planebench.report.charts.curves import curves_over_vnfs
 from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title, frames_key, safe
-from planebench.report.latency import DRAWN, JITTER, MEAN, Look, Spreads, curve_rows, jitter_of, mean_of
+from planebench.report.latency import DRAWN, JITTER, MEAN, Look, curve_rows, jitter_of, mean_of
 from planebench.report.throughput import throughput_row
 from planebench.stats.counting import counts
 from planebench.stats.ranking import same_cell
@@ -20,18 +20,18 @@ from planebench.stats.ranking import same_cell
 _THROUGHPUT = "throughput, Mpps (log scale)"
 
 
-def over_vnfs(results: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
+def over_vnfs(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield figures per kind of VNF, frame size and traffic with several numbers of VNFs."""
     for cell, members in same_cell(results, chain_length=1).items():
         rows = throughput_over_vnfs(members)
         if rows:
             chart = partial(curves_over_vnfs, rows, colors, _THROUGHPUT)
             yield Figure(_key(cell, "throughput"), "vnfs", cell.scenario, _title(cell, "throughput"), chart)
-        yield from _latencies(cell, members, colors, spreads)
+        yield from _latencies(cell, members, colors)
 
 
-def _latencies(cell: Point, members: Sequence[Result], colors: Colors, spreads: Spreads) -> Iterator[Figure]:
-    looks: list[tuple[str, str, Look]] = [("mean latency", MEAN, mean_of(spreads))]
+def _latencies(cell: Point, members: Sequence[Result], colors: Colors) -> Iterator[Figure]:
+    looks: list[tuple[str, str, Look]] = [("mean latency", MEAN, mean_of)]
     looks += [(name, JITTER, jitter_of(field)) for name, field in DRAWN]
     for load in dict.fromkeys(summary.load for result in members for summary in result.latency):
         for name, y_title, look in looks:

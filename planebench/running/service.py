@@ -33,9 +33,9 @@ from planebench.running.machine import Machine, held
 from planebench.running.status import Listeners, StatusListener
 from planebench.running.survey import Survey
 from planebench.stats.compare import differing_facts
-from planebench.store import RunWriter, default_runs_dir, find_unfinished, make_runs_dir, read_run, write_plan
+from planebench.store import RunWriter, default_runs_dir, make_runs_dir, read_run
 from planebench.store.calibration import Condition, load, save, version_of
-from planebench.store.plan_file import runs_of_plan
+from planebench.store.resumable import find_unfinished, runs_of_plan
 from planebench.testers import get_tester
 
 CALIBRATION_S = 0.1
@@ -142,13 +142,7 @@ def open_session(
     header = _header(limited, machine, settings, labels or read_labels())
     if not survey.simulated:
         header = replace(header, noise=_noise(limited, machine, settings))
-    writer = RunWriter.create(folder, header)
-    try:
-        write_plan(writer.path, survey.plan)
-    except StoreError:
-        writer.discard()
-        raise
-    return Session(limited, machine, settings, writer, [])
+    return Session(limited, machine, settings, RunWriter.create(folder, header), [])
 
 
 def live_settings(survey: Survey) -> LiveSettings:
@@ -193,8 +187,7 @@ def _resumed(
             "out --resume"
         )
     settings = replace(settings, calibration=info.header.calibration)
-    if info.header.plan is not None:
-        survey = replace(survey, plan=replace(survey.plan, time_budget_s=info.header.plan.time_budget_s))
+    survey = replace(survey, plan=replace(survey.plan, time_budget_s=info.header.plan.time_budget_s))
     differing = changes(info.header, _header(survey, machine, settings, labels))
     if differing:
         raise UsageError(

@@ -44,7 +44,6 @@ SCHEMAS: Mapping[str, SchemaInfo] = {
         ("conditions", "a line of conditions.jsonl", SCHEMA_VERSION),
         ("skipped", "a line of skipped.jsonl", SCHEMA_VERSION),
         ("finished", "finished.json: the end of a run", SCHEMA_VERSION),
-        ("plan", "plan.json: the plan of a run", SCHEMA_VERSION),
         ("export", "planebench export --format json", EXPORT_VERSION),
     )
 }

@@ -36,7 +36,6 @@ KINDS: Mapping[str, Any] = {
     "conditions": conditions.Conditions,
     "skipped": header.Skipped,
     "finished": run_records.Finished,
-    "plan": plan.Plan,
     "export": ExportDocument,
 }
 _MODULES: tuple[ModuleType, ...] = (

@@ -96,8 +96,6 @@ def _replay(
         verdict=verdict,
         complete=complete,
         repetition=repetition,
-        lossy_share=sum(t.loss_ratio > 0 for t in at_bound) / len(at_bound) if at_bound else None,
-        worst_loss=max((t.loss_ratio for t in at_bound), default=None),
         lower_pps=None if found.lower_pps is None else found.lower_pps * kept,
         upper_pps=found.upper_pps,
         conditional_pps=None if found.conditional_pps is None else found.conditional_pps * kept,

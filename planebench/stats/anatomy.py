@@ -46,15 +46,10 @@ def _weighted_ns(values: Sequence[float], of: Sequence[Anatomy]) -> float:
     return sum(value * anatomy.joined for value, anatomy in zip(values, of, strict=True)) / probes
 
 
-def _bound_us(values: Sequence[float | None], of: Sequence[Anatomy]) -> float | None:
-    known = [value for value in values if value is not None]
-    return _weighted_ns(known, of) / 1e3 if len(known) == len(values) else None
-
-
 def _part(parts: Sequence[AnatomyPart], of: Sequence[Anatomy], whole_ns: float) -> PartSummary:
     histogram = merge(part.histogram for part in parts)
     mean_ns = _weighted_ns([part.mean_ns for part in parts], of)
     p50, p99 = (percentile_ns(histogram, share) / 1e3 for share in (0.50, 0.99))
-    low, high = _bound_us([part.low_ns for part in parts], of), _bound_us([part.high_ns for part in parts], of)
+    low_ns, high_ns = _weighted_ns([p.low_ns for p in parts], of), _weighted_ns([p.high_ns for p in parts], of)
     share = mean_ns / whole_ns if whole_ns else 0.0
-    return PartSummary(parts[0].name, parts[0].kind, mean_ns / 1e3, p50, p99, share, low, high)
+    return PartSummary(parts[0].name, parts[0].kind, mean_ns / 1e3, p50, p99, share, low_ns / 1e3, high_ns / 1e3)

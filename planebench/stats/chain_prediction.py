@@ -82,15 +82,6 @@ def predictions(derived: Derived, lengths: Iterable[int] = ()) -> tuple[Predicti
     return tuple(found)
 
 
-def mean_error(found: Iterable[Prediction], way: Way) -> float | None:
-    """Return the mean size of the errors of one way of predicting; None if no such chain was measured.
-
-    Lower bounds are left out.
-    """
-    errors = [abs(it.error) for it in found if it.way == way and it.error is not None and not it.is_bound]
-    return sum(errors) / len(errors) if errors else None
-
-
 def _times(derived: Derived) -> Times:
     accepted = [r for r in derived.results if counts(r) and not r.point.chain and r.point.placement == NEAR]
     blocks = {r.point: throughput_blocks(saturating(derived.trials[r.point]).trials) for r in accepted}

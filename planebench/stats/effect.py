@@ -26,12 +26,3 @@ def ratio_effect(a: Sequence[float], b: Sequence[float]) -> Answer:
     ratio = math.exp(sum(map(math.log, b)) / len(b) - sum(map(math.log, a)) / len(a))
     of_a, of_b = estimate_alone(a), estimate_alone(b)
     return effect_of(None if of_a is None or of_b is None else of_b.minus(of_a), ratio)
-
-
-def paired_effect(a: Sequence[float], b: Sequence[float]) -> Answer:
-    """Return the ratio of the geometric means of positive values that were measured in pairs, by the noise of b / a.
-
-    What changes both values of a pair alike, as another hyperthread on the core does, is not in it.
-    """
-    ratios = [after / before for before, after in zip(a, b, strict=True)]
-    return effect_of(estimate_alone(ratios), math.exp(sum(map(math.log, ratios)) / len(ratios)))

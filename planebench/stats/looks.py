@@ -68,7 +68,7 @@ def still_open(derived: Derived) -> tuple[Open, ...]:
 
 def each_look_alpha(header: RunHeader) -> float:
     """Return the level of each look at the comparisons of a run, of which the plan has one or more."""
-    return look_alpha(1 if header.plan is None else len(header.plan.throughput.looks))
+    return look_alpha(len(header.plan.throughput.looks))
 
 
 def price(runs: Sequence[Run]) -> Price | None:

@@ -13,70 +13,58 @@ from planebench.model.named_files import named_digests, without_folders
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A value of run.json: its table, its key, and its name.
-
-    ``newer``: old runs do not have the key, and a run without it differs from none.
-    """
+    """A value of run.json: its table, its key, and its name."""
 
     where: Literal["settings", "host"]
     key: str
     title: str
-    newer: bool = False
-    before: str | int | float | None = None
-    """What runs without the key had, where that is known: then they are compared, too."""
 
     def of(self, header: RunHeader) -> str | int | float | bool | None:
         """Return the value of a run."""
         table = header.settings if self.where == "settings" else header.host
-        return table.get(self.key, self.before)
+        return table.get(self.key)
 
 
 MUST_MATCH = (
     Fact("settings", "wire", "wire"),
     Fact("settings", "ring_size", "ring size"),
-    Fact("settings", "send_burst", "batch of VNFs (send_burst)", before=0),
-    Fact("settings", "drain_us", "drain time of VNFs (drain_us)", before=0),
+    Fact("settings", "send_burst", "batch of VNFs (send_burst)"),
+    Fact("settings", "drain_us", "drain time of VNFs (drain_us)"),
     Fact("settings", "hugepages", "hugepages"),
     Fact("settings", "hosting", "hosting"),
     Fact("settings", "trial_duration_s", "seconds of a saturating trial"),
     Fact("settings", "latency_duration_s", "seconds of a latency trial"),
     Fact("settings", "search_trial_duration_s", "seconds of a search trial"),
-    Fact("settings", "search_duration_sum_s", "seconds of search trials at a load", newer=True),
-    Fact("settings", "search_relative_width", "relative width of a search", newer=True),
-    Fact("settings", "search_pdr_loss_ratio", "loss ratio of PDR", newer=True),
-    Fact("settings", "search_max_r", "max(r) of BSwLV", newer=True),
+    Fact("settings", "search_duration_sum_s", "seconds of search trials at a load"),
+    Fact("settings", "search_relative_width", "relative width of a search"),
+    Fact("settings", "search_pdr_loss_ratio", "loss ratio of PDR"),
+    Fact("settings", "search_max_r", "max(r) of BSwLV"),
     Fact("settings", "max_rate_pps", "highest rate of a direction"),
-    Fact("settings", "line_bps", "speed of a link", newer=True),
-    Fact("settings", "open_loop", "open loop", newer=True),
-    Fact("settings", "warmup_s", "seconds of warm-up", newer=True),
-    Fact("settings", "probe_rate_pps", "latency probes per second", newer=True),
-    Fact("settings", "clock", "clock of latencies", newer=True),
-    Fact("settings", "switch_cpu", "CPU of the switch", newer=True),
-    Fact("settings", "more_switch_cpus", "further CPUs of the switch", newer=True),
-    Fact("settings", "tester_cpus", "CPUs of the tester", newer=True),
-    Fact("settings", "core_kinds", "kinds of cores of pollers", newer=True),
+    Fact("settings", "line_bps", "speed of a link"),
+    Fact("settings", "open_loop", "open loop"),
+    Fact("settings", "warmup_s", "seconds of warm-up"),
+    Fact("settings", "probe_rate_pps", "latency probes per second"),
+    Fact("settings", "clock", "clock of latencies"),
+    Fact("settings", "switch_cpu", "CPU of the switch"),
+    Fact("settings", "more_switch_cpus", "further CPUs of the switch"),
+    Fact("settings", "tester_cpus", "CPUs of the tester"),
+    Fact("settings", "core_kinds", "kinds of cores of pollers"),
     Fact("host", "cpu_model", "CPU"),
     Fact("host", "cores_allowed", "cores"),
     Fact("host", "governor", "frequency governor"),
     Fact("host", "turbo", "turbo"),
-    Fact("host", "cpu_mhz", "CPU MHz", newer=True),
+    Fact("host", "cpu_mhz", "CPU MHz"),
     Fact("host", "kernel", "kernel"),
 )
 """Each of these alone can move figures by more than switches differ. Versions are not here: they are what changes."""
 
 
 def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
-    """Return one sentence per differing fact: ``kernel: 6.1.0 against 6.5.0``.
-
-    A fact that one side does not state is not compared.
-
-    Not stated on both sides is equal.
-    """
+    """Return one sentence per differing fact: ``kernel: 6.1.0 against 6.5.0``."""
     found = []
     for fact in MUST_MATCH:
         left, right = (fact.of(header) for header in (a, b))
-        unknown = fact.newer and any(fact.key not in getattr(header, fact.where) for header in (a, b))
-        if left != right and not unknown:
+        if left != right:
             found.append(f"{fact.title}: {_words(left)} against {_words(right)}")
     return (*found, *_changed_files(a, b), *_unlike_traffic(a, b))
 

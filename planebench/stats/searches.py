@@ -12,7 +12,6 @@ from planebench.model.header import RunHeader
 from planebench.model.records import Point, Trial, Verdict, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.search import METHODS, repetitions, search_settings, so_far
-from planebench.search.of_header import methods_of_header, settings_of_header
 from planebench.stats.ceiling import near_ceiling, tester_ceiling_pps
 from planebench.stats.counting import search_counts
 from planebench.stats.starts import Block, Blocks
@@ -21,16 +20,12 @@ from planebench.stats.starts import Block, Blocks
 def run_searches(header: RunHeader, point: Point, trials: Sequence[Trial]) -> tuple[SearchResult, ...]:
     """Return the results so far of each search on a point, its repetitions in their order.
 
-    A bound near the ceiling of the tester's calibration is
-    tester-limited. Raises StoreError for settings of the header that make no sense.
+    A bound near the ceiling of the tester's calibration is tester-limited.
     """
-    senders = 2 if point.direction == "bidirectional" else 1
-    if header.plan is not None:
-        methods, how = header.plan.search.methods, search_settings(header.plan, senders)
-    else:
-        methods, how = methods_of_header(header.settings), settings_of_header(header.settings, senders)
-    asked = dict.fromkeys(trial.search for trial in trials if trial.search in METHODS) if header.plan else ()
-    if header.plan is not None and header.plan.parts:  # those of a part are of its points only
+    methods = header.plan.search.methods
+    how = search_settings(header.plan, 2 if point.direction == "bidirectional" else 1)
+    asked = dict.fromkeys(trial.search for trial in trials if trial.search in METHODS)
+    if header.plan.parts:  # those of a part are of its points only
         methods = tuple(method for method in methods if method in asked)
     others = [method for method in asked if method not in methods]  # loads of latency rest on them
     ceiling_pps = tester_ceiling_pps(header.calibration, point)

@@ -6,7 +6,6 @@ A run is raw trials. Nothing derived is stored; everything is derived again by :
 
 from planebench.model.run import Finished, Run
 from planebench.store.folder import RunInfo, default_runs_dir, find_run, list_runs, new_run_id, runs_named
-from planebench.store.plan_file import find_unfinished, read_plan, write_plan
 from planebench.store.reader import read_run
 from planebench.store.writer import RunWriter, make_runs_dir
 
@@ -17,12 +16,9 @@ __all__ = [
     "RunWriter",
     "default_runs_dir",
     "find_run",
-    "find_unfinished",
     "list_runs",
     "make_runs_dir",
     "new_run_id",
-    "read_plan",
     "read_run",
     "runs_named",
-    "write_plan",
 ]

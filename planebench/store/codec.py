@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from planebench.model.closed import adapter
 from planebench.model.errors import StoreError
 from planebench.model.header import READABLE_VERSIONS, RunHeader
+from planebench.model.words import listed
 
 R = TypeVar("R")
 
@@ -27,6 +28,7 @@ GONE: Mapping[str, tuple[str, ...]] = {
     "Plan": ("band", "cores_alone"),
     "ThroughputPlan": ("retries", "duration_min_s"),
     "Calibration": ("interruptions_per_s",),
+    "LatencyRecord": ("burst_jitter",),
 }
 """Record -> the keys that it had in an earlier planebench: they are left out."""
 _LONG = re.compile(rb"[0-9]{%d}" % (MAX_DIGITS + 1))
@@ -88,8 +90,7 @@ def header_from_json(data: bytes, where: str) -> RunHeader:
         raise StoreError(f"{where}: not a JSON object: {error}") from error
     if version not in READABLE_VERSIONS or isinstance(version, bool):
         raise StoreError(
-            f"{where}: schema_version is {version!r}, this planebench reads {READABLE_VERSIONS[0]} to "
-            f"{READABLE_VERSIONS[-1]}. "
+            f"{where}: schema_version is {version!r}, this planebench reads {listed([*map(str, READABLE_VERSIONS)])}. "
             "Read the run with the planebench that wrote it (planebench_version in the same file)"
         )
     return from_json(RunHeader, data, where)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs to keep: the records of a run in one compressed Parquet file, its header, plan and end as they are.
+"""Runs to keep: the records of a run in one compressed Parquet file, its header and end as they are.
 
 The reader of run folders takes a kept run like any other.
 """
@@ -12,7 +12,7 @@ from itertools import product
 from pathlib import Path
 
 from planebench.model.errors import StoreError
-from planebench.store.folder import CONDITIONS_FILE, FINISHED_FILE, HEADER_FILE, PLAN_FILE, SKIPPED_FILE, TRIALS_FILE
+from planebench.store.folder import CONDITIONS_FILE, FINISHED_FILE, HEADER_FILE, SKIPPED_FILE, TRIALS_FILE
 
 _RECORDS = (TRIALS_FILE, CONDITIONS_FILE, SKIPPED_FILE)
 RECORDS_FILE = "records.parquet"
@@ -34,7 +34,7 @@ def keep(folder: Path, out: Path) -> Path:
     paths = sorted((it for it in named if it.count("/") > 1), key=len, reverse=True)
     header["environment"] = {name: it for name, it in header["environment"].items() if it not in paths}
     texts = {HEADER_FILE: json.dumps(header, indent=1, ensure_ascii=False) + "\n"}
-    for name in (PLAN_FILE, FINISHED_FILE, *_RECORDS):
+    for name in (FINISHED_FILE, *_RECORDS):
         if (folder / name).is_file():
             texts[name] = (folder / name).read_text(encoding="utf-8")
     for name, path in product(texts, paths):

@@ -97,9 +97,8 @@ def test_a_store_that_cannot_be_written_is_told_and_left_clean(tmp_path: Path) -
         add_run(tmp_path / "lab", folder)
 
 
-@pytest.mark.parametrize("version", [1, 8])
-def test_runs_of_earlier_versions_have_no_labels(tmp_path: Path, version: int) -> None:
-    add_run(tmp_path / "lab", Path(__file__).parents[1] / "store" / "versions" / str(version), testbed="old")
+def test_a_run_without_labels_is_of_the_testbed_that_is_named(tmp_path: Path) -> None:
+    add_run(tmp_path / "lab", stored(tmp_path, "a-run")[0], testbed="old")
     with open_store(tmp_path / "lab") as database:
         assert database.sql("SELECT testbed, subject_commit, tags FROM runs").fetchall() == [("old", None, "{}")]
 

@@ -237,7 +237,7 @@ def test_latency_is_taken_in_the_pass_of_its_repetition(tmp_path: Path) -> None:
 def test_latency_without_a_load_waits_for_the_next_pass(tmp_path: Path) -> None:
     plan = plan_of("sim", loads="0.5", repeat=2)
     begun = run(plan, tmp_path / "one")[:1]
-    bad = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.TEXT, "died"),))
+    bad = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, "died"),))
     with RunWriter.create(tmp_path / "two", make_header()) as writer:
         watcher = Watcher()
         campaign(plan, writer, watcher, (dataclasses.replace(begun[0], verdict=bad),)).run()
@@ -543,7 +543,7 @@ def test_latency_that_failed_with_the_switch_is_measured_again(tmp_path: Path) -
     """The switch had died; it may be mended when the run is resumed."""
     plan = plan_of("sim", repeat=1, restarts=0, loads="0.5")
     trials = run(plan, tmp_path)
-    died = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.TEXT, "the switch died"),))
+    died = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, "the switch died"),))
     begun = tuple(dataclasses.replace(t, verdict=died) if t.role == "latency" else t for t in trials)
     with RunWriter.create(tmp_path / "again", make_header()) as writer:
         campaign(plan, writer, Watcher(), begun).run()

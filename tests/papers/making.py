@@ -95,16 +95,16 @@ def _trials(
             yield make_trial(start + number, point, value * factor, **more)
 
 
-def anatomy(switch_share: float, waited: float | None = 0.0) -> tuple[Anatomy, ...]:
+def anatomy(switch_share: float, waited: float = 0.0) -> tuple[Anatomy, ...]:
     """The latency of a direction, of which the switch has this share and a VNF the rest.
 
-    ``waited``: the share that may be a wait for the VNF's poll; None: no bounds were recorded.
+    ``waited``: the share that may be a wait for the VNF's poll.
     """
     kinds = (("hop 1", "switch", switch_share), ("vnf0", "vnf", 1 - switch_share))
     histogram = make_latency_trial().latency.histogram  # type: ignore[union-attr]
     parts = []
     for name, kind, share in kinds:
-        less, more = (waited or 0.0, 0.0) if kind == "switch" else (0.0, waited or 0.0)
-        bounds = () if waited is None else (1000 * (share - less), 1000 * (share + more))
+        less, more = (waited, 0.0) if kind == "switch" else (0.0, waited)
+        bounds = 1000 * (share - less), 1000 * (share + more)
         parts.append(AnatomyPart(name, kind, 1000 * share, 1.0, 1.0, histogram, *bounds))  # type: ignore[arg-type]
     return (Anatomy("n0->n1", 100, {}, tuple(parts), 1000.0),)

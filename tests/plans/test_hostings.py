@@ -21,7 +21,7 @@ from planebench.plans.order import Rounds, group_points
 from planebench.plans.override import override
 from planebench.plans.schema import plan_from_document
 from planebench.running.survey import refusals, survey
-from planebench.store import read_plan, write_plan
+from planebench.store.codec import from_json, to_json
 from planebench.switches.registry import get_adapter
 
 QUICK = load_plan("quick")
@@ -67,8 +67,7 @@ def test_in_a_plan_it_is_one_or_a_list_and_in_parts_too(document: dict[str, Any]
     assert plan_from_document({**document, "hosting": "container"}, "p").hostings == ("container",)
     listed = plan_from_document({**document, "hosting": ["process", "container", "process"]}, "p")
     assert (listed.hosting, listed.more_hostings) == ("process", ("container",))
-    write_plan(tmp_path, listed)
-    assert read_plan(tmp_path) == listed
+    assert from_json(Plan, to_json(listed), "plan") == listed
     parts = [{"name": "a"}, {"name": "b", "hosting": "container", "scenarios": ["loopback"]}]
     plan = plan_from_document({**document, "parts": parts}, "p")
     assert plan.hostings == ("process", "container")

@@ -56,7 +56,7 @@ def test_the_key_of_a_plan_takes_names_and_paths(document: dict[str, Any], tmp_p
 
 def test_a_plan_with_profiles_is_stored_and_read_back_the_same(document: dict[str, Any]) -> None:
     wanted = plan(document, traffic="facebook,zipf-1m,macs-4,fib,bursts,vlan")
-    assert from_json(Plan, to_json(wanted), "plan.json") == wanted
+    assert from_json(Plan, to_json(wanted), "a plan") == wanted
 
 
 def test_headers_and_sizes_are_held_against_each_other(document: dict[str, Any]) -> None:

@@ -236,7 +236,7 @@ def test_the_terminal_has_the_verdict_first_then_confidence_then_the_table() -> 
 
 @pytest.mark.parametrize(
     ("code", "remedy"),
-    [(ReasonCode.STEAL, "pin the virtual CPUs"), (ReasonCode.CPU_WAIT, "isolate the CPUs"), (ReasonCode.TEXT, "")],
+    [(ReasonCode.STEAL, "pin the virtual CPUs"), (ReasonCode.CPU_WAIT, "isolate the CPUs"), (ReasonCode.ERROR, "")],
 )
 def test_what_to_do_names_the_remedy_of_the_most_frequent_disturbance(code: ReasonCode, remedy: str) -> None:
     disturbed = make_trial(1, make_point(), verdict="disturbed")

@@ -104,11 +104,8 @@ def test_json_has_the_rows_and_what_was_found() -> None:
     assert document["found"][1]["ports"][0]["features"] == ["version_1", "mrg_rxbuf"]
 
 
-@pytest.mark.parametrize("version", [1, 2, 3, 4])
-def test_runs_of_every_version_render(version: int) -> None:
-    run = make_run(("planed", "testpmd"), (64,), repetitions=1, loads=(), schema_version=version)
-    assert "ring size: 256" in side_by_side(run)
-    assert b'<section id="conditions">' in to_html(Derived(run), max_bytes=0)
+def test_a_run_without_switches_says_so() -> None:
+    run = make_run(("planed", "testpmd"), (64,), repetitions=1, loads=())
     no_switch = dataclasses.replace(run, header=dataclasses.replace(run.header, switches=()))
     assert "has no stored test conditions" in side_by_side(no_switch)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial
+from planebench.stats.choose import other_band_reason
 from rich_run import rich, rich_run
 
 from planebench.metrics.column import Output, having, row
@@ -20,7 +21,6 @@ from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report.export import to_csv, to_json
-from planebench.stats.choose import other_band_reason
 from planebench.stats.derived import Derived
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -142,7 +142,7 @@ def test_the_csv_has_every_rate_by_search_and_what_ndr_and_pdr_are_worth() -> No
 
 def test_a_bound_and_a_search_of_the_other_band_do_not_read_as_values() -> None:
     result = rich().results[0]
-    limited = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.TEXT, "the highest rate of the tester"),))
+    limited = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.ERROR, "the highest rate of the tester"),))
     elsewhere = Verdict(VerdictKind.VALID, other_band_reason("far", "near"))
     ndr, pdr = (dataclasses.replace(s, verdict=v) for s, v in zip(result.searches, (limited, elsewhere), strict=False))
     line = values(dataclasses.replace(result, searches=(ndr, pdr)))

@@ -16,8 +16,8 @@ from planebench.stats import derive_results
 from planebench.stats.derived import Derived
 
 POINT = make_point()
-LIMITED = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.TEXT, "the highest rate of the tester"),))
-GAVE_UP = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.TEXT, "no trial took place"),))
+LIMITED = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.ERROR, "the highest rate of the tester"),))
+GAVE_UP = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, "no trial took place"),))
 
 
 def searched(*searches: SearchResult, figure: SearchFigure | None = None) -> Result:

@@ -75,7 +75,7 @@ def test_a_section_without_content_is_left_out() -> None:
 
 def test_a_run_says_how_its_vnfs_collect_frames() -> None:
     header = make_header(("planed",))
-    batching = replace(header, settings={**header.settings, "send_burst": 32, "drain_us": 100})
+    batching = replace(header, plan=replace(header.plan, send_burst=32))
     for scenario, made, said in (("loopback", batching, True), ("p2p", batching, False), ("loopback", header, False)):
         run = Run(made, (make_trial(0, make_point("planed", scenario), 1.0),))
         assert ("send 32 packets at once, or what has come in 100 µs" in to_html(Derived(run)).decode()) == said

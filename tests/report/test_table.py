@@ -3,13 +3,14 @@ import dataclasses
 import io
 
 import pytest
-from builders import make_header, make_latency_trial, make_point, make_run, make_trial
+from builders import make_header, make_latency_trial, make_plan, make_point, make_run, make_trial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from rich_run import rich
 
 from planebench.model.header import Skipped
+from planebench.model.plan import LatencyPlan
 from planebench.model.run import Finished, Run
 from planebench.model.words import NOTHING, mpps
 from planebench.report.html import to_html
@@ -134,13 +135,13 @@ def test_bars_fill_exactly_their_width(share: float, width: int, unicode: bool) 
     assert len(Glyphs(unicode).bar(share, width)) == width
 
 
-@pytest.mark.parametrize(("loads", "times"), [("0.1,0.5,0.99", 1), ("0.5", 0), (None, 0)])
-def test_v2v_says_once_that_its_latency_is_not_along_loads(loads: str | None, times: int) -> None:
+@pytest.mark.parametrize(("loads", "times"), [((0.1, 0.5, 0.99), 1), ((0.5,), 0), ((), 0)])
+def test_v2v_says_once_that_its_latency_is_not_along_loads(loads: tuple[float, ...], times: int) -> None:
     trials = (
         make_trial(0, make_point(scenario="v2v")),
         make_latency_trial(1, make_point(scenario="v2v"), "1Mpps", 1e6),
     )
-    run = Run(make_header(settings={**make_header().settings, "latency_loads": loads}), trials)
+    run = Run(make_header(plan=make_plan(latency=LatencyPlan(loads, 0.5))), trials)
     said = "v2v latency is measured only at a fixed 1 Mpps (see docs/methodology.md), not at several loads"
     assert table_text(Derived(run)).count(said) == times
     assert to_html(Derived(run)).decode().count(said) == times

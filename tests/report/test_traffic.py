@@ -35,7 +35,7 @@ KINDS = {"generator": "tester", "vnf0": "vnf", "monitor": "tester"}
 
 def anatomy(name: str = "n0->n1", problem: str = "") -> Anatomy:
     parts = tuple(
-        AnatomyPart(part, KINDS.get(part, "switch"), float(ns), float(ns), float(ns), encode([[ns, 50]]))  # type: ignore[arg-type]
+        AnatomyPart(part, KINDS.get(part, "switch"), ns, ns, ns, encode([[ns, 50]]), ns, ns)  # type: ignore[arg-type]
         for part, ns in MEANS_NS.items()
     )
     return Anatomy(name, 50, {"did not reach vnf0": 3}, parts, 4000.0, problem)
@@ -73,7 +73,12 @@ def test_the_table_says_what_was_sent_and_names_the_traffic() -> None:
 def test_the_table_of_parts_has_shares_and_every_part() -> None:
     (row,) = anatomy_table(derive_results(run())).rows
     cells = dict(zip((column.title for column in anatomy_table(derive_results(run())).columns), row.cells, strict=True))
-    assert (cells["mean µs"], cells["switch"], cells["VNFs"], cells["tester"]) == ("4.00", "85 %", "5.0 %", "10 %")
+    assert (cells["mean µs"], cells["switch"], cells["VNFs"], cells["tester"]) == (
+        "4.00",
+        "85 % (85 to 85 %)",
+        "5.0 % (5.0 to 5.0 %)",
+        "10 % (10 to 10 %)",
+    )
     assert cells["parts, mean / p50 / p99 in µs"].startswith("generator 0.10 / 0.10 / 0.10; hop 1 1.50")
     assert cells["not joined"] == "3 did not reach vnf0"
     assert "hosting" not in cells
@@ -86,8 +91,8 @@ def test_hops_to_hosted_vnfs_have_a_column_and_a_color_of_their_own() -> None:
     names = [column.title for column in anatomy_table(results).columns]
     mixed = [dict(zip(names, row.cells, strict=True)) for row in anatomy_table(results).rows]
     assert [(it["switch"], it["hosting"], it["VNFs"]) for it in mixed] == [
-        ("85 %", "–", "5.0 %"),
-        ("–", "85 %", "5.0 %"),
+        ("85 % (85 to 85 %)", "–", "5.0 % (5.0 to 5.0 %)"),
+        ("–", "85 % (85 to 85 %)", "5.0 % (5.0 to 5.0 %)"),
     ]
     kinds = [row["kind"] for row in anatomy_rows(results)]
     assert kinds[5:] == ["tester", "hops with hosting", "VNFs", "hops with hosting", "tester"]
@@ -116,9 +121,7 @@ def test_page_table_and_figures_have_both() -> None:
     assert "Latency breakdown" in page and "Offered traffic" in page
     assert "share of up to 80 % on its own hosts" in page
     text = " ".join(table_text(Derived(run()), 200).split())
-    assert (
-        "planed loopback-1 → imix 362 B, 50 % of R+, n0->n1: 4.00 µs: switch hops 85 %, VNFs 5.0 %, tester 10 %" in text
-    )
+    assert "planed loopback-1 → imix 362 B, 50 % of R+, n0->n1: 4.00 µs: switch hops 85 % (85 to 85 %), VNFs" in text
     assert "imix 362 B, n0->n1: 1 200 frames, mean 361.83 B; 7 flows; 2 destination MACs" in text
     figures = {figure.key: figure for figure in make_figures(Derived(run()))}
     assert "anatomy-loopback-1-unidirectional-362-imix" in figures

@@ -285,7 +285,5 @@ def test_loss_at_the_lower_bound_is_told(rig) -> None:
     at_bound = [t for t in tried.used(result) if t.load.pps_per_direction == result.lower_pps]
     lossy = [t.loss_ratio for t in at_bound if t.loss_ratio > 0]
     assert 0 < len(lossy) < len(at_bound) / 2 + 1
-    assert result.lossy_share == len(lossy) / len(at_bound)
-    assert result.worst_loss == max(lossy)
     (told,) = [reason for reason in result.verdict.reasons if reason.code.value == "loss-at-bound"]
     assert told.text.startswith(f"{len(lossy)} of {len(at_bound)} trials at the lower bound lost")

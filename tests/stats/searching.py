@@ -7,43 +7,37 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from builders import STARTED, make_header, make_point, make_trial
+from builders import STARTED, make_header, make_plan, make_point, make_trial
 
 from planebench.measure.trial import TrialRequest
+from planebench.model.plan import Plan, SearchPlan, ThroughputPlan
 from planebench.model.records import DirectionCounts, Load, Point, Role, Trial
 from planebench.model.results import SearchResult
 from planebench.model.run import Run
-from planebench.search import Ask, step
-from planebench.search.of_header import methods_of_header, settings_of_header
+from planebench.search import Ask, search_settings, step
 from planebench.sim.runner import SimRunner
 from planebench.sim.spec import SimSpec
 from planebench.traffic.rates import SATURATING
 
-SETTINGS: dict[str, Any] = {
-    "search": "r_plus,ndr",
-    "trial_duration_s": 1.0,
-    "search_trial_duration_s": 1.0,
-    "search_duration_sum_s": 1.0,
-    "search_relative_width": 0.005,
-}
+PLAN = make_plan(throughput=ThroughputPlan(1.0, 1), search=SearchPlan(("ndr",), 1.0, 1.0, 0.005))
 """Short: one trial decides a load."""
 
 
-def searched_run(mpps: Mapping[str, float], settings: Mapping[str, Any] = SETTINGS, **header: Any) -> Run:
+def searched_run(mpps: Mapping[str, float], plan: Plan = PLAN, **header: Any) -> Run:
     """Switch label -> what it carries, in the near band; three saturating trials, then the searches to their ends."""
     trials: list[Trial] = []
     for label, capacity in mpps.items():
         own = [_trial(make_point(label), capacity, Ask(None, 1.0, repetition=i)) for i in range(3)]
-        for method in methods_of_header(settings):
-            _search(method, settings, own, capacity)
+        for method in plan.search.methods:
+            _search(method, plan, own, capacity)
         trials += own
     numbered = tuple(_numbered(trials))
-    return Run(make_header(tuple(mpps), settings={"wire": "virtio", **settings}, **header), numbered)
+    return Run(make_header(tuple(mpps), plan=plan, **header), numbered)
 
 
-def _search(method: str, settings: Mapping[str, Any], own: list[Trial], capacity_mpps: float) -> None:
+def _search(method: str, plan: Plan, own: list[Trial], capacity_mpps: float) -> None:
     point = own[0].point
-    while not isinstance(ask := step(method, settings_of_header(settings), point, own), SearchResult):
+    while not isinstance(ask := step(method, search_settings(plan, 1), point, own), SearchResult):
         own.append(_trial(point, capacity_mpps, ask))
 
 
@@ -71,8 +65,8 @@ def _numbered(trials: Sequence[Trial]) -> Sequence[Trial]:
 
 def simulated_run(specs: Mapping[str, str], seed: int, starts: int, method: str = "ndr") -> Run:
     """Switch label -> its simulator; R+ and a search once in each start. One trial decides a load."""
-    settings = {**SETTINGS, "search": method}
-    how, trials = settings_of_header(settings), list[Trial]()
+    plan = replace(PLAN, search=replace(PLAN.search, methods=(method,)))
+    how, trials = search_settings(plan, 1), list[Trial]()
     for label, text in specs.items():
         point, own = make_point(label), list[Trial]()
         runner = SimRunner(replace(SimSpec.parse(text), name=label), seed, now=lambda: STARTED)
@@ -85,4 +79,4 @@ def simulated_run(specs: Mapping[str, str], seed: int, starts: int, method: str 
                 own.append(runner.run(request))
                 ask = step(method, how, point, own, start)
         trials += own
-    return Run(make_header(tuple(specs), settings={"wire": "virtio", **settings}), tuple(_numbered(trials)))
+    return Run(make_header(tuple(specs), plan=plan), tuple(_numbered(trials)))

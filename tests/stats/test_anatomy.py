@@ -21,7 +21,7 @@ NAMES = (("generator", "tester"), ("hop 1", "switch"), ("vnf0", "vnf"), ("hop 2"
 
 def anatomy(*means_ns: int, joined: int = 100, name: str = "n0->n1", problem: str = "") -> Anatomy:
     parts = tuple(
-        AnatomyPart(part, kind, float(ns), float(ns), float(ns), encode([[ns, joined]]))  # type: ignore[arg-type]
+        AnatomyPart(part, kind, float(ns), float(ns), float(ns), encode([[ns, joined]]), float(ns), float(ns))  # type: ignore[arg-type]
         for (part, kind), ns in zip(NAMES, means_ns, strict=True)
     )
     return Anatomy(name, joined, {"did not reach vnf0": 2}, parts, float(sum(means_ns)), problem)

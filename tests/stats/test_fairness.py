@@ -192,8 +192,8 @@ def test_what_could_not_be_read_is_unknown_and_said_once() -> None:
 
 
 @pytest.mark.parametrize("settings", [{}, {"function": "patch", "burst": "32"}, {"something": "else"}])
-def test_an_old_run_has_the_keys_that_it_has(settings: dict[str, str]) -> None:
-    run = run_of({"a": settings, "b": settings}, schema_version=1)
+def test_a_switch_that_states_few_keys_has_these(settings: dict[str, str]) -> None:
+    run = run_of({"a": settings, "b": settings})
     assert [key for key in rows(run) if key != "wire"] == list(settings)
     assert contradictions(run, fairness(run)) == ()
 

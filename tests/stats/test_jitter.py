@@ -70,10 +70,6 @@ def test_signed_differences_begin_with_the_largest_fall() -> None:
     assert signed_jitter([""], []) is None
 
 
-def test_means_of_single_probes_of_an_older_run_are_not_ic16s() -> None:
-    assert _latency({"burst_jitter": encode([(50, 2)])}).burst_jitter is None
-
-
 def test_jitter_that_no_trial_knows_is_none() -> None:
     summary = _latency({}, {})
     assert (summary.ipdv, summary.burst_jitter, summary.probes_stamped) == (None, None, 0)

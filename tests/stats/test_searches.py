@@ -3,64 +3,15 @@ import dataclasses
 
 import pytest
 from builders import make_point
-from stats.searching import SETTINGS, searched_run, simulated_run
+from stats.searching import PLAN, searched_run, simulated_run
 
-from planebench.model.errors import StoreError
 from planebench.model.header import Calibration, Ceiling, End
+from planebench.model.plan import ThroughputPlan
 from planebench.model.records import Point, VerdictKind
 from planebench.model.run import Run
-from planebench.search import SearchSettings
-from planebench.search.of_header import methods_of_header, settings_of_header
 from planebench.stats import derive_results
 from planebench.stats.ceiling import tester_ceiling_pps
 from planebench.stats.derived import Derived
-
-
-@pytest.mark.parametrize(
-    ("text", "methods"),
-    [
-        (None, ()),
-        ("", ()),
-        ("r_plus", ()),
-        ("r_plus,ndr,pdr", ("ndr", "pdr")),
-        (" b2b , ndr,b2b,", ("b2b", "ndr")),
-    ],
-)
-def test_r_plus_is_no_search_of_its_own(text: str | None, methods: tuple[str, ...]) -> None:
-    assert methods_of_header({"search": text}) == methods
-    assert methods_of_header({}) == ()
-
-
-def test_what_the_header_does_not_say_is_the_default() -> None:
-    assert settings_of_header({}) == SearchSettings()
-    assert settings_of_header({"search_trial_duration_s": None, "search_max_r": None}) == SearchSettings()
-
-
-def test_every_setting_is_taken_from_its_key() -> None:
-    settings = {
-        "search_trial_duration_s": 2,
-        "search_duration_sum_s": 4.0,
-        "search_relative_width": 0.01,
-        "search_pdr_loss_ratio": 0.002,
-        "search_max_r": 5,
-        "search_burst_repetitions": 50,
-        "search_max_load_pps": 9e6,
-        "trial_duration_s": 0.5,
-    }
-    assert settings_of_header(settings) == SearchSettings(
-        duration_s=2.0,
-        duration_sum_s=4.0,
-        relative_width=0.01,
-        pdr_loss_ratio=0.002,
-        max_r=5,
-        burst_repetitions=50,
-        r_plus_duration_s=0.5,
-        max_load_pps=9e6,
-    )
-
-
-def test_the_highest_rate_of_a_direction_counts_once_for_each_sender() -> None:
-    assert settings_of_header({"max_rate_pps": 7e6}, senders=2).max_load_pps == 14e6
 
 
 def test_a_search_is_found_again_and_its_trials_count() -> None:
@@ -108,7 +59,8 @@ def test_the_interval_of_starts_that_do_not_differ_reaches_over_the_bounds() -> 
 
 
 def test_a_search_that_met_its_goal_at_the_highest_load_is_a_lower_bound() -> None:
-    run = searched_run({"a": 10.0, "b": 20.0}, {**SETTINGS, "search_max_load_pps": 8e6})
+    plan = dataclasses.replace(PLAN, throughput=ThroughputPlan(1.0, 1, max_rate_pps=8e6))
+    run = searched_run({"a": 10.0, "b": 20.0}, plan)
     derived = Derived(run)
     figures = [result.search_figures[0] for result in derived.results]
     assert [(it.pps, it.is_bound, it.high_pps) for it in figures] == [(8e6, True, None)] * 2
@@ -117,40 +69,10 @@ def test_a_search_that_met_its_goal_at_the_highest_load_is_a_lower_bound() -> No
     assert "a may do more (lower bound)" in compared.note
 
 
-def test_without_a_search_in_the_header_its_trials_count_for_nothing() -> None:
-    run = searched_run({"planed": 10.0})
-    plain = Run(dataclasses.replace(run.header, settings={}), run.trials)
-    (result,) = derive_results(plain)
-    assert (result.searches, result.trials) == ((), (0, 1, 2))
-
-
 def test_a_search_that_was_cut_short_says_so() -> None:
     run = searched_run({"planed": 10.0})
     (result,) = derive_results(Run(run.header, run.trials[:5]))
     assert not result.searches[0].complete
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("search_max_r", "two"),
-        ("search_max_r", 0),
-        ("search_max_r", 1.5),
-        ("search_max_r", True),
-        ("search_trial_duration_s", -1),
-        ("search_relative_width", 5),
-        ("search_pdr_loss_ratio", float("nan")),
-        ("search_duration_sum_s", float("inf")),
-        ("max_rate_pps", "14M"),
-        ("search", "ndr,pdrr"),
-    ],
-)
-def test_settings_that_no_plan_can_have_are_refused_by_name(key: str, value: str | float) -> None:
-    run = searched_run({"planed": 10.0})
-    settings = {**run.header.settings, key: value}
-    with pytest.raises(StoreError) as refused:
-        derive_results(Run(dataclasses.replace(run.header, settings=settings), run.trials))
-    assert f'{key} "{str(value).removeprefix("ndr,")}" is not valid' in str(refused.value)
 
 
 @pytest.mark.parametrize(("ceiling_mpps", "kind"), [(11.0, "tester-limited"), (11.5, "valid"), (None, "valid")])

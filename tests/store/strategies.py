@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from builders import make_plan
 from hypothesis import strategies as st
 
 from planebench.model import records as r
@@ -135,5 +136,6 @@ headers = st.builds(
     left_out=st.lists(st.builds(Skipped, text, text), max_size=2).map(tuple),
     environment=st.dictionaries(text, text, max_size=2),
     schema_version=st.just(SCHEMA_VERSION),
+    plan=st.just(make_plan()),
 )
 endings = st.builds(Finished, st.sampled_from(["complete", "interrupted"]), moments, text)

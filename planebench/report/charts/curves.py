@@ -78,7 +78,7 @@ def loss_curves(rows: Sequence[ChartRow], colors: Colors) -> alt.TopLevelMixin:
 
 
 def latency_load(rows: Sequence[ChartRow], colors: Colors, floor_us: float | None) -> alt.TopLevelMixin:
-    """Draw p50 (a line with whiskers from lowest to highest trial) and p99 (dashed) over load, with a log y axis.
+    """Draw p50 (a line with whiskers for intervals) and p99 (dashed) over load, with a log y axis.
 
     A ring is a knee, a thin gray line the tester latency baseline.
     """
@@ -135,11 +135,11 @@ def curves_over_vnfs(rows: Sequence[ChartRow], colors: Colors, y_title: str) -> 
 
 
 def scatter(rows: Sequence[ChartRow], colors: Colors, x_title: str, y_title: str, log_x: bool) -> alt.TopLevelMixin:
-    """Draw a named point per switch, with whiskers to ``x_low``, ``x_high``, ``y_low`` and ``y_high``; log y axis.
+    """Draw a named point per switch, with whiskers to ``x_low`` and ``x_high``; log y axis.
 
     A rejected point is hollow.
     """
-    domain = min(row["y_low"] for row in rows) / 1.6, max(row["y_high"] for row in rows) * 1.6
+    domain = min(row["y"] for row in rows) / 1.6, max(row["y"] for row in rows) * 1.6
     x_scale, gap = _x_scale(rows, log_x)
     x = alt.X("x:Q", title=x_title, scale=x_scale, axis=alt.Axis(format=".3~g", tickCount=5))
     y = _log_y("y", y_title, domain)
@@ -153,11 +153,10 @@ def scatter(rows: Sequence[ChartRow], colors: Colors, x_title: str, y_title: str
         description="tip:N",
     )
     across = base.mark_rule(strokeWidth=1.2).encode(x=alt.X("x_low:Q", scale=x_scale), x2="x_high:Q", y=y)
-    along = base.mark_rule(strokeWidth=1.2).encode(x=x, y=alt.Y("y_low:Q", scale=log_scale(domain)), y2="y_high:Q")
     placed = apart(rows, "x", "y", dx=gap, dy=log_gap(domain))
     labels = alt.Chart(table(placed)).mark_text(align="left", dx=8, fontSize=11, color=INK)
     labels = labels.encode(x=x, y=alt.Y("label_y:Q", scale=log_scale(domain)), text="label:N", description="switch:N")
-    return plain(alt.layer(across, along, points, labels, width=_WIDTH, height=_HEIGHT))
+    return plain(alt.layer(across, points, labels, width=_WIDTH, height=_HEIGHT))
 
 
 def _x_scale(rows: Sequence[ChartRow], log: bool) -> tuple[alt.Scale, float]:
@@ -169,6 +168,7 @@ def _x_scale(rows: Sequence[ChartRow], log: bool) -> tuple[alt.Scale, float]:
 
 
 def _curves(rows: Sequence[ChartRow], colors: Colors, x: alt.X, y_title: str) -> alt.TopLevelMixin:
+    rows = [{"low": row["y"], "high": row["y"], **row} for row in rows]
     domain = min(row["low"] for row in rows) / 1.3, max(row["high"] for row in rows) * 1.3
     y = _log_y("y", y_title, domain)
     base = alt.Chart(table(rows)).encode(x=x, color=color(colors), description="switch:N")

@@ -155,7 +155,7 @@ def _scenario(name: str, page: Page) -> dict[str, Any]:
             *host_sentences(members),
             *load_sentences(members),
             *clock_sentences(members),
-            *filter(None, [says(run.header.settings, members) for says in (v2v_sentence, batching_sentence)]),
+            *filter(None, [says(run.header.plan, members) for says in (v2v_sentence, batching_sentence)]),
         ],
         "searches": some([search_table(members), burst_table(members)]),
         "deviations": deviations(members),

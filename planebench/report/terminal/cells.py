@@ -12,7 +12,7 @@ from rich.text import Text
 
 from planebench.metrics.column import in_terminal
 from planebench.metrics.results import RESULT, OfResult
-from planebench.model.records import Point, Verdict
+from planebench.model.records import Point, ReasonCode, Verdict
 from planebench.model.results import Result
 from planebench.model.words import (
     NOTHING,
@@ -48,22 +48,22 @@ _LATENCY_WIDTH = 26
 
 @dataclass(slots=True)
 class Notes:
-    """Footnotes: the same cause gets the same number, whatever the numbers in its text."""
+    """Footnotes: the same cause gets the same number."""
 
     glyphs: Glyphs
     struck: bool = False
     """True if the figure of a load that was not carried was shown (in parentheses)."""
-    _texts: dict[tuple[str, str, tuple[str, ...]], list[tuple[str, ...]]] = field(default_factory=dict)
+    _texts: dict[tuple[str, ReasonCode, str], list[tuple[str, ...]]] = field(default_factory=dict)
 
     def add(self, verdict: Verdict) -> str:
         """Return the mark to print behind a figure for its verdict: a superscript number, or ``^1``."""
-        key = (verdict.kind.value, verdict.codes[0], cause(verdict.texts[0]))
+        key = (verdict.kind.value, *cause(verdict.reasons[0]))
         self._texts.setdefault(key, []).append(verdict.texts)
         number = str(list(self._texts).index(key) + 1)
         return number.translate(_SUPERSCRIPT) if self.glyphs.unicode else f"^{number}"
 
     def numbered(self) -> Iterator[tuple[int, str]]:
-        """Yield number and text of every note, with the range of numbers that differ between figures."""
+        """Yield number and text of every note."""
         for number, ((kind, *_), found) in enumerate(self._texts.items(), start=1):
             alike = len(set(found)) == 1
             yield number, f"{kind}: {reasons(found[0] if alike else (shared_text([texts[0] for texts in found]),))}"

@@ -124,8 +124,8 @@ def _scenario(standings: Standings, results: Sequence[Result], notes: Notes, wid
     yield from _block("Offered traffic", traffic_sentences(results), glyphs)
     for sentence in cut([*host_sentences(results), *load_sentences(results), *clock_sentences(results)], MAX_SENTENCES):
         yield Text(glyphs.text(sentence))
-    settings = standings.derived.run.header.settings
-    for sentence in filter(None, [v2v_sentence(settings, results), batching_sentence(settings, results)]):
+    plan = standings.derived.run.header.plan
+    for sentence in filter(None, [v2v_sentence(plan, results), batching_sentence(plan, results)]):
         yield Text(glyphs.text(sentence))
 
 
