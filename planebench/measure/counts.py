@@ -60,6 +60,8 @@ class TesterCounts:
     """The updates sent by the control of a VNF; None without one."""
     control: ControlPackets | None = None
     """The control packets to a VNF; None without any."""
+    stall_ns: int | None = None
+    """For how long the tester polled and no frame came, of the stream that stood least; None if one was not seen."""
 
 
 def tester_counts(stats: Statistics, flows: Sequence[Flow], control: ControlTraffic | None = None) -> TesterCounts:
@@ -92,7 +94,14 @@ def tester_counts(stats: Statistics, flows: Sequence[Flow], control: ControlTraf
         sent=tuple(filter(None, (traffic_sent(flow.name, _generators(flow, tasks)) for flow in flows))),
         updates=fib_updates(stats, control),
         control=None if control is None else control_packets(stats, control),
+        stall_ns=_stall_ns([_streams(flow, tasks) for flow in flows]),
     )
+
+
+def _stall_ns(flows: Sequence[Sequence[Stream]]) -> int | None:
+    """Return the least stall: while the switch has no CPU, all streams stand."""
+    stalls = [stream.get("stall_sum_ns") for streams in flows for stream in streams]
+    return min(known) if all(flows) and (known := [it for it in stalls if it is not None]) == stalls else None
 
 
 def received_total(stats: Statistics) -> int:

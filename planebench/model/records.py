@@ -516,6 +516,8 @@ class Evidence:
     poll_gap_sum_ns: int = 0
     poll_gap_max_ns: int = 0
     poll_gap_threshold_ns: int = 0
+    stall_ns: int | None = None
+    """For how long the tester polled and no frame came, in silences longer than a gap; None if unknown."""
     steal_ns: int = 0
     distance_before: CoreDistance | None = None
     distance_after: CoreDistance | None = None

@@ -31,11 +31,19 @@ class Stood:
     switch: float = 0.0
     vnfs: float = 0.0
     tester: float = 0.0
+    stalled: float | None = None
+    """The share in which the tester polled and no frame came; None if it is unknown."""
 
     @property
     def had(self) -> float:
-        """Return the share in which all of them polled, as if they stood independently of each other."""
-        return max((1 - self.switch) * (1 - self.vnfs) * (1 - self.tester), 1 - STOOD_MAX)
+        """Return the share in which all of them polled.
+
+        While the tester polled, the others stood for as long as no frame came, but not for longer than they waited: a
+        stall that no wait explains is the switch's own. Where that is unknown, all stand independently of each other.
+        """
+        polled, waited = 1 - self.tester, 1 - (1 - self.switch) * (1 - self.vnfs)
+        lost = waited * polled if self.stalled is None else min(self.stalled, waited)
+        return max(polled - lost, 1 - STOOD_MAX)
 
 
 def stood(evidence: Evidence, duration_ns: int, *, roaming: bool = False) -> Stood:
@@ -58,6 +66,7 @@ def stood(evidence: Evidence, duration_ns: int, *, roaming: bool = False) -> Sto
         min(switch + stolen, STOOD_MAX),
         1 - math.prod(1 - share for cpu, share in cpus["vnf"].items() if cpu not in cpus["switch"]),
         min(max(tester + stolen, evidence.poll_gap_sum_ns / duration_ns), STOOD_MAX),
+        None if evidence.stall_ns is None else evidence.stall_ns / duration_ns,
     )
 
 

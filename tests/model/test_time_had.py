@@ -28,6 +28,13 @@ def test_switch_and_tester_stand_independently() -> None:
     assert found.had == pytest.approx(0.7 * 0.8)
 
 
+@pytest.mark.parametrize(("stall_ns", "had"), [(300_000_000, 0.5), (100_000_000, 0.7), (400_000_000, 0.5), (0, 0.8)])
+def test_they_stood_together_as_far_as_frames_came_while_the_tester_polled(stall_ns: int, had: float) -> None:
+    """At most for as long as the switch waited: a longer stall is its own."""
+    threads = thread("switch", 1, 300_000_000), thread("tester", 0, 200_000_000)
+    assert stood(Evidence(threads=threads, stall_ns=stall_ns), SECOND_NS).had == pytest.approx(had)
+
+
 def test_a_wait_of_the_tester_is_a_poll_gap_too() -> None:
     evidence = Evidence(threads=(thread("tester", 0, 200_000_000),), poll_gap_sum_ns=250_000_000)
     assert stood(evidence, SECOND_NS).tester == 0.25
