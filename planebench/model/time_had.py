@@ -49,23 +49,26 @@ class Stood:
 def stood(evidence: Evidence, duration_ns: int, *, roaming: bool = False) -> Stood:
     """Return how long the pollers of a trial stood. ``roaming``: waits of VNFs that the scheduler moves are measured.
 
-    A tester's wait is a poll gap, too, so the larger of the two is taken. The workers of a switch stand side by side:
-    the mean of their CPUs counts; the VNFs of a chain one after the other. Waits are unknown in a trial shorter than
-    their reading.
+    A tester's wait is a poll gap, too, which it measures itself within the trial. Waits are read before and after it,
+    by a harness that may wait for a CPU as well: those of a poller are a share of what it ran and waited. The workers of
+    a switch stand side by side: the mean of their CPUs counts; the VNFs of a chain one after the other. Waits are
+    unknown in a trial shorter than their reading.
     """
     if duration_ns <= 0:
         return Stood()
     cpus: dict[str, dict[int, float]] = {"switch": {}, "vnf": {}, "tester": {}}
     for thread in evidence.threads if duration_ns >= SCHEDSTAT_MIN_NS else ():
         if not (roaming and thread.owner == "vnf"):
-            share = min(max(lost_ns(thread, evidence, duration_ns) / duration_ns, 0.0), STOOD_MAX)
+            window_ns = max(duration_ns, thread.run_ns + thread.wait_ns)
+            share = min(max(lost_ns(thread, evidence, duration_ns) / window_ns, 0.0), STOOD_MAX)
             cpus[thread.owner][thread.cpu] = max(share, cpus[thread.owner].get(thread.cpu, 0.0))
     stolen = evidence.steal_ns / duration_ns / max(len({thread.cpu for thread in evidence.threads}), 1)
+    gaps_known = evidence.poll_gap_threshold_ns > 0
     switch, tester = (fmean(it.values()) if it else 0.0 for it in (cpus["switch"], cpus["tester"]))
     return Stood(
         min(switch + stolen, STOOD_MAX),
         1 - math.prod(1 - share for cpu, share in cpus["vnf"].items() if cpu not in cpus["switch"]),
-        min(max(tester + stolen, evidence.poll_gap_sum_ns / duration_ns), STOOD_MAX),
+        min(evidence.poll_gap_sum_ns / duration_ns if gaps_known else tester + stolen, STOOD_MAX),
         None if evidence.stall_ns is None else evidence.stall_ns / duration_ns,
     )
 
