@@ -142,6 +142,7 @@ def _evidence(spec: SimSpec, luck: Draw, ledger: Ledger) -> Evidence:
         poll_gap_sum_ns=sum(gaps_ns),
         poll_gap_max_ns=max(gaps_ns, default=0),
         poll_gap_threshold_ns=GAP_NS if gaps_ns else 0,
+        stall_ns=max(round((1 - host.had) * ledger.duration_ns) - host.tester_ns, 0),
         distance_before=distance,
         distance_after=distance,
         tester_busy_share=0.8,
