@@ -63,7 +63,7 @@ def stood(evidence: Evidence, duration_ns: int, *, roaming: bool = False) -> Sto
             share = min(max(lost_ns(thread, evidence, duration_ns) / window_ns, 0.0), STOOD_MAX)
             cpus[thread.owner][thread.cpu] = max(share, cpus[thread.owner].get(thread.cpu, 0.0))
     stolen = evidence.steal_ns / duration_ns / max(len({thread.cpu for thread in evidence.threads}), 1)
-    gaps_known = evidence.poll_gap_threshold_ns > 0
+    gaps_known = evidence.poll_gap_threshold_ns > 0 or evidence.poll_gap_sum_ns > 0
     switch, tester = (fmean(it.values()) if it else 0.0 for it in (cpus["switch"], cpus["tester"]))
     return Stood(
         min(switch + stolen, STOOD_MAX),

@@ -35,7 +35,7 @@ def counts(**changes: Any) -> DirectionCounts:
 
 
 def thread(wait_ns: int, owner: str = "switch") -> ThreadEvidence:
-    return ThreadEvidence(owner, "pmd-c01", 1, SECOND_NS, wait_ns, 14)  # type: ignore[arg-type]
+    return ThreadEvidence(owner, "pmd-c01", 1, max(SECOND_NS - wait_ns, 0), wait_ns, 14)  # type: ignore[arg-type]
 
 
 def verdict(
