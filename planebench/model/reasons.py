@@ -31,7 +31,7 @@ class ReasonCode(StrEnum):
     MISPLACED = "misplaced"
     """Threads or memory are not where the placement has them."""
 
-    # of a trial that is disturbed
+    # remarks on what the host did
     ONE_CPU = "one-cpu"
     CPU_WAIT = "cpu-wait"
     POLL_GAPS = "poll-gaps"
