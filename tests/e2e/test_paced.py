@@ -89,7 +89,7 @@ def test_every_frame_and_every_probe_is_accounted_for(live: tuple[LiveTopology, 
     latency = trial.latency
     assert latency is not None
     assert 0 < latency.probes_received <= latency.probes_sent <= len(trial.directions) * PROBES_PPS * DURATION_S
-    summary = summarise(merge([latency.histogram]))
+    summary = summarise(merge(filter(None, [latency.histogram, latency.host])))
     assert summary is not None
     assert summary.samples == latency.probes_received
     assert summary.p50 > 0

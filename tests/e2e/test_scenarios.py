@@ -31,7 +31,7 @@ DIRECTIONS = {
     "v2v": {"unidirectional", "bidirectional"},
     "loopback": {"unidirectional", "bidirectional"},
 }
-VERDICTS = {"valid", "tester-limited", "disturbed", "unstable"}
+VERDICTS = {"valid", "tester-limited"}
 
 
 class Measured:

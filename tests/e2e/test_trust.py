@@ -17,6 +17,7 @@ from planebench.host import facts
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import VerdictKind
 from planebench.model.results import Loss
+from planebench.model.time_had import is_disturbed
 from planebench.placement import Cpus, place
 from planebench.stats import derive_results
 from planebench.stats.ledger import ledger
@@ -42,17 +43,14 @@ def busy_loop(cpu: int) -> Iterator[None]:
 def test_a_throttled_tester_is_told_from_a_slow_switch(bench: Bench) -> None:
     bench.run("run", bench.plan, *SHORT, "--switch", "planed", "--repeat", 3, "--duration", 0.2, "--max-rate", "50k")
     run = read_run(find_run(bench.runs, "latest"))
-    counting = [t for t in run.trials if t.verdict.kind is not VerdictKind.DISTURBED]
-    assert all(t.verdict.kind is VerdictKind.TESTER_LIMITED for t in counting), [t.verdict for t in counting]
+    assert all(t.verdict.kind is VerdictKind.TESTER_LIMITED for t in run.trials), [t.verdict for t in run.trials]
     assert all(t.offered_pps < 60_000 for t in run.trials)
     (result,) = derive_results(run)
-    if result.verdict.kind is VerdictKind.DISTURBED:
-        pytest.skip("most starts were disturbed: this machine has no free moment")
     assert result.verdict.kind is VerdictKind.TESTER_LIMITED
     assert result.capacity_estimate_pps is None or result.capacity_estimate_pps > 10 * (result.throughput_pps or 0)
 
 
-def test_a_stolen_core_is_seen(bench: Bench) -> None:
+def test_a_stolen_core_is_seen_and_taken_off(bench: Bench) -> None:
     host = facts.collect()
     cpus = Cpus(host.cpus_allowed, host.siblings, host.numa_node)
     with busy_loop(place(cpus).switch_cpu):
@@ -61,12 +59,13 @@ def test_a_stolen_core_is_seen(bench: Bench) -> None:
     measured = [t for t in run.trials if t.offered_duration_ns]
     assert measured
     for trial in measured:
-        assert trial.verdict.kind is VerdictKind.DISTURBED, trial.verdict
+        assert is_disturbed(trial), trial.evidence
         assert any(
             reason.code is ReasonCode.CPU_WAIT and "switch thread" in reason.text for reason in trial.verdict.reasons
         ), trial
     (result,) = derive_results(run)
-    assert result.throughput_pps is None
+    assert result.counted_pps is not None and result.throughput_pps is not None
+    assert result.counted_pps < result.throughput_pps and result.stood_share > 0.02
 
 
 @pytest.mark.parametrize("one_in", [7, 1000])
@@ -127,7 +126,7 @@ def test_bursts_of_microseconds_are_sent_and_measured(bench: Bench) -> None:
     bursts = [t for t in run.trials if t.search == "b2b"]
     (result,) = derive_results(run)
     if any(r.code is ReasonCode.GAVE_UP for search in result.searches for r in search.verdict.reasons):
-        pytest.skip("eight trials in a row were rejected: this machine has no free moment")
+        pytest.skip("no burst could be sent as intended: this machine has no free moment")
     assert bursts
     assert all(t.offered_duration_ns for t in bursts), [t.verdict for t in bursts if not t.offered_duration_ns][:1]
     assert min(t.intended_duration_ns for t in bursts) < 1_000_000
