@@ -75,7 +75,8 @@ def estimates(mean: Array, variance: Array, n: Array, degrees_max: Array) -> Est
     """Return what fit_noise and Noise.estimate say of each run."""
     runs = len(mean)
     own = variance.reshape(runs, -1)
-    typical = np.nanquantile(np.where(own > 0, own, np.nan), TYPICAL, axis=1).clip(RESOLUTION**2)
+    own = np.where((own > 0) | (own == 0).all(axis=1, keepdims=True), own, np.nan)
+    typical = np.nanquantile(own, TYPICAL, axis=1).clip(RESOLUTION**2)
     each = (runs, *[1] * (mean.ndim - 1))
     degrees = np.minimum(2 * (n - 1), degrees_max.reshape(each))
     return Estimates(mean, np.sqrt(np.maximum(variance, typical.reshape(each)) / n), degrees)
