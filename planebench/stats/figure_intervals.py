@@ -75,8 +75,10 @@ def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
         for summary, of in zip(it.result.latency, it.percentiles, strict=True):
             ends: dict[str, Any] = {}
             for name in names if latency_counts(summary) else ():
-                if getattr(summary, name) is not None:
-                    ends[f"{name}_low"], ends[f"{name}_high"] = _ends(noise[name], getattr(of, name), 1e-3)
+                low_us, high_us = _ends(noise[name], getattr(of, name), 1e-3)
+                if (figure := getattr(summary, name)) is not None and low_us is not None and high_us is not None:
+                    # The figure is of all probes together, the interval of the mean of the starts.
+                    ends |= {f"{name}_low": min(low_us, figure), f"{name}_high": max(high_us, figure)}
             latency.append(replace(summary, **ends))
         yield replace(
             it.result,
