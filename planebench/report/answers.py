@@ -156,7 +156,7 @@ class Standings:
 
 def _standings(derived: Derived, metric: Metric) -> tuple[Standing, ...]:
     ranked = {r.point: r.results for r in derived.rankings}
-    pairs = by_pair(c for c in derived.comparisons if c.metric == metric)
+    pairs = by_pair(c for c in derived.comparisons if c.metric in (metric, "capacity"))
     cells = same_cell(derived.results)
     return tuple(_standing(pairs, metric, cell, m, ranked.get(cell, ())) for cell, m in cells.items())
 

@@ -146,8 +146,7 @@ FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
         "percentiles",
         "Latency distribution",
-        "Latency percentiles of all received probes. Lower and flatter is better. Loads that were "
-        "not carried are not drawn.",
+        "Latency percentiles of all received probes. Lower and flatter is better.",
         lambda s: percentile_figures(s.derived, s.results, s.colors),
         last=5,
     ),
