@@ -32,6 +32,7 @@ CELL = 11
 """Characters of a figure and its gap; titles as `→ imix 362 B` make a column wider, and the line is cut."""
 LEGEND = {
     "≥": "≥ lower bound",
+    "~": "~ wide interval",
     NOTHING: f"{NOTHING} no figure",
 }
 STATE_STYLES = {"running": "bold green", "complete": "bold green", "interrupted": "bold yellow", "killed": "bold red"}
