@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -167,7 +168,7 @@ def make_run(
     loads: Sequence[float] = LOADS,
     **header: Any,
 ) -> Run:
-    """A whole run in seeded random order; with ``problems`` some trials are disturbed, limited, invalid or unsteady."""
+    """A whole run in seeded random order; with ``problems`` some trials are limited, invalid, unsteady or disturbed."""
     rng = random.Random(seed)
     points = [p for s in switches for p in _points(s, sizes, chains)]
     trials: list[Trial] = []
@@ -214,20 +215,20 @@ def _points(switch: str, sizes: Sequence[int], chains: Sequence[int]) -> Iterabl
 def _saturating(index: int, point: Point, repetition: int, rng: random.Random, problems: bool) -> Trial:
     mpps = capacity_mpps(point) * rng.gauss(1.0, 0.012)
     key = (point.switch, point.scenario, point.direction, point.frame_size_bytes)
-    verdict, reasons, band = "valid", (), "near"
+    verdict, reasons, after, steal_ns = "valid", (), "near", 0
     if problems and point.switch == "planed" and point.scenario == "v2v":
         verdict, reasons = "tester-limited", ("the switch core was idle 31 % of the time",)
     elif problems and key == ("ovs-dpdk", "p2v", "reversed", 64):
-        verdict, reasons = "disturbed", ("switch thread pmd-c01 lost its core 14 times", "steal 31 ms")
+        reasons, steal_ns = ("switch thread pmd-c01 lost its core 14 times", "steal 31 ms"), 31_000_000
     elif problems and key == ("testpmd", "loopback", "bidirectional", 1024):
         verdict, reasons = "invalid", ("testpmd died: EAL: <script>alert(1)</script> & no free memory",)
     elif problems and key == ("testpmd", "p2v", "unidirectional", 64):
         mpps *= 1 + 0.08 * repetition
     elif problems and rng.random() < 0.05:
-        verdict, reasons, band = "disturbed", ("the core distance went from near to far",), "near"
+        reasons, after = ("the core distance went from near to far",), "far"
     busy = {"busy_cycles": int(2.5e9 * (0.69 if verdict == "tester-limited" else 0.98)), "idle_cycles": int(0.1e9)}
     cycles = SwitchCycles(packets=int(mpps * 1e6), **busy) if point.switch != "testpmd" else SwitchCycles()
-    evidence = make_evidence(band, "far" if reasons and "core distance" in reasons[0] else None)
+    evidence = dataclasses.replace(make_evidence("near", after), steal_ns=steal_ns)
     return make_trial(
         index, point, mpps, verdict, reasons, repetition=repetition, start=repetition, switch=cycles, evidence=evidence
     )

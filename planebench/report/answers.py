@@ -156,7 +156,7 @@ class Standings:
 
 def _standings(derived: Derived, metric: Metric) -> tuple[Standing, ...]:
     ranked = {r.point: r.results for r in derived.rankings}
-    pairs = by_pair(c for c in derived.comparisons if c.metric == metric)
+    pairs = by_pair(c for c in derived.comparisons if c.metric in (metric, "capacity"))
     cells = same_cell(derived.results)
     return tuple(_standing(pairs, metric, cell, m, ranked.get(cell, ())) for cell, m in cells.items())
 
@@ -406,7 +406,7 @@ def _need(title: str, found: Sequence[Standing]) -> Need:
     if len(first) == 1:
         label = printable(next(iter(first)))
         parts = [parts[0].removeprefix(f"{label} ")]
-    missing = sorted({name for it in found for name in it.missing if "no cycle counter" in name})
+    missing = sorted({name for it in found for name in it.missing if it.metric == "cycles_per_packet"})
     unknown = f" Not compared: {', '.join(missing)}." if missing else ""
     pick = "depends"
     if len(first) == 1:

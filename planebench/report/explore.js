@@ -65,7 +65,7 @@
     return [box];
   }
   function open(number) {
-    const tables = all("table", main).filter((it) => !dialog.contains(it) && !it.closest("#rejected-trials"));
+    const tables = all("table", main).filter((it) => !dialog.contains(it));
     const trials = tables.filter((it) => it.closest("#trials"));
     const [first = [], second = [], ...others] = tables
       .filter((it) => !trials.includes(it))

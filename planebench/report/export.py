@@ -41,8 +41,7 @@ def to_json(derived: Derived) -> bytes:
 def to_csv(derived: Derived) -> bytes:
     """Return one line per result, with latency in columns such as ``latency_0.10_p50_us``. RFC 4180.
 
-    Unknown figures are empty. The figure of a search is empty unless the search is complete, accepted, and of the band
-    of the run; its verdict is ``other-band`` where only the last is not the case.
+    Unknown figures are empty. The figure of a search is empty unless the search is complete.
     """
     loads = list(dict.fromkeys(summary.load for result in derived.results for summary in result.latency))
     columns = list(_flat_columns(loads))

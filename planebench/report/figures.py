@@ -125,14 +125,14 @@ FIGURES: tuple[FigureKind, ...] = (
         "tradeoff",
         "Throughput against mean latency",
         "As conext19, Fig. 1. Each switch is at a share of its own R+, so at another load than the others, and axes "
-        "differ between charts. Error bars: throughput, 95 % confidence interval. Hollow: rejected.",
+        "differ between charts. Error bars: throughput, 95 % confidence interval. Hollow: not carried.",
         lambda s: tradeoff_figures(s.results, s.colors),
         last=1,
     ),
     FigureKind(
         "deviation",
         "Mean latency against its standard deviation",
-        "As conext19, Fig. 1. Lower left is better. Computed over all probes, so no error bars. Hollow: rejected.",
+        "As conext19, Fig. 1. Lower left is better. Computed over all probes, so no error bars. Hollow: not carried.",
         lambda s: deviation_figures(s.results, s.colors),
         last=1,
     ),
@@ -146,8 +146,7 @@ FIGURES: tuple[FigureKind, ...] = (
     FigureKind(
         "percentiles",
         "Latency distribution",
-        "Latency percentiles of all received probes. Lower and flatter is better. Switches without an "
-        "accepted trial are not drawn.",
+        "Latency percentiles of all received probes. Lower and flatter is better.",
         lambda s: percentile_figures(s.derived, s.results, s.colors),
         last=5,
     ),

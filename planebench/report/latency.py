@@ -100,7 +100,7 @@ def percentile_rows(derived: Derived, results: Sequence[Result], load: str) -> l
 def scatter_latencies(results: Sequence[Result]) -> list[tuple[Result, LatencySummary]]:
     """Return every latency at the highest share of R+ that most switches were measured at (conext19, Fig. 1).
 
-    A rejected latency is in it, too: a chart without it would hide its switch.
+    One that was not carried is in it, too: a chart without it would hide its switch.
     """
     shares: dict[float, list[tuple[Result, LatencySummary]]] = {}
     for result in results:
@@ -123,9 +123,10 @@ def tradeoff_row(result: Result, latency: LatencySummary) -> ChartRow:
 
 
 def _named(result: Result, latency: LatencySummary) -> ChartRow:
-    """Return the switch of a point and its label, which says if the point is rejected."""
+    """Return the switch of a point and its label, with the verdict of a point that is not compared."""
     switch, shown = printable(result.point.switch), latency_compares(latency) and counts(result)
-    return {"switch": switch, "label": switch if shown else f"{switch} (rejected)", "counts": shown}
+    kind = result.verdict.kind if latency_compares(latency) else latency.verdict.kind
+    return {"switch": switch, "label": switch if shown else f"{switch} ({kind.value})", "counts": shown}
 
 
 def deviation_row(result: Result, latency: LatencySummary) -> ChartRow:

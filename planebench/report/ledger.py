@@ -9,7 +9,7 @@ from planebench.model.results import Ledger, Result
 from planebench.model.words import count, percent, result_words
 from planebench.stats.ledger import describe
 
-REJECTED = " (all trials were rejected; their counts are exact)"
+NO_RATE = " (no trial has a rate; the counts are exact)"
 
 
 def unexplained_sentences(results: Iterable[Result]) -> list[str]:
@@ -24,7 +24,7 @@ def unexplained_sentences(results: Iterable[Result]) -> list[str]:
 def policy_sentences(results: Iterable[Result]) -> list[str]:
     """Return the points where network functions dropped frames by policy, which are no losses of the switch.
 
-    Counts are exact in rejected trials, too; the sentence says where no trial was accepted.
+    Counts are exact in trials without a rate, too; the sentence says where no trial has one.
     """
     found = []
     for r in results:
@@ -34,7 +34,7 @@ def policy_sentences(results: Iterable[Result]) -> list[str]:
             causes = ", ".join(f"{count(loss.packets)} {loss.cause}" for loss in losses)
             found.append(
                 f"{result_words(r)}: {share} of the frames were dropped by network functions (policy), not "
-                f"by the switch: {causes}{'' if r.throughput_trials_pps else REJECTED}"
+                f"by the switch: {causes}{'' if r.throughput_trials_pps else NO_RATE}"
             )
     return found
 

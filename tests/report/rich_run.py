@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run that has everything a report can show: searches, calibration, ledger, jitter, two bands, many loads."""
+"""A run that has everything a report can show: searches, calibration, ledger, jitter, near and far, many loads."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def rich_header() -> RunHeader:
 
 
 def rich_run() -> Run:
-    """planed is limited by the tester, ovs-dpdk has disturbed trials, testpmd one in the far band."""
+    """planed is limited by the tester, the host takes from two trials of ovs-dpdk, one of testpmd is far."""
     trials: list[Trial] = []
     for repetition in range(4):
         for switch in SWITCHES:
@@ -69,7 +69,7 @@ def rich_run() -> Run:
         reason = (
             f"switch thread pmd-c01 waited for its CPU {share}% of the time ({share * 10:.0f} involuntary switches)"
         )
-        trials.append(make_trial(len(trials), make_point("ovs-dpdk"), 6.0, "disturbed", (reason,), evidence=_waits()))
+        trials.append(make_trial(len(trials), make_point("ovs-dpdk"), 6.0, reasons=(reason,), evidence=_waits()))
     trials.append(make_trial(len(trials), make_point("testpmd"), 5.0, band="far"))
     for switch in SWITCHES:
         for load in LOADS:

@@ -43,7 +43,7 @@ def test_only_labels_beside_each_other_are_moved() -> None:
 
 def test_percentile_curves_hold_valid_trials_only() -> None:
     good = make_latency_trial(1, make_point("planed"))
-    bad = make_latency_trial(2, make_point("testpmd"), verdict="disturbed")
+    bad = make_latency_trial(2, make_point("testpmd"), verdict="invalid")
     run = Run(make_header(), (good, bad))
     rows = percentile_rows(Derived(run), derive_results(run), "0.50")
     assert {r["switch"] for r in rows} == {"planed"}

@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import make_header, make_latency_trial, make_point, make_run, make_trial
-from planebench.stats.choose import other_band_reason
-from rich_run import rich, rich_run
+from builders import make_evidence, make_header, make_latency_trial, make_point, make_run, make_trial
+from rich_run import one_start, rich, rich_run
 
 from planebench.metrics.column import Output, having, row
 from planebench.metrics.results import LATENCY, RESULT, OfResult
@@ -35,7 +34,7 @@ def _small_run() -> Run:
     trials = (
         make_trial(0, mpps=10.0),
         make_trial(1, mpps=10.2),
-        make_trial(2, mpps=3.0, verdict="disturbed", reasons=("steal 31 ms",)),
+        make_trial(2, mpps=3.0, reasons=("steal 31 ms",), evidence=dataclasses.replace(make_evidence(), steal_ns=31_000_000)),
         make_latency_trial(3, load="0.50"),
         make_latency_trial(4, load="0.99", samples_ns=(), pps=9.9e6),
         make_trial(5, make_point("ovs-dpdk"), 14.0, "tester-limited", ("switch idle 30 %",)),
@@ -90,11 +89,10 @@ def test_rates_of_searches_are_lower_bounds_of_complete_ones() -> None:
     planed = values(rich().results[0])
     assert (round(planed["ndr_pps"]), round(planed["pdr_pps"])) == (11_440_000, 12_870_000)
     assert (planed["unexplained_packets"], round(planed["throughput_median_pps"])) == (100, 14_342_900)
-    interrupted = [
-        dataclasses.replace(result, searches=tuple(dataclasses.replace(s, complete=False) for s in result.searches))
-        for result in rich().results
-    ]
-    assert values(interrupted[0])["ndr_pps"] is None
+    result = rich().results[0]
+    searches = tuple(dataclasses.replace(s, complete=False) for s in result.searches)
+    interrupted = dataclasses.replace(result, searches=searches, search_figures=one_start(searches))
+    assert values(interrupted)["ndr_pps"] is None
 
 
 def test_json_has_searches_and_ledger_whole() -> None:
@@ -125,7 +123,7 @@ def test_comparisons_are_at_the_top() -> None:
         "papers",
         "export_version",
     ]
-    assert {c["metric"] for c in document["comparisons"]} == {"throughput", "cycles_per_packet"}
+    assert {c["metric"] for c in document["comparisons"]} == {"throughput"}
 
 
 def test_the_csv_has_every_rate_by_search_and_what_ndr_and_pdr_are_worth() -> None:
@@ -140,14 +138,12 @@ def test_the_csv_has_every_rate_by_search_and_what_ndr_and_pdr_are_worth() -> No
     assert values(dataclasses.replace(rich().results[0], searches=()))["ndr_verdict"] is None
 
 
-def test_a_bound_and_a_search_of_the_other_band_do_not_read_as_values() -> None:
+def test_a_bound_does_not_read_as_a_value() -> None:
     result = rich().results[0]
     limited = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.ERROR, "the highest rate of the tester"),))
-    elsewhere = Verdict(VerdictKind.VALID, other_band_reason("far", "near"))
-    ndr, pdr = (dataclasses.replace(s, verdict=v) for s, v in zip(result.searches, (limited, elsewhere), strict=False))
-    line = values(dataclasses.replace(result, searches=(ndr, pdr)))
+    ndr = dataclasses.replace(result.searches[0], verdict=limited)
+    line = values(dataclasses.replace(result, searches=(ndr,)))
     assert (line["ndr_verdict"], line["ndr_pps"]) == ("tester-limited", ndr.lower_pps)
-    assert (line["pdr_verdict"], line["pdr_pps"]) == ("other-band", None)
 
 
 def test_json_has_the_calibration_and_its_floor_at_each_latency() -> None:

@@ -19,7 +19,7 @@ from planebench.model.results import Result
 from planebench.model.run import Run
 from planebench.report.anatomy import anatomy_table
 from planebench.report.export import to_json
-from planebench.report.page.scenario import band_table, jitter_table, latency_table, ledger_table, throughput_table
+from planebench.report.page.scenario import jitter_table, latency_table, ledger_table, strata_table, throughput_table
 from planebench.report.page.table import PageTable
 from planebench.report.searches import burst_table, search_table
 from planebench.report.traffic import traffic_table
@@ -35,7 +35,7 @@ TABLES: tuple[Callable[[Run, list[Result]], PageTable], ...] = (
     latency_table,
     jitter_table,
     ledger_table,
-    lambda _, results: band_table(results),
+    lambda _, results: strata_table(results),
     lambda _, results: search_table(results),
     lambda _, results: burst_table(results),
     lambda _, results: anatomy_table(results),

@@ -54,17 +54,15 @@ def test_marks_and_footnotes() -> None:
         make_trial(0, make_point("planed"), 14.0, "tester-limited"),
         make_trial(1, make_point("ovs-dpdk"), 9.0),
         make_trial(2, make_point("ovs-dpdk"), 12.0),
-        make_trial(3, make_point("testpmd"), 9.0, "disturbed", ("steal 31 ms",)),
-        make_latency_trial(4, make_point("testpmd"), verdict="disturbed", reasons=("steal 31 ms",)),
+        make_trial(3, make_point("testpmd"), 9.0, "invalid", ("testpmd died",)),
+        make_latency_trial(4, make_point("testpmd"), verdict="invalid", reasons=("testpmd died",)),
     )
     text = table_text(Derived(Run(make_header(), trials)))
     for expected in (
         "≥14.00",
-        "~10.39¹",
-        f"{NOTHING}²",
-        "1) unstable: the standard deviation of the 2 trials",
-        "2) disturbed: steal 31 ms",
-        ")²",
+        f"{NOTHING}¹",
+        "1) invalid: testpmd died",
+        ")¹",
     ):
         assert expected in text, expected
     ascii_text = table_text(Derived(Run(make_header(), trials)), unicode=False)
@@ -109,7 +107,7 @@ def test_how_the_run_ended_and_what_was_skipped() -> None:
         skipped=(Skipped("vpp", "not installed:\napt-get install vpp"),),
         warnings=("core 1 is shared",),
     )
-    text = table_text(Derived(run))
+    text = " ".join(table_text(Derived(run)).split())
     assert "interrupted: Ctrl-C" in text
     assert "Skipped vpp: not installed: apt-get install vpp" in text
     assert "Warning: core 1 is shared" in text

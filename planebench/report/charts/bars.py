@@ -57,7 +57,7 @@ def _bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> Any:
 def latency_ranges(rows: Sequence[ChartRow], colors: Colors, domain: tuple[float, float]) -> alt.TopLevelMixin:
     """Draw latency by load and switch on a log axis: a dot at the median, lines to p99 and p99.9.
 
-    Rejected ones are hollow and thin.
+    Those that do not count are hollow and thin.
 
     A thin dashed line is the tester latency baseline, if it is known.
     """

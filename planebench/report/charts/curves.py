@@ -137,7 +137,7 @@ def curves_over_vnfs(rows: Sequence[ChartRow], colors: Colors, y_title: str) -> 
 def scatter(rows: Sequence[ChartRow], colors: Colors, x_title: str, y_title: str, log_x: bool) -> alt.TopLevelMixin:
     """Draw a named point per switch, with whiskers to ``x_low`` and ``x_high``; log y axis.
 
-    A rejected point is hollow.
+    A point that is not compared is hollow.
     """
     domain = min(row["y"] for row in rows) / 1.6, max(row["y"] for row in rows) * 1.6
     x_scale, gap = _x_scale(rows, log_x)
