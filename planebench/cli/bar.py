@@ -29,7 +29,7 @@ from planebench.model.words import frames
 from planebench.search import short_name
 
 FAILED_IN_A_ROW = 20
-"""After so many trials without an accepted one, a line says what to do."""
+"""After so many trials in a row that did not take place, a line says what to do."""
 SLOW_TRIAL_S = 5.0
 """The bar of trials this long is also drawn while they run, once a second."""
 

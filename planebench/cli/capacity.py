@@ -39,7 +39,7 @@ def capacity(
 ) -> int:
     """Print the capacity of a server, of this host where an option is not given. Raises UsageError for bad numbers.
 
-    Return the exit code: INCONCLUSIVE where ``run`` has no accepted figure to compute with.
+    Return the exit code: INCONCLUSIVE where ``run`` has no figure to compute with.
     """
     server, assumed = _server(ports, vfs, lcores, sockets, reserved)
     found, pps = node_capacity(server), parse_rate(rate)
@@ -69,7 +69,7 @@ def capacity(
             _print_costs(costs, server, pps)
         _print_carried(most)
     if run is not None and not (costs or most):
-        complain(f"run {run} has no accepted throughput, so the cost of a frame is not known")
+        complain(f"run {run} has no throughput, so the cost of a frame is not known")
         return INCONCLUSIVE
     return 0
 

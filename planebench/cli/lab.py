@@ -14,10 +14,8 @@ from planebench.model.results import Metric
 store_app = typer.Typer(help="Keep the runs of all testbeds of a lab in one folder, as Parquet.")
 
 StoreArgument = Annotated[Path, typer.Argument(metavar="STORE", help="Folder of the store.")]
-_MetricOption = Annotated[
-    str,
-    option("--metric", f"Metric: {', '.join(get_args(Metric)[:-1])}.", "NAME"),
-]
+_METRICS = [metric for metric in get_args(Metric) if metric not in ("capacity", "outage")]
+_MetricOption = Annotated[str, option("--metric", f"Metric: {', '.join(_METRICS)}.", "NAME")]
 
 
 @store_app.command(

@@ -205,9 +205,9 @@ def _write_page(derived: Derived, folder: Path, *, silent: bool, page: bool) -> 
 def _judge(derived: Derived, *, quiet: bool) -> int:
     """Return the exit code of a run that came to its end, after a line where trials or answers are missing.
 
-    0: it has an accepted trial, or was a functional check. PlanebenchError.exit_code: all trials are invalid, because a
-    switch or the tester failed. INCONCLUSIVE: all trials were rejected. ``quiet``: points without an accepted trial are
-    printed here; otherwise the table has them.
+    0: a trial counts, or it was a functional check. PlanebenchError.exit_code: all trials are invalid, because a switch
+    or the tester failed. INCONCLUSIVE: trials took place, but give no figure, as latencies of an overload. ``quiet``:
+    points without a figure are printed here; otherwise the table has them.
     """
     if words := nothing_measured(derived):
         complain(words)

@@ -32,9 +32,8 @@ CELL = 11
 """Characters of a figure and its gap; titles as `→ imix 362 B` make a column wider, and the line is cut."""
 LEGEND = {
     "≥": "≥ lower bound",
-    "~": "~ unstable",
-    NOTHING: f"{NOTHING} no accepted trial",
-    "(": "( ) other core-to-core latency",
+    "~": "~ wide interval",
+    NOTHING: f"{NOTHING} no figure",
 }
 STATE_STYLES = {"running": "bold green", "complete": "bold green", "interrupted": "bold yellow", "killed": "bold red"}
 VERDICT_STYLES = {

@@ -84,7 +84,7 @@ def unwritable(what: str, error: OSError) -> PlanebenchError:
 
 
 INCONCLUSIVE = 6
-"""Exit code where there is no answer: of a gate that neither passes nor fails, and of a run without accepted trial."""
+"""Exit code where there is no answer: of a gate that neither passes nor fails, and of a run without a figure."""
 FAULT = 8
 """Exit code of an error that is none of PlanebenchError: a fault of planebench, or memory that is not there."""
 INTERRUPTED = 130

@@ -49,10 +49,10 @@ class Stood:
 def stood(evidence: Evidence, duration_ns: int, *, roaming: bool = False) -> Stood:
     """Return how long the pollers of a trial stood. ``roaming``: waits of VNFs that the scheduler moves are measured.
 
-    A tester's wait is a poll gap, too, which it measures itself within the trial. Waits are read before and after it,
-    by a harness that may wait for a CPU as well: those of a poller are a share of what it ran and waited. The workers of
-    a switch stand side by side: the mean of their CPUs counts; the VNFs of a chain one after the other. Waits are
-    unknown in a trial shorter than their reading.
+    A tester's wait is a poll gap, too, which it measures itself within the trial. Waits are read around it, by a
+    harness that may wait for a CPU as well: those of a poller are a share of what it ran and waited. The workers of a
+    switch stand side by side: the mean of their CPUs counts; the VNFs of a chain one after the other. Waits are unknown
+    in a trial shorter than their reading.
     """
     if duration_ns <= 0:
         return Stood()

@@ -78,6 +78,8 @@ def decode(text: str) -> Counts:
     try:
         histogram = HdrHistogram.decode(text.encode("ascii"))
         counts = np.ctypeslib.as_array(histogram.counts).astype(np.int64)
+    except MemoryError:
+        raise
     except Exception as error:  # the package raises whatever its layers raise: binascii, zlib, struct, its own
         raise StoreError(f"stored latency histogram {text[:24]!r}... cannot be decoded: {error!r}") from error
     if counts.shape != (_LENGTH,) or histogram.unit_magnitude != 0:

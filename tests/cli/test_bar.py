@@ -9,7 +9,7 @@ from typing import cast
 import pytest
 from builders import make_point, make_trial
 
-from planebench.cli.bar import REJECTED_IN_A_ROW, Bar, RunBar
+from planebench.cli.bar import FAILED_IN_A_ROW, Bar, RunBar
 from planebench.measure.ahead import Pace
 
 
@@ -24,14 +24,14 @@ def test_quiet_keeps_what_went_wrong(capsys: pytest.CaptureFixture[str], quiet: 
     assert (out, err.splitlines()) == ("", said)
 
 
-def test_a_rejected_trial_says_why_and_many_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
-    """A step that is repeated says so; after an accepted trial the rejected ones are counted anew."""
+def test_an_invalid_trial_says_why_and_many_what_to_do(capsys: pytest.CaptureFixture[str]) -> None:
+    """What the host did is no failure; after a trial that took place those that did not are counted anew."""
     pace = cast(Pace, SimpleNamespace(steps=384))
-    kinds = ("disturbed", "valid", *["disturbed"] * REJECTED_IN_A_ROW)
+    kinds = ("invalid", "disturbed", *["invalid"] * FAILED_IN_A_ROW)
     with RunBar(pace, trial_s=0.2) as bar:
         for kind in kinds:
             bar.trial_done(make_trial(0, make_point("testpmd"), verdict=kind))
     lines = capsys.readouterr().err.splitlines()
-    told = "testpmd p2p unidirectional 64 B saturating: 10.00 Mpps"
-    assert lines[:2] == [f"[1/384] {told} disturbed: it was disturbed", f"[1/384, again] {told} valid"]
-    assert len(lines) == len(kinds) + 1 and "`planebench doctor` says what disturbs them" in lines[-1]
+    told = "testpmd p2p unidirectional 64 B saturating:"
+    assert lines[:2] == [f"[1/384] {told} invalid: it was invalid", f"[1/384] {told} 10.00 Mpps valid"]
+    assert len(lines) == len(kinds) + 1 and "`planebench switch check NAME` tests a switch" in lines[-1]

@@ -63,7 +63,7 @@ def test_bad_input_of_export(planebench, own_run_folder: Path) -> None:
 
 def test_schema_prints_and_lists(planebench) -> None:
     listed = [row["schema"] for row in json.loads(planebench("schema", "--list", "--json").out)["schemas"]]
-    assert listed == ["run", "trial", "conditions", "skipped", "finished", "plan", "export"]
+    assert listed == ["run", "trial", "conditions", "skipped", "finished", "export"]
     for name in listed:
         assert json.loads(planebench("schema", name).out)["$id"].startswith(f"urn:planebench:schema:{name}:")
     assert planebench("schema").out == planebench("schema", "--list").out

@@ -72,7 +72,7 @@ def test_two_runs_are_compared_as_the_command_does(own_run_folder: Path) -> None
     found = planebench.load("a", "b").compare()
     rates = found[found["metric"] == "throughput"]
     assert list(rates["a"]) == ["planed@a"] and list(rates["run_id"]) == ["b"]
-    assert rates["ratio"].round(2).tolist() == [0.9] and rates["distinguishable"].tolist() == [True]
+    assert rates["ratio"].round(2).tolist() == [0.9] and rates["answer"].tolist() == ["open"]
     with pytest.raises(UsageError, match=r"are not comparable: .*wire"):
         planebench.load("a", "c").compare()
     assert "throughput" in set(planebench.load("a", "c").compare(force=True)["metric"])

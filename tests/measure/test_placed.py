@@ -21,7 +21,6 @@ from planebench.model.records import (
     ReasonCode,
     SwitchCycles,
     ThreadEvidence,
-    VerdictKind,
 )
 
 TESTER, SWITCH, VNF = 1, 2, 3

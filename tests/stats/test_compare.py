@@ -163,7 +163,7 @@ def test_pairs_of_a_block_are_those_at_the_same_core_distance() -> None:
     ]
     found = _one(sides)
     assert (found.answer, found.ratio) == ("different", pytest.approx(1.2)), "two of the six blocks are left out"
-    assert (found.trials_a, found.trials_b, found.note) == (6, 6, "")
+    assert (found.trials_a, found.trials_b, found.note) == (6, 6, "1.2 near and 1.2 far")
 
 
 def test_a_switch_of_which_no_trial_counts_is_named() -> None:

@@ -87,13 +87,13 @@ def test_planed_emulates_a_clock_and_says_so() -> None:
     assert "clock" not in switch_settings(request(), {})
 
 
-@pytest.mark.parametrize(("found", "remarked"), [(1200, False), (1222, False), (1230, True), (1150, True)])
-def test_another_clock_is_remarked(found: int, remarked: bool) -> None:
+@pytest.mark.parametrize(("found", "other"), [(1200, False), (1222, False), (1230, True), (1150, True)])
+def test_a_trial_at_another_clock_says_so(found: int, other: bool) -> None:
     counts = DirectionCounts("n0->n1", 1000, 1000, 900, refused_packets=500, attempted_packets=1500)
     switch = SwitchCycles(counters={"wanted_mhz": 1200, "core_mhz": found})
     verdict = judge("r_plus", True, 10**9, (counts,), Evidence(), switch)
     assert verdict.kind is VerdictKind.VALID
-    assert verdict.texts == (f"the core of the switch ran at {found} MHz, not at 1200",) * remarked
+    assert verdict.texts == (f"the core of the switch ran at {found} MHz, not at 1200",) * other
 
 
 def test_the_clock_is_that_of_the_server_and_not_of_the_tester() -> None:

@@ -77,7 +77,7 @@ def links(wire: str) -> LinkSettings:
 def test_a_wire_takes_its_place_in_the_registry(interfaces: str) -> None:
     names = list(WIRES)
     assert names.index("veth") + 1 == names.index("interfaces")
-    assert '"interfaces"' in generate("trial") and "interfaces(:.+)?" in generate("plan")
+    assert '"interfaces"' in generate("trial") and "interfaces(:.+)?" in generate("run")
 
 
 def test_a_plan_has_it_with_its_arguments_and_a_point_without(interfaces: str) -> None:
