@@ -296,7 +296,7 @@ def _nothing_words(metric: str | None, skipped: Sequence[NotCompared]) -> str:
     )
     return (
         f"nothing to compare{f' by {metric}' if metric else ''}{why}. A run of one switch needs a second run; "
-        "`planebench report` with the name of a run has the reason of each trial"
+        "`planebench report` with the name of a run has the reasons of its trials"
     )
 
 

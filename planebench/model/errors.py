@@ -99,7 +99,7 @@ EXIT_CODES: dict[int, str] = {
     3: "not installed: a switch asked for by name, or planed",
     4: "a switch or the tester did not start, died, or stopped answering; figures could not be drawn",
     5: "a file or folder that cannot be written, or read back",
-    INCONCLUSIVE: ("no answer: a gate neither passed nor failed, or no trial of a run counts; measure more"),
+    INCONCLUSIVE: ("no answer: a gate neither passed nor failed, or a run has no figure; measure more"),
     BusyError.exit_code: "another planebench measures on these CPUs; measure when it has ended",
     FAULT: "a fault of planebench, or too little memory: a sentence says which, and where the details are",
     INTERRUPTED: "interrupted; what was measured is kept",

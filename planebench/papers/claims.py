@@ -176,7 +176,7 @@ class Share(_Closed):
 
 
 class FarCores(_Closed):
-    """Throughput in the far core-to-core latency band over that in the near band, at the same point, is below a limit.
+    """Throughput with far cores over that with near ones, at the same point, is below a limit.
 
     It stands in for a remote socket on a machine with one NUMA node, whose cores are near or far by chance.
     """

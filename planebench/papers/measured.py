@@ -132,7 +132,7 @@ class Measured:
         return Sample(tuple(rate * gbits for rate in rates), kind, _gbps(result), estimate)
 
     def in_band(self, point: Point, band: str) -> Sample | None:
-        """Return the throughput of a point in a core-to-core latency band; None without a trial there."""
+        """Return the throughput of a point at a core distance; None without a trial there."""
         counted = saturating(t for t in self.derived.trials[point] if t.band == band)
         blocks = throughput_blocks(counted.trials)
         rates = tuple(map(math.exp, by_start(blocks)))

@@ -21,7 +21,7 @@ OWN_REFERENCE = ("p2p", 0, "0.50")
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """A figure over its reference. ``mark``: ``≥`` or ``≤`` where one of both is a bound, ``~`` if one is unstable."""
+    """A figure over its reference. ``mark``: ``≥`` or ``≤`` where one of both is a bound."""
 
     value: float
     mark: str = ""

@@ -20,7 +20,7 @@ from planebench.model.errors import UsageError
 class Placement:
     """The CPUs of each part. ``tester_cpus`` has one CPU, or one for each end; ``vnf_cpus`` one for each VNF.
 
-    ``shared``: the switch has no core of its own, so trials are rejected. Each warning says what is wrong and what to
+    ``shared``: the switch has no core of its own, so trials are functional. Each warning says what is wrong and what to
     do.
     """
 

@@ -105,4 +105,4 @@ class ExportDocument(_Described):
     drift: Reason | None
     """The drift of all rates with time; null if there was none."""
     papers: list[ClaimExport]
-    export_version: Literal[1]
+    export_version: Literal[2]

@@ -104,7 +104,7 @@ class SimRunner:
         return trial if self._now is None else dataclasses.replace(trial, started_at=self._now())
 
     def _cycles(self, luck: Draw, ledger: Ledger) -> SwitchCycles:
-        """Return the counters of the switch: always busy at its capacity, more cycles per packet in the far band.
+        """Return the counters of the switch: always busy at its capacity, more cycles per packet with far cores.
 
         A poll takes the frames that came during the one before: a part of its cycles is its own, and the fewer it
         finds, the more a frame costs. Its clock goes on while it stands: cycles of the poll that was interrupted,

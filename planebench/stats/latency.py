@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latency of a point by load: the accepted trials and their merged figures."""
+"""Latency of a point by load: the trials that count and their merged figures."""
 
 from __future__ import annotations
 
@@ -128,19 +128,19 @@ def _no_percentiles(mean_us: float, max_us: float) -> Reason:
 
 
 def finding(groups: Mapping[str, Counted], summaries: Sequence[LatencySummary]) -> LoadFinding | None:
-    """Return how latency changes with the accepted loads. ``summaries`` are those of ``groups``."""
+    """Return how latency changes with the loads. ``summaries`` are those of ``groups``."""
     shown = [s for s in summaries if s.verdict.kind is VALID and s.samples and not math.isnan(s.p50)]
     curve = [LoadPoint(s.load, s.p50, _spread(groups[s.load])) for s in shown]
     return load_finding(curve)
 
 
 def latency_records(counted: Counted) -> list[LatencyRecord]:
-    """Return the latency records of the accepted trials."""
+    """Return the latency records of some trials."""
     return [t.latency for t in counted.trials if t.latency is not None]
 
 
 def trial_counts(counted: Counted) -> list[Counts]:
-    """Return the histograms of the accepted trials with a returned probe, one each."""
+    """Return the histograms of the trials with a returned probe, one each."""
     histograms = [decode(r.histogram) for r in latency_records(counted)]
     return [counts for counts in histograms if counts.any()]
 

@@ -21,7 +21,7 @@ from planebench.model.closed import CLOSED
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import READABLE_VERSIONS, SCHEMA_VERSION, RunHeader
 from planebench.model.records import Trial
-from planebench.report.export import to_json
+from planebench.report.export import EXPORT_VERSION, to_json
 from planebench.schemas import SCHEMAS, schema_text
 from planebench.schemas.generate import closed, generate
 from planebench.stats.derived import Derived
@@ -69,7 +69,7 @@ def test_a_schema_is_one_and_has_its_name_and_version(name: str) -> None:
     schema = json.loads(schema_text(name))
     Draft202012Validator.check_schema(schema)
     assert schema["$id"] == f"urn:planebench:schema:{name}:{schema['version']}"
-    assert schema["version"] == (1 if name == "export" else SCHEMA_VERSION)
+    assert schema["version"] == (EXPORT_VERSION if name == "export" else SCHEMA_VERSION)
     # A record that holds itself, as the parts of a plan, is among the definitions.
     record = schema["$defs"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
     assert record["description"] and schema["title"]
