@@ -68,7 +68,7 @@ def open_words(comparison: Comparison) -> str:
     starts = comparison.more_starts
     if starts is None:
         limited = comparison.low is None or comparison.high is None
-        return "tester-limited" if limited else "more starts may not decide it"
+        return "only a lower bound is known" if limited else "more starts may not decide it"
     minutes = comparison.more_minutes
     time = "" if minutes is None else f", about {max(1, round(minutes))} min,"
     return f"{starts} more start{'s' * (starts > 1)} of each{time} would decide it"

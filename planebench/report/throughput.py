@@ -76,8 +76,8 @@ def host_words(result: Result) -> str:
 
 
 def strata_words(result: Result) -> str:
-    """Return what explains a wide interval: ``28.1: 38.2 near (12 trials), 19.4 far (8)``; empty where nothing does."""
-    parts = [f"{mpps(it.throughput_pps)} {it.name} ({it.trials} trials)" for it in result.strata]
+    """Return what explains a wide interval: ``28.1: 38.2 near (12 trials), 19.4 far (1 trial)``; or nothing."""
+    parts = [f"{mpps(it.throughput_pps)} {it.name} ({it.trials} trial{'s' * (it.trials > 1)})" for it in result.strata]
     return f"{throughput(result)} Mpps: {', '.join(parts)}" if parts else ""
 
 

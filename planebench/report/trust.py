@@ -162,7 +162,8 @@ def _shared_words(cores: Sequence[SharedCore]) -> Iterator[str]:
 
 def _invalid_words(derived: Derived) -> Iterator[str]:
     if groups := causes(derived.invalid):
-        yield f"{len(derived.invalid)} trials did not take place: {reasons((groups[0].text,), CAUSE_LENGTH)}."
+        n = len(derived.invalid)
+        yield f"{n} trial{'s' * (n > 1)} did not take place: {reasons((groups[0].text,), CAUSE_LENGTH)}."
 
 
 def _advice(rest: Sequence[Standing], derived: Derived) -> Iterator[str]:

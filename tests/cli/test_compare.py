@@ -324,6 +324,7 @@ def test_bad_metrics_are_refused(stored) -> None:
         ("cycles_per_packet", 2.0, 1.9, 2.1, True, "b takes 100.0 % more cycles"),
         ("latency_p50", 1.25, 1.2, 1.3, True, "b is 25.0 % slower"),
         ("latency_p99", 0.5, 0.4, 0.6, True, "b is 50.0 % quicker"),
+        ("ndr", 60.0, None, 80.0, False, "open: only a lower bound is known"),
         ("throughput", 1.3, 0.9, 1.7, False, "open: more starts may not decide it"),
     ],
 )

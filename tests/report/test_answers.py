@@ -245,7 +245,7 @@ def test_near_and_far_trials_and_those_that_did_not_take_place_are_said() -> Non
     assert trust(Standings(_of([*bands, dead], switches=("planed",)))).facts == (
         "The cores of switch and tester were near in 2 and far in 1 trials; "
         "switches are compared where both had the same.",
-        "1 trials did not take place: planed died.",
+        "1 trial did not take place: planed died.",
     )
 
 

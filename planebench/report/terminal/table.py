@@ -220,7 +220,8 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
 def endnotes(derived: Derived) -> Iterator[Block]:
     """Yield blocks of small print: trials that did not take place, deviations, latency baseline, unexplained losses."""
     if derived.invalid:
-        yield f"{len(derived.invalid)} trials did not take place:", list(cut(_cause_lines(derived), MAX_CAUSES))
+        n = len(derived.invalid)
+        yield f"{n} trial{'s' * (n > 1)} did not take place:", list(cut(_cause_lines(derived), MAX_CAUSES))
     found = deviations(derived.results)
     if found:
         yield "Deviations from the standard:", found
