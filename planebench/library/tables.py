@@ -32,10 +32,10 @@ class Source(Derived):
         self.path = path
 
 
-TABLES_VERSION = 1
+TABLES_VERSION = 2
 """Version of the columns, in the metadata of Arrow tables and Parquet files. Columns are added without a new one.
 
-History: 1 = first.
+History: 1 = first; 2 = every trial that took place counts: no band, no rejected trials.
 """
 
 TABLES: Mapping[str, Table] = {

@@ -18,8 +18,9 @@ from planebench.model.errors import unwritable
 from planebench.report.papers import paper_records
 from planebench.stats.derived import Derived
 
-EXPORT_VERSION = 1
-"""Version of the JSON export (planebench/schemas/export.json). Keys are added without a new one. History: 1 = first."""
+EXPORT_VERSION = 2
+"""Version of the JSON export (planebench/schemas/export.json). Keys are added without a new one. History: 1 = first;
+2 = every trial that took place counts: no band, no rejected trials; `counted_pps`, `strata`, `search_figures`."""
 
 
 def to_json(derived: Derived) -> bytes:

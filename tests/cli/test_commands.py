@@ -225,7 +225,7 @@ def test_report_of_a_run_without_trials(planebench, own_run_folder: Path) -> Non
         "calibration": None,
         "drift": None,
         "papers": [],
-        "export_version": 1,
+        "export_version": 2,
     }
     assert document == {**nothing_else, "chains": nothing}
     assert planebench("export", "-f", "csv").out.startswith("switch,version,")

@@ -151,7 +151,7 @@ def test_arrow_and_parquet_hold_the_same(own_run_folder: Path, tmp_path: Path) -
     for file in files:
         read, arrow = pq.read_table(file), run.arrow(file.stem)
         assert read.schema.names == arrow.schema.names and read.to_pylist() == arrow.to_pylist()
-        assert read.schema.metadata[b"planebench_tables"] == arrow.schema.metadata[b"planebench_tables"] == b"1"
+        assert read.schema.metadata[b"planebench_tables"] == arrow.schema.metadata[b"planebench_tables"] == b"2"
 
 
 def test_a_table_that_was_changed_stays_changed_and_the_rest_does_not() -> None:

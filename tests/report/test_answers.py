@@ -260,7 +260,12 @@ def test_untested_and_same_are_never_one_phrase() -> None:
 def test_the_terminal_has_the_verdict_first_then_what_is_decided_then_the_table() -> None:
     derived = _derived(_pair("testpmd", "planed", 1.8, "different"), _pair("vpp", "planed", 2.0, "different"))
     text = table_text(derived, 100)
-    order = ("If you need the highest throughput: planed", "1 of 1 test points is decided.", "times the next", "hold for this host")
+    order = (
+        "If you need the highest throughput: planed",
+        "1 of 1 test points is decided.",
+        "times the next",
+        "hold for this host",
+    )
     places = [text.index(words) for words in order]
     assert places == sorted(places)
 

@@ -34,7 +34,9 @@ def _small_run() -> Run:
     trials = (
         make_trial(0, mpps=10.0),
         make_trial(1, mpps=10.2),
-        make_trial(2, mpps=3.0, reasons=("steal 31 ms",), evidence=dataclasses.replace(make_evidence(), steal_ns=31_000_000)),
+        make_trial(
+            2, mpps=3.0, reasons=("steal 31 ms",), evidence=dataclasses.replace(make_evidence(), steal_ns=31_000_000)
+        ),
         make_latency_trial(3, load="0.50"),
         make_latency_trial(4, load="0.99", samples_ns=(), pps=9.9e6),
         make_trial(5, make_point("ovs-dpdk"), 14.0, "tester-limited", ("switch idle 30 %",)),

@@ -196,9 +196,7 @@ def test_footnotes_of_one_cause_share_a_number() -> None:
 
 def _comparison(*, distinguishable: bool) -> Comparison:
     answer = "different" if distinguishable else "open"
-    return Comparison(
-        "planed", "testpmd", cell_id(make_point()), "throughput", 0.833, 0.8, 0.87, answer, 3, 3
-    )
+    return Comparison("planed", "testpmd", cell_id(make_point()), "throughput", 0.833, 0.8, 0.87, answer, 3, 3)
 
 
 def _names(table) -> list[str]:  # type: ignore[no-untyped-def]
