@@ -64,7 +64,8 @@ def throughput_tip(result: Result) -> str:
 
 def _evidence_words(result: Result) -> str:
     starts = f"{result.starts} start{'' if result.starts == 1 else 's'}, " if result.throughput_pps is not None else ""
-    return f"{verdict_words(result.verdict)}; {starts}{host_words(result) or 'the host took nothing'}"
+    host = host_words(result) or f"the host took {percent(result.stood_share)} of the time"
+    return f"{verdict_words(result.verdict)}; {starts}{host}"
 
 
 def host_words(result: Result) -> str:
