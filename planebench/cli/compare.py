@@ -48,6 +48,7 @@ MAX_SKIPPED = 12
 VERDICT_WIDTH = 19
 """Least width of the column of verdicts: longer ones are wrapped."""
 
+DETECTABLE_MAX = 10.0
 _ROOMY = 100
 _OTHERS = 80
 """Columns of a terminal that the table takes beside the verdict; what it needs without folding a short point."""
@@ -269,12 +270,12 @@ def _interval(comparison: Comparison) -> str:
 
 def _say_detectable(comparisons: Sequence[Comparison]) -> None:
     """Print, for each metric with open comparisons or equal figures, the least difference that would be found."""
-    undecided = [c for c in comparisons if c.answer in ("open", "same")]
+    undecided = [c for c in comparisons if c.answer in ("open", "same") and None not in (c.low, c.high)]
     found = []
     for metric in dict.fromkeys(c.metric for c in undecided):
         shares = [c.detectable for c in undecided if c.metric == metric and c.detectable is not None]
-        if shares:
-            least, most = (f"{share * 100:.2g}" for share in (min(shares), max(shares)))
+        least, most = (f"{share * 100:.2g}" for share in (min(shares, default=0.0), max(shares, default=0.0)))
+        if shares and max(shares) < DETECTABLE_MAX:  # more is no difference that anybody asks for
             found.append(f"{TITLES[metric]} {least if least == most else f'{least} to {most}'} %")
     if found:
         _say(f"differences found with a probability of 80 % where none is shown: {', '.join(found)}")
