@@ -24,8 +24,8 @@ def paced(lost: int = 0, late: int = 0, wait_ns: int = 0, gap_sum_ns: int = 0, d
         counts[0], offered_packets=offered, forwarded_packets=offered - lost, unsent_late_packets=late
     )
     threads = (
-        ThreadEvidence("switch", "w0", 0, 10**9, wait_ns // 2, 1),
-        ThreadEvidence("tester", "w1", 1, 10**9, wait_ns - wait_ns // 2, 1),
+        ThreadEvidence("switch", "w0", 0, 0, wait_ns // 2, 1),
+        ThreadEvidence("tester", "w1", 1, 0, wait_ns - wait_ns // 2, 1),
     )
     return make_trial(
         0,
@@ -82,8 +82,8 @@ def interrupted(share: float, seed: int = 7):
         lost = int(wait_ns * trial.offered_pps / 1e9 * 0.9)
         first = trial.directions[0]
         less = dataclasses.replace(first, forwarded_packets=max(1, first.forwarded_packets - lost))
-        threads = (ThreadEvidence("switch", "w0", 0, 10**9, wait_ns, 1),)
-        evidence = dataclasses.replace(trial.evidence, threads=threads)
+        threads = (ThreadEvidence("switch", "w0", 0, 0, wait_ns, 1),)
+        evidence = dataclasses.replace(trial.evidence, threads=threads, stall_ns=wait_ns)
         return dataclasses.replace(trial, directions=(less, *trial.directions[1:]), evidence=evidence)
 
     return change
