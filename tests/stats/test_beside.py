@@ -243,10 +243,12 @@ def test_what_is_not_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
 
 
 RIG = """
+import signal
 import sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 import beside
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 beside.AUTOGROUP, beside.PLANEBENCH, beside.SETTLE_S = Path(sys.argv[2]), Path(sys.argv[3]), 0.0
 sys.exit(beside.main(["--settings", "d-root-0", "--times", "1", "--folder", sys.argv[4]]))
 """
