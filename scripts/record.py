@@ -67,7 +67,7 @@ from planebench.report.images import figure_svg
 from planebench.report.throughput import chain_length_figures
 from planebench.report.trust import trust
 from planebench.stats.chain_prediction import predictions
-from planebench.stats.counting import counts, is_counted, latency_counts
+from planebench.stats.counting import counts, latency_counts, saturating
 from planebench.stats.derived import Derived
 from planebench.stats.ranking import same_cell
 from planebench.store import find_run
@@ -133,7 +133,7 @@ def machine() -> str:
     host = next(iter(runs)).run.header.host
     cores, nodes = int(host.get("cores_allowed") or 0), int(host.get("numa_nodes") or 1)
     few, virtual = cores < FEW_CORES, bool(host.get("hypervisor"))
-    trials = [t for it in runs for t in it.run.trials if t.role == "r_plus" and is_counted(t)]
+    trials = [t for it in runs for t in saturating(it.run.trials).trials]
     disturbed = sum(map(is_disturbed, trials))
     lacks = [
         "a 10 GbE line" * all(wire_of(it).replaces_nics for it in runs),

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from planebench.model.records import SCHEDSTAT_MIN_NS, Evidence, LatencyRecord
-from planebench.model.time_had import lost_ns
+from planebench.model.records import Evidence, LatencyRecord
+from planebench.model.time_had import stood
 from planebench.planed.statistics import Stream
 from planebench.stats.histogram import decode, encode, encode_counts, merge
 
@@ -30,27 +30,19 @@ def charged(latency: LatencyRecord, evidence: Evidence, duration_ns: int, *, roa
     """Return the latency with the probes that met a stall in ``host`` if the stalls are the host's.
 
     The rule: while a thread of the switch, or of a VNF in a process of its own, waits for a CPU, no frame comes. So
-    stalls are the host's if these waits, and what the hypervisor took beyond the gaps of the tester, make up half of
-    their time or more; else they are the switch's own, as any stall that the kernel cannot explain: a stop, a lock, a
-    flush. They are judged together: which of them a wait fell in is not known. Stalls are of the time that the tester
-    polled, so of the waits that share counts. What threads wait for others that share their CPU on purpose is measured;
-    so is it of VNFs that the scheduler moves (``roaming``). In a trial shorter than their reading waits are unknown.
+    stalls are the host's if these waits, as `stood` accounts them, make up half of their time or more; else they are
+    the switch's own, as any stall that the kernel cannot explain: a stop, a lock, a flush. They are judged together:
+    which of them a wait fell in is not known. Stalls are of the time that the tester polled, so of the waits that share
+    counts.
 
     Where the host would have every probe, nothing is left to tell apart, and all stay in ``histogram``.
     """
     histogram, host = decode(latency.histogram), merge(filter(None, [latency.host]))
-    if latency.stalled and _kept_ns(evidence, duration_ns, roaming) >= HOSTS_SHARE * latency.stalled_ns:
+    host_took = stood(evidence, duration_ns, roaming=roaming)
+    kept_ns = host_took.waited * (1 - host_took.tester) * duration_ns
+    if latency.stalled and kept_ns >= HOSTS_SHARE * latency.stalled_ns:
         stalled = decode(latency.stalled)
         histogram, host = histogram - stalled, host + stalled
     if not histogram.any():
         histogram, host = host, histogram
     return replace(latency, histogram=encode_counts(histogram), host=encode_counts(host) if host.any() else "")
-
-
-def _kept_ns(evidence: Evidence, duration_ns: int, roaming: bool) -> float:
-    threads = [it for it in evidence.threads if it.owner != "tester" and not (roaming and it.owner == "vnf")]
-    waits = sum(max(lost_ns(thread, evidence, duration_ns), 0) for thread in threads)
-    stolen = max(evidence.steal_ns - evidence.poll_gap_sum_ns, 0)
-    if duration_ns < SCHEDSTAT_MIN_NS:
-        return stolen
-    return stolen + waits * max(1 - evidence.poll_gap_sum_ns / duration_ns, 0)

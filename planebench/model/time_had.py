@@ -35,14 +35,19 @@ class Stood:
     """The share in which the tester polled and no frame came; None if it is unknown."""
 
     @property
+    def waited(self) -> float:
+        """Return the share in which the switch, or a VNF, waited for its CPU."""
+        return 1 - (1 - self.switch) * (1 - self.vnfs)
+
+    @property
     def had(self) -> float:
         """Return the share in which all of them polled.
 
         While the tester polled, the others stood for as long as no frame came, but not for longer than they waited: a
         stall that no wait explains is the switch's own. Where that is unknown, all stand independently of each other.
         """
-        polled, waited = 1 - self.tester, 1 - (1 - self.switch) * (1 - self.vnfs)
-        lost = waited * polled if self.stalled is None else min(self.stalled, waited)
+        polled = 1 - self.tester
+        lost = self.waited * polled if self.stalled is None else min(self.stalled, self.waited)
         return max(polled - lost, 1 - STOOD_MAX)
 
 

@@ -17,7 +17,7 @@ from planebench.model.time_had import is_disturbed, stood_in
 from planebench.model.words import percent, printable, reasons, result_words
 from planebench.report.answers import DECIDED, Standing, Standings
 from planebench.report.evidence import causes
-from planebench.stats.counting import is_counted
+from planebench.stats.counting import saturating
 from planebench.stats.derived import Derived
 from planebench.stats.looks import Open, price
 from planebench.stats.ranking import cell_id
@@ -56,7 +56,7 @@ class Trust:
 def trust(standings: Standings) -> Trust:
     """Return how far a run can be trusted: by the share of the test points that it decides."""
     derived = standings.derived
-    found = [it for it in standings.throughput if len(it.results) + len(it.missing) > 1]
+    found = _compared(standings)
     decided = sum(it.state in DECIDED for it in found)
     has_figure = any(it.trials for it in derived.results)
     share = decided / len(found) if found else float(has_figure)
@@ -74,6 +74,10 @@ def trust(standings: Standings) -> Trust:
     )
 
 
+def _compared(standings: Standings) -> list[Standing]:
+    return [it for it in standings.throughput if len(it.results) + len(it.missing) > 1]
+
+
 def nothing_decided(derived: Derived) -> str:
     """Return that a run which came to its end has no answer, and what to do; empty if it has one, or compares nothing.
 
@@ -84,7 +88,7 @@ def nothing_decided(derived: Derived) -> str:
         why = reasons(tuple(dict.fromkeys(text for trial in functional for text in trial.verdict.texts)), CAUSE_LENGTH)
         return f"no test point has a rate, only packet counts, because this was a functional check: {why}"
     standings = Standings(derived)
-    found = [it for it in standings.throughput if len(it.results) + len(it.missing) > 1]
+    found = _compared(standings)
     if not found or any(it.state in DECIDED for it in found):
         return ""
     return f"{_decided_words(len(found), 0, True)}. {' '.join(trust(standings).advice)}".rstrip()
@@ -129,7 +133,7 @@ def _decided_words(found: int, decided: int, has_figure: bool) -> str:
 
 def _host_words(derived: Derived) -> Iterator[str]:
     """Say what the host took from the pollers; it is in the figures, and in their intervals."""
-    measured = [t for t in derived.run.trials if t.role == "r_plus" and is_counted(t)]
+    measured = saturating(derived.run.trials).trials
     disturbed = sum(map(is_disturbed, measured))
     if disturbed:
         share = fmean(1 - stood_in(t).had for t in measured)
@@ -178,7 +182,7 @@ def _advice(rest: Sequence[Standing], derived: Derived) -> Iterator[str]:
         yield "Use faster links or smaller frames: here the switches filled the links."
     if any(not it.at_line_rate for it in limited):
         yield "Give the tester more cores: here it was slower than the switches."
-    measured = [t for t in derived.run.trials if t.role == "r_plus" and is_counted(t)]
+    measured = saturating(derived.run.trials).trials
     if rest and sum(map(is_disturbed, measured)) > DISTURBED_SOME * len(measured):
         codes = Counter(r.code for t in measured for r in t.verdict.reasons if r.code in _REMEDIES)
         yield from (_REMEDIES[code] for code, _ in codes.most_common(1))

@@ -15,7 +15,7 @@ from statistics import fmean
 from planebench.model.records import Trial
 from planebench.model.time_had import stood_in
 from planebench.stats.answers import ALPHA, holm
-from planebench.stats.counting import is_counted
+from planebench.stats.counting import saturating
 
 LEAST = 0.005
 """A switch that loses less of its time than this beyond the others is not worth a word."""
@@ -41,10 +41,9 @@ def disturbed_switches(trials: Iterable[Trial]) -> tuple[DisturbedSwitch, ...]:
     from scipy.stats import ttest_1samp
 
     blocks: dict[Hashable, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for trial in trials:
-        if trial.role == "r_plus" and is_counted(trial):
-            key = trial.point.topology, trial.repetition
-            blocks[key][trial.point.switch].append(1 - stood_in(trial).had)
+    for trial in saturating(trials).trials:
+        key = trial.point.topology, trial.repetition
+        blocks[key][trial.point.switch].append(1 - stood_in(trial).had)
     pairs: dict[str, list[tuple[float, float]]] = defaultdict(list)
     for block in blocks.values():
         for label, mine in block.items():
