@@ -12,7 +12,8 @@ from planebench.conformance.model import Failure
 from planebench.conformance.rig import Rig
 from planebench.host.deadlines import stretched
 from planebench.measure.counts import TesterCounts, tester_counts, untried
-from planebench.model.traffic import PLAIN, TrafficProfile
+from planebench.model.traffic import PLAIN as PLAIN_TRAFFIC
+from planebench.model.traffic import TrafficProfile
 from planebench.planed.requests import Call, get_statistics
 from planebench.planed.statistics import Statistics
 from planebench.scenarios.flows import Flow
@@ -25,9 +26,9 @@ SENDING_S = FRAMES / 20_000
 SENDING_MAX_S = 2.0
 """A worker of the tester has its CPU within that time, on however busy a machine."""
 TESTER_SILENT = "nothing: a failure of the tester, which tells nothing of the switch"
-SETTLE_S = 2.0
+ARRIVE_S = 2.0
 """A frame that has not come by then is lost, on however busy a machine."""
-LOSSY_SETTLE_S = 0.1
+LOSSY_ARRIVE_S = 0.1
 LOOK_S = 0.01
 
 
@@ -72,7 +73,7 @@ class Counts:
 
 
 def send_exact(
-    rig: Rig, flows: Sequence[Flow], size: int = 64, profile: TrafficProfile = PLAIN, rounds: int = 1
+    rig: Rig, flows: Sequence[Flow], size: int = 64, profile: TrafficProfile = PLAIN_TRAFFIC, rounds: int = 1
 ) -> Counts:
     """Send up to ``FRAMES`` frames in each of the flows, each round once the one before has arrived.
 
@@ -111,7 +112,7 @@ def settled(call: Call, stats: Statistics, flows: Sequence[Flow], lossless: bool
     counts = tester_counts(stats, flows)
     if _complete(counts):
         return counts
-    within_s = SETTLE_S if lossless else LOSSY_SETTLE_S
+    within_s = ARRIVE_S if lossless else LOSSY_ARRIVE_S
     return read_until(lambda: tester_counts(get_statistics(call), flows), _complete, within_s)
 
 

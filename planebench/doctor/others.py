@@ -14,7 +14,7 @@ from planebench.model.words import percent, printable
 
 LEAST_SHARE = 0.05
 """Programs with a smaller share of a CPU are not named."""
-MAX_NAMED = 4
+PROGRAMS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ def programs_finding(programs: Sequence[Program]) -> Finding:
     """Return the finding on the programs that took CPU time while the machine was examined."""
     if not programs:
         return Finding("programs", "ok", f"no other program takes {percent(LEAST_SHARE)} of a CPU or more")
-    named = [f"{printable(it.name)} (process {it.pid}) {percent(it.cpu_share)}" for it in programs[:MAX_NAMED]]
-    more = f" and {len(programs) - MAX_NAMED} more" * (len(programs) > MAX_NAMED)
+    named = [f"{printable(it.name)} (process {it.pid}) {percent(it.cpu_share)}" for it in programs[:PROGRAMS_MAX]]
+    more = f" and {len(programs) - PROGRAMS_MAX} more" * (len(programs) > PROGRAMS_MAX)
     return Finding(
         "programs",
         "warning",

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from planebench.host.journal import ROOT
 from planebench.host.procfs import read_text
 
-ROOT = Path("/")
 _SHARED = re.compile(r"/memfd:|/dev/shm/|/hugepages|/SYSV")
 """Files whose pages a process fills itself. Those of programs and libraries are where the first reader put them."""
 _PAGES = re.compile(r"\bN(\d+)=(\d+)")

@@ -15,7 +15,7 @@ from planebench.host.procfs import link_name, read_text
 UNBOUND = "none"
 NO_IOMMU_MODE = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
 _NO_OVERRIDE = ("", "(null)")
-_VALUE = re.compile(r"([\w-]+)(?: \(driver_override ([\w-]+)\))?")
+_DRIVER = re.compile(r"([\w-]+)(?: \(driver_override ([\w-]+)\))?")
 
 
 def driver_path(address: str) -> str:
@@ -48,7 +48,7 @@ def write_driver(root: Path, path: str, value: str) -> None:
     The override comes first: with it no other driver takes the device in between. A driver without an override is
     asked to take the device itself, because a probe of the bus could find another one.
     """
-    match = _VALUE.fullmatch(value)
+    match = _DRIVER.fullmatch(value)
     if match is None:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
     driver, override = match.groups()
@@ -75,7 +75,7 @@ def _write(file: Path, text: str) -> None:
 
 def _is_on_the_way(now: str, entry: Saved) -> bool:
     """Return whether a value has the parts of the old and the new one only: a kill left it between them."""
-    seen, old, new = (_VALUE.fullmatch(value) for value in (now, entry.old, entry.new))
+    seen, old, new = (_DRIVER.fullmatch(value) for value in (now, entry.old, entry.new))
     if not (seen and old and new):
         return False
     return seen[1] in (UNBOUND, old[1], new[1]) and seen[2] in (old[2], new[2])

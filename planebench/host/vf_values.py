@@ -22,7 +22,7 @@ Attribute = Literal["mac", "trust", "spoofchk"]
 _KEYS = {"mac": "address", "trust": "trust", "spoofchk": "spoofchk"}
 """The name that ``ip -j link show`` has for each attribute."""
 _ATTRIBUTE = re.compile(r"/sys/bus/pci/devices/[^/]+/vf(\d+)_(mac|trust|spoofchk)")
-_VALUE = re.compile(r"on|off|(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
+_MAC_OR_TRUST = re.compile(r"on|off|(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
 
 
 def number_path(address: str) -> str:
@@ -62,7 +62,7 @@ def read_attribute(root: Path, path: str) -> str | None:
 def write_attribute(root: Path, path: str, value: str) -> None:
     """Set an attribute of a VF. Raises OSError."""
     match, interface = _ATTRIBUTE.fullmatch(path), _interface(root, path)
-    if match is None or interface is None or _VALUE.fullmatch(value) is None:
+    if match is None or interface is None or _MAC_OR_TRUST.fullmatch(value) is None:
         raise OSError(errno.ENODEV, "its NIC has no interface")
     _ip("link", "set", "dev", interface, "vf", match[1], match[2], value)
 

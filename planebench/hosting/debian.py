@@ -46,12 +46,12 @@ def files_of(package: str, wanted: Callable[[str], bool]) -> dict[str, bytes]:
         fetched = next(Path(folder).glob("*.deb"), None)
         if fetched is None:
             raise StartError(f"cannot {what}: apt-get downloaded no file; {WAY_OUT}")
-        with _contents(fetched) as contents:
+        with _files_of(fetched) as contents:
             return dict(_read(contents, wanted))
 
 
 @contextmanager
-def _contents(deb: Path) -> Iterator[tarfile.TarFile]:
+def _files_of(deb: Path) -> Iterator[tarfile.TarFile]:
     with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(deb)], stdout=subprocess.PIPE) as unpacking:
         assert unpacking.stdout is not None
         try:

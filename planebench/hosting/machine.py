@@ -14,7 +14,7 @@ from planebench.hosting.base import HostedRequest
 from planebench.hosting.inside import RunningProcess, Sandbox, attach, folder_of
 from planebench.hosting.kvm_probe import Accelerator
 from planebench.model.errors import UsageError
-from planebench.model.hosting import Hosting, HostingFacts
+from planebench.model.hosting import HostingFacts, HostingName
 from planebench.planed.document import Document
 
 
@@ -45,7 +45,7 @@ def start(
     found: Found,
     supervisor: Supervisor,
     *,
-    hosting: Hosting,
+    hosting: HostingName,
     accelerator: Accelerator,
     vcpus: int,
     memory_mb: int,

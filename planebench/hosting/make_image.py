@@ -34,8 +34,8 @@ def write_image(planed: Path, folder: Path) -> Path:
     if NOTICES.is_file():  # made by the build, as planed-static is
         files[f"/licenses/{NOTICES.name}"] = NOTICES.read_bytes()
         folders.add("licenses")
-    layer = oci.layer(files, sorted(folders))
-    oci.write(archive, f"planed:{__version__}", [layer], config)
+    own_layer = oci.layer(files, sorted(folders))
+    oci.write(archive, f"planed:{__version__}", [own_layer], config)
     return archive
 
 

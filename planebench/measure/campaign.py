@@ -19,7 +19,8 @@ from planebench.measure.live import LiveSettings
 from planebench.measure.trial import TrialRequest
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
 from planebench.model.quantity import seconds_since_epoch
-from planebench.model.records import Load, Point, ReasonCode, TopologyKey, Trial, VerdictKind
+from planebench.model.reasons import ReasonCode
+from planebench.model.records import Load, Point, TopologyKey, Trial, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.run import Run
 from planebench.model.scenario import scenario_named

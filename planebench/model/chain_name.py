@@ -11,17 +11,17 @@ import re
 from collections.abc import Sequence
 from typing import get_args
 
-from planebench.model.hosting import Hosting
+from planebench.model.hosting import HostingName
 
 PLAIN = "l2fwd"
 """The function of a chain without a name."""
 SEPARATOR = ","
 """Between the functions of a chain; between a function and each of its options: a colon."""
-HOSTINGS: tuple[Hosting, ...] = get_args(Hosting)
+HOSTINGS: tuple[HostingName, ...] = get_args(HostingName)
 """Prefixes of a function: ``vm:l3fwd``."""
-OWN: tuple[Hosting, ...] = ("image", "exec")
+OWN: tuple[HostingName, ...] = ("image", "exec")
 """Behind these stands no function but a file, or a command, of the user's."""
-WHOLE: tuple[Hosting, ...] = tuple(hosting for hosting in HOSTINGS if hosting not in OWN)
+WHOLE: tuple[HostingName, ...] = tuple(hosting for hosting in HOSTINGS if hosting not in OWN)
 """Hostings that a whole chain may have."""
 CHAIN_LENGTH_MAX = 5
 """Functions of a chain."""
@@ -68,13 +68,13 @@ def join(texts: Sequence[str]) -> str:
     return "" if all(text == PLAIN for text in texts) else SEPARATOR.join(texts)
 
 
-def hosting_of(text: str, usual: Hosting) -> Hosting:
+def hosting_of(text: str, usual: HostingName) -> HostingName:
     """Return the hosting that the text of a function names; ``usual`` if it names none."""
     name = split(text, ":")[0]
     return next((hosting for hosting in HOSTINGS if hosting == name), usual)
 
 
-def hostings(chain: str, length: int, usual: Hosting) -> tuple[Hosting, ...]:
+def hostings(chain: str, length: int, usual: HostingName) -> tuple[HostingName, ...]:
     """Return the hosting of each function of a chain."""
     return tuple(hosting_of(text, usual) for text in vnf_texts(chain, length))
 
@@ -93,7 +93,7 @@ def _label(text: str) -> str:
     return f"{text[: LABEL_MAX - 1]}…" if long else text
 
 
-def as_chains_of_one(text: str, usual: Hosting) -> tuple[tuple[str, Hosting], ...]:
+def as_chains_of_one(text: str, usual: HostingName) -> tuple[tuple[str, HostingName], ...]:
     """Return how a function of a chain may be written as a chain of one, with what it runs in.
 
     The hosting is left out of the text unless options of it follow; whether they do only planebench.vnfs knows.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planebench.model.cpu_clock import OWN, CpuClock
-from planebench.model.hosting import Hosting, HostingFacts
+from planebench.model.hosting import HostingFacts, HostingName
 from planebench.model.placement import NEAR, Placing
 from planebench.model.quantity import Moment
 from planebench.model.records import ScenarioName, WireName
@@ -73,7 +73,7 @@ class Conditions:
     any. ``tester ...; switch ...`` where the sides differ."""
     hosting: tuple[HostingFacts, ...] = ()
     """The facts of each hosted VNF, in path order."""
-    vnf_hosting: Hosting = "process"
+    vnf_hosting: HostingName = "process"
     """As ``hosting`` of points."""
     placement: Placing = NEAR
     cpu_clock: CpuClock = OWN

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-Hosting = Literal["process", "separate", "container", "vm", "image", "exec"]
+HostingName = Literal["process", "separate", "container", "vm", "image", "exec"]
 """``process``: a task of the tester's process. ``separate``: a planed process of its own. ``image``, ``exec``: the
 user's own VNF, a disk image in a VM or a command in a container."""
 
-WORDS: Mapping[Hosting, str] = {"separate": "in processes", "container": "in containers", "vm": "in VMs"}
+WORDS: Mapping[HostingName, str] = {"separate": "in processes", "container": "in containers", "vm": "in VMs"}
 """Words for a common hosting of all VNFs that their text does not name."""
 
 
@@ -20,7 +20,7 @@ class HostingFacts:
     """One hosted VNF as it really runs: a part of the conditions of a start."""
 
     vnf: str
-    hosting: Hosting
+    hosting: HostingName
     program: str
     """``QEMU 7.2.22``, ``bubblewrap 0.8.0``, ``podman 4.3.1 with runc 1.1.5``, ``planed 0.1.0``."""
     emulated: bool = False

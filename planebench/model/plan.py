@@ -16,7 +16,7 @@ from pydantic import StringConstraints
 
 from planebench.model.clock import ClockChoice
 from planebench.model.cpu_clock import OWN, CpuClock
-from planebench.model.hosting import Hosting
+from planebench.model.hosting import HostingName
 from planebench.model.placement import NEAR, Placing
 from planebench.model.records import Direction, ScenarioName
 from planebench.model.tester import EXTERNAL, TESTER_PLACES
@@ -171,7 +171,7 @@ class Plan:
     latency: LatencyPlan
     seed: Annotated[int, Ge(0), Lt(10**18)] = 1
     wire: WireChoice = "virtio"
-    hosting: Hosting = "process"
+    hosting: HostingName = "process"
     """The hostings of VNFs whose text in the chain names none."""
     ring_size: RingSize = 256
     send_burst: Annotated[int, Ge(0), Le(64)] = 0
@@ -204,7 +204,7 @@ class Plan:
     """Several matrices in one run, each a whole plan of its own. The matrix of the plan itself is then what its parts
     have between them (:mod:`planebench.plans.parts`); everything but matrix and latency is the same in all of them."""
 
-    more_hostings: tuple[Hosting, ...] = ()
+    more_hostings: tuple[HostingName, ...] = ()
     """Further hostings, each in a separate topology."""
     placements: tuple[Placing, ...] = (NEAR,)
     """The NUMA nodes of the VNFs, relative to the switch; each in a separate topology."""
@@ -224,7 +224,7 @@ class Plan:
         return wire_name(self.wire)
 
     @property
-    def hostings(self) -> tuple[Hosting, ...]:
+    def hostings(self) -> tuple[HostingName, ...]:
         """Return all of them."""
         return (self.hosting, *self.more_hostings)
 

@@ -16,7 +16,7 @@ from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
 from planebench.model.clock import LatencyClock
 from planebench.model.cpu_clock import OWN, CpuClock, clock_words
-from planebench.model.hosting import WORDS, Hosting
+from planebench.model.hosting import WORDS, HostingName
 from planebench.model.outage import Restart
 from planebench.model.placement import NEAR, Placing
 from planebench.model.quantity import Moment
@@ -28,7 +28,7 @@ from planebench.model.scenario import scenario_named
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import WireName as WireName
 
-TopologyKey = tuple[ScenarioName, int, str, Hosting, Placing, CpuClock, WireName]
+TopologyKey = tuple[ScenarioName, int, str, HostingName, Placing, CpuClock, WireName]
 """Scenario, number of VNFs, chain, hosting, placement, CPU clock, wire."""
 Role = Literal["warmup", "r_plus", "search", "latency", "outage"]
 
@@ -114,7 +114,7 @@ class Point:
     """VNFs: in a row or side by side, as the scenario has them."""
     frame_size_bytes: int
     wire: WireName = "virtio"
-    hosting: Hosting = "process"
+    hosting: HostingName = "process"
     """The hosting of VNFs whose text in the chain names none, or of the ends that are in VNFs."""
     chain: str = ""
     """The network functions of a chain in path order, as the user wrote them, files by absolute paths; empty: every
@@ -171,7 +171,7 @@ class Point:
         return bool(self.chain or self.where_words)
 
     @property
-    def hostings(self) -> tuple[Hosting, ...]:
+    def hostings(self) -> tuple[HostingName, ...]:
         """Return the hosting of each VNF, or of each end in one; one for all VNFs side by side; empty without VNFs."""
         if not self.chain_length:
             return (self.hosting,) * scenario_named(self.scenario).ends_in_vnfs
@@ -216,7 +216,7 @@ class Point:
         return 1 if self.side_by_side else self.chain_length
 
     @property
-    def chain_key(self) -> tuple[int, str, Hosting, Placing, CpuClock]:
+    def chain_key(self) -> tuple[int, str, HostingName, Placing, CpuClock]:
         """Return the key of a chain, its hosting, its placement and its clock; shorter chains sort first."""
         return self.chain_length, self.chain, self.hosting, self.placement, self.cpu_clock
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from planebench.model.hosting import Hosting
+from planebench.model.hosting import HostingName
 from planebench.model.option import Value
 
 MONITOR_MAC = "02:00:00:00:03:01"
@@ -54,7 +54,7 @@ class Vnf:
     memory_bytes: int = 0
     mac: str = ""
     routes: int = 0
-    hosting: Hosting = "process"
+    hosting: HostingName = "process"
     hosting_values: Mapping[str, Value] = field(default_factory=dict)
     """Options of its hosting, by key."""
     files: tuple[Path, ...] = ()

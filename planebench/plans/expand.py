@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from planebench.model.chain_name import join, vnf_texts
 from planebench.model.errors import UsageError
 from planebench.model.header import Skipped
-from planebench.model.hosting import Hosting
+from planebench.model.hosting import HostingName
 from planebench.model.placement import NEAR, Placing
 from planebench.model.plan import Plan
 from planebench.model.records import Direction, Point, ScenarioName
@@ -80,7 +80,7 @@ def points_of(plan: Plan) -> tuple[Point, ...]:
     )
 
 
-def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, Hosting], ...]:
+def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, HostingName], ...]:
     """Return the number of VNFs, the chain and the hosting of each topology of a scenario, each once."""
     known = scenario_named(scenario)
     if known.chained:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from planebench.model.cpu_clock import OWN, CpuClock
-from planebench.model.hosting import Hosting
+from planebench.model.hosting import HostingName
 from planebench.model.placement import NEAR, Placing
 from planebench.model.records import Direction, Point, ScenarioName, TopologyKey, WireName
 
@@ -25,7 +25,7 @@ class Group:
     wire: WireName
     points: tuple[Point, ...]
     chain: str = ""
-    hosting: Hosting = "process"
+    hosting: HostingName = "process"
     placement: Placing = NEAR
     cpu_clock: CpuClock = OWN
 

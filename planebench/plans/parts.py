@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from planebench.model.errors import UsageError
-from planebench.model.hosting import Hosting
+from planebench.model.hosting import HostingName
 from planebench.model.plan import LatencyPlan, Plan
 from planebench.model.traffic import TrafficProfile
 from planebench.plans.latency_steps import check_latency
@@ -49,7 +49,7 @@ def each_part(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
     return with_parts(plan, [change(part) for part in plan.parts])
 
 
-def of_hostings(hostings: tuple[Hosting, ...]) -> dict[str, Any]:
+def of_hostings(hostings: tuple[HostingName, ...]) -> dict[str, Any]:
     """Return the fields of a plan for these hostings."""
     return {"hosting": hostings[0], "more_hostings": hostings[1:]}
 

@@ -23,7 +23,7 @@ from planebench.model.clock import ClockChoice
 from planebench.model.closed import adapter
 from planebench.model.cpu_clock import parse_cpu_clock
 from planebench.model.errors import UsageError
-from planebench.model.hosting import Hosting
+from planebench.model.hosting import HostingName
 from planebench.model.placement import parse_placing
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
 from planebench.model.scenario import scenario_named, scenarios_with
@@ -218,7 +218,7 @@ def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:
     return parse
 
 
-parse_hosting: Callable[[Any], Hosting] = _named("hosting", WHOLE)
+parse_hosting: Callable[[Any], HostingName] = _named("hosting", WHOLE)
 check_clock: Callable[[Any], ClockChoice] = _named("clock", get_args(ClockChoice))
 check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
 _parse_load: Callable[[Any], str] = _named("latency.of", [m.name for m in METHODS.values() if m.figure == "rate"])

@@ -24,7 +24,7 @@ def with_switch_options(switches: Sequence[str], options: Sequence[str]) -> tupl
         chosen = chosen or {n for n, spec in enumerate(specs) if spec.adapter == label}
         if not chosen:
             raise unknown("switch", label, tuple(dict.fromkeys(spec.label for spec in specs)))
-        found = [_put(switch, key, value) if n in chosen else switch for n, switch in enumerate(found)]
+        found = [_with_option(switch, key, value) if n in chosen else switch for n, switch in enumerate(found)]
     return tuple(found)
 
 
@@ -36,7 +36,7 @@ def _parse(text: str) -> tuple[str, str, str]:
     return label, key, value
 
 
-def _put(switch: str, key: str, value: str) -> str:
+def _with_option(switch: str, key: str, value: str) -> str:
     """Return the switch with the option; an earlier value of the same key goes."""
     adapter, *options = plain(switch).split(":")
     return ":".join([adapter, *(it for it in options if it.partition("=")[0] != key), f"{key}={value}"])

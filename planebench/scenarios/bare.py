@@ -10,7 +10,7 @@ from planebench.scenarios.parallel import VNF_COUNT_MAX, vnf_mac
 from planebench.scenarios.shapes import pair
 
 
-def _build(vnfs: tuple[Vnf, ...]) -> Topology:
+def _bare(vnfs: tuple[Vnf, ...]) -> Topology:
     """Build n0, n1, and the function of the VNFs with as many routes as they have together."""
     count, function = len(vnfs), vnfs[0]
     routes = int(function.settings.get("synthetic", 0)) * count
@@ -28,7 +28,7 @@ register(
         path="NIC -> one process -> NIC",
         meaning="The function of N VNFs in one process on the wires, without a switch: the baseline of parallel.",
         use="one process on the wires",
-        build=_build,
+        build=_bare,
         directions=("unidirectional",),
         vnfs="side-by-side",
         vnfs_max=VNF_COUNT_MAX,

@@ -12,7 +12,7 @@ LINK = ("m0", "m1")
 """The ports by which the two switches are connected."""
 
 
-def _build(vnfs: tuple[Vnf, ...]) -> Topology:
+def _bridged(vnfs: tuple[Vnf, ...]) -> Topology:
     """Build the chain of loopback, with the link in the middle; of an odd number the first switch has one VNF more."""
     whole = build("loopback", len(vnfs), vnfs)
     half = -(-len(vnfs) // 2)
@@ -35,7 +35,7 @@ register(
             "Service chain of N VNFs over two servers, half of it on each. Here both switches are processes of one "
             "machine, and the cable between them is a virtio link or a veth pair."
         ),
-        build=_build,
+        build=_bridged,
         vnfs="chain",
         vnfs_max=CHAIN_LENGTH_MAX,
         count_name="chain length",

@@ -8,7 +8,7 @@ from planebench.model.scenario import Scenario, register
 from planebench.model.topology import Topology, Vnf, topology_port
 
 
-def _build(vnfs: tuple[Vnf, ...]) -> Topology:
+def _loopback(vnfs: tuple[Vnf, ...]) -> Topology:
     """Build n0-v0 [VNF 0] v1-v2 [VNF 1] v3- ... -n1: ports in path order, cross-connected two by two."""
     path = ("n0", *(f"v{k}" for k in range(2 * len(vnfs))), "n1")
     return Topology(
@@ -25,7 +25,7 @@ register(
         order=40,
         path="NIC -> switch -> VNF 1 -> switch -> ... -> VNF N -> switch -> NIC",
         meaning="Service chain of N VNFs: every packet crosses the switch N + 1 times.",
-        build=_build,
+        build=_loopback,
         vnfs="chain",
         vnfs_max=CHAIN_LENGTH_MAX,
         count_name="chain length",

@@ -16,7 +16,7 @@ def vnf_mac(number: int) -> str:
     return f"02:00:00:00:02:{number + 1:02x}"
 
 
-def _build(vnfs: tuple[Vnf, ...]) -> Topology:
+def _parallel(vnfs: tuple[Vnf, ...]) -> Topology:
     """Build n0, n1, and VNF k behind port vk."""
     return Topology(
         ports=tuple(map(topology_port, ("n0", "n1", *(f"v{k}" for k in range(len(vnfs)))))),
@@ -43,7 +43,7 @@ register(
         meaning=(
             "N independent VNFs, each with its own MAC address and process; shows many VNFs sharing few switch cores."
         ),
-        build=_build,
+        build=_parallel,
         directions=("unidirectional",),
         vnfs="side-by-side",
         vnfs_max=VNF_COUNT_MAX,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from planebench.model.errors import UsageError
-from planebench.model.hosting import Hosting
+from planebench.model.hosting import HostingName
 from planebench.model.scenario import SCENARIOS, ScenarioName, scenario_named
 from planebench.model.topology import END, Topology, Vnf, topology_port
 
@@ -24,7 +24,7 @@ def build(
     *,
     chain: str = "",
     echo: bool = False,
-    ends: Hosting = "process",
+    ends: HostingName = "process",
 ) -> Topology:
     """Return the topology of a scenario with ``count`` VNFs; those that ``vnfs`` does not define are l2fwd.
 
@@ -60,7 +60,7 @@ def echoing(topology: Topology) -> Topology:
     return replace(topology, vnfs=tuple(replace(it, kind="l2fwd") if b in it.ports else it for it in topology.vnfs))
 
 
-def _hosted_ends(topology: Topology, hosting: Hosting) -> tuple[Vnf, ...]:
+def _hosted_ends(topology: Topology, hosting: HostingName) -> tuple[Vnf, ...]:
     """Return a VNF for each end that is in one."""
     ports = [port for port in topology.ends if port in topology.vnf_ports]
     return tuple(Vnf(f"vnf{number}", (port, port), END, hosting=hosting) for number, port in enumerate(ports))

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Searches as pure code over ``measure(ask) -> Trial``: R+, NDR, PDR, RFC 2544, BSwLV, loss curve, back-to-back."""
 
-from planebench.search import methods as _methods  # registers those that come with planebench
 from planebench.search.ask import Ask, Measure, SearchSettings, search_settings
 from planebench.search.method import METHODS, Method, Parameter, load_name, parameters, register, short_name
 from planebench.search.replay import repetitions, so_far, step
@@ -23,4 +22,3 @@ __all__ = [
     "step",
 ]
 
-del _methods

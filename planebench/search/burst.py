@@ -114,7 +114,7 @@ def _not_applicable(rate_pps: float, throughput_pps: float) -> Reason:
     return Reason(ReasonCode.NOT_APPLICABLE, text, {"rate_pps": rate_pps, "throughput_pps": throughput_pps})
 
 
-def _deviations(settings: SearchSettings) -> tuple[str, ...]:
+def _burst_deviations(settings: SearchSettings) -> tuple[str, ...]:
     """Return the departures from RFC 9004, and from RFC 2544 section 26.4 that it updates."""
     found = []
     if settings.burst_repetitions < RFC2544_REPETITIONS:
@@ -133,7 +133,7 @@ B2B = Method(
     help="longest burst without loss (back-to-back frames)",
     standard="RFC 9004",
     search=b2b,
-    deviations=_deviations,
+    deviations=_burst_deviations,
     expected_trials=lambda settings: 14 * settings.burst_repetitions,
     standard_s=0.5,
     figure="burst",

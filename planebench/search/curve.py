@@ -43,7 +43,7 @@ def _note(trial: Trial, load: float, found: Finding) -> None:
         found.lower_pps = found.conditional_pps = row[0].intended_pps
 
 
-def _deviations(settings: SearchSettings) -> tuple[str, ...]:
+def _curve_deviations(settings: SearchSettings) -> tuple[str, ...]:
     """Return the departures from RFC 2544 sections 24 and 26.3."""
     return (*short_trials(settings, RFC2544_TRIAL_S), *highest_load(settings))
 
@@ -55,7 +55,7 @@ CURVE = Method(
     help="loss at falling loads (frame loss rate test)",
     standard="RFC 2544 section 26.3",
     search=curve,
-    deviations=_deviations,
+    deviations=_curve_deviations,
     expected_trials=lambda settings: 5,
     standard_s=RFC2544_TRIAL_S,
 )

@@ -12,7 +12,7 @@ from planebench.model.records import TrafficSent, Trial
 def sent_traffic(trials: Sequence[Trial]) -> tuple[TrafficSent, ...]:
     """Return the sum by direction. Flows, addresses and passes over a file are the maximum over the trials."""
     every = [sent for trial in trials for sent in trial.sent]
-    return tuple(_added([s for s in every if s.name == name]) for name in dict.fromkeys(s.name for s in every))
+    return tuple(_sum_of([s for s in every if s.name == name]) for name in dict.fromkeys(s.name for s in every))
 
 
 def mean_forwarded_bytes(trials: Sequence[Trial]) -> float | None:
@@ -23,7 +23,7 @@ def mean_forwarded_bytes(trials: Sequence[Trial]) -> float | None:
     return sum(known) / packets if packets and len(known) == len(directions) else None
 
 
-def _added(every: Sequence[TrafficSent]) -> TrafficSent:
+def _sum_of(every: Sequence[TrafficSent]) -> TrafficSent:
     sizes: Counter[int] = Counter()
     for sent in every:
         sizes.update(dict(sent.sizes))

@@ -53,7 +53,7 @@ class PlanedAdapter(Adapter):
         return "offload" in self.values
 
     def refusal(self, situation: Situation) -> str:
-        return super().refusal(situation) or planed_stations.refusal(situation, self.values)
+        return super().refusal(situation) or planed_stations.station_refusal(situation, self.values)
 
     def with_options(self, texts: Mapping[str, str]) -> Self:
         """Return an adapter with these options. Raises UsageError also for options that exclude each other."""
@@ -77,7 +77,7 @@ class PlanedAdapter(Adapter):
         return switch_settings(request, self.values)
 
     def inside(self, request: SwitchRequest) -> Document | None:
-        return planed_stations.nic(request) if "nic" in self.values and request.stations else None
+        return planed_stations.station_nic(request) if "nic" in self.values and request.stations else None
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
         if "nic" in self.values:

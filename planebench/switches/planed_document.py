@@ -158,7 +158,7 @@ def _tasks(request: SwitchRequest, values: Values, queue: int) -> list[Task]:
             )
         ]
     if request.stations:
-        return [replace(stations.task(request, values.get("offload")), burst=BURST)]
+        return [replace(stations.station_task(request, values.get("offload")), burst=BURST)]
     return [_task(values, index, pair, queue, request.queues) for index, pair in enumerate(request.cross_connects)]
 
 

@@ -27,7 +27,7 @@ PAUSED_S = 86_400
 """A topology is paused while other switches are measured; its sessions and routes must be there when it goes on."""
 
 
-def refusal(situation: Situation, values: Mapping[str, Any]) -> str:
+def station_refusal(situation: Situation, values: Mapping[str, Any]) -> str:
     """Return why planed with these options cannot be measured in a situation; empty if it can."""
     offload = values.get("offload")
     if situation.bare:
@@ -66,7 +66,7 @@ def words(request: SwitchRequest, offload: str | None, nic: str | None = None) -
     return f"fib_offload: forwards by the FIBs of {count} VNFs, which hold control only"
 
 
-def task(request: SwitchRequest, offload: str | None) -> Task:
+def station_task(request: SwitchRequest, offload: str | None) -> Task:
     """Return the one task, without its burst."""
     wires = [port.name for port in request.ports if not port.of_vnf]
     routes = sum(station.routes for station in request.stations) if offload else 0
@@ -88,7 +88,7 @@ def task(request: SwitchRequest, offload: str | None) -> Task:
     return Task(TASK, TASK, tuple(port.name for port in request.ports), settings=settings)
 
 
-def nic(request: SwitchRequest) -> Document:
+def station_nic(request: SwitchRequest) -> Document:
     """Return the ports and the task of an emulated NIC, for the tester: one memif, and a virtual function for each VNF.
 
     It forwards as planed does between the network and VNFs, so that both differ only in whose core that takes.

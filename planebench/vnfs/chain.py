@@ -18,11 +18,11 @@ from typing import Any
 
 from planebench.hosting.base import Hosting
 from planebench.hosting.registry import HOSTINGS
-from planebench.model import hosting as model
 from planebench.model.chain_name import CHAIN_LENGTH_MAX, OWN, SEPARATOR, join, quote, split, unquote, vnf_texts
 from planebench.model.chain_name import HOSTINGS as HOSTING_NAMES
 from planebench.model.choices import unknown
 from planebench.model.errors import UsageError
+from planebench.model.hosting import HostingName
 from planebench.model.option import Option, Value, existing_file, parse_values
 from planebench.model.records import Point
 from planebench.model.spec import parse_options
@@ -43,7 +43,7 @@ class ChainVnf:
 
     kind: VnfKind
     options: Mapping[str, str] = field(default_factory=dict)
-    hosting: model.Hosting | None = None
+    hosting: HostingName | None = None
     hosting_options: Mapping[str, str] = field(default_factory=dict)
     subject: str = ""
 
@@ -150,7 +150,7 @@ def point_cores(point: Point) -> tuple[int, ...]:
     return vnf_cores(point.chain, point.named_length)
 
 
-def hosted_chain(chain: str, length: int, usual: model.Hosting) -> tuple[str, model.Hosting]:
+def hosted_chain(chain: str, length: int, usual: HostingName) -> tuple[str, HostingName]:
     """Return the one text and hosting of a chain whose functions run in ``usual`` by default.
 
     If all run in the same, that is the hosting, and a function names it only to give it options; else each that is not
@@ -206,7 +206,7 @@ def _parse_vnf(text: str) -> ChainVnf:
     return _own(told, rest) if told in OWN else _function(rest[0], rest[1:], told)
 
 
-def _function(name: str, parts: Sequence[str], told: model.Hosting | None) -> ChainVnf:
+def _function(name: str, parts: Sequence[str], told: HostingName | None) -> ChainVnf:
     if name not in VNFS:
         raise unknown("network function", name, tuple(VNFS))
     kind = VNFS[name]
@@ -221,7 +221,7 @@ def _function(name: str, parts: Sequence[str], told: model.Hosting | None) -> Ch
     return ChainVnf(kind, mine, told, {key: value for key, value in options.items() if key not in mine})
 
 
-def _own(told: model.Hosting, parts: Sequence[str]) -> ChainVnf:
+def _own(told: HostingName, parts: Sequence[str]) -> ChainVnf:
     """Return a VNF of the user: its subject, then options of its hosting."""
     hosting: Hosting = HOSTINGS[told]
     options = _options(told, parts[1:], f"{told}:{hosting.options[0].name.upper()}:KEY=...", hosting.options)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from planebench.model.errors import UsageError
-from planebench.model.hosting import Hosting
+from planebench.model.hosting import HostingName
 from planebench.model.option import Value
 from planebench.model.scenario import Scenario, ScenarioName, scenario_named
 from planebench.model.topology import Topology, Vnf
@@ -23,7 +23,7 @@ def build_chain(
     count: int = 0,
     *,
     chain: str = "",
-    hosting: Hosting = "process",
+    hosting: HostingName = "process",
     sending: Mapping[str, Value] | None = None,
     echo: bool = False,
 ) -> Topology:
@@ -44,7 +44,7 @@ def build_chain(
     return build(scenario, count, batching, chain=chain, echo=echo, ends=hosting)
 
 
-def _plain(known: Scenario, count: int, hosting: Hosting) -> list[Vnf]:
+def _plain(known: Scenario, count: int, hosting: HostingName) -> list[Vnf]:
     return [Vnf(hosting=hosting)] * (count if known.chained else known.has_vnfs)
 
 
@@ -63,7 +63,7 @@ def _check_one_port(chain: str, functions: tuple[ChainVnf, ...]) -> None:
         raise UsageError(f"{function.kind.name} needs two ports; VNFs side by side have one. Valid: {ONE_PORTED}")
 
 
-def _vnf(function: ChainVnf, hosting: Hosting) -> Vnf:
+def _vnf(function: ChainVnf, hosting: HostingName) -> Vnf:
     settings = function.settings()
     return Vnf(
         kind=function.kind.kind,

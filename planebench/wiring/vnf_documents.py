@@ -21,7 +21,7 @@ CACHED_MBUFS = 256
 def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings) -> tuple[Document | None, ...]:
     """Return a document for each hosted VNF, with a worker on each CPU of the VNF; None for a VNF of the user."""
     return tuple(
-        _document(vnf, number, topology, placement, links) if vnf.kind else None
+        _vnf_document(vnf, number, topology, placement, links) if vnf.kind else None
         for number, vnf in zip(topology.hosted_numbers, topology.hosted_vnfs, strict=True)
     )
 
@@ -41,7 +41,7 @@ def shares_cpu(topology: Topology, placement: Placement, number: int) -> bool:
     return bool(placement.cpu_neighbours(number)) and not topology.side_by_side
 
 
-def _document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
+def _vnf_document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
     ports = tuple(dict.fromkeys(vnf.ports))
     made = end_tasks(topology, vnf.ports[0]) if vnf.kind == END else (_function(vnf, topology),)
     tasks = tuple(it for task in made for it in each_queue(task, links.queues))

@@ -8,7 +8,7 @@ import sys
 import time
 from dataclasses import replace
 
-from planebench.doctor.others import MAX_NAMED, CpuTimes, Program, busy_programs, cpu_times, programs_finding
+from planebench.doctor.others import PROGRAMS_MAX, CpuTimes, Program, busy_programs, cpu_times, programs_finding
 from planebench.host.deadlines import stretched
 
 
@@ -44,7 +44,7 @@ def wait_for_ticks(pid: int, before: CpuTimes, ticks: int) -> None:
 
 def test_the_finding_names_the_busiest_with_their_shares() -> None:
     assert programs_finding(()).level == "ok"
-    programs = [Program(100 + i, f"cc{i}", 0.9 - i / 10) for i in range(MAX_NAMED + 2)]
+    programs = [Program(100 + i, f"cc{i}", 0.9 - i / 10) for i in range(PROGRAMS_MAX + 2)]
     found = programs_finding(programs)
     assert found.level == "warning" and found.remedy
     assert "cc0 (process 100) 90 %" in found.text and found.text.endswith("and 2 more")

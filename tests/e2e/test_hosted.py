@@ -13,7 +13,7 @@ from e2e_rig import Bench, counts
 from hosted_rig import assert_exact, measure, needs, running
 
 from planebench.measure.live import LiveTopology
-from planebench.model.hosting import Hosting
+from planebench.model.hosting import HostingName
 from planebench.model.records import Point, Trial
 from planebench.model.topology import Topology
 from planebench.vnfs.topology import build_chain
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(300)]
 BOTH_WAYS = ("n0->n1", "n1->n0")
 
 
-def chain_of(length: int, chain: str = "", hosting: Hosting = "process") -> Topology:
+def chain_of(length: int, chain: str = "", hosting: HostingName = "process") -> Topology:
     return build_chain("loopback", length, chain=chain, hosting=hosting)
 
 

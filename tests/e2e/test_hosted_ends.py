@@ -11,7 +11,7 @@ import pytest
 from hosted_rig import assert_exact, measure, running
 
 from planebench.measure.live import LiveTopology
-from planebench.model.hosting import Hosting
+from planebench.model.hosting import HostingName
 from planebench.model.records import Direction, Point, Trial
 from planebench.vnfs.topology import build_chain
 
@@ -20,11 +20,11 @@ pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(300)]
 WAYS: dict[Direction, tuple[str, ...]] = {"unidirectional": ("v0->v1",), "bidirectional": ("v0->v1", "v1->v0")}
 
 
-def point_of(live: LiveTopology, direction: Direction, hosting: Hosting = "container") -> Point:
+def point_of(live: LiveTopology, direction: Direction, hosting: HostingName = "container") -> Point:
     return Point("it", live.topology.scenario, direction, 0, 64, hosting=hosting)
 
 
-def assert_echoes(live: LiveTopology, hosting: Hosting = "container") -> Trial:
+def assert_echoes(live: LiveTopology, hosting: HostingName = "container") -> Trial:
     """Check a latency trial of v2v, with end b as an echo, and that it is an end again afterwards."""
     point = point_of(live, "unidirectional", hosting)
     echoed = measure(live, point, "latency", echo=True, probes=200)

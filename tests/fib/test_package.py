@@ -30,11 +30,3 @@ def test_the_client_loads_the_standard_library_alone() -> None:
     argv = [sys.executable, "-I", "-S", "-c", f"import sys; sys.path.insert(0, {str(ROOT.parent)!r})\n{program}"]
     done = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "['planebench_fib']"
-
-
-def test_the_former_name_still_works() -> None:
-    from planebench.fib.client import FibClient
-
-    from planebench_fib import client
-
-    assert FibClient is client.FibClient

@@ -46,7 +46,7 @@ def test_planed_is_one_task_with_every_port(options: dict[str, str], offload: bo
 
 def test_the_fibs_are_loaded_where_the_switch_forwards_and_only_there() -> None:
     asked: list[tuple[str, dict[str, Any]]] = []
-    assert planed_stations.task(request_of(3, "vhost"), "fib").settings["wires"] == ["n0", "n1"]
+    assert planed_stations.station_task(request_of(3, "vhost"), "fib").settings["wires"] == ["n0", "n1"]
 
     def call(method: str, params: dict[str, Any], **_: Any) -> dict[str, Any]:
         asked.append((method, params))

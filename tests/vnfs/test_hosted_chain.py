@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from planebench.hosting.registry import HOSTINGS
 from planebench.model.chain_name import OWN, chain_label, chain_slug, quote, split, unquote, vnf_name
 from planebench.model.errors import UsageError
-from planebench.model.hosting import Hosting
+from planebench.model.hosting import HostingName
 from planebench.scenarios.shapes import build
 from planebench.vnfs.chain import hosted_chain, parse_chain, resolve_chain
 from planebench.vnfs.topology import build_chain
@@ -87,7 +87,7 @@ def test_what_is_wrong_is_told(text: str, words: list[str]) -> None:
         ("exec:true", 1, "separate", ("exec:true", "exec")),
     ],
 )
-def test_one_chain_has_one_text_and_hosting(chain: str, length: int, usual: Hosting, one: tuple[str, Hosting]) -> None:
+def test_one_chain_has_one_text_and_hosting(chain: str, length: int, usual: HostingName, one: tuple[str, HostingName]) -> None:
     assert hosted_chain(chain, length, usual) == one
     assert hosted_chain(one[0], length, one[1]) == one
 
@@ -101,7 +101,7 @@ def test_names_for_people() -> None:
 
 
 def test_every_hosting_has_a_name_that_chains_know_and_an_own_vnf_its_subject() -> None:
-    assert set(HOSTINGS) <= set(get_args(Hosting)) - {"process"}
+    assert set(HOSTINGS) <= set(get_args(HostingName)) - {"process"}
     assert all(HOSTINGS[name].options for name in set(OWN) & set(HOSTINGS))
 
 
