@@ -119,7 +119,7 @@ wheel: .stamps/installed ## dist/planebench-*.whl
 	$(BIN)/pip wheel --no-deps --no-build-isolation --wheel-dir dist .
 
 image: setup ## dist/planed-*.oci.tar: planed as a container image, made offline
-	$(BIN)/python -m planebench.hosting.make_image dist
+	$(BIN)/python -m planebench.testbed.hosting.oci dist
 
 bench-image: wheel ## dist/planebench-*.oci.tar and .deb: the whole bench as a container image and a Debian package; OFFLINE=1: no network
 	@scripts/setup.sh mmdebstrap uidmap

@@ -19,8 +19,8 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from planebench.analysis.answers import effect_of, estimate_alone
 from planebench.measure.distance import measure_distance
-from planebench.stats.effect import effect_of, estimate_alone
 
 Case = tuple[str, int, int, int]
 """Kind of ring, directions, frame size in bytes, burst."""

@@ -56,17 +56,16 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, NoReturn, get_args
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import cell_id, saturating
+from planebench.analysis.noise import Estimate
+from planebench.analysis.starts import Block, Blocks, by_start, paired, throughput_blocks
 from planebench.model.errors import INTERRUPTED
+from planebench.model.header import Run
 from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Point
 from planebench.model.results import Comparison
-from planebench.model.run import Run
 from planebench.model.time_had import STOOD_SHARE
-from planebench.stats.counting import saturating
-from planebench.stats.derived import Derived
-from planebench.stats.noise import Estimate
-from planebench.stats.ranking import cell_id
-from planebench.stats.starts import Block, Blocks, by_start, paired, throughput_blocks
 from planebench.store import read_run
 
 ROOT = Path(__file__).resolve().parent.parent

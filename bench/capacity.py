@@ -18,9 +18,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from planebench.analysis.counting import counts, same_cell
+from planebench.analysis.results import derive_results
 from planebench.model.results import Result
-from planebench.stats.ranking import counts, same_cell
-from planebench.stats.results import derive_results
 from planebench.store import find_run, read_run
 
 CLOCKS = {"planed": 1.0, "half": 0.5, "fifth": 0.2, "tenth": 0.1}

@@ -4,7 +4,8 @@
     python bench/conclusions.py [--seeds 2000] [--runs 100] [--only SHAPE ...]
 
 Each shape draws what starts of equal switches forward in the cells of a suite, for many runs at once. What
-planebench/stats makes of one run, the functions ``estimates`` and ``called`` make of all of them; a test compares them.
+planebench/analysis makes of one run, the functions ``estimates`` and ``called`` make of all of them; a test compares
+them.
 
     R+ to ratio   coverage of each kind of printed 95 % interval, the least of that after 3, 5 and 8 starts
     ended         coverage of the ratio when a run has ended, which looks after 3, 5 and 8 and goes on with what is open
@@ -43,8 +44,8 @@ from noise_shapes import (
 )
 from scipy import special
 
-from planebench.stats.answers import MARGIN, look_alpha
-from planebench.stats.noise import RESOLUTION, TYPICAL
+from planebench.analysis.answers import MARGIN, look_alpha
+from planebench.analysis.noise import RESOLUTION, TYPICAL
 
 AT_ONCE = 50_000
 """Comparisons that are simulated at once: more need more memory and no less time."""

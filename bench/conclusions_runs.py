@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import planebench
-from planebench.stats.compare import switches_compared
-from planebench.stats.derived import Derived
-from planebench.stats.gate import judge
+from planebench.analysis.compare import Derived, switches_compared
+from planebench.analysis.gate import judge
 from planebench.store import read_run
 
 START_NOISE = "noise=0.3%:start_noise=2%"

@@ -31,22 +31,22 @@ from typing import Any
 
 from rig import rig
 
+from planebench.analysis.histogram import decode, merge, percentile_ns, summarise
+from planebench.analysis.latency import burst_sizes
 from planebench.host import facts as host_facts
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.machine import Machine
 from planebench.measure.runner import LiveRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.time_had import is_disturbed
 from planebench.model.traffic import TrafficProfile
-from planebench.placement import Cpus, place
-from planebench.running.machine import Machine
-from planebench.stats.histogram import decode, merge, percentile_ns, summarise
-from planebench.stats.jitter import burst_sizes
 from planebench.switches.registry import get_adapter
-from planebench.traffic.rates import SATURATING, rate_label
-from planebench.traffic.registry import parse_traffic
-from planebench.vnfs.topology import build_chain
+from planebench.testbed.chain import build_chain
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.rates import SATURATING, rate_label
+from planebench.testbed.traffic import parse_traffic
 
 FRAME_BYTES = 64
 UPDATES_PER_S = 64_000

@@ -24,19 +24,17 @@ from dataclasses import dataclass, field
 
 from rig import RING, Cores, best_of, cores_of, rig
 
-from planebench.host.priority import high_priority
-from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.process import Process, Supervisor, high_priority, wait_ready
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.model.records import CoreDistance, SwitchCycles
-from planebench.placement import Placement
-from planebench.scenarios.flows import flows
-from planebench.scenarios.shapes import build
+from planebench.model.scenarios import build, flows
 from planebench.switches import common
 from planebench.switches.base import Adapter, RunningSwitch
 from planebench.switches.registry import get_adapter
-from planebench.wiring.links import LinkSettings
-from planebench.wiring.tester_config import switch_request
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Placement
+from planebench.testbed.tester_config import switch_request
 
 RX_PACKETS = re.compile(r"RX-packets:\s*(\d+)")
 

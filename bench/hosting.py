@@ -32,17 +32,15 @@ from hosting_rig import Way, arrived, family, hosted_request, start_vnf, tester,
 from planed_rig import CPU, OTHER_CPU, Planed, load, planed_binary, stream
 from rig import cores_of
 
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor, sweep_stale
-from planebench.hosting.base import Hosting, RunningVnf
-from planebench.hosting.registry import HOSTINGS
+from planebench.analysis.histogram import decode, encode, summarise
+from planebench.host.process import Supervisor, high_priority, sweep_stale
 from planebench.measure.distance import measure_distance
-from planebench.model.choices import unknown
-from planebench.model.option import Value, parse_values
+from planebench.model.errors import unknown
 from planebench.model.records import CoreDistance
-from planebench.model.spec import parse_options
-from planebench.stats.histogram import decode, encode, summarise
+from planebench.model.switch import Value, parse_options, parse_values
 from planebench.switches.base import NotFound
+from planebench.testbed.hosting.base import Hosting, RunningVnf
+from planebench.testbed.hosting.registry import HOSTINGS
 
 SEED = 9
 WAY = Way("n0", "n1", 0)

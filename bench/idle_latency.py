@@ -18,17 +18,15 @@ from statistics import geometric_mean
 
 from rig import Cores, best_of, cores_of, rig, scenario_of
 
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
+from planebench.analysis.answers import estimate_alone
+from planebench.analysis.histogram import Counts, HistogramSummary, decode, merge_counts, summarise
+from planebench.host.process import Supervisor, high_priority
 from planebench.measure.counts import tester_counts
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.model.records import CoreDistance, ScenarioName
 from planebench.model.scenario import scenario_named
-from planebench.scenarios.flows import flows
-from planebench.scenarios.shapes import build
-from planebench.stats.effect import estimate_alone
-from planebench.stats.histogram import Counts, HistogramSummary, decode, merge_counts, summarise
+from planebench.model.scenarios import build, flows
 from planebench.switches.registry import get_adapter
 
 IDLE_PPS = 100

@@ -30,7 +30,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from jobs_rig import Cluster, Lab, Servers, missing
 
-from planebench.library.lab import open_store
+from planebench.lab.store import open_store
 from planebench.store import read_run
 
 REPETITIONS = 600

@@ -35,21 +35,20 @@ from statistics import geometric_mean
 
 from rig import rig
 
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
+from planebench.analysis.answers import estimate_alone
+from planebench.analysis.noise import Estimate
+from planebench.host.process import Supervisor, high_priority
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.errors import UsageError
 from planebench.model.records import Direction, Load, Point, Trial, VerdictKind
 from planebench.model.scenario import ScenarioName
+from planebench.model.scenarios import build
 from planebench.model.time_had import is_disturbed
 from planebench.model.topology import Vnf
-from planebench.scenarios.shapes import build
-from planebench.stats.effect import estimate_alone
-from planebench.stats.noise import Estimate
 from planebench.switches.registry import get_adapter
-from planebench.vnfs.registry import VNFS
+from planebench.testbed.vnfs import VNFS
 
 OVERLOAD = 2.0
 """Times R+."""

@@ -20,11 +20,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from planebench.analysis.counting import counts, same_cell
+from planebench.analysis.results import derive_results
 from planebench.model.records import Point, VerdictKind
 from planebench.model.results import LatencySummary, Result
-from planebench.stats.counting import counts
-from planebench.stats.ranking import same_cell
-from planebench.stats.results import derive_results
 from planebench.store import find_run, read_run
 
 

@@ -6,14 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from planebench.analysis.disturbance import best_speed, is_shared
 from planebench.host import facts as host_facts
 from planebench.host.planed_program import find_planed
 from planebench.measure.live import LiveSettings
-from planebench.model.choices import unknown
+from planebench.model.errors import unknown
 from planebench.model.records import CoreDistance, ScenarioName
 from planebench.model.scenario import SCENARIOS
-from planebench.placement import Placement, place
-from planebench.stats.shared_cores import best_speed, is_shared
+from planebench.testbed.placement import Placement, place
 
 RING = 256
 

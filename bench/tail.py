@@ -27,8 +27,8 @@ from functools import partial
 
 from rig import rig, scenario_of
 
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
+from planebench.analysis.histogram import decode, summarise
+from planebench.host.process import Supervisor, high_priority
 from planebench.measure.counts import tester_counts
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
@@ -36,9 +36,7 @@ from planebench.measure.outage import longest_silence
 from planebench.model.errors import StartError
 from planebench.model.records import ScenarioName
 from planebench.model.scenario import scenario_named
-from planebench.scenarios.flows import Flow, flows
-from planebench.scenarios.shapes import build
-from planebench.stats.histogram import decode, summarise
+from planebench.model.scenarios import Flow, build, flows
 from planebench.switches.registry import get_adapter
 
 SHARES = (0.10, 0.50, 0.90)

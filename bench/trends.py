@@ -26,11 +26,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from planebench.analysis.compare import Outcome
+from planebench.analysis.gate import judge
+from planebench.analysis.noise import fit_noise
+from planebench.analysis.trend import find_changes
 from planebench.model.results import Comparison
-from planebench.stats.compare import Outcome
-from planebench.stats.gate import judge
-from planebench.stats.noise import fit_noise
-from planebench.stats.steps import find_changes
 
 Floats = NDArray[np.float64]
 Shape = Callable[[int, np.random.Generator], Floats]

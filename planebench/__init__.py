@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import planebench.scenarios  # registers every scenario
-import planebench.wiring.wires  # noqa: F401  # registers every wire
+import planebench.model.scenarios  # registers every scenario
+import planebench.testbed.wires  # noqa: F401  # registers every wire
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
     from typing import Any
 
-    from planebench.library import Loaded
+    from planebench.loaded import Loaded
     from planebench.measure.campaign import Listener
     from planebench.model.plan import Plan
     from planebench.store import RunInfo
@@ -34,7 +34,7 @@ def load(*wanted: str | Path, runs_dir: str | Path | None = None) -> Loaded:
     ``$PLANEBENCH_RUNS`` or ``runs``. Raises UsageError with the candidates where nothing fits, StoreError for a run
     that cannot be read.
     """
-    from planebench.library import load as load_runs
+    from planebench.loaded import load as load_runs
 
     return load_runs(*wanted, runs_dir=runs_dir)
 
@@ -72,9 +72,9 @@ def run(
     """
     from pathlib import Path
 
-    from planebench.running.labels import read_labels
-    from planebench.running.service import open_session
-    from planebench.running.survey import survey
+    from planebench.measure.header import read_labels
+    from planebench.measure.session import open_session
+    from planebench.measure.survey import survey
 
     held = survey(plan, options, hugepages=hugepages, boots=True).required().within(time_budget)
     folder = None if runs_dir is None else Path(runs_dir)

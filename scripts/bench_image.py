@@ -15,7 +15,7 @@ import tarfile
 from pathlib import Path
 
 from planebench import __version__
-from planebench.hosting import oci
+from planebench.testbed.hosting import oci
 
 UPPER = "opt/planebench"
 CONFIG = {

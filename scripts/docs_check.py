@@ -32,12 +32,12 @@ import planebench
 from planebench.cli.app import app
 from planebench.cli.options import commands as command_tree
 from planebench.cli.options import example_lines
-from planebench.host.cache_folder import default_folder
+from planebench.host.files import default_folder
+from planebench.measure.machine import terminable
 from planebench.model.errors import INCONCLUSIVE, NotInstalledError
 from planebench.model.scenario import scenario_named
-from planebench.model.yaml_text import parse_yaml
-from planebench.plans.load import list_suites, load_plan
-from planebench.running.machine import terminable
+from planebench.model.text import parse_yaml
+from planebench.plan.schema import list_suites, load_plan
 
 ROOT = Path(__file__).resolve().parent.parent
 TABLE: dict[str, Any] = parse_yaml(

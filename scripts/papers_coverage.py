@@ -13,9 +13,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from planebench.model.yaml_text import parse_yaml
+from planebench.model.text import parse_yaml
 from planebench.papers.claims import all_claims
-from planebench.plans.load import list_suites, load_plan
+from planebench.plan.schema import list_suites, load_plan
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "docs" / "papers-coverage.yaml"

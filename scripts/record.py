@@ -24,6 +24,9 @@ from statistics import median
 
 from record_kept import RESULTS, ROOT, SUITES, derived, keep_run, kept, standings
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import counts, latency_counts, same_cell, saturating
+from planebench.analysis.node_capacity import predictions
 from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Point
 from planebench.model.results import LatencySummary, Result
@@ -66,10 +69,6 @@ from planebench.report.figures import FIGURES, make_figures
 from planebench.report.images import figure_svg
 from planebench.report.throughput import chain_length_figures
 from planebench.report.trust import trust
-from planebench.stats.chain_prediction import predictions
-from planebench.stats.counting import counts, latency_counts, saturating
-from planebench.stats.derived import Derived
-from planebench.stats.ranking import same_cell
 from planebench.store import find_run
 
 IMAGES = RESULTS / "img"

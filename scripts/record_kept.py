@@ -7,13 +7,13 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from planebench.library.export import files_in, write_tables
-from planebench.library.tables import Source
-from planebench.plans.load import load_plan
+from planebench.analysis.compare import Derived
+from planebench.analysis.tables import Source
+from planebench.loaded import files_in, write_tables
+from planebench.plan.schema import load_plan
 from planebench.report.answers import Standings
-from planebench.stats.derived import Derived
 from planebench.store import read_run
-from planebench.store.kept import keep
+from planebench.store.reader import keep
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "docs" / "results"

@@ -16,9 +16,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from planebench.analysis.compare import Derived
 from planebench.model.errors import PlanebenchError
 from planebench.report.html import to_html
-from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 
 

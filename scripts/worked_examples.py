@@ -19,11 +19,11 @@ from functools import cache
 from itertools import pairwise
 from pathlib import Path
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import counts, latency_compares
+from planebench.analysis.node_capacity import path_costs
 from planebench.model.errors import StoreError
 from planebench.model.results import Comparison, Metric, Result
-from planebench.stats.counting import counts, latency_compares
-from planebench.stats.derived import Derived
-from planebench.stats.node_capacity import path_costs
 from planebench.store import find_run, read_run
 from planebench.store.folder import CONDITIONS_FILE, FINISHED_FILE, HEADER_FILE, TRIALS_FILE
 

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from planebench.model.header import RunHeader, Skipped, SwitchInfo
+from planebench.analysis.histogram import encode
+from planebench.model.header import Finished, Run, RunHeader, Skipped, SwitchInfo
 from planebench.model.plan import LatencyPlan, Plan, ThroughputPlan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
@@ -24,8 +25,6 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
-from planebench.model.run import Finished, Run
-from planebench.stats.histogram import encode
 from planebench.store import RunWriter
 
 STARTED = "2026-11-21T12:33:56Z"

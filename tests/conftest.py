@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 from xdist.scheduler import LoadScopeScheduling
 
-from planebench.host.cache_folder import default_folder
+from planebench.host.files import default_folder
 
 # CI machines stall; a slow example is not a failure. The examples are the same in every run.
 settings.register_profile("planebench", deadline=None, derandomize=True)

@@ -18,9 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from planebench.host.deadlines import stretched
 from planebench.host.leftovers import Leftovers, command_line, processes_with
-from planebench.host.process import ROOT_PREFIX
+from planebench.host.process import ROOT_PREFIX, stretched
 from planebench.model.errors import INCONCLUSIVE
 
 PLANEBENCH = Path(sys.executable).parent / "planebench"

@@ -12,10 +12,10 @@ from planed_rig import CPUS, PATIENCE_S, Document, planed_binary
 
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import NotFound
-from planebench.hosting import qemu
-from planebench.hosting.guest_image import GuestImage, archive, guest_image
-from planebench.hosting.kvm_probe import COMMAND_LINE
 from planebench.model.errors import StartError
+from planebench.testbed.hosting import qemu
+from planebench.testbed.hosting.guest_image import GuestImage, archive, guest_image
+from planebench.testbed.hosting.kvm_probe import COMMAND_LINE
 
 MEMORY_MB = 256
 

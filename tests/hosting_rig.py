@@ -20,9 +20,9 @@ from typed_document import typed
 
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor
-from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
-from planebench.model.option import Value
+from planebench.model.switch import Value
 from planebench.switches.base import Adapter, RunningSwitch, SwitchPort, SwitchRequest
+from planebench.testbed.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
 
 RING = 256
 PEER_MACS = ("02:00:00:00:03:01", "02:00:00:00:03:02")

@@ -19,14 +19,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import planebench.jobs
+import planebench.lab
 from planebench.host import procfs
-from planebench.host.deadlines import stretched
 from planebench.host.leftovers import command_line
 from planebench.host.planed_program import find_planed
+from planebench.host.process import stretched
 
-SOURCE = Path(planebench.jobs.__file__).parents[2]
-NODE_FILES = Path(planebench.jobs.__file__).parent / "slurm_node"
+SOURCE = Path(planebench.lab.__file__).parents[2]
+NODE_FILES = Path(planebench.lab.__file__).parent / "slurm_node"
 NETWORK = "10.213.9"
 
 DOCTOR = """#!/bin/sh

@@ -13,7 +13,7 @@ import tarfile
 import tempfile
 from pathlib import Path
 
-from planebench.host.cache_folder import default_folder
+from planebench.host.files import default_folder
 from planebench.host.programs import run_tool
 from planebench.model.errors import StartError
 

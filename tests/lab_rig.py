@@ -31,13 +31,13 @@ from planed_rig import planed_binary
 from qemu.qmp import QMPClient
 
 from planebench.host import procfs
-from planebench.host.cache_folder import default_folder
-from planebench.host.deadlines import MOST, VARIABLE
 from planebench.host.evidence import read_counts
-from planebench.host.process import Process, Supervisor
+from planebench.host.files import default_folder
+from planebench.host.process import MOST, VARIABLE, Process, Supervisor
 from planebench.host.programs import NotFound, run_tool
-from planebench.hosting import debian, guest_image, qemu
 from planebench.model.errors import StartError
+from planebench.testbed.hosting import guest_image, qemu
+from planebench.testbed.hosting import guest_image as debian
 
 KERNEL_PACKAGE = "linux-image-amd64"
 """The cloud kernel of hosted VNFs has neither VFIO nor these NICs."""

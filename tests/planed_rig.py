@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from planebench.host import procfs
-from planebench.host.deadlines import stretched
 from planebench.host.planed_program import find_planed
-from planebench.host.process import Process, Supervisor
+from planebench.host.process import Process, Supervisor, stretched
 from planebench.model.errors import StartError
 from planebench.planed.client import PlanedClient, RpcError
 

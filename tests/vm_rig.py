@@ -15,11 +15,10 @@ from planed_rig import CPU, OTHER_CPU, PATIENCE_S, Document, Planed, load, plane
 from typed_document import typed
 
 from planebench.host.planed_program import REMEDY, find_planed
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, high_priority
 from planebench.host.programs import NotFound
-from planebench.hosting import guest_image, qemu
-from planebench.hosting.base import HostedPort, HostedRequest, RunningVnf
+from planebench.testbed.hosting import guest_image, qemu
+from planebench.testbed.hosting.base import HostedPort, HostedRequest, RunningVnf
 
 PACED: Document = {"rate_pps": 5_000}
 """An emulated CPU that shares one of the host's forwards that much; its rings hold what comes while it sleeps."""

@@ -11,12 +11,10 @@ import errno
 import io
 import mmap
 import os
-import resource
 import sys
-import time
-from pathlib import Path
 
-STATE_VARIABLE = "XDG_STATE_HOME"
+from planebench.cli.fault import fault_words
+
 GONE = ("--band", "--cores-alone", "--any-cores", "--retries")
 """Options that chose or repeated trials."""
 LEAST_BYTES = 320 << 20
@@ -48,29 +46,6 @@ def main() -> None:
             code = _complain(fault_words(error), FAULT)
     _end_output()
     sys.exit(code)
-
-
-def fault_words(error: Exception) -> str:
-    """Return a sentence on an error that no part has made one of; its traceback goes to a file that the sentence names.
-
-    The file is in $XDG_STATE_HOME/planebench, or ~/.local/state/planebench.
-    """
-    what = " ".join(f"{type(error).__name__}: {error}".split()).removesuffix(":")
-    limited = resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY
-    is_memory = isinstance(error, MemoryError) or getattr(error, "errno", None) == errno.ENOMEM
-    is_memory |= limited and isinstance(error, ImportError | SystemError)  # what libraries make of it
-    cause = "there is too little memory (see ulimit -v)" if is_memory else "this is a fault of planebench"
-    try:
-        import traceback
-
-        state = Path(os.environ.get(STATE_VARIABLE, ""))
-        folder = (state if state.is_absolute() else Path("~/.local/state").expanduser()) / "planebench"
-        path = folder / f"fault-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.txt"
-        folder.mkdir(parents=True, exist_ok=True)
-        path.write_text(f"{sys.argv}\n{''.join(traceback.format_exception(error))}", errors="backslashreplace")
-    except Exception as second:
-        return f"{what[:300]}; {cause}. Its details cannot be kept: {second!r}"
-    return f"{what[:300]}; {cause}. Details: {path}"
 
 
 def _run() -> int:

@@ -117,7 +117,7 @@ def run(
 ) -> None:
     """Run a suite or a plan. Options override the plan; comma-separated lists make a test matrix."""
     from planebench.cli.run import run_plan
-    from planebench.running.labels import read_labels
+    from planebench.measure.header import read_labels
 
     code = run_plan(
         plan,
@@ -183,9 +183,9 @@ def list_(
     json: JsonOption = False,
 ) -> None:
     """List switches (installed or not, and how to install them), traffic, vnfs, hostings, scenarios, suites or runs."""
-    from planebench.cli import inspect
+    from planebench.cli import lists
 
-    inspect.list_things(what, runs, json, details)
+    lists.list_things(what, runs, json, details)
 
 
 @app.command(
@@ -247,9 +247,9 @@ def schema(
     json: JsonOption = False,
 ) -> None:
     """Print the JSON Schema of a file of a run folder, or of the JSON export."""
-    from planebench.cli import inspect
+    from planebench.cli import lists
 
-    inspect.show_schema(name, listed or name is None, json)
+    lists.show_schema(name, listed or name is None, json)
 
 
 @app.command(epilog=examples("planebench figures latest --out pictures --format svg --width-mm 84"))
@@ -329,14 +329,9 @@ def papers(
     json: JsonOption = False,
 ) -> None:
     """Check published claims against runs: confirmed, not confirmed, or inconclusive (with the reason)."""
-    if tables:
-        from planebench.cli import paper_tables
-
-        paper_tables.tables(names or (), runs, json=json)
-        return
     from planebench.cli import papers as claiming
 
-    claiming.papers(names or (), runs, json=json)
+    (claiming.tables if tables else claiming.papers)(names or (), runs, json=json)
 
 
 @app.command(
@@ -392,7 +387,7 @@ def calibrate(
     The result is cached and reused by runs for 24 hours.
     """
     from planebench.cli import calibrate as calibrating
-    from planebench.plans.schema import check_clock
+    from planebench.plan.schema import check_clock
 
     chosen = check_clock(clock)
     calibrating.calibrate(frame_size, wire, ring_size, duration, hugepages, clock=chosen, json=json, quiet=quiet)
@@ -504,7 +499,7 @@ def plan_show(
     **overrides: Any,
 ) -> None:
     """List all test points and the estimated duration (dry run)."""
-    from planebench.cli import plan_show as showing
+    from planebench.cli import lists as showing
 
     showing.show_plan(plan, overrides, json, time_budget, topology)
 
@@ -512,9 +507,9 @@ def plan_show(
 @switch_app.command("show", epilog=examples("planebench switch show planed", "planebench switch show vpp --json"))
 def switch_show(switch: SwitchArgument, json: JsonOption = False) -> None:
     """Show everything that is known of a switch: where it is, scenarios, taxonomy, options."""
-    from planebench.cli import switches
+    from planebench.cli import lists
 
-    switches.show_switch(switch, json=json)
+    lists.show_switch(switch, json=json)
 
 
 @switch_app.command(

@@ -21,12 +21,12 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from planebench.analysis.search import short_name
 from planebench.measure.ahead import Pace
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Trial, VerdictKind
 from planebench.model.status import Stage
 from planebench.model.words import frames
-from planebench.search import short_name
 
 FAILED_IN_A_ROW = 20
 """After so many trials in a row that did not take place, a line says what to do."""

@@ -10,19 +10,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from planebench.analysis.capacity import least_ns
+from planebench.analysis.histogram import decode
 from planebench.cli.bar import Bar
-from planebench.cli.show import plain_table
+from planebench.cli.options import plain_table
 from planebench.measure.calibrate import calibrate as measure
 from planebench.measure.calibrate import check_duration
-from planebench.model.clock import ClockChoice
+from planebench.measure.machine import Machine
+from planebench.model.dimensions import ClockChoice
 from planebench.model.header import Calibration, SetPoint, TwoClocks
+from planebench.model.scenarios import parse_frame_size
 from planebench.model.wire import parse_wire
 from planebench.model.words import NOTHING
-from planebench.plans.schema import check_ring_size
-from planebench.running.machine import Machine
-from planebench.scenarios.registry import parse_frame_size
-from planebench.stats.ceiling import least_ns
-from planebench.stats.histogram import decode
+from planebench.plan.schema import check_ring_size
 from planebench.store.calibration import save
 from planebench.store.codec import to_json
 

@@ -11,15 +11,23 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from planebench.cli.show import complain, plain_table, print_json
+from planebench.analysis.compare import Derived
+from planebench.analysis.node_capacity import (
+    Carried,
+    NodeCapacity,
+    PathCost,
+    Server,
+    carried,
+    node_capacity,
+    path_costs,
+)
+from planebench.cli.options import complain, plain_table, print_json
 from planebench.host.facts import collect
 from planebench.model.errors import INCONCLUSIVE, UsageError
 from planebench.model.words import NOTHING, cycles, listed, load_words, mpps, point_words, printable
 from planebench.report.conditions import switch_cores
-from planebench.stats.derived import Derived
-from planebench.stats.node_capacity import Carried, NodeCapacity, PathCost, Server, carried, node_capacity, path_costs
 from planebench.store import find_run, read_run
-from planebench.traffic.rates import parse_rate, rate_label
+from planebench.testbed.rates import parse_rate, rate_label
 
 VFS_OF_A_PORT = 63
 """Virtual functions of a port of ic16's NIC (82599), where the host has no NIC that tells."""

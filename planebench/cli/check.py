@@ -9,17 +9,17 @@ import time
 from rich.console import Console
 
 from planebench.cli.bar import Bar
-from planebench.cli.show import print_json
+from planebench.cli.options import print_json
 from planebench.conformance.cases import parse_cases, parse_checks, parse_wires
 from planebench.conformance.model import Report, Result
 from planebench.conformance.show import WORDS, print_failures, print_report, to_document
 from planebench.conformance.suite import Plan, run_suite
 from planebench.host.programs import Found, NotFound
+from planebench.measure.machine import Machine, held, terminable
 from planebench.measure.runner import SelfMeasured
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.running.machine import Machine, held, terminable
+from planebench.switches.adapter import Adapter
 from planebench.switches.registry import get_adapter
-from planebench.wiring.adapter import Adapter
 
 RING_SIZE = 256
 MAX_FRAME_BYTES = 1518

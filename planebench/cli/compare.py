@@ -16,10 +16,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from planebench.cli.show import print_json
-from planebench.metrics.column import plain
-from planebench.model.choices import unknown
-from planebench.model.errors import INCONCLUSIVE, UsageError
+from planebench.analysis.compare import METRICS, RATES, Derived, NotCompared, Outcome, differing_facts, runs_compared
+from planebench.analysis.conditions import Condition, between, differing
+from planebench.analysis.gate import Judgement, judge
+from planebench.analysis.metrics.column import plain
+from planebench.cli.options import print_json
+from planebench.model.errors import INCONCLUSIVE, UsageError, unknown
 from planebench.model.results import Comparison, Metric
 from planebench.model.words import METRICS as TITLES
 from planebench.model.words import load_words, printable
@@ -27,17 +29,6 @@ from planebench.report.ci import judgement_words, state_of, to_junit, to_markdow
 from planebench.report.comparison import undecided_words
 from planebench.report.conditions import conditions_remark
 from planebench.report.export import write_bytes
-from planebench.stats.compare import (
-    METRICS,
-    RATES,
-    NotCompared,
-    Outcome,
-    differing_facts,
-    runs_compared,
-)
-from planebench.stats.derived import Derived
-from planebench.stats.fairness import Condition, between, differing
-from planebench.stats.gate import Judgement, judge
 from planebench.store import find_run, read_run, runs_named
 
 MAX_FAIL_BELOW = 2.0

@@ -13,13 +13,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from planebench.cli.show import print_json
-from planebench.doctor import tuning
-from planebench.doctor.doctor import diagnose
-from planebench.doctor.finding import Finding
+from planebench.cli.options import print_json
 from planebench.host import journal
 from planebench.host.pci_binding import keep_bound
 from planebench.host.process import sweep_stale
+from planebench.measure import tuning
+from planebench.measure.doctor import Finding, diagnose
 from planebench.model.errors import UsageError
 
 _STYLES = {"ok": "green", "warning": "yellow", "problem": "red"}

@@ -16,10 +16,10 @@ from typing import Any, get_args
 
 from rich.console import Console
 
-from planebench.cli.options import PLAN_OPTIONS
+from planebench.analysis.compare import Derived
+from planebench.cli.options import PLAN_OPTIONS, plain_table, print_json
 from planebench.cli.run import measured
-from planebench.cli.show import plain_table, print_json
-from planebench.jobs.job import (
+from planebench.lab.job import (
     ENDED_FILE,
     JOB_FILE,
     Job,
@@ -34,27 +34,25 @@ from planebench.jobs.job import (
     write_ended,
     write_job,
 )
-from planebench.jobs.launcher import Launcher, Queue, Queued, QueueState
-from planebench.jobs.matrix import Combination, Matrix, read_matrix
-from planebench.jobs.slurm import Slurm
-from planebench.jobs.ssh import Ssh
-from planebench.library.lab import add_run, has_run
-from planebench.model.choices import unknown
-from planebench.model.errors import FAULT, INTERRUPTED, PlanebenchError, StartError, UsageError
+from planebench.lab.launcher import Launcher, Queue, Queued, QueueState
+from planebench.lab.matrix import Combination, Matrix, read_matrix
+from planebench.lab.slurm import Slurm
+from planebench.lab.ssh import Ssh
+from planebench.lab.store import add_run, has_run
+from planebench.measure.elsewhere import switch_on
+from planebench.measure.header import read_labels
+from planebench.model.errors import FAULT, INTERRUPTED, PlanebenchError, StartError, UsageError, unknown
 from planebench.model.plan import Plan
 from planebench.model.quantity import SECONDS, parse_number
+from planebench.model.text import SUFFIXES
 from planebench.model.words import result_words, throughput
-from planebench.model.yaml_text import SUFFIXES
-from planebench.plans.budget import duration_words, parse_budget
-from planebench.plans.estimate import estimate_longest
-from planebench.plans.expand import expand, switch_labels
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
-from planebench.running.elsewhere import switch_on
-from planebench.running.labels import read_labels
-from planebench.stats.derived import Derived
+from planebench.plan.budget import duration_words, parse_budget
+from planebench.plan.estimate import estimate_longest
+from planebench.plan.expand import expand, switch_labels
+from planebench.plan.override import override
+from planebench.plan.schema import load_plan
 from planebench.store import RunInfo, read_run
-from planebench.store.status import read_status
+from planebench.store.follow import read_status
 from planebench.switches.registry import get_adapter
 
 MARGIN = 1.5

@@ -14,16 +14,13 @@ from prometheus_client.core import CollectorRegistry, CounterMetricFamily, Gauge
 
 from planebench.cli.watch import NICE
 from planebench.host.files import replace_file
-from planebench.model.choices import unknown
-from planebench.model.errors import UsageError, unwritable
+from planebench.model.errors import UsageError, unknown, unwritable
 from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import POINT_KEY, Point, Trial
-from planebench.planed.client import PlanedClient
-from planebench.planed.requests import get_statistics
+from planebench.planed.client import PlanedClient, get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics
 from planebench.store import default_runs_dir, find_run
-from planebench.store.follow import Follower, Seen
-from planebench.store.status import live_runs
+from planebench.store.follow import Follower, Seen, live_runs
 
 FORMATS = ("openmetrics", "text")
 _STATES = ("running", "complete", "interrupted", "killed")

@@ -11,20 +11,19 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from planebench.analysis.outages import outage_reports
 from planebench.cli.bar import Bar
-from planebench.cli.show import plain_table
-from planebench.measure.outage import OutageRequest
+from planebench.cli.options import plain_table
+from planebench.measure.machine import terminable
+from planebench.measure.outage import OutageRequest, OutageSettings, measure_outages, open_outages
 from planebench.model.errors import INTERRUPTED, UsageError
 from planebench.model.outage import Outage, OutageReport, OutageReports
+from planebench.model.scenarios import parse_frame_size
 from planebench.model.words import count
-from planebench.plans.items import items
-from planebench.running.machine import terminable
-from planebench.running.outages import OutageSettings, measure_outages, open_outages
-from planebench.scenarios.registry import parse_frame_size
-from planebench.stats.outages import outage_reports
+from planebench.plan.override import items
 from planebench.store import read_run
 from planebench.store.codec import to_json
-from planebench.traffic.rates import parse_rate
+from planebench.testbed.rates import parse_rate
 
 
 def outage(

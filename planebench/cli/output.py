@@ -7,12 +7,11 @@ import json as json_module
 import sys
 from pathlib import Path
 
-from planebench.cli.show import complain, print_json
-from planebench.model.choices import unknown
-from planebench.model.errors import INCONCLUSIVE, DrawingError, UsageError
+from planebench.analysis.compare import Derived
+from planebench.cli.options import complain, print_json
+from planebench.model.errors import INCONCLUSIVE, DrawingError, UsageError, unknown
 from planebench.report.export import write_bytes
 from planebench.report.terminal.table import print_conditions, print_table
-from planebench.stats.derived import Derived
 from planebench.store import find_run, read_run
 
 REPORT_FILE = "report.html"
@@ -84,16 +83,16 @@ def export(
 
 def _export_tables(folder: Path, format: str, table: str | None, out: Path | None) -> None:
     """Write Parquet files to ``out``, a folder or the file of one table; by default to ``tables/`` of the run."""
-    from planebench.library import export
+    from planebench import loaded
 
-    source = export.source_of(folder)
+    source = loaded.source_of(folder)
     if table is not None and format != PARQUET:
-        _put({"csv": export.table_csv, "json": export.table_json}[format](table, source), out)
+        _put({"csv": loaded.table_csv, "json": loaded.table_json}[format](table, source), out)
         return
     files = {}
     if table is not None:
         files = {table: out or folder / TABLES_FOLDER / f"{table}.parquet"}
-    for path in export.write_tables(source, files or export.files_in(out or folder / TABLES_FOLDER)):
+    for path in loaded.write_tables(source, files or loaded.files_in(out or folder / TABLES_FOLDER)):
         print(path)
 
 

@@ -11,27 +11,27 @@ from typing import Any
 
 from rich.console import Console
 
-from planebench.cli import fault_words
+from planebench.analysis.compare import Derived
 from planebench.cli.bar import RunBar
+from planebench.cli.fault import fault_words
+from planebench.cli.options import complain
 from planebench.cli.output import REPORT_FILE, write_report
-from planebench.cli.show import complain
-from planebench.host.own_version import own_version
+from planebench.host.link import own_version
+from planebench.measure.agent import Relayed, Wire, serve
+from planebench.measure.elsewhere import Connect, TesterHost, connecting, file_lines, switch_on
+from planebench.measure.header import Labels, read_labels
+from planebench.measure.machine import terminable
+from planebench.measure.session import Session, open_session
+from planebench.measure.survey import survey
 from planebench.model.errors import INCONCLUSIVE, INTERRUPTED, PlanebenchError, StoreError, UsageError
+from planebench.model.header import RunStatus
 from planebench.model.plan import Plan
 from planebench.model.records import VerdictKind
-from planebench.model.run import RunStatus
-from planebench.plans.budget import describe
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
+from planebench.plan.budget import describe
+from planebench.plan.override import override
+from planebench.plan.schema import load_plan
 from planebench.report.terminal.table import print_table
 from planebench.report.trust import nothing_decided, nothing_measured, points_without_figure
-from planebench.running.agent import Relayed, Wire, serve
-from planebench.running.elsewhere import Connect, TesterHost, connecting, file_lines, switch_on
-from planebench.running.labels import Labels, read_labels
-from planebench.running.machine import terminable
-from planebench.running.service import Session, open_session
-from planebench.running.survey import survey
-from planebench.stats.derived import Derived
 from planebench.store import read_run, runs_named
 from planebench.store.codec import from_json, to_json
 

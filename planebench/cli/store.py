@@ -9,8 +9,8 @@ from typing import Any
 
 from rich.console import Console
 
-from planebench.cli.show import plain_table, print_json
-from planebench.library.lab import add_run, open_store
+from planebench.cli.options import plain_table, print_json
+from planebench.lab.store import add_run, open_store
 from planebench.model.errors import UsageError
 from planebench.store import find_run
 

@@ -9,15 +9,14 @@ from typing import Any
 
 from rich.console import Console
 
-from planebench.cli.show import complain, plain_table, print_json
-from planebench.library.history import histories
-from planebench.metrics.column import plain
-from planebench.model.choices import unknown
-from planebench.model.errors import DrawingError
+from planebench.analysis.metrics.column import plain
+from planebench.analysis.trend import Trend, find_trend
+from planebench.cli.options import complain, plain_table, print_json
+from planebench.lab.history import histories
+from planebench.model.errors import DrawingError, unknown
 from planebench.model.results import Metric
 from planebench.report.export import write_bytes
 from planebench.report.trend import cause_words, change_words, found_in, price_words, range_words
-from planebench.stats.trend import Trend, find_trend
 
 
 def trend(

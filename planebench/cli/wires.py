@@ -6,16 +6,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 
-from planebench.cli.show import print_json
+from planebench.cli.options import print_json
 from planebench.host import pci, pci_binding
-from planebench.host.hugepages import enough_hugepages
+from planebench.host.memory import enough_hugepages
 from planebench.measure.cabling import Cabling, FoundPort, find_cabling
+from planebench.measure.machine import Machine, terminable
 from planebench.model.errors import UsageError
 from planebench.model.wire import parse_wire, wire_arguments
-from planebench.placement import place
-from planebench.running.machine import Machine, terminable
-from planebench.wiring.links import Ends
-from planebench.wiring.wires.base import wire_kind
+from planebench.testbed.links import Ends
+from planebench.testbed.placement import place
+from planebench.testbed.wires.base import wire_kind
 
 PCI = "pci"
 

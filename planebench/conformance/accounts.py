@@ -3,17 +3,15 @@
 
 from __future__ import annotations
 
-from planebench.conformance.counting import Counts, read_until, send_exact
+from planebench.analysis.ledger import ATTEMPTS
 from planebench.conformance.model import Check, Failure, Remarks
-from planebench.conformance.rig import Rig
+from planebench.conformance.rig import Counts, Rig, read_until, send_exact
 from planebench.host.programs import NotFound
 from planebench.measure.trial import cycles_of_trial
-from planebench.model.claims import parse_claim
+from planebench.model.conditions import FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN, parse_claim
 from planebench.model.errors import UsageError
-from planebench.model.manifest import FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN
 from planebench.model.records import SwitchCycles
-from planebench.stats.ledger import ATTEMPTS
-from planebench.wiring.adapter import Adapter, counters_of
+from planebench.switches.adapter import Adapter, counters_of
 
 ROUNDS = 3
 TRIES = 3
@@ -52,7 +50,7 @@ def states_manifest(rig: Rig) -> Remarks:
         raise Failure(f"a value for each of {', '.join(MANIFEST_KEYS)}", f"none for {', '.join(missing)}")
     unreadable = [f"{key}: {settings[key]}" for key in FEATURE_KEYS if parse_claim(settings[key]) is None]
     if unreadable:
-        raise Failure("claims such as `wires on, VNFs off` (planebench.model.claims)", "; ".join(unreadable))
+        raise Failure("claims such as `wires on, VNFs off` (planebench.model.conditions)", "; ".join(unreadable))
     unknown = [key for key in MANIFEST_KEYS if settings[key] == UNKNOWN]
     return (f"manifest has unknown: {', '.join(unknown)}",) if unknown else ()
 

@@ -7,12 +7,11 @@ from collections.abc import Collection
 
 from planebench.conformance.model import Case
 from planebench.conformance.suite import ALL_CHECKS
-from planebench.model.choices import unknown
-from planebench.model.errors import UsageError
+from planebench.model.errors import UsageError, unknown
 from planebench.model.scenario import SCENARIOS, scenarios_with
 from planebench.model.wire import WIRES as ALL
 from planebench.model.wire import parse_wire, split_wires, wire_name
-from planebench.wiring.adapter import Adapter, Situation, refusal_of
+from planebench.switches.adapter import Adapter, Situation, refusal_of
 
 ALL_WIRES = "all"
 WIRES = (*ALL, ALL_WIRES)

@@ -9,17 +9,15 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-from planebench.conformance.counting import send_exact
-from planebench.conformance.exchange import send_bad
 from planebench.conformance.model import Check, Failure, NotSupported, Remarks
-from planebench.conformance.rig import Rig
+from planebench.conformance.rig import Rig, send_bad, send_exact
 from planebench.conformance.vnf_process import VnfProcess, end_quietly
 from planebench.host import procfs
-from planebench.host.deadlines import stretched
 from planebench.host.leftovers import Leftovers
+from planebench.host.process import stretched
 from planebench.measure.live import CONNECT_DEADLINE_S
 from planebench.model.errors import DiedError
-from planebench.wiring.tester_config import wire_stage
+from planebench.testbed.tester_config import wire_stage
 
 PAUSE_S = 0.3
 FLOOD_S = 0.05

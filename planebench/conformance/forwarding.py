@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-from planebench.conformance.counting import Counts, send_exact, sent
-from planebench.conformance.exchange import PcapExchange, exchange_good, most
 from planebench.conformance.model import Check, Failure, Remarks
-from planebench.conformance.rig import Rig
+from planebench.conformance.rig import Counts, PcapExchange, Rig, exchange_good, most, send_exact, sent
 from planebench.measure.counts import tester_counts
-from planebench.traffic.registry import parse_traffic
-from planebench.wiring.wires.base import wire_kind
+from planebench.testbed.traffic import parse_traffic
+from planebench.testbed.wires.base import wire_kind
 
 ROUNDS = 6
 SIZES = (64, 65, 511, 1518)

@@ -5,18 +5,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from planebench.analysis.ledger import ATTEMPTS, counts_drops, reason_of
 from planebench.conformance.accounts import outside
-from planebench.conformance.counting import read_until, sent
 from planebench.conformance.model import Check, Failure, Remarks
-from planebench.conformance.rig import Rig
+from planebench.conformance.rig import Rig, read_until, sent
 from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.records import SwitchCycles
-from planebench.planed.requests import get_statistics
+from planebench.planed.client import get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.stats.ledger import ATTEMPTS, counts_drops, reason_of
-from planebench.wiring.adapter import counters_of
-from planebench.wiring.wires.base import is_kernel_interface
+from planebench.switches.adapter import counters_of
+from planebench.testbed.wires.base import is_kernel_interface
 
 OVERLOAD_S = 0.1
 SETTLE_S = 1.0

@@ -7,12 +7,11 @@ import contextlib
 import os
 from collections.abc import Iterator
 
-from planebench.conformance.counting import send_exact
 from planebench.conformance.model import Check, Failure, NotSupported, Remarks
-from planebench.conformance.rig import Rig
+from planebench.conformance.rig import Rig, send_exact
 from planebench.host import procfs
 from planebench.host.evidence import read_counts
-from planebench.wiring.adapter import ThreadRef
+from planebench.switches.adapter import ThreadRef
 
 
 def runs_on_its_core(rig: Rig) -> Remarks:

@@ -3,33 +3,297 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from dataclasses import dataclass, field, replace
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
-from planebench.conformance.model import Case
-from planebench.host.deadlines import stretched
+from planebench.conformance.frames import PLAIN, RawFrame, bad_frames, difference, good_frames, read_pcap, write_pcap
+from planebench.conformance.model import Case, Failure
 from planebench.host.leftovers import Leftovers
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, stretched
+from planebench.measure.counts import TesterCounts, tester_counts, untried
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.errors import DiedError
+from planebench.model.scenarios import Flow, build, flows
 from planebench.model.topology import Topology
+from planebench.model.traffic import PLAIN as PLAIN_TRAFFIC
+from planebench.model.traffic import TrafficProfile
 from planebench.model.wire import wire_name
-from planebench.placement import Cpus, Placement, place
-from planebench.scenarios.flows import Flow, flows
-from planebench.scenarios.shapes import build
-from planebench.wiring.adapter import (
-    WORKERS_OPTION,
-    Adapter,
-    RunningSwitch,
-    Situation,
-    counters_of,
-    refusal_of,
-)
+from planebench.planed.client import Call, get_statistics
+from planebench.planed.document import Document, Port, Task, Worker
+from planebench.planed.statistics import Statistics
+from planebench.switches.adapter import WORKERS_OPTION, Adapter, RunningSwitch, Situation, counters_of, refusal_of
+from planebench.testbed.placement import Cpus, Placement, place
+from planebench.testbed.wires.base import is_kernel_interface
 
-if TYPE_CHECKING:
-    from planebench.conformance.exchange import PcapExchange
+# Exact counts: so few frames at a time that no ring can overflow, and time enough for each of them to arrive.
+
+T = TypeVar("T")
+
+FRAMES = 96
+"""Of one direction in flight at once, at most; with both, fewer than the 256 entries of any ring."""
+SENDING_S = FRAMES / 20_000
+SENDING_MAX_S = 2.0
+"""A worker of the tester has its CPU within that time, on however busy a machine."""
+TESTER_SILENT = "nothing: a failure of the tester, which tells nothing of the switch"
+ARRIVE_S = 2.0
+"""A frame that has not come by then is lost, on however busy a machine."""
+LOSSY_ARRIVE_S = 0.1
+LOOK_S = 0.01
+
+
+@dataclass
+class Counts:
+    """Counts of frames sent and received, added up over rounds."""
+
+    offered: int = 0
+    """Taken by the port; or tried, of a sending of which it took none."""
+    arrived: int = 0
+    """Different ones, damaged or not, at the port where they belong."""
+    corrupt: int = 0
+    duplicate: int = 0
+    reordered: int = 0
+    misdirected: int = 0
+    foreign: int = 0
+    tester_drops: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def lost(self) -> int:
+        """Return the number of frames that did not arrive."""
+        return self.offered - self.arrived
+
+    def add(self, counts: TesterCounts) -> None:
+        """Add the counts of one more sending."""
+        for way in counts.directions:
+            self.offered += way.offered_packets or way.attempted_packets
+            self.arrived += way.forwarded_packets + way.corrupt_packets
+            self.corrupt += way.corrupt_packets
+            self.duplicate += way.duplicate_packets
+            self.reordered += way.reordered_packets
+        self.misdirected += counts.misdirected_packets
+        self.foreign += counts.foreign_packets
+        for reason, packets in counts.tester_drops.items():
+            self.tester_drops[reason] = self.tester_drops.get(reason, 0) + packets
+
+    def words(self) -> str:
+        """Return all counts that are not 0, in words."""
+        found = [f"{getattr(self, count.name)} {count.name}" for count in fields(self) if count.name != "tester_drops"]
+        drops = [f"{packets} {reason} in the tester" for reason, packets in self.tester_drops.items()]
+        return ", ".join(text for text in (*found, *drops) if not text.startswith("0 "))
+
+
+def send_exact(
+    rig: Rig, flows: Sequence[Flow], size: int = 64, profile: TrafficProfile = PLAIN_TRAFFIC, rounds: int = 1
+) -> Counts:
+    """Send up to ``FRAMES`` frames in each of the flows, each round once the one before has arrived.
+
+    ``rounds`` times, or until one is lost.
+    """
+    tally, live = Counts(), rig.live
+    frames = live.profile(profile, live.topology.chain, flat_out=False)
+
+    def send(duration_s: float) -> Statistics:
+        stats = live.send(flows, size, duration_s, FRAMES / duration_s, profile=frames)
+        tally.add(settled(live.call, stats, flows, rig.lossless))
+        return stats
+
+    while rounds and not tally.lost:
+        sent(rig, flows, SENDING_S, send)
+        rounds -= 1
+    return tally
+
+
+def sent(rig: Rig, flows: Sequence[Flow], duration_s: float, send: Callable[[float], Statistics]) -> Statistics:
+    """Call ``send`` with a duration, then with longer ones until the tester sends in each of the flows.
+
+    A worker of the tester that a busy machine gives its CPU late begins when a short sending is over.
+    Return the counters of the last sending. Raises Failure if the tester sends nothing in the longest one.
+    """
+    duration_s = max(duration_s, rig.sending_min_s)
+    while silent := untried(stats := send(duration_s), flows):
+        if duration_s >= SENDING_MAX_S:
+            raise Failure(f"the tester to send in {' and '.join(silent)}", TESTER_SILENT)
+        duration_s = rig.sending_min_s = min(2 * duration_s, SENDING_MAX_S)
+    return stats
+
+
+def settled(call: Call, stats: Statistics, flows: Sequence[Flow], lossless: bool = True) -> TesterCounts:
+    """Return the counters of a sending once every frame has arrived, or a while later; ``lossless``: a longer one."""
+    counts = tester_counts(stats, flows)
+    if _complete(counts):
+        return counts
+    within_s = ARRIVE_S if lossless else LOSSY_ARRIVE_S
+    return read_until(lambda: tester_counts(get_statistics(call), flows), _complete, within_s)
+
+
+def read_until(read: Callable[[], T], good: Callable[[T], bool], within_s: float) -> T:
+    """Return what ``read`` returns once it is ``good``, or after ``within_s`` seconds, stretched."""
+    deadline = time.monotonic() + stretched(within_s)
+    while not good(found := read()) and time.monotonic() < deadline:
+        time.sleep(LOOK_S)
+    return found
+
+
+def _complete(counts: TesterCounts) -> bool:
+    return all(way.forwarded_packets + way.corrupt_packets >= way.offered_packets for way in counts.directions)
+
+
+# Raw frames through every cross-connect at once: the tester sends those of a file into each port of the switch, and
+# writes to a file what comes out of each. So each port is told apart, and every byte is compared.
+#
+# In place of generators, monitors and VNFs the tester has a patch between each of its ports and a pair of pcap files
+# (DPDK's net_pcap). A VNF does not see these frames; its port does.
+
+SETTLE_S = 2.0
+QUIET_S = 0.1
+"""If nothing has come for so long, nothing more comes: a frame that should not come has no other sign of its end."""
+LOSSY_SETTLE_S = 0.3
+BAD_S = 0.2
+TRIES = 3
+_numbers = itertools.count()
+
+Frames = Mapping[str, Sequence[RawFrame]]
+
+
+@dataclass
+class PcapExchange:
+    """The frames sent into the ports, and how those that came out differ, over all tries."""
+
+    sent: Frames
+    peers: Mapping[str, str]
+    astray: Counter[str] = field(default_factory=Counter)
+    """Whole frames at a port that is not the other end of the cross-connect."""
+    changed: Counter[str] = field(default_factory=Counter)
+    disorder: Counter[str] = field(default_factory=Counter)
+    """Frames that came after a later one of their kind: those of one kind are one flow."""
+    doubled: Counter[str] = field(default_factory=Counter)
+    lost: set[tuple[str, int]] = field(default_factory=set)
+    """(port, number) of what did not come out anywhere in any of the tries."""
+    tries: int = 0
+
+    def add(self, came: Mapping[str, Sequence[bytes]]) -> None:
+        """Add the frames that came out of each port in one more try."""
+        origin = {f.data: (port, n) for port, frames in self.sent.items() for n, f in enumerate(frames)}
+        lost = set(origin.values())
+        for port, datas in came.items():
+            known = [origin[data] for data in datas if data in origin]
+            lost.difference_update(known)
+            self._judge(port, known)
+            self.changed.update(difference(self._towards(port), data) for data in datas if data not in origin)
+        self.lost = lost if self.tries == 0 else self.lost & lost
+        self.tries += 1
+
+    def _judge(self, port: str, known: Sequence[tuple[str, int]]) -> None:
+        self.astray.update(f"{a} -> {port}" for a, _ in known if self.peers[a] != port)
+        way = f"{self.peers[port]} -> {port}"
+        numbers = [n for a, n in known if self.peers[a] == port]
+        first = list(dict.fromkeys(numbers))
+        self.doubled[way] += len(numbers) - len(first)
+        for kind in {frame.kind for frame in self.sent[self.peers[port]]}:  # order is that of a flow
+            flow = [n for n in first if self.sent[self.peers[port]][n].kind == kind]
+            self.disorder[way] += sum(b < a for a, b in itertools.pairwise(flow))
+
+    def _towards(self, port: str) -> list[RawFrame]:
+        return [*self.sent[self.peers[port]], *(f for a, frames in self.sent.items() if a != port for f in frames)]
+
+    def lost_kinds(self, *, plain: bool) -> list[str]:
+        """Return what never came through: of the plain kind, or of all others."""
+        frames = [(port, self.sent[port][n]) for port, n in sorted(self.lost)]
+        return [f"{f.words} ({port} -> {self.peers[port]})" for port, f in frames if (f.kind == PLAIN) == plain]
+
+
+def exchange_good(rig: Rig) -> PcapExchange:
+    """Send every good frame through every cross-connect, both ways; up to TRIES times while one is missing."""
+    names = [port.name for port in rig.topology.ports]
+    peers = _peers(rig)
+    kernel = any(is_kernel_interface(port, rig.live.links) for port in rig.topology.ports)
+    sent = {name: good_frames(names.index(name), names.index(peers[name]), kernel=kernel) for name in names}
+    found = PcapExchange(sent, peers)
+    wanted = {name: len(sent[peers[name]]) for name in names}
+    while found.tries < TRIES and (found.lost or found.tries == 0):
+        settle_s = SETTLE_S if rig.lossless else LOSSY_SETTLE_S
+        came = _pass_through(rig, sent, lambda came: all(len(came[name]) >= wanted[name] for name in names), settle_s)
+        found.add(came)
+    return found
+
+
+def send_bad(rig: Rig) -> dict[str, list[bytes]]:
+    """Send every bad frame into every port; return what came out of each."""
+    names = [port.name for port in rig.topology.ports]
+    peers = _peers(rig)
+    sent = {name: bad_frames(names.index(name), names.index(peers[name])) for name in names}
+    return _pass_through(rig, sent, lambda came: False, BAD_S)
+
+
+def _peers(rig: Rig) -> dict[str, str]:
+    pairs = rig.topology.cross_connects
+    return dict(pairs) | {b: a for a, b in pairs}
+
+
+def _pass_through(
+    rig: Rig, sent: Frames, complete: Callable[[Mapping[str, Sequence[bytes]]], bool], settle_s: float
+) -> dict[str, list[bytes]]:
+    """Send, wait until it is complete and quiet, and put the tester's own tasks back."""
+    rig.calm()
+    number = next(_numbers)
+    outs = {port: rig.live.links.workdir / f"out-{port}-{number}.pcap" for port in sent}
+    ins = {port: rig.live.links.workdir / f"in-{port}-{number}.pcap" for port in sent}
+    for port, frames in sent.items():
+        write_pcap(ins[port], (frame.data for frame in frames))
+    rig.live.apply(_document(rig, ins, outs))
+    try:
+        if unsent := read_until(lambda: _unsent(rig, sent), lambda ports: not ports, SETTLE_S):
+            raise Failure(f"the tester to send at {', '.join(unsent)}", TESTER_SILENT)
+        came = _collected(outs, complete, settle_s)
+        rig.live.check()
+    finally:
+        rig.live.apply(rig.live.document())
+    for path in (*ins.values(), *outs.values()):
+        path.unlink(missing_ok=True)
+    return came
+
+
+def _unsent(rig: Rig, sent: Frames) -> list[str]:
+    """Return the ports of whose file the tester has read nothing yet."""
+    read = {port["name"]: port["rx_packets"] for port in get_statistics(rig.live.call)["ports"]}
+    return [port for port in sent if not read[f"f{port}"]]
+
+
+def _collected(
+    outs: Mapping[str, Path], complete: Callable[[Mapping[str, Sequence[bytes]]], bool], settle_s: float
+) -> dict[str, list[bytes]]:
+    def came() -> dict[str, list[bytes]]:
+        return {port: read_pcap(path) for port, path in outs.items()}
+
+    read_until(came, complete, settle_s)
+    time.sleep(QUIET_S)
+    return came()
+
+
+def _document(rig: Rig, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> Document:
+    """Return the document of the tester with a patch between each port and its files."""
+    document = rig.live.document()
+    files = (Port(f"f{port}", "ethdev", device=_device(port, ins, outs)) for port in ins)
+    tasks = tuple(Task(f"raw-{port}", "patch", (port, f"f{port}")) for port in ins)
+    worker = Worker("raw", rig.placement.tester_cpus[0], tuple(task.name for task in tasks))
+    return replace(document, ports=(*document.ports, *files), tasks=tasks, workers=(worker,))
+
+
+def _device(port: str, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> str:
+    return f"net_pcap_{port},rx_pcap={ins[port]},tx_pcap={outs[port]}"
+
+
+def most(counter: Counter[str], limit: int = 4) -> str:
+    """Return the most frequent texts: ``3 x n0 -> v1; 2 x ...``; empty if all are 0."""
+    counter = +counter
+    parts = [f"{count} x {text}" for text, count in counter.most_common(limit)]
+    more = len(counter) - limit
+    return "; ".join(parts) + (f"; and {more} more kinds" if more > 0 else "")
+
 
 CALM_S = 0.03
 UNCOUNTED_CALM_S = 0.2

@@ -25,8 +25,8 @@ from planebench.conformance.rig import Rig
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import PlanebenchError
-from planebench.placement import Cpus
-from planebench.wiring.adapter import Adapter
+from planebench.switches.adapter import Adapter
+from planebench.testbed.placement import Cpus
 
 LOG_LINES = 12
 

@@ -7,14 +7,13 @@ import contextlib
 import time
 from dataclasses import InitVar, dataclass, replace
 
-from planebench.conformance.counting import FRAMES, SENDING_S, Counts, sent, settled
-from planebench.conformance.rig import Rig
-from planebench.measure.sending import Sender, Sending
+from planebench.conformance.rig import FRAMES, SENDING_S, Counts, Rig, sent, settled
+from planebench.measure.counts import Sender, Sending
 from planebench.model.errors import PlanebenchError
+from planebench.model.scenarios import Flow
 from planebench.planed.document import NAME_MAX, Document
 from planebench.planed.group import Member, PlanedGroup
 from planebench.planed.process import PlanedProcess
-from planebench.scenarios.flows import Flow
 
 FLOOD_MAX_S = 10.0
 

@@ -4,21 +4,343 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import json
 import os
-from collections.abc import Iterator
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, Literal
 
-from planebench.host import cpu_frequency, interrupts, pci_driver, vf_values
-from planebench.host.journal import ROOT, Journal, Setting, state_path
+from planebench.host import pci
+from planebench.host.journal import ROOT, Change, Journal, Outcome, Saved, Setting, at, state_path, this_process
+from planebench.host.pci import VFIO
+from planebench.host.procfs import entries, link_name, read_text
+from planebench.host.programs import run_tool
+from planebench.model.cpus import parse_cpus, range_text
+
+# The clock of CPUs set by cpufreq for as long as something is measured, and put back.
+#
+# The lowest and the highest frequency of a CPU are the same value meanwhile, whatever its governor is. ``root`` is
+# where /sys is: tests have a tree of their own.
+
+FREQUENCY = Setting(
+    tuple(f"/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_{bound}_freq" for bound in ("min", "max"))
+)
+_WHY = "a switch is measured at a clock that was asked for"
+
+
+def clock_refusal(cpus: Collection[int], mhz: int, root: Path = ROOT) -> str:
+    """Return why these CPUs cannot run at a clock, as a sentence; empty if they can."""
+    for cpu in sorted(cpus):
+        bounds = [_khz(cpu, f"cpuinfo_{bound}_freq", root) for bound in ("min", "max")]
+        if None in bounds:
+            return (
+                f"CPU {cpu} has no cpufreq, so nobody can set its clock (a virtual machine, or no driver); planed can "
+                "emulate one: --switch planed --duty 0.5,1"
+            )
+        low, high = (khz // 1000 for khz in bounds if khz is not None)
+        if not low <= mhz <= high:
+            return f"CPU {cpu} runs at {low} to {high} MHz, not at {mhz}"
+    return ""
+
+
+@contextmanager
+def fixed(cpus: Collection[int], mhz: int, journal: Journal) -> Iterator[None]:
+    """Keep CPUs at a clock. Raises StartError, with nothing changed, if the system refuses."""
+    changes = [change for cpu in sorted(cpus) for change in _changes(cpu, mhz * 1000, journal.root)]
+    if changes:
+        journal.apply_or_undo(changes, f"cannot set the clock to {mhz} MHz")
+    try:
+        yield
+    finally:
+        journal.undo_own({change.path for change in changes})
+
+
+def _changes(cpu: int, khz: int, root: Path) -> Iterator[Change]:
+    """Yield the changes of a CPU. The kernel refuses a lowest frequency above the highest one: the order matters."""
+    highest = _khz(cpu, "scaling_max_freq", root) or 0
+    for bound in ("max", "min") if khz > highest else ("min", "max"):
+        path = f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_{bound}_freq"
+        old = read_text(at(root, path))
+        if old is not None and old != str(khz):
+            yield Change(path, old, str(khz), _WHY)
+
+
+def _khz(cpu: int, name: str, root: Path) -> int | None:
+    text = read_text(at(root, f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/{name}"))
+    return int(text) if text and text.isdigit() else None
+
+
+# Interrupts of CPUs: how many came, and which of NICs are kept away from pollers.
+
+MSR_SMI_COUNT = 0x34
+"""Number of system management interrupts since reset (Intel SDM, volume 4)."""
+AFFINITY = Setting(("/proc/irq/[0-9]*/smp_affinity_list",))
+
+
+def interrupt_counts(cpus: Iterable[int], root: Path = ROOT) -> Mapping[str, int] | None:
+    """Return the interrupts of these CPUs since boot by name (``LOC``, ``eth0-TxRx-3``); None if unknown.
+
+    Take differences with :func:`count_difference`.
+    """
+    header, *lines = (read_text(root / "proc/interrupts") or "").splitlines() or [""]
+    columns = [name.removeprefix("CPU") for name in header.split()]
+    wanted = {number for number, cpu in enumerate(columns) if cpu.isdigit() and int(cpu) in set(cpus)}
+    if not wanted:
+        return None
+    found = Counter[str]()
+    for line in lines:
+        name, _, rest = line.partition(":")
+        fields = rest.split()
+        counts = fields[: len(columns)]
+        label = fields[-1] if name.strip().isdigit() and len(fields) > len(columns) else name.strip()
+        found[label] += sum(int(count) for number, count in enumerate(counts) if number in wanted and count.isdigit())
+    return found
+
+
+def count_difference(before: Mapping[str, int] | None, after: Mapping[str, int] | None) -> dict[str, int] | None:
+    """Return the interrupts from one count to the next by name, without those that did not come; None if unknown."""
+    if before is None or after is None:
+        return None
+    both = {name: count - before.get(name, 0) for name, count in after.items()}
+    return {name: count for name, count in both.items() if count > 0}
+
+
+def smi_count(cpus: Iterable[int], root: Path = ROOT) -> int | None:
+    """Return the most system management interrupts of one of these CPUs since reset; None if the CPU does not tell.
+
+    It is read through /dev/cpu/N/msr, which root has where the module msr is loaded.
+    """
+    counts = [_msr(root / f"dev/cpu/{cpu}/msr", MSR_SMI_COUNT) for cpu in cpus]
+    known = [count for count in counts if count is not None]
+    return max(known) if counts and len(known) == len(counts) else None
+
+
+def _msr(device: Path, register: int) -> int | None:
+    try:
+        fd = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        data = os.pread(fd, 8, register)
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    return int.from_bytes(data, "little") if len(data) == 8 else None
+
+
+def keep_away(pollers: Collection[int], control: Collection[int], journal: Journal) -> tuple[Outcome, ...]:
+    """Move the interrupts of NICs from the CPUs of pollers to those of ``control``, until this process undoes it.
+
+    Nothing is done where control threads share their CPUs with pollers, and for interrupts that the kernel does not let
+    us move. Raises StoreError if the old places cannot be saved.
+    """
+    if set(pollers) & set(control):
+        return ()
+    changes = list(_moves(frozenset(pollers), range_text(control), journal.root))
+    return journal.apply(changes, this_process()) if changes else ()
+
+
+def _moves(pollers: frozenset[int], control: str, root: Path) -> Iterator[Change]:
+    for number in _nic_interrupts(root):
+        path = f"/proc/irq/{number}/smp_affinity_list"
+        old = read_text(at(root, path))
+        if old and pollers & set(parse_cpus(old)) and os.access(at(root, path), os.W_OK):
+            yield Change(path, old, control, "the interrupts of a NIC disturb no poller")
+
+
+def _nic_interrupts(root: Path) -> list[int]:
+    """Return the numbers of the interrupts of all NICs that the kernel drives."""
+    devices = [root / pci.DEVICES / nic.address for nic in pci.nics(root) if nic.driver]
+    names = [entry.name for device in devices for entry in entries(device / "msi_irqs")]
+    lines = [read_text(device / "irq") or "" for device in devices if not entries(device / "msi_irqs")]
+    return sorted({int(name) for name in (*names, *lines) if name.isdigit() and name != "0"})
+
+
+# The driver of a PCI device as a value that the journal changes and puts back.
+
+UNBOUND = "none"
+NO_IOMMU_MODE = "/sys/module/vfio/parameters/enable_unsafe_noiommu_mode"
+_NO_OVERRIDE = ("", "(null)")
+_DRIVER = re.compile(r"([\w-]+)(?: \(driver_override ([\w-]+)\))?")
+
+
+def driver_path(address: str) -> str:
+    """Return the path of a device's driver in the journal."""
+    return f"/sys/bus/pci/devices/{address}/driver"
+
+
+def value_of(driver: str | None, override: str | None) -> str:
+    """Return driver and driver_override as one value: ``ixgbe``, ``none``, ``vfio-pci (driver_override vfio-pci)``."""
+    return (driver or UNBOUND) + (f" (driver_override {override})" if override else "")
+
+
+def taken_by_vfio() -> str:
+    """Return the value of a device that was bound to vfio-pci by planebench."""
+    return value_of(VFIO, VFIO)
+
+
+def read_driver(root: Path, path: str) -> str | None:
+    """Return the value of a device; None if the device is gone."""
+    device = at(root, path).parent
+    if not device.is_dir():
+        return None
+    override = read_text(device / "driver_override") or ""
+    return value_of(link_name(device / "driver"), None if override in _NO_OVERRIDE else override)
+
+
+def write_driver(root: Path, path: str, value: str) -> None:
+    """Bind a device to the driver of a value, and set its driver_override. Raises OSError.
+
+    The override comes first: with it no other driver takes the device in between. A driver without an override is
+    asked to take the device itself, because a probe of the bus could find another one.
+    """
+    match = _DRIVER.fullmatch(value)
+    if match is None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+    driver, override = match.groups()
+    device = at(root, path).parent
+    bound = link_name(device / "driver")
+    _write(device / "driver_override", override or "\n")
+    if bound and bound != driver:
+        _write(device / "driver/unbind", device.name)
+    if driver not in (UNBOUND, bound):
+        by_override = driver == override
+        _write(at(root, "/sys/bus/pci/drivers_probe" if by_override else _bind_of(driver)), device.name)
+    now = link_name(device / "driver") or UNBOUND
+    if now != driver:
+        raise OSError(errno.ENODEV, f"driver {driver} did not take it" + ("" if now == UNBOUND else f", {now} has it"))
+
+
+def _bind_of(driver: str) -> str:
+    return f"/sys/bus/pci/drivers/{driver}/bind"
+
+
+def _write(file: Path, text: str) -> None:
+    file.write_text(text, encoding="ascii")
+
+
+def _is_on_the_way(now: str, entry: Saved) -> bool:
+    """Return whether a value has the parts of the old and the new one only: a kill left it between them."""
+    seen, old, new = (_DRIVER.fullmatch(value) for value in (now, entry.old, entry.new))
+    if not (seen and old and new):
+        return False
+    return seen[1] in (UNBOUND, old[1], new[1]) and seen[2] in (old[2], new[2])
+
+
+DRIVER = Setting(("/sys/bus/pci/devices/????:??:??.?/driver",), read_driver, write_driver, _is_on_the_way)
+NO_IOMMU = Setting((NO_IOMMU_MODE,))
+
+
+# The virtual functions of a NIC as values that the journal changes and puts back.
+#
+# The attributes of a VF (``ip link set PF vf N ...``) and whether an interface is up are values of paths that no file
+# has: the program ``ip`` reads and writes them.
+
+IP_TIMEOUT_S = 10.0
+Attribute = Literal["mac", "trust", "spoofchk"]
+_KEYS = {"mac": "address", "trust": "trust", "spoofchk": "spoofchk"}
+"""The name that ``ip -j link show`` has for each attribute."""
+_ATTRIBUTE = re.compile(r"/sys/bus/pci/devices/[^/]+/vf(\d+)_(mac|trust|spoofchk)")
+_MAC_OR_TRUST = re.compile(r"on|off|(?:[0-9a-f]{2}:){5}[0-9a-f]{2}")
+
+
+def number_path(address: str) -> str:
+    """Return the path of the number of VFs of a NIC."""
+    return f"/sys/bus/pci/devices/{address}/sriov_numvfs"
+
+
+def attribute_path(address: str, number: int, attribute: Attribute) -> str:
+    """Return the path of an attribute of a VF in the journal."""
+    return f"/sys/bus/pci/devices/{address}/vf{number}_{attribute}"
+
+
+def up_path(address: str) -> str:
+    """Return the path in the journal of whether the interface of a NIC is up: ``on`` or ``off``."""
+    return f"/sys/bus/pci/devices/{address}/up"
+
+
+def write_number(root: Path, path: str, value: str) -> None:
+    """Set the number of VFs, which the kernel takes from 0 only. Raises OSError."""
+    file = at(root, path)
+    if value != "0" and read_text(file) != "0":
+        file.write_text("0", encoding="ascii")
+    file.write_text(value, encoding="ascii")
+
+
+def read_attribute(root: Path, path: str) -> str | None:
+    """Return an attribute of a VF; None if the VF or its NIC is gone, or the driver does not tell."""
+    match, interface = _ATTRIBUTE.fullmatch(path), _interface(root, path)
+    if match is None or interface is None:
+        return None
+    functions = _shown(interface).get("vfinfo_list", [])
+    mine: dict[str, Any] = next((function for function in functions if function.get("vf") == int(match[1])), {})
+    value = mine.get(_KEYS[match[2]])
+    return ("on" if value else "off") if isinstance(value, bool) else value
+
+
+def write_attribute(root: Path, path: str, value: str) -> None:
+    """Set an attribute of a VF. Raises OSError."""
+    match, interface = _ATTRIBUTE.fullmatch(path), _interface(root, path)
+    if match is None or interface is None or _MAC_OR_TRUST.fullmatch(value) is None:
+        raise OSError(errno.ENODEV, "its NIC has no interface")
+    _ip("link", "set", "dev", interface, "vf", match[1], match[2], value)
+
+
+def read_up(root: Path, path: str) -> str | None:
+    """Return whether the interface of a NIC is up, ``on`` or ``off``; None if it has none."""
+    interface = _interface(root, path)
+    flags = read_text(root / "sys/class/net" / interface / "flags") if interface else None
+    return None if flags is None else ("on" if int(flags, 16) & 1 else "off")
+
+
+def write_up(root: Path, path: str, value: str) -> None:
+    """Bring the interface of a NIC up or down. Raises OSError."""
+    interface = _interface(root, path)
+    if interface is None:
+        raise OSError(errno.ENODEV, "its NIC has no interface")
+    _ip("link", "set", "dev", interface, "up" if value == "on" else "down")
+
+
+def _interface(root: Path, path: str) -> str | None:
+    names = [entry.name for entry in entries(at(root, path).parent / "net")]
+    return names[0] if names else None
+
+
+def _shown(interface: str) -> dict[str, Any]:
+    """Return what ``ip`` tells of an interface; empty where it tells nothing."""
+    try:
+        (found,) = json.loads(run_tool(["ip", "-j", "-d", "link", "show", "dev", interface], IP_TIMEOUT_S).stdout)
+    except ValueError:
+        return {}
+    return dict(found)
+
+
+def _ip(*words: str) -> None:
+    done = run_tool(["ip", *words], IP_TIMEOUT_S)
+    if not done.ok:
+        said = done.stderr.strip().splitlines()
+        raise OSError(errno.EIO, f"`ip {' '.join(words)}` said: {said[-1] if said else 'nothing'}")
+
+
+_DEVICE = "/sys/bus/pci/devices/????:??:??.?"
+NUMBER = Setting((f"{_DEVICE}/sriov_numvfs",), write=write_number)
+UP = Setting((f"{_DEVICE}/up",), read_up, write_up)
+ATTRIBUTES = Setting(tuple(f"{_DEVICE}/vf*_{attribute}" for attribute in _KEYS), read_attribute, write_attribute)
+
 
 DEVICE_SETTINGS: tuple[Setting, ...] = (
-    pci_driver.DRIVER,
-    pci_driver.NO_IOMMU,
-    vf_values.NUMBER,
-    vf_values.UP,
-    vf_values.ATTRIBUTES,
-    interrupts.AFFINITY,
-    cpu_frequency.FREQUENCY,
+    DRIVER,
+    NO_IOMMU,
+    NUMBER,
+    UP,
+    ATTRIBUTES,
+    AFFINITY,
+    FREQUENCY,
 )
 
 

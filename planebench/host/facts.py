@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Facts about this machine: read once at the start of a run, kept in run.json, judged by :mod:`planebench.doctor`."""
+"""Facts about this machine: read once at the start of a run, kept in run.json, judged by planebench.measure.doctor."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class HostFacts:
     """The facts of one machine at one moment; None is unknown. Made by :func:`collect`."""
 
     boot_id: str | None = None
-    """Runs of one boot are not independent (planebench.stats.compare)."""
+    """Runs of one boot are not independent (planebench.analysis.compare)."""
     cpu_model: str = "unknown"
     kernel: str = "unknown"
     kernel_command_line: str | None = None
@@ -174,7 +174,7 @@ class HostFacts:
 
 
 def cpus_of(facts: HostFacts, switch_cores: int = 1) -> Cpus:
-    """Return the CPUs of the machine as :func:`planebench.placement.place` takes them.
+    """Return the CPUs of the machine as :func:`planebench.testbed.placement` takes them.
 
     What a virtual machine says of shared caches is not taken: its host moves its CPUs between cores.
     """

@@ -3,14 +3,139 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from planebench.host import af_xdp, routes
+from planebench.host import af_xdp
 from planebench.host.pci import ROOT
-from planebench.host.procfs import read_text
+from planebench.host.procfs import link_name, read_text, stat_fields
+
+# The network interfaces that a machine is reached by, which no run may take: read from /proc and /sys below a root.
+
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
+IPNetwork = ipaddress.IPv4Network | ipaddress.IPv6Network
+_UP, _REJECT = 0x1, 0x200
+"""Flags of a route (Linux, include/uapi/linux/route.h)."""
+_LINK_LOCAL = "20"
+"""Scope of an IPv6 address in /proc/net/if_inet6 that every interface that is up has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A route of the kernel's main table. A default route has prefix length 0."""
+
+    interface: str
+    network: IPNetwork
+    metric: int
+
+
+def routes(root: Path) -> tuple[Route, ...]:
+    """Return the routes of both address families that are up and lead somewhere."""
+    return (*_routes_v4(root), *_routes_v6(root))
+
+
+def essential_interfaces(root: Path, ssh_connection: str | None) -> Mapping[str, str]:
+    """Return the interfaces that must not be taken, each with what it carries.
+
+    They are those of the default routes and of the route to the ssh client, and all interfaces below them: the ports
+    of a bridge or a bond, the device of a VLAN. ``ssh_connection`` is the variable SSH_CONNECTION.
+    """
+    known = routes(root)
+    found: dict[str, str] = {}
+    for route in known:
+        if route.network.prefixlen == 0:
+            found.update(dict.fromkeys(_with_lower(root, route.interface), "the default route"))
+    client = _client(ssh_connection)
+    way = _way_to(client, known) if client else None
+    if way:
+        found.update(dict.fromkeys(_with_lower(root, way), "the ssh connection"))
+    return found
+
+
+def uses(root: Path, interface: str) -> str | None:
+    """Return what the kernel uses an interface that is up for: addresses, a bridge, a VLAN; None if it is unused."""
+    folder = root / "sys/class/net" / interface
+    master = link_name(folder / "master")
+    if master:
+        return f"is part of {master}"
+    upper = [entry.name.removeprefix("upper_") for entry in folder.glob("upper_*")]
+    if upper:
+        return f"carries {', '.join(sorted(upper))}"
+    if _has_address(root, interface):
+        return "has addresses"
+    return None
+
+
+def ssh_connection(environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return SSH_CONNECTION of this process, or of the nearest ancestor that has it: sudo removes it."""
+    pid, found = os.getpid(), environment.get("SSH_CONNECTION")
+    while found is None and pid > 1:
+        fields = stat_fields(pid)
+        pid = int(fields[1]) if fields else 0
+        words = (read_text(f"/proc/{pid}/environ") or "").split("\0")
+        found = next((word.partition("=")[2] for word in words if word.startswith("SSH_CONNECTION=")), None)
+    return found
+
+
+def _routes_v4(root: Path) -> Iterator[Route]:
+    """Yield the routes of /proc/net/route, whose addresses are little-endian hexadecimal numbers."""
+    for line in (read_text(root / "proc/net/route") or "").splitlines()[1:]:
+        interface, destination, _, flags, _, _, metric, mask = line.split()[:8]
+        if int(flags, 16) & (_UP | _REJECT) == _UP:
+            address = ipaddress.IPv4Address(bytes.fromhex(destination)[::-1])
+            network = ipaddress.IPv4Network((address, int(mask, 16).bit_count()), strict=False)
+            yield Route(interface, network, int(metric))
+
+
+def _routes_v6(root: Path) -> Iterator[Route]:
+    """Yield the routes of /proc/net/ipv6_route."""
+    for line in (read_text(root / "proc/net/ipv6_route") or "").splitlines():
+        destination, length, _, _, _, metric, _, _, flags, interface = line.split()
+        if int(flags, 16) & (_UP | _REJECT) == _UP and interface != "lo":
+            address = ipaddress.IPv6Address(bytes.fromhex(destination))
+            yield Route(interface, ipaddress.IPv6Network((address, int(length, 16)), strict=False), int(metric, 16))
+
+
+def _client(connection: str | None) -> IPAddress | None:
+    """Return the address of the client in SSH_CONNECTION; an IPv4 address inside IPv6 counts as IPv4."""
+    try:
+        address = ipaddress.ip_address((connection or "").split(" ")[0].partition("%")[0])
+    except ValueError:
+        return None
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
+
+
+def _way_to(address: IPAddress, known: Iterable[Route]) -> str | None:
+    """Return the interface of the best route to an address: the longest prefix, then the lowest metric."""
+    fitting = [route for route in known if address.version == route.network.version and address in route.network]
+    best = min(fitting, key=lambda route: (-route.network.prefixlen, route.metric), default=None)
+    return best.interface if best else None
+
+
+def _with_lower(root: Path, interface: str) -> set[str]:
+    """Return an interface and all those that it is made of."""
+    found: set[str] = set()
+    wanted = [interface]
+    while wanted:
+        name = wanted.pop()
+        if name not in found:
+            found.add(name)
+            lower = (root / "sys/class/net" / name).glob("lower_*")
+            wanted += [entry.name.removeprefix("lower_") for entry in lower]
+    return found
+
+
+def _has_address(root: Path, interface: str) -> bool:
+    """Return whether an interface has an address that is not link-local, or routes that come with one."""
+    lines = [line.split() for line in (read_text(root / "proc/net/if_inet6") or "").splitlines()]
+    if any(line[5] == interface and line[3] != _LINK_LOCAL for line in lines if len(line) > 5):
+        return True
+    return any(route.interface == interface for route in _routes_v4(root))
+
 
 _RX = "bytes packets errs drop fifo frame compressed multicast"
 _TX = "bytes packets errs drop fifo colls carrier compressed"
@@ -55,7 +180,7 @@ def xdp_refusal(names: Sequence[str], root: Path = ROOT) -> str:
 
 def refusal(names: Sequence[str], root: Path = ROOT) -> str:
     """Return why sockets cannot take all frames of these interfaces, as a sentence; empty if they can."""
-    essential = routes.essential_interfaces(root, os.environ.get("SSH_CONNECTION"))
+    essential = essential_interfaces(root, os.environ.get("SSH_CONNECTION"))
     for name in names:
         if reason := _refusal(name, essential.get(name, ""), root):
             return f"interface {name} {reason}"
@@ -70,6 +195,6 @@ def _refusal(name: str, carries: str, root: Path) -> str:
         return f"carries {carries}; its frames would go to the sockets: name another"
     if read_text(folder / "carrier") != "1":
         return f"is down or has no link: `ip link set {name} up`, and look at its cable"
-    if (use := routes.uses(root, name)) is not None:
+    if (use := uses(root, name)) is not None:
         return f"{use}; its frames would go to the sockets: name another"
     return ""

@@ -16,9 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from planebench.host import procfs
-from planebench.host.deadlines import stretched
 from planebench.host.launch import NAMESPACE_REMEDY
-from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.process import Process, Supervisor, stretched, wait_ready
 from planebench.model.errors import StartError, UsageError
 
 INTERFACE_NAME_MAX = 15

@@ -14,11 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from planebench.host import pci, routes
-from planebench.host.device_settings import device_journal
+from planebench.host import interfaces, pci
+from planebench.host.device_settings import NO_IOMMU_MODE, device_journal, driver_path, read_driver, taken_by_vfio
 from planebench.host.journal import Change, Journal, Outcome
 from planebench.host.pci import VFIO, Nic
-from planebench.host.pci_driver import NO_IOMMU_MODE, driver_path, read_driver, taken_by_vfio
 from planebench.host.procfs import entries, link_name, read_text
 from planebench.host.programs import run_tool
 from planebench.model.errors import StartError, UsageError
@@ -131,7 +130,7 @@ def check(addresses: Sequence[str], journal: Journal | None = None, *, for_guest
     if twice:
         raise UsageError(f"NIC {twice[0]} is named twice; each end of a cable is a port of its own")
     nics = tuple(pci.nic(address, root) for address in full)
-    essential = routes.essential_interfaces(root, routes.ssh_connection())
+    essential = interfaces.essential_interfaces(root, interfaces.ssh_connection())
     owners = journal.owners()
     for nic in nics:
         reason = refusal(nic, full, root, essential, for_guest=for_guest) or _owned(nic, owners)
@@ -164,7 +163,7 @@ def refusal(
     if user:
         return f"{user} has it open (/dev/vfio/{nic.iommu_group}); end that program first"
     for interface in nic.interfaces:
-        use = routes.uses(root, interface) if _is_up(root, interface) else None
+        use = interfaces.uses(root, interface) if _is_up(root, interface) else None
         if use:
             return f"its interface {interface} is up and {use}; take it down first: `ip link set {interface} down`"
     if not needs_binding(nic, for_guest=for_guest):

@@ -6,12 +6,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from planebench.host import pci, routes
-from planebench.host.device_settings import device_journal
+from planebench.host import interfaces, pci
+from planebench.host.device_settings import (
+    Attribute,
+    attribute_path,
+    device_journal,
+    number_path,
+    read_attribute,
+    read_up,
+    up_path,
+)
 from planebench.host.journal import ROOT, Change, Journal
 from planebench.host.pci import Nic
 from planebench.host.procfs import link_name
-from planebench.host.vf_values import Attribute, attribute_path, number_path, read_attribute, read_up, up_path
 from planebench.model.errors import StartError, UsageError
 
 MAC_PREFIX = "02:00:00:00:56"
@@ -67,7 +74,7 @@ def make_vfs(
 
 def refusal(nic: Nic, count: int, root: Path = ROOT) -> str | None:
     """Return why a NIC cannot have ``count`` VFs, or must not be touched; None if it can."""
-    essential = routes.essential_interfaces(root, routes.ssh_connection())
+    essential = interfaces.essential_interfaces(root, interfaces.ssh_connection())
     carried = next((interface for interface in nic.interfaces if interface in essential), None)
     if carried:
         return f"its interface {carried} carries {essential[carried]} of this machine, and its driver would reset it"

@@ -7,14 +7,13 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
 
+from planebench.analysis.search import METHODS
 from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.model.spec import USUAL_COST
 from planebench.model.status import Stage
-from planebench.plans.costs import Costs
-from planebench.plans.estimate import expected_trials, visit_s
-from planebench.plans.passes import Visit, latency_of, passes, searches_of
-from planebench.search import METHODS
+from planebench.model.switch import USUAL_COST
+from planebench.plan.estimate import expected_trials, visit_s
+from planebench.plan.passes import Costs, Visit, latency_of, passes, searches_of
 
 LATENCY = "latency"
 

@@ -11,19 +11,18 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from planebench.host.deadlines import stretched
 from planebench.host.planed_program import require_planed
-from planebench.host.process import Supervisor
-from planebench.measure.sending import Sender, Sending
+from planebench.host.process import Supervisor, stretched
+from planebench.measure.counts import Sender, Sending
 from planebench.model.errors import UsageError
+from planebench.model.scenarios import Flow
 from planebench.model.words import listed
-from planebench.placement import Placement
+from planebench.planed.client import get_ports
 from planebench.planed.document import Document, Port, Task, Worker
 from planebench.planed.process import PlanedProcess
-from planebench.planed.requests import get_ports
-from planebench.scenarios.flows import Flow
-from planebench.wiring.links import Ends
-from planebench.wiring.memory import memory
+from planebench.testbed.links import Ends
+from planebench.testbed.placement import Placement
+from planebench.testbed.request import memory
 
 RING_SIZE = 256
 PORTS_MAX = 32

@@ -17,32 +17,30 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from planebench.analysis.histogram import Relation, decode, percentile_ns
 from planebench.host import facts as host_facts
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
-from planebench.measure.clocks import Readings, by_clock, clock_readings, common_clock, relate_over_cable
-from planebench.measure.counts import TesterCounts, tester_counts
+from planebench.measure.counts import Sender, Sending, TesterCounts, tester_counts
 from planebench.measure.distance import machine_distances_ns
+from planebench.measure.latency import Readings, by_clock, clock_readings, common_clock, relate_over_cable
 from planebench.measure.live import LiveSettings
-from planebench.measure.sending import Sender, Sending
-from planebench.model.clock import port_clock
+from planebench.model.dimensions import port_clock
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint, TwoClocks
 from planebench.model.quantity import utc_now
 from planebench.model.records import LatencyRecord
+from planebench.model.scenarios import Flow
 from planebench.model.wire import wire_arguments
-from planebench.placement import Cpus, Placement, place
+from planebench.planed.client import get_ports
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.planed.process import PlanedProcess
-from planebench.planed.requests import get_ports
 from planebench.planed.statistics import Statistics
-from planebench.scenarios.flows import Flow
-from planebench.stats.clock_relation import Relation
-from planebench.stats.histogram import decode, percentile_ns
 from planebench.store.calibration import version_of
-from planebench.wiring.links import Ends, LinkSettings
-from planebench.wiring.memory import memory
-from planebench.wiring.wires.base import named_ends, wire_kind
+from planebench.testbed.links import Ends, LinkSettings
+from planebench.testbed.placement import Cpus, Placement, place
+from planebench.testbed.request import memory
+from planebench.testbed.wires.base import named_ends, wire_kind
 
 TRIES = 3
 """For a ceiling and for a floor; at most, for a set point."""

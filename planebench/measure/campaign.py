@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import os
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
@@ -12,38 +13,184 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Protocol, TypeVar
 
+from planebench.analysis.compare import Derived, Open, still_open
+from planebench.analysis.counting import of_kinds, saturating
+from planebench.analysis.search import Ask, load_name, search_settings, step
+from planebench.analysis.search.task import fits
+from planebench.analysis.starts import geometric_mean, throughput_blocks
+from planebench.host.device_settings import device_journal, keep_away
 from planebench.host.process import Supervisor
 from planebench.measure.ahead import stages_of
-from planebench.measure.bench import Bench
-from planebench.measure.live import LiveSettings
-from planebench.measure.trial import TrialRequest
+from planebench.measure.external import ExternalRunner
+from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.measure.runner import LiveRunner, Runner, SelfMeasured
+from planebench.measure.trial import TrialRequest, unmeasured
+from planebench.model.dimensions import is_external
+from planebench.model.errors import ExternalTesterError, PlanebenchError, StoreError
+from planebench.model.header import Run, Skipped
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
 from planebench.model.quantity import seconds_since_epoch
-from planebench.model.reasons import ReasonCode
-from planebench.model.records import Load, Point, TopologyKey, Trial, VerdictKind
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import Load, Point, TopologyKey, Trial, Verdict, VerdictKind
 from planebench.model.results import SearchResult
-from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
+from planebench.model.scenarios import build, flows
 from planebench.model.status import Stage
 from planebench.model.wire import wire_arguments
-from planebench.placement import Cpus
-from planebench.plans.costs import starts_s
-from planebench.plans.estimate import expected_trials, visit_s
-from planebench.plans.latency_steps import LatencyStep
-from planebench.plans.order import Group, Rounds, Step, group_points
-from planebench.plans.passes import Visit, further_pass, latency_of, passes, searches_of
-from planebench.scenarios.flows import flows
-from planebench.scenarios.shapes import build
-from planebench.search import Ask, load_name, search_settings, step
-from planebench.search.facts import fits
-from planebench.stats.counting import of_kinds, saturating
-from planebench.stats.derived import Derived
-from planebench.stats.looks import Open, still_open
-from planebench.stats.starts import geometric_mean, throughput_blocks
+from planebench.plan.estimate import expected_trials, visit_s
+from planebench.plan.passes import (
+    Group,
+    LatencyStep,
+    Rounds,
+    Step,
+    Visit,
+    further_pass,
+    group_points,
+    latency_of,
+    passes,
+    searches_of,
+    starts_s,
+)
 from planebench.store import RunWriter
-from planebench.traffic.rates import SATURATING, bit_loads, fixed_loads, latency_loads, line_rate_pps, rate_label
-from planebench.wiring.adapter import Adapter
-from planebench.wiring.wires.base import wire_kind
+from planebench.switches.adapter import Adapter
+from planebench.testbed.chain import build_chain
+from planebench.testbed.placement import Cpus, place_vnfs
+from planebench.testbed.rates import SATURATING, bit_loads, fixed_loads, latency_loads, line_rate_pps, rate_label
+from planebench.testbed.testers import get_tester
+from planebench.testbed.wires.base import wire_kind
+
+# One switch on one topology: starts it, runs its trials, starts it again when it dies, and gives up in the end.
+
+DEATHS_MAX = 2
+"""How often a switch that died is started again on one topology."""
+FAILED_STARTS_MAX = 2
+"""How often in a row a switch may fail to start on one topology until it is given up."""
+
+
+@dataclass
+class Bench:
+    """One switch on one topology, over all visits. ``runner`` is None when it is not up; ``reason``: why it failed."""
+
+    campaign: Campaign
+    label: str
+    group: Group
+    runner: Runner | None = None
+    reason: str = ""
+    start_number: int = -1
+    """How often it was started again on this topology, over all sessions of a run; -1 before the first start."""
+    deaths: int = 0
+    failed_starts: int = 0
+    """In a row."""
+
+    @property
+    def what(self) -> str:
+        """Return the name of the topology, e.g. ``loopback-3``."""
+        return self.group.points[0].scenario_label
+
+    def begin_visit(self) -> None:
+        """Forget a start that failed in an earlier visit, unless the switch was given up: this one may succeed."""
+        if self.deaths <= DEATHS_MAX and self.failed_starts < FAILED_STARTS_MAX:
+            self.reason = ""
+
+    def ensure(self) -> None:
+        """Start the switch if it is not up, unless it failed to start in this visit or was given up."""
+        if self.runner is None and not self.reason:
+            self.campaign.listener.working_on(f"starting {self.label} for {self.what}")
+            self.start()
+
+    def start(self) -> None:
+        """Start the switch. A failure is reported and kept in ``reason``; that of an external tester is raised."""
+        campaign, group, point = self.campaign, self.group, self.group.points[0]
+        mine = [t for t in campaign.trials if t.point.switch == self.label and t.point in group.points]
+        self.start_number = max([self.start_number, *(t.start for t in mine)]) + 1
+        try:
+            self.runner = self._runner(mine)
+            self.failed_starts = 0
+            if (found := self.runner.conditions) is not None:
+                campaign.writer.observe(
+                    dataclasses.replace(
+                        found,
+                        switch=self.label,
+                        start=self.start_number,
+                        vnf_hosting=point.hosting,
+                        placement=point.placement,
+                        cpu_clock=point.cpu_clock,
+                    )
+                )
+        except ExternalTesterError as error:  # every other switch would meet it, too
+            words = f"{error}. What was measured is stored; --resume continues the run"
+            raise ExternalTesterError(words) from error
+        except PlanebenchError as error:
+            self.failed_starts += 1
+            again = f"failed to start {self.failed_starts} times in a row; the last time: "
+            self._skip(f"{again if self.failed_starts > 1 else ''}{error}")
+
+    def _runner(self, past: Sequence[Trial]) -> Runner:
+        """Start switch and tester. Raises StartError or ExternalTesterError; then no process is left running."""
+        campaign, group = self.campaign, self.group
+        adapter = campaign.adapters[self.label]
+        if isinstance(adapter, SelfMeasured):
+            return adapter.runner(self.label, campaign.plan.seed, past)
+        adapter = adapter.at_clock(group.cpu_clock)
+        sending = campaign.plan.sending
+        topology = build_chain(
+            group.scenario, group.chain_length, chain=group.chain, hosting=group.hosting, sending=sending
+        )
+        placement = place_vnfs(
+            campaign.cpus,
+            topology.cores_of_vnfs,
+            hosted=topology.hosted_numbers,
+            placing=group.placement,
+            idle_tester=topology.idle_tester,
+        )
+        if os.geteuid() == 0:
+            with contextlib.suppress(StoreError):  # without a place for the old values the interrupts stay
+                keep_away(placement.pollers, placement.control_cpus, device_journal())
+        if is_external(campaign.plan.tester):
+            tester = get_tester(campaign.plan.tester)
+            return ExternalRunner.start(
+                self.label, adapter, topology, placement, campaign.settings, campaign.supervisor, tester
+            )
+        live = LiveTopology.start(
+            self.label,
+            adapter,
+            topology,
+            placement,
+            campaign.settings,
+            campaign.supervisor,
+            directions=tuple(dict.fromkeys(point.direction for point in group.points)),
+            profiles=[campaign.plan.profile(name) for name in dict.fromkeys(p.traffic for p in group.points)],
+            cpu_clock=group.cpu_clock,
+        )
+        return LiveRunner(live, campaign.settings)
+
+    def run(self, request: TrialRequest) -> Trial:
+        """Run one trial; if the switch is not up, return an invalid trial with the reason."""
+        if self.runner is None:
+            return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, self.reason),)))
+        return self.runner.run(request)
+
+    def revive(self, reason: str) -> None:
+        """Start a switch that died again, a limited number of times."""
+        self.stop()
+        self.deaths += 1
+        if self.deaths > DEATHS_MAX:
+            self._skip(f"died {self.deaths} times; the last time: {reason}")
+        else:
+            self.start()
+
+    def stop(self) -> None:
+        """Stop the switch. Never raises; safe to call twice."""
+        if self.runner is not None:
+            self.runner.stop()
+            self.runner = None
+
+    def _skip(self, reason: str) -> None:
+        self.runner, self.reason = None, reason
+        what = f"{self.label} {self.what}"
+        self.campaign.writer.skip(Skipped(what, reason))
+        self.campaign.listener.trouble(f"{what}: {reason}")
+
 
 T = TypeVar("T")
 
@@ -79,7 +226,7 @@ class Listener(Protocol):
 class Campaign:
     """Runs points of a plan and appends every trial to the writer. Nothing outlives :meth:`run`.
 
-    ``points`` are those that their switches do not refuse (planebench.running.survey).
+    ``points`` are those that their switches do not refuse (planebench.measure.survey).
     ``trials`` may hold those of earlier sessions of the same run. The campaign goes through its plan from the
     beginning in any case, and takes each trial that is stored instead of measuring it: so every decision, as of the
     next load or the next pass, rests on the trials that it rested on at first.

@@ -3,18 +3,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import functools
+import json
+import os
+import sys
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 
-from planebench.host.scheduling import thread_conditions
+from planebench.host import af_xdp
+from planebench.host.device_settings import device_journal, fixed
+from planebench.host.energy import Meter, Reading, energy_uj, find_meter
+from planebench.host.evidence import Owner, WatchedThread, thread_conditions
+from planebench.host.interfaces import interfaces_of
+from planebench.host.journal import Journal
+from planebench.host.memory import MemoryMap, bytes_by_node, memory_of
+from planebench.host.process import Supervisor, stretched
+from planebench.measure.distance import core_mhz
 from planebench.model.conditions import Conditions, PortConditions, Side, ThreadConditions
-from planebench.model.errors import PlanebenchError
-from planebench.model.hosting import HostingFacts
+from planebench.model.cpus import range_text
+from planebench.model.dimensions import HostingFacts
+from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.quantity import utc_now
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import MemoryEvidence
+from planebench.model.switch_figures import CORE_MHZ, DELIVERED, ENERGY_UJ, IDLE_ENERGY_UJ, WANTED_MHZ
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_name, wire_named
+from planebench.model.words import listed
 from planebench.planed.statistics import PortState
-from planebench.wiring.adapter import RunningSwitch
-from planebench.wiring.remote import RemoteSwitch
+from planebench.switches.adapter import RunningSwitch
+from planebench.switches.remote import RemoteSwitch
+from planebench.testbed.links import Ends
+from planebench.testbed.placement import Placement
 
 
 def read_conditions(
@@ -99,3 +123,233 @@ def _port(side: Side, told: PortState, nic: bool) -> PortConditions:
 def _kind(told: PortState) -> str:
     """Return ``vhost-user`` or ``virtio-user``; for a DPDK device its driver: ``net_memif``, ``net_af_packet``."""
     return str(told.get("driver") or "ethdev") if told["kind"] == "ethdev" else str(told["kind"])
+
+
+# Read what the kernel knows of wires that are its interfaces: dropped frames, and the mode of AF_XDP sockets.
+
+ASK_TIMEOUT_S = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class KernelWires:
+    """The interfaces of the wires of a live topology, in the network namespace of process ``pid``.
+
+    An end without a name is on another host.
+    """
+
+    ends: Mapping[str, Ends]
+    pid: int
+
+    def dropped(self) -> Counter[str]:
+        """Return the frames that found the receive ring of the other end full: of the switch, and of the tester.
+
+        They are counted by the interface that sends. Keys are as in ``Trial.tester_drops``: frames in ``n0:wire_full``
+        were sent by the tester, those in ``n0:rx_dropped`` by the switch.
+        """
+        counts = interfaces_of(self.pid)
+        found: Counter[str] = Counter()
+        for cable, end in self.ends.items():
+            for name, reason in ((end.tester, "wire_full"), (end.switch, "rx_dropped")):
+                if name in counts:
+                    found[f"{cable}:{reason}"] = counts[name].tx_dropped
+        return found
+
+    def xdp_mode(self, tester: int, switch: Collection[int], supervisor: Supervisor, cpus: frozenset[int]) -> str:
+        """Return the mode of the AF_XDP sockets of both sides, given by their processes; empty without any.
+
+        As ``copy, native, need-wakeup, busy-poll``; ``tester ...; switch ...`` if the sides differ. Raises StartError.
+        """
+        sides = {
+            "tester": (af_xdp.xdp_sockets(tester), [end.tester for end in self.ends.values()]),
+            "switch": (
+                [found for pid in switch for found in af_xdp.xdp_sockets(pid)],
+                [end.switch for end in self.ends.values()],
+            ),
+        }
+        if not any(sockets for sockets, _ in sides.values()):
+            return ""
+        attached = self._attached(supervisor, cpus)
+        words = {
+            side: af_xdp.mode_words(sockets, [attached[name] for name in names if name in attached])
+            for side, (sockets, names) in sides.items()
+            if sockets
+        }
+        if len(words) == len(sides) and len(set(words.values())) == 1:
+            return next(iter(words.values()))
+        return "; ".join(f"{side} {text}" for side, text in words.items())
+
+    def _attached(self, supervisor: Supervisor, cpus: frozenset[int]) -> Mapping[str, str]:
+        """Ask for the XDP programs of all interfaces in their namespace."""
+        names = [name for end in self.ends.values() for name in end.of(None) if name]
+        argv = [sys.executable, "-I", str(Path(af_xdp.__file__)), *names]
+        done = supervisor.spawn("xdp-mode", argv, cpus=cpus, netns_pid=self.pid)
+        if done.wait(stretched(ASK_TIMEOUT_S)) != 0:
+            text = done.exit_report()
+            done.terminate()
+            raise StartError(f"the XDP programs of {', '.join(names)} cannot be read: {text}")
+        answer = json.loads(done.log_tail().splitlines()[-1])
+        return {str(name): str(mode) for name, mode in answer.items()}
+
+
+# The check of a live topology against its placement: threads and memory, as the kernel reports them.
+
+MISPLACED_SHARE = 0.01
+"""More of the memory of a process than this on other nodes is a reason not to accept a trial."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """One owner of memory and threads, and where they should be: a node, None for any, and CPUs, empty for any."""
+
+    owner: Owner
+    name: str
+    pids: Sequence[int]
+    node: int | None = None
+    threads: Sequence[WatchedThread] = ()
+    cpus: frozenset[int] = field(default_factory=frozenset)
+    roams: bool = False
+    """The scheduler may move each thread over all of the CPUs; else each has one or some of them."""
+
+
+def read_memory(parts: Sequence[Placed], *, switch_memory: bool) -> tuple[MemoryEvidence, ...]:
+    """Return the memory of each part by node; memory that two of them map belongs to one.
+
+    It belongs to the driver's end, tester or VNF, not to the switch; with ``switch_memory``, which is that of the wire,
+    what switch and tester share belongs to the switch.
+    """
+    found = {part.name: [it for pid in part.pids for it in memory_of(pid)] for part in parts}
+    mapped: defaultdict[str, set[Owner]] = defaultdict(set)
+    for part in parts:
+        for it in found[part.name]:
+            mapped[it.shared].add(part.owner)
+    return tuple(
+        MemoryEvidence(
+            part.owner,
+            part.name,
+            part.node,
+            tuple(bytes_by_node(_own(part.owner, found[part.name], mapped, switch_memory)).items()),
+        )
+        for part in parts
+        if found[part.name]
+    )
+
+
+def _own(
+    owner: Owner, mappings: Iterable[MemoryMap], mapped: Mapping[str, set[Owner]], switch_memory: bool
+) -> Iterator[MemoryMap]:
+    """Yield the memory that belongs to an owner, each file once."""
+    seen: set[str] = set()
+    for it in mappings:
+        others = mapped[it.shared] - {owner} if it.shared else set()
+        theirs = (owner == "switch" and "vnf" in others) or (
+            (owner, switch_memory) in (("switch", False), ("tester", True)) and bool(others & {"switch", "tester"})
+        )
+        if not theirs and it.shared not in seen - {""}:
+            seen.add(it.shared)
+            yield it
+
+
+def misplaced(parts: Sequence[Placed], memory: Iterable[MemoryEvidence]) -> tuple[Reason, ...]:
+    """Return a reason for each part whose memory or threads are elsewhere than planned; empty if none is."""
+    return (*map(_memory_reason, _elsewhere(memory)), *_threads_elsewhere(parts))
+
+
+def _elsewhere(memory: Iterable[MemoryEvidence]) -> Iterator[MemoryEvidence]:
+    return (it for it in memory if it.misplaced_share > MISPLACED_SHARE)
+
+
+def _memory_reason(it: MemoryEvidence) -> Reason:
+    nodes = [str(node) for node, _ in it.bytes_by_node if node != it.node]
+    where = f"node{'s' if len(nodes) > 1 else ''} {listed(tuple(nodes))}"
+    text = f"{it.misplaced_share:.0%} of the memory of {it.name} is on NUMA {where}, not on node {it.node} as planned"
+    return Reason(ReasonCode.MISPLACED, text, {"share": it.misplaced_share})
+
+
+def _threads_elsewhere(parts: Iterable[Placed]) -> Iterator[Reason]:
+    for part in parts:
+        for thread in part.threads if part.cpus else ():
+            allowed = allowed_cpus(thread.tid)
+            if not allowed <= part.cpus or (part.roams and allowed and allowed != part.cpus):
+                text = (
+                    f"thread {thread.name} of {part.name} may run on CPU {range_text(allowed)}, not on CPU "
+                    f"{range_text(part.cpus)} as planned"
+                )
+                yield Reason(ReasonCode.MISPLACED, text)
+
+
+def allowed_cpus(tid: int) -> frozenset[int]:
+    """Return the CPUs on which a thread may run; none if it is gone."""
+    try:
+        return frozenset(os.sched_getaffinity(tid))
+    except OSError:
+        return frozenset()
+
+
+def let_roam(threads: Iterable[WatchedThread], cpus: frozenset[int]) -> None:
+    """Let the scheduler move threads over CPUs. What the kernel refuses, :func:`misplaced` finds."""
+    for thread in threads:
+        try:
+            os.sched_setaffinity(thread.tid, cpus)
+        except OSError:
+            continue
+
+
+# The clock of a switch's cores, and the energy of the machine, in a trial: further counters of the switch.
+
+IDLE_S = 0.5
+"""How long the idle machine is metered. Every switch is stopped meanwhile."""
+
+
+def clocked_cpus(placement: Placement) -> frozenset[int]:
+    """Return the CPUs whose clock belongs to the server: those of switch and VNFs, without those of the tester."""
+    return frozenset({*placement.switch_cpus, *placement.all_vnf_cpus} - set(placement.tester_cpus))
+
+
+@contextmanager
+def held_clock(
+    mhz: int | None, placement: Placement, planed: Path, journal: Journal | None = None
+) -> Iterator[dict[str, int]]:
+    """Keep the CPUs of a server at a clock, and yield counters: the clock asked for, and at the end that found.
+
+    Of the clocks before and after, and of all CPUs, it is the one that is furthest off. Nothing without ``mhz``.
+    Raises StartError if the system refuses.
+    """
+    found: dict[str, int] = {}
+    if mhz is None:
+        yield found
+        return
+    found[WANTED_MHZ], cpus = mhz, clocked_cpus(placement)
+    with fixed(cpus, mhz, journal or device_journal()):
+        read = [*core_mhz(planed, cpus)]
+        yield found
+        read += core_mhz(planed, cpus)
+    if read:
+        found[CORE_MHZ] = max(read, key=lambda one: abs(one - mhz))
+
+
+class EnergyAccount:
+    """The meter of this machine, and the power of the machine when nothing is measured."""
+
+    def __init__(self, meter: Meter, idle_s: float = IDLE_S) -> None:
+        self.meter = meter
+        before = meter.read()
+        time.sleep(idle_s)
+        self._idle = (before, meter.read())
+
+    def counters(self, before: Reading | None, after: Reading | None, delivered: int) -> dict[str, int]:
+        """Return the counters of a trial between two readings; what is not known is not among them."""
+        used, idle = energy_uj(before, after), energy_uj(*self._idle)
+        if used is None or before is None or after is None:
+            return {}
+        found = {ENERGY_UJ: used, DELIVERED: delivered}
+        begin, end = self._idle
+        if idle is None or begin is None or end is None or end.at_ns <= begin.at_ns:
+            return found
+        return {**found, IDLE_ENERGY_UJ: round(idle * (after.at_ns - before.at_ns) / (end.at_ns - begin.at_ns))}
+
+
+@functools.cache
+def energy_account() -> EnergyAccount | None:
+    """Return the account of this machine, metered idle at the first call; None if it has no meter."""
+    meter = find_meter()
+    return None if meter is None else EnergyAccount(meter)

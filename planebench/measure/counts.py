@@ -3,15 +3,30 @@
 
 from __future__ import annotations
 
+import secrets
+import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from planebench.measure.probes import PROBES, HistogramKind, histogram_of
-from planebench.measure.sent import traffic_sent
+from planebench.host.process import stretched
+from planebench.measure.latency import PROBES, HistogramKind, histogram_of
 from planebench.measure.updates import ControlTraffic, control_packets, fib_updates
-from planebench.model.nic_counters import of_losses
-from planebench.model.records import TENTHS, ControlPackets, DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
+from planebench.model.conditions import of_losses
+from planebench.model.errors import StartError
+from planebench.model.records import (
+    TENTHS,
+    ControlPackets,
+    DirectionCounts,
+    FibUpdates,
+    LatencyRecord,
+    Reason,
+    ReasonCode,
+    TrafficSent,
+)
+from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
+from planebench.model.traffic import Pcap, TrafficProfile
+from planebench.planed.client import Call, Load, Profile, get_statistics, is_sending, start_traffic
 from planebench.planed.statistics import (
     PORT_DROPS,
     Firewall,
@@ -23,9 +38,120 @@ from planebench.planed.statistics import (
     Stream,
     TaskStatistics,
 )
-from planebench.scenarios.flows import Flow
-from planebench.scenarios.queues import QUEUES_MAX, queue_name, queue_stream
-from planebench.wiring.tasks import SOURCE
+from planebench.testbed.tester_config import SOURCE
+
+# Record of what generators sent of a traffic profile, and its check against the plan. Pure.
+
+TOLERANCE = 0.01
+"""The mix that was sent may differ from the one intended by this share."""
+FRAMES_MIN = 10_000
+"""With fewer frames of a mix, or fewer of each of what varies than FRAMES_EACH, chance differs by as much."""
+FRAMES_EACH = 100
+LOOPS_MIN = 100
+"""So often a capture is sent before its last, partial round does not change the mean."""
+
+
+def traffic_sent(name: str, generators: Sequence[Generator]) -> TrafficSent | None:
+    """Return the sum over the queues of a sending end; None if no generator had a profile.
+
+    Flows and addresses of several queues may be the same ones: the largest number of one of them is kept.
+    """
+    reports = [report for generator in generators if (report := generator.get("profile"))]
+    if not reports:
+        return None
+    sizes: Counter[int] = Counter()
+    for report in reports:
+        sizes.update(dict(report.get("sizes", ())))
+    pcaps = [pcap for report in reports if (pcap := report.get("pcap"))]
+    skipped = (pcaps[0].get("skipped") or {}) if pcaps else {}
+    return TrafficSent(
+        name=name,
+        packets=sum(generator["offered_packets"] for generator in generators),
+        bytes=sum(report.get("bytes", 0) for report in reports),
+        sizes=tuple(sorted(sizes.items())),
+        flows_sent=_most(report.get("flows_sent") for report in reports),
+        dst_macs=_macs([report.get("dst_macs") or () for report in reports]),
+        dst_ips_sent=_most(report.get("dst_ips_sent") for report in reports),
+        pcap_frames=_most(pcap.get("frames") for pcap in pcaps),
+        pcap_loops=_most(pcap.get("loops") for pcap in pcaps),
+        pcap_enlarged=_most(pcap.get("enlarged") for pcap in pcaps) or 0,
+        pcap_skipped={reason: count for reason, count in skipped.items() if count},
+    )
+
+
+def not_as_intended(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:
+    """Yield a sentence for each way in which what was sent differs from the profile by more than TOLERANCE.
+
+    Nothing is said where too few frames were sent to tell.
+    """
+    if profile.pcap is not None:
+        yield from _capture(profile.pcap, sent)
+        return
+    yield from _mix(profile, sent)
+    wanted = len(profile.dst_macs) or profile.dst_mac_count
+    if wanted and sent.packets >= FRAMES_EACH * wanted:
+        even = sent.packets / wanted
+        off = max((abs(count - even) / even for count in sent.dst_macs), default=1.0)
+        if len(sent.dst_macs) != wanted or off > TOLERANCE:
+            yield _differs(f"{sent.name}: frames were not spread evenly over {wanted} destination MACs")
+    flows = profile.flows
+    if flows is not None and flows.draw != "zipf" and sent.flows_sent is not None:
+        expected = _distinct(flows.count, sent.packets, flows.draw == "round_robin")
+        if sent.packets >= FRAMES_MIN and abs(sent.flows_sent - expected) > TOLERANCE * expected:
+            yield _differs(f"{sent.name}: {sent.flows_sent} flows were sent, not about {expected:.0f}")
+
+
+def _capture(pcap: Pcap, sent: TrafficSent) -> Iterator[Reason]:
+    """Yield that the file is no longer the one that the plan was made with."""
+    mean = sent.mean_frame_bytes
+    if sent.pcap_frames != pcap.frames:
+        yield _differs(f"{sent.name}: the capture has {sent.pcap_frames} frames to send, and had {pcap.frames} before")
+    elif (
+        mean is not None
+        and (sent.pcap_loops or 0) >= LOOPS_MIN
+        and abs(mean - pcap.mean_frame_bytes) > TOLERANCE * pcap.mean_frame_bytes
+    ):
+        yield _differs(
+            f"{sent.name}: the mean frame sent had {mean:.1f} B, not {pcap.mean_frame_bytes:.1f} B as before"
+        )
+
+
+def _mix(profile: TrafficProfile, sent: TrafficSent) -> Iterator[Reason]:
+    """Yield the shares of the frame sizes, and their mean."""
+    mean, intended = sent.mean_frame_bytes, profile.mean_frame_bytes
+    if not profile.sizes or mean is None or intended is None or sent.packets < FRAMES_MIN:
+        return
+    weights: Counter[int] = Counter()
+    for size, weight in profile.sizes:
+        weights[size] += weight
+    counts = dict(sent.sizes)
+    off = max(abs(counts.get(size, 0) / sent.packets - w / weights.total()) for size, w in weights.items())
+    if abs(mean - intended) > TOLERANCE * intended:
+        yield _differs(f"{sent.name}: the mean frame sent had {mean:.1f} B, not {intended:.1f} B as in the profile")
+    elif off > TOLERANCE or set(counts) - set(weights):
+        yield _differs(f"{sent.name}: the mix of frame sizes that was sent is not that of the profile")
+
+
+def _differs(text: str) -> Reason:
+    return Reason(ReasonCode.TRAFFIC_DIFFERS, text)
+
+
+def _distinct(population: int, draws: int, in_turn: bool) -> float:
+    """Return the number of different values in the given number of draws: in turn, or with replacement."""
+    if in_turn:
+        return float(min(population, draws))
+    return float(population * (1 - (1 - 1 / population) ** draws))
+
+
+def _most(numbers: Iterable[int | None]) -> int | None:
+    return max((number for number in numbers if number is not None), default=None)
+
+
+def _macs(counts: Sequence[Sequence[int]]) -> tuple[int, ...]:
+    """Return the frames per address, added up over the queues."""
+    longest = max(map(len, counts), default=0)
+    return tuple(sum(c[i] for c in counts if i < len(c)) for i in range(longest))
+
 
 Tasks = Mapping[str, TaskStatistics]
 _NO_RULES: Firewall = {"rules": []}
@@ -290,3 +416,147 @@ def _misdirected(tasks: Tasks, expected: set[tuple[str, int]]) -> int:
         for stream in task["monitor"]["streams"]
         if (name.removeprefix("mon-"), stream["stream"]) not in expected
     )
+
+
+# Sending through a planed: start, wait, let late frames arrive, read every counter once.
+
+STRAGGLER_DEADLINE_S = 1.0
+STRAGGLER_STEP_S = 0.005
+STRAGGLER_STEPS = 8
+SLICE_S = 0.008
+"""Twice what the kernel gives a thread on a busy core before the next one has its turn (CFS: 3 to 4 ms)."""
+START_DELAY_S = 0.002
+"""planed starts sending a moment after it is told to; nothing of ours may run on its core before the end."""
+LOOK_S = 1.0
+NONCE_MAX = 2**63 - 1
+READY_FRAME_BYTES = 64
+READY_RATE_PPS = 20_000
+READY_DURATION_S = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Sending:
+    """Frames to send in each of ``flows`` for ``duration_s``; ``pps`` None is the maximum offered load.
+
+    ``profile`` as planed takes it (traffic.document); sizes of its own replace the frame size. With ``stamps`` every
+    task of the path notes when it had each probe; with ``clocks`` only its two ends do, by the clocks
+    of their ports too. With ``stamp_all`` every frame has a time stamp, not the probes alone.
+    """
+
+    flows: Sequence[Flow]
+    frame_size_bytes: int
+    duration_s: float
+    pps: float | None
+    probe_rate_pps: float = 0
+    profile: Profile | None = None
+    stamps: bool = False
+    clocks: bool = False
+    stamp_all: bool = False
+    more: tuple[Load, ...] = ()
+    """Loads of further generators."""
+
+    def loads(self, queues: int) -> list[Load]:
+        """Return the load of each generator: the rate of a flow is spread evenly over the ``queues`` of its port."""
+        profile = self.profile or {}
+        pcap = profile.get("pcap")
+        return [
+            Load(
+                task=queue_name(f"gen-{flow.sender_port}", queue),
+                rate_pps=None if self.pps is None else self.pps / queues,
+                frame_size_bytes=None if pcap or "sizes" in profile else self.frame_size_bytes,
+                probe_rate_pps=self.probe_rate_pps / queues,
+                profile=self.profile,
+                recorded=isinstance(pcap, dict) and pcap.get("timing") == "recorded",
+                stamp_all=self.stamp_all,
+            )
+            for flow in self.flows
+            for queue in range(queues)
+        ] + [*self.more]
+
+
+class Sender:
+    """Sends through one planed, or several that answer as one, and numbers its sendings.
+
+    ``check`` raises if a process has died. ``epoch`` is the number of the last sending, 1 to 65535 in a cycle; 0 marks
+    no sending. ``nonce`` is the secret in all its frames: a frame without it is foreign, whoever made it.
+    """
+
+    def __init__(
+        self, call: Call, *, queues: int = 1, epoch: int = 0, check: Callable[[], None] = lambda: None
+    ) -> None:
+        self.call, self.queues, self.epoch = call, queues, epoch
+        self.nonce = 1 + secrets.randbelow(NONCE_MAX)
+        self._check = check
+
+    @property
+    def next_epoch(self) -> int:
+        """Return the number that marks the frames of the next sending."""
+        return self.epoch % 0xFFFF + 1
+
+    def send(
+        self, sending: Sending, *, pollers_on_core: int = 1, watch: Callable[[], None] = lambda: None
+    ) -> Statistics:
+        """Clear the counters, send, wait for late frames, and return ``stats.get``.
+
+        ``watch`` is called just before and just after the sending. ``pollers_on_core`` as in :meth:`end`.
+        """
+        watch()
+        self.start(sending)
+        self._sleep(sending.duration_s + START_DELAY_S)
+        watch()
+        return self.end(pollers_on_core)
+
+    def start(self, sending: Sending) -> None:
+        """Clear the counters and begin to send."""
+        self.epoch = self.next_epoch
+        start_traffic(
+            self.call,
+            self.epoch,
+            sending.duration_s,
+            sending.loads(self.queues),
+            stamps=sending.stamps,
+            clocks=sending.clocks,
+            nonce=self.nonce,
+        )
+
+    def end(self, pollers_on_core: int = 1) -> Statistics:
+        """Return the counters once nothing is sent and no late frame arrives any more.
+
+        ``pollers_on_core``: how many pollers share a core on the way. A frame waits for the slices of all of them.
+        """
+        while is_sending(self.call):
+            time.sleep(0.001)
+        step_s = STRAGGLER_STEP_S if pollers_on_core == 1 else pollers_on_core * SLICE_S
+        deadline = time.monotonic() + max(STRAGGLER_DEADLINE_S, STRAGGLER_STEPS * step_s)
+        time.sleep(2 * step_s)
+        stats = get_statistics(self.call)
+        while time.monotonic() < deadline:
+            time.sleep(step_s)
+            later = get_statistics(self.call)
+            if received_total(later) == received_total(stats):
+                return later
+            stats = later
+        return stats
+
+    def wait_until_forwarding(self, flows: Sequence[Flow], within_s: float) -> None:
+        """Wait until a few frames of each flow arrive. Raises StartError after ``within_s`` seconds, stretched."""
+        within_s = stretched(within_s)
+        deadline, missing = time.monotonic() + within_s, list(flows)
+        while True:
+            self._check()
+            missing = [flow for flow in missing if not self._arrives(flow)]
+            if not missing:
+                return
+            if time.monotonic() > deadline:
+                names = ", ".join(flow.name for flow in missing)
+                raise StartError(f"no frame came through {names} within {within_s:g} s")
+
+    def _arrives(self, flow: Flow) -> bool:
+        return arrived(self.send(Sending((flow,), READY_FRAME_BYTES, READY_DURATION_S, READY_RATE_PPS)), flow)
+
+    def _sleep(self, duration_s: float) -> None:
+        """Sleep for the time of a sending; in a long one, check every second that all processes are alive."""
+        deadline = time.monotonic() + duration_s
+        while (left := deadline - time.monotonic()) > 0:
+            time.sleep(left if left < 1.5 * LOOK_S else LOOK_S)
+            self._check()

@@ -11,29 +11,28 @@ import dataclasses
 import time
 from collections.abc import Sequence
 
-from planebench.host.deadlines import stretched
+from planebench.analysis.histogram import encode
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, stretched
 from planebench.measure.conditions import read_conditions
 from planebench.measure.live import LiveSettings, link_settings, watched
 from planebench.measure.trial import TrialRequest, cycles_of_trial, host_evidence, unmeasured, with_verdict
 from planebench.model.conditions import Conditions
+from planebench.model.dimensions import port_name
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StartError
 from planebench.model.quantity import utc_now
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import DirectionCounts, LatencyRecord, Trial, Verdict, VerdictKind
-from planebench.model.tester import port_name
+from planebench.model.scenarios import Flow, all_flows
 from planebench.model.topology import Topology
-from planebench.placement import Placement
-from planebench.scenarios.flows import Flow, all_flows
-from planebench.stats.histogram import encode
-from planebench.testers import ExternalTester, Stream, StreamCounts
-from planebench.traffic.rates import line_rate_pps
-from planebench.wiring.adapter import Adapter, RunningSwitch, counters_of
-from planebench.wiring.linked import requests_of, start_switches
-from planebench.wiring.links import LinkSettings
-from planebench.wiring.remote import RemoteSwitch
-from planebench.wiring.tester_config import switch_request
+from planebench.switches.adapter import Adapter, RunningSwitch, counters_of
+from planebench.switches.linked import requests_of, start_switches
+from planebench.switches.remote import RemoteSwitch
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Placement
+from planebench.testbed.rates import line_rate_pps
+from planebench.testbed.tester_config import switch_request
+from planebench.testbed.testers import ExternalTester, Stream, StreamCounts
 
 READY_S = 15.0
 """A link may take seconds to come up, and a switch to forward."""

@@ -17,23 +17,23 @@ from typing import TypeVar
 from planebench.host.evidence import WatchedThread
 from planebench.host.facts import is_emulated
 from planebench.host.process import Process, Supervisor
-from planebench.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
-from planebench.hosting.registry import HOSTINGS
-from planebench.measure.anatomy import StampedVnf
+from planebench.measure.conditions import Placed, let_roam
 from planebench.measure.counts import dropped, vnf_drops
-from planebench.measure.placed import Placed, let_roam
+from planebench.measure.latency import StampedVnf
 from planebench.model.cpus import cpu_text
+from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import DiedError, PlanebenchError, StartError
-from planebench.model.hosting import HostingFacts
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.topology import Topology, Vnf
-from planebench.placement import Placement
+from planebench.planed.client import apply, get_statistics
 from planebench.planed.document import Document
 from planebench.planed.group import Member
-from planebench.planed.requests import apply, get_statistics
 from planebench.planed.statistics import Statistics
-from planebench.wiring.links import LinkSettings
-from planebench.wiring.vnf_documents import port_macs, shares_cpu, vnf_documents
+from planebench.testbed.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
+from planebench.testbed.hosting.registry import HOSTINGS
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Placement
+from planebench.testbed.tester_config import port_macs, shares_cpu, vnf_documents
 
 T = TypeVar("T")
 

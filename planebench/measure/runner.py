@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
+from planebench.analysis.capacity import clock_floor_ns, tester_ceiling_pps
 from planebench.measure.distance import measure_distance, near_limit_ns
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial, unmeasured
 from planebench.model.conditions import Conditions
 from planebench.model.errors import PlanebenchError, StartError
 from planebench.model.records import CoreDistance, Reason, ReasonCode, Trial, Verdict, VerdictKind
-from planebench.stats.ceiling import clock_floor_ns, tester_ceiling_pps
-from planebench.traffic.rates import SATURATING
+from planebench.testbed.rates import SATURATING
 
 
 class Runner(Protocol):

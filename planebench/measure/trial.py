@@ -9,22 +9,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from planebench.analysis.ledger import describe, ledger, policy_packets, policy_words, reason_of
+from planebench.host.device_settings import count_difference
 from planebench.host.energy import Reading
 from planebench.host.evidence import HostSample, ThreadSampler
-from planebench.host.interrupts import count_difference
-from planebench.measure.clocks import by_clock
-from planebench.measure.counts import TesterCounts, tester_counts
+from planebench.measure.conditions import EnergyAccount, energy_account, held_clock
+from planebench.measure.counts import TesterCounts, not_as_intended, tester_counts
+from planebench.measure.latency import by_clock, charged
 from planebench.measure.live import LiveTopology
-from planebench.measure.power import EnergyAccount, energy_account, held_clock
-from planebench.measure.probes import charged
-from planebench.measure.sent import not_as_intended
 from planebench.measure.updates import not_answered, not_applied
 from planebench.measure.verdict import judge
 from planebench.model.chain_name import vnf_names
-from planebench.model.cpu_clock import mhz_of
+from planebench.model.conditions import NOT_BASIC
+from planebench.model.dimensions import RANDOM, mhz_of
 from planebench.model.errors import PlanebenchError
-from planebench.model.nic_counters import NOT_BASIC
-from planebench.model.placement import RANDOM
 from planebench.model.quantity import utc_now
 from planebench.model.records import (
     CoreDistance,
@@ -40,15 +38,13 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
+from planebench.model.scenarios import Flow, build, flows
 from planebench.model.time_had import stood_in
 from planebench.model.traffic import PLAIN, TrafficProfile
-from planebench.planed.requests import Profile
-from planebench.scenarios.flows import Flow, flows
-from planebench.scenarios.shapes import build
-from planebench.stats.ledger import describe, ledger, policy_packets, policy_words, reason_of
-from planebench.traffic.rates import SATURATING
-from planebench.vnfs.registry import VNFS
-from planebench.wiring.adapter import counters_of
+from planebench.planed.client import Profile
+from planebench.switches.adapter import counters_of
+from planebench.testbed.rates import SATURATING
+from planebench.testbed.vnfs import VNFS
 
 DRAINED_SHARE = 0.001
 """Rings that give back more than this share of the frames after the sending are remarked."""

@@ -9,17 +9,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from planebench.host.deadlines import stretched
-from planebench.measure.probes import PROBES, histogram_of
+from planebench.host.process import stretched
+from planebench.measure.latency import PROBES, histogram_of
 from planebench.model.errors import StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import ControlPackets, FibUpdates
+from planebench.model.scenarios import Flow
 from planebench.model.topology import Topology
 from planebench.model.traffic import TrafficProfile, Updates
-from planebench.planed.requests import Call, Load, get_statistics
+from planebench.planed.client import Call, Load, get_statistics
 from planebench.planed.statistics import FibSource, Statistics
-from planebench.scenarios.flows import Flow
-from planebench.wiring.tasks import SOURCE, control_name
+from planebench.testbed.tester_config import SOURCE, control_name
 
 SESSION_DEADLINE_S = 5.0
 TOLERANCE = 0.02

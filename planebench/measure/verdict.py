@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
+from planebench.analysis.capacity import CEILING_SHARE
 from planebench.model.records import (
     SCHEDSTAT_MIN_NS,
     DirectionCounts,
@@ -18,10 +19,9 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
+from planebench.model.scenarios import FRAME_SIZE_MIN_BYTES
 from planebench.model.switch_figures import CORE_MHZ, WANTED_MHZ
 from planebench.model.time_had import Stood, has_vnfs, lost_ns, stood
-from planebench.scenarios.registry import FRAME_SIZE_MIN_BYTES
-from planebench.stats.ceiling import CEILING_SHARE
 
 NO_DROPS: Mapping[str, int] = MappingProxyType({})
 LOST_CPU_SHARE = 0.02

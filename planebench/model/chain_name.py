@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The text of a chain (``firewall:rules=/r/my.rules,vm:l3fwd``): its parts, and how it is called in tables and files.
 
-Pure, and open for chains of runs that came from elsewhere: what the functions are is in planebench.vnfs.
+Pure, and open for chains of runs that came from elsewhere: what the functions are is in planebench.testbed.vnfs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import get_args
 
-from planebench.model.hosting import HostingName
+from planebench.model.dimensions import HostingName
 
 PLAIN = "l2fwd"
 """The function of a chain without a name."""
@@ -96,7 +96,7 @@ def _label(text: str) -> str:
 def as_chains_of_one(text: str, usual: HostingName) -> tuple[tuple[str, HostingName], ...]:
     """Return how a function of a chain may be written as a chain of one, with what it runs in.
 
-    The hosting is left out of the text unless options of it follow; whether they do only planebench.vnfs knows.
+    The hosting is left out of the text unless options of it follow; whether they do only planebench.testbed.vnfs knows.
     """
     hosting = hosting_of(text, usual)
     first, *rest = split(text, ":")

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Collection
+from difflib import get_close_matches
 
 
 class PlanebenchError(Exception):
@@ -106,3 +108,13 @@ EXIT_CODES: dict[int, str] = {
     CLOSED_PIPE: "the reader of the output has closed it; never 0, for a gate is not passed then",
 }
 """Exit codes of every command. docs/command-line.md and the man page have the same table."""
+
+
+# The one sentence for a value that is not among the valid ones: names the thing, the value, the way out.
+
+
+def unknown(what: str, value: object, valid: Collection[str]) -> UsageError:
+    """Return the error for an invalid ``value``: ``unknown scenario "p2q", did you mean p2p? Valid: p2p, ...``."""
+    close = get_close_matches(str(value), list(valid), n=1, cutoff=0.5)
+    hint = f", did you mean {close[0]}?" if close else "."
+    return UsageError(f'unknown {what} "{value}"{hint} Valid: {", ".join(valid)}')

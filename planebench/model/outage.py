@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from planebench.model.hosting import HostingFacts
+from planebench.model.dimensions import HostingFacts
 
 
 @dataclass(frozen=True, slots=True)

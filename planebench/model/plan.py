@@ -2,7 +2,7 @@
 """The records of a plan, defined once: what their keys are, what each may be, and what it is where nobody says.
 
 A plan file, the options of the command line and the plan of a run are all validated by these annotations
-(:mod:`planebench.plans.schema`, :mod:`planebench.store.codec`).
+(:mod:`planebench.plan.schema`, :mod:`planebench.store.codec`).
 """
 
 from __future__ import annotations
@@ -14,12 +14,8 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import StringConstraints
 
-from planebench.model.clock import ClockChoice
-from planebench.model.cpu_clock import OWN, CpuClock
-from planebench.model.hosting import HostingName
-from planebench.model.placement import NEAR, Placing
+from planebench.model.dimensions import EXTERNAL, NEAR, OWN, TESTER_PLACES, ClockChoice, CpuClock, HostingName, Placing
 from planebench.model.records import Direction, ScenarioName
-from planebench.model.tester import EXTERNAL, TESTER_PLACES
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import WireChoice, WireName, wire_name
 
@@ -63,7 +59,7 @@ class ThroughputPlan:
     """How long the load of every trial, those of searches and of latency too, is sent before it counts."""
     restarts: Annotated[int, Ge(0), Le(999)] | None = None
     """How often every switch is started anew between repetitions: what a start decides (memory, placement) averages.
-    None: before each, but for switches and VNFs that take long to start (planebench.plans.passes)."""
+    None: before each, but for switches and VNFs that take long to start (planebench.plan.passes)."""
     repetitions_max: Count | None = None
     """Where comparisons are open after ``repetitions``, further passes over their points, up to this many in all."""
     max_rate_pps: RatePerDirection | None = None
@@ -92,7 +88,7 @@ class ThroughputPlan:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """Searches on every point, after R+. Names of :data:`planebench.search.METHODS`, without ``r_plus``.
+    """Searches on every point, after R+. Names of :data:`planebench.analysis.search.METHODS`, without ``r_plus``.
 
     Where a value is None, that of the method's standard is taken.
     """
@@ -156,8 +152,8 @@ class Plan:
 
     ``switches`` are adapter names and may repeat: the same switch named twice is measured twice. ``missing_switches``
     says what becomes of one that is not installed. ``chain_lengths``, of l2fwd, and ``chains``, by name with absolute
-    paths (planebench.vnfs), are for loopback only: each of both is a topology. So is each of ``vnf_counts``, for
-    parallel only; its VNFs are what the chains of one function say, l2fwd where there is none.
+    paths (planebench.testbed.vnfs), are for loopback only: each of both is a topology. So is each of ``vnf_counts``,
+    for parallel only; its VNFs are what the chains of one function say, l2fwd where there is none.
     """
 
     name: str
@@ -202,7 +198,7 @@ class Plan:
     vnf_counts: tuple[int, ...] = (1,)
     parts: tuple[Plan, ...] = ()
     """Several matrices in one run, each a whole plan of its own. The matrix of the plan itself is then what its parts
-    have between them (:mod:`planebench.plans.parts`); everything but matrix and latency is the same in all of them."""
+    have between them (:mod:`planebench.plan.passes`); everything but matrix and latency is the same in all of them."""
 
     more_hostings: tuple[HostingName, ...] = ()
     """Further hostings, each in a separate topology."""

@@ -14,11 +14,8 @@ from typing import Literal
 
 from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
-from planebench.model.clock import LatencyClock
-from planebench.model.cpu_clock import OWN, CpuClock, clock_words
-from planebench.model.hosting import WORDS, HostingName
+from planebench.model.dimensions import NEAR, OWN, WORDS, CpuClock, HostingName, LatencyClock, Placing, clock_words
 from planebench.model.outage import Restart
-from planebench.model.placement import NEAR, Placing
 from planebench.model.quantity import Moment
 from planebench.model.reasons import Reason as Reason
 from planebench.model.reasons import ReasonCode as ReasonCode
@@ -347,7 +344,7 @@ class LatencyRecord:
     """Latency of the probes of one trial, all directions: the histogram whole, nothing averaged away.
 
     ``histogram`` is the standard HDR V2 compressed encoding in base64 (values in ns, 1 ns to 10 s, 3 digits), as are
-    the others; figures are derived from it by :mod:`planebench.stats`. Probes that met what the host did are in
+    the others; figures are derived from it by :mod:`planebench.analysis`. Probes that met what the host did are in
     ``host`` instead; jitter is of all.
     """
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A scenario, and the registry of all scenarios by name.
 
-The scenarios themselves are the modules of planebench.scenarios, which register when planebench is imported. Nobody
+The scenarios themselves are in planebench.model.scenarios, which registers them when planebench is imported. Nobody
 else compares names of scenarios: ask a property of the scenario, of a point, or of a topology.
 """
 
@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from planebench.model.choices import unknown
-from planebench.model.errors import UsageError
+from planebench.model.errors import UsageError, unknown
 from planebench.model.topology import Side, Topology, Vnf
 
 Direction = Literal["unidirectional", "bidirectional", "reversed"]

@@ -62,7 +62,7 @@ SWITCH_FIGURES = (
         lambda it: _difference(it.ratio(ENERGY_UJ, DELIVERED), it.ratio(IDLE_ENERGY_UJ, DELIVERED)),
     ),
 )
-"""The counters of the last three are those of the harness (planebench.measure.power), not of a switch."""
+"""The counters of the last three are those of the harness (planebench.measure.conditions), not of a switch."""
 
 
 def _difference(a: float | None, b: float | None) -> float | None:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from planebench.model.hosting import HostingName
-from planebench.model.option import Value
+from planebench.model.dimensions import HostingName
+from planebench.model.switch import Value
 
 MONITOR_MAC = "02:00:00:00:03:01"
 """The destination of VNFs side by side: behind the last wire."""

@@ -65,7 +65,7 @@ class Pcap:
     mean is ``rate_pps``.
 
     The figures behind ``frame_bytes_max``, the longest frame that the wire takes, are those of the frames that the
-    generator sends on it (planebench.traffic.capture); before it is asked there are none.
+    generator sends on it (planebench.testbed.traffic_files); before it is asked there are none.
     """
 
     path: str

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A kind of wire as plans and pages know it, and the registry of all wires by name.
 
-The wires themselves are the modules of planebench.wiring.wires, which register when planebench is imported. Nobody else
-compares names of wires: ask a property of the wire.
+The wires themselves are the modules of planebench.testbed.wires, which register when planebench is imported. Nobody
+else compares names of wires: ask a property of the wire.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any
 
-from planebench.model.choices import unknown
-from planebench.model.errors import UsageError
+from planebench.model.errors import UsageError, unknown
 
 
 class Wire:

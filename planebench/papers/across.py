@@ -10,6 +10,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from planebench.analysis.answers import ALPHA
+from planebench.analysis.counting import search_counts
+from planebench.analysis.node_capacity import Prediction, predictions
+from planebench.analysis.noise import RESOLUTION
 from planebench.model.records import Point, VerdictKind
 from planebench.model.words import listed, load_words, mpps, percent, printable
 from planebench.papers.claims import Claim, Minimum, NoLeader, Predicted, Spread
@@ -17,10 +21,6 @@ from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_wo
 from planebench.papers.measured import Measured, fits
 from planebench.papers.ordering import MIN_SWITCHES
 from planebench.papers.told import Compared, Sample, Told, middle, told
-from planebench.stats.answers import ALPHA
-from planebench.stats.chain_prediction import Prediction, predictions
-from planebench.stats.counting import search_counts
-from planebench.stats.noise import RESOLUTION
 
 NEAR_CAPACITY = 0.8
 """Least share of R+ of the highest load at which a latency is expected to rise."""

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from planebench.model.records import Direction, ScenarioName
-from planebench.model.yaml_text import parse_yaml
+from planebench.model.text import parse_yaml
 from planebench.papers.data import Name, paper_facts
 
 Metric = Literal["throughput", "gbps", "latency", "deviation", "jitter"]

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from planebench.model.records import Direction, ScenarioName
-from planebench.model.yaml_text import parse_yaml
+from planebench.model.text import parse_yaml
 
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]

@@ -10,22 +10,21 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import counts, latency_counts, saturating
+from planebench.analysis.histogram import merge, summarise
+from planebench.analysis.latency import burst_sizes
+from planebench.analysis.noise import Noise
+from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
 from planebench.model.chain_name import OWN
-from planebench.model.cpu_clock import OWN as OWN_CLOCK
-from planebench.model.cpu_clock import mhz_of, speed_of
-from planebench.model.placement import NEAR
+from planebench.model.dimensions import NEAR, mhz_of, speed_of
+from planebench.model.dimensions import OWN as OWN_CLOCK
 from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKind
 from planebench.model.results import LatencySummary, Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import mpps, throughput, us
 from planebench.papers.claims import ANY, Cell, Each, Metric
 from planebench.papers.told import Sample
-from planebench.stats.counting import counts, latency_counts, saturating
-from planebench.stats.derived import Derived
-from planebench.stats.histogram import merge, summarise
-from planebench.stats.jitter import burst_sizes
-from planebench.stats.noise import Noise
-from planebench.stats.starts import Blocks, blocks_of, by_start, noise_of_sides, throughput_blocks
 
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""

@@ -8,7 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from planebench.model.cpu_clock import clock_words
+from planebench.analysis.chains import ChainLatency
+from planebench.analysis.noise import Noise
+from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides
+from planebench.model.dimensions import clock_words
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.words import mpps, percent, printable, us
@@ -16,10 +19,7 @@ from planebench.papers.claims import Claim, Clocks, FarCores, LineRate, Share
 from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
 from planebench.papers.measured import Measured, of_the_plan
 from planebench.papers.told import Compared, Sample, Told, reached
-from planebench.stats.chains import ChainLatency
-from planebench.stats.noise import Noise
-from planebench.stats.starts import Blocks, blocks_of, by_start, noise_of_sides
-from planebench.traffic.rates import line_rate_pps
+from planebench.testbed.rates import line_rate_pps
 
 FULL = 0.98
 """Minimum share of the line rate for a full line."""

@@ -13,11 +13,10 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
+from planebench.analysis.answers import ALPHA, Bounds, effect_of, holm
+from planebench.analysis.noise import Estimate
 from planebench.model.records import VerdictKind
 from planebench.papers.claims import Claim
-from planebench.stats.answers import ALPHA, Bounds, holm
-from planebench.stats.effect import effect_of
-from planebench.stats.noise import Estimate
 
 
 @dataclass(frozen=True, slots=True)

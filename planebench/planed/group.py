@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from planebench.planed.client import Call
 from planebench.planed.document import Json
-from planebench.planed.requests import Call
 
 DELAY_MIN_S, DELAY_MAX_S = 0.002, 0.25
 """Between the first call and the common begin of the sending: twice what the calls took the last time."""

@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from planebench.analysis.counting import latency_counts, same_cell
 from planebench.model.anatomy import PartKind
 from planebench.model.records import VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
 from planebench.model.words import NOTHING, count, load_words, percent, point_words, printable, us
-from planebench.report.charts.figure import ChartRow, Figure, cell_figure, tip
+from planebench.report.charts.figure import PART_KINDS, ChartRow, Figure, cell_figure, tip
 from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns
-from planebench.stats.counting import latency_counts
-from planebench.stats.ranking import same_cell
 
 PAPER = "ic16 (Fig. 8) reports a hypervisor share of up to 80 % on its own hosts."
 
@@ -27,12 +26,6 @@ NOTE = (
     f"The parts of each probe add up to its latency. {PAPER}"
 )
 
-KINDS: dict[PartKind, str] = {
-    "tester": "tester",
-    "switch": "switch hops",
-    "hosting": "hops with hosting",
-    "vnf": "VNFs",
-}
 
 SHARES: dict[PartKind, str] = {"switch": "switch", "hosting": "hosting", "vnf": "VNFs", "tester": "tester"}
 """Columns of the table, in their order."""
@@ -111,7 +104,7 @@ def _load(summary: LatencySummary) -> str:
 def _line(anatomy: AnatomySummary) -> str:
     if not anatomy.parts:
         return f"no latency breakdown: {anatomy.problem}"
-    shares = ", ".join(f"{KINDS[kind]} {_share_words(anatomy, kind)}" for kind in _kinds(anatomy))
+    shares = ", ".join(f"{PART_KINDS[kind]} {_share_words(anatomy, kind)}" for kind in _kinds(anatomy))
     return f"{us(anatomy.mean)} µs: {shares}"
 
 
@@ -141,7 +134,7 @@ def _row(result: Result, summary: LatencySummary, anatomy: AnatomySummary, part:
     return {
         "bar": f"{switch} {anatomy.direction}" if several else switch,
         "load": _load(summary),
-        "kind": KINDS[part.kind],
+        "kind": PART_KINDS[part.kind],
         "start": start,
         "end": start + part.mean,
         "tip": tip(

@@ -12,6 +12,9 @@ from functools import cached_property
 from itertools import pairwise, zip_longest
 from typing import Literal
 
+from planebench.analysis.answers import MARGIN
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import latency_compares, reach_pps, same_cell
 from planebench.model.chain_name import vnf_name
 from planebench.model.records import Point, ScenarioName, VerdictKind
 from planebench.model.results import AnswerKind, Comparison, LatencySummary, Metric, Result
@@ -33,10 +36,6 @@ from planebench.model.words import (
 )
 from planebench.report.comparison import Pairs, by_pair, open_words, versus
 from planebench.report.conditions import conditions_remark, switch_cores
-from planebench.stats.answers import MARGIN
-from planebench.stats.counting import latency_compares
-from planebench.stats.derived import Derived
-from planebench.stats.ranking import reach_pps, same_cell
 
 State = Literal["different", "same", "open", "untested", "tester-limited", "alone", "none"]
 """What is known of the first of a standing: it differs from all others; some are the same; more starts would decide it;

@@ -10,15 +10,14 @@ from functools import partial
 from rich.console import RenderableType
 from rich.text import Text
 
-from planebench.model.placement import NEAR
+from planebench.analysis.answers import Answer
+from planebench.analysis.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
+from planebench.model.dimensions import NEAR
 from planebench.model.records import Point
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, printable, us
-from planebench.report.charts.figure import ChartRow, Figure, frames_key, tip
+from planebench.report.charts.figure import WHOLE, ChartRow, Figure, frames_key, tip
 from planebench.report.page.table import PageColumn, PageTable, number, page_table
-from planebench.report.terminal.glyphs import Glyphs
-from planebench.report.terminal.grid import small_table
-from planebench.stats.answers import Answer
-from planebench.stats.chains import ChainLatency, Chains, ChainThroughput, part_points, told_words
+from planebench.report.terminal.grid import Glyphs, small_table
 
 LATENCY_TITLE = "Chain latency compared with the sum of its functions measured alone, mean in µs"
 
@@ -29,9 +28,6 @@ PAPER = (
     "A function measured alone crosses the switch twice and uses two wires; a chain of N crosses it N + 1 "
     "times and uses the same two wires."
 )
-
-WHOLE = "chain"
-"""The bar segment of a chain itself, not of one of its functions."""
 
 
 def latency_columns(unit: str = "") -> tuple[PageColumn, ...]:

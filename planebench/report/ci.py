@@ -7,10 +7,10 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from planebench.analysis.gate import Judgement, JudgementKind
 from planebench.model.results import Comparison
 from planebench.model.words import METRICS, load_words, printable
 from planebench.report.comparison import undecided_words
-from planebench.stats.gate import Judgement, JudgementKind
 
 State = Literal["passes", "fails", "inconclusive"]
 

@@ -7,13 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter
 
+from planebench.analysis.answers import MARGIN
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import cell_id
 from planebench.model.records import Point
 from planebench.model.results import Comparison, Metric
 from planebench.model.words import METRICS, NOTHING, load_words, point_words
 from planebench.report.page.table import PageColumn, PageTable, page_table
-from planebench.stats.answers import MARGIN
-from planebench.stats.derived import Derived
-from planebench.stats.ranking import cell_id
 
 MAX_ROWS = 400
 """Rows per table of the page; the JSON export has all."""

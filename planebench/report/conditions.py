@@ -12,11 +12,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from planebench.model.run import Run
-from planebench.report.terminal.glyphs import Glyphs
-from planebench.report.terminal.grid import bare_table, chunks
-from planebench.stats.derived import Derived
-from planebench.stats.fairness import NOT_STATED, Cell, Condition, differing, unread
+from planebench.analysis.compare import Derived
+from planebench.analysis.conditions import NOT_STATED, Cell, Condition, differing, unread
+from planebench.model.header import Run
+from planebench.report.terminal.grid import Glyphs, bare_table, chunks
 
 STATES = {"same": "same", "differs": "differs", "not known": "not known for all", "own": "specific"}
 

@@ -8,15 +8,14 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from planebench.analysis.counting import counts, same_cell
+from planebench.model.header import Run
 from planebench.model.records import Point
 from planebench.model.results import Result
-from planebench.model.run import Run
 from planebench.model.words import NOTHING, UNKNOWN, cycles, directions_words, frames, mark, mpps, percent, throughput
 from planebench.report.answers import path_words
 from planebench.report.conditions import switch_cores
 from planebench.report.page.table import PageColumn, PageTable, number, page_table
-from planebench.stats.counting import counts
-from planebench.stats.ranking import same_cell
 
 PORT_GBPS = 10
 """Layer 1, the ports of the papers."""

@@ -12,19 +12,20 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from planebench.metrics.column import Column, having, plain, row
-from planebench.metrics.results import LATENCY, RESULT, OfLatency, OfResult, results
+from planebench.analysis.compare import Derived
+from planebench.analysis.metrics.column import Column, having, plain, row
+from planebench.analysis.metrics.results import LATENCY, RESULT, OfLatency, OfResult, results
 from planebench.model.errors import unwritable
 from planebench.report.papers import paper_records
-from planebench.stats.derived import Derived
 
 EXPORT_VERSION = 2
-"""Version of the JSON export (planebench/schemas/export.json). Keys are added without a new one. History: 1 = first;
-2 = every trial that took place counts: no band, no rejected trials; `counted_pps`, `strata`, `search_figures`."""
+"""Version of the JSON export (planebench/report/schemas/export.json). Keys are added without a new one.
+History: 1 = first; 2 = every trial that took place counts: no band, no rejected trials; `counted_pps`, `strata`,
+`search_figures`."""
 
 
 def to_json(derived: Derived) -> bytes:
-    """Return the JSON export, whose schema is planebench/schemas/export.json; unknown figures are null."""
+    """Return the JSON export, whose schema is planebench/report/schemas/export.json; unknown figures are null."""
     document = {
         "results": [row(having(RESULT, "json"), item) for item in results(derived)],
         "comparisons": [plain(c) for c in derived.comparisons],

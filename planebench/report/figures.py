@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from planebench.model.header import Calibration
+from planebench.analysis.compare import Derived
+from planebench.model.header import Calibration, Run
 from planebench.model.results import Result
-from planebench.model.run import Run
 from planebench.model.words import frames_words, printable
 from planebench.papers.measured import Measured
 from planebench.report.anatomy import NOTE, anatomy_figures
@@ -29,7 +29,6 @@ from planebench.report.papers import paper_charts
 from planebench.report.searches import loss_figures
 from planebench.report.throughput import chain_length_figures, throughput_figures, throughput_row, top_mpps
 from planebench.report.vnfs import over_vnfs
-from planebench.stats.derived import Derived
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 from planebench.model.chain_name import chain_label
 from planebench.model.conditions import Conditions
-from planebench.model.hosting import HostingFacts
+from planebench.model.dimensions import HostingFacts
+from planebench.model.header import Run
 from planebench.model.records import Trial, VerdictKind
-from planebench.model.run import Run
 from planebench.model.scenario import scenario_named
 from planebench.model.words import count, load_words, printable
 from planebench.report.page.table import PageColumn, page_table

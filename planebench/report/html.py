@@ -16,6 +16,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
+from planebench.analysis.compare import Derived
 from planebench.model.words import NOTHING, printable
 from planebench.report.answers import title_facts
 from planebench.report.charts.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS
@@ -23,7 +24,6 @@ from planebench.report.figures import make_figures
 from planebench.report.page.explore import Explored, explored
 from planebench.report.page.panels import draw
 from planebench.report.page.sections import SECTIONS, Built, Entry, Page, build
-from planebench.stats.derived import Derived
 
 TEMPLATE = "report.html.j2"
 PALETTE = {

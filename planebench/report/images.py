@@ -16,14 +16,13 @@ from typing import Any, Literal, get_args
 
 import altair as alt
 
-from planebench.model.choices import unknown
-from planebench.model.errors import UsageError, unwritable
+from planebench.analysis.compare import Derived
+from planebench.model.errors import UsageError, unknown, unwritable
 from planebench.model.words import ARROWS
 from planebench.report.charts.base import FONT
 from planebench.report.charts.figure import INK, KINDS, TIP_MARK, Figure
 from planebench.report.drawing import draw
 from planebench.report.figures import FIGURES, make_figures
-from planebench.stats.derived import Derived
 
 _SVG = "http://www.w3.org/2000/svg"
 ET.register_namespace("", _SVG)

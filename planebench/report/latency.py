@@ -7,7 +7,11 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 
-from planebench.metrics.results import JITTERS
+from planebench.analysis.capacity import latency_floor, least_ns
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import counts, latency_compares, latency_counts, same_cell
+from planebench.analysis.histogram import exceedance, merge
+from planebench.analysis.metrics.results import JITTERS
 from planebench.model.header import Calibration, LatencyFloor
 from planebench.model.plan import Plan
 from planebench.model.records import Point
@@ -39,11 +43,6 @@ from planebench.report.charts.figure import (
     tip,
 )
 from planebench.report.throughput import throughput_row, verdict_words
-from planebench.stats.ceiling import latency_floor, least_ns
-from planebench.stats.counting import counts, latency_compares, latency_counts
-from planebench.stats.derived import Derived
-from planebench.stats.histogram import exceedance, merge
-from planebench.stats.ranking import same_cell
 
 HOST_SHARE = 0.05
 """What the host adds to a p99 is told from this share on."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from planebench.analysis.ledger import describe
 from planebench.model.results import Ledger, Result
 from planebench.model.words import count, percent, result_words
-from planebench.stats.ledger import describe
 
 NO_RATE = " (no trial has a rate; the counts are exact)"
 

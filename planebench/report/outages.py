@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
+from planebench.analysis.outages import outage_reports
+from planebench.model.header import Run
 from planebench.model.outage import OutageReport
-from planebench.model.run import Run
 from planebench.model.words import count, printable
 from planebench.report.page.table import PageColumn, PageTable, number, page_table
-from planebench.stats.outages import outage_reports
 
 TITLE = "Outages"
 NOTE = (

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import latency_counts
 from planebench.model.results import LatencySummary, Result
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, printable, throughput, us
 from planebench.papers.claims import Claim, all_papers
@@ -19,8 +21,6 @@ from planebench.papers.told import Compared, Judgement, Outcome
 from planebench.report.charts.figure import ChartRow, Figure, tip
 from planebench.report.page.table import PageColumn, PageTable, page_table
 from planebench.report.published import published_tables
-from planebench.stats.counting import latency_counts
-from planebench.stats.derived import Derived
 
 OUTCOMES: tuple[tuple[Outcome, str], ...] = (
     (Outcome.CONFIRMED, "yes"),

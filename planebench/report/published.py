@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from planebench.analysis.compare import Derived
 from planebench.model.header import SwitchInfo
 from planebench.model.records import Point
 from planebench.model.words import point_words
@@ -14,7 +15,6 @@ from planebench.papers.data import conext19_tables
 from planebench.papers.told import Judgement
 from planebench.report.comparison import by_pair, versus
 from planebench.report.page.table import PageColumn, PageTable, page_table
-from planebench.stats.derived import Derived
 
 MAX_LEADS = 3
 """Test points that are named; of more, the number is given."""

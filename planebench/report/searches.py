@@ -9,6 +9,8 @@ from functools import partial
 from rich.table import Table
 from rich.text import Text
 
+from planebench.analysis.counting import same_cell, search_counts
+from planebench.analysis.search import METHODS, short_name
 from planebench.model.records import Verdict
 from planebench.model.results import BurstSummary, CurvePoint, Result, SearchResult
 from planebench.model.words import NOTHING, count, interval, mpps, printable, us
@@ -16,9 +18,6 @@ from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_figur
 from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns, verdict_cell
 from planebench.report.terminal.cells import Notes
 from planebench.report.terminal.grid import bare_table, chunks, column_of, column_title
-from planebench.search import METHODS, short_name
-from planebench.stats.counting import search_counts
-from planebench.stats.ranking import same_cell
 
 
 def search_table(results: Sequence[Result]) -> PageTable:

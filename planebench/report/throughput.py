@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 
-from planebench.model.placement import NEAR
+from planebench.analysis.counting import counts, same_cell
+from planebench.model.dimensions import NEAR
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import Result
 from planebench.model.time_had import STOOD_SHARE
@@ -26,8 +27,6 @@ from planebench.model.words import (
     throughput,
 )
 from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title, frames_key, point_name, tip
-from planebench.stats.counting import counts
-from planebench.stats.ranking import same_cell
 
 
 def throughput_row(result: Result) -> ChartRow:

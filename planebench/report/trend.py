@@ -9,10 +9,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from planebench.analysis.trend import Sample, Step, Trend
 from planebench.model.words import METRICS, NOTHING
 from planebench.report.html import PALETTE, page_colors, render
 from planebench.report.page.table import PageColumn, PageTable, page_table
-from planebench.stats.trend import Sample, Step, Trend
 
 TEMPLATE = "trend.html.j2"
 CHARTS_MAX = 100

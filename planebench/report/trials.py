@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
+from planebench.model.header import Run
 from planebench.model.records import Trial, VerdictKind
-from planebench.model.run import Run
 from planebench.model.time_had import stood_in
 from planebench.model.words import NOTHING, load_words, mpps, percent, point_words, reasons
 from planebench.report.evidence import causes, evidence_text

@@ -10,6 +10,9 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
+from planebench.analysis.compare import Derived, Open, price
+from planebench.analysis.counting import cell_id, saturating
+from planebench.analysis.disturbance import SharedCore
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import VerdictKind
 from planebench.model.results import Comparison
@@ -17,11 +20,6 @@ from planebench.model.time_had import is_disturbed, stood_in
 from planebench.model.words import percent, printable, reasons, result_words
 from planebench.report.answers import DECIDED, Standing, Standings
 from planebench.report.evidence import causes
-from planebench.stats.counting import saturating
-from planebench.stats.derived import Derived
-from planebench.stats.looks import Open, price
-from planebench.stats.ranking import cell_id
-from planebench.stats.shared_cores import SharedCore
 
 Level = Literal["high", "medium", "low"]
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 
+from planebench.analysis.counting import counts, same_cell
 from planebench.model.chain_name import chain_label, chain_slug
 from planebench.model.records import Point
 from planebench.model.results import Result
@@ -14,8 +15,6 @@ from planebench.report.charts.curves import curves_over_vnfs
 from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title, frames_key, safe
 from planebench.report.latency import DRAWN, JITTER, MEAN, Look, curve_rows, jitter_of, mean_of
 from planebench.report.throughput import throughput_row
-from planebench.stats.counting import counts
-from planebench.stats.ranking import same_cell
 
 _THROUGHPUT = "throughput, Mpps (log scale)"
 

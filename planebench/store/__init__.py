@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Run folders: ``runs/<run_id>/`` with run.json, some files of lines, and finished.json (docs/design/store.md).
 
-A run is raw trials. Nothing derived is stored; everything is derived again by :mod:`planebench.stats`.
+A run is raw trials. Nothing derived is stored; everything is derived again by :mod:`planebench.analysis`.
 """
 
-from planebench.model.run import Finished, Run
+from planebench.model.header import Finished, Run
 from planebench.store.folder import RunInfo, default_runs_dir, find_run, list_runs, new_run_id, runs_named
 from planebench.store.reader import read_run
 from planebench.store.writer import RunWriter, make_runs_dir

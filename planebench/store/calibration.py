@@ -14,12 +14,12 @@ from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from planebench.host.cache_folder import default_folder
+from planebench.host.files import default_folder
 from planebench.host.programs import version_lines
 from planebench.model.errors import StoreError
 from planebench.model.header import Calibration
 from planebench.store.codec import from_json, to_json
-from planebench.store.files import write_atomically
+from planebench.store.writer import write_atomically
 
 MAX_AGE_S = 86400.0
 """A day: the machine itself drifts (host of a VM, temperature, other guests)."""

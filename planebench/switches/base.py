@@ -4,10 +4,10 @@
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound
 from planebench.model.errors import DiedError, StartError, UsageError
-from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
-from planebench.wiring.adapter import Adapter, RunningSwitch, Situation, ThreadRef, Traits, refusal_of
-from planebench.wiring.request import Station, SwitchPort, SwitchRequest, VnfInterface
+from planebench.model.switch import Option
+from planebench.switches.adapter import Adapter, RunningSwitch, Situation, ThreadRef, Traits, refusal_of
+from planebench.testbed.request import Station, SwitchPort, SwitchRequest, VnfInterface
 
 __all__ = [
     "PATH_OPTION",

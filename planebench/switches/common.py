@@ -5,22 +5,23 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from planebench.host import procfs
 from planebench.host.process import Process
-from planebench.host.programs import Found, NotFound
-from planebench.model.claims import FeatureClaim, State, everywhere
+from planebench.host.programs import Found, NotFound, program_output
+from planebench.model.conditions import MANIFEST_KEYS, NOT_BASIC, UNKNOWN, FeatureClaim, State, everywhere, of_losses
+from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, NotInstalledError, StartError, UsageError
-from planebench.model.nic_counters import NOT_BASIC, of_losses
 from planebench.model.records import SwitchCycles
-from planebench.wiring import devargs
-from planebench.wiring.adapter import Adapter, ThreadRef
-from planebench.wiring.memory import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES
-from planebench.wiring.request import SwitchPort, SwitchRequest
+from planebench.switches.adapter import Adapter, ThreadRef
+from planebench.testbed import request as devargs
+from planebench.testbed.request import JUMBO_DATA_BYTES, STANDARD_DATA_BYTES, SwitchPort, SwitchRequest
 
 STANDARD_FRAME_BYTES = 1518
 """The largest frame for which a switch keeps its defaults."""
@@ -327,3 +328,34 @@ def nic_driver(
     }
     kinds = dict.fromkeys(port.kind for port in request.ports if not port.of_vnf)
     return ", ".join(drivers[kind] for kind in kinds if kind in drivers) or "-"
+
+
+# The DPDK version of a program without ``--version``: EAL prints it at the start.
+
+ASK = ("-v", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m8", "--", "--help")
+"""EAL prints its version and the program stops at its help text: no port, no memory to speak of."""
+
+
+def dpdk_version(binary: Path, env: Mapping[str, str] = MappingProxyType({}), says: str = "") -> str | None:
+    """Return e.g. ``DPDK 22.11.11``; None if the program does not start or its output does not contain ``says``."""
+    output = program_output(binary, *ASK, env=env)
+    words = output.stdout + output.stderr
+    found = re.search(r"RTE Version: '(.+?)'", words)
+    return found[1] if found and says in words else None
+
+
+# The fairness manifest of a switch that is started (planebench.model.conditions says what its keys are).
+
+
+def manifest(request: SwitchRequest, *, function: str, burst: str, **more: str | FeatureClaim) -> dict[str, str]:
+    """Return a complete manifest from the request and the values of the adapter; other keys are ``unknown``."""
+    known = {
+        "function": function,
+        "cores": cpu_text(request.worker_cpus),
+        "queues": str(request.queues),
+        "ring_size": ", ".join(str(size) for size in sorted({port.ring_size for port in request.ports})),
+        "burst": burst,
+        "memory": "hugepages" if request.hugepages else "4 KiB pages (no hugepages)",
+        **{key: str(value) for key, value in more.items()},
+    }
+    return {**{key: known.pop(key, UNKNOWN) for key in MANIFEST_KEYS}, **known}

@@ -12,7 +12,7 @@ import socket
 from pathlib import Path
 from typing import Any
 
-from planebench.host.deadlines import stretched
+from planebench.host.process import stretched
 from planebench.model.errors import PlanebenchError
 
 SOCKET_NAME = "dpdk_telemetry.v2"

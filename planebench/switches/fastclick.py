@@ -16,16 +16,15 @@ from typing import Self
 
 from planebench.host.process import Process, Supervisor
 from planebench.host.programs import PATH_OPTION, Found, NotFound
-from planebench.model.claims import everywhere
+from planebench.model.conditions import everywhere
 from planebench.model.errors import UsageError
-from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
+from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.click_common import RunningClick, cross_connects, element_classes, find_click, total
-from planebench.switches.manifest import manifest
-from planebench.switches.taxonomy import published
-from planebench.wiring.adapter import WORKERS_OPTION, Adapter, ThreadRef
-from planebench.wiring.request import SwitchPort, SwitchRequest
+from planebench.switches.adapter import WORKERS_OPTION, Adapter, ThreadRef, Traits
+from planebench.switches.click import RunningClick, cross_connects, element_classes, find_click, total
+from planebench.switches.common import manifest
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 PLACES = (
     "/usr/local/bin/click",
@@ -72,7 +71,7 @@ class FastClickAdapter(Adapter):
     )
     wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
     options = OPTIONS
-    traits = published("fastclick")
+    traits = Traits("modular", "structured", ("rtc",), "vhost-user", "low", ("C++",), "modular router", "conext19")
 
     def with_options(self, texts: Mapping[str, str]) -> Self:
         """Return an adapter with these options. Raises UsageError also for an IQUEUE that FastClick refuses."""

@@ -16,19 +16,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from planebench.host import procfs
-from planebench.host.deadlines import stretched
 from planebench.host.facts import CAP_SYS_NICE, has_capability, is_machine_root
 from planebench.host.interfaces import interfaces_of
-from planebench.host.process import Process, Supervisor
+from planebench.host.process import Process, Supervisor, stretched
 from planebench.host.programs import Found, NotFound
-from planebench.model.claims import FeatureClaim, everywhere
+from planebench.model.conditions import FeatureClaim, everywhere
 from planebench.model.errors import DiedError, StartError, UsageError
-from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
+from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import Adapter, Situation, ThreadRef
-from planebench.wiring.request import SwitchRequest, VnfInterface
+from planebench.switches.adapter import Adapter, Situation, ThreadRef
+from planebench.switches.common import manifest
+from planebench.testbed.request import SwitchRequest, VnfInterface
 
 SETUP_TIMEOUT_S = 20.0
 NAPI_WEIGHT = 64

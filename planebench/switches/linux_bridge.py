@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from planebench.switches.adapter import Traits
 from planebench.switches.kernel import KernelAdapter
-from planebench.wiring.adapter import Traits
 
 
 class LinuxBridgeAdapter(KernelAdapter):

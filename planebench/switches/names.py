@@ -4,21 +4,21 @@
 from collections.abc import Mapping
 
 SWITCHES: Mapping[str, str] = {
-    "planed": "planed",
-    "ovs-dpdk": "ovs_dpdk",
-    "testpmd": "testpmd",
-    "vpp": "vpp",
-    "bess": "bess",
-    "fastclick": "fastclick",
-    "click": "click",
-    "snabb": "snabb",
-    "t4p4s": "t4p4s",
-    "grout": "grout",
-    "linux-bridge": "linux_bridge",
-    "xdp": "xdp",
-    "vale": "vale",
-    "ovs-netdev": "ovs_netdev",
-    "sriov": "sriov",
-    "sim": "sim",
+    "planed": "switches.planed",
+    "ovs-dpdk": "switches.ovs_dpdk",
+    "testpmd": "switches.testpmd",
+    "vpp": "switches.vpp",
+    "bess": "switches.bess",
+    "fastclick": "switches.fastclick",
+    "click": "switches.click",
+    "snabb": "switches.snabb",
+    "t4p4s": "switches.t4p4s",
+    "grout": "switches.grout",
+    "linux-bridge": "switches.linux_bridge",
+    "xdp": "switches.xdp",
+    "vale": "switches.vale",
+    "ovs-netdev": "switches.ovs_netdev",
+    "sriov": "switches.sriov",
+    "sim": "measure.sim.adapter",
 }
-"""Name -> module of planebench.switches with its ADAPTER."""
+"""Name -> module of planebench with its ADAPTER. The simulator is one of ``measure``: it runs trials, too."""

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from planebench.host.programs import Found, NotFound
 from planebench.model.errors import PlanebenchError
-from planebench.model.option import Option
 from planebench.model.records import ScenarioName, WireName
 from planebench.model.scenario import SCENARIOS, scenario_named
+from planebench.model.switch import Option
 from planebench.model.wire import WIRES
+from planebench.switches.adapter import Adapter, Situation, Traits, refusal_of
 from planebench.switches.registry import all_adapters, broken_adapters
-from planebench.wiring.adapter import Adapter, Situation, Traits, refusal_of
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
 """The VNF with which every switch with stations is checked, offloaded or not."""

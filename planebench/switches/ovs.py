@@ -16,20 +16,18 @@ from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from planebench.host.deadlines import stretched
-from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.process import Process, Supervisor, stretched, wait_ready
 from planebench.host.programs import Found, NotFound, find_program, run_tool, version_lines
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import PlanebenchError, StartError, UsageError
-from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
+from planebench.model.switch import Option
 from planebench.model.traffic import Updates
 from planebench.switches import common
-from planebench.switches.ovs_counters import PortCounters, parse_ports, pmd_cycles
+from planebench.switches.adapter import Adapter, ThreadRef
+from planebench.switches.ovs_counters import PortCounters, parse_ports, pmd_cycles, unixctl
 from planebench.switches.ovs_updates import FlowMods, VnfFlow
-from planebench.switches.unixctl import unixctl
-from planebench.wiring.adapter import Adapter, ThreadRef
-from planebench.wiring.request import SwitchPort, SwitchRequest
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 BRIDGE = "br0"
 BURST = 32

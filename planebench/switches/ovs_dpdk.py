@@ -12,12 +12,11 @@ from pathlib import Path
 
 from planebench.host.programs import PATH_OPTION
 from planebench.model.errors import UsageError
-from planebench.model.option import Option
+from planebench.model.switch import Option
 from planebench.switches import common, ovs
-from planebench.switches.manifest import manifest
-from planebench.switches.taxonomy import published
-from planebench.wiring.adapter import WORKERS_OPTION, Situation
-from planebench.wiring.request import SwitchPort, SwitchRequest
+from planebench.switches.adapter import WORKERS_OPTION, Situation, Traits
+from planebench.switches.common import manifest
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 EAL_MB = 128
 VHOST_DESCRIPTORS = 2048
@@ -55,7 +54,9 @@ class OvsDpdkAdapter(ovs.OvsAdapter):
         Option("tx_ring", "text", "n_txq_desc of wire ports", "--ring-size", RINGS),
         *ovs.CACHE_OPTIONS,
     )
-    traits = published("ovs-dpdk")
+    traits = Traits(
+        "self-contained", "match/action", ("rtc",), "vhost-user", "medium", ("C",), "SDN switch", "conext19"
+    )
 
     def refusal(self, situation: Situation) -> str:
         if situation.bare and situation.chain:

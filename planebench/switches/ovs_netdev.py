@@ -16,13 +16,13 @@ from pathlib import Path
 from planebench.host import procfs
 from planebench.host.process import Process
 from planebench.host.programs import PATH_OPTION
-from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
+from planebench.model.switch import Option
 from planebench.switches import common, ovs
-from planebench.switches.manifest import manifest
+from planebench.switches.adapter import ThreadRef, Traits
+from planebench.switches.common import manifest
 from planebench.switches.ovs_counters import main_thread_cycles
-from planebench.wiring.adapter import ThreadRef, Traits
-from planebench.wiring.request import SwitchPort, SwitchRequest, VnfInterface
+from planebench.testbed.request import SwitchPort, SwitchRequest, VnfInterface
 
 _DEBIAN_BINARY = Path("/usr/lib/openvswitch-switch/ovs-vswitchd")
 XDP_MODE = "generic"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
 
-from planebench.host.deadlines import stretched
+from planebench.host.process import stretched
 from planebench.model.errors import DiedError
 from planebench.model.records import FibUpdates
 from planebench.model.traffic import Updates

@@ -5,30 +5,335 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Self
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any, Self
 
 from planebench.host.planed_program import REMEDY, find_planed, missing_planed, planed_version
 from planebench.host.process import Supervisor
 from planebench.host.programs import PATH_OPTION, Found, NotFound
+from planebench.model.conditions import LOOK_PER_RING
 from planebench.model.errors import UsageError
-from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
+from planebench.model.scenarios import queue_name
+from planebench.model.switch import Option
 from planebench.model.switch_figures import further_counters
-from planebench.planed.client import RpcError
-from planebench.planed.document import Document
+from planebench.model.topology import MONITOR_MAC
+from planebench.planed.client import Call, RpcError, get_ports, get_statistics
+from planebench.planed.document import Document, Memory, Port, PortKind, Task, Worker
 from planebench.planed.process import CONNECT_DEADLINE_S, PlanedProcess
-from planebench.planed.requests import get_ports, get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics, TaskStatistics
-from planebench.switches import common, planed_stations
-from planebench.switches.planed_document import (
-    OPTIONS,
-    function_of,
-    offers_offloads,
-    switch_document,
-    switch_settings,
+from planebench.switches import common
+from planebench.switches.adapter import (
+    DUTY_OPTION,
+    WORKERS_OPTION,
+    Adapter,
+    NoProcesses,
+    RunningSwitch,
+    Situation,
+    ThreadRef,
+    Traits,
 )
-from planebench.wiring.adapter import Adapter, NoProcesses, RunningSwitch, Situation, ThreadRef, Traits
-from planebench.wiring.request import SwitchRequest
+from planebench.switches.common import manifest
+from planebench.testbed.request import SwitchPort, SwitchRequest, memory
+from planebench.testbed.traffic_files import synthetic_routes_of
+
+# planed between the network and many VNFs: one task of kind ``fib_offload`` (docs/design/fib-offload.md).
+#
+# Conventional, it gives each frame to the VNF whose MAC it has, and takes what comes back; with ``offload=fib`` it
+# forwards by the union of the VNFs' FIBs, and they hold only their control. It is the same program both times.
+
+TASK = "fib_offload"
+NIC_PORT, NIC_TASK = "nic", "veb"
+"""The port and the task of an emulated NIC (its virtual Ethernet bridge)."""
+LOAD_DEADLINE_S = 120.0
+NEXT_HOPS = 16
+PAUSED_S = 86_400
+"""A topology is paused while other switches are measured; its sessions and routes must be there when it goes on."""
+
+
+def station_refusal(situation: Situation, values: Mapping[str, Any]) -> str:
+    """Return why planed with these options cannot be measured in a situation; empty if it can."""
+    offload = values.get("offload")
+    if situation.bare:
+        keys = ("offload", "nic", "function", "workers", "drop_one_in", "guest_offloads")
+        given = [key for key in keys if key in values]
+        return f"bare is one network function without a switch; remove {given[0]}" if given else ""
+    if not situation.side_by_side:
+        given = [f"{key}={values[key]}" for key in ("offload", "nic") if key in values]
+        return f"{given[0]} applies only to VNFs side by side (scenario parallel)" if given else ""
+    if values.get("workers", 1) > 1:
+        return "with VNFs side by side planed has one worker; remove workers"
+    if values.get("guest_offloads") == "on":
+        return "with VNFs side by side planed passes no offloads on; remove guest_offloads"
+    if values.get("nic") and offload:
+        return "a NIC does not forward in place of its VNFs; remove nic or offload"
+    if "drop_one_in" in values:
+        return "drop_one_in applies to patch tasks, which VNFs side by side do not have; remove it"
+    if offload and not synthetic_routes_of(situation.chain):
+        return (
+            f"offload={offload} forwards by the VNFs' FIBs, so the VNFs must be routers with known routes, e.g. "
+            "--chain l3fwd:fib=cuckoo:synthetic=1M"
+        )
+    return ""
+
+
+def words(request: SwitchRequest, offload: str | None, nic: str | None = None) -> str:
+    """Return the forwarding function for the manifest."""
+    count = len(request.stations)
+    if nic is not None:
+        return (
+            f"none: a NIC that switches is emulated by a task of the tester, on its core; frames to {count} VNFs by "
+            "MAC, replies leave by the same port"
+        )
+    if offload is None:
+        return f"fib_offload: frames to {count} VNFs by MAC, and back; each forwards in a process of its own"
+    return f"fib_offload: forwards by the FIBs of {count} VNFs, which hold control only"
+
+
+def station_task(request: SwitchRequest, offload: str | None) -> Task:
+    """Return the one task, without its burst."""
+    wires = [port.name for port in request.ports if not port.of_vnf]
+    routes = sum(station.routes for station in request.stations) if offload else 0
+    vnfs = [
+        {
+            "vnf": number,
+            "port": station.port,
+            "mac": station.mac,
+            "wires": wires,
+            "offload": offload is not None,
+            "quota_routes": max(station.routes, 1),
+            "quota_next_hops": NEXT_HOPS,
+            "grace_s": PAUSED_S,
+            "hold_s": PAUSED_S,
+        }
+        for number, station in enumerate(request.stations, start=1)
+    ]
+    settings = {"wires": wires, "routes4": max(routes, 1024), "routes6": 0, "vnfs": vnfs}
+    return Task(TASK, TASK, tuple(port.name for port in request.ports), settings=settings)
+
+
+def station_nic(request: SwitchRequest) -> Document:
+    """Return the ports and the task of an emulated NIC, for the tester: one memif, and a virtual function for each VNF.
+
+    It forwards as planed does between the network and VNFs, so that both differ only in whose core that takes.
+    """
+    wire, vnfs = request.ports[0], [port for port in request.ports if port.of_vnf]
+    names = {port.name: f"vf{number}" for number, port in enumerate(vnfs)}
+    inner = replace(
+        request,
+        ports=(replace(wire, name=NIC_PORT), *(replace(port, name=names[port.name]) for port in vnfs)),
+        stations=tuple(replace(station, port=names[station.port]) for station in request.stations),
+    )
+    ports = (
+        Port(NIC_PORT, "memif-client", wire.ring_size, path=common.socket_path(wire)),
+        *(Port(names[port.name], "vhost-user", port.ring_size, path=common.socket_path(port)) for port in vnfs),
+    )
+    return Document(NIC_PORT, Memory(False, 0, 0, 0), ports, (replace(station_task(inner, None), name=NIC_TASK),))
+
+
+def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
+    """Load the FIBs of all VNFs into the forwarder; every route leads to the monitor. Raises RpcError."""
+    wire = [port.name for port in request.ports if not port.of_vnf][-1:]
+    for number, station in enumerate(request.stations if offload else (), start=1):
+        params = {
+            "task": TASK,
+            "vnf": number,
+            "routes": station.routes,
+            "wire": wire[0],
+            "mac": request.monitor_mac,
+        }
+        call(f"{TASK}.load_synthetic", params, timeout_s=LOAD_DEADLINE_S)
+
+
+# planed as a switch: its options, its settings, and the configuration document for a request.
+
+BURST = 64
+FUNCTIONS = {
+    "patch": "patch: one task per cross-connect, both directions",
+    "bridge": "bridge: one learning switch per cross-connect",
+}
+BACKENDS = ("dpdk", "vring")
+DEFAULT_BACKEND = "vring"
+"""planed's default for a document without the key."""
+INSTRUCTION_SETS = ("scalar", "avx2", "avx512")
+DROP_ONE_IN_MAX = 2**32 - 1
+OFFLOADS = ("fib",)
+NICS = ("veb",)
+
+
+Values = Mapping[str, Any]
+"""The options of planed that the user gave, by key."""
+NO_VALUES: Values = MappingProxyType({})
+
+OPTIONS = (
+    PATH_OPTION,  # another build of the switch alone: tester and VNFs are of the one that is found
+    # A scenario has pairs of ports: a bridge learns and looks up, and has one other port to flood to.
+    Option("function", "text", "forwarding function", "patch", tuple(FUNCTIONS)),
+    Option("backend", "text", "data path of the ports: DPDK's or planed's", DEFAULT_BACKEND, BACKENDS),
+    WORKERS_OPTION,
+    Option("isa", "text", "instruction set of the data path", "the best", INSTRUCTION_SETS),
+    DUTY_OPTION,
+    Option("offload", "text", "forwarding in place of VNFs side by side", "nothing", OFFLOADS),
+    Option("nic", "text", "a NIC in place of the switch of VNFs side by side, emulated in the tester", "none", NICS),
+    # Off in comparisons: other switches get none from the tester and DPDK's VNFs, and each frame costs a look more.
+    Option("guest_offloads", "text", "checksum and segmentation offloads for guests", "off", ("off", "on")),
+    # On by default, as in VPP's memif.
+    Option("zero_copy", "text", "frames pass from memif to memif without a copy", "on", ("on", "off")),
+    # A switch with a known loss, counted as "fault", to test what has to find it.
+    Option("drop_one_in", "whole", "drop one in N frames (fault injection)", "none", least=1, most=DROP_ONE_IN_MAX),
+)
+
+
+def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
+    """Return planed's part of the fairness manifest."""
+    chosen = {key: str(values[key]) for key in ("drop_one_in", "isa") if key in values}
+    if (percent := _duty_percent(values)) is not None:
+        chosen["clock"] = f"EMULATED: {percent} % of the CPU's, by a wait after each poll"
+    if request.queues > 1:
+        chosen["workers"] = str(len(request.worker_cpus))
+    backend = values.get("backend", DEFAULT_BACKEND)
+    if backend != "dpdk":
+        chosen["index_look"] = LOOK_PER_RING
+    return manifest(
+        request,
+        function=_function_words(request, values),
+        nic_driver=_nic_driver(request, values),
+        vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
+        burst=str(BURST),
+        buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
+        backend=backend,
+        **common.offloads(request, mergeable_wires=backend == "dpdk", guests=offers_offloads(values)),
+        **chosen,
+    )
+
+
+def _nic_driver(request: SwitchRequest, values: Values) -> str:
+    if values.get("backend") == "dpdk":
+        return common.nic_driver(request)
+    memif = "planed's memif" + (" (zero copy)" if passes_buffers(values) else "")
+    return common.nic_driver(request, virtio="planed's", memif=memif, vhost="planed's vhost-user")
+
+
+def _function_words(request: SwitchRequest, values: Values) -> str:
+    if request.bare is not None:
+        routes = f" with {request.bare.routes} routes" if request.bare.routes else ""
+        return f"none: {request.bare.kind}{routes} straight on the wires"
+    if not request.stations:
+        return FUNCTIONS[function_of(values)]
+    return words(request, values.get("offload"), values.get("nic"))
+
+
+def offers_offloads(values: Values) -> bool:
+    """Return whether guests are offered checksum and segmentation offloads."""
+    return values.get("guest_offloads") == "on"
+
+
+def passes_buffers(values: Values) -> bool:
+    """Return whether frames pass from memif to memif without a copy."""
+    return values.get("backend") != "dpdk" and values.get("zero_copy", "on") == "on"
+
+
+def function_of(values: Values) -> str:
+    """Return the kind of planed's tasks in a scenario without stations."""
+    return str(values.get("function", "patch"))
+
+
+def switch_document(request: SwitchRequest, name: str, values: Values = NO_VALUES) -> Document:
+    """Return the planed document of a switch request. ``name`` is the EAL file prefix too."""
+    count = len(request.worker_cpus)
+    by_queue = [_tasks(request, values, queue) for queue in range(request.queues)]
+    kind = TASK if request.stations else request.bare.kind if request.bare else function_of(values)
+    return Document(
+        name.lower(),
+        _memory(request),
+        tuple(_port(number, port, request, values) for number, port in enumerate(common.ordered_ports(request))),
+        tuple(task for tasks in by_queue for task in tasks),
+        tuple(
+            Worker(
+                queue_name(kind, number),
+                request.cpus[number],
+                tuple(task.name for tasks in by_queue[number::count] for task in tasks),
+                duty_percent=_duty_percent(values),
+            )
+            for number in range(count)
+        ),
+        nice=-20,
+    )
+
+
+def _duty_percent(values: Values) -> int | None:
+    """Return the emulated clock in percent of the CPU's; None for the CPU's own."""
+    percent = round(100 * float(values.get("duty", 1)))
+    return None if percent >= 100 else max(percent, 1)
+
+
+def _tasks(request: SwitchRequest, values: Values, queue: int) -> list[Task]:
+    """Return one task for all stations, or one for each cross-connect; of a network function that alone."""
+    if request.bare is not None:
+        function, ports = request.bare, tuple(port.name for port in request.ports)
+        macs = (MONITOR_MAC,) * len(ports)
+        return [
+            Task(
+                function.name,
+                function.kind,
+                ports,
+                settings=function.settings,
+                peer_macs=macs,
+                burst=BURST,
+                sending=function.sending,
+            )
+        ]
+    if request.stations:
+        return [replace(station_task(request, values.get("offload")), burst=BURST)]
+    return [_task(values, index, pair, queue, request.queues) for index, pair in enumerate(request.cross_connects)]
+
+
+def _task(values: Values, index: int, pair: Sequence[str], queue: int, queues: int) -> Task:
+    """Return a cross-connect, on one queue of its ports. The bridges of its queues know the same stations."""
+    kind = function_of(values)
+    name = f"{kind}{index}"
+    shared = {"table": name} if kind == "bridge" and queues > 1 else {}
+    return Task(
+        queue_name(name, queue),
+        kind,
+        tuple(pair),
+        queue=queue,
+        burst=BURST,
+        drop_one_in=values.get("drop_one_in"),
+        bridge=shared,
+    )
+
+
+def _memory(request: SwitchRequest) -> Memory:
+    return memory(
+        ports=len(request.ports),
+        ring_size=common.ring_size(request),
+        max_frame_bytes=request.max_frame_bytes,
+        hugepages=request.hugepages,
+        pools=1,
+        queues=request.queues,
+        vnf_bytes=0 if request.bare is None else request.bare.memory_bytes,
+    )
+
+
+def _port(number: int, port: SwitchPort, request: SwitchRequest, values: Values) -> Port:
+    backend = str(values.get("backend", ""))
+    if port.kind == "pci":
+        return Port(port.name, "ethdev", port.ring_size, request.queues, device=common.pci_address(port))
+    if port.kind in ("af_packet", "af_xdp"):
+        device = common.dpdk_vdev(number, port, request)
+        return Port(port.name, "ethdev", port.ring_size, request.queues, device=device)
+    path = common.socket_path(port)
+    if port.kind == "memif":
+        own_or_dpdk = "dpdk" if backend == "dpdk" else ""
+        shared = passes_buffers(values)
+        ring, queues = port.ring_size, request.queues
+        return Port(port.name, "memif-client", ring, queues, path, backend=own_or_dpdk, zero_copy=shared)
+    kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
+    offered = offers_offloads(values) and kind == "vhost-user"
+    return Port(port.name, kind, port.ring_size, request.queues, path, backend=backend, offloads=offered)
+
 
 ROUTES_PER_S = 1_000_000
 """The least rate at which the table of a function fills, on a busy machine too."""
@@ -53,7 +358,7 @@ class PlanedAdapter(Adapter):
         return "offload" in self.values
 
     def refusal(self, situation: Situation) -> str:
-        return super().refusal(situation) or planed_stations.station_refusal(situation, self.values)
+        return super().refusal(situation) or station_refusal(situation, self.values)
 
     def with_options(self, texts: Mapping[str, str]) -> Self:
         """Return an adapter with these options. Raises UsageError also for options that exclude each other."""
@@ -77,7 +382,7 @@ class PlanedAdapter(Adapter):
         return switch_settings(request, self.values)
 
     def inside(self, request: SwitchRequest) -> Document | None:
-        return planed_stations.station_nic(request) if "nic" in self.values and request.stations else None
+        return station_nic(request) if "nic" in self.values and request.stations else None
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
         if "nic" in self.values:
@@ -99,7 +404,7 @@ class PlanedAdapter(Adapter):
             arguments=("--isa", str(self.values["isa"])) if "isa" in self.values else (),
         )
         try:
-            planed_stations.load(planed.call, request, self.value("offload", None))
+            load(planed.call, request, self.value("offload", None))
         except BaseException:
             planed.stop()
             raise

@@ -13,15 +13,14 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
-from planebench.model.choices import unknown
-from planebench.model.errors import UsageError
-from planebench.model.spec import parse_switch
+from planebench.model.errors import UsageError, unknown
+from planebench.model.switch import parse_switch
+from planebench.switches.adapter import Adapter
 from planebench.switches.names import SWITCHES
-from planebench.wiring.adapter import Adapter
 
 ENTRY_POINTS = "planebench.switches"
 ADAPTERS: dict[str, Adapter] = {
-    name: import_module(f"planebench.switches.{module}").ADAPTER for name, module in SWITCHES.items()
+    name: import_module(f"planebench.{module}").ADAPTER for name, module in SWITCHES.items()
 }
 """The adapters of planebench by name, in the order in which they are listed."""
 

@@ -12,15 +12,14 @@ from pathlib import Path
 
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, version_lines
-from planebench.model.claims import everywhere
+from planebench.model.conditions import everywhere
 from planebench.model.errors import UsageError
-from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
+from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.manifest import manifest
-from planebench.switches.taxonomy import published
-from planebench.wiring.adapter import Adapter, Situation, ThreadRef
-from planebench.wiring.request import SwitchPort, SwitchRequest
+from planebench.switches.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.switches.common import manifest
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 SCRIPT = Path(__file__).with_name("snabb_patch.lua")
 LINK_FRAMES = 1023
@@ -37,7 +36,7 @@ class SnabbAdapter(Adapter):
     title = "Snabb"
     remedy = "build it: https://github.com/snabbco/snabb (`make`), then PLANEBENCH_SNABB=/path/to/snabb"
     wires = frozenset({"vhost", "veth"})
-    traits = published("snabb")
+    traits = Traits("modular", "structured", ("pipeline",), "vhost-user", "high", ("Lua", "C"), "VM-to-VM", "conext19")
     options = (
         PATH_OPTION,
         Option("indirect", "flag", "offer indirect descriptors", "false"),

@@ -13,18 +13,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from planebench.host import pci, pci_binding, vfs
-from planebench.host.device_settings import device_journal
+from planebench.host.device_settings import IP_TIMEOUT_S, device_journal
 from planebench.host.journal import Journal
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found, NotFound, find_program, run_tool
-from planebench.host.vf_values import IP_TIMEOUT_S
-from planebench.model.claims import FeatureClaim
+from planebench.model.conditions import FeatureClaim
 from planebench.model.errors import DiedError, PlanebenchError, UsageError
-from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
-from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import Adapter, NoProcesses, Situation, Traits
-from planebench.wiring.request import SwitchRequest, VnfInterface
+from planebench.model.switch import Option
+from planebench.switches.adapter import Adapter, NoProcesses, Situation, Traits
+from planebench.switches.common import manifest
+from planebench.testbed.request import SwitchRequest, VnfInterface
 
 
 class SriovAdapter(Adapter):

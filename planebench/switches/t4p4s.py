@@ -16,14 +16,12 @@ from zlib import crc32
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.errors import PlanebenchError, StartError, UsageError
-from planebench.model.option import Option
 from planebench.model.records import SwitchCycles
+from planebench.model.switch import Option
 from planebench.switches import common, dpdk_telemetry
-from planebench.switches.dpdk_version import dpdk_version
-from planebench.switches.manifest import manifest
-from planebench.switches.taxonomy import published
-from planebench.wiring.adapter import Adapter, Situation, ThreadRef
-from planebench.wiring.request import SwitchPort, SwitchRequest
+from planebench.switches.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.switches.common import dpdk_version, manifest
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 BURST = 32
 LOG_LINES = 32
@@ -46,7 +44,9 @@ class T4p4sAdapter(Adapter):
     )
     wires = frozenset({"virtio", "vhost", "memif", "veth", "pci"})
     options: tuple[Option, ...] = (PATH_OPTION,)
-    traits = published("t4p4s")
+    traits = Traits(
+        "self-contained", "match/action", ("rtc",), "vhost-user", "medium", ("C", "Python"), "P4 switch", "conext19"
+    )
 
     def find(self) -> Found | NotFound:
         where = self.installation()

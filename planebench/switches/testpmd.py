@@ -10,18 +10,16 @@ from pathlib import Path
 from types import MappingProxyType
 
 from planebench.host import procfs
-from planebench.host.deadlines import stretched
-from planebench.host.process import Process, Supervisor, wait_ready
+from planebench.host.process import Process, Supervisor, stretched, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, StartError
-from planebench.model.option import Option, Value
 from planebench.model.records import SwitchCycles
+from planebench.model.switch import Option, Value
 from planebench.switches import common
-from planebench.switches.dpdk_version import dpdk_version
-from planebench.switches.manifest import manifest
-from planebench.wiring.adapter import WORKERS_OPTION, Adapter, ThreadRef, Traits
-from planebench.wiring.request import SwitchPort, SwitchRequest
+from planebench.switches.adapter import WORKERS_OPTION, Adapter, ThreadRef, Traits
+from planebench.switches.common import dpdk_version, manifest
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 PROMPT = b"testpmd> "
 FORWARDING = b"io packet forwarding - ports=%d "

@@ -18,9 +18,9 @@ from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.errors import StartError
 from planebench.switches import common, vale_guard
+from planebench.switches.adapter import Situation, Traits
 from planebench.switches.kernel import VETH_RING_SIZE, KernelAdapter, Pairs, RunningKernel, has_core
-from planebench.wiring.adapter import Situation, Traits
-from planebench.wiring.request import SwitchRequest
+from planebench.testbed.request import SwitchRequest
 
 DEVICE = Path("/dev/netmap")
 MODULE = Path("/sys/module/netmap")

@@ -8,20 +8,195 @@ startup.conf and the CLI commands are made in vpp_config, counters are read in v
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, run_tool, version_lines
-from planebench.model.errors import StartError
-from planebench.model.option import Option
+from planebench.model.cpus import cpu_text
+from planebench.model.errors import StartError, UsageError
 from planebench.model.records import SwitchCycles
-from planebench.switches import common, vpp_config, vpp_counters
-from planebench.switches.manifest import manifest
-from planebench.switches.taxonomy import published
-from planebench.switches.vpp_config import Paths
-from planebench.wiring.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef
-from planebench.wiring.request import SwitchRequest
+from planebench.model.switch import Option, Value
+from planebench.switches import common, vpp_counters
+from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, ThreadRef, Traits
+from planebench.switches.common import manifest
+from planebench.testbed.request import SwitchPort, SwitchRequest
+
+# The configuration of VPP: startup.conf, and the CLI commands that make ports and connect them.
+
+BUFFERS = 16384
+"""VPP's default for each NUMA node."""
+MAIN_SLEEP_US = 5000
+"""Between two loops of the main thread (src/vlib/unix/input.c). Else it polls a thousand times whenever it wakes up,
+which takes 1 % of a control core: as much as a latency trial may lose."""
+MAIN_HEAP_MB = 512
+PLUGINS: Mapping[str, str] = MappingProxyType(
+    {
+        "memif": "memif_plugin.so",
+        "vhost": "vhost_plugin.so",
+        "veth": "af_packet_plugin.so",
+        "af_xdp": "af_xdp_plugin.so",
+        "pci": "dpdk_plugin.so",
+    }
+)
+"""The plugin of each wire; VNFs need that of vhost. VPP ignores enabled plugins that do not exist."""
+BUILT_IN = frozenset({"vhost", "veth"})
+"""What older versions have without a plugin: vhost-user before 23.02, af_packet before 23.10 at the latest."""
+ALL_PLUGINS_SINCE = (23, 10)
+FUNCTIONS: Mapping[str, str] = MappingProxyType(
+    {
+        "l2patch": "patch: test l2patch rx A tx B, each way",
+        "xconnect": "patch: set interface l2 xconnect A B, each way",
+        "bridge": "learning: a bridge domain for each pair of ports",
+    }
+)
+"""The functions by option, for the manifest."""
+VECTOR_NODES: Mapping[str, str] = MappingProxyType(
+    {"l2patch": "l2-patch", "xconnect": "l2-input", "bridge": "l2-input"}
+)
+"""The node that every received frame goes through once, by function."""
+STANDARD_SLOT_BYTES, JUMBO_SLOT_BYTES = 2048, 10240
+NO_VIRTIO = (
+    "vpp has no virtio wire: DPDK's virtio-user does not share VPP's own buffers with the other side (with 26.06 the "
+    "memory table contains DPDK's rings only, and no frame passes); use --wire memif or vhost"
+)
+
+
+class Paths:
+    """The sockets and files of one VPP in the working folder, and shared memory of the API (named by ``prefix``)."""
+
+    def __init__(self, folder: Path, prefix: str) -> None:
+        self.folder = folder
+        self.prefix = prefix
+        self.config = folder / "vpp.conf"
+        self.cli = folder / "cli.sock"  # for vppctl
+        self.stats = folder / "stats.sock"  # for vpp_get_stats
+        self.api = folder / "api.sock"  # the binary API, which nobody uses; in /run/vpp by default
+        self.shared_memory = tuple(Path("/dev/shm", f"{prefix}-{name}") for name in ("global_vm", "vpe-api"))
+        """Made by VPP, and removed only if it ends in order."""
+
+
+def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Mapping[str, Value]) -> str:
+    """Return startup.conf: one main thread on a control core, the workers on the switch's cores, all files in the
+    working folder.
+
+    The heap has 4 KiB pages, the default; hugepages are for packet buffers.
+    """
+    page_size = "default-hugepage" if request.hugepages else "4k"
+    nics = any(port.kind == "pci" for port in request.ports)  # else the plugin of DPDK would look at every device
+    wanted = (name for wire, name in PLUGINS.items() if wire != "pci" or nics)
+    enabled = " ".join(f"plugin {name} {{ enable }}" for name in wanted)
+    return "\n".join(
+        [
+            f"unix {{ nodaemon nosyslog nocolor cli-listen {paths.cli} runtime-dir {paths.folder} "
+            f"log {paths.folder}/vpp-cli.log poll-sleep-usec {MAIN_SLEEP_US} }}",
+            f"api-segment {{ prefix {paths.prefix} }}",
+            f"socksvr {{ socket-name {paths.api} }}",
+            f"statseg {{ socket-name {paths.stats} page-size 4k }}",
+            f"cpu {{ main-core {min(request.control_cpus)} corelist-workers {cpu_text(request.worker_cpus)} }}",
+            f"memory {{ main-heap-size {MAIN_HEAP_MB}M main-heap-page-size 4k }}",
+            f"buffers {{ buffers-per-numa {values.get('buffers', BUFFERS)} page-size {page_size} }}",
+            f"plugins {{ path {plugins} plugin default {{ disable }} {enabled} }}",
+            *_dpdk(request, values),
+            "",
+        ]
+    )
+
+
+def _dpdk(request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
+    """Return the section of the dpdk plugin: its devices are an allow-list."""
+    devices = [_device(port, values) for port in request.ports if port.kind == "pci"]
+    return [f"dpdk {{ {' '.join(devices)} }}"] if devices else []
+
+
+def _device(port: SwitchPort, values: Mapping[str, Value]) -> str:
+    rx, tx = ring_sizes(port, values)
+    return f"dev {common.pci_address(port)} {{ name {port.name} num-rx-desc {rx} num-tx-desc {tx} }}"
+
+
+def interface_names(request: SwitchRequest) -> dict[str, str]:
+    """Return VPP's interface name of each port: vhost-user interfaces are numbered in the order of creation."""
+    names: dict[str, str] = {}
+    for number, port in enumerate(request.ports, start=1):
+        if port.kind == "memif":
+            names[port.name] = f"memif{number}/0"
+        elif port.kind == "vhost-user":
+            vhosts = sum(name.startswith("VirtualEthernet") for name in names.values())
+            names[port.name] = f"VirtualEthernet0/0/{vhosts}"
+        elif port.kind == "af_packet":
+            names[port.name] = f"host-{common.interface_name(port)}"
+        elif port.kind == "af_xdp":
+            names[port.name] = f"xdp-{common.interface_name(port)}"
+        elif port.kind == "pci":
+            names[port.name] = port.name
+        else:
+            raise UsageError(f"port {port.name} ({port.kind}): {NO_VIRTIO}")
+    return names
+
+
+def commands(request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
+    """Return the CLI commands that create, start and connect the interfaces and set them to polling."""
+    names = interface_names(request)
+    lines: list[str] = []
+    for number, port in enumerate(request.ports, start=1):
+        lines += _create(number, port, request, values)
+    for name in names.values():
+        lines += [f"set interface state {name} up", f"set interface rx-mode {name} polling"]
+    function = str(values.get("function", "l2patch"))
+    for number, (a, b) in enumerate(request.cross_connects, start=1):
+        lines += _connect(function, number, names[a], names[b])
+    return lines
+
+
+def ring_sizes(port: SwitchPort, values: Mapping[str, Value]) -> tuple[int, int]:
+    """Return the entries of the receive and send ring of a wire port; a memif has one size, the larger of both."""
+    rx, tx = (int(str(values.get(key, port.ring_size))) for key in ("rx_ring", "tx_ring"))
+    chosen = [size for key, size in (("rx_ring", rx), ("tx_ring", tx)) if key in values]
+    if port.kind == "memif" and chosen:
+        return max(chosen), max(chosen)
+    return rx, tx
+
+
+def _create(number: int, port: SwitchPort, request: SwitchRequest, values: Mapping[str, Value]) -> list[str]:
+    rx, tx = ring_sizes(port, values)
+    if port.kind == "memif":
+        return [
+            f"create memif socket id {number} filename {common.socket_path(port)}",
+            f"create interface memif id 0 socket-id {number} slave ring-size {rx}{_memif_queues(request)}",
+        ]
+    if port.kind == "vhost-user":
+        words = {"packed": " packed", "event_idx": " event-idx"}
+        more = "".join(word for key, word in words.items() if values.get(key))
+        return [f"create vhost-user socket {common.socket_path(port)} server{more}"]
+    if port.kind == "af_xdp":
+        name = common.interface_name(port)
+        return [
+            f"create interface af_xdp host-if {name} name xdp-{name} rx-queue-size {rx} tx-queue-size {tx} "
+            "num-rx-queues 1"
+        ]
+    if port.kind == "pci":
+        return []  # its section of startup.conf makes it
+    # As the tester's end and DPDK's driver: TPACKET_V2, slots of one frame (VPP's own default has slots of 64 KiB).
+    slot = JUMBO_SLOT_BYTES if common.is_jumbo(request) else STANDARD_SLOT_BYTES
+    return [
+        f"create host-interface name {common.interface_name(port)} v2 rx-size {slot} tx-size {slot} "
+        f"rx-per-block {rx} tx-per-block {tx}"
+    ]
+
+
+def _memif_queues(request: SwitchRequest) -> str:
+    """Return the queues of a memif if they are several. Those of a vhost-user interface are what the VNF enables."""
+    return f" rx-queues {request.queues} tx-queues {request.queues}" if request.queues > 1 else ""
+
+
+def _connect(function: str, number: int, a: str, b: str) -> list[str]:
+    if function == "l2patch":
+        return [f"test l2patch rx {a} tx {b}", f"test l2patch rx {b} tx {a}"]
+    if function == "xconnect":
+        return [f"set interface l2 xconnect {a} {b}", f"set interface l2 xconnect {b} {a}"]
+    return [f"set interface l2 bridge {name} {number}" for name in (a, b)]
+
 
 FRAME_VECTORS = 256
 """VLIB_FRAME_SIZE: the maximum number of frames per call of a node."""
@@ -56,16 +231,16 @@ class VppAdapter(Adapter):
     options = (
         PATH_OPTION,
         WORKERS_OPTION,
-        Option("function", "text", "forwarding function", "l2patch", tuple(vpp_config.FUNCTIONS)),
+        Option("function", "text", "forwarding function", "l2patch", tuple(FUNCTIONS)),
         Option("rx_ring", "text", "receive ring of wire ports", "--ring-size", RINGS),
         Option("tx_ring", "text", "send ring of wire ports (a memif has one size)", "--ring-size", RINGS),
-        Option("buffers", "whole", "buffers-per-numa", str(vpp_config.BUFFERS), least=2048, most=BUFFERS_MAX),
+        Option("buffers", "whole", "buffers-per-numa", str(BUFFERS), least=2048, most=BUFFERS_MAX),
         Option("packed", "flag", "vhost-user: offer packed rings", "false"),
         Option("event_idx", "flag", "vhost-user: offer event indexes", "false"),
         Option("plugins", "text", "folder of the plugins", "beside the program"),
     )
     own_libraries = ("libv", "libsvm")  # libvlib, libvnet, libvppinfra, ...
-    traits = published("vpp")
+    traits = Traits("self-contained", "structured", ("rtc",), "vhost-user", "medium", ("C",), "full router", "conext19")
 
     def find(self) -> Found | NotFound:
         binary = self.installation().program("vpp", PLACES)
@@ -83,14 +258,14 @@ class VppAdapter(Adapter):
 
     def refusal(self, situation: Situation) -> str:
         if situation.wired and situation.wire not in self.wires:
-            return vpp_config.NO_VIRTIO
+            return NO_VIRTIO
         found = self.find()
         if isinstance(found, NotFound):
             return ""
         folder = self._plugins(found.binary) or Path()
         for wire in ((situation.wire,) if situation.wired else ()) + (("vhost",) if situation.has_vnfs else ()):
-            name = vpp_config.PLUGINS[wire]
-            built_in = wire in vpp_config.BUILT_IN and _release(found.version) < vpp_config.ALL_PLUGINS_SINCE
+            name = PLUGINS[wire]
+            built_in = wire in BUILT_IN and _release(found.version) < ALL_PLUGINS_SINCE
             if not built_in and not (folder / name).is_file():
                 package = "vpp-plugin-dpdk" if wire == "pci" else "vpp-plugin-core"
                 return f"VPP has no {name} in {folder}; install {package}, or build that plugin"
@@ -105,18 +280,18 @@ class VppAdapter(Adapter):
             "pci": "VPP's dpdk plugin",
         }
         wires = [port for port in request.ports if not port.of_vnf]
-        rings = {vpp_config.ring_sizes(port, self.values) for port in wires if port.kind != "vhost-user"}
+        rings = {ring_sizes(port, self.values) for port in wires if port.kind != "vhost-user"}
         usual = common.ring_size(request)
         others = sorted(rings - {(usual, usual)})
         told = "; ".join(f"{usual} (wires: receive {rx}, send {tx})" for rx, tx in others)
         return manifest(
             request,
-            function=vpp_config.FUNCTIONS[self.function],
+            function=FUNCTIONS[self.function],
             nic_driver=", ".join(dict.fromkeys(drivers[port.kind] for port in wires)) or "-",
             vnf_interface="vhost-user (VPP's)",
             burst=str(FRAME_VECTORS),
-            buffers=f"{self.value('buffers', vpp_config.BUFFERS)} per NUMA node, one pool",
-            batch=f"a vector, i.e. a call of {vpp_config.VECTOR_NODES[self.function]}",
+            buffers=f"{self.value('buffers', BUFFERS)} per NUMA node, one pool",
+            batch=f"a vector, i.e. a call of {VECTOR_NODES[self.function]}",
             **common.offloads(request, mergeable_wires=False),
             **({"ring_size": told} if told else {}),
         )
@@ -124,7 +299,7 @@ class VppAdapter(Adapter):
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningVpp:
         common.check_frame_size(request)
         common.paired_ports(request)
-        lines = vpp_config.commands(request, self.values)
+        lines = commands(request, self.values)
         found = common.require(self)
         paths = Paths(request.workdir, f"{supervisor.root.name}-{request.workdir.name}")
         for path in (paths.cli, paths.stats, paths.api):
@@ -132,7 +307,7 @@ class VppAdapter(Adapter):
         common.remove_sockets(request.ports)
         for path in paths.shared_memory:
             supervisor.track_path(path)
-        conf = vpp_config.startup_conf(request, paths, self._plugins(found.binary) or Path(), self.values)
+        conf = startup_conf(request, paths, self._plugins(found.binary) or Path(), self.values)
         paths.config.write_text(conf, encoding="utf-8")
         process = self.spawn([str(found.binary), "-c", str(paths.config)], request, supervisor)
         switch = RunningVpp(process, found.binary, paths, request, self)
@@ -146,7 +321,7 @@ class VppAdapter(Adapter):
 
     def plugins(self, found: Found) -> list[Path]:
         folder = self._plugins(found.binary) or Path()
-        return [folder / name for name in vpp_config.PLUGINS.values()]
+        return [folder / name for name in PLUGINS.values()]
 
     @property
     def function(self) -> str:
@@ -171,8 +346,8 @@ class RunningVpp(common.ProcessGroup):
         super().__init__("VPP", [process])
         self._binary = binary
         self._paths = paths
-        self._names = vpp_config.interface_names(request)
-        self._node = vpp_config.VECTOR_NODES[adapter.function]
+        self._names = interface_names(request)
+        self._node = VECTOR_NODES[adapter.function]
         self._ports = [vpp_counters.Port(port.name, port.kind, self._names[port.name]) for port in request.ports]
         self._workers = len(request.worker_cpus)
         self._env = adapter.installation().env

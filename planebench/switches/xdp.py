@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
+from planebench.switches.adapter import Situation, Traits
 from planebench.switches.kernel import KernelAdapter, has_core
-from planebench.wiring.adapter import Situation, Traits
 
 
 class XdpAdapter(KernelAdapter):

@@ -13,7 +13,7 @@ from builders import make_run, store_run
 
 from planebench.cli import main
 from planebench.host import programs
-from planebench.model.run import Run
+from planebench.model.header import Run
 
 
 @dataclass(frozen=True)

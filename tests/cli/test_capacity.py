@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from builders import make_run, store_run
 
+from planebench.analysis.compare import Derived
 from planebench.host.facts import HostFacts
 from planebench.host.pci import Nic
 from planebench.papers.data import conext19_tables
 from planebench.report.published import published_tables
-from planebench.stats.derived import Derived
 
 SERVER = ("--ports", 4, "--vfs", 63, "--lcores", 32, "--sockets", 2)
 

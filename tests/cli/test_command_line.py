@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from planebench.cli.app import app
 from planebench.cli.options import commands, example_lines
-from planebench.doctor.doctor import Finding
+from planebench.measure.doctor import Finding
 from planebench.model.errors import CLOSED_PIPE, EXIT_CODES
-from planebench.model.run import Run
+from planebench.model.header import Run
 
 TREE = typer.main.get_command(app)
 COMMANDS = dict(commands(TREE))

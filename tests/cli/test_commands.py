@@ -13,7 +13,7 @@ from builders import make_run, store_run
 
 from planebench import __version__
 from planebench.host.planed_program import PLANED_ENV
-from planebench.model.run import Finished, Run
+from planebench.model.header import Finished, Run
 from planebench.store import RunWriter
 
 ISSUE_KEYS = {

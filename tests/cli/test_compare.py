@@ -15,9 +15,9 @@ from builders import make_header, make_point, make_trial, store_run
 
 from planebench.cli.compare import compare, verdict_words
 from planebench.model.errors import INCONCLUSIVE, UsageError
+from planebench.model.header import Run
 from planebench.model.records import SwitchCycles
 from planebench.model.results import Comparison, Metric
-from planebench.model.run import Run
 
 Rates = Mapping[str, tuple[float, ...]]
 

@@ -17,6 +17,7 @@ from builders import make_run, make_verdict, store_run
 
 from planebench.host.cpu_claims import SHARE
 from planebench.host.planed_program import PLANED_ENV
+from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.errors import (
     FAULT,
@@ -28,9 +29,8 @@ from planebench.model.errors import (
     StoreError,
     UsageError,
 )
+from planebench.model.header import Run
 from planebench.model.records import Trial
-from planebench.model.run import Run
-from planebench.sim.runner import SimRunner
 
 USAGE, STORE, NO = UsageError.exit_code, StoreError.exit_code, 1
 SIM = ("run", "quick", "--switch=sim", "--scenario=p2p", "--frame-size=64", "--direction=unidirectional",
@@ -202,9 +202,9 @@ def test_without_planed(planebench, monkeypatch, tmp_path: Path, command: str) -
 
 EVERYWHERE = {
     "doctor": "planebench.cli.doctor.diagnose",
-    "list scenarios": "planebench.cli.inspect.plain_table",
-    "plan show quick": "planebench.cli.plan_show.survey",
-    "switch show planed": "planebench.cli.switches.overview",
+    "list scenarios": "planebench.cli.lists.plain_table",
+    "plan show quick": "planebench.cli.lists.survey",
+    "switch show planed": "planebench.cli.lists.overview",
     "calibrate": "planebench.cli.calibrate.Machine.prepare",
     "switch check planed": "planebench.cli.check.Machine.prepare",
     "wires --device 0000:00:00.0": "planebench.cli.wires.Machine.prepare",

@@ -10,18 +10,18 @@ from pathlib import Path
 import pytest
 from builders import make_header, make_point, make_trial, make_verdict
 
+from planebench.analysis.compare import Derived
+from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.errors import INTERRUPTED, PlanebenchError, StoreError, UsageError, unwritable
-from planebench.model.header import Skipped
+from planebench.model.header import Run, Skipped
 from planebench.model.records import Trial
-from planebench.model.run import Run
 from planebench.report.trust import nothing_decided, nothing_measured, points_without_figure
-from planebench.sim.runner import SimRunner
-from planebench.stats.derived import Derived
-from planebench.store import RunWriter, files, list_runs, make_runs_dir
+from planebench.store import RunWriter, list_runs, make_runs_dir
+from planebench.store import writer as files
 from planebench.store.folder import HEADER_FILE
+from planebench.switches.adapter import Adapter, Situation
 from planebench.switches.registry import get_adapter
-from planebench.wiring.adapter import Adapter, Situation
 
 SIM = ("run", "quick", "--switch=sim", "--scenario=p2p", "--frame-size=64", "--direction=unidirectional")
 SHORT = (*SIM, "--duration=0.02", "--repeat=1", "--loads=none")

@@ -21,9 +21,9 @@ import pytest
 
 import planebench as package
 from planebench.cli.jobs import run_job
-from planebench.host.deadlines import stretched
-from planebench.jobs.job import complete_run, read_ended, read_job, runs_on, write_job
-from planebench.library.lab import open_store
+from planebench.host.process import stretched
+from planebench.lab.job import complete_run, read_ended, read_job, runs_on, write_job
+from planebench.lab.store import open_store
 from planebench.model.errors import UsageError
 from planebench.store import list_runs, read_run
 
@@ -57,7 +57,7 @@ def matrix(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("PATH", str(programs), prepend=":")
     monkeypatch.setenv("PLANEBENCH_AGENT", str(programs / "there"))
     monkeypatch.setenv("PLANEBENCH_JOBS", str(tmp_path / "jobs"))
-    monkeypatch.setattr("planebench.jobs.ssh.Ssh.poll_s", 0.1)
+    monkeypatch.setattr("planebench.lab.ssh.Ssh.poll_s", 0.1)
     path = tmp_path / "nightly.yaml"
     path.write_text(MATRIX.replace("LOCK", str(tmp_path / "testbed.lock")))
     return path

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from builders import make_run, store_run
 
-from planebench.model.run import Run
+from planebench.model.header import Run
 
 pytest.importorskip("prometheus_client")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from planebench.sim.runner import SimRunner
+from planebench.measure.sim.runner import SimRunner
 
 FAST = (
     *("--switch=sim", "--duration=0.02", "--repeat=2", "--restarts=0", "--loads=none"),

@@ -3,7 +3,7 @@
 
 import pytest
 
-from planebench.cli.inspect import LISTS
+from planebench.cli.lists import LISTS
 from planebench.switches.registry import all_adapters
 
 SCREENS = (

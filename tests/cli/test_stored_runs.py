@@ -22,7 +22,7 @@ from planebench.model.errors import EXIT_CODES, FAULT
 from planebench.model.header import Skipped
 from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.store import RunWriter
-from planebench.store.status import write_status
+from planebench.store.follow import write_status
 
 COMMANDS = (
     ("report", "RUN"),

@@ -14,7 +14,7 @@ import pytest
 from builders import make_run, store_run
 
 from planebench.model.errors import FAULT, INCONCLUSIVE, DrawingError
-from planebench.model.run import Run
+from planebench.model.header import Run
 from planebench.report import drawing
 from planebench.store import list_runs
 

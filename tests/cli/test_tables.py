@@ -11,8 +11,8 @@ from pathlib import Path
 import duckdb
 from builders import make_run, store_run
 
-from planebench.library import TABLES
-from planebench.model.run import Run
+from planebench.loaded import TABLES
+from planebench.model.header import Run
 
 
 def small(folder: Path) -> Run:

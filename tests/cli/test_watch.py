@@ -20,15 +20,13 @@ from builders import STARTED, make_header, make_point, make_run, make_trial, sto
 from rich.console import Console
 
 from planebench.cli import watch as watching
-from planebench.cli.watch_frame import Page, frame, trial_line
-from planebench.cli.watch_show import Lines, Screen
+from planebench.cli.watch import Lines, Page, Screen, frame, trial_line
 from planebench.host.procfs import start_ticks
 from planebench.model.records import Load, SwitchCycles, Trial
 from planebench.model.status import CurrentTrial, Stage, Status
-from planebench.report.terminal.glyphs import Glyphs
+from planebench.report.terminal.grid import Glyphs
 from planebench.store import RunWriter
-from planebench.store.follow import Seen
-from planebench.store.status import write_status
+from planebench.store.follow import Seen, write_status
 
 MINUTE = "2026-11-21T12:{:02}:00.000Z"
 HOSTILE = "\x1b]0;owned\x07\x1b[2J\x9b31m\u202eevil\r\n\x00"

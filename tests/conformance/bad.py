@@ -25,11 +25,11 @@ from planebench.conformance.suite import ALL_CHECKS, Plan, check_on_rig, run_sui
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.live import LiveSettings
+from planebench.measure.machine import Machine
+from planebench.model.conditions import MANIFEST_KEYS
 from planebench.model.errors import DiedError, PlanebenchError, StartError
-from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import SwitchCycles
 from planebench.planed.client import PlanedClient
-from planebench.running.machine import Machine
 from planebench.switches import common, planed
 from planebench.switches.base import (
     Adapter,
@@ -40,7 +40,7 @@ from planebench.switches.base import (
     ThreadRef,
     Traits,
 )
-from planebench.switches.manifest import manifest
+from planebench.switches.common import manifest
 
 ALL = ",".join(check.name for check in ALL_CHECKS)
 Wrap = Callable[[Any, SwitchRequest, Supervisor], Any]

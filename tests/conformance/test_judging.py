@@ -13,10 +13,10 @@ import pytest
 from rich.console import Console
 
 from planebench.conformance.cases import parse_cases, parse_checks, parse_wires
-from planebench.conformance.exchange import PcapExchange, most
 from planebench.conformance.frames import bad_frames, good_frames, read_pcap, write_pcap
 from planebench.conformance.model import Report, Result
 from planebench.conformance.overload import Account
+from planebench.conformance.rig import PcapExchange, most
 from planebench.conformance.show import print_report, to_document
 from planebench.conformance.suite import ALL_CHECKS
 from planebench.host.leftovers import Leftovers, processes_with

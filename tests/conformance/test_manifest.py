@@ -10,7 +10,7 @@ import pytest
 
 from planebench.conformance.accounts import states_manifest
 from planebench.conformance.model import Failure
-from planebench.model.manifest import FEATURE_KEYS, MANIFEST_KEYS
+from planebench.model.conditions import FEATURE_KEYS, MANIFEST_KEYS
 
 
 def bed_of(**settings: str) -> Any:

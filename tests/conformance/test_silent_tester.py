@@ -12,18 +12,17 @@ from typing import Any
 
 import pytest
 
-from planebench.conformance import exchange
-from planebench.conformance.counting import FRAMES, SENDING_MAX_S, SENDING_S, TESTER_SILENT
+from planebench.conformance import rig as exchange
 from planebench.conformance.model import Case, Result
-from planebench.conformance.rig import Rig
+from planebench.conformance.rig import FRAMES, SENDING_MAX_S, SENDING_S, TESTER_SILENT, Rig
 from planebench.conformance.suite import CASE_CHECKS, check_on_rig
 from planebench.conformance.vnf_process import VnfProcess
+from planebench.measure.counts import Sending
 from planebench.measure.live import LiveSettings
-from planebench.measure.sending import Sending
 from planebench.model.records import SwitchCycles
-from planebench.placement import Cpus
-from planebench.scenarios.flows import Flow
+from planebench.model.scenarios import Flow
 from planebench.switches.testpmd import ADAPTER
+from planebench.testbed.placement import Cpus
 
 WAYS = ("n0->n1", "n1->n0")
 
@@ -121,7 +120,7 @@ def checked(rig: Rig, name: str) -> Result:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("planebench.conformance.rig.CALM_S", 0.0)
-    monkeypatch.setattr("planebench.conformance.exchange.SETTLE_S", 0.0)
+    monkeypatch.setattr("planebench.conformance.rig.SETTLE_S", 0.0)
 
 
 def test_a_sending_without_frames_is_repeated_twice_as_long_with_as_many_frames() -> None:

@@ -14,11 +14,11 @@ import yaml
 from typer.testing import CliRunner
 
 from planebench.cli.app import app
-from planebench.cli.variables import VARIABLES
+from planebench.cli.options import VARIABLES
 from planebench.model.errors import EXIT_CODES
-from planebench.plans.expand import expand
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.schema import load_plan
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))

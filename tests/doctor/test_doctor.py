@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from planebench.doctor.doctor import Finding, diagnose, examine, noise_findings, tsc_findings
 from planebench.host.facts import HostFacts, KernelThread
 from planebench.host.pci import Nic
+from planebench.measure.doctor import Finding, diagnose, examine, noise_findings, tsc_findings
 from planebench.model.cpus import CoreKind
 from planebench.model.header import CoreNoise
 from planebench.switches.base import Found, NotFound

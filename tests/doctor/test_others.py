@@ -8,8 +8,8 @@ import sys
 import time
 from dataclasses import replace
 
-from planebench.doctor.others import PROGRAMS_MAX, CpuTimes, Program, busy_programs, cpu_times, programs_finding
-from planebench.host.deadlines import stretched
+from planebench.host.process import stretched
+from planebench.measure.doctor import PROGRAMS_MAX, CpuTimes, Program, busy_programs, cpu_times, programs_finding
 
 
 def test_a_busy_program_is_named_and_an_idle_one_is_not() -> None:

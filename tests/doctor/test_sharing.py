@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from planebench.doctor.sharing import LOOKS, look_at_cores, sharing_findings
+from planebench.measure.doctor import LOOKS, look_at_cores, sharing_findings
 from planebench.model.records import CoreDistance
 
 
@@ -41,14 +41,14 @@ def test_nothing_is_said_where_nothing_is_known() -> None:
 
 
 def test_cores_are_looked_at_until_it_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("planebench.doctor.sharing.LOOK_S", 0)
+    monkeypatch.setattr("planebench.measure.doctor.LOOK_S", 0)
     asked: list[tuple[int, int]] = []
 
     def measure(planed: Path, a: int, b: int) -> CoreDistance | None:
         asked.append((a, b))
         return CoreDistance(60.0, "near", (4.0, 3.0)) if len(asked) != LOOKS + 3 else None
 
-    monkeypatch.setattr("planebench.doctor.sharing.measure_distance", measure)
+    monkeypatch.setattr("planebench.measure.doctor.measure_distance", measure)
     assert list(look_at_cores(Path("planed"), (3, 1, 2))) == _looks(*[(4.0, 3.0)] * LOOKS)
     assert set(asked) == {(3, 1)}
     assert list(look_at_cores(Path("planed"), (3, 1))) == _looks(*[(4.0, 3.0)] * 2), "until a measurement fails"

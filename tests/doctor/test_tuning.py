@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from planebench.cli.doctor import doctor
-from planebench.doctor import tuning
-from planebench.doctor.tuning import apply, commands, plan, undo
 from planebench.host.journal import Outcome
+from planebench.measure import tuning
+from planebench.measure.tuning import apply, commands, plan, undo
 from planebench.model.errors import StoreError, UsageError
 from tests.sysfs_tree import Killed, kill_after
 

@@ -11,22 +11,21 @@ from statistics import median
 import pytest
 from builders import make_point
 
+from planebench.analysis.latency import summarise_anatomy
 from planebench.host import facts
 from planebench.host.planed_program import find_planed
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
-from planebench.hosting.registry import HOSTINGS
-from planebench.measure.anatomy import TOLERANCE
+from planebench.host.process import Supervisor, high_priority
+from planebench.measure.latency import TOLERANCE
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.anatomy import Anatomy
 from planebench.model.reasons import HOST
 from planebench.model.records import Load, Point, Trial, VerdictKind
-from planebench.placement import Cpus, place
-from planebench.stats.anatomy import summarise_anatomy
 from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
-from planebench.vnfs.topology import build_chain
+from planebench.testbed.chain import build_chain
+from planebench.testbed.hosting.registry import HOSTINGS
+from planebench.testbed.placement import Cpus, place
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 

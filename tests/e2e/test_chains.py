@@ -14,7 +14,7 @@ from planed_rig import often
 from planebench.model.errors import PlanebenchError
 from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
-from planebench.vnfs.registry import VNFS
+from planebench.testbed.vnfs import VNFS
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 

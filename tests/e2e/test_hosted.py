@@ -13,10 +13,10 @@ from e2e_rig import Bench, counts
 from hosted_rig import assert_exact, measure, needs, running
 
 from planebench.measure.live import LiveTopology
-from planebench.model.hosting import HostingName
+from planebench.model.dimensions import HostingName
 from planebench.model.records import Point, Trial
 from planebench.model.topology import Topology
-from planebench.vnfs.topology import build_chain
+from planebench.testbed.chain import build_chain
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(300)]
 

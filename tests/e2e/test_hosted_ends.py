@@ -11,9 +11,9 @@ import pytest
 from hosted_rig import assert_exact, measure, running
 
 from planebench.measure.live import LiveTopology
-from planebench.model.hosting import HostingName
+from planebench.model.dimensions import HostingName
 from planebench.model.records import Direction, Point, Trial
-from planebench.vnfs.topology import build_chain
+from planebench.testbed.chain import build_chain
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(300)]
 

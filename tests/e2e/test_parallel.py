@@ -12,21 +12,20 @@ from pathlib import Path
 import pytest
 from jobs_rig import eventually
 
+from planebench.analysis.histogram import decode
 from planebench.host import facts, procfs
 from planebench.host.planed_program import find_planed
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, high_priority
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.records import Load, Point, Trial
+from planebench.model.scenarios import flows
 from planebench.model.traffic import PLAIN, TrafficProfile
-from planebench.placement import Cpus, place
-from planebench.scenarios.flows import flows
-from planebench.stats.histogram import decode
 from planebench.switches.base import Found
 from planebench.switches.registry import get_adapter
-from planebench.traffic.registry import parse_traffic
-from planebench.vnfs.topology import build_chain
+from planebench.testbed.chain import build_chain
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.traffic import parse_traffic
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 

@@ -13,18 +13,17 @@ from captures import frames, save
 
 from planebench.host import facts
 from planebench.host.planed_program import find_planed
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, high_priority
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.reasons import SUSPECT
 from planebench.model.records import DirectionCounts, Load, TrafficSent, Trial
+from planebench.model.scenarios import build
 from planebench.model.traffic import Destinations, TrafficProfile
-from planebench.placement import Cpus, place
-from planebench.scenarios.shapes import build
 from planebench.switches.registry import get_adapter
-from planebench.traffic.capture import on_wire
-from planebench.traffic.registry import list_profiles, parse_traffic
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.traffic import list_profiles, parse_traffic
+from planebench.testbed.traffic_files import on_wire
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 

@@ -25,14 +25,14 @@ from pathlib import Path
 import pytest
 
 import planebench
+from planebench.analysis.ledger import ledger
 from planebench.host import procfs
-from planebench.host.deadlines import stretched
 from planebench.host.leftovers import command_line
 from planebench.host.planed_program import find_planed
+from planebench.host.process import stretched
 from planebench.model.errors import INCONCLUSIVE
+from planebench.model.header import Run
 from planebench.model.quantity import seconds_since_epoch
-from planebench.model.run import Run
-from planebench.stats.ledger import ledger
 from planebench.store import read_run
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from planebench.host import build
-from planebench.host.build import build_of
+from planebench.host import programs
+from planebench.host.programs import build_of
 from planebench.model.header import Build
 
 needs_gcc = pytest.mark.skipif(shutil.which("gcc") is None, reason="no gcc")
@@ -108,6 +108,6 @@ def test_a_file_that_is_cut_is_no_error(tmp_path: Path) -> None:
 def test_a_program_of_the_distribution_is_for_every_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = tmp_path / "it"
     program.write_text("#!/bin/sh\n")
-    monkeypatch.setattr(build, "_package", lambda _: "it-tools")
+    monkeypatch.setattr(programs, "_package", lambda _: "it-tools")
     found = build_of(program)
     assert (found.level, found.words) == ("generic", "generic (package it-tools)")

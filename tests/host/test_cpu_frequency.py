@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 from sysfs_tree import Tree
 
-from planebench.host import cpu_frequency
-from planebench.host.cpu_frequency import clock_refusal, fixed
-from planebench.host.device_settings import DEVICE_SETTINGS
+from planebench.host import device_settings
+from planebench.host.device_settings import DEVICE_SETTINGS, clock_refusal, fixed
 from planebench.host.journal import Journal, Saved
-from planebench.measure.power import held_clock
+from planebench.measure.conditions import held_clock
 from planebench.model.errors import StartError
-from planebench.placement import Cpus, place
+from planebench.testbed.placement import Cpus, place
 
 CPUFREQ = "sys/devices/system/cpu/cpu{}/cpufreq/{}"
 
@@ -53,7 +52,7 @@ def test_it_is_put_back_when_the_trial_fails(tree: Tree) -> None:
 
 def test_a_killed_run_is_undone_by_the_doctor(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> None:
     own = journal(tree)
-    changes = list(cpu_frequency._changes(1, 1_200_000, tree.root))
+    changes = list(device_settings._changes(1, 1_200_000, tree.root))
     own.apply(changes, owner="999999999:1")
     assert bounds(tree, 1) == ("1200000", "1200000")
     assert {outcome.kind for outcome in journal(tree).undo()} == {"changed"}
@@ -62,7 +61,7 @@ def test_a_killed_run_is_undone_by_the_doctor(tree: Tree, monkeypatch: pytest.Mo
 
 def test_the_bound_that_makes_room_is_moved_first(tree: Tree) -> None:
     def order(khz: int) -> list[str]:
-        return [change.path.rpartition("_freq")[0][-3:] for change in cpu_frequency._changes(0, khz, tree.root)]
+        return [change.path.rpartition("_freq")[0][-3:] for change in device_settings._changes(0, khz, tree.root)]
 
     assert order(1_200_000) == ["min", "max"]
     tree.set(CPUFREQ.format(0, "scaling_max_freq"), "1000000")
@@ -73,9 +72,9 @@ def test_what_the_system_refuses_is_an_error_and_nothing_stays(tree: Tree, monke
     def refuse(root: Path, path: str, value: str) -> None:
         if path.endswith("scaling_max_freq") and value == "1200000":
             raise OSError(22, "Invalid argument")
-        cpu_frequency.at(root, path).write_text(value)
+        device_settings.at(root, path).write_text(value)
 
-    setting = cpu_frequency.Setting(cpu_frequency.FREQUENCY.patterns, write=refuse)
+    setting = device_settings.Setting(device_settings.FREQUENCY.patterns, write=refuse)
     with (
         pytest.raises(StartError, match=r"cannot set the clock to 1200 MHz: .*Invalid argument"),
         fixed({1}, 1200, Journal(tree.root.parent / "undo.json", (setting,), tree.root)),
@@ -92,9 +91,9 @@ def test_why_a_clock_cannot_be_had(tree: Tree) -> None:
 
 
 def test_the_journal_knows_the_files() -> None:
-    assert cpu_frequency.FREQUENCY.has("/sys/devices/system/cpu/cpu12/cpufreq/scaling_min_freq")
-    assert not cpu_frequency.FREQUENCY.has("/sys/devices/system/cpu/cpu12/cpufreq/scaling_governor")
-    assert cpu_frequency.FREQUENCY.is_ours("1200000", Saved("p", "800000", "1200000"))
+    assert device_settings.FREQUENCY.has("/sys/devices/system/cpu/cpu12/cpufreq/scaling_min_freq")
+    assert not device_settings.FREQUENCY.has("/sys/devices/system/cpu/cpu12/cpufreq/scaling_governor")
+    assert device_settings.FREQUENCY.is_ours("1200000", Saved("p", "800000", "1200000"))
 
 
 def test_the_clock_of_a_trial_is_counted_before_and_after(tree: Tree, tmp_path: Path) -> None:

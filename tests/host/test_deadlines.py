@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import planebench
-from planebench.host.deadlines import VARIABLE, stretched
-from planebench.host.process import Supervisor, wait_ready
+from planebench.host.process import VARIABLE, Supervisor, stretched, wait_ready
 from planebench.model.errors import StartError, UsageError
 
 

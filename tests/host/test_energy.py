@@ -12,7 +12,7 @@ from sysfs_tree import Tree
 
 from planebench.host import energy
 from planebench.host.energy import Ipmi, Meter, Rapl, Reading, energy_uj, find_meter
-from planebench.measure.power import EnergyAccount
+from planebench.measure.conditions import EnergyAccount
 from planebench.model.records import SwitchCycles
 from planebench.model.switch_figures import SWITCH_FIGURES
 

@@ -10,7 +10,7 @@ import pytest
 
 from planebench.host import evidence
 from planebench.host.evidence import HostSample, ThreadCounts, ThreadSampler, WatchedThread, read_counts, steal_ns
-from planebench.host.priority import high_priority
+from planebench.host.process import high_priority
 
 
 def burn(milliseconds: int) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from planebench.host import facts as host_facts
-from planebench.host.hugepages import (
+from planebench.host.memory import (
     MB_PER_SWITCH,
     enough_hugepages,
     free_bytes,
@@ -17,9 +17,9 @@ from planebench.host.hugepages import (
     pages_for,
     too_few_words,
 )
-from planebench.running.survey import survey
+from planebench.measure.sim.adapter import SimAdapter
+from planebench.measure.survey import survey
 from planebench.switches.registry import all_adapters
-from planebench.switches.sim import SimAdapter
 
 FACTS = replace(host_facts.collect(), hugepages_2m_free=1024)
 TWO = {"switch": "sim,sim:name=other", "scenario": "p2p"}

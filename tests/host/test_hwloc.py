@@ -11,7 +11,7 @@ from planebench.host.facts import HostFacts, cpus_of
 from planebench.host.hwloc import PROGRAMS, with_topology
 from planebench.host.programs import find_program
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.placement import place
+from planebench.testbed.placement import place
 
 HWLOC_2 = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE topology SYSTEM "hwloc2.dtd">

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planebench.host.device_settings import device_journal
-from planebench.host.interrupts import count_difference, interrupt_counts, keep_away, smi_count
+from planebench.host.device_settings import count_difference, device_journal, interrupt_counts, keep_away, smi_count
 from tests.sysfs_tree import Tree
 
 BEFORE = """\

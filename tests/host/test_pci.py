@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from planebench.doctor import tuning
-from planebench.host import journal, pci, pci_binding, routes, vf_values, vfs
+from planebench.host import device_settings, interfaces, journal, pci, pci_binding, vfs
 from planebench.host.device_settings import device_journal
 from planebench.host.journal import Journal
 from planebench.host.programs import Output
+from planebench.measure import tuning
 from planebench.model.errors import StartError, UsageError
 from tests.sysfs_tree import Killed, Tree, kill_after
 
@@ -35,7 +35,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     tree.route("eno1")
     tree.run(monkeypatch)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(routes, "ssh_connection", lambda: None)
+    monkeypatch.setattr(interfaces, "ssh_connection", lambda: None)
     return tree
 
 
@@ -210,10 +210,10 @@ def test_link_local_addresses_are_no_use(tree: Tree, log: Journal) -> None:
 def test_the_way_to_the_ssh_client_is_refused(tree: Tree, log: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     tree.set("sys/class/net/br0/lower_ens1f1", "")
     tree.route("br0", "0000000A", "000000FF")
-    monkeypatch.setattr(routes, "ssh_connection", lambda: "10.1.2.3 50000 10.0.0.1 22")
+    monkeypatch.setattr(interfaces, "ssh_connection", lambda: "10.1.2.3 50000 10.0.0.1 22")
     with pytest.raises(UsageError, match="ens1f1 carries the ssh connection"):
         pci_binding.bind((A, B), log)
-    monkeypatch.setattr(routes, "ssh_connection", lambda: "::ffff:11.1.2.3 50000 ::ffff:10.0.0.1 22")
+    monkeypatch.setattr(interfaces, "ssh_connection", lambda: "::ffff:11.1.2.3 50000 ::ffff:10.0.0.1 22")
     assert pci_binding.check((A, B), log)
 
 
@@ -373,8 +373,8 @@ def test_only_root_binds(tree: Tree, log: Journal, monkeypatch: pytest.MonkeyPat
 
 def test_ssh_connection_survives_sudo() -> None:
     """The variable of an ancestor counts where this process has none."""
-    assert routes.ssh_connection({"SSH_CONNECTION": "10.0.0.2 1 10.0.0.1 22"}) == "10.0.0.2 1 10.0.0.1 22"
-    assert routes.ssh_connection({}) in (None, os.environ.get("SSH_CONNECTION"))
+    assert interfaces.ssh_connection({"SSH_CONNECTION": "10.0.0.2 1 10.0.0.1 22"}) == "10.0.0.2 1 10.0.0.1 22"
+    assert interfaces.ssh_connection({}) in (None, os.environ.get("SSH_CONNECTION"))
 
 
 class Ip:
@@ -408,7 +408,7 @@ class Ip:
 @pytest.fixture
 def ip(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Ip:
     ip = Ip(tree, "ens1f0")
-    monkeypatch.setattr(vf_values, "run_tool", ip)
+    monkeypatch.setattr(device_settings, "run_tool", ip)
     return ip
 
 

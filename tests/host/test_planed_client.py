@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from planebench.host.deadlines import stretched
 from planebench.host.planed_program import find_planed
+from planebench.host.process import stretched
 from planebench.model.errors import DiedError, StartError
 from planebench.planed.client import PlanedClient, RpcClosedError, RpcError
 

@@ -17,8 +17,7 @@ import psutil
 import pytest
 
 from planebench.host import launch, procfs, reaper
-from planebench.host.deadlines import stretched
-from planebench.host.process import ROOT_PATH_MAX_BYTES, Process, Supervisor, sweep_stale, wait_ready
+from planebench.host.process import ROOT_PATH_MAX_BYTES, Process, Supervisor, stretched, sweep_stale, wait_ready
 from planebench.model.errors import StartError, UsageError
 
 CPU0 = frozenset({min(os.sched_getaffinity(0))})

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from planebench.doctor.programs import switch_finding
 from planebench.host import programs as finding
 from planebench.host.planed_program import BROKEN_REMEDY, PLANED_ENV, find_planed, require_planed
 from planebench.host.programs import Installation, find_program, installation, switches_file
+from planebench.measure.doctor import switch_finding
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.switches import common, planed
 

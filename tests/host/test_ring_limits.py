@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from planebench.host import ring_limits
+from planebench.host import planed_program
+from planebench.host.planed_program import RingLimits
 from planebench.host.programs import Output
-from planebench.host.ring_limits import RingLimits
-from planebench.placement import Placement
-from planebench.scenarios.shapes import build
-from planebench.wiring.links import LinkSettings
-from planebench.wiring.tester_config import switch_request, wire_stage
-from planebench.wiring.wires.base import named_ends, wire_kind
+from planebench.model.scenarios import build
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Placement
+from planebench.testbed.tester_config import switch_request, wire_stage
+from planebench.testbed.wires.base import named_ends, wire_kind
 
 WIRE = "pci:0000:3b:00.0=0000:af:00.0"
 
@@ -42,9 +42,9 @@ def test_planed_tells_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(argv)
         return Output(0, told, "")
 
-    monkeypatch.setattr(ring_limits, "find_planed", lambda: Path("/planed"))
-    monkeypatch.setattr(ring_limits, "run_tool", run_tool)
-    found = ring_limits.ring_limits(["0000:3b:00.0", "0000:af:00.0"])
+    monkeypatch.setattr(planed_program, "find_planed", lambda: Path("/planed"))
+    monkeypatch.setattr(planed_program, "run_tool", run_tool)
+    found = planed_program.ring_limits(["0000:3b:00.0", "0000:af:00.0"])
     assert found == {"0000:3b:00.0": RingLimits(512, 4096)}
     assert asked == [[Path("/planed"), "--ring-limits", "0000:3b:00.0,0000:af:00.0"]]
 

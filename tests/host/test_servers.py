@@ -10,7 +10,7 @@ import pytest
 
 from planebench.host.facts import HostFacts, collect, cpus_of
 from planebench.model.cpus import Cpus, parse_cpus, range_text
-from planebench.placement import Placement, place
+from planebench.testbed.placement import Placement, place
 from tests.sysfs_tree import server
 
 

@@ -12,11 +12,10 @@ from hosting_rig import Way, exact, hosted_request, start_vnf, tester, until_cro
 from planed_rig import until
 
 from planebench.host.planed_program import REMEDY, find_planed
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
-from planebench.hosting.exec import HOSTING
+from planebench.host.process import Supervisor, high_priority
 from planebench.switches.base import NotFound
 from planebench.switches.fastclick import ADAPTER
+from planebench.testbed.hosting.exec import HOSTING
 
 WAYS = (Way("a", "b", 0), Way("b", "a", 1))
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "switches"

@@ -20,14 +20,13 @@ from planebench.host import procfs, reaper
 from planebench.host.leftovers import Leftovers, command_line
 from planebench.host.pci import Nic
 from planebench.host.planed_program import REMEDY, find_planed
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor, sweep_stale
-from planebench.hosting import container, devices
-from planebench.hosting.base import HostedRequest, Hosting, RunningVnf
-from planebench.hosting.registry import HOSTINGS
+from planebench.host.process import Supervisor, high_priority, sweep_stale
 from planebench.model.errors import DiedError, NotInstalledError, StartError
 from planebench.planed.document import Task
 from planebench.switches.base import NotFound
+from planebench.testbed.hosting import base, container
+from planebench.testbed.hosting.base import HostedRequest, Hosting, RunningVnf
+from planebench.testbed.hosting.registry import HOSTINGS
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 
@@ -74,8 +73,8 @@ def group(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path | None]:
     except OSError:
         yield None
         return
-    monkeypatch.setattr(devices, "passed_devices", lambda request: (Nic("0000:3b:02.0", "vfio-pci", 0, "61"),))
-    monkeypatch.setattr(devices, "device_files", lambda passed: (group,))
+    monkeypatch.setattr(base, "passed_devices", lambda request: (Nic("0000:3b:02.0", "vfio-pci", 0, "61"),))
+    monkeypatch.setattr(base, "device_files", lambda passed: (group,))
     try:
         yield group
     finally:
@@ -212,7 +211,7 @@ import sys, time
 from pathlib import Path
 from hosting_rig import hosted_request, start_vnf, tester
 from planebench.host.process import Supervisor
-from planebench.hosting.registry import HOSTINGS
+from planebench.testbed.hosting.registry import HOSTINGS
 with Supervisor(Path("/tmp")) as supervisor:
     for kind in sys.argv[1:]:
         folder = supervisor.workdir(kind)

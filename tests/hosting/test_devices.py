@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from planebench.host import pci_binding, routes
+from planebench.host import interfaces, pci_binding
 from planebench.host.device_settings import device_journal
 from planebench.host.pci import Nic
-from planebench.hosting import bubblewrap, devices, machine, podman, qemu
-from planebench.hosting.base import HostedPort, HostedRequest
-from planebench.hosting.kvm_probe import Accelerator
-from planebench.hosting.limits import Limits
-from planebench.hosting.registry import HOSTINGS
 from planebench.model.errors import UsageError
-from planebench.model.option import parse_values
+from planebench.model.switch import parse_values
+from planebench.testbed.hosting import base, bubblewrap, machine, podman, qemu
+from planebench.testbed.hosting.base import HostedPort, HostedRequest
+from planebench.testbed.hosting.inside import Limits
+from planebench.testbed.hosting.kvm_probe import Accelerator
+from planebench.testbed.hosting.registry import HOSTINGS
 from tests.sysfs_tree import Tree
 
 FUNCTION = "0000:3b:02.0"
@@ -61,15 +61,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 @pytest.mark.parametrize("hosting", ["vm", "image", "container", "exec"])
 def test_every_hosting_that_isolates_takes_devices(hosting: str, tmp_path: Path, asked: list[str]) -> None:
     values = parse_values(hosting, HOSTINGS[hosting].options, {"devices": "pci_0000_3b_02_0+pci_0000_3b_02_1"})
-    passed = devices.passed_devices(request_of(tmp_path, values=values))
+    passed = base.passed_devices(request_of(tmp_path, values=values))
     assert len(passed) == 2 and asked == ["pci_0000_3b_02_0", "pci_0000_3b_02_1"]
 
 
 def test_ports_come_before_other_devices(tmp_path: Path, asked: list[str]) -> None:
     port = HostedPort("v0", tmp_path / "v0.sock", "02:00:00:00:02:01", FUNCTION)
-    devices.passed_devices(request_of(tmp_path, ports=(port,), values={"devices": ["pci_0000_af_00_0"]}))
+    base.passed_devices(request_of(tmp_path, ports=(port,), values={"devices": ["pci_0000_af_00_0"]}))
     assert asked == [FUNCTION, "pci_0000_af_00_0"]
-    devices.bind_ports(request_of(tmp_path, ports=(port,)))
+    base.bind_ports(request_of(tmp_path, ports=(port,)))
     assert asked[2:] == [FUNCTION]
 
 
@@ -125,7 +125,7 @@ def test_a_device_without_an_iommu_is_not_given_away(
     tree.device(FUNCTION, "iavf", None)
     tree.run(monkeypatch)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(routes, "ssh_connection", lambda: None)
+    monkeypatch.setattr(interfaces, "ssh_connection", lambda: None)
     journal = device_journal(tmp_path / "undo.json", tree.root)
     before = tree.drivers()
     why = pci_binding.refusal(replace(_nic(tree), interfaces=("x",)), [FUNCTION], tree.root, {}, for_guest=for_guest)

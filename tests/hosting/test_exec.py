@@ -15,17 +15,15 @@ from planed_rig import CPUS, OTHER_CPU, until
 from planebench.host import pci_binding
 from planebench.host.pci import Nic
 from planebench.host.planed_program import REMEDY, STATIC_REMEDY, find_planed, find_static_planed
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
-from planebench.hosting.base import HostedPort, HostedRequest
-from planebench.hosting.bubblewrap import command_container
-from planebench.hosting.devices import device_files, passed_devices
-from planebench.hosting.exec import HOSTING, words_of
-from planebench.hosting.inside import RunningCommand, folder_of
-from planebench.hosting.make_image import write_image
+from planebench.host.process import Supervisor, high_priority
 from planebench.model.errors import DiedError, UsageError
-from planebench.model.option import parse_values
+from planebench.model.switch import parse_values
 from planebench.switches.base import NotFound
+from planebench.testbed.hosting.base import HostedPort, HostedRequest, device_files, passed_devices
+from planebench.testbed.hosting.bubblewrap import command_container
+from planebench.testbed.hosting.exec import HOSTING, words_of
+from planebench.testbed.hosting.inside import RunningCommand, folder_of
+from planebench.testbed.hosting.oci import write_image
 
 WAYS = (Way("a", "b", 0), Way("b", "a", 1))
 MACS = ("02:00:00:00:04:01", "02:00:00:00:04:02")

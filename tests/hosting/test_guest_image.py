@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from planebench.hosting import guest_image as made_of
-from planebench.hosting.guest_image import GuestImage, archive, guest_image
 from planebench.model.errors import StartError
+from planebench.testbed.hosting import guest_image as made_of
+from planebench.testbed.hosting.guest_image import GuestImage, archive, guest_image
 
 STATIC = b"\x7fELF static"
 DYNAMIC = b"\x7fELF /lib64/ld-linux-x86-64.so.2"

@@ -26,12 +26,11 @@ from hosting_rig import (
 from planed_rig import often, until
 
 from planebench.host.planed_program import REMEDY, find_planed
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
-from planebench.hosting.registry import HOSTINGS
+from planebench.host.process import Supervisor, high_priority
 from planebench.planed.client import PlanedClient
 from planebench.switches.base import Found, NotFound
 from planebench.switches.registry import get_adapter
+from planebench.testbed.hosting.registry import HOSTINGS
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(240)]
 

@@ -16,9 +16,9 @@ from planed_rig import planed_binary
 from vm_rig import Bed, guest_supervisor
 
 from planebench.host.process import Supervisor
-from planebench.hosting import guest_image
-from planebench.hosting.base import RunningVnf
-from planebench.hosting.image import ImageHosting
+from planebench.testbed.hosting import guest_image
+from planebench.testbed.hosting.base import RunningVnf
+from planebench.testbed.hosting.image import ImageHosting
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.slow]
 

@@ -11,9 +11,9 @@ import pytest
 
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found
-from planebench.hosting import kvm_probe
-from planebench.hosting.kvm_probe import Accelerator, Probe, known_failure
 from planebench.model.errors import StartError
+from planebench.testbed.hosting import kvm_probe
+from planebench.testbed.hosting.kvm_probe import Accelerator, Probe, known_failure
 
 
 @pytest.fixture

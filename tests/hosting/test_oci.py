@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from planebench.host.process import Supervisor
-from planebench.hosting import oci
 from planebench.model.errors import UsageError
+from planebench.testbed.hosting import oci
 
 Entry = tuple[str, bytes | str | None]
 """A name, and its bytes, None for a folder, ``->TARGET`` of a symbolic link, ``=TARGET`` of a hard one."""

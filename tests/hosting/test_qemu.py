@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 from typed_document import typed
 
-from planebench.hosting import guest_document, machine_options, qemu
-from planebench.hosting.base import HostedPort, HostedRequest
-from planebench.hosting.image import image_format
 from planebench.model.errors import StartError, UsageError
+from planebench.testbed.hosting import machine as guest_document
+from planebench.testbed.hosting import machine as machine_options
+from planebench.testbed.hosting import qemu
+from planebench.testbed.hosting.base import HostedPort, HostedRequest
+from planebench.testbed.hosting.image import image_format
 
 MACHINE = qemu.Machine(
     name="vnf0",

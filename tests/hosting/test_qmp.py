@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from planebench.host.process import Process, Supervisor
-from planebench.hosting import qmp
 from planebench.model.errors import StartError
+from planebench.testbed.hosting import qemu
 
 GREETING = {"QMP": {"version": {"qemu": {"major": 7, "minor": 2, "micro": 0}, "package": ""}, "capabilities": []}}
 
@@ -51,7 +51,7 @@ def test_a_monitor_that_is_bound_and_does_not_listen_yet_is_waited_for(
 ) -> None:
     guest = threading.Thread(target=answer, args=(bound,), daemon=True)
     guest.start()
-    tids = qmp.begin(process, tmp_path / "qmp", [frozenset(os.sched_getaffinity(0))])
+    tids = qemu.begin(process, tmp_path / "qmp", [frozenset(os.sched_getaffinity(0))])
     assert tids == (guest.native_id,)
 
 
@@ -60,4 +60,4 @@ def test_a_guest_that_dies_before_its_monitor_listens_says_so(
 ) -> None:
     threading.Timer(0.2, os.kill, (process.pid, 9)).start()
     with pytest.raises(StartError, match=r"vnf1 does not start: .*killed"):
-        qmp.begin(process, tmp_path / "qmp", [frozenset({0})])
+        qemu.begin(process, tmp_path / "qmp", [frozenset({0})])

@@ -16,9 +16,9 @@ from vm_rig import Bed, guest_supervisor
 
 from planebench.host import procfs
 from planebench.host.process import Supervisor
-from planebench.hosting.base import HostedRequest, RunningVnf
-from planebench.hosting.vm import VmHosting
 from planebench.model.errors import DiedError, UsageError
+from planebench.testbed.hosting.base import HostedRequest, RunningVnf
+from planebench.testbed.hosting.vm import VmHosting
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.slow]
 

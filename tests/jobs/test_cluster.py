@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 from jobs_rig import Cluster, eventually, missing, run
 
+from planebench.analysis.ledger import ledger
 from planebench.host.planed_program import find_planed
-from planebench.stats.ledger import ledger
 from planebench.store import read_run
 
 WITHOUT = missing("slurmctld", "slurmd", "munged", "sbatch")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from planebench.cli.jobs import OPTION_KINDS
-from planebench.jobs.matrix import read_matrix
+from planebench.lab.matrix import read_matrix
 from planebench.model.errors import UsageError
 
 MATRIX = """# SPDX-License-Identifier: BSD-3-Clause

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-import planebench.jobs
+import planebench.lab
 
-SCRIPTS = Path(planebench.jobs.__file__).parent / "slurm_node"
+SCRIPTS = Path(planebench.lab.__file__).parent / "slurm_node"
 
 
 @pytest.fixture

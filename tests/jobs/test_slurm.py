@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from planebench.jobs.job import Job, Place
-from planebench.jobs.launcher import Queued
-from planebench.jobs.slurm import Slurm, parse_drained, parse_queue, sbatch_command, script
+from planebench.lab.job import Job, Place
+from planebench.lab.launcher import Queued
+from planebench.lab.slurm import Slurm, parse_drained, parse_queue, sbatch_command, script
 from planebench.model.errors import StartError
-from planebench.plans.load import load_plan
+from planebench.plan.schema import load_plan
 
 JOB = Job(
     matrix="nightly",

@@ -36,7 +36,7 @@ SLURM = {
 
 def call(lab: Lab, script: str) -> int:
     """Run a script of the folder slurm_node as slurmd does; return its exit code."""
-    where = f"$({sys.executable} -c 'import planebench.jobs as it; print(it.__path__[0])')/slurm_node"
+    where = f"$({sys.executable} -c 'import planebench.lab as it; print(it.__path__[0])')/slurm_node"
     return lab.sh(f"sh {where}/{script}", 300, **lab.environment(), **SLURM).code
 
 

@@ -11,8 +11,8 @@ from planed_rig import CPU, OTHER_CPU
 from vm_rig import Bed, guest_supervisor
 
 from planebench.host.process import Supervisor
-from planebench.hosting.vm import VmHosting
-from planebench.planed.requests import get_statistics
+from planebench.planed.client import get_statistics
+from planebench.testbed.hosting.vm import VmHosting
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.lab, pytest.mark.timeout(600)]
 

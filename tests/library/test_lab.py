@@ -9,13 +9,12 @@ import duckdb
 import pytest
 from builders import make_run, store_run
 
-from planebench.library import lab
-from planebench.library.history import METRICS, histories
-from planebench.library.lab import add_run, open_store
+from planebench.analysis.results import derive_results
+from planebench.lab import store as lab
+from planebench.lab.history import METRICS, histories
+from planebench.lab.store import add_run, open_store
 from planebench.model.errors import StoreError, UsageError
-from planebench.model.header import Subject
-from planebench.model.run import Run
-from planebench.stats.results import derive_results
+from planebench.model.header import Run, Subject
 
 SUBJECT = Subject("https://example.org/vpp.git", "a" * 40, "2026-11-20T10:00:00Z", switch="vpp")
 

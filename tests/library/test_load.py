@@ -13,7 +13,7 @@ from builders import make_header, make_run, make_trial, store_run
 
 import planebench
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.model.run import Run
+from planebench.model.header import Run
 
 
 def small(**header: object) -> Run:

@@ -14,7 +14,7 @@ from nbclient import NotebookClient
 
 import planebench
 from planebench.cli import main
-from planebench.library import TABLES
+from planebench.loaded import TABLES
 
 DOCS = Path(__file__).parents[2] / "docs"
 NOTEBOOK = DOCS / "examples" / "analysis.ipynb"

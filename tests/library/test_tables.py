@@ -18,14 +18,13 @@ from builders import make_header, make_latency_trial, make_point, make_run, make
 from rich_run import rich, rich_run
 
 import planebench
-from planebench.library import TABLES, TABLES_VERSION, Loaded
-from planebench.library.tables import Source
+from planebench.analysis.histogram import merge, summarise
+from planebench.analysis.results import derive_results
+from planebench.analysis.tables import Source
+from planebench.loaded import TABLES, TABLES_VERSION, Loaded
 from planebench.model.errors import UsageError
-from planebench.model.header import Skipped
+from planebench.model.header import Run, Skipped
 from planebench.model.records import Evidence, ThreadEvidence
-from planebench.model.run import Run
-from planebench.stats.histogram import merge, summarise
-from planebench.stats.results import derive_results
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tables.json"
 IDENTITY = ("comparisons", "conditions", "skipped", "runs")

@@ -7,10 +7,10 @@ import pytest
 
 from planebench.measure.ahead import TRUSTED_S, Pace, stages
 from planebench.model.status import Stage
-from planebench.plans.estimate import estimate, planned_trials
-from planebench.plans.expand import expand
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
+from planebench.plan.estimate import estimate, planned_trials
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.schema import load_plan
 
 STAGES = (Stage("p2p", "r_plus", 2, 10, 20.0), Stage("p2p", "latency", 2, 4, 40.0), Stage("v2v", "r_plus", 1, 5, 10.0))
 

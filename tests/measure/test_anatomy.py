@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from planebench.measure.anatomy import StampedVnf, StampLog, read_anatomy, split
+from planebench.measure.latency import StampedVnf, StampLog, read_anatomy, split
 from planebench.model.anatomy import Anatomy
-from planebench.scenarios.flows import Flow
+from planebench.model.scenarios import Flow
 
 HZ = 2_000_000_000
 THERE, BACK = Flow("n0", "n1", 0), Flow("n1", "n0", 1)

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
+from planebench.analysis.capacity import least_ns
+from planebench.analysis.histogram import decode, encode
 from planebench.cli.calibrate import calibrate as command
 from planebench.host.planed_program import REMEDY, find_planed
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, high_priority
 from planebench.measure.calibrate import (
     BACK,
     THERE,
@@ -36,13 +37,11 @@ from planebench.measure.live import LiveSettings
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import LatencyFloor
 from planebench.model.records import LatencyRecord
-from planebench.placement import Cpus, Placement, place
+from planebench.model.scenarios import Flow
 from planebench.planed.document import Document
-from planebench.scenarios.flows import Flow
-from planebench.stats.ceiling import least_ns
-from planebench.stats.histogram import decode, encode
 from planebench.store.calibration import condition_of, load, save
-from planebench.wiring.links import Ends
+from planebench.testbed.links import Ends
+from planebench.testbed.placement import Cpus, Placement, place
 
 Stats = dict[str, Any]
 HZ = 2_000_000_000

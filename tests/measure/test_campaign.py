@@ -14,32 +14,31 @@ from typing import Any
 import pytest
 from builders import make_header, make_point, make_trial
 
+from planebench.analysis import derive_results
+from planebench.analysis.compare import Open
 from planebench.measure.campaign import PAUSE_MAX_S, Campaign, spent_s
 from planebench.measure.live import LiveSettings
 from planebench.measure.runner import Runner
+from planebench.measure.sim.adapter import SimAdapter
+from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.conditions import Conditions
 from planebench.model.errors import StartError, UsageError
+from planebench.model.header import Run
 from planebench.model.plan import Plan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
-from planebench.model.run import Run
-from planebench.model.spec import SwitchCost
 from planebench.model.status import Stage
-from planebench.placement import Cpus
-from planebench.plans.estimate import estimate, planned_trials
-from planebench.plans.expand import expand, switch_labels
-from planebench.plans.latency_steps import latency_steps
-from planebench.plans.load import load_plan
-from planebench.plans.order import group_points
-from planebench.plans.override import override
-from planebench.sim.runner import SimRunner
-from planebench.stats import derive_results
-from planebench.stats.looks import Open
+from planebench.model.switch import SwitchCost
+from planebench.plan.estimate import estimate, planned_trials
+from planebench.plan.expand import expand, switch_labels
+from planebench.plan.override import override
+from planebench.plan.passes import group_points, latency_steps
+from planebench.plan.schema import load_plan
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter
-from planebench.switches.sim import SimAdapter
-from planebench.traffic.rates import line_rate_pps
+from planebench.testbed.placement import Cpus
+from planebench.testbed.rates import line_rate_pps
 
 SETTINGS = LiveSettings(planed=Path("planed"), ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")
 

@@ -7,12 +7,10 @@ from typing import Any
 
 import pytest
 
-from planebench.measure.anatomy import StampLog
-from planebench.measure.clocks import by_clock, clock_readings, common_clock, join
+from planebench.analysis.histogram import Relation, decode, used_ns
+from planebench.measure.latency import StampLog, by_clock, clock_readings, common_clock, join
 from planebench.model.records import LatencyRecord
-from planebench.scenarios.flows import Flow
-from planebench.stats.clock_relation import Relation
-from planebench.stats.histogram import decode, used_ns
+from planebench.model.scenarios import Flow
 
 HZ = 1_000_000_000
 """One tick of the TSC is a nanosecond."""

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from planebench.host.scheduling import parse_mhz, thread_conditions
+from planebench.host.evidence import parse_mhz, thread_conditions
 from planebench.measure.conditions import port_conditions, read_conditions
 from planebench.model.errors import DiedError
-from planebench.planed.requests import get_ports
-from planebench.scenarios.shapes import build
+from planebench.model.scenarios import build
+from planebench.planed.client import get_ports
 from planebench.switches.base import ThreadRef
 
 VIRTIO = {"features": ["mrg_rxbuf", "version_1"], "ring_sizes": [256, 256]}

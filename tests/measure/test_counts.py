@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from planebench.analysis.histogram import merge, summarise
 from planebench.measure.counts import _by_tenth, arrived, received_total, tester_counts, vnf_drops
 from planebench.model.records import Direction
-from planebench.scenarios.flows import flows
-from planebench.scenarios.shapes import build
-from planebench.stats.histogram import merge, summarise
+from planebench.model.scenarios import build, flows
 
 Stats = dict[str, Any]
 

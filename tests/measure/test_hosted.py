@@ -15,21 +15,21 @@ from typing import Any
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_trial
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.results import derive_results
 from planebench.host.evidence import WatchedThread
 from planebench.measure import hosted as module
 from planebench.measure.hosted import HostedVnfs
 from planebench.measure.verdict import judge
+from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import DiedError, StartError
-from planebench.model.hosting import HostingFacts
+from planebench.model.header import Run
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, Trial, VerdictKind
-from planebench.model.run import Run
-from planebench.placement import Cpus, place
 from planebench.report.hosting import FUNCTIONAL, functional_sentences
 from planebench.report.terminal.table import table_text
-from planebench.stats.derived import Derived
-from planebench.stats.results import derive_results
-from planebench.vnfs.topology import build_chain
-from planebench.wiring.links import LinkSettings
+from planebench.testbed.chain import build_chain
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Cpus, place
 
 
 @dataclass

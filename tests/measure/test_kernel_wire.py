@@ -8,16 +8,16 @@ from collections import Counter
 import pytest
 
 from planebench.host.interfaces import Interface
-from planebench.measure import kernel_wire
-from planebench.measure.kernel_wire import KernelWires
+from planebench.measure import conditions
+from planebench.measure.conditions import KernelWires
 from planebench.measure.trial import _not_told_twice
 from planebench.model.records import SwitchCycles
-from planebench.wiring.links import Ends
+from planebench.testbed.links import Ends
 
 
 def test_the_sender_counts_what_the_other_end_had_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = {"a": Interface(0, 0, 10, 3), "b": Interface(7, 1, 10, 5)}
-    monkeypatch.setattr(kernel_wire, "interfaces_of", lambda pid: counts)
+    monkeypatch.setattr(conditions, "interfaces_of", lambda pid: counts)
     wires = KernelWires({"n0": Ends("a", "b"), "n1": Ends("gone", "gone too")}, 1)
     assert wires.dropped() == Counter({"n0:wire_full": 3, "n0:rx_dropped": 5})
 

@@ -14,14 +14,14 @@ from builders import make_trial
 from planebench.measure import runner
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.runner import LiveRunner
+from planebench.measure.session import _check_open_loop
 from planebench.measure.trial import TrialRequest, unmeasured
 from planebench.model.conditions import PortConditions
 from planebench.model.errors import UsageError
 from planebench.model.records import DirectionCounts, Load, Point, Verdict, VerdictKind
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
-from planebench.running.service import _check_open_loop
-from planebench.traffic.rates import SATURATING, line_rate_pps
+from planebench.plan.override import override
+from planebench.plan.schema import load_plan
+from planebench.testbed.rates import SATURATING, line_rate_pps
 
 POINT = Point("planed", "p2p", "unidirectional", 0, 64)
 SETTINGS = LiveSettings(Path("planed"), 256, False, 1518, "pci:a=b", open_loop=True)

@@ -14,9 +14,8 @@ from planebench.measure.outage import Account, check_victim, longest_silence, ou
 from planebench.model.errors import StartError, UsageError
 from planebench.model.outage import Outage, OutageReport, Silence
 from planebench.model.records import SwitchCycles
+from planebench.model.scenarios import Flow, build
 from planebench.model.topology import Topology
-from planebench.scenarios.flows import Flow
-from planebench.scenarios.shapes import build
 
 WAY = Flow("n0", "n1", 0)
 

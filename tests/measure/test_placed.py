@@ -11,8 +11,8 @@ import pytest
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.memory import MemoryMap
-from planebench.measure import placed
-from planebench.measure.placed import Placed, let_roam, misplaced, read_memory
+from planebench.measure import conditions
+from planebench.measure.conditions import Placed, let_roam, misplaced, read_memory
 from planebench.measure.verdict import judge
 from planebench.model.records import (
     DirectionCounts,
@@ -33,7 +33,7 @@ MB = 1 << 20
 
 
 def memory(monkeypatch: pytest.MonkeyPatch, maps: Mapping[int, tuple[MemoryMap, ...]], **wire: bool) -> dict[str, dict]:
-    monkeypatch.setattr(placed, "memory_of", lambda pid: maps[pid])
+    monkeypatch.setattr(conditions, "memory_of", lambda pid: maps[pid])
     found = read_memory(PARTS, switch_memory=wire.get("switch_memory", False))
     return {it.name: dict(it.bytes_by_node) for it in found}
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from planebench.measure.probes import charged, histogram_of
+from planebench.analysis.histogram import decode, encode
+from planebench.measure.latency import charged, histogram_of
 from planebench.model.records import Evidence, LatencyRecord, ThreadEvidence
-from planebench.stats.histogram import decode, encode
 
 MS = 1_000_000
 SECOND = 1_000_000_000

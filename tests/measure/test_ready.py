@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from planebench.measure import live as live_module
-from planebench.measure import ready as ready_module
+from planebench.measure import live as ready_module
 from planebench.measure.live import LiveTopology
 from planebench.model.chain_name import quote
 from planebench.model.errors import StartError
 from planebench.model.traffic import PLAIN, Destinations, TrafficProfile
-from planebench.placement import Cpus, place
-from planebench.traffic.registry import parse_traffic
-from planebench.vnfs.topology import build_chain
-from planebench.wiring.links import LinkSettings
+from planebench.testbed.chain import build_chain
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.traffic import parse_traffic
 
 
 class Ready(LiveTopology):

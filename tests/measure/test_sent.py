@@ -8,14 +8,12 @@ from typing import Any
 
 import pytest
 
-from planebench.measure.sending import Sender, Sending
-from planebench.measure.sent import not_as_intended, traffic_sent
+from planebench.measure.counts import Sender, Sending, not_as_intended, traffic_sent
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import TrafficSent
+from planebench.model.scenarios import build, flows
 from planebench.model.traffic import PLAIN, Pcap, TrafficProfile
-from planebench.scenarios.flows import flows
-from planebench.scenarios.shapes import build
-from planebench.traffic.registry import parse_traffic
+from planebench.testbed.traffic import parse_traffic
 
 IMIX = TrafficSent("n0->n1", 12_000, 12_000 * 4342 // 12, ((64, 7000), (594, 4000), (1518, 1000)))
 

@@ -12,27 +12,27 @@ from unittest.mock import MagicMock
 import pytest
 from builders import make_header
 
+from planebench.analysis.compare import Open
 from planebench.measure.ahead import stages
 from planebench.measure.campaign import Campaign
 from planebench.measure.live import LiveSettings
+from planebench.measure.sim.adapter import SimAdapter
+from planebench.measure.sim.runner import SimRunner
+from planebench.measure.sim.spec import SimSpec
 from planebench.measure.trial import TrialRequest
+from planebench.model.header import Run
 from planebench.model.plan import Plan
 from planebench.model.quantity import utc_text
 from planebench.model.records import Trial
-from planebench.model.run import Run
-from planebench.model.spec import USUAL_COST, SwitchCost
-from planebench.placement import Cpus
-from planebench.plans.costs import SOCKET_S, overhead_s
-from planebench.plans.estimate import estimate, estimate_longest, planned_trials
-from planebench.plans.expand import expand, switch_labels
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
-from planebench.sim.runner import SimRunner
-from planebench.sim.spec import SimSpec
-from planebench.stats.looks import Open
+from planebench.model.switch import USUAL_COST, SwitchCost
+from planebench.plan.estimate import estimate, estimate_longest, planned_trials
+from planebench.plan.expand import expand, switch_labels
+from planebench.plan.override import override
+from planebench.plan.passes import SOCKET_S, overhead_s
+from planebench.plan.schema import load_plan
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter
-from planebench.switches.sim import SimAdapter
+from planebench.testbed.placement import Cpus
 
 COSTS = dict.fromkeys(("sim", "sim#2"), SwitchCost(start_s=USUAL_COST.start_s - SOCKET_S))
 """Starts as fast as without VNFs, on every topology."""

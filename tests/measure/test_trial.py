@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from builders import make_point
 
+from planebench.analysis.ledger import ledger
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
 from planebench.measure import distance
 from planebench.measure.distance import NEAR_LIMIT_NS, band_of, measure_distance, near_limit_ns
@@ -20,7 +21,6 @@ from planebench.model.errors import DiedError, StartError
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import CoreDistance, Load, Point, SwitchCycles, Verdict, VerdictKind
 from planebench.planed.client import RpcError
-from planebench.stats.ledger import ledger
 
 NEAR, FAR = CoreDistance(60.0, "near"), CoreDistance(300.0, "far")
 FLAT_OUT = Load("saturating")

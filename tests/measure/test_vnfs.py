@@ -9,6 +9,9 @@ from typing import Any
 
 import pytest
 
+from planebench.analysis.capacity import tester_ceiling_pps
+from planebench.analysis.histogram import decode
+from planebench.analysis.ledger import _with_function
 from planebench.measure.counts import dropped, lost
 from planebench.measure.updates import (
     ControlTraffic,
@@ -32,15 +35,11 @@ from planebench.model.records import (
     ThreadEvidence,
     VerdictKind,
 )
+from planebench.model.scenarios import Flow, build
 from planebench.model.traffic import PLAIN
-from planebench.scenarios.flows import Flow
-from planebench.scenarios.shapes import build
-from planebench.stats.ceiling import tester_ceiling_pps
-from planebench.stats.histogram import decode
-from planebench.stats.ledger import _with_function
-from planebench.traffic.document import profile_document, to_vnfs
-from planebench.traffic.registry import parse_traffic
-from planebench.vnfs.topology import build_chain
+from planebench.testbed.chain import build_chain
+from planebench.testbed.traffic import parse_traffic
+from planebench.testbed.traffic_files import profile_document, to_vnfs
 
 SECOND_NS = 1_000_000_000
 LOST_MOST = DirectionCounts("n0->n1", 1000, 1000, 50, attempted_packets=1100, refused_packets=100, monitor_bursts=50)

@@ -14,18 +14,18 @@ from typing import Any, get_args, get_origin, get_type_hints
 import pytest
 from builders import make_header, make_point, make_trial
 
-from planebench.library import TABLES, Loaded
-from planebench.library.tables import Source
-from planebench.metrics.column import Row, _sql_type, having
-from planebench.metrics.results import LATENCY, RESULT
+from planebench.analysis.histogram import encode
+from planebench.analysis.metrics.column import Row, _sql_type, having
+from planebench.analysis.metrics.results import LATENCY, RESULT
+from planebench.analysis.tables import Source
+from planebench.loaded import TABLES, Loaded
+from planebench.model.header import Run
 from planebench.model.records import ControlPackets, FibUpdates, SwitchCycles, TrafficSent
-from planebench.model.run import Run
 from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, further_counters
 from planebench.report.export import to_csv, to_json
 from planebench.report.html import to_html
+from planebench.report.schemas import schema_text
 from planebench.report.terminal.table import table_text
-from planebench.schemas import schema_text
-from planebench.stats.histogram import encode
 
 
 def test_fib_updates_are_in_every_export() -> None:

@@ -18,20 +18,20 @@ from hypothesis import HealthCheck, example, given, reject, settings
 from hypothesis import strategies as st
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
 
+from planebench.analysis import tables
+from planebench.analysis.compare import runs_compared
+from planebench.analysis.metrics.results import POINT
+from planebench.analysis.results import point_order
+from planebench.analysis.tables import Source
 from planebench.cli.openmetrics import exposition, of_run
-from planebench.library import tables
-from planebench.library.tables import Source
-from planebench.metrics.results import POINT
 from planebench.model.conditions import Conditions
 from planebench.model.errors import UsageError
+from planebench.model.header import Run
 from planebench.model.plan import Plan
 from planebench.model.records import POINT_KEY, Point, Trial
-from planebench.model.run import Run
-from planebench.plans.expand import expand
-from planebench.plans.schema import plan_from_document
+from planebench.plan.expand import expand
+from planebench.plan.schema import plan_from_document
 from planebench.report.export import to_csv, to_json
-from planebench.stats.compare import runs_compared
-from planebench.stats.results import point_order
 from planebench.store.follow import Seen
 
 OF_POINT = tuple(column.name for column in POINT)

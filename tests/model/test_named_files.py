@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from planebench.model.named_files import (
+from planebench.model.text import (
     digests_of,
     digests_text,
     file_names,

@@ -4,8 +4,8 @@ from __future__ import annotations
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.model.spec import SwitchSpec, parse_switch
-from planebench.plans.expand import switch_labels
+from planebench.model.switch import SwitchSpec, parse_switch
+from planebench.plan.expand import switch_labels
 
 
 @pytest.mark.parametrize(

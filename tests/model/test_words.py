@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 from builders import make_header, make_trial, make_verdict
 
-from planebench.model.run import Run
+from planebench.analysis import derive_results
+from planebench.model.header import Run
 from planebench.model.words import interval, significant, throughput
-from planebench.stats import derive_results
 
 
 @pytest.mark.parametrize(

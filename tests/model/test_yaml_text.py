@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from planebench.cli.jobs import OPTION_KINDS
-from planebench.jobs.matrix import read_matrix
+from planebench.lab.matrix import read_matrix
 from planebench.model.errors import UsageError
-from planebench.model.yaml_text import parse_yaml, read_text
+from planebench.model.text import parse_yaml, read_text
 from planebench.papers.claims import read_claims
 from planebench.papers.data import read_papers
-from planebench.plans.load import load_plan
-from planebench.traffic.registry import parse_traffic
+from planebench.plan.schema import load_plan
+from planebench.testbed.traffic import parse_traffic
 
 READERS = {
     "plan": load_plan,

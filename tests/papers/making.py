@@ -9,15 +9,15 @@ from typing import Any
 
 from builders import make_header, make_latency_trial, make_point, make_trial
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.histogram import encode
 from planebench.model.anatomy import Anatomy, AnatomyPart
+from planebench.model.header import Finished, Run
 from planebench.model.records import LatencyRecord, Point, Trial
-from planebench.model.run import Finished, Run
 from planebench.papers.claims import Claim, all_claims
 from planebench.papers.judge import judge
 from planebench.papers.measured import Measured
 from planebench.papers.told import Judgement
-from planebench.stats.derived import Derived
-from planebench.stats.histogram import encode
 
 NEAR = (0.999, 1.0, 1.001)
 """Three trials that hardly differ, as multiples of their middle."""

@@ -13,11 +13,11 @@ from builders import store_run
 from making import Figure, measured, rate, run
 
 from planebench.cli.papers import papers
-from planebench.model.run import Run
+from planebench.model.header import Run
 from planebench.papers.claims import all_claims
 from planebench.papers.conclusions import Conclusion, conclude, open_words
 from planebench.papers.told import Outcome
-from planebench.plans.load import load_plan
+from planebench.plan.schema import load_plan
 from planebench.report.papers import conclusion_record
 
 YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED

@@ -10,14 +10,14 @@ from typing import Any
 from builders import make_verdict
 from making import LARGE_HOST, delay, judged, measured, rate, run
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.noise import Estimate
 from planebench.model.header import ClockOffset, Skipped, SwitchHostInfo
 from planebench.model.records import TrafficSent, VerdictKind
 from planebench.papers.claims import all_claims
 from planebench.papers.judge import judge_all, shown
 from planebench.papers.measured import Measured
 from planebench.papers.told import Compared, Outcome, Sample, Told, corrected, told
-from planebench.stats.derived import Derived
-from planebench.stats.noise import Estimate
 
 YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
 BOTH = {"direction": "bidirectional", "frame_size_bytes": 1024}

@@ -23,7 +23,7 @@ from planebench.papers.comparing import Spot, paper_figure
 from planebench.papers.judge import judge
 from planebench.papers.measured import EMULATED_NIC, OFFLOAD, Measured, counterpart, expanded
 from planebench.papers.told import Outcome
-from planebench.traffic.rates import line_rate_pps
+from planebench.testbed.rates import line_rate_pps
 
 YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
 ADAPTER = {OFFLOAD: "planed:offload=fib", EMULATED_NIC: "planed:nic=veb"}

@@ -11,15 +11,14 @@ import pytest
 from builders import store_run
 from making import delay, rate, run
 
+from planebench.analysis.compare import Derived
 from planebench.cli.papers import papers
-from planebench.model.header import Skipped
-from planebench.model.run import Run
+from planebench.model.header import Run, Skipped
 from planebench.papers.claims import all_claims
 from planebench.papers.measured import Measured
 from planebench.report.export import to_json
 from planebench.report.html import to_html
 from planebench.report.papers import dot_rows, papers_page, shown_shapes
-from planebench.stats.derived import Derived
 
 
 def small(**header: object) -> Run:

@@ -11,9 +11,9 @@ import pytest
 from planebench.model.records import Point
 from planebench.papers.claims import Cell, Claim, all_claims
 from planebench.papers.measured import LATENCIES, _paper_name, counterpart, expanded, fits
-from planebench.plans.expand import expand, switch_labels
-from planebench.plans.latency_steps import _loads
-from planebench.plans.load import load_plan
+from planebench.plan.expand import expand, switch_labels
+from planebench.plan.passes import _loads
+from planebench.plan.schema import load_plan
 
 ON_REQUEST = {
     "bess-above-clickos": "ClickOS has no adapter",

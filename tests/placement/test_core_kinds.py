@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.model.cpus import CoreKind, Cpus, range_text
-from planebench.placement import Placement, place
+from planebench.testbed.placement import Placement, place
 
 
 def machine(*kinds: Iterable[int], threads: int = 0, **more: object) -> Cpus:

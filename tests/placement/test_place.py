@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.model.errors import UsageError
-from planebench.placement import Cpus, Placement, place
+from planebench.testbed.placement import Cpus, Placement, place
 
 
 def plain(count: int) -> Cpus:

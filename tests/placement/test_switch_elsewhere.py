@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from planebench.model.cpus import Cpus
-from planebench.placement import place
+from planebench.testbed.placement import place
 
 
 @pytest.mark.parametrize(

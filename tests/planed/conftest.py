@@ -11,8 +11,7 @@ import pytest
 from planed_rig import Planed
 
 from planebench.host.planed_program import REMEDY, find_planed
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, high_priority
 
 _NUMBERS = itertools.count()
 

@@ -11,11 +11,10 @@ from planed_rig import MEMORY, Planed, document, ethdev, load, task
 
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
-from planebench.measure.anatomy import read_log
-from planebench.measure.clocks import join, relate_over_cable
+from planebench.measure.latency import join, read_log, relate_over_cable
+from planebench.model.scenarios import Flow
 from planebench.planed.client import RpcError
-from planebench.scenarios.flows import Flow
-from planebench.wiring.devargs import af_packet_devargs
+from planebench.testbed.request import af_packet_devargs
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.root]
 

@@ -20,8 +20,7 @@ from nf.nat44_frames import udp
 from planed_rig import CPU, OTHER_CPU, Document, Planed, document, load, stream, task, until, vhost, virtio
 from station import BROADCAST, Station
 
-from planebench.host.deadlines import stretched
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, stretched
 from planebench.planed.client import RpcError
 from planebench_fib.client import FibClient
 from planebench_fib.errors import FibUpdateError

@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 from planed_rig import CPU, OTHER_CPU, Planed, load, stream, task, until, vhost, virtio
 
+from planebench.analysis.histogram import decode
 from planebench.host.evidence import ThreadSampler, WatchedThread
 from planebench.measure.counts import tester_counts
-from planebench.measure.probes import PROBES, charged
+from planebench.measure.latency import PROBES, charged
 from planebench.model.records import Evidence
-from planebench.scenarios.flows import Flow
-from planebench.stats.histogram import decode
+from planebench.model.scenarios import Flow
 
 pytestmark = pytest.mark.dataplane
 

@@ -12,8 +12,8 @@ from planed_rig import CPU, PATIENCE_S, TRIES, Document, Planed, document, load,
 from vring_rig import device
 
 from planebench.host.process import Process, Supervisor
-from planebench.hosting.qemu import pci_address
 from planebench.planed.client import PlanedClient
+from planebench.testbed.hosting.qemu import pci_address
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.slow]
 

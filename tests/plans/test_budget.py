@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
-from planebench.plans.budget import (
+from planebench.plan.budget import (
     LEAST_MAX,
     LONG_S,
     REPETITIONS_MAX,
@@ -22,11 +22,10 @@ from planebench.plans.budget import (
     fit,
     parse_budget,
 )
-from planebench.plans.estimate import estimate
-from planebench.plans.expand import expand
-from planebench.plans.load import list_suites, load_plan
-from planebench.plans.override import override
-from planebench.plans.schema import plan_from_document
+from planebench.plan.estimate import estimate
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.schema import list_suites, load_plan, plan_from_document
 
 SUITES = {name: plan for name in list_suites() if (plan := load_plan(name)).throughput.repetitions <= 20}
 """All but those of very many starts, whose estimates take a second each."""

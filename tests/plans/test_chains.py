@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.plans.expand import expand, skipped
-from planebench.plans.load import list_suites, load_plan
-from planebench.plans.order import group_points, interleave
-from planebench.plans.override import override
-from planebench.plans.schema import plan_from_document
+from planebench.plan.expand import expand, skipped
+from planebench.plan.override import override
+from planebench.plan.passes import group_points, interleave
+from planebench.plan.schema import list_suites, load_plan, plan_from_document
 
 QUICK = load_plan("quick")
 

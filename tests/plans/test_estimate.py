@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from planebench.model.spec import USUAL_COST, SwitchCost
-from planebench.plans.costs import SOCKET_S
-from planebench.plans.estimate import estimate, expected_trials
-from planebench.plans.expand import expand
-from planebench.plans.override import override
-from planebench.plans.schema import plan_from_document
+from planebench.model.switch import USUAL_COST, SwitchCost
+from planebench.plan.estimate import estimate, expected_trials
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.passes import SOCKET_S
+from planebench.plan.schema import plan_from_document
 
 START_S, TRIAL_OVERHEAD_S = USUAL_COST.start_s, USUAL_COST.trial_overhead_s
 P2P_START_S = START_S - SOCKET_S

@@ -8,10 +8,9 @@ import pytest
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.plans.expand import expand, max_frame_bytes, skipped, switch_labels
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
-from planebench.plans.schema import plan_from_document
+from planebench.plan.expand import expand, max_frame_bytes, skipped, switch_labels
+from planebench.plan.override import override
+from planebench.plan.schema import load_plan, plan_from_document
 
 
 @pytest.fixture

@@ -10,19 +10,18 @@ from typing import Any
 import pytest
 
 from planebench.host.programs import Found, NotFound
-from planebench.hosting import vm
-from planebench.hosting.registry import HOSTINGS
+from planebench.measure.survey import refusals, survey
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.plan import Plan
-from planebench.plans.estimate import estimate
-from planebench.plans.expand import expand
-from planebench.plans.load import load_plan
-from planebench.plans.order import Rounds, group_points
-from planebench.plans.override import override
-from planebench.plans.schema import plan_from_document
-from planebench.running.survey import refusals, survey
+from planebench.plan.estimate import estimate
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.passes import Rounds, group_points
+from planebench.plan.schema import load_plan, plan_from_document
 from planebench.store.codec import from_json, to_json
 from planebench.switches.registry import get_adapter
+from planebench.testbed.hosting import vm
+from planebench.testbed.hosting.registry import HOSTINGS
 
 QUICK = load_plan("quick")
 
@@ -153,7 +152,7 @@ def test_vms_that_would_be_emulated_are_skipped_and_those_asked_for_are_not(
     monkeypatch: pytest.MonkeyPatch, why: str
 ) -> None:
     monkeypatch.setattr(type(HOSTINGS["vm"]), "find", lambda _: Found("7.2", Path("/bin/true")))
-    monkeypatch.setattr("planebench.running.survey.find_planed", lambda: Path("/bin/true"))
+    monkeypatch.setattr("planebench.measure.survey.find_planed", lambda: Path("/bin/true"))
     monkeypatch.setattr(vm, "why_emulated", lambda *_, boots: why)
     plan = in_hostings("process", "vm")
     held = survey(plan)

@@ -9,10 +9,9 @@ import pytest
 import yaml
 
 from planebench.model.errors import UsageError
-from planebench.plans.estimate import estimate
-from planebench.plans.expand import expand
-from planebench.plans.load import list_suites, load_plan
-from planebench.plans.schema import plan_from_document
+from planebench.plan.estimate import estimate
+from planebench.plan.expand import expand
+from planebench.plan.schema import list_suites, load_plan, plan_from_document
 
 
 def changed(document: dict[str, Any], path: str, value: object) -> dict[str, Any]:

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.model.records import Direction, Point
-from planebench.plans.expand import expand
-from planebench.plans.load import load_plan
-from planebench.plans.order import Group, Step, group_points, interleave
+from planebench.plan.expand import expand
+from planebench.plan.passes import Group, Step, group_points, interleave
+from planebench.plan.schema import load_plan
 
 DIRECTIONS: tuple[Direction, ...] = ("unidirectional", "bidirectional")
 

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from planebench.analysis.search import search_settings
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
-from planebench.search import search_settings
+from planebench.plan.override import override
+from planebench.plan.schema import load_plan
 
 QUICK = load_plan("quick")
 

@@ -11,13 +11,12 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
-from planebench.model.spec import USUAL_COST
-from planebench.plans.estimate import estimate
-from planebench.plans.expand import expand, max_frame_bytes, points_of, skipped
-from planebench.plans.latency_steps import latency_steps
-from planebench.plans.order import group_points
-from planebench.plans.override import override
-from planebench.plans.schema import plan_from_document
+from planebench.model.switch import USUAL_COST
+from planebench.plan.estimate import estimate
+from planebench.plan.expand import expand, max_frame_bytes, points_of, skipped
+from planebench.plan.override import override
+from planebench.plan.passes import group_points, latency_steps
+from planebench.plan.schema import plan_from_document
 from planebench.store.codec import from_json, to_json
 
 

@@ -11,12 +11,11 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan, ThroughputPlan
-from planebench.model.spec import SwitchCost
-from planebench.plans.expand import expand
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
-from planebench.plans.passes import further_pass, latency_of, passes, searches_of
-from planebench.plans.schema import plan_from_document
+from planebench.model.switch import SwitchCost
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.passes import further_pass, latency_of, passes, searches_of
+from planebench.plan.schema import load_plan, plan_from_document
 
 QUICK = load_plan("quick")
 SLOW = {"planed": SwitchCost(start_s=23.0)}

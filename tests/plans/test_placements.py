@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from planebench.cli.plan_show import show_plan
+from planebench.cli.lists import show_plan
 from planebench.host.facts import HostFacts
+from planebench.measure.survey import survey
 from planebench.model.errors import UsageError
-from planebench.plans.expand import expand
-from planebench.plans.load import load_plan
-from planebench.plans.order import group_points
-from planebench.plans.override import override
-from planebench.plans.schema import plan_from_document
-from planebench.running.survey import survey
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.passes import group_points
+from planebench.plan.schema import load_plan, plan_from_document
 
 QUICK = override(load_plan("quick"), frame_size="64", direction="unidirectional", loads="none", switch="planed")
 ALL = "near,random,far,split:1"

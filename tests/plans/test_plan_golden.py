@@ -14,8 +14,8 @@ import pytest
 
 from planebench.model.plan import Plan
 from planebench.model.records import Point
-from planebench.plans.expand import expand, points_of
-from planebench.plans.load import load_plan
+from planebench.plan.expand import expand, points_of
+from planebench.plan.schema import load_plan
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import pytest
 
+from planebench.measure.survey import refusals
 from planebench.model.header import Skipped
 from planebench.model.plan import Plan
-from planebench.plans.estimate import estimate
-from planebench.plans.expand import expand, points_of, skipped, switch_labels
-from planebench.plans.load import list_suites, load_plan
-from planebench.plans.override import override
-from planebench.running.survey import refusals
+from planebench.plan.estimate import estimate
+from planebench.plan.expand import expand, points_of, skipped, switch_labels
+from planebench.plan.override import override
+from planebench.plan.schema import list_suites, load_plan
 from planebench.switches.registry import get_adapter
-from planebench.vnfs.chain import parse_chain
+from planebench.testbed.chain import parse_chain
 
 PAPERS = ("netsoft19", "conext19", "can17", "ic16")
 

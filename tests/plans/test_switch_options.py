@@ -6,8 +6,8 @@ from __future__ import annotations
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.model.spec import parse_switch
-from planebench.plans.switch_options import with_switch_options
+from planebench.model.switch import parse_switch
+from planebench.plan.override import with_switch_options
 
 TWO = ("vpp", "vpp:name=big:rx_ring=4096", "bess")
 

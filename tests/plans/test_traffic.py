@@ -12,11 +12,10 @@ from captures import UDP_FRAME, Record, frames, save, tagged
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import Plan
-from planebench.plans.expand import expand, max_frame_bytes, plain_frame_sizes
-from planebench.plans.load import load_plan
-from planebench.plans.order import group_points, interleave
-from planebench.plans.override import override
-from planebench.plans.schema import plan_from_document
+from planebench.plan.expand import expand, max_frame_bytes, plain_frame_sizes
+from planebench.plan.override import override
+from planebench.plan.passes import group_points, interleave
+from planebench.plan.schema import load_plan, plan_from_document
 from planebench.store.codec import from_json, to_json
 
 

@@ -8,15 +8,12 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.model.spec import USUAL_COST, SwitchCost
-from planebench.plans.costs import VNF_START_S
-from planebench.plans.estimate import estimate
-from planebench.plans.expand import expand
-from planebench.plans.fit_memory import fit_memory
-from planebench.plans.load import load_plan
-from planebench.plans.order import group_points
-from planebench.plans.override import override
-from planebench.plans.schema import plan_from_document
+from planebench.model.switch import USUAL_COST, SwitchCost
+from planebench.plan.estimate import estimate, fit_memory
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.passes import VNF_START_S, group_points
+from planebench.plan.schema import load_plan, plan_from_document
 
 QUICK = load_plan("quick")
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"

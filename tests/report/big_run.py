@@ -14,9 +14,9 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from builders import LATENCY_US, make_latency_trial, make_run
 
+from planebench.analysis.compare import Derived
+from planebench.model.header import Run
 from planebench.model.records import Trial
-from planebench.model.run import Run
-from planebench.stats.derived import Derived
 
 SWITCHES = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb")
 MAX_BYTES = 2_500_000

@@ -10,7 +10,10 @@ from typing import Any
 
 from builders import make_header, make_latency_trial, make_point, make_trial, make_verdict
 
-from planebench.model.header import Calibration, Ceiling, LatencyFloor, RunHeader, SetPoint
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import search_counts
+from planebench.analysis.histogram import encode
+from planebench.model.header import Calibration, Ceiling, Finished, LatencyFloor, Run, RunHeader, SetPoint
 from planebench.model.records import Evidence, LatencyRecord, Point, SwitchCycles, ThreadEvidence, Trial, Verdict
 from planebench.model.records import VerdictKind as Kind
 from planebench.model.results import (
@@ -24,10 +27,6 @@ from planebench.model.results import (
     SearchResult,
     Stratum,
 )
-from planebench.model.run import Finished, Run
-from planebench.stats.counting import search_counts
-from planebench.stats.derived import Derived
-from planebench.stats.histogram import encode
 
 SWITCHES = ("planed", "ovs-dpdk", "testpmd")
 MPPS = {"planed": 14.3, "ovs-dpdk": 11.3, "testpmd": 12.8}

@@ -8,19 +8,18 @@ from typing import Any
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_trial
 
+from planebench.analysis.compare import Derived, Outcome
+from planebench.analysis.counting import cell_id
+from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Evidence, SwitchCycles, ThreadEvidence, Trial, Verdict, VerdictKind
 from planebench.model.results import Comparison
-from planebench.model.run import Run
 from planebench.report.answers import Line, Standings, needs, path_answers
 from planebench.report.comparison import by_pair, result_words, versus
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.report.terminal.table import table_text
 from planebench.report.trust import trust
-from planebench.stats.compare import Outcome
-from planebench.stats.derived import Derived
-from planebench.stats.ranking import cell_id
 
 RATES = {"planed": 18.0, "testpmd": 10.0, "vpp": 9.0}
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Literal
 
 import pytest
 
+from planebench.analysis.compare import Derived
 from planebench.report.html import to_html
-from planebench.stats.derived import Derived
 from planebench.store import read_run
 
 if TYPE_CHECKING:

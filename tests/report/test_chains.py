@@ -13,19 +13,18 @@ from typing import Any
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_trial, store_run
 
-from planebench.library import load
+from planebench.analysis.chains import Chains
+from planebench.analysis.compare import Derived, runs_compared
+from planebench.analysis.results import derive_results
+from planebench.loaded import load
+from planebench.model.header import Run
 from planebench.model.records import Point, Trial
-from planebench.model.run import Run
 from planebench.report.chains import chain_figures, latency_claim, throughput_claim
 from planebench.report.export import to_csv, to_json
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.report.images import write_figures
 from planebench.report.terminal.table import table_text
-from planebench.stats.chains import Chains
-from planebench.stats.compare import runs_compared
-from planebench.stats.derived import Derived
-from planebench.stats.results import derive_results
 
 A, B = "firewall:rules=/a/my.rules,l3fwd", "firewall:rules=/b/my.rules,l3fwd"
 CHAINS = {"firewall:rules=/a/my.rules": 9.0, "l3fwd": 12.0, "": 14.0, A: 6.0, B: 5.0, "monitor,l3fwd": 4.0}

@@ -7,13 +7,13 @@ from builders import make_header, make_latency_trial, make_point, make_run, make
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planebench.analysis import derive_results
+from planebench.analysis.compare import Derived
 from planebench.model import words as wording
-from planebench.model.run import Run
+from planebench.model.header import Run
 from planebench.report.charts.base import apart, end_labels, spread
 from planebench.report.charts.figure import SWITCH_COLORS, switch_colors
 from planebench.report.latency import latency_rows, percentile_rows, scatter_latencies
-from planebench.stats import derive_results
-from planebench.stats.derived import Derived
 
 
 @given(st.dictionaries(st.text(max_size=3), st.floats(-100, 100), max_size=8), st.floats(0.1, 20))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from planebench.analysis.gate import Judgement
 from planebench.report.ci import state_of, to_junit, to_markdown
-from planebench.stats.gate import Judgement
 
 junitparser = pytest.importorskip("junitparser")  # from the extra dev
 

@@ -12,16 +12,14 @@ import pytest
 from builders import make_header, make_point, make_run, make_trial
 from rich.console import Console
 
-from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
-from planebench.model.header import SwitchInfo
-from planebench.model.manifest import MANIFEST_KEYS
+from planebench.analysis.compare import Derived
+from planebench.analysis.results import derive_results
+from planebench.model.conditions import MANIFEST_KEYS, Conditions, PortConditions, ThreadConditions
+from planebench.model.header import Run, SwitchInfo
 from planebench.model.records import SwitchCycles
-from planebench.model.run import Run
 from planebench.report.export import to_csv, to_json
 from planebench.report.html import to_html
 from planebench.report.terminal.table import print_conditions, table_text
-from planebench.stats.derived import Derived
-from planebench.stats.results import derive_results
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m"
 

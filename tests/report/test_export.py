@@ -13,14 +13,14 @@ import pytest
 from builders import make_evidence, make_header, make_latency_trial, make_point, make_run, make_trial
 from rich_run import one_start, rich, rich_run
 
-from planebench.metrics.column import Output, having, row
-from planebench.metrics.results import LATENCY, RESULT, OfResult
+from planebench.analysis.compare import Derived
+from planebench.analysis.metrics.column import Output, having, row
+from planebench.analysis.metrics.results import LATENCY, RESULT, OfResult
+from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import Result
-from planebench.model.run import Run
 from planebench.report.export import to_csv, to_json
-from planebench.stats.derived import Derived
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from page_words import figure_words, page_words
 
-from planebench.model.run import Run
+from planebench.analysis.compare import Derived
+from planebench.model.header import Run
 from planebench.model.time_had import is_disturbed
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
-from planebench.stats.derived import Derived
 from planebench.store import read_run
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -17,15 +17,14 @@ import pytest
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial
 
 import planebench
-from planebench.model.header import Skipped, SwitchInfo
+from planebench.analysis import derive_results
+from planebench.analysis.compare import Derived
+from planebench.model.header import Finished, Run, Skipped, SwitchInfo
 from planebench.model.records import VerdictKind
-from planebench.model.run import Finished, Run
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.html import MAX_PAGE_BYTES, to_html
 from planebench.report.page.panels import draw, groups
 from planebench.report.trials import verdict_counts
-from planebench.stats import derive_results
-from planebench.stats.derived import Derived
 
 HOSTILE = "<script>alert(1)</script> \"quoted\" & 'so' {{ 7*7 }} </style> \x00\x1b[2J\u202e http://evil.example/x"
 SCRIPT = Path(planebench.__file__).with_name("report").joinpath("explore.js").read_text(encoding="utf-8")

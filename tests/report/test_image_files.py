@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from builders import make_header, make_point, make_trial
 
+from planebench.analysis.compare import Derived
 from planebench.model.errors import UsageError
-from planebench.model.run import Run
+from planebench.model.header import Run
 from planebench.report.charts.base import FONT
 from planebench.report.charts.figure import TIP_MARK
 from planebench.report.images import FORMATS, write_figures
-from planebench.stats.derived import Derived
 
 
 def _run() -> Run:

@@ -13,17 +13,17 @@ import pytest
 from builders import make_header, make_point, make_trial
 from rich_run import rich
 
+from planebench.analysis.compare import Derived
 from planebench.model import words
+from planebench.model.header import Run
 from planebench.model.records import FibUpdates, SwitchCycles, TrafficSent
 from planebench.model.results import Result
-from planebench.model.run import Run
 from planebench.report.anatomy import anatomy_table
 from planebench.report.export import to_json
 from planebench.report.page.scenario import jitter_table, latency_table, ledger_table, strata_table, throughput_table
 from planebench.report.page.table import PageTable
 from planebench.report.searches import burst_table, search_table
 from planebench.report.traffic import traffic_table
-from planebench.stats.derived import Derived
 
 OF_TWO = {"ratio to the result", "lost", "sizes"}
 """Columns with a ratio or the difference of two numbers that are both exported."""

@@ -9,8 +9,11 @@ from builders import make_header, make_point, make_trial
 from rich_run import make_calibration, rich
 from test_html import _Page
 
+from planebench.analysis import derive_results
+from planebench.analysis.compare import Derived, Outcome
+from planebench.analysis.counting import cell_id
+from planebench.model.header import Run
 from planebench.model.results import Comparison, Ledger, LoadFinding, Loss
-from planebench.model.run import Run
 from planebench.report.calibration import calibration_tables
 from planebench.report.comparison import comparison_tables, result_words
 from planebench.report.html import to_html
@@ -19,10 +22,6 @@ from planebench.report.ledger import unexplained_sentences
 from planebench.report.page.scenario import jitter_table, latency_table, ledger_table, strata_table, throughput_table
 from planebench.report.terminal.table import table_text
 from planebench.report.trials import MAX_TRIALS, trial_table
-from planebench.stats import derive_results
-from planebench.stats.compare import Outcome
-from planebench.stats.derived import Derived
-from planebench.stats.ranking import cell_id
 
 
 @pytest.fixture(scope="module")

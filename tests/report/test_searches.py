@@ -5,15 +5,15 @@ import pytest
 from builders import make_header, make_point, make_run, make_trial
 from rich_run import DEVIATION, LINE_RATE, one_start, rich, search, with_results
 
+from planebench.analysis import derive_results
+from planebench.analysis.compare import Derived
+from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Verdict, VerdictKind
 from planebench.model.results import Result, SearchFigure, SearchResult
-from planebench.model.run import Run
 from planebench.report.figures import make_figures
 from planebench.report.searches import burst_table, deviations, search_figure, search_table, starts_words
 from planebench.report.terminal.table import table_text
-from planebench.stats import derive_results
-from planebench.stats.derived import Derived
 
 POINT = make_point()
 LIMITED = Verdict(VerdictKind.TESTER_LIMITED, (Reason(ReasonCode.ERROR, "the highest rate of the tester"),))

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from builders import make_header, make_point, make_trial
 
-from planebench.model.run import Run
+from planebench.analysis.compare import Derived
+from planebench.model.header import Run
 from planebench.report.charts.figure import KINDS
 from planebench.report.figures import FIGURES
 from planebench.report.html import to_html
 from planebench.report.page import sections as registry
 from planebench.report.page.sections import SECTIONS, Section
-from planebench.stats.derived import Derived
 
 DOC = Path(__file__).parents[2] / "docs" / "design" / "adding-a-report-section.md"
 

@@ -9,14 +9,13 @@ from hypothesis import strategies as st
 from rich.console import Console
 from rich_run import rich
 
-from planebench.model.header import Skipped
+from planebench.analysis.compare import Derived
+from planebench.model.header import Finished, Run, Skipped
 from planebench.model.plan import LatencyPlan
-from planebench.model.run import Finished, Run
 from planebench.model.words import NOTHING, mpps
 from planebench.report.html import to_html
-from planebench.report.terminal.glyphs import Glyphs
+from planebench.report.terminal.grid import Glyphs
 from planebench.report.terminal.table import print_table, table_text
-from planebench.stats.derived import Derived
 
 SEVEN = ("planed", "ovs-dpdk", "testpmd", "vpp", "bess", "snabb", "t4p4s")
 

@@ -12,9 +12,12 @@ from itertools import pairwise
 
 from builders import make_header, make_latency_trial, make_point, make_trial
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.histogram import encode
+from planebench.analysis.results import derive_results
 from planebench.model.anatomy import Anatomy, AnatomyPart
+from planebench.model.header import Finished, Run
 from planebench.model.records import DirectionCounts, TrafficSent, Trial
-from planebench.model.run import Finished, Run
 from planebench.report.anatomy import anatomy_rows, anatomy_table
 from planebench.report.charts.figure import PART_COLORS
 from planebench.report.export import to_csv, to_json
@@ -23,9 +26,6 @@ from planebench.report.html import to_html
 from planebench.report.images import inline_svg
 from planebench.report.terminal.table import table_text
 from planebench.report.traffic import traffic_table
-from planebench.stats.derived import Derived
-from planebench.stats.histogram import encode
-from planebench.stats.results import derive_results
 
 IMIX = make_point("planed", "loopback", traffic="imix", frame_size_bytes=362)
 PLAIN = make_point("planed", "loopback", frame_size_bytes=362)

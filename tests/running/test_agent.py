@@ -15,13 +15,12 @@ from pathlib import Path
 import pytest
 
 from planebench.host import procfs
-from planebench.host.link import Connection, Link, explained, ssh_command
-from planebench.host.own_version import own_version
+from planebench.host.link import Connection, Link, explained, own_version, ssh_command
+from planebench.measure.elsewhere import agent_command
 from planebench.model.errors import DiedError, StartError, UsageError
-from planebench.running.elsewhere import agent_command
+from planebench.switches.adapter import Situation
 from planebench.switches.registry import get_adapter
-from planebench.wiring.adapter import Situation
-from planebench.wiring.remote import Hello, RemoteAdapter, SwitchHost, check_wire
+from planebench.switches.remote import Hello, RemoteAdapter, SwitchHost, check_wire
 
 WIRE = "veth:eth1=eth1,eth2=eth2"
 HELLO = Hello(own_version(), 1, WIRE)

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from planebench.host.planed_program import REMEDY, find_planed
+from planebench.measure.survey import check_chains
 from planebench.model.errors import UsageError
-from planebench.running.chain_check import check_chains
-from planebench.vnfs.chain import resolve_chain
-from planebench.vnfs.registry import VNFS
+from planebench.testbed.chain import resolve_chain
+from planebench.testbed.vnfs import VNFS
 
 
 def planed() -> Path:

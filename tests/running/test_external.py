@@ -14,21 +14,20 @@ from otg_server import OtgServer, served
 
 import planebench
 from planebench.host import evidence
-from planebench.library.loaded import Loaded
-from planebench.measure import external
+from planebench.loaded import Loaded
+from planebench.measure import external, session
+from planebench.measure.survey import check_tester, external_refusal
 from planebench.model.errors import DiedError, ExternalTesterError, UsageError
 from planebench.model.plan import Plan
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import SwitchCycles, Trial, VerdictKind
-from planebench.plans.expand import expand
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
-from planebench.running import service
-from planebench.running.external import check_tester, external_refusal
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.schema import load_plan
 from planebench.switches.base import Found
 from planebench.switches.registry import get_adapter
-from planebench.testers import otg
-from planebench.wiring.wires.kernel import KernelWire
+from planebench.testbed.testers import otg
+from planebench.testbed.wires.kernel import KernelWire
 
 WIRE = "veth:@eth1=lo,@eth2=lo2"
 SENDING_S = 0.06
@@ -86,8 +85,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(adapter, "find", lambda self: Found("25.11", Path("/bin/true")))
     monkeypatch.setattr(adapter, "start", _start)
     monkeypatch.setattr(KernelWire, "interfaces_refusal", lambda self, names: "")
-    monkeypatch.setattr(service, "require_planed", lambda drivers: Path("planed"))
-    monkeypatch.setattr(service, "_noise", lambda *args: ())
+    monkeypatch.setattr(session, "require_planed", lambda drivers: Path("planed"))
+    monkeypatch.setattr(session, "_noise", lambda *args: ())
 
 
 @pytest.fixture

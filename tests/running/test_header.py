@@ -9,11 +9,11 @@ import pytest
 from builders import make_point
 
 from planebench.host.facts import HostFacts
+from planebench.measure.header import _representative, make_header
 from planebench.measure.live import LiveSettings
+from planebench.measure.machine import Machine, run_cpus
+from planebench.measure.survey import survey
 from planebench.model.cpus import CoreKind
-from planebench.running.header import _representative, make_header
-from planebench.running.machine import Machine, run_cpus
-from planebench.running.survey import survey
 
 
 @pytest.mark.parametrize(

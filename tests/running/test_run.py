@@ -11,8 +11,8 @@ import planebench
 from planebench.measure.trial import TrialRequest
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.records import Trial
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
+from planebench.plan.override import override
+from planebench.plan.schema import load_plan
 from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
 

@@ -12,17 +12,17 @@ import pytest
 from builders import make_header
 
 from planebench.host import facts as host_facts
+from planebench.measure.session import changes, open_session
+from planebench.measure.sim.adapter import SimAdapter
+from planebench.measure.survey import refusals, survey
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.header import Build
-from planebench.plans.expand import expand
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
-from planebench.running.service import changes, open_session
-from planebench.running.survey import refusals, survey
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.schema import load_plan
 from planebench.store import read_run
 from planebench.switches.base import NotFound, Situation
 from planebench.switches.registry import get_adapter
-from planebench.switches.sim import SimAdapter
 
 QUICK = override(load_plan("quick"), switch="sim", frame_size="64", direction="unidirectional", loads="none", repeat=2)
 
@@ -46,8 +46,8 @@ def test_refusals_are_asked_with_the_hugepages_of_the_run(hungry: None) -> None:
 
 
 def test_plan_show_shows_what_run_measures(hungry: None, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
-    from planebench.cli.plan_show import show_plan
-    from planebench.running import survey as module
+    from planebench.cli.lists import show_plan
+    from planebench.measure import survey as module
 
     monkeypatch.setattr(module, "enough_hugepages", lambda wanted, facts, mb: True)
     options = {"switch": "sim", "scenario": "p2p,p2v", "frame_size": "64", "direction": "unidirectional"}

@@ -15,10 +15,8 @@ import planebench
 from planebench.cli import main
 from planebench.model.errors import UsageError
 from planebench.model.scenario import SCENARIOS, Scenario, register
-from planebench.scenarios.flows import flows
-from planebench.scenarios.registry import parse_scenario
-from planebench.scenarios.shapes import build, pair
-from planebench.schemas.generate import generate
+from planebench.model.scenarios import build, flows, pair, parse_scenario
+from planebench.report.schemas.generate import generate
 
 ROOT = Path(planebench.__file__).parent
 

@@ -9,15 +9,15 @@ import pytest
 
 from planebench.measure.hosted import functional_reasons
 from planebench.model.records import SwitchCycles
-from planebench.placement import Cpus, place
-from planebench.scenarios.shapes import build
+from planebench.model.scenarios import build
+from planebench.switches.adapter import refusal_of
 from planebench.switches.base import Situation
+from planebench.switches.linked import added, link_cables, requests_of
 from planebench.switches.registry import ADAPTERS
-from planebench.wiring.adapter import refusal_of
-from planebench.wiring.linked import added, link_cables, requests_of
-from planebench.wiring.links import Ends, LinkSettings
-from planebench.wiring.request import SwitchRequest
-from planebench.wiring.tester_config import switch_request
+from planebench.testbed.links import Ends, LinkSettings
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.request import SwitchRequest
+from planebench.testbed.tester_config import switch_request
 
 LINKS = LinkSettings(Path("/run/x"))
 

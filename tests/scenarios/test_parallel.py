@@ -8,15 +8,19 @@ from pathlib import Path
 import pytest
 
 from planebench.model.errors import UsageError
+from planebench.model.scenarios import Flow, all_flows, build, flows
 from planebench.model.topology import MONITOR_MAC
-from planebench.placement import Cpus, place
-from planebench.scenarios.flows import Flow, all_flows, flows
-from planebench.scenarios.shapes import build
-from planebench.vnfs.topology import build_chain
-from planebench.wiring.links import LinkSettings
-from planebench.wiring.tasks import assign_tasks, tester_tasks
-from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
-from planebench.wiring.vnf_documents import vnf_documents
+from planebench.testbed.chain import build_chain
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.tester_config import (
+    assign_tasks,
+    full_stage,
+    switch_request,
+    tester_tasks,
+    vnf_documents,
+    wire_stage,
+)
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1000"
 TWO = Cpus((0, 1))

@@ -5,15 +5,15 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.model.scenario import SCENARIOS, Scenario
-from planebench.scenarios.flows import flows
-from planebench.scenarios.registry import (
+from planebench.model.scenarios import (
     DIRECTIONS,
+    build,
+    flows,
     parse_chain_length,
     parse_direction,
     parse_frame_size,
     parse_scenario,
 )
-from planebench.scenarios.shapes import build
 
 
 def test_scenarios_are_found_and_in_their_order() -> None:

@@ -8,10 +8,9 @@ from hypothesis import strategies as st
 from planebench.model.errors import UsageError
 from planebench.model.records import Direction, ScenarioName
 from planebench.model.scenario import SCENARIOS
+from planebench.model.scenarios import build, flows
 from planebench.model.topology import Topology, Vnf
-from planebench.scenarios.flows import flows
-from planebench.scenarios.shapes import build
-from planebench.vnfs.topology import build_chain
+from planebench.testbed.chain import build_chain
 
 
 @pytest.mark.parametrize(

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from builders import make_point
 
+from planebench.analysis.search import Ask, SearchSettings, so_far, step
+from planebench.measure.sim.runner import SimRunner
+from planebench.measure.sim.spec import SimSpec
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial
 from planebench.model.results import SearchResult
-from planebench.search import Ask, SearchSettings, so_far, step
-from planebench.sim.runner import SimRunner
-from planebench.sim.spec import SimSpec
 
 TRIALS_MAX = 1000
 

@@ -8,8 +8,8 @@ from builders import make_point
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planebench.analysis.search import SearchSettings
 from planebench.model.records import VerdictKind
-from planebench.search import SearchSettings
 
 from .conftest import Rig
 

@@ -8,9 +8,9 @@ import dataclasses
 import pytest
 from builders import make_point, make_trial
 
+from planebench.analysis.search import SearchSettings, step
+from planebench.analysis.search.others import summarise
 from planebench.model.records import DirectionCounts, Load, VerdictKind
-from planebench.search import SearchSettings, step
-from planebench.search.burst import summarise
 
 
 def test_curve_stops_after_two_lossless_trials(rig):

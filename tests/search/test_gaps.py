@@ -9,10 +9,8 @@ import random
 import pytest
 from builders import make_point, make_trial
 
+from planebench.analysis.search.task import Finding, explained_by_gaps, host_at_bound
 from planebench.model.records import DirectionCounts, Evidence, Load, ThreadEvidence, Trial, VerdictKind
-from planebench.search.facts import explained_by_gaps
-from planebench.search.judge import host_at_bound
-from planebench.search.task import Finding
 
 
 def paced(lost: int = 0, late: int = 0, wait_ns: int = 0, gap_sum_ns: int = 0, directions: int = 1) -> Trial:

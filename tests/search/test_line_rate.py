@@ -8,14 +8,14 @@ from collections.abc import Callable
 import pytest
 from builders import make_point
 
+from planebench.analysis.search.task import LINE_SHARE
+from planebench.measure.sim.runner import SimRunner
+from planebench.measure.sim.spec import SimSpec
 from planebench.measure.trial import TrialRequest
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import Direction, Load, VerdictKind
 from planebench.model.results import SearchResult
-from planebench.search.task import LINE_SHARE
-from planebench.sim.runner import SimRunner
-from planebench.sim.spec import SimSpec
-from planebench.traffic.rates import SATURATING, line_rate_pps
+from planebench.testbed.rates import SATURATING, line_rate_pps
 
 LINE_PPS = line_rate_pps(64)
 RATES = ("ndr", "pdr", "rfc2544", "bswlv", "curve")

@@ -12,11 +12,11 @@ from builders import make_evidence, make_point, make_trial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planebench.analysis.search import METHODS, Ask, SearchSettings, repetitions, so_far, step
+from planebench.analysis.search.task import ASKED_MAX
 from planebench.model.errors import UsageError
 from planebench.model.records import Load, Trial, VerdictKind
 from planebench.model.results import SearchResult
-from planebench.search import METHODS, Ask, SearchSettings, repetitions, so_far, step
-from planebench.search.log import ASKED_MAX
 
 from .conftest import Rig
 
@@ -32,7 +32,7 @@ def test_search_knows_only_the_model_and_mlrsearch():
             names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
             for name in names:
                 if name.startswith("planebench"):
-                    assert name.startswith(("planebench.model", "planebench.search")), f"{path.name}: {name}"
+                    assert name.startswith(("planebench.model", "planebench.analysis.search")), f"{path.name}: {name}"
                 else:
                     assert name not in ("os", "time", "pathlib", "random", "socket", "subprocess"), path.name
 

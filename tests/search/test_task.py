@@ -8,13 +8,11 @@ from builders import make_point, make_trial
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planebench.analysis.search import SearchSettings, step
+from planebench.analysis.search.goals import BSWLV
+from planebench.analysis.search.others import _duration_s
+from planebench.analysis.search.task import Finding, GaveUp, Task, offered_share, tester_cap_pps
 from planebench.model.records import DirectionCounts, Evidence, Load, Trial, VerdictKind
-from planebench.search import SearchSettings, step
-from planebench.search.burst import _duration_s
-from planebench.search.facts import offered_share
-from planebench.search.goals import BSWLV
-from planebench.search.log import GaveUp
-from planebench.search.task import Finding, Task, tester_cap_pps
 
 SHORT = {"verdict": "tester-limited", "reasons": ("late",)}
 

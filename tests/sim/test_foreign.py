@@ -9,14 +9,14 @@ from collections.abc import Sequence
 import pytest
 from builders import make_point
 
+from planebench.analysis.histogram import decode, percentile_ns
+from planebench.analysis.ledger import ledger
+from planebench.measure.sim.foreign import FOREIGN, Standing
+from planebench.measure.sim.runner import SimRunner
+from planebench.measure.sim.spec import SimSpec
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, ThreadEvidence, Trial
 from planebench.model.time_had import rate_pps
-from planebench.sim.foreign import FOREIGN, Standing
-from planebench.sim.runner import SimRunner
-from planebench.sim.spec import SimSpec
-from planebench.stats.histogram import decode, percentile_ns
-from planebench.stats.ledger import ledger
 
 CAPACITY_PPS = 10e6
 DURATION_S = 0.113

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planebench.measure.sim.spec import SIM_KEYS, SimSpec
 from planebench.model.errors import UsageError
-from planebench.sim.spec import SIM_KEYS, SimSpec
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulator.md"
 

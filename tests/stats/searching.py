@@ -9,15 +9,15 @@ from typing import Any
 
 from builders import STARTED, make_header, make_plan, make_point, make_trial
 
+from planebench.analysis.search import Ask, search_settings, step
+from planebench.measure.sim.runner import SimRunner
+from planebench.measure.sim.spec import SimSpec
 from planebench.measure.trial import TrialRequest
+from planebench.model.header import Run
 from planebench.model.plan import Plan, SearchPlan, ThroughputPlan
 from planebench.model.records import DirectionCounts, Load, Point, Role, Trial
 from planebench.model.results import SearchResult
-from planebench.model.run import Run
-from planebench.search import Ask, search_settings, step
-from planebench.sim.runner import SimRunner
-from planebench.sim.spec import SimSpec
-from planebench.traffic.rates import SATURATING
+from planebench.testbed.rates import SATURATING
 
 PLAN = make_plan(throughput=ThroughputPlan(1.0, 1), search=SearchPlan(("ndr",), 1.0, 1.0, 0.005))
 """Short: one trial decides a load."""

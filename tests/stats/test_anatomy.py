@@ -8,13 +8,13 @@ from dataclasses import replace
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_trial
 
+from planebench.analysis.histogram import encode
+from planebench.analysis.latency import summarise_anatomy
+from planebench.analysis.ledger import mean_forwarded_bytes, sent_traffic
+from planebench.analysis.results import derive_results
 from planebench.model.anatomy import Anatomy, AnatomyPart
+from planebench.model.header import Run
 from planebench.model.records import DirectionCounts, TrafficSent
-from planebench.model.run import Run
-from planebench.stats.anatomy import summarise_anatomy
-from planebench.stats.histogram import encode
-from planebench.stats.results import derive_results
-from planebench.stats.traffic import mean_forwarded_bytes, sent_traffic
 
 NAMES = (("generator", "tester"), ("hop 1", "switch"), ("vnf0", "vnf"), ("hop 2", "switch"), ("monitor", "tester"))
 

@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from planebench.model.results import AnswerKind
-from planebench.stats.answers import (
+from planebench.analysis.answers import (
     EXACT,
     LOOK_ALPHAS,
     MARGIN,
@@ -23,7 +22,8 @@ from planebench.stats.answers import (
     holm,
     look_alpha,
 )
-from planebench.stats.noise import Estimate
+from planebench.analysis.noise import Estimate
+from planebench.model.results import AnswerKind
 
 
 def estimate(ratio: float, error: float, n: int = 5, degrees: float = 40) -> Estimate:

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 import beside
 from beside import BY_NAME, GATE, SETTINGS, Reference
 
-from planebench.stats.starts import Block, Blocks
+from planebench.analysis.starts import Block, Blocks
 from planebench.store import RunWriter
 
 A, B = make_point("planed"), make_point("testpmd")

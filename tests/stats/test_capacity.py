@@ -11,16 +11,15 @@ import pytest
 from builders import make_header, make_point, make_trial
 from stats.waiting import waiting
 
+from planebench.analysis import derive_results
+from planebench.analysis.capacity import FULL_BATCH, capacity, full_batch, one_look
+from planebench.measure.sim.runner import SimRunner
+from planebench.measure.sim.spec import SimSpec
 from planebench.measure.trial import TrialRequest
-from planebench.model.header import SwitchInfo
-from planebench.model.manifest import LOOK_PER_RING
+from planebench.model.conditions import LOOK_PER_RING
+from planebench.model.header import Run, SwitchInfo
 from planebench.model.records import Load, SwitchCycles, Trial
 from planebench.model.results import Result
-from planebench.model.run import Run
-from planebench.sim.runner import SimRunner
-from planebench.sim.spec import SimSpec
-from planebench.stats import derive_results
-from planebench.stats.capacity import FULL_BATCH, capacity, full_batch, one_look
 
 POINT = make_point("sim")
 CAPACITY_PPS = 20e6

@@ -10,10 +10,10 @@ from builders import make_header, make_point, make_trial
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.node_capacity import Prediction, predictions
+from planebench.model.header import Run
 from planebench.model.records import Point, Trial
-from planebench.model.run import Run
-from planebench.stats.chain_prediction import Prediction, predictions
-from planebench.stats.derived import Derived
 
 NEAR = (0.999, 1.0, 1.001)
 INTO, BETWEEN, OUT = 0.10, 0.15, 0.12

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_trial
 
+from planebench.analysis.chains import Chains, derive_chains, part_points, told_words
+from planebench.analysis.results import derive_results
+from planebench.model.header import Run
 from planebench.model.records import DirectionCounts, Point, Trial
-from planebench.model.run import Run
-from planebench.stats.chains import Chains, derive_chains, part_points, told_words
-from planebench.stats.results import derive_results
 
 
 def chain(text: str, length: int = 0, **changes: Any) -> Point:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from planebench.stats.clock_relation import SAME, Reading, Relation, Stamped, difference_ns, relate, relate_readings
+from planebench.analysis.histogram import SAME, Reading, Relation, Stamped, difference_ns, relate, relate_readings
 
 SECOND = 1_000_000_000
 

@@ -10,18 +10,11 @@ from builders import make_header, make_latency_trial, make_point, make_run, make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planebench.analysis.compare import MUST_MATCH, Derived, NotCompared, Outcome, differing_facts, runs_compared
+from planebench.analysis.histogram import encode
+from planebench.model.header import Run
 from planebench.model.records import LatencyRecord, SwitchCycles, Trial
 from planebench.model.results import Comparison, SearchResult
-from planebench.model.run import Run
-from planebench.stats.compare import (
-    MUST_MATCH,
-    NotCompared,
-    Outcome,
-    differing_facts,
-    runs_compared,
-)
-from planebench.stats.derived import Derived
-from planebench.stats.histogram import encode
 
 MUTE = SwitchCycles()
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from planebench.stats.answers import EXACT, OneOfMany, answers
-from planebench.stats.noise import fit_noise
-from planebench.stats.starts import Block, paired
+from planebench.analysis.answers import EXACT, OneOfMany, answers
+from planebench.analysis.noise import fit_noise
+from planebench.analysis.starts import Block, paired
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 

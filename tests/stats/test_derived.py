@@ -15,16 +15,16 @@ import pytest
 from builders import make_run, store_run
 
 import planebench
+from planebench.analysis import chains, compare, conditions, results
+from planebench.analysis.compare import Derived
 from planebench.cli import output
-from planebench.model.run import Run
+from planebench.model.header import Run
 from planebench.report.export import to_csv, to_json
 from planebench.report.html import to_html
 from planebench.report.images import write_figures
 from planebench.report.terminal.table import table_text
-from planebench.stats import chains, compare, fairness, results
-from planebench.stats.derived import Derived
 
-ONCE = (results.derive_results, compare.switches_compared, chains.derive_chains, fairness.fairness)
+ONCE = (results.derive_results, compare.switches_compared, chains.derive_chains, conditions.fairness)
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def test_the_library_derives_a_run_once_for_tables_page_and_figures(tmp_path: Pa
     folder = stored(tmp_path)
     with counted_calls() as calls:
         loaded = planebench.load(folder)
-        for table in planebench.library.TABLES:
+        for table in planebench.loaded.TABLES:
             loaded.rows(table)
         loaded.report(tmp_path / "page.html")
         loaded.figures(tmp_path / "figures", ("svg",))

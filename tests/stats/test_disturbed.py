@@ -7,11 +7,11 @@ import pytest
 from builders import make_header, make_point, make_trial
 from stats.waiting import waiting
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.disturbance import disturbed_switches
+from planebench.model.header import Run
 from planebench.model.records import SwitchCycles, Trial
 from planebench.model.results import Comparison
-from planebench.model.run import Run
-from planebench.stats.derived import Derived
-from planebench.stats.disturbed import disturbed_switches
 
 
 def _run(**lost: tuple[float, ...]) -> list[Trial]:

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 from builders import make_point, make_trial
 
+from planebench.analysis.disturbance import drift
 from planebench.model.records import Trial
-from planebench.stats.drift import drift
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 

@@ -4,9 +4,8 @@
 import numpy as np
 import pytest
 
-from planebench.stats.answers import Answer, Bounds
-from planebench.stats.effect import effect_of, estimate_alone, ratio_effect
-from planebench.stats.noise import Estimate
+from planebench.analysis.answers import Answer, Bounds, effect_of, estimate_alone, ratio_effect
+from planebench.analysis.noise import Estimate
 
 
 def test_without_an_estimate_nothing_is_tested() -> None:

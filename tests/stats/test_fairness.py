@@ -9,12 +9,9 @@ from typing import Any
 import pytest
 from builders import make_header, make_trial
 
-from planebench.model.claims import FeatureClaim
-from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
-from planebench.model.header import Build, SwitchInfo
-from planebench.model.manifest import MANIFEST_KEYS
-from planebench.model.run import Run
-from planebench.stats.fairness import Condition, between, contradictions, differing, fairness, unread
+from planebench.analysis.conditions import Condition, between, contradictions, differing, fairness, unread
+from planebench.model.conditions import MANIFEST_KEYS, Conditions, FeatureClaim, PortConditions, ThreadConditions
+from planebench.model.header import Build, Run, SwitchInfo
 
 OFF = ("version_1", "in_order")
 ON = (*OFF, "mrg_rxbuf", "indirect_desc")

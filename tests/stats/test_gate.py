@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import planebench
+from planebench.analysis.compare import METRICS, Derived, NotCompared, Outcome, switches_compared
+from planebench.analysis.gate import Judgement, judge
 from planebench.model.results import Comparison
-from planebench.stats.compare import METRICS, NotCompared, Outcome, switches_compared
-from planebench.stats.derived import Derived
-from planebench.stats.gate import Judgement, judge
 from planebench.store import read_run
 
 CELL = "p2p/unidirectional/64/virtio/process"

@@ -8,8 +8,8 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planebench.analysis.histogram import HIGHEST_NS, decode, encode, exceedance, merge, percentile_ns, summarise
 from planebench.model.errors import StoreError
-from planebench.stats.histogram import HIGHEST_NS, decode, encode, exceedance, merge, percentile_ns, summarise
 
 values = st.lists(st.integers(1, HIGHEST_NS), min_size=1, max_size=60)
 few = settings(max_examples=15, deadline=None)

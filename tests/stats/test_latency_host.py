@@ -9,12 +9,12 @@ import math
 import pytest
 from builders import make_header, make_latency_trial, make_trial
 
-from planebench.metrics.results import LATENCY
+from planebench.analysis import derive_results
+from planebench.analysis.histogram import encode
+from planebench.analysis.metrics.results import LATENCY
+from planebench.model.header import Run
 from planebench.model.results import LatencySummary, Result
-from planebench.model.run import Run
 from planebench.report.latency import host_sentences
-from planebench.stats import derive_results
-from planebench.stats.histogram import encode
 
 STARTS = 4
 WITH_HOST = [f"with_host_{name}{end}" for name in ("p50", "p99") for end in ("", "_low", "_high")]

@@ -2,10 +2,10 @@
 import pytest
 from builders import make_header, make_latency_trial, make_trial
 
+from planebench.analysis import derive_results
+from planebench.analysis.latency import LoadPoint, load_finding
+from planebench.model.header import Run
 from planebench.model.results import LoadFinding
-from planebench.model.run import Run
-from planebench.stats import derive_results
-from planebench.stats.latency_load import LoadPoint, load_finding
 
 
 def _find(*p50_us: float, spread: float | None = None) -> LoadFinding | None:

@@ -10,9 +10,9 @@ from builders import make_point, make_trial
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planebench.analysis.ledger import describe, ledger, merge, policy_packets, policy_words
 from planebench.model.records import DirectionCounts, SwitchCycles, Trial
 from planebench.model.results import Ledger, Loss
-from planebench.stats.ledger import describe, ledger, merge, policy_packets, policy_words
 
 
 def trial(

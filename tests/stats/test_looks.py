@@ -9,10 +9,9 @@ from collections.abc import Sequence
 import pytest
 from builders import make_header, make_point, make_trial
 
+from planebench.analysis.compare import Derived, Open, Price, each_look_alpha, price, still_open
+from planebench.model.header import Run
 from planebench.model.records import SwitchCycles, Trial
-from planebench.model.run import Run
-from planebench.stats.derived import Derived
-from planebench.stats.looks import Open, Price, each_look_alpha, price, still_open
 
 CELL = make_point("")
 CLEAR, NOISY, SLOWER = (10.0, 10.01, 9.99), (10.4, 9.6, 10.9), (5.0, 5.01, 5.02)

@@ -8,10 +8,10 @@ from builders import make_header, make_latency_trial, make_point, make_trial
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.model.run import Run
+from planebench.analysis.compare import Derived
+from planebench.analysis.node_capacity import NodeCapacity, PathCost, Server, carried, node_capacity, path_costs
+from planebench.model.header import Run
 from planebench.papers.data import ic16_server
-from planebench.stats.derived import Derived
-from planebench.stats.node_capacity import NodeCapacity, PathCost, Server, carried, node_capacity, path_costs
 
 
 def test_the_server_of_ic16_has_32_vnfs() -> None:

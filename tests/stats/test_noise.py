@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from planebench.stats.answers import answer
-from planebench.stats.noise import FACTOR_MAX, RESOLUTION, TYPICAL, Estimate, Noise, fit_noise
+from planebench.analysis.answers import answer
+from planebench.analysis.noise import FACTOR_MAX, RESOLUTION, TYPICAL, Estimate, Noise, fit_noise
 
 
 def gaussian(rows: int, columns: int, sd: float = 0.02, seed: int = 1) -> list[list[float]]:

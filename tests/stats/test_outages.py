@@ -9,16 +9,15 @@ from pathlib import Path
 
 from builders import make_header, make_point, store_run
 
-from planebench.library import export
+from planebench import loaded
+from planebench.analysis.compare import Derived, runs_compared
+from planebench.analysis.outages import compare_outages, outage_reports
 from planebench.measure.outage import OutageRequest, outage_trial
+from planebench.model.header import Run
 from planebench.model.outage import Outage, Silence
 from planebench.model.records import Trial
-from planebench.model.run import Run
 from planebench.report.outages import outage_lines, outage_table
 from planebench.report.terminal.table import table_text
-from planebench.stats.compare import runs_compared
-from planebench.stats.derived import Derived
-from planebench.stats.outages import compare_outages, outage_reports
 from planebench.store import RunWriter, read_run
 
 REQUEST = OutageRequest("vnf0", 10_000.0, kill=True)
@@ -100,7 +99,7 @@ def test_what_was_stored_before_a_kill_is_there_and_exported(tmp_path: Path) -> 
         lines.write(b'{"index": 5, "poi')
     again = read_run(folder)
     assert again.trials == made.trials and again.finished is None
-    rows = json.loads(export.table_json("outages", export.source_of(folder)))
+    rows = json.loads(loaded.table_json("outages", loaded.source_of(folder)))
     assert [row["outage_ns"] for row in rows] == [round(ms * 1e6) for ms in FAST]
     assert {(row["victim"], row["killed"], row["gone_packets"] + 5 == row["lost_packets"]) for row in rows} == {
         ("vnf0", True, True)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 from builders import make_header, make_point, make_trial
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import reach_pps
+from planebench.model.header import Run
 from planebench.model.records import SwitchCycles
-from planebench.model.run import Run
-from planebench.stats.derived import Derived
-from planebench.stats.ranking import reach_pps
 
 
 def _order(*members: tuple[str, float, str, float]) -> list[tuple[str, float]]:

@@ -8,12 +8,12 @@ import pytest
 from builders import make_header, make_latency_trial, make_point, make_run, make_trial, make_verdict
 from stats.waiting import waiting
 
+from planebench.analysis import derive_results
+from planebench.analysis.counting import latency_compares, latency_counts
+from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import DirectionCounts, SwitchCycles, Trial, Verdict, VerdictKind
 from planebench.model.results import Ledger, Loss, Result
-from planebench.model.run import Run
-from planebench.stats import derive_results
-from planebench.stats.counting import latency_compares, latency_counts
 
 
 def _run(trials: Sequence[Trial]) -> Run:

@@ -5,13 +5,12 @@ import pytest
 from builders import make_point
 from stats.searching import PLAN, searched_run, simulated_run
 
-from planebench.model.header import Calibration, Ceiling, End
+from planebench.analysis import derive_results
+from planebench.analysis.capacity import tester_ceiling_pps
+from planebench.analysis.compare import Derived
+from planebench.model.header import Calibration, Ceiling, End, Run
 from planebench.model.plan import ThroughputPlan
 from planebench.model.records import Point, VerdictKind
-from planebench.model.run import Run
-from planebench.stats import derive_results
-from planebench.stats.ceiling import tester_ceiling_pps
-from planebench.stats.derived import Derived
 
 
 def test_a_search_is_found_again_and_its_trials_count() -> None:

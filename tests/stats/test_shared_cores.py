@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 from builders import make_evidence, make_header, make_point, make_trial
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.disturbance import SharedCore, core_shares, shared_cores
+from planebench.model.header import Run
 from planebench.model.records import CoreDistance, SwitchCycles, Trial
-from planebench.model.run import Run
 from planebench.report.answers import Standings
 from planebench.report.evidence import evidence_text
 from planebench.report.trust import Trust, trust
-from planebench.stats.derived import Derived
-from planebench.stats.shared_cores import SharedCore, core_shares, shared_cores
 
 Pair = tuple[float, float]
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 from builders import make_point, make_trial
 
-from planebench.stats.starts import (
+from planebench.analysis.starts import (
     Block,
     Blocks,
     blocks_of,
@@ -19,7 +19,7 @@ from planebench.stats.starts import (
     noise_of_sides,
     paired,
 )
-from planebench.stats.starts import throughput_blocks as blocks_of_rates
+from planebench.analysis.starts import throughput_blocks as blocks_of_rates
 
 
 def blocks(*figures: float, starts: tuple[int, ...] = ()) -> Blocks:

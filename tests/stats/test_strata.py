@@ -8,11 +8,11 @@ from dataclasses import replace
 import pytest
 from builders import make_evidence, make_header, make_trial
 
+from planebench.analysis import derive_results
+from planebench.analysis.starts import strata
+from planebench.model.header import Run
 from planebench.model.records import Evidence, Trial
 from planebench.model.results import Stratum
-from planebench.model.run import Run
-from planebench.stats import derive_results
-from planebench.stats.strata import strata
 
 
 def test_near_and_far_are_told_apart_and_both_are_in_the_figure() -> None:

@@ -13,8 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 import trends
 
-from planebench.stats.steps import find_changes
-from planebench.stats.trend import Sample, Series, find_trend
+from planebench.analysis.trend import Sample, Series, find_changes, find_trend
 
 SERIES = Series("bed1", "vpp", "p2p/unidirectional/64/virtio/process", "throughput")
 

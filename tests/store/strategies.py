@@ -13,6 +13,7 @@ from planebench.model.header import (
     SCHEMA_VERSION,
     Calibration,
     Ceiling,
+    Finished,
     LatencyFloor,
     RunHeader,
     SetPoint,
@@ -20,7 +21,6 @@ from planebench.model.header import (
     SwitchInfo,
 )
 from planebench.model.quantity import utc_text
-from planebench.model.run import Finished
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 moments = st.datetimes(datetime(1971, 1, 1), datetime(2999, 1, 1)).map(lambda it: utc_text(it.replace(tzinfo=UTC)))

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from planebench.host.cache_folder import default_folder
+from planebench.host.files import default_folder
 from planebench.model.errors import StoreError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
 from planebench.store.calibration import Condition, condition_of, load, save, version_of

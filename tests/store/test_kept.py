@@ -14,7 +14,7 @@ from planebench.model.header import Skipped
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Verdict, VerdictKind
 from planebench.store import find_run, read_run
-from planebench.store.kept import keep
+from planebench.store.reader import keep
 
 
 def test_a_kept_run_is_read_as_the_run_itself_without_the_paths_of_its_machine(tmp_path: Path) -> None:

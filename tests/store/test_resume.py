@@ -10,9 +10,9 @@ import pytest
 from builders import make_header, make_trial
 
 from planebench.model.errors import StoreError
-from planebench.plans.load import load_plan
+from planebench.plan.schema import load_plan
 from planebench.store import RunWriter, read_run
-from planebench.store.resumable import find_unfinished
+from planebench.store.folder import find_unfinished
 
 
 def begun(folder: Path, trials: int = 2) -> RunWriter:

@@ -16,16 +16,16 @@ import pytest
 from builders import make_header, make_latency_trial, make_run, store_run
 from jsonschema import Draft202012Validator, ValidationError
 
+from planebench.analysis.compare import Derived
+from planebench.analysis.results import derive_results
 from planebench.cli.run import run_plan
 from planebench.model.closed import CLOSED
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import READABLE_VERSIONS, SCHEMA_VERSION, RunHeader
 from planebench.model.records import Trial
 from planebench.report.export import EXPORT_VERSION, to_json
-from planebench.schemas import SCHEMAS, schema_text
-from planebench.schemas.generate import closed, generate
-from planebench.stats.derived import Derived
-from planebench.stats.results import derive_results
+from planebench.report.schemas import SCHEMAS, schema_text
+from planebench.report.schemas.generate import closed, generate
 from planebench.store import codec, read_run
 
 VERSIONS = Path(__file__).parent / "versions"
@@ -60,7 +60,7 @@ def export_fits(folder: Path) -> None:
 @pytest.mark.parametrize("name", SCHEMAS)
 def test_the_file_is_what_the_records_say(name: str) -> None:
     assert schema_text(name) == generate(name), (
-        f"{name}.json is out of date: renew it with python -m planebench.schemas"
+        f"{name}.json is out of date: renew it with python -m planebench.report.schemas"
     )
 
 

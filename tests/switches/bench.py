@@ -10,10 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from planebench.host.deadlines import stretched
 from planebench.host.netns import VethWire
 from planebench.host.planed_program import find_planed
-from planebench.host.process import Process, Supervisor
+from planebench.host.process import Process, Supervisor, stretched
 from planebench.model.errors import StartError
 from planebench.planed.client import PlanedClient
 from planebench.switches import common

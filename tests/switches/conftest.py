@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from planebench.host.planed_program import REMEDY, find_planed
-from planebench.host.priority import high_priority
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, high_priority
 from planebench.switches.base import Adapter, NotFound
 from planebench.switches.registry import ADAPTERS
 

@@ -15,11 +15,10 @@ from planebench.host.process import Supervisor
 from planebench.measure.counts import tester_counts
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.records import Direction, ScenarioName
-from planebench.placement import Cpus, place
-from planebench.scenarios.flows import flows
-from planebench.scenarios.shapes import build
+from planebench.model.scenarios import build, flows
 from planebench.switches.base import Adapter
-from planebench.traffic.registry import parse_traffic
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.traffic import parse_traffic
 
 PLACES_THREADS = pytest.mark.skipif(
     os.geteuid() != 0 or not has_capability(CAP_SYS_NICE),

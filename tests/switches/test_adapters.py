@@ -11,12 +11,11 @@ import pytest
 
 from planebench.host import procfs
 from planebench.host import programs as finding
-from planebench.model.claims import parse_claim
+from planebench.model.conditions import FEATURE_KEYS, MANIFEST_KEYS, parse_claim
 from planebench.model.errors import NotInstalledError, StartError, UsageError
-from planebench.model.manifest import FEATURE_KEYS, MANIFEST_KEYS
 from planebench.switches import common, ovs, ovs_dpdk, planed, testpmd
 from planebench.switches.base import Adapter, Found, NotFound, SwitchPort, SwitchRequest, ThreadRef
-from planebench.switches.planed_document import switch_document
+from planebench.switches.planed import switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
 
 WORKDIR = Path("/tmp/w")

@@ -12,7 +12,7 @@ import pytest
 from planebench.host.process import READY_DEADLINE_S
 from planebench.switches import bess
 from planebench.switches.base import Found, NotFound, Situation
-from planebench.switches.bess_client import error_of
+from planebench.switches.bess import error_of
 
 
 def test_memory_that_cannot_be_shared_is_refused_unless_it_takes_arguments() -> None:

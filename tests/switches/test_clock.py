@@ -10,19 +10,19 @@ import pytest
 from test_workers import request
 
 from planebench.host.facts import HostFacts
-from planebench.measure.power import clocked_cpus, held_clock
+from planebench.measure.conditions import clocked_cpus, held_clock
+from planebench.measure.survey import survey
 from planebench.measure.verdict import judge
-from planebench.model.cpu_clock import clock_words, parse_cpu_clock, speed_of
+from planebench.model.dimensions import clock_words, parse_cpu_clock, speed_of
 from planebench.model.errors import UsageError
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, VerdictKind
-from planebench.placement import Cpus, place, place_vnfs
-from planebench.plans.expand import expand
-from planebench.plans.load import load_plan
-from planebench.plans.order import group_points
-from planebench.plans.override import override
-from planebench.running.survey import survey
-from planebench.switches.planed_document import switch_document, switch_settings
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.passes import group_points
+from planebench.plan.schema import load_plan
+from planebench.switches.planed import switch_document, switch_settings
 from planebench.switches.registry import get_adapter
+from planebench.testbed.placement import Cpus, place, place_vnfs
 
 
 def test_a_clock_is_named_and_has_words() -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from planebench.host.programs import Installation
 from planebench.model.errors import PlanebenchError, UsageError
-from planebench.switches import click, click_common, common, fastclick
+from planebench.switches import click, common, fastclick
+from planebench.switches import click as click_common
 from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
 
 WORKDIR = Path("/tmp/w")

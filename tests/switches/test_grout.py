@@ -11,12 +11,13 @@ import pytest
 
 from planebench.host.process import Supervisor
 from planebench.model.errors import DiedError, PlanebenchError, StartError
-from planebench.placement import Cpus, place
-from planebench.scenarios.shapes import build
-from planebench.switches import grout, grout_metrics
+from planebench.model.scenarios import build
+from planebench.switches import grout
+from planebench.switches import grout as grout_metrics
 from planebench.switches.base import Found, NotFound, Situation, SwitchRequest
-from planebench.wiring.links import LinkSettings
-from planebench.wiring.tester_config import switch_request
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.tester_config import switch_request
 
 PORTS = ("n0", "v0", "v1", "n1")
 

@@ -19,8 +19,8 @@ from planebench.host import interfaces, procfs
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveTopology
+from planebench.model.conditions import MANIFEST_KEYS
 from planebench.model.errors import DiedError, StartError, UsageError
-from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import Direction, ScenarioName
 from planebench.switches import kernel
 from planebench.switches.base import Situation, SwitchPort, SwitchRequest

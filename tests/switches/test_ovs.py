@@ -12,8 +12,8 @@ import pytest
 from planebench.host.programs import Found, NotFound
 from planebench.measure.trial import cycles_of_trial
 from planebench.measure.verdict import judge
+from planebench.model.conditions import MANIFEST_KEYS
 from planebench.model.errors import UsageError
-from planebench.model.manifest import MANIFEST_KEYS
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles
 from planebench.switches import ovs, ovs_counters, ovs_dpdk, ovs_netdev
 from planebench.switches.base import SwitchPort, SwitchRequest

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from planebench.host.deadlines import stretched
+from planebench.host.process import stretched
 from planebench.host.programs import find_program, run_tool
 from planebench.model.errors import DiedError
 from planebench.switches import ovs_updates

@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.placement import Placement
-from planebench.scenarios.shapes import build
-from planebench.switches import common, fastclick, t4p4s, testpmd, vpp_config
-from planebench.switches.manifest import manifest
-from planebench.switches.planed_document import switch_document
+from planebench.model.scenarios import build
+from planebench.switches import common, fastclick, t4p4s, testpmd, vpp
+from planebench.switches.adapter import Situation
+from planebench.switches.common import manifest
+from planebench.switches.planed import switch_document
 from planebench.switches.registry import get_adapter
-from planebench.wiring.adapter import Situation
-from planebench.wiring.links import LinkSettings
-from planebench.wiring.request import SwitchRequest
-from planebench.wiring.tester_config import switch_request, wire_stage
-from planebench.wiring.wires.base import named_ends, wire_kind
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Placement
+from planebench.testbed.request import SwitchRequest
+from planebench.testbed.tester_config import switch_request, wire_stage
+from planebench.testbed.wires.base import named_ends, wire_kind
 
 # The NIC of the second wire has the lower address: DPDK numbers it first.
 WIRE = "pci:3b:00.0=0000:af:00.1,0000:3b:00.1=0000:5e:00.0"
@@ -108,17 +108,17 @@ def test_ovs_opens_addresses() -> None:
 
 
 def test_vpp_names_its_nics_as_we_do() -> None:
-    conf = vpp_config.startup_conf(LOOPBACK, vpp_config.Paths(Path("/run/x"), "p"), Path("/p"), {})
+    conf = vpp.startup_conf(LOOPBACK, vpp.Paths(Path("/run/x"), "p"), Path("/p"), {})
     assert "plugin dpdk_plugin.so { enable }" in conf
     assert "dpdk { dev 0000:af:00.1 { name n0 num-rx-desc 256 num-tx-desc 256 } dev 0000:5e:00.0 { name n1" in conf
-    lines = vpp_config.commands(LOOPBACK, {})
+    lines = vpp.commands(LOOPBACK, {})
     assert "test l2patch rx n0 tx VirtualEthernet0/0/0" in lines
 
 
 def test_a_switch_without_nics_probes_no_pci_device_at_all() -> None:
     plain = switch_request(build("v2v"), Placement(3, (0,), (), frozenset({0})), LinkSettings(Path("/run/x")))
     assert common.allow_list(plain.ports) == ["--no-pci"]
-    assert "dpdk" not in vpp_config.startup_conf(plain, vpp_config.Paths(Path("/x"), "p"), Path("/p"), {})
+    assert "dpdk" not in vpp.startup_conf(plain, vpp.Paths(Path("/x"), "p"), Path("/p"), {})
 
 
 @pytest.mark.parametrize(("switch", "why"), [("bess", "probes every NIC"), ("snabb", "drivers of its own")])

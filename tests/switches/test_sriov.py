@@ -11,26 +11,24 @@ from typing import Any
 
 import pytest
 
-from planebench.cli.plan_show import show_plan
-from planebench.host import journal, pci, pci_binding, routes, vf_values, vfs
+from planebench.cli.lists import show_plan
+from planebench.host import device_settings, interfaces, journal, pci, pci_binding, vfs
 from planebench.host.device_settings import device_journal
 from planebench.host.journal import Journal
 from planebench.host.programs import Found, Output
-from planebench.hosting import guest_document, machine_options, qemu
 from planebench.measure.hosted import hosted_requests
 from planebench.model.errors import DiedError, StartError, UsageError
-from planebench.placement import Cpus, place
-from planebench.scenarios.flows import flows
-from planebench.scenarios.shapes import build
+from planebench.model.scenarios import build, flows
 from planebench.switches import sriov
+from planebench.switches.adapter import Situation, refusal_of
 from planebench.switches.registry import get_adapter
 from planebench.switches.sriov import RunningNic
-from planebench.wiring.adapter import Situation, refusal_of
-from planebench.wiring.links import Ends, LinkSettings
-from planebench.wiring.request import SwitchRequest
-from planebench.wiring.tasks import assign_tasks
-from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
-from planebench.wiring.wires.base import cabled, named_ends
+from planebench.testbed.hosting import machine, qemu
+from planebench.testbed.links import Ends, LinkSettings
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.request import SwitchRequest
+from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
+from planebench.testbed.wires.base import cabled, named_ends
 from tests.sysfs_tree import Tree
 
 TESTER, NIC = "0000:3b:00.0", "0000:af:00.0"
@@ -92,7 +90,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tree:
     tree.interface(NIC, "ens1", up=False)
     tree.run(monkeypatch)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(routes, "ssh_connection", lambda: None)
+    monkeypatch.setattr(interfaces, "ssh_connection", lambda: None)
     return tree
 
 
@@ -106,7 +104,7 @@ def log(tree: Tree, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
 @pytest.fixture
 def ip(tree: Tree, monkeypatch: pytest.MonkeyPatch) -> Ip:
     ip = Ip(tree)
-    monkeypatch.setattr(vf_values, "run_tool", ip)
+    monkeypatch.setattr(device_settings, "run_tool", ip)
     monkeypatch.setattr(sriov, "run_tool", ip)
     return ip
 
@@ -138,8 +136,8 @@ def test_each_vnf_drives_its_virtual_function() -> None:
 def test_a_guest_has_the_function_where_its_document_says() -> None:
     first, *_ = hosted_requests(TOPOLOGY, place(CPUS, COUNT, hosted=range(COUNT)), links(), Path("/planed"))
     assert first.document is not None
-    assert machine_options.nics(first) == ()
-    inside = guest_document.guest_document(first.document, first.ports, first.cpus, 1)
+    assert machine.nics(first) == ()
+    inside = machine.guest_document(first.document, first.ports, first.cpus, 1)
     assert [port.device for port in inside.ports] == [qemu.device_address(0)] == ["0000:00:12.0"]
     words = qemu._device(0, FUNCTIONS[0])
     assert words == ["-device", f"vfio-pci,host={FUNCTIONS[0]},addr=0x12"]

@@ -9,17 +9,16 @@ from typing import Any
 
 import pytest
 
-from planebench.placement import Cpus, place
-from planebench.switches import planed_stations
+from planebench.switches import planed
 from planebench.switches.base import Situation, SwitchRequest, refusal_of
 from planebench.switches.ovs import flows_of
 from planebench.switches.ovs_dpdk import _memory_mb
-from planebench.switches.planed_document import switch_document, switch_settings
+from planebench.switches.planed import switch_document, switch_settings
 from planebench.switches.registry import ADAPTERS, get_adapter
-from planebench.vnfs.topology import build_chain
-from planebench.wiring.links import LinkSettings
-from planebench.wiring.tasks import assign_tasks
-from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
+from planebench.testbed.chain import build_chain
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 OFFLOAD = {"offload": "fib"}
@@ -46,15 +45,15 @@ def test_planed_is_one_task_with_every_port(options: dict[str, str], offload: bo
 
 def test_the_fibs_are_loaded_where_the_switch_forwards_and_only_there() -> None:
     asked: list[tuple[str, dict[str, Any]]] = []
-    assert planed_stations.station_task(request_of(3, "vhost"), "fib").settings["wires"] == ["n0", "n1"]
+    assert planed.station_task(request_of(3, "vhost"), "fib").settings["wires"] == ["n0", "n1"]
 
     def call(method: str, params: dict[str, Any], **_: Any) -> dict[str, Any]:
         asked.append((method, params))
         return {}
 
-    planed_stations.load(call, request_of(3), None)
+    planed.load(call, request_of(3), None)
     assert asked == []
-    planed_stations.load(call, request_of(3), "fib")
+    planed.load(call, request_of(3), "fib")
     assert [method for method, _ in asked] == ["fib_offload.load_synthetic"] * 3
     assert [(params["vnf"], params["routes"]) for _, params in asked] == [(1, 10**6), (2, 10**6), (3, 10**6)]
     assert (asked[0][1]["wire"], asked[0][1]["mac"]) == ("n1", "02:00:00:00:03:01")

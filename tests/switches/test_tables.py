@@ -13,17 +13,17 @@ import pytest
 
 from planebench.measure.live import LiveSettings, link_settings
 from planebench.measure.runner import SelfMeasured
-from planebench.model.manifest import MANIFEST_KEYS, UNKNOWN
-from planebench.model.option import Option
+from planebench.model.conditions import MANIFEST_KEYS, UNKNOWN
 from planebench.model.records import ScenarioName
-from planebench.placement import Cpus, place
-from planebench.scenarios.shapes import build
-from planebench.switches import bess, common, fastclick, grout, ovs, snabb, t4p4s, testpmd, vpp_config, vpp_counters
+from planebench.model.scenarios import build
+from planebench.model.switch import Option
+from planebench.switches import bess, common, fastclick, grout, ovs, snabb, t4p4s, testpmd, vpp, vpp_counters
 from planebench.switches.base import Adapter, SwitchRequest
-from planebench.switches.planed_document import switch_document
+from planebench.switches.planed import switch_document
 from planebench.switches.registry import ADAPTERS
-from planebench.wiring.links import Ends
-from planebench.wiring.tester_config import switch_request
+from planebench.testbed.links import Ends
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.tester_config import switch_request
 
 NICS = "pci:0000:01:00.0=0000:02:00.0,0000:01:00.1=0000:02:00.1"
 REAL = {name: adapter for name, adapter in ADAPTERS.items() if not isinstance(adapter, SelfMeasured)}
@@ -41,13 +41,13 @@ def request_of(adapter: Adapter, wire: str, scenario: ScenarioName, chain_length
 
 
 def _vpp(adapter: Any, request: SwitchRequest) -> None:
-    vpp_config.commands(request, adapter.values)
-    paths = vpp_config.Paths(Path("/w"), "x")
-    text = vpp_config.startup_conf(request, paths, Path("/p"), adapter.values)
+    vpp.commands(request, adapter.values)
+    paths = vpp.Paths(Path("/w"), "x")
+    text = vpp.startup_conf(request, paths, Path("/p"), adapter.values)
     assert all(plugin in text for plugin in ("memif", "vhost", "af_packet", "af_xdp"))
-    assert vpp_config.interface_names(request).keys() == {port.name for port in request.ports}
+    assert vpp.interface_names(request).keys() == {port.name for port in request.ports}
     assert {port.kind for port in request.ports} <= vpp_counters.TX_ERRORS.keys()
-    assert adapter.function in vpp_config.VECTOR_NODES.keys() & vpp_config.FUNCTIONS.keys()
+    assert adapter.function in vpp.VECTOR_NODES.keys() & vpp.FUNCTIONS.keys()
 
 
 def _bess(adapter: Any, request: SwitchRequest) -> None:

@@ -15,10 +15,9 @@ from pathlib import Path
 import pytest
 
 from planebench.host import netns, procfs
-from planebench.host.deadlines import stretched
-from planebench.host.process import Supervisor, wait_ready
+from planebench.host.process import Supervisor, stretched, wait_ready
+from planebench.model.conditions import MANIFEST_KEYS
 from planebench.model.errors import DiedError, NotInstalledError, StartError, UsageError
-from planebench.model.manifest import MANIFEST_KEYS
 from planebench.switches import kernel, vale, vale_guard
 from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
 from planebench.switches.registry import get_adapter

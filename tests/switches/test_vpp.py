@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from planebench.model.conditions import MANIFEST_KEYS, UNKNOWN
 from planebench.model.errors import UsageError
-from planebench.model.manifest import MANIFEST_KEYS, UNKNOWN
 from planebench.model.records import ScenarioName, WireName
-from planebench.switches import vpp, vpp_config, vpp_counters
+from planebench.switches import vpp, vpp_counters
+from planebench.switches import vpp as vpp_config
 from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
 from planebench.switches.overview import overview
 

@@ -13,17 +13,15 @@ import pytest
 
 import bench
 from planebench.host import af_xdp, procfs
-from planebench.host.deadlines import stretched
 from planebench.host.planed_program import find_planed
-from planebench.host.process import Supervisor
+from planebench.host.process import Supervisor, stretched
 from planebench.measure.counts import tester_counts
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.errors import NotInstalledError, StartError
 from planebench.model.records import ScenarioName, WireName
-from planebench.placement import Placement
-from planebench.scenarios.flows import flows
-from planebench.scenarios.shapes import build
+from planebench.model.scenarios import build, flows
 from planebench.switches.registry import get_adapter
+from planebench.testbed.placement import Placement
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.usefixtures("needs_tester")]
 

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import UsageError
-from planebench.switches import bess, common, fastclick, ovs_dpdk, testpmd, vpp_config
+from planebench.switches import bess, common, fastclick, ovs_dpdk, testpmd, vpp
+from planebench.switches.adapter import refusal_of
 from planebench.switches.base import Situation, SwitchPort, SwitchRequest
 from planebench.switches.registry import ADAPTERS, get_adapter
-from planebench.wiring.adapter import refusal_of
 
 SEVERAL = {"bess", "fastclick", "ovs-dpdk", "planed", "testpmd", "vpp"}
 
@@ -62,9 +62,9 @@ def test_open_vswitch_has_a_pmd_thread_for_each_worker() -> None:
 
 def test_vpp_has_workers_and_queues_of_its_memifs() -> None:
     wanted = request("memif")
-    paths = vpp_config.Paths(Path("/w"), "pb-x")
-    assert "cpu { main-core 0 corelist-workers 3,4 }" in vpp_config.startup_conf(wanted, paths, Path("/p"), {})
-    assert "create interface memif id 0 socket-id 1 slave ring-size 256 rx-queues 2 tx-queues 2" in vpp_config.commands(
+    paths = vpp.Paths(Path("/w"), "pb-x")
+    assert "cpu { main-core 0 corelist-workers 3,4 }" in vpp.startup_conf(wanted, paths, Path("/p"), {})
+    assert "create interface memif id 0 socket-id 1 slave ring-size 256 rx-queues 2 tx-queues 2" in vpp.commands(
         wanted, {}
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import ExternalTesterError, NotInstalledError, UsageError
-from planebench.testers import Stream, get_tester, trex
+from planebench.testbed.testers import Stream, get_tester, trex
 
 LIBRARY = '''
 """The part of TRex's trex.stl.api that is used."""

@@ -11,13 +11,19 @@ from captures import ARP_FRAME, UDP_FRAME, frames, save
 
 from planebench.model.errors import UsageError
 from planebench.model.traffic import PLAIN, Arrival, Destinations, Flows, TrafficProfile
-from planebench.plans.items import items
-from planebench.traffic.capture import on_wire, remarks
-from planebench.traffic.check import check_methods, check_sizes, largest_frame_bytes
-from planebench.traffic.document import profile_document
-from planebench.traffic.listing import traffic_infos, traffic_rows
-from planebench.traffic.rates import line_rate_pps
-from planebench.traffic.registry import list_profiles, parse_all, parse_traffic
+from planebench.plan.override import items
+from planebench.testbed.rates import line_rate_pps
+from planebench.testbed.traffic import (
+    check_methods,
+    check_sizes,
+    largest_frame_bytes,
+    list_profiles,
+    parse_all,
+    parse_traffic,
+    traffic_infos,
+    traffic_rows,
+)
+from planebench.testbed.traffic_files import on_wire, profile_document, remarks
 
 FACEBOOK_MPPS_AT_10G = 8.662
 """can17: web-server mix at 10 Gb/s (METHODOLOGY section 3)."""

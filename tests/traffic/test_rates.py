@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.model.records import Load
-from planebench.traffic.rates import (
+from planebench.testbed.rates import (
     bit_loads,
     fixed_loads,
     latency_labels,

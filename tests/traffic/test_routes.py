@@ -8,11 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from planebench.measure.survey import check_draws
 from planebench.model.errors import UsageError
-from planebench.running.chain_check import check_draws
-from planebench.traffic.document import profile_document
-from planebench.traffic.registry import parse_all, parse_traffic
-from planebench.traffic.routes import draw_addresses, router_settings
+from planebench.testbed.traffic import parse_all, parse_traffic
+from planebench.testbed.traffic_files import draw_addresses, profile_document, router_settings
 
 TABLE = """# a table, without 10.4.0.0/16
 10.1.0.0/16

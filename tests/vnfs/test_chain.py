@@ -10,9 +10,8 @@ import pytest
 
 from planebench.model.chain_name import chain_label, quote
 from planebench.model.errors import UsageError
-from planebench.vnfs.chain import parse_chain, resolve_chain
-from planebench.vnfs.registry import VNFS
-from planebench.vnfs.topology import build_chain
+from planebench.testbed.chain import build_chain, parse_chain, resolve_chain
+from planebench.testbed.vnfs import VNFS
 
 
 @pytest.fixture

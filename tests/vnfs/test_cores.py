@@ -10,16 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.hosting import machine_options
-from planebench.hosting.guest_document import guest_document
 from planebench.measure.hosted import hosted_requests
 from planebench.model.errors import UsageError
-from planebench.placement import Cpus, place, place_vnfs
-from planebench.vnfs.chain import parse_chain, vnf_cores
-from planebench.vnfs.topology import build_chain
-from planebench.wiring.links import LinkSettings
-from planebench.wiring.tasks import assign_tasks
-from planebench.wiring.tester_config import full_stage
+from planebench.testbed.chain import build_chain, parse_chain, vnf_cores
+from planebench.testbed.hosting import machine
+from planebench.testbed.hosting.machine import guest_document
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Cpus, place, place_vnfs
+from planebench.testbed.tester_config import assign_tasks, full_stage
 
 LINKS = LinkSettings(Path("/run/x"), name="pb-x", queues=2)
 EIGHT = Cpus(tuple(range(8)))
@@ -56,10 +54,10 @@ def test_a_hosted_vnf_has_a_worker_on_each_of_its_cpus(hosting: str) -> None:
         ("w-vnf0", request.cpus[0], ("vnf0",)),
         ("w-vnf0-q1", request.cpus[1], ("vnf0-q1",)),
     ]
-    vcpus = machine_options.vcpu_count(request, 1)
+    vcpus = machine.vcpu_count(request, 1)
     guest = guest_document(request.document, request.ports, request.cpus, 1)
     assert vcpus == 3 and [worker.cpu for worker in guest.workers] == [1, 2]
-    assert machine_options.nic_settings(request).queues == 2
+    assert machine.nic_settings(request).queues == 2
 
 
 def test_where_there_are_no_cpus_a_worker_has_all_queues() -> None:

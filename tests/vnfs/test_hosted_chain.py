@@ -10,13 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.hosting.registry import HOSTINGS
 from planebench.model.chain_name import OWN, chain_label, chain_slug, quote, split, unquote, vnf_name
+from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError
-from planebench.model.hosting import HostingName
-from planebench.scenarios.shapes import build
-from planebench.vnfs.chain import hosted_chain, parse_chain, resolve_chain
-from planebench.vnfs.topology import build_chain
+from planebench.model.scenarios import build
+from planebench.testbed.chain import build_chain, hosted_chain, parse_chain, resolve_chain
+from planebench.testbed.hosting.registry import HOSTINGS
 
 COMMAND = 'dpdk-testpmd {eal} -- --forward-mode=io --eth-peer="0,02:00:00:00:00:01"'
 
@@ -87,7 +86,9 @@ def test_what_is_wrong_is_told(text: str, words: list[str]) -> None:
         ("exec:true", 1, "separate", ("exec:true", "exec")),
     ],
 )
-def test_one_chain_has_one_text_and_hosting(chain: str, length: int, usual: HostingName, one: tuple[str, HostingName]) -> None:
+def test_one_chain_has_one_text_and_hosting(
+    chain: str, length: int, usual: HostingName, one: tuple[str, HostingName]
+) -> None:
     assert hosted_chain(chain, length, usual) == one
     assert hosted_chain(one[0], length, one[1]) == one
 

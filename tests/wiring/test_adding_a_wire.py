@@ -14,20 +14,20 @@ import planebench
 from planebench.conformance.cases import parse_wires
 from planebench.measure.calibrate import loop_document
 from planebench.measure.live import LiveSettings
+from planebench.measure.sim.adapter import ADAPTER as SIM
 from planebench.model.errors import UsageError
+from planebench.model.scenarios import build
 from planebench.model.wire import WIRES, parse_wire, register, split_wires, wire_arguments, wire_name
-from planebench.placement import Placement
+from planebench.plan.expand import expand
+from planebench.plan.override import override
+from planebench.plan.schema import load_plan
 from planebench.planed.document import Port
-from planebench.plans.expand import expand
-from planebench.plans.load import load_plan
-from planebench.plans.override import override
-from planebench.scenarios.shapes import build
-from planebench.schemas.generate import generate
-from planebench.switches.sim import ADAPTER as SIM
-from planebench.wiring.links import Ends, LinkSettings
-from planebench.wiring.request import SwitchPort
-from planebench.wiring.tester_config import switch_request, wire_stage
-from planebench.wiring.wires.base import WireKind, af_packet_port, named_ends
+from planebench.report.schemas.generate import generate
+from planebench.testbed.links import Ends, LinkSettings
+from planebench.testbed.placement import Placement
+from planebench.testbed.request import SwitchPort
+from planebench.testbed.tester_config import switch_request, wire_stage
+from planebench.testbed.wires.base import WireKind, af_packet_port, named_ends
 
 ROOT = Path(planebench.__file__).parent
 

@@ -13,15 +13,15 @@ import pytest
 
 from planebench.host.interfaces import xdp_refusal
 from planebench.model.errors import UsageError
+from planebench.model.scenarios import build
 from planebench.model.wire import parse_wire
 from planebench.planed.document import Port
-from planebench.scenarios.shapes import build
-from planebench.switches import common, ovs_netdev, testpmd, vpp_config
-from planebench.switches.planed_document import switch_document
-from planebench.wiring.links import Ends, LinkSettings
-from planebench.wiring.request import SwitchPort, SwitchRequest
-from planebench.wiring.tester_config import wire_stage
-from planebench.wiring.wires.base import named_ends, wire_kind
+from planebench.switches import common, ovs_netdev, testpmd, vpp
+from planebench.switches.planed import switch_document
+from planebench.testbed.links import Ends, LinkSettings
+from planebench.testbed.request import SwitchPort, SwitchRequest
+from planebench.testbed.tester_config import wire_stage
+from planebench.testbed.wires.base import named_ends, wire_kind
 
 PORTS = tuple(SwitchPort(name, "af_xdp", interface=f"{name}-switch", ring_size=2048) for name in ("n0", "n1"))
 REQUEST = SwitchRequest(PORTS, (("n0", "n1"),), 1, frozenset({0}), Path("/run/pb/x"), hugepages=False)
@@ -68,11 +68,11 @@ def test_the_ports_of_the_switches() -> None:
     assert f"--vdev={vdev}" in testpmd._arguments(Path("testpmd"), REQUEST, PORTS, "x")
     assert switch_document(REQUEST, "x").ports[0].device == vdev
     assert common.nic_driver(REQUEST) == "DPDK's AF_XDP"
-    assert vpp_config.commands(REQUEST, {})[0] == (
+    assert vpp.commands(REQUEST, {})[0] == (
         "create interface af_xdp host-if n0-switch name xdp-n0-switch rx-queue-size 2048 tx-queue-size 2048 "
         "num-rx-queues 1"
     )
-    assert "test l2patch rx xdp-n0-switch tx xdp-n1-switch" in vpp_config.commands(REQUEST, {})
+    assert "test l2patch rx xdp-n0-switch tx xdp-n1-switch" in vpp.commands(REQUEST, {})
 
 
 def test_ovs_has_its_own_sockets_in_native_mode_unless_another_is_chosen() -> None:

@@ -9,17 +9,15 @@ from typing import Any
 import pytest
 
 from planebench.measure.hosted import functional_reasons, hosted_requests
-from planebench.model.hosting import HostingFacts
+from planebench.model.dimensions import HostingFacts
 from planebench.model.reasons import ReasonCode
+from planebench.model.scenarios import build
 from planebench.model.topology import Topology
-from planebench.placement import Cpus, place
 from planebench.planed.document import Document
-from planebench.scenarios.shapes import build
-from planebench.vnfs.topology import build_chain
-from planebench.wiring.links import LinkSettings
-from planebench.wiring.tasks import assign_tasks
-from planebench.wiring.tester_config import full_stage, switch_request
-from planebench.wiring.vnf_documents import vnf_documents
+from planebench.testbed.chain import build_chain
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, vnf_documents
 
 TWO, EIGHT = Cpus((0, 1)), Cpus(tuple(range(8)))
 LINKS = LinkSettings(Path("/run/x"), name="pb-abcdefgh-t1-planed", nice=-20)

@@ -10,17 +10,15 @@ import pytest
 
 from planebench.measure.hosted import end_documents, functional_reasons, hosted_requests
 from planebench.model.records import Point
-from planebench.placement import Cpus, Placement, place
-from planebench.plans.expand import expand, skipped
-from planebench.plans.latency_steps import latency_steps
-from planebench.plans.load import load_plan
-from planebench.plans.order import group_points
-from planebench.plans.override import override
-from planebench.scenarios.shapes import echoing
-from planebench.vnfs.topology import build_chain
-from planebench.wiring.links import LinkSettings
-from planebench.wiring.tasks import assign_tasks
-from planebench.wiring.tester_config import full_stage, switch_request
+from planebench.model.scenarios import echoing
+from planebench.plan.expand import expand, skipped
+from planebench.plan.override import override
+from planebench.plan.passes import group_points, latency_steps
+from planebench.plan.schema import load_plan
+from planebench.testbed.chain import build_chain
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Cpus, Placement, place
+from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request
 
 TWO, EIGHT = Cpus((0, 1)), Cpus(tuple(range(8)))
 LINKS = LinkSettings(Path("/run/x"), name="pb-t1")

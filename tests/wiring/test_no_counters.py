@@ -9,9 +9,9 @@ from pathlib import Path
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.records import SwitchCycles
 from planebench.switches import base, common
+from planebench.switches.adapter import counters_of
 from planebench.switches.common import ProcessGroup
-from planebench.wiring.adapter import counters_of
-from planebench.wiring.linked import LinkedSwitches
+from planebench.switches.linked import LinkedSwitches
 
 
 class Program(ProcessGroup):

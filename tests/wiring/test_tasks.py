@@ -6,12 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.model.scenario import SCENARIOS
+from planebench.model.scenarios import QUEUES_MAX, build
 from planebench.model.topology import Topology
-from planebench.placement import Cpus, Placement, place
 from planebench.planed.document import Worker
-from planebench.scenarios.queues import QUEUES_MAX
-from planebench.scenarios.shapes import build
-from planebench.wiring.tasks import assign_tasks, tester_tasks
+from planebench.testbed.placement import Cpus, Placement, place
+from planebench.testbed.tester_config import assign_tasks, tester_tasks
 
 
 def on(cpus: int, topology: Topology, queues: int = 1) -> tuple[Worker, ...]:

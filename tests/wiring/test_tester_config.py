@@ -12,14 +12,13 @@ from typing import Any
 import pytest
 
 from planebench.host.planed_program import find_planed
+from planebench.model.scenarios import build
 from planebench.model.topology import Topology
-from planebench.placement import Cpus, place
-from planebench.scenarios.shapes import build
-from planebench.vnfs.topology import build_chain
-from planebench.wiring.links import Ends, LinkSettings
-from planebench.wiring.memory import memory
-from planebench.wiring.tasks import assign_tasks
-from planebench.wiring.tester_config import full_stage, switch_request, wire_stage
+from planebench.testbed.chain import build_chain
+from planebench.testbed.links import Ends, LinkSettings
+from planebench.testbed.placement import Cpus, place
+from planebench.testbed.request import memory
+from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
 
 VIRTIO = LinkSettings(Path("/run/pb/x"))
 VETH = LinkSettings(Path("/run/pb/x"), wire="veth", ends={"n0": Ends("pbt0", "pbs0"), "n1": Ends("pbt1", "pbs1")})

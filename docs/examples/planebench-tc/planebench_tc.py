@@ -19,7 +19,7 @@ from planebench.switches.base import (
     Traits,
     VnfInterface,
 )
-from planebench.switches.manifest import manifest
+from planebench.switches.common import manifest
 
 FILTERS = {"u32": "u32 match u32 0 0", "matchall": "matchall"}
 

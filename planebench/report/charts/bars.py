@@ -8,10 +8,8 @@ from typing import Any
 
 import altair as alt
 
-from planebench.report.anatomy import KINDS
-from planebench.report.chains import WHOLE
 from planebench.report.charts.base import BAR_STEP, by_row, color, log_axis, log_scale, named_axis, table
-from planebench.report.charts.figure import GRID, INK, MUTED, PART_COLORS, PARTS, ChartRow, Colors
+from planebench.report.charts.figure import GRID, INK, MUTED, PART_COLORS, PART_KINDS, PARTS, WHOLE, ChartRow, Colors
 
 
 def throughput_bars(rows: Sequence[ChartRow], colors: Colors, top: float) -> alt.TopLevelMixin:
@@ -101,7 +99,7 @@ def _switch_axis(rows: Sequence[ChartRow], colors: Colors) -> alt.Y:
 def anatomy_bars(rows: Sequence[ChartRow]) -> alt.TopLevelMixin:
     """Draw a bar per switch (and direction, if both send) by load; axes differ, because the shares matter."""
     order = list(dict.fromkeys(row["bar"] for row in rows))
-    present = [kind for kind in KINDS.values() if any(row["kind"] == kind for row in rows)]
+    present = [kind for kind in PART_KINDS.values() if any(row["kind"] == kind for row in rows)]
     scale = alt.Scale(domain=present, range=[PART_COLORS[kind] for kind in present])
     bars = (
         alt.Chart(table(rows))

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from planebench.model.anatomy import PartKind
 from planebench.model.records import Point, ScenarioName
 from planebench.model.words import ARROWS, frames, point_words, printable
 
@@ -90,6 +91,14 @@ FigureId = Literal[
     "papers",
 ]
 """The kinds of figures. ``planebench.report.figures`` describes each; this module is light, for completion."""
+PART_KINDS: dict[PartKind, str] = {
+    "tester": "tester",
+    "switch": "switch hops",
+    "hosting": "hops with hosting",
+    "vnf": "VNFs",
+}
+WHOLE = "chain"
+"""The bar segment of a chain itself, not of one of its functions."""
 KINDS: tuple[FigureId, ...] = get_args(FigureId)
 
 Colors = Mapping[str, str]

@@ -5,14 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planebench.metrics.results import DROPS, JITTER, LATENCY, RESULT, OfLatency, OfResult
+from planebench.analysis.counting import counts, latency_counts
+from planebench.analysis.metrics.results import DROPS, JITTER, LATENCY, RESULT, OfLatency, OfResult
+from planebench.model.header import Run
 from planebench.model.records import Point
 from planebench.model.results import Ledger, Result
-from planebench.model.run import Run
 from planebench.model.words import NOTHING, count, load_words, mpps, throughput
 from planebench.report.ledger import unexplained_words
 from planebench.report.page.table import PageColumn, PageTable, number, on_page, page_table, point_columns
-from planebench.stats.counting import counts, latency_counts
 
 
 def throughput_table(run: Run, results: Sequence[Result]) -> PageTable:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from planebench.analysis.compare import Derived
 from planebench.model.records import VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
@@ -44,7 +45,6 @@ from planebench.report.throughput import strata_sentences
 from planebench.report.traffic import traffic_table
 from planebench.report.trials import cause_table, trial_table, verdict_counts
 from planebench.report.trust import trust
-from planebench.stats.derived import Derived
 
 TABLES = "tables.html.j2"
 """The template of sections that are sentences, charts and tables, in this order."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from planebench.metrics.column import Column, Kind
+from planebench.analysis.metrics.column import Column, Kind
 from planebench.model.records import Point, Verdict
 from planebench.model.words import ARROWS, frames
 

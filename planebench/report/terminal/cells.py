@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from rich.table import Table
 from rich.text import Text
 
-from planebench.metrics.column import in_terminal
-from planebench.metrics.results import RESULT, OfResult
+from planebench.analysis.counting import counts, latency_counts
+from planebench.analysis.metrics.column import in_terminal
+from planebench.analysis.metrics.results import RESULT, OfResult
 from planebench.model.records import Point, ReasonCode, Verdict
 from planebench.model.results import Result
 from planebench.model.words import (
@@ -25,9 +26,9 @@ from planebench.model.words import (
 )
 from planebench.report.answers import Standing, Standings
 from planebench.report.evidence import cause, shared_text
-from planebench.report.terminal.glyphs import Glyphs
 from planebench.report.terminal.grid import (
     Column,
+    Glyphs,
     chunks,
     column_of,
     column_tables,
@@ -37,7 +38,6 @@ from planebench.report.terminal.grid import (
     row_name_width,
     rows,
 )
-from planebench.stats.counting import counts, latency_counts
 
 BEST = "bold green"
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

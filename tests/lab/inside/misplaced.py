@@ -8,7 +8,7 @@ import sys
 import time
 
 from planebench.host.process import Supervisor
-from planebench.measure.placed import Placed, misplaced, read_memory
+from planebench.measure.conditions import Placed, misplaced, read_memory
 
 FILL = "import time; filled = b'x' * (32 << 20); print('filled', flush=True); time.sleep(600)"
 

@@ -22,9 +22,9 @@ from pathlib import Path
 
 from planebench import cli
 from planebench.host import pci
-from planebench.host.deadlines import stretched
 from planebench.host.device_settings import device_journal
 from planebench.host.pci_binding import bind, bound
+from planebench.host.process import stretched
 
 (TESTER, SWITCH), OTHER = sys.argv[1].split("="), sys.argv[2]
 NO_NIC = "0000:00:02.0"

@@ -17,9 +17,8 @@ from planed_rig import Planed, ethdev, load, stream, task
 
 from planebench.host.pci_binding import bound
 from planebench.host.process import Supervisor
-from planebench.measure.anatomy import read_log
-from planebench.measure.clocks import join, relate_over_cable
-from planebench.scenarios.flows import Flow
+from planebench.measure.latency import join, read_log, relate_over_cable
+from planebench.model.scenarios import Flow
 
 CPU = 3
 MEMORY = {"hugepages": True, "size_mb": 256, "mbuf_count": 8191, "mbuf_data_bytes": 2176}

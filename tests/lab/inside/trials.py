@@ -11,10 +11,10 @@ import json
 import sys
 from pathlib import Path
 
+from planebench.analysis.histogram import decode, percentile_ns
+from planebench.analysis.ledger import describe, ledger
 from planebench.model.header import Calibration
 from planebench.model.records import LatencyRecord
-from planebench.stats.histogram import decode, percentile_ns
-from planebench.stats.ledger import describe, ledger
 from planebench.store import find_run, read_run
 
 

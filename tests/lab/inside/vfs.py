@@ -17,10 +17,9 @@ import sys
 from planed_rig import Planed, ethdev, load, stream, task
 
 from planebench.host import pci
-from planebench.host.device_settings import device_journal
+from planebench.host.device_settings import attribute_path, device_journal, read_attribute, read_up, up_path
 from planebench.host.pci_binding import bound
 from planebench.host.process import Supervisor
-from planebench.host.vf_values import attribute_path, read_attribute, read_up, up_path
 from planebench.host.vfs import make_vfs, virtual_functions
 
 FRAMES = 500

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command planebench with one more search: what a line in planebench/search/methods.py comes to."""
+"""The command planebench with one more search: what a line in planebench/analysis/search/__init__.py comes to."""
 
 import sys
 from pathlib import Path
 
-from planebench.search import register
+from planebench.analysis.search import register
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from planebench.search.ask import Measure, SearchSettings
-from planebench.search.method import Method, highest_load
-from planebench.search.task import Finding, Task
+from planebench.analysis.search.method import Method, highest_load
+from planebench.analysis.search.task import Finding, Measure, SearchSettings, Task
 
 TRIAL_S = 0.2
 

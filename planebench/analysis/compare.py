@@ -1,0 +1,734 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Comparison of b with a: two switches of one run, or one switch in some runs and in others. docs/design/results.md."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations, pairwise
+from typing import Literal, get_args
+
+from planebench.analysis.answers import ALPHA, EXACT, Answer, Bounds, OneOfMany, answers, look_alpha
+from planebench.analysis.capacity import Capacity, capacity_of
+from planebench.analysis.chains import Chains, derive_chains
+from planebench.analysis.conditions import MUST_MATCH, Condition, contradictions, differing_facts, fairness
+from planebench.analysis.counting import Counted, Ranking, cell_id, of_kinds, rank, saturating
+from planebench.analysis.disturbance import DisturbedSwitch, SharedCore, disturbed_switches, drift, shared_cores
+from planebench.analysis.latency import latency_groups, latency_records, mean_intended_pps, percentile_blocks
+from planebench.analysis.noise import Estimate, Noise, factor, figure_of, fit_noise
+from planebench.analysis.outages import compare_outages
+from planebench.analysis.results import derive_results, lower_bounds, widths, with_a_rate
+from planebench.analysis.starts import (
+    Blocks,
+    by_start,
+    counted_blocks,
+    cycles_blocks,
+    noise_of_pairs,
+    noise_of_sides,
+    paired,
+    ratios_by_distance,
+    throughput_blocks,
+)
+from planebench.model.header import Run, RunHeader
+from planebench.model.quantity import seconds_since_epoch
+from planebench.model.records import Point, Reason, Trial, VerdictKind
+from planebench.model.results import AnswerKind, Comparison, LatencySummary, Metric, Result, SearchResult
+from planebench.model.text import names_by_content, renamed
+
+# A run with everything derived from it. Page, terminal, exports, papers and library share this object.
+
+
+class Derived:
+    """A run and everything derived from it. Each part is derived once, when it is first requested.
+
+    Deriving everything takes seconds for a run of a thousand trials.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+
+    @cached_property
+    def results(self) -> tuple[Result, ...]:
+        """Return one result per point, in the order of the tables."""
+        return derive_results(self.run)
+
+    @cached_property
+    def rankings(self) -> tuple[Ranking, ...]:
+        """Return the switches of each test point, best first."""
+        return rank(self.results)
+
+    @cached_property
+    def compared(self) -> Outcome:
+        """Return every comparison of two switches at each test point, and those that were not possible."""
+        return switches_compared(self)
+
+    @property
+    def comparisons(self) -> tuple[Comparison, ...]:
+        """Return every comparison of two switches at each test point; ``a`` is the one that the header names first."""
+        return self.compared.comparisons
+
+    @cached_property
+    def invalid(self) -> tuple[Trial, ...]:
+        """Return the trials that did not take place, in the order of the run, without those of warm-up."""
+        return tuple(t for t in self.run.trials if t.role != "warmup" and t.verdict.kind is VerdictKind.INVALID)
+
+    @cached_property
+    def disturbed_switches(self) -> tuple[DisturbedSwitch, ...]:
+        """Return the switches whose trials are disturbed more often than those of the others."""
+        return disturbed_switches(self.run.trials)
+
+    @cached_property
+    def shared_cores(self) -> tuple[SharedCore, ...]:
+        """Return how often another hyperthread used the cores of switch and tester; () where it is not known."""
+        return shared_cores(self.run.trials)
+
+    @cached_property
+    def chains(self) -> Chains:
+        """Return the chains compared with their functions measured alone."""
+        return derive_chains(self.run, self.results)
+
+    @cached_property
+    def conditions(self) -> tuple[Condition, ...]:
+        """Return the test conditions of each switch."""
+        return fairness(self.run)
+
+    @cached_property
+    def contradictions(self) -> tuple[str, ...]:
+        """Return a sentence for each condition in which the adapter and the measurement differ."""
+        return contradictions(self.run, self.conditions)
+
+    @cached_property
+    def trials(self) -> dict[Point, list[Trial]]:
+        """Return the trials of each point, in the order in which they ran."""
+        return self.run.by_point()
+
+    @cached_property
+    def drift(self) -> Reason | None:
+        """Return how the rates of the run drifted with time; None if they did not."""
+        accepted = {index for result in self.results for index in result.trials}
+        return drift(trial for trial in self.run.trials if trial.index in accepted)
+
+    def latency_trials(self, result: Result) -> dict[str, Counted]:
+        """Return the trials that the latency of ``result`` rests on, by load."""
+        return latency_groups(self.trials.get(result.point, ()))
+
+    def histograms(self, result: Result, summary: LatencySummary) -> tuple[str, ...]:
+        """Return the stored histograms (HDR V2, base64, ns) of ``summary``, a latency of ``result``."""
+        return tuple(record.histogram for record in latency_records(self.latency_trials(result)[summary.load]))
+
+
+# Comparisons that are looked at several times while a run goes on: what is still open, and what more starts cost.
+
+GAP_MAX_S = 60.0
+"""More time than this between two trials was between two sessions of a run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """An open comparison. ``point`` is without its switch, ``labels`` are the switches of the pair.
+
+    ``more_starts``: how many more starts of each would probably decide it.
+    """
+
+    point: Point
+    labels: tuple[str, str]
+    more_starts: int
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """The minutes of one start of a switch, and of one saturating trial in it."""
+
+    start: float
+    trial: float
+
+    def minutes(self, wanted: Iterable[Open]) -> float:
+        """Return the minutes that decide some comparisons together: those of a topology share their starts."""
+        starts: dict[Hashable, int] = {}
+        trials: dict[Hashable, int] = {}
+        for it in wanted:
+            for label in it.labels:
+                for found, key in ((starts, (label, it.point.topology)), (trials, (label, it.point))):
+                    found[key] = max(found.get(key, 0), it.more_starts)
+        return self.start * sum(starts.values()) + self.trial * sum(trials.values())
+
+
+def still_open(derived: Derived) -> tuple[Open, ...]:
+    """Return the comparisons that more starts may decide, in the order of the results.
+
+    They are those by throughput, and by the capacity estimated where the tester limits the throughput.
+    """
+    points = {cell_id(result.point): replace(result.point, switch="") for result in derived.results}
+    return tuple(
+        Open(points[c.point], (c.a, c.b), c.more_starts)
+        for c in derived.comparisons
+        if c.metric in ("throughput", "capacity") and c.more_starts is not None
+    )
+
+
+def each_look_alpha(header: RunHeader) -> float:
+    """Return the level of each look at the comparisons of a run, of which the plan has one or more."""
+    return look_alpha(len(header.plan.throughput.looks))
+
+
+def price(runs: Sequence[Run]) -> Price | None:
+    """Return what one more start costs in these runs; None where they do not say it.
+
+    The time of a saturating trial is that from the end of the trial before it to its own end, whatever that trial was.
+    Half of the trials take no longer than the median; the rest of the time is that of the starts.
+    """
+    gaps = [
+        (_seconds(before, after), after)
+        for run in runs
+        for before, after in pairwise(run.trials)
+        if after.role == "r_plus"
+    ]
+    if not any(seconds for seconds, _ in gaps):
+        return None
+    of_trials = statistics.median(seconds for seconds, _ in gaps) * len(gaps)
+    of_starts = max(sum(seconds for seconds, _ in gaps) - of_trials, 0.0)
+    starts = {(trial.point.switch, trial.point.topology, trial.start) for _, trial in gaps}
+    return Price(of_starts / len(starts) / 60, of_trials / len(gaps) / 60)
+
+
+def _seconds(before: Trial, after: Trial) -> float:
+    passed = seconds_since_epoch(after.started_at) - seconds_since_epoch(before.started_at)
+    passed += (after.intended_duration_ns - before.intended_duration_ns) / 1e9
+    return min(max(passed, 0.0), GAP_MAX_S)
+
+
+__all__ = [
+    "METRICS",
+    "MUST_MATCH",
+    "RATES",
+    "NotCompared",
+    "Outcome",
+    "differing_facts",
+    "runs_compared",
+    "switches_compared",
+]
+
+METRICS: tuple[Metric, ...] = get_args(Metric)
+OF_POINTS = tuple(metric for metric in METRICS if metric != "outage")
+"""Metrics of the results of a point; an outage is of a restart."""
+RATES: tuple[Metric, ...] = ("throughput", "ndr", "pdr")
+"""Metrics of which more is better."""
+FLAT_OUT: tuple[Metric, ...] = ("throughput", "cycles_per_packet")
+SEARCHES: tuple[Metric, ...] = ("ndr", "pdr")
+PERCENTILES: Mapping[Metric, float] = {"latency_p50": 0.50, "latency_p99": 0.99}
+
+UNITS_MIN = 3
+"""Pairs of runs, or boots of each side; with fewer, nothing is known of how runs vary: boot, memory, neighbors."""
+
+LOADS_DIFFER = 0.01
+"""Latency loads are shares of each one's own R+: beyond this difference in packets per second the note says so."""
+
+_STARTS_OF_A_RUN = 1_000_000
+"""More than a run has: starts of several runs are numbered in one row."""
+
+
+Unit = Literal["block", "start", "pair", "boot"]
+"""What is one observation: the difference of two switches in a block, a start of a switch, the difference of two runs
+that followed each other, or the runs of a boot."""
+OF_RUNS: tuple[Unit, ...] = ("pair", "boot")
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompared:
+    """A comparison that is not possible, with the reason. ``b`` is empty if only ``a`` has the point.
+
+    ``has``: the RATES of ``metrics`` that ``a`` has a figure for. ``baseline``: False if only the second run has the
+    point, so that nothing is measured against it.
+    """
+
+    a: str
+    b: str
+    point: str
+    metrics: tuple[Metric, ...]
+    reason: str
+    load: str = ""
+    has: tuple[Metric, ...] = ()
+    baseline: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The comparisons, and those that were not possible.
+
+    ``not_in_intervals``: the variation that no interval contains, and what it would take to know it; empty if nothing
+    is missing.
+    """
+
+    comparisons: tuple[Comparison, ...]
+    skipped: tuple[NotCompared, ...]
+    not_in_intervals: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """One side of a comparison at one point. ``name`` is what the user reads.
+
+    Of several runs, ``trials`` are those of all, and the pair or boot of a run takes the place of the start.
+    ``capacity``: where the throughput is a lower bound, if the trials tell it.
+    """
+
+    name: str
+    result: Result
+    trials: tuple[Trial, ...]
+    searches: tuple[SearchResult, ...]
+    capacity: Capacity | None
+
+    def with_more(self, other: _Side) -> _Side:
+        """Return a side that has the trials and searches of a further run, too."""
+        mine, theirs = self.capacity, other.capacity
+        both = None
+        if mine is not None and theirs is not None:
+            fit = max(mine.fit, theirs.fit, key=lambda it: it.error)
+            both = Capacity(mine.blocks + theirs.blocks, fit)
+        result = replace(self.result, disturbed=self.result.disturbed or other.result.disturbed)
+        trials, searches = (*self.trials, *other.trials), (*self.searches, *other.searches)
+        return replace(self, result=result, trials=trials, searches=searches, capacity=both)
+
+    @property
+    def cell(self) -> str:
+        return cell_id(self.result.point)
+
+    @property
+    def rates(self) -> tuple[Metric, ...]:
+        """Return the metrics of RATES with a figure."""
+        searched = tuple(m for m in SEARCHES if with_a_rate(self.searches, m))
+        return ("throughput", *searched) if saturating(self.trials).trials else searched
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A comparison of which the noise is not known yet: it is estimated over all of a run.
+
+    ``blocks``: the figures of both sides. ``counted``: the same with what the host took, where a side is disturbed more
+    often than the others. ``errors``: of both sides, beside their noise.
+    """
+
+    metric: Metric
+    a: _Side
+    b: _Side
+    blocks: tuple[Blocks, Blocks]
+    trials: tuple[int, int]
+    notes: tuple[str, ...] = ()
+    bounds: Bounds = EXACT
+    load: str = ""
+    counted: tuple[Blocks, Blocks] | None = None
+    errors: tuple[Estimate, ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """Return the ratio of the geometric means, where no error of it can be estimated."""
+        a, b = (by_start(side) for side in self.blocks)
+        return figure_of(sum(b) / len(b) - sum(a) / len(a))
+
+
+Found = Iterator[_Draft | NotCompared]
+
+
+def switches_compared(derived: Derived) -> Outcome:
+    """Compare every pair of switches at each test point; ``a`` is the one that the header names first.
+
+    What is left out has its reason, also a switch without a trial where the first has some.
+    """
+    cells: dict[Point, list[_Side]] = {}
+    for point, side in _sides([derived]).items():
+        cells.setdefault(replace(point, switch=""), []).append(side)
+    found = [it for sides in cells.values() for pair in combinations(sides, 2) for it in _compare(*pair)]
+    absent = tuple(it for sides in cells.values() for it in _absent(sides, derived.run.switch_labels))
+    compared, skipped = _concluded(found, "block", [derived])
+    return Outcome((*compared, *compare_outages([derived.run])), (*skipped, *absent))
+
+
+def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompared]:
+    first, there = sides[0], {side.name for side in sides}
+    for label in labels:
+        if label not in there:
+            why = f"{label} was not measured there"
+            yield NotCompared(first.name, label, first.cell, OF_POINTS, why, has=first.rates)
+
+
+def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]) -> Outcome:
+    """Compare the same switch at the same point in both runs, or in all runs of one side and all of the other.
+
+    Runs of one boot are not independent. Taken in turns (a, b, a, b), the difference of two neighbors is the unit, else
+    the boot. With fewer than UNITS_MIN of these the intervals contain only how starts vary within these runs, every
+    answer is open, and ``not_in_intervals`` says so. Points that only one side has are left out.
+    :func:`differing_facts` says whether two runs may be compared.
+    """
+    runs_a, runs_b = ([side] if not isinstance(side, Sequence) else list(side) for side in (a, b))
+    unit, *numbers = _units(runs_a, runs_b)
+    files: dict[str, str] = {}
+    sides_a, sides_b = (
+        _sides(runs, ",".join(it.run.header.run_id for it in runs), units if unit in OF_RUNS else None, files)
+        for runs, units in zip((runs_a, runs_b), numbers, strict=True)
+    )
+    found = [it for p, side in sides_a.items() if p in sides_b for it in _compare(side, sides_b[p])]
+    only = tuple(
+        NotCompared(side.name, "", side.cell, OF_POINTS, _why_alone(point, others), has=side.rates, baseline=is_first)
+        for mine, others, is_first in ((sides_a, sides_b, True), (sides_b, sides_a, False))
+        for point, side in mine.items()
+        if point not in others
+    )
+    compared, skipped = _concluded(found, unit, [*runs_a, *runs_b])
+    missing = ""
+    if unit not in OF_RUNS:
+        compared = tuple(map(_of_these_runs, compared))
+        missing = (
+            f"{len(runs_a)} and {len(runs_b)} runs: how runs vary is in no interval; "
+            f"it takes {UNITS_MIN} of each side in turns (a, b, a, b), or {UNITS_MIN} boots of each side"
+        )
+    outages = compare_outages([it.run for it in runs_a], [it.run for it in runs_b])
+    return Outcome((*compared, *outages), (*skipped, *only), missing)
+
+
+def _of_these_runs(comparison: Comparison) -> Comparison:
+    """Return a comparison whose interval does not contain how runs vary: more starts do not answer it."""
+    if comparison.answer == "untested":
+        return comparison
+    note = "; ".join(filter(None, (comparison.note, "how runs vary is not in the interval")))
+    return replace(comparison, answer="open", note=note, more_starts=None, more_minutes=None, detectable=None)
+
+
+def _units(a: Sequence[Derived], b: Sequence[Derived]) -> tuple[Unit, list[int], list[int]]:
+    """Return what is one observation in these runs, and of which the runs of each side are."""
+    sides = (a, b)
+    turns = sorted((it.run.header.started_at, side, i) for side in (0, 1) for i, it in enumerate(sides[side]))
+    of_pairs, pairs, before = ([0] * len(a), [0] * len(b)), 0, None
+    for number, (_, side, i) in enumerate(turns):
+        follows = before is not None and before != side
+        of_pairs[side][i] = number - 1 if follows else number
+        pairs, before = pairs + follows, None if follows else side
+    if pairs >= UNITS_MIN and 2 * pairs >= max(len(a), len(b)):
+        return "pair", of_pairs[0], of_pairs[1]
+    of_a, of_b = ([it.run.header.host.get("boot_id") for it in side] for side in sides)
+    if min(len({*boots} - {None}) for boots in (of_a, of_b)) >= UNITS_MIN:
+        return "boot", [of_a.index(boot) for boot in of_a], [of_b.index(boot) for boot in of_b]
+    return "start", [0] * len(a), [0] * len(b)
+
+
+def _why_alone(point: Point, others: Iterable[Point]) -> str:
+    """Return why a point is in one of the runs only: the other has other VNFs there, or nothing."""
+    unlike = {other.chain_label for other in others if _whatever_vnfs(other) == _whatever_vnfs(point)}
+    if not unlike:
+        return "the other run does not have it"
+    return f"the other run has other VNFs there ({', '.join(sorted(unlike))}): not the same experiment"
+
+
+def _whatever_vnfs(point: Point) -> Point:
+    """Return the same point for all functions of its VNFs, with their batching, and all hostings."""
+    return replace(point, chain="", hosting="process")
+
+
+def _sides(
+    runs: Sequence[Derived], run_ids: str = "", units: Sequence[int] | None = None, files: dict[str, str] | None = None
+) -> dict[Point, _Side]:
+    """Return the sides by point. ``units``: all trials of runs of the same unit are one observation, else of a start.
+
+    ``files``: names by digest, of several runs, for files that are equal wherever they are.
+    """
+    suffix = f"@{run_ids}" if run_ids else ""
+    found: dict[Point, _Side] = {}
+    for number, derived in enumerate(runs):
+        first = number * _STARTS_OF_A_RUN
+        names = {} if files is None else names_by_content(derived.run.header.settings, files)
+        for result in derived.results:
+            trials, searches = tuple(derived.trials[result.point]), result.searches
+            if units is not None:
+                trials = tuple(replace(t, start=units[number], repetition=units[number]) for t in trials)
+                searches = tuple(replace(s, repetition=units[number]) for s in searches)
+            elif run_ids:
+                trials = tuple(replace(t, start=first + t.start) for t in trials)
+                searches = tuple(replace(s, repetition=first + s.repetition) for s in searches)
+            point = replace(result.point, chain=renamed(result.point.chain, names))
+            mine = _Side(
+                point.switch + suffix,
+                replace(result, point=point),
+                trials,
+                searches,
+                capacity_of(derived.run, result.point, trials) if result.verdict.kind.is_bound else None,
+            )
+            before = found.get(point)
+            found[point] = mine if before is None else before.with_more(mine)
+    return found
+
+
+def _concluded(
+    found: Sequence[_Draft | NotCompared], unit: Unit, runs: Sequence[Derived]
+) -> tuple[tuple[Comparison, ...], tuple[NotCompared, ...]]:
+    """Return the comparisons, each with its answer. All of them are one family, whatever the metric."""
+    drafts = [it for it in found if isinstance(it, _Draft)]
+    alpha = ALPHA if unit in OF_RUNS else min(each_look_alpha(it.run.header) for it in runs)
+    told = _answers(drafts, [it.blocks for it in drafts], unit, alpha)
+    counted = told
+    if any(it.counted for it in drafts):
+        counted = _answers(drafts, [it.counted or it.blocks for it in drafts], unit, alpha)
+    cost = price([it.run for it in runs])
+    compared = tuple(
+        _comparison(it, *one, other[1] if it.counted else None, cost, alpha)
+        for it, one, other in zip(drafts, told, counted, strict=True)
+    )
+    return compared, tuple(it for it in found if isinstance(it, NotCompared))
+
+
+def _answers(
+    drafts: Sequence[_Draft], blocks: Sequence[tuple[Blocks, Blocks]], unit: Unit, alpha: float
+) -> list[tuple[Estimate | None, Answer]]:
+    """Return the estimate of log(b / a) of each comparison, None where its error is not known, and the answer."""
+    estimates: list[Estimate | None] = [None] * len(drafts)
+    of_metric = {metric: [i for i, draft in enumerate(drafts) if draft.metric == metric] for metric in OF_POINTS}
+    for metric, at in of_metric.items():
+        lent = of_metric["throughput"] if metric in SEARCHES else []  # searches are few, and starts differ alike
+        taken = [*at, *lent]
+        found = list(_estimates([drafts[i] for i in taken], [blocks[i] for i in taken], unit))
+        for i, estimate in zip(at, found, strict=False):
+            estimates[i] = estimate
+    known = [(i, estimate) for i, estimate in enumerate(estimates) if estimate is not None]
+    family = [
+        OneOfMany(it, drafts[i].bounds, (drafts[i].a.name, drafts[i].b.name, drafts[i].metric)) for i, it in known
+    ]
+    told = dict(zip((i for i, _ in known), answers(family, alpha), strict=True))
+    return [
+        (estimate, told.get(i) or Answer(drafts[i].ratio, None, None, "untested"))
+        for i, estimate in enumerate(estimates)
+    ]
+
+
+def _comparison(
+    draft: _Draft, estimate: Estimate | None, told: Answer, counted: Answer | None, cost: Price | None, alpha: float
+) -> Comparison:
+    kind: AnswerKind
+    notes, kind, low, high, more = [*draft.notes], told.answer, told.low, told.high, told.starts
+    if counted is not None:
+        low, high = _span(low, counted.low, min), _span(high, counted.high, max)
+        turned = kind == "different" and (counted.ratio > 1) != (told.ratio > 1)
+        if counted.answer != kind or turned:
+            kind, more = "open", None
+            names = zip(_called(draft.a, draft.b), (draft.a, draft.b), strict=True)
+            whose = " and ".join(name for name, side in names if side.result.disturbed)
+            notes.append(f"disturbed more often: {whose}; the answer depends on whether a switch does that itself")
+    by_distance = ratios_by_distance(*draft.blocks) if draft.metric == "throughput" and "@" not in draft.a.name else {}
+    if len(by_distance) > 1:
+        notes.append(" and ".join(f"{ratio:.3g} {band}" for band, ratio in by_distance.items()))
+    if estimate is None:
+        n_a, n_b = (len(by_start(blocks)) for blocks in draft.blocks)
+        notes.append(f"{n_a} and {n_b} starts: how starts differ is not known")
+        more = 1
+    wanted = None if more is None else Open(draft.a.result.point, (draft.a.name, draft.b.name), more)
+    starts_a, starts_b = (len(by_start(blocks)) for blocks in draft.blocks)
+    return Comparison(
+        a=draft.a.name,
+        b=draft.b.name,
+        point=draft.a.cell,
+        metric=draft.metric,
+        ratio=told.ratio,
+        low=low,
+        high=high,
+        answer=kind,
+        trials_a=draft.trials[0],
+        trials_b=draft.trials[1],
+        load=draft.load,
+        note="; ".join(filter(None, notes)),
+        more_starts=more,
+        more_minutes=None if wanted is None or cost is None else cost.minutes([wanted]),
+        detectable=None if estimate is None else factor(estimate.detectable(alpha)) - 1,
+        starts_a=starts_a,
+        starts_b=starts_b,
+        log_error=None if estimate is None else estimate.error,
+        degrees=None if estimate is None else estimate.degrees,
+    )
+
+
+def _span(one: float | None, other: float | None, end: Callable[..., float]) -> float | None:
+    """Return the outer one of two ends; None where one is open."""
+    return None if one is None or other is None else end(one, other)
+
+
+def _estimates(
+    family: Sequence[_Draft], blocks: Sequence[tuple[Blocks, Blocks]], unit: Unit
+) -> Iterator[Estimate | None]:
+    """Yield the estimate of log(b / a) of each comparison by one metric; None where its error is not known."""
+    points = [(draft.a.result.point, draft.b.result.point) for draft in family]
+    pairs = noise_of_pairs((p, a, q, b) for (p, q), (a, b) in zip(points, blocks, strict=True))
+    if unit == "pair":  # all cells share the runs
+        differences = [paired(a, b) for a, b in blocks]
+        pairs = fit_noise(differences, max(map(len, differences), default=1) - 1)
+    sides = noise_of_sides(
+        ((point, of) for ends, both in zip(points, blocks, strict=True) for point, of in zip(ends, both, strict=True)),
+        unit == "boot",
+    )
+    for draft, (a, b) in zip(family, blocks, strict=True):
+        estimate = pairs.estimate(paired(a, b)) if unit in ("block", "pair") else None
+        if estimate is None and unit != "pair":
+            estimate = _difference(sides, a, b)
+        for error in draft.errors if estimate else ():
+            estimate = estimate.minus(error) if estimate else None
+        yield estimate
+
+
+def _difference(sides: Noise, a: Blocks, b: Blocks) -> Estimate | None:
+    one, other = sides.estimate(by_start(a)), sides.estimate(by_start(b))
+    return None if one is None or other is None else other.minus(one)
+
+
+def _compare(a: _Side, b: _Side) -> Found:
+    yield from _flat_out(a, b)
+    for method in SEARCHES:
+        yield from _search(method, a, b)
+    yield from _latency(a, b)
+
+
+def _flat_out(a: _Side, b: _Side) -> Found:
+    """Compare throughput; the capacity where one is a bound; and cycles per packet, where both are saturated."""
+    counted = saturating(a.trials), saturating(b.trials)
+    rates = throughput_blocks(counted[0].trials), throughput_blocks(counted[1].trials)
+    for side, found, blocks in zip((a, b), counted, rates, strict=True):
+        if not found.trials:
+            yield _left_out(a, b, FLAT_OUT, f"no trial of {side.name} counts")
+            return
+        if not blocks:
+            yield _left_out(a, b, FLAT_OUT, f"{side.name} forwarded no packets; ratio undefined")
+            return
+    kinds = [it.verdict.kind for it in counted]
+    bounds, n = Bounds(*(kind.is_bound for kind in kinds)), (len(counted[0].trials), len(counted[1].trials))
+    disturbed = a.result.disturbed or b.result.disturbed
+    plain = (counted_blocks(counted[0].trials), counted_blocks(counted[1].trials)) if disturbed else None
+    names = _called(a, b)
+    draft = _Draft("throughput", a, b, rates, n, tuple(_bound_notes(names, kinds)), bounds, counted=plain)
+    yield draft
+    if any(kind.is_bound for kind in kinds):
+        yield from _capacities(draft, kinds)
+        return
+    cycles = cycles_blocks(counted[0].trials), cycles_blocks(counted[1].trials)
+    if all(cycles):
+        yield _Draft("cycles_per_packet", a, b, cycles, n)
+
+
+def _capacities(rates: _Draft, kinds: Sequence[VerdictKind]) -> Found:
+    """Compare what the switches can do: a lower bound is no figure, so its estimate takes its place."""
+    sides = rates.a, rates.b
+    estimates = [side.capacity if kind.is_bound else None for side, kind in zip(sides, kinds, strict=True)]
+    if any(kind.is_bound and it is None for kind, it in zip(kinds, estimates, strict=True)):
+        return
+
+    def reached(measured: tuple[Blocks, Blocks]) -> tuple[Blocks, Blocks]:
+        a, b = (of if it is None else it.blocks for it, of in zip(estimates, measured, strict=True))
+        return a, b
+
+    limited = [name for name, it in zip(_called(*sides), estimates, strict=True) if it]
+    yield replace(
+        rates,
+        metric="capacity",
+        blocks=reached(rates.blocks),
+        notes=(f"estimated for {' and '.join(limited)}, from cycles against batch",),
+        bounds=EXACT,
+        counted=rates.counted and reached(rates.counted),
+        errors=tuple(it.fit for it in estimates if it),
+    )
+
+
+def _search(method: Metric, a: _Side, b: _Side) -> Found:
+    """Compare the lower bounds of repeated searches, each in a start of its own. The width of bounds is an error."""
+    found_a, found_b = _searched(method, a), _searched(method, b)
+    if not found_b and method in a.rates:
+        yield _left_out(a, b, (method,), f"no such search was run on {b.name}")
+    if not found_a or not found_b:
+        return
+    ended = [with_a_rate(found, method) for found in (found_a, found_b)]
+    for side, found, some in zip((a, b), (found_a, found_b), ended, strict=True):
+        if not some:
+            reasons = f": {'; '.join(found[0].verdict.texts)}" if found[0].verdict.reasons else ""
+            yield _left_out(a, b, (method,), f"the search on {side.name} did not converge{reasons}")
+            return
+    kinds = [next((s.verdict.kind for s in some if s.verdict.kind.is_bound), VerdictKind.VALID) for some in ended]
+    limits, names = [any(s.is_bound for s in some) for some in ended], _called(a, b)
+    n = sum(len(s.trials) for s in ended[0]), sum(len(s.trials) for s in ended[1])
+    more = (
+        f"{name} may do more (lower bound)"
+        for name, kind, limit in zip(names, kinds, limits, strict=True)
+        if limit and not kind.is_bound
+    )
+    notes, errors = (*_bound_notes(names, kinds), *more), tuple(map(_resolution, ended))
+    blocks = lower_bounds(ended[0]), lower_bounds(ended[1])
+    yield _Draft(method, a, b, blocks, n, notes, Bounds(*limits), errors=errors)
+
+
+def _resolution(found: Sequence[SearchResult]) -> Estimate:
+    """Return the error of a lower bound: the rate is anywhere between the bounds."""
+    wide = widths(found)
+    error = statistics.fmean(wide) / math.sqrt(12 * len(wide)) if wide else 0.0
+    return Estimate(0.0, error, math.inf, len(found))
+
+
+def _searched(method: str, side: _Side) -> list[SearchResult]:
+    return [s for s in side.searches if s.method == method]
+
+
+def _latency(a: _Side, b: _Side) -> Found:
+    """Compare p50 and p99 at each common load that both carried."""
+    loads_a, loads_b = ({t.load.label: None for t in side.trials if t.role == "latency"} for side in (a, b))
+    for load in loads_a:
+        if load in loads_b:
+            yield from _latency_at(load, a, b)
+
+
+def _latency_at(load: str, a: _Side, b: _Side) -> Found:
+    if full := [side.name for side in (a, b) if _overloads(side, load)]:
+        yield _left_out(a, b, tuple(PERCENTILES), f"{' and '.join(full)} did not carry the load (overload)", load)
+        return
+    counted = [_latency_trials(side, load) for side in (a, b)]
+    for side, found in zip((a, b), counted, strict=True):
+        if not found.trials:
+            yield _left_out(a, b, tuple(PERCENTILES), f"no latency of {side.name} counts", load)
+            return
+    n = len(counted[0].trials), len(counted[1].trials)
+    note = _loads_note(*(mean_intended_pps(it.trials) for it in counted))
+    for metric, share in PERCENTILES.items():
+        blocks_a, blocks_b = (percentile_blocks(it.trials, share) for it in counted)
+        if blocks_a and blocks_b:
+            yield _Draft(metric, a, b, (blocks_a, blocks_b), n, (note,), load=load)
+        else:
+            yield _left_out(a, b, (metric,), f"no percentile of {(a if not blocks_a else b).name} is known", load)
+
+
+def _latency_trials(side: _Side, load: str) -> Counted:
+    """Return the latency trials at a load that was carried in which a probe returned."""
+    at_load = (t for t in side.trials if t.role == "latency" and t.load.label == load)
+    return of_kinds([t for t in at_load if t.latency is not None and t.latency.probes_received], (VerdictKind.VALID,))
+
+
+def _overloads(side: _Side, load: str) -> bool:
+    """Return whether the latency of a switch at a load is that of an overload."""
+    kinds = [t.verdict.kind for t in side.trials if t.role == "latency" and t.load.label == load]
+    overloaded = kinds.count(VerdictKind.OVERLOAD)
+    return overloaded > 0 and overloaded >= kinds.count(VerdictKind.VALID)
+
+
+def _loads_note(pps_a: float, pps_b: float) -> str:
+    if abs(pps_b - pps_a) <= LOADS_DIFFER * max(pps_a, pps_b):
+        return ""
+    return f"at {pps_a / 1e6:.3g} and {pps_b / 1e6:.3g} Mpps"
+
+
+def _called(a: _Side, b: _Side) -> tuple[str, str]:
+    """Return what notes call the two sides: their labels; a and b where names of runs, which are long, go with them."""
+    return ("a", "b") if "@" in a.name else (a.name, b.name)
+
+
+def _bound_notes(names: tuple[str, str], kinds: Sequence[VerdictKind]) -> Iterator[str]:
+    for limit, words in ((VerdictKind.TESTER_LIMITED, "tester-limited"), (VerdictKind.LINE_RATE, "at line rate")):
+        limited = [name for name, kind in zip(names, kinds, strict=True) if kind is limit]
+        if limited:
+            several = len(limited) > 1
+            yield f"{' and '.join(limited)} {'are' if several else 'is'} {words} (lower bound{'s' * several})"
+
+
+def _left_out(a: _Side, b: _Side, metrics: tuple[Metric, ...], why: str, load: str = "") -> NotCompared:
+    has = tuple(m for m in a.rates if m in metrics)
+    return NotCompared(a.name, b.name, a.cell, metrics, why, load, has)

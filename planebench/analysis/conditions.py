@@ -1,0 +1,447 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The test conditions of a run: each condition for all switches, and the conditions that differ.
+
+A measured value takes precedence over what an adapter declares; if the two differ, both are reported.
+"""
+
+from __future__ import annotations
+
+import re
+import statistics
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from planebench.model.conditions import (
+    DEFAULT,
+    MANIFEST_KEYS,
+    UNKNOWN,
+    Conditions,
+    PortConditions,
+    Side,
+    ThreadConditions,
+    parse_claim,
+)
+from planebench.model.header import Run, RunHeader, SwitchInfo
+from planebench.model.text import named_digests, without_folders
+
+# The measured conditions of a switch, over all its starts and topologies, in the words of the manifest.
+
+ON, OFF = "on", "off"
+THREADS, MHZ, AF_XDP, SPEED = "polling_threads", "cpu_mhz", "af_xdp", "link_speed"
+
+FEATURES: Mapping[str, tuple[str, ...]] = {
+    "checksum_offload": ("csum", "guest_csum"),
+    "segmentation_offload": (
+        "gso",
+        *(f"{end}_{what}" for end in ("host", "guest") for what in ("tso4", "tso6", "ecn", "ufo")),
+        *("host_uso", "guest_uso4", "guest_uso6"),
+    ),
+    "mergeable_buffers": ("mrg_rxbuf",),
+    "indirect_descriptors": ("indirect_desc",),
+    "packed_rings": ("packed",),
+    "in_order": ("in_order",),
+    "event_index": ("event_idx",),
+}
+"""Key -> virtio features: any of them negotiated is ``on``."""
+
+MEASURED_ONLY: Mapping[str, str] = {
+    "indirect_descriptors": "VIRTIO_F_INDIRECT_DESC",
+    "packed_rings": "VIRTIO_F_RING_PACKED",
+    "in_order": "VIRTIO_F_IN_ORDER",
+    "event_index": "VIRTIO_F_EVENT_IDX",
+    THREADS: "CPUs and scheduling of the polling threads",
+    SPEED: "speed of the links of the NICs in Mb/s",
+    AF_XDP: "mode of the AF_XDP sockets, as the kernel reports it",
+    MHZ: "frequency of their CPU at start, median over the starts",
+}
+"""Key -> what it is, of those that no adapter needs to state."""
+
+_NAMES: Mapping[Side, str] = {"wire": "wire", "vnf": "VNF"}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """``text`` is for people; ``values`` are what ports or threads have, each once: ``on``, ``256``, a CPU number."""
+
+    text: str
+    values: frozenset[str]
+    sides: Mapping[Side, frozenset[str]] = field(default_factory=dict)
+    """The values by the side of the port, where ports have them."""
+
+
+def measured(found: Sequence[Conditions]) -> dict[str, Measured]:
+    """Return the known conditions by key. ``found`` are the conditions of one switch."""
+    ports = [port for conditions in found for port in conditions.ports]
+    known: dict[str, Measured | None] = {
+        "ring_size": _by_side(ports, _ring_sizes),
+        "queues": _by_side(ports, _queues),
+        SPEED: _by_side([port for port in ports if port.speed_mbps], _speed),
+        **{key: _by_side(ports, _has(names)) for key, names in FEATURES.items()},
+    }
+    if modes := dict.fromkeys(conditions.af_xdp for conditions in found if conditions.af_xdp):
+        known[AF_XDP] = Measured(" or ".join(modes), frozenset(modes))
+    threads = [conditions.threads for conditions in found if conditions.threads is not None]
+    if threads:
+        known[THREADS] = _threads(threads)
+        known[MHZ] = _mhz(thread for some in threads for thread in some)
+    return {key: value for key, value in known.items() if value is not None}
+
+
+def _ring_sizes(port: PortConditions) -> frozenset[str] | None:
+    return None if port.ring_sizes is None else frozenset(str(size) for size in port.ring_sizes)
+
+
+def _queues(port: PortConditions) -> frozenset[str] | None:
+    """Return the active queue pairs: a driver may have enabled fewer than the device has."""
+    return frozenset({str(len(port.ring_sizes) // 2)}) if port.ring_sizes else None
+
+
+def _speed(port: PortConditions) -> frozenset[str]:
+    return frozenset({str(port.speed_mbps)})
+
+
+def _has(names: Iterable[str]) -> Callable[[PortConditions], frozenset[str] | None]:
+    wanted = frozenset(names)
+
+    def look(port: PortConditions) -> frozenset[str] | None:
+        return None if port.features is None else frozenset({ON if wanted & set(port.features) else OFF})
+
+    return look
+
+
+def _by_side(
+    ports: Sequence[PortConditions], look: Callable[[PortConditions], frozenset[str] | None]
+) -> Measured | None:
+    """Return ``256``, or ``wire 256, VNF 1024`` where the sides differ or one is unknown."""
+    texts: dict[Side, str] = {}
+    sides: dict[Side, frozenset[str]] = {}
+    for side in dict.fromkeys(port.side for port in ports):
+        found = [value for port in ports if port.side == side and (value := look(port))]
+        if found:
+            here = frozenset[str]().union(*found)
+            sides[side] = here
+            texts[side] = " or ".join(sorted(here, key=lambda text: (len(text), text)))
+    if not texts:
+        return None
+    alike = len(set(texts.values())) == 1 and len(texts) == len({port.side for port in ports})
+    named = ", ".join(f"{_NAMES[side]} {text}" for side, text in sorted(texts.items(), reverse=True))
+    return Measured(next(iter(texts.values())) if alike else named, frozenset[str]().union(*sides.values()), sides)
+
+
+def _threads(starts: Sequence[Sequence[ThreadConditions]]) -> Measured:
+    """Return ``CPU 1, SCHED_OTHER, nice -20``, each once; the values are the CPUs."""
+    words = dict.fromkeys(
+        f"CPU {thread.cpus}, {thread.policy}, nice {thread.nice}" for threads in starts for thread in threads
+    )
+    cpus = {cpu for threads in starts for thread in threads for cpu in thread.cpus.split(",")}
+    return Measured("; ".join(words) or "none of its own", frozenset(cpus))
+
+
+def _mhz(threads: Iterable[ThreadConditions]) -> Measured | None:
+    known = [thread.mhz for thread in threads if thread.mhz is not None]
+    if not known:
+        return None
+    median = str(round(statistics.median(known)))
+    return Measured(median, frozenset({median}))
+
+
+NOT_STATED = "\N{EN DASH}"
+"""Text for a key that only another switch has."""
+MHZ_TOLERANCE = 0.02
+"""A CPU whose frequency is reported is never twice at the same MHz."""
+
+_HOST: Mapping[str, tuple[Literal["settings", "host"], str]] = {
+    "wire": ("settings", "replacement of a NIC"),
+    "governor": ("host", "governor of the CPU frequency"),
+    "turbo": ("host", "turbo: CPU frequency above nominal allowed"),
+}
+_NUMBERS = ("ring_size", "queues")
+BUILD = "build"
+_BUILD_MEANING = "for which CPUs it was compiled: a named one (native), or every one of the architecture (generic)"
+
+State = Literal["same", "differs", "not known", "own"]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """The value for one switch. ``claim`` is the value stated by its adapter if the measured one differs."""
+
+    text: str
+    measured: bool = False
+    claim: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One condition, with a cell for each switch of the run.
+
+    ``not known``: unknown for some, and the known ones do not differ. ``own``: only some switches have it at all.
+    """
+
+    key: str
+    meaning: str
+    cells: tuple[Cell, ...]
+    state: State
+
+    @property
+    def title(self) -> str:
+        """Return the key in words."""
+        return title(self.key)
+
+
+def title(key: str) -> str:
+    """Return a key in words: ``ring size``, ``CPU MHz``."""
+    return {MHZ: "CPU MHz", AF_XDP: "AF_XDP"}.get(key, key.replace("_", " "))
+
+
+def fairness(run: Run) -> tuple[Condition, ...]:
+    """Return every condition stated or measured of any switch, with cells in the order of ``run.header.switches``.
+
+    The order is: the manifest, keys of single switches, values that were only measured, the host.
+    """
+    sides = [
+        _Side({**switch.settings, **_build_of(switch)}, _measured_of(run, switch.label))
+        for switch in run.header.switches
+    ]
+    if not sides:
+        return ()
+    own = [key for side in sides for key in side.settings if key not in MANIFEST_KEYS]
+    keys = dict.fromkeys([*MANIFEST_KEYS, BUILD, *own, *MEASURED_ONLY])
+    rows = [_condition(key, sides) for key in keys if any(side.has(key) for side in sides)]
+    return (*rows, *_host_conditions(run, len(sides)))
+
+
+def differing(conditions: Sequence[Condition]) -> tuple[Condition, ...]:
+    """Return the conditions that differ between the switches."""
+    return tuple(condition for condition in conditions if condition.state == "differs")
+
+
+def contradictions(run: Run, conditions: Sequence[Condition]) -> tuple[str, ...]:
+    """Return a sentence for each condition that an adapter states differently than measured."""
+    labels = [switch.label for switch in run.header.switches]
+    return tuple(
+        f"{label} declares {condition.title} {cell.claim}, but {cell.text} was measured"
+        for condition in conditions
+        for label, cell in zip(labels, condition.cells, strict=True)
+        if cell.claim
+    )
+
+
+def unread(run: Run) -> tuple[str, ...]:
+    """Return a sentence for each condition that could not be read, once per switch."""
+    found = (f"conditions of {it.switch} could not all be read: {it.problem}" for it in run.conditions if it.problem)
+    return tuple(dict.fromkeys(found))
+
+
+def between(a: Run, b: Run) -> tuple[str, ...]:
+    """Return the known conditions of a switch that differ in two runs: ``planed: burst 32 against 64``."""
+    labels = [switch.label for switch in b.header.switches]
+    return tuple(text for switch in a.header.switches if switch.label in labels for text in _moved(a, b, switch.label))
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """The conditions of one switch."""
+
+    settings: Mapping[str, str]
+    measured: Mapping[str, Measured]
+
+    def has(self, key: str) -> bool:
+        return key in self.settings or key in self.measured
+
+    def cell(self, key: str) -> Cell:
+        claim = self.settings.get(key)
+        if (found := self.measured.get(key)) is not None:
+            wrong = claim is not None and _contradicts(key, claim, found)
+            return Cell(found.text, True, claim if wrong and claim is not None else "")
+        return Cell(_stated(key, claim), False, self._misplaced(key, claim))
+
+    def _misplaced(self, key: str, claim: str | None) -> str:
+        """Return the claim if the measured CPUs of the threads contradict the claimed cores."""
+        threads = self.measured.get(THREADS)
+        if key != "cores" or claim is None or threads is None:
+            return ""
+        claimed = frozenset(re.findall(r"\d+", claim))
+        return claim if claimed and not threads.values <= claimed else ""
+
+
+def _stated(key: str, claim: str | None) -> str:
+    if claim is not None:
+        return claim or UNKNOWN
+    return UNKNOWN if key in MANIFEST_KEYS or key in MEASURED_ONLY else NOT_STATED
+
+
+def _contradicts(key: str, claim: str, found: Measured) -> bool:
+    """Return whether a claim certainly differs from the measurement; an unreadable claim contradicts nothing."""
+    if key in _NUMBERS:
+        numbers = frozenset(re.findall(r"\d+", claim))
+        return bool(numbers) and not found.values <= numbers
+    said = parse_claim(claim) if key in FEATURES else None
+    return said is not None and any(said.contradicts(side, values) for side, values in found.sides.items())
+
+
+def _measured_of(run: Run, label: str) -> dict[str, Measured]:
+    return measured([conditions for conditions in run.conditions if conditions.switch == label])
+
+
+def _condition(key: str, sides: Sequence[_Side]) -> Condition:
+    cells = tuple(side.cell(key) for side in sides)
+    meaning = MANIFEST_KEYS.get(key) or {**MEASURED_ONLY, BUILD: _BUILD_MEANING}.get(key, "its own")
+    if key == "cores":
+        cells = tuple(_with_threads(cell, side) for cell, side in zip(cells, sides, strict=True))
+    return Condition(key, meaning, cells, _state(key, [cell.text for cell in cells]))
+
+
+def _with_threads(cell: Cell, side: _Side) -> Cell:
+    """Return the placement with the measured CPUs of the threads in place of a wrong claim."""
+    if not cell.claim:
+        return cell
+    return Cell(",".join(sorted(side.measured[THREADS].values, key=int)), True, cell.claim)
+
+
+def _state(key: str, texts: Sequence[str]) -> State:
+    known = [text for text in texts if text not in (UNKNOWN, DEFAULT, NOT_STATED)]
+    if key == BUILD:  # unknown beside a known one is a difference: it may be the slower build
+        texts = [_comparable(key, text) for text in texts]
+        differs = len(set(texts) - {NOT_STATED}) > 1
+    elif key == MHZ:
+        differs = _spread([float(text) for text in known]) > MHZ_TOLERANCE
+    else:
+        differs = len({_comparable(key, text) for text in known}) > 1
+    if differs:
+        return "differs"
+    if NOT_STATED in texts:
+        return "own"
+    return "not known" if any(text in (UNKNOWN, DEFAULT) for text in texts) else "same"
+
+
+def _comparable(key: str, text: str) -> str:
+    """Return what a function is, without how it is made, and the level of a build, without its compiler."""
+    if key == BUILD:
+        return text.partition(" ")[0]
+    return text.partition(":")[0].strip().lower() if key == "function" else text
+
+
+def _build_of(switch: SwitchInfo) -> dict[str, str]:
+    return {} if switch.build is None else {BUILD: switch.build.words}
+
+
+def _spread(values: Sequence[float]) -> float:
+    return max(values) / min(values) - 1 if values and min(values) > 0 else 0.0
+
+
+def _host_conditions(run: Run, switches: int) -> Iterator[Condition]:
+    for key, (where, meaning) in _HOST.items():
+        table = getattr(run.header, where)
+        if key in table:
+            value = table[key]
+            text = UNKNOWN if value is None else {True: "on", False: "off"}.get(value, str(value))
+            state: State = "not known" if text == UNKNOWN else "same"
+            yield Condition(key, meaning, (Cell(text),) * switches, state)
+
+
+def _moved(a: Run, b: Run, label: str) -> Iterator[str]:
+    was, now = (next(it for it in run.header.switches if it.label == label) for run in (a, b))
+    if was.build is not None and now.build is not None and (files := now.build.unlike(was.build)):
+        yield f"{label}: build {was.build.words} against {now.build.words}: other files {', '.join(files)}"
+    old, new = (_Side(it.settings, _measured_of(run, label)) for it, run in ((was, a), (now, b)))
+    for key in dict.fromkeys([*MANIFEST_KEYS, *old.settings, *new.settings, *MEASURED_ONLY]):
+        if old.has(key) and new.has(key):
+            left, right = old.cell(key).text, new.cell(key).text
+            if left != right and _state(key, [left, right]) == "differs":
+                yield f"{label}: {title(key)} {left} against {right}"
+
+
+# The facts that must be equal in two runs for their figures to be comparable.
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A value of run.json: its table, its key, and its name."""
+
+    where: Literal["settings", "host"]
+    key: str
+    title: str
+
+    def of(self, header: RunHeader) -> str | int | float | bool | None:
+        """Return the value of a run."""
+        table = header.settings if self.where == "settings" else header.host
+        return table.get(self.key)
+
+
+MUST_MATCH = (
+    Fact("settings", "wire", "wire"),
+    Fact("settings", "ring_size", "ring size"),
+    Fact("settings", "send_burst", "batch of VNFs (send_burst)"),
+    Fact("settings", "drain_us", "drain time of VNFs (drain_us)"),
+    Fact("settings", "hugepages", "hugepages"),
+    Fact("settings", "hosting", "hosting"),
+    Fact("settings", "trial_duration_s", "seconds of a saturating trial"),
+    Fact("settings", "latency_duration_s", "seconds of a latency trial"),
+    Fact("settings", "search_trial_duration_s", "seconds of a search trial"),
+    Fact("settings", "search_duration_sum_s", "seconds of search trials at a load"),
+    Fact("settings", "search_relative_width", "relative width of a search"),
+    Fact("settings", "search_pdr_loss_ratio", "loss ratio of PDR"),
+    Fact("settings", "search_max_r", "max(r) of BSwLV"),
+    Fact("settings", "max_rate_pps", "highest rate of a direction"),
+    Fact("settings", "line_bps", "speed of a link"),
+    Fact("settings", "open_loop", "open loop"),
+    Fact("settings", "warmup_s", "seconds of warm-up"),
+    Fact("settings", "probe_rate_pps", "latency probes per second"),
+    Fact("settings", "clock", "clock of latencies"),
+    Fact("settings", "switch_cpu", "CPU of the switch"),
+    Fact("settings", "more_switch_cpus", "further CPUs of the switch"),
+    Fact("settings", "tester_cpus", "CPUs of the tester"),
+    Fact("settings", "core_kinds", "kinds of cores of pollers"),
+    Fact("host", "cpu_model", "CPU"),
+    Fact("host", "cores_allowed", "cores"),
+    Fact("host", "governor", "frequency governor"),
+    Fact("host", "turbo", "turbo"),
+    Fact("host", "cpu_mhz", "CPU MHz"),
+    Fact("host", "kernel", "kernel"),
+)
+"""Each of these alone can move figures by more than switches differ. Versions are not here: they are what changes."""
+
+
+def differing_facts(a: RunHeader, b: RunHeader) -> tuple[str, ...]:
+    """Return one sentence per differing fact: ``kernel: 6.1.0 against 6.5.0``."""
+    found = []
+    for fact in MUST_MATCH:
+        left, right = (fact.of(header) for header in (a, b))
+        if left != right:
+            found.append(f"{fact.title}: {_words(left)} against {_words(right)}")
+    return (*found, *_changed_files(a, b), *_unlike_traffic(a, b))
+
+
+def _changed_files(a: RunHeader, b: RunHeader) -> Iterator[str]:
+    """Yield a sentence for each file that has another content in the other run."""
+    others = named_digests(b.settings)
+    for name, digest in named_digests(a.settings).items():
+        if others.get(name, digest) != digest:
+            yield f"{name} has changed: digest {digest[:8]} against {others[name][:8]}"
+
+
+def _unlike_traffic(a: RunHeader, b: RunHeader) -> Iterator[str]:
+    """Yield a sentence for each setting of a profile that differs in the other run, unless its capture has changed."""
+    others = {profile.name: profile for profile in b.traffic}
+    same_files = not any(_changed_files(a, b))
+    for profile in a.traffic:
+        other = others.get(profile.name, profile)
+        for key in dict.fromkeys((*profile.settings, *other.settings)):
+            if key == "pcap" and not same_files:
+                continue
+            mine, theirs = (
+                without_folders(each.settings.get(key, ""), header.settings)
+                for each, header in ((profile, a), (other, b))
+            )
+            if mine != theirs:
+                yield f"{key} of traffic {profile.name}: {mine or 'none'} against {theirs or 'none'}"
+
+
+def _words(value: str | int | float | bool | None) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None:
+        return "not stated"
+    return f"{value:g}" if isinstance(value, float) else str(value)

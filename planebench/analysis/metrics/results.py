@@ -1,0 +1,597 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The columns of results and of their parts: latency, searches, loss-rate curves, ledger, anatomy.
+
+RESULT and LATENCY are in the order of the JSON export; the order of the other outputs follows from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from planebench.analysis.capacity import latency_floor
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import counts, latency_counts, search_counts
+from planebench.analysis.metrics.column import (
+    EVERYWHERE,
+    TABLE,
+    Brief,
+    Column,
+    Int32,
+    Number,
+    OnPage,
+    Output,
+    Row,
+    Table,
+    Texts,
+    attributes,
+    having,
+    point_columns,
+    row,
+    verdict_columns,
+)
+from planebench.analysis.search import METHODS
+from planebench.model.header import LatencyFloor, Run
+from planebench.model.records import POINT_KEY, TrafficSent, VerdictKind
+from planebench.model.results import (
+    AnatomySummary,
+    ControlSummary,
+    JitterSummary,
+    LatencySummary,
+    Ledger,
+    LoadFinding,
+    Result,
+    SearchFigure,
+    SearchResult,
+    Stratum,
+)
+from planebench.model.words import (
+    NOTHING,
+    UNKNOWN,
+    batch,
+    count,
+    cycles,
+    estimate,
+    interval,
+    joules,
+    load_words,
+    mpps,
+    percent,
+    significant,
+    throughput,
+    us,
+)
+
+JSON: frozenset[Output] = frozenset({"json"})
+CSV: frozenset[Output] = frozenset({"csv"})
+NOT_CSV: frozenset[Output] = frozenset({"json", "table"})
+
+JITTER = "jitter"
+DROPS = "drops"
+"""The tables of the page, beside the main one of results and that of latencies, that have columns of the catalog."""
+
+JITTERS = {
+    "ipdv": "IPDV (RFC 3393)",
+    "pdv": "PDV (delay - minimum)",
+    "burst_jitter": "burst means (ic16)",
+    "burst_signed": "burst means, signed (ic16)",
+}
+"""The definitions of jitter: the field, and its exact name."""
+
+
+@dataclass(frozen=True, slots=True)
+class OfResult:
+    """A row for one result."""
+
+    run: Run
+    result: Result
+
+
+@dataclass(frozen=True, slots=True)
+class OfLatency(OfResult):
+    """A row for one load of a result."""
+
+    summary: LatencySummary
+
+    @property
+    def floor(self) -> LatencyFloor | None:
+        """Return the latency that the tester measures on its own wire at this frame size."""
+        return latency_floor(self.run.header.calibration, self.result.point, self.summary.clock)
+
+
+OF_STARTS = "End of the 95 % interval, from the noise between starts; null where that is not known."
+OF_SEARCH = "End of the 95 % interval, from the noise between starts; null with fewer than three of them."
+OF_ALL_PROBES = "With the probes that met what the host did, which the others are without; null if there were none."
+OF_CAPACITY = "End of the 95 % interval, from the noise between starts and the fit; null where that is not known."
+
+
+def _microseconds(ns: float | None) -> float | None:
+    return None if ns is None else ns / 1e3
+
+
+def _us_words(value: float | None) -> str:
+    return NOTHING if value is None else us(value)
+
+
+def _jitter_words(jitter: JitterSummary) -> str:
+    return f"{us(jitter.p50)} / {us(jitter.p99)} / {us(jitter.max)}"
+
+
+def _latency(name: str, title: str, order: int) -> Column:
+    return Column(name, Number, f"summary.{name}", unit="us", page=OnPage(title, order, _us_words))
+
+
+def _percentile(
+    name: str, title: str, order: int, doc: str = "", outputs: frozenset[Output] = EVERYWHERE
+) -> tuple[Column, ...]:
+    """Return the columns of a percentile and of the two ends of its 95 % interval, which the page has in one cell."""
+
+    def cell(it: OfLatency) -> tuple[str, str]:
+        low, high = (getattr(it.summary, f"{name}_{end}") for end in ("low", "high"))
+        return _us_words(getattr(it.summary, name)), interval(low, high, us)
+
+    page = OnPage(title, order, kind="two", cell=cell, optional=True)
+    ends = (Column(f"{name}_{it}", Number, f"summary.{name}_{it}", OF_STARTS, outputs, "us") for it in ("low", "high"))
+    return Column(name, Number, f"summary.{name}", doc, outputs, unit="us", page=page), *ends
+
+
+def _jitter(name: str, doc: str, title: str, order: int) -> tuple[Column, ...]:
+    """Return the columns of one definition of jitter: a record in JSON, figures of their own in a table."""
+    page = OnPage(title, order, _jitter_words, section=JITTER)
+    whole = Column(name, JitterSummary | None, f"summary.{name}", doc, JSON, page=page)
+    figures = ("mean", "p50", "p99", "max")
+    flat = (Column(f"{name}_{it}", Number, f"summary.{name}.{it}", outputs=TABLE, unit="us") for it in figures)
+    return whole, *flat
+
+
+LATENCY: tuple[Column, ...] = (
+    Column("load", str, "summary.load", outputs=TABLE, page=OnPage("load", 1, load_words, kind="plain")),
+    Column("intended_pps", float, "summary.intended_pps", page=OnPage("Mpps", 2, mpps)),
+    Column(
+        "achieved_fraction",
+        float,
+        "summary.achieved_fraction",
+        "Forwarded / intended during the latency trials.",
+        page=OnPage("achieved", 3, lambda share: f"{share * 100:.1f} %"),
+    ),
+    _latency("mean", "mean", 4),
+    _latency("stddev", "sd", 5),
+    *_percentile("p50", "p50", 6),
+    _latency("p90", "p90", 7),
+    *_percentile("p99", "p99", 8),
+    _latency("p99_9", "p99.9", 9),
+    _latency("max", "max", 10),
+    *_percentile("with_host_p50", "p50 with the host", 11, OF_ALL_PROBES, NOT_CSV),
+    *_percentile("with_host_p99", "p99 with the host", 12, OF_ALL_PROBES, NOT_CSV),
+    Column("samples", int, "summary.samples", page=OnPage("received", 22, count)),
+    Column(
+        "verdict",
+        VerdictKind,
+        "summary.verdict.kind",
+        "The figures are accepted only where it is valid.",
+        page=OnPage(
+            "verdict", 90, kind="verdict", cell=lambda it: (it.summary.verdict.kind.value, it.summary.verdict.texts)
+        ),
+    ),
+    Column("probes_sent", int, "summary.probes_sent", outputs=NOT_CSV, page=OnPage("sent", 20, count)),
+    Column(
+        "probes_stamped",
+        int,
+        "summary.probes_stamped",
+        outputs=NOT_CSV,
+        page=OnPage("stamped", 21, lambda number: count(number) if number else NOTHING),
+    ),
+    Column("clock", str, "summary.clock", outputs=NOT_CSV, page=OnPage("clock", 80, kind="plain")),
+    Column(
+        "clock_floor",
+        Number,
+        "summary.floor",
+        "Least latency that this clock shows of the tester alone; null where unknown.",
+        NOT_CSV,
+        unit="us",
+        page=OnPage("clock floor", 81, _us_words, optional=True),
+    ),
+    Column(
+        "software_p50",
+        Number,
+        "summary.software_p50",
+        "By the software clock, of the same probes; null where that is the clock.",
+        NOT_CSV,
+        unit="us",
+    ),
+    Column(
+        "software_p99",
+        Number,
+        "summary.software_p99",
+        outputs=NOT_CSV,
+        unit="us",
+        page=OnPage("p99 by software", 82, _us_words, optional=True),
+    ),
+    Column(
+        "software_share_p99",
+        Number,
+        "summary.software_share_p99",
+        "Share of the p99 of the software clock that is not in the p99 of this clock.",
+        NOT_CSV,
+    ),
+    Column("verdict_reasons", Texts, "summary.verdict.texts", outputs=NOT_CSV),
+    Column("verdict_codes", Texts, "summary.verdict.codes", outputs=NOT_CSV),
+    Column("counts", bool, lambda it: latency_counts(it.summary), outputs=TABLE),
+    *_jitter("ipdv", "RFC 3393.", JITTERS["ipdv"], 1),
+    *_jitter("pdv", "RFC 5481 section 4.2.", JITTERS["pdv"], 2),
+    *_jitter("burst_jitter", "ic16: of all frames of a burst.", JITTERS["burst_jitter"], 3),
+    *_jitter("burst_signed", "ic16, with its sign.", JITTERS["burst_signed"], 4),
+    Column(
+        "floor_p50",
+        Number,
+        lambda it: _microseconds(it.floor and it.floor.p50_ns),
+        "Latency that the tester measures without a switch at this frame size; null where unknown.",
+        NOT_CSV,
+        unit="us",
+        page=OnPage("baseline", 15, _us_words, optional=True),
+    ),
+    Column("floor_p99", Number, lambda it: _microseconds(it.floor and it.floor.p99_ns), outputs=NOT_CSV, unit="us"),
+    Column("anatomy", tuple[AnatomySummary, ...], "summary.anatomy", outputs=JSON),
+)
+"""One latency: a result at one load, valid trials merged. Times are in microseconds."""
+
+
+def _search(result: Result, method: str) -> SearchResult | None:
+    return next((s for s in result.searches if s.method == method), None)
+
+
+def _found(method: str) -> Callable[[OfResult], float | None]:
+    """Return the getter of what a search found: a rate, or packets per burst; None unless it came to one."""
+
+    def get(it: OfResult) -> float | None:
+        if METHODS[method].figure == "burst":
+            search = _search(it.result, method)
+            return search.burst.mean_packets if search and search.burst and search_counts(search) else None
+        figure = it.result.search_figure(method)
+        return figure.pps if figure else None
+
+    return get
+
+
+def _found_verdict(method: str) -> Callable[[OfResult], str | None]:
+    def get(it: OfResult) -> str | None:
+        search = _search(it.result, method)
+        return search.verdict.kind.value if search else None
+
+    return get
+
+
+_PLACED = ("ndr", "pdr", "rfc2544", "bswlv", "curve", "b2b")
+"""The searches whose CSV columns have their place, or that have none (a curve); those of any other follow."""
+
+
+def _further_searches() -> Iterator[Column]:
+    """Yield the CSV column of the figure of each further search."""
+    for method in METHODS.values():
+        if method.name not in _PLACED:
+            unit = "packets" if method.figure == "burst" else "pps"
+            yield Column(f"{method.name}_{unit}", Number, _found(method.name), outputs=CSV)
+
+
+def _latencies_by_load(it: OfResult) -> dict[str, Any]:
+    columns = having(LATENCY, "json")
+    return {s.load: row(columns, OfLatency(it.run, it.result, s)) for s in it.result.latency}
+
+
+def _switch(name: str) -> Callable[[OfResult], float | None]:
+    """Return the getter of a figure of ``planebench.model.switch_figures``."""
+    return lambda it: it.result.switch.get(name)
+
+
+def _reported(
+    name: str,
+    page: OnPage,
+    brief: Brief | None = None,
+    doc: str = "",
+    type_: Any = Number,
+    outputs: frozenset[Output] = EVERYWHERE,
+) -> Column:
+    """Return the column of a figure that the switch itself reports."""
+    return Column(f"switch_{name}", type_, _switch(name), doc, outputs, page=page, brief=brief, by_switch=True)
+
+
+def _rate_cell(it: OfResult) -> tuple[str, str]:
+    return throughput(it.result), interval(it.result.throughput_low_pps, it.result.throughput_high_pps, mpps)
+
+
+def _estimate_cell(it: OfResult) -> tuple[str, str]:
+    result = it.result
+    return estimate(result.capacity_estimate_pps), interval(result.capacity_low_pps, result.capacity_high_pps, mpps)
+
+
+def _cycles_cell(it: OfResult) -> tuple[str, str]:
+    known, result = it.result.switch_cycles_per_packet, it.result
+    figure = cycles(known) if known is not None or result.throughput_pps is None else UNKNOWN
+    return figure, interval(result.cycles_low, result.cycles_high, partial(significant, digits=3))
+
+
+def _counted_by_switch(name: str, title: str, order: int) -> Column:
+    return _reported(name, OnPage(title, order, count, section=DROPS), type_=int | None)
+
+
+_KEY = point_columns("result.point")
+
+RESULT: tuple[Column, ...] = (
+    _KEY["switch"],
+    Column("version", str, "result.version"),
+    _KEY["scenario"],
+    _KEY["direction"],
+    _KEY["chain_length"],
+    _KEY["frame_size_bytes"],
+    _KEY["wire"],
+    _KEY["hosting"],
+    Column(
+        "verdict",
+        VerdictKind,
+        "result.verdict.kind",
+        page=OnPage(
+            "verdict", 90, kind="verdict", cell=lambda it: (it.result.verdict.kind.value, it.result.verdict.texts)
+        ),
+    ),
+    Column(
+        "throughput_pps",
+        Number,
+        "result.throughput_pps",
+        "Per time that the pollers had; a lower bound where the verdict is tester-limited; null where no trial counts.",
+        page=OnPage("Mpps", 1, kind="two", cell=_rate_cell),
+    ),
+    Column(
+        "throughput_l1_gbps",
+        Number,
+        "result.throughput_l1_gbps",
+        "Layer 1: (frame + 20) x 8 bits.",
+        page=OnPage("Gb/s L1", 4, lambda gbps: f"{gbps:.2f}"),
+    ),
+    Column("loss_ratio", Number, "result.loss_ratio", page=OnPage("loss", 7, percent)),
+    Column(
+        "latency_us",
+        dict[str, Any],
+        _latencies_by_load,
+        "By load: ``0.50`` is a share of R+, ``1Mpps`` a fixed load.",
+        JSON,
+    ),
+    _reported("cycles_per_packet", OnPage("cycles / packet", 10, cycles, "two", cell=_cycles_cell), Brief(2, "c", 5)),
+    Column("verdict_reasons", Texts, "result.verdict.texts"),
+    Column("verdict_codes", Texts, "result.verdict.codes"),
+    Column(
+        "throughput_stddev_pps",
+        Number,
+        "result.throughput_stddev_pps",
+        page=OnPage("± sd", 2, lambda pps: f"{pps / 1e6:.3f}"),
+    ),
+    Column("trials", Int32, lambda it: len(it.result.trials), "Number of trials of the result."),
+    Column("invalid", Int32, "result.invalid", "Trials that did not take place."),
+    Column("run_id", str, "run.header.run_id"),
+    Column("counts", bool, lambda it: counts(it.result), outputs=TABLE),
+    Column(
+        "is_lower_bound",
+        bool,
+        lambda it: counts(it.result) and it.result.verdict.kind.is_bound,
+        outputs=TABLE,
+    ),
+    Column("ndr_pps", Number, _found("ndr"), outputs=CSV),
+    Column("pdr_pps", Number, _found("pdr"), outputs=CSV),
+    Column("throughput_median_pps", Number, "result.throughput_median_pps", page=OnPage("median", 3, mpps)),
+    Column("unexplained_packets", int | None, "result.ledger.unexplained_packets", outputs=CSV),
+    Column("rfc2544_pps", Number, _found("rfc2544"), outputs=CSV),
+    Column("bswlv_pps", Number, _found("bswlv"), outputs=CSV),
+    Column("b2b_packets", Number, _found("b2b"), outputs=CSV),
+    Column("ndr_verdict", str | None, _found_verdict("ndr"), outputs=CSV),
+    Column("pdr_verdict", str | None, _found_verdict("pdr"), outputs=CSV),
+    *_further_searches(),
+    Column(
+        "throughput_trials_pps",
+        tuple[float, ...],
+        "result.throughput_trials_pps",
+        outputs=NOT_CSV,
+        page=OnPage("trials", 5, len),
+    ),
+    Column("trial_indices", tuple[int, ...], "result.trials", outputs=NOT_CSV),
+    _reported(
+        "busy_share",
+        OnPage("core utilization", 12, percent),
+        Brief(1, "", 4, "%: core utilization, c: cycles per packet, as the switch reports them"),
+        outputs=NOT_CSV,
+    ),
+    Column(
+        "capacity_estimate_pps",
+        Number,
+        "result.capacity_estimate_pps",
+        "Where tester-limited: from cycles per packet fitted over batch sizes; null where that does not tell it.",
+        NOT_CSV,
+        page=OnPage("estimate", 70, kind="two", cell=_estimate_cell),
+    ),
+    Column("capacity_low_pps", Number, "result.capacity_low_pps", OF_CAPACITY, NOT_CSV),
+    Column("capacity_high_pps", Number, "result.capacity_high_pps", OF_CAPACITY, NOT_CSV),
+    Column("strata", tuple[Stratum, ...], "result.strata", outputs=JSON),
+    Column("searches", tuple[SearchResult, ...], "result.searches", outputs=JSON),
+    Column("search_figures", tuple[SearchFigure, ...], "result.search_figures", outputs=JSON),
+    Column("load_finding", LoadFinding | None, "result.load_finding", outputs=JSON),
+    Column("ledger", Ledger | None, "result.ledger", outputs=JSON),
+    _KEY["chain"],
+    _KEY["traffic"],
+    Column("mean_frame_bytes", Number, "result.mean_frame_bytes"),
+    Column("sent", tuple[TrafficSent, ...], "result.sent", outputs=JSON),
+    _reported(
+        "batch_size", OnPage("batch", 11, batch), Brief(3, "b", 4, "b: packets per non-empty poll", optional=True)
+    ),
+    _counted_by_switch("received_packets", "switch received", 4),
+    _counted_by_switch("forwarded_packets", "switch forwarded", 5),
+    Column(
+        "fib_updates_per_s",
+        Number,
+        "result.fib_updates_per_s",
+        "Routes per second changed by the control of a VNF in these trials; null without one.",
+    ),
+    Column(
+        "control",
+        ControlSummary | None,
+        "result.control",
+        "Control packets that a VNF answered in these trials, and the time to its replies; null without any.",
+        outputs=JSON,
+    ),
+    Column(
+        "control_reply_p50_us",
+        Number,
+        "result.control.p50_us",
+        "Median time from a control packet to the reply of the VNF in these trials; null without one.",
+    ),
+    Column(
+        "switch_cycles_per_batch",
+        Number,
+        _switch("cycles_per_batch"),
+        "Busy cycles of the switch per poll that found frames: the fixed cost of a poll is in it once.",
+    ),
+    _reported(
+        "full_batch_share",
+        OnPage("full batches", 13, percent, optional=True),
+        Brief(4, "full", 9, "full: share of full batches", optional=True),
+        "Polls of the switch that found as many frames as they may take / polls that found any: near 1, frames wait.",
+    ),
+    _reported(
+        "core_mhz",
+        OnPage("MHz", 14, lambda mhz: f"{mhz:.0f}", optional=True),
+        doc="Clock of the switch's cores as they count cycles, at a clock of --cpu-mhz.",
+    ),
+    _reported(
+        "joules_per_million_packets",
+        OnPage("J / million", 15, joules, optional=True),
+        doc="Energy of the machine (RAPL, or IPMI) for a million frames that arrived; null where no meter tells.",
+    ),
+    _reported(
+        "joules_per_million_packets_less_idle",
+        OnPage("J / million above idle", 16, joules, optional=True),
+        doc="The same less the energy of the idle machine in the same time.",
+    ),
+    Column("throughput_low_pps", Number, "result.throughput_low_pps", OF_STARTS),
+    Column("throughput_high_pps", Number, "result.throughput_high_pps", f"{OF_STARTS} Null for a lower bound, too."),
+    Column("cycles_low", Number, "result.cycles_low", OF_STARTS),
+    Column("cycles_high", Number, "result.cycles_high", OF_STARTS),
+    Column(
+        "counted_pps",
+        Number,
+        "result.counted_pps",
+        "The throughput as it was counted; throughput_pps is per time that the pollers had their CPUs.",
+        page=OnPage("as counted", 4, mpps),
+    ),
+    Column(
+        "stood_share",
+        float,
+        "result.stood_share",
+        "Mean share of its trials in which the host kept a poller from its CPU.",
+        page=OnPage("host took", 5, percent),
+    ),
+    Column("disturbed", bool, "result.disturbed", "The switch was disturbed more often than the others.", TABLE),
+    Column("starts", Int32, "result.starts", "Starts of the switch that the throughput rests on."),
+    _KEY["placement"],
+    _KEY["cpu_clock"],
+)
+"""One result: what a point came to. What is not known is null."""
+
+_BY_NAME = {column.name: column for column in RESULT}
+POINT = (_BY_NAME["run_id"], _KEY["switch"], _BY_NAME["version"], *(_KEY[name] for name in POINT_KEY[1:]))
+"""Which point, of which run: the first columns of every table of this module, and what they are joined by."""
+
+_VERDICT = tuple(_BY_NAME[name] for name in ("verdict", "verdict_reasons", "verdict_codes", "counts"))
+_AT_LOAD = tuple(c for c in LATENCY if c.name in ("load", "verdict", "verdict_reasons", "verdict_codes", "counts"))
+
+ANATOMY = (
+    *_AT_LOAD,
+    Column("flow", str, "anatomy.direction"),
+    *attributes("anatomy", probes=int),
+    Column("part", str, "part.name"),
+    *attributes("part", kind=str),
+    *(Column(name, float, f"part.{name}", unit="us") for name in ("mean", "p50", "p99")),
+    *attributes("part", share=float),
+    *(Column(name, Number, f"part.{name}", unit="us") for name in ("low", "high")),
+)
+
+_SEARCH = (
+    *attributes("search", method=str, repetition=Int32),
+    *verdict_columns("search.verdict"),
+    *attributes("search", complete=bool),
+    Column("counts", bool, lambda it: search_counts(it.search)),
+    Column("is_lower_bound", bool, lambda it: it.figure.is_bound if it.figure else it.search.is_bound),
+)
+_BURST = {"rate_pps": float, "mean_packets": float, "min_packets": int, "max_packets": int, "buffer_ns": float}
+
+SEARCH = (
+    *_SEARCH,
+    *attributes("search", lower_pps=Number, upper_pps=Number, conditional_pps=Number),
+    Column("figure_pps", Number, lambda it: it.figure and it.figure.pps, "Mean of the lower bounds."),
+    Column("figure_low_pps", Number, lambda it: it.figure and it.figure.low_pps, OF_SEARCH),
+    Column("figure_high_pps", Number, lambda it: it.figure and it.figure.high_pps, OF_SEARCH),
+    Column("figure_starts", Int32, lambda it: it.figure.starts if it.figure else 0),
+    *(Column(f"burst_{name}", kind, f"search.burst.{name}") for name, kind in _BURST.items()),
+    Column("trials", Int32, lambda it: len(it.search.trials)),
+    Column("trial_indices", tuple[int, ...], "search.trials"),
+    *attributes("search", deviations=Texts),
+)
+
+CURVE = (*_SEARCH, *attributes("point", intended_pps=float, forwarded_pps=float, loss_ratio=float))
+
+LEDGER = (
+    *_VERDICT,
+    Column("place", str, lambda it: it.loss.place if it.loss else "unexplained"),
+    Column("cause", str, lambda it: it.loss.cause if it.loss else ""),
+    Column("packets", int, lambda it: it.loss.packets if it.loss else it.ledger.unexplained_packets),
+    *attributes("ledger", offered_packets=int, forwarded_packets=int),
+    Column("switch_counts_drops", bool, "ledger.counted"),
+)
+
+
+def results(derived: Derived) -> Iterator[OfResult]:
+    """Yield a row for each result."""
+    return (OfResult(derived.run, result) for result in derived.results)
+
+
+def latencies(derived: Derived) -> Iterator[OfLatency]:
+    """Yield a row for each load of each result."""
+    return (OfLatency(derived.run, r, summary) for r in derived.results for summary in r.latency)
+
+
+def _parts(derived: Derived) -> Iterator[Row]:
+    for it in latencies(derived):
+        for anatomy in it.summary.anatomy:
+            for part in anatomy.parts:
+                yield Row(run=it.run, result=it.result, summary=it.summary, anatomy=anatomy, part=part)
+
+
+def _searches(derived: Derived) -> Iterator[Row]:
+    for r in derived.results:
+        for search in r.searches:
+            yield Row(run=derived.run, result=r, search=search, figure=r.search_figure(search.method))
+
+
+def _curves(derived: Derived) -> Iterator[Row]:
+    return (Row(**vars(it), point=point) for it in _searches(derived) for point in it.search.curve)
+
+
+def _losses(derived: Derived) -> Iterator[Row]:
+    """Yield a row for each loss; the last of each result has the loss None, for what no counter explains."""
+    for result in derived.results:
+        if result.ledger is not None:
+            for loss in (*result.ledger.losses, None):
+                yield Row(run=derived.run, result=result, ledger=result.ledger, loss=loss)
+
+
+def _table(what: str, columns: tuple[Column, ...], items: Callable[[Derived], Iterator[Any]]) -> Table:
+    own = (column for column in having(columns, "table") if column not in POINT)
+    return Table(what, (*POINT, *own), items)
+
+
+RESULT_TABLES: Mapping[str, Table] = {
+    "results": _table("the result of a test point: throughput, loss, cycles", RESULT, results),
+    "latency": _table("a result and load: percentiles, jitter, latency baseline of the tester", LATENCY, latencies),
+    "anatomy": _table("a latency, flow and part of the path", ANATOMY, _parts),
+    "searches": _table("a result, search and start: bounds or burst; `figure_pps` of all starts", SEARCH, _searches),
+    "curve": _table("a load of a frame loss rate test (--search curve)", CURVE, _curves),
+    "ledger": _table("a result and place where frames were lost, `unexplained` last", LEDGER, _losses),
+}

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The number of VNFs that a server carries: by virtual functions and cores (ic16), and by the cost of a frame. Pure."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from planebench.analysis.answers import Answer, Bounds, effect_of
+from planebench.analysis.compare import Derived
+from planebench.analysis.counting import counts, saturating
+from planebench.analysis.noise import Estimate
+from planebench.analysis.starts import by_start, noise_of_sides, throughput_blocks
+from planebench.model.dimensions import NEAR
+from planebench.model.records import Point, Trial, VerdictKind
+from planebench.model.results import Result
+from planebench.model.scenario import scenario_named
+
+Limit = Literal["virtual functions", "logical cores"]
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """NIC ports, virtual functions of each, logical cores and sockets; ``reserved`` cores have other work."""
+
+    ports: int
+    vfs_per_port: int
+    lcores: int
+    sockets: int = 1
+    reserved: int = 0
+
+    @property
+    def vnf_cores(self) -> int:
+        """Return the logical cores that are left for VNFs."""
+        return self.lcores - self.reserved
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCapacity:
+    """The VNFs of a server, each with a virtual function and a logical core of its own, and what limits them."""
+
+    per_port: int
+    per_socket: int
+    vnfs: int
+    limit: Limit
+
+
+def node_capacity(server: Server) -> NodeCapacity:
+    """Return the capacity by ic16's model: min(c / (d e), b) for a port, min(a b, c) in all.
+
+    a ports with b virtual functions each, c logical cores on d sockets, e ports for each socket: c / (d e) is c / a.
+    """
+    functions, cores = server.ports * server.vfs_per_port, server.vnf_cores
+    return NodeCapacity(
+        per_port=min(cores // server.ports, server.vfs_per_port),
+        per_socket=min(cores // server.sockets, functions),
+        vnfs=min(functions, cores),
+        limit="virtual functions" if functions < cores else "logical cores",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PathCost:
+    """The cost of a frame on one path of a run: R+ of one core, and cycles where the switch counts them.
+
+    ``is_bound``: R+ is a lower bound.
+    """
+
+    point: Point
+    pps_per_core: float
+    is_bound: bool
+    cycles_per_frame: float | None
+    hz: float | None
+
+    def vnfs(self, cores: float, pps_per_vnf: float) -> int:
+        """Return for how many VNFs that receive ``pps_per_vnf`` frames per second each ``cores`` cores do the work.
+
+        N = cores f / (cycles a frame x frames per second), at full load f / cycles is R+ of a core.
+        """
+        full = self.pps_per_core if not self.cycles_per_frame or not self.hz else self.hz / self.cycles_per_frame
+        return math.floor(cores * full / pps_per_vnf)
+
+
+def path_costs(derived: Derived, cores_of: Callable[[str], int]) -> tuple[PathCost, ...]:
+    """Return the cost of every path with an accepted throughput; ``cores_of`` returns the cores of a switch."""
+    return tuple(_cost(derived, result, cores_of(result.point.switch)) for result in derived.results if counts(result))
+
+
+def _cost(derived: Derived, result: Result, cores: int) -> PathCost:
+    trials = saturating(derived.trials[result.point]).trials
+    cycles = list(_figures(trials, lambda t: (t.switch.busy_cycles or 0) / t.forwarded_packets))
+    hz = list(_figures(trials, lambda t: _cycles(t) * 1e9 / t.offered_duration_ns / cores))
+    return PathCost(
+        result.point,
+        (result.throughput_pps or 0.0) / cores,
+        result.verdict.kind.is_bound,
+        statistics.median(cycles) if cycles else None,
+        statistics.median(hz) if hz else None,
+    )
+
+
+def _figures(trials: Iterable[Trial], figure: Callable[[Trial], float]) -> Iterator[float]:
+    """Yield a figure of each trial of which the switch counted its cycles."""
+    return (
+        figure(t) for t in trials if t.switch.busy_cycles and t.switch.idle_cycles is not None and t.forwarded_packets
+    )
+
+
+def _cycles(trial: Trial) -> int:
+    return (trial.switch.busy_cycles or 0) + (trial.switch.idle_cycles or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """The most VNFs side by side that carried a load for each of them: latency was accepted at it."""
+
+    switch: str
+    chain: str
+    frame_size_bytes: int
+    load: str
+    vnfs: int
+
+
+def carried(results: Iterable[Result]) -> tuple[Carried, ...]:
+    """Return for each switch, function, frame size and load per VNF the most VNFs that a run carried without loss."""
+    most: dict[tuple[str, str, int, str], int] = {}
+    for result in results:
+        point = result.point
+        for summary in result.latency if point.side_by_side else ():
+            if summary.load.endswith("per VNF") and summary.verdict.kind is VerdictKind.VALID:
+                key = point.switch, point.chain or "l2fwd", point.frame_size_bytes, summary.load
+                most[key] = max(most.get(key, 0), point.chain_length)
+    return tuple(Carried(*key, vnfs) for key, vnfs in most.items())
+
+
+# The throughput of a chain of n VNFs, predicted from single hops, and from chains of other lengths (netsoft19).
+#
+# On one core the times that a switch spends on a frame add up: into the first VNF, n - 1 times from VNF to VNF, and out
+# of the last. ``hops`` takes them from p2v, v2v and reversed p2v, ``first`` from a chain of one and v2v; nothing is
+# fitted. ``lengths`` puts a line through the times of all other lengths that were measured (leave one out). Pure.
+# docs/capacity.md.
+
+Way = Literal["hops", "first", "lengths"]
+OTHERS_MIN = 2
+"""Other lengths that a line needs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """The predicted throughput of a chain, all directions, beside the measured one.
+
+    ``estimate`` is that of its logarithm, None where nothing is known of the noise; ``is_bound``: a hop was
+    tester-limited, so it is a lower bound. ``against``: the measured throughput over it, None where there is none.
+    """
+
+    point: Point
+    way: Way
+    pps: float
+    estimate: Estimate | None
+    is_bound: bool
+    measured_pps: float | None = None
+    against: Answer | None = None
+
+    @property
+    def error(self) -> float | None:
+        """Return predicted / measured - 1; None if the chain was not measured."""
+        return self.pps / self.measured_pps - 1 if self.measured_pps else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Time:
+    """Seconds a frame, with the estimate of the logarithm of the rate."""
+
+    seconds: float
+    estimate: Estimate | None
+    is_bound: bool
+
+
+Times = Mapping[Point, _Time]
+
+
+def predictions(derived: Derived, lengths: Iterable[int] = ()) -> tuple[Prediction, ...]:
+    """Return the predictions of all chains of l2fwd that were measured, and of those of further ``lengths``."""
+    times = _times(derived)
+    found = []
+    for family in _families(times):
+        known = {p.chain_length for p in times if _is_chain(p) and replace(p, chain_length=1) == family}
+        for length in sorted({*known, *lengths}):
+            point = replace(family, chain_length=length)
+            ways: tuple[tuple[Way, _Time | None], ...] = (
+                ("hops", _by_hops(point, times)),
+                ("first", _by_first(point, times)),
+                ("lengths", _by_lengths(point, known, times)),
+            )
+            found += [_beside(point, way, it, times.get(point)) for way, it in ways if it is not None]
+    return tuple(found)
+
+
+def _times(derived: Derived) -> Times:
+    accepted = [r for r in derived.results if counts(r) and not r.point.chain and r.point.placement == NEAR]
+    blocks = {r.point: throughput_blocks(saturating(derived.trials[r.point]).trials) for r in accepted}
+    noise = noise_of_sides(blocks.items())
+    return {
+        r.point: _Time(1 / r.throughput_pps, noise.estimate(by_start(blocks[r.point])), r.verdict.kind.is_bound)
+        for r in accepted
+        if r.throughput_pps
+    }
+
+
+def _families(times: Times) -> list[Point]:
+    """Return a chain of one for each switch, direction, frame size, ... of which something is known."""
+    found: dict[Point, None] = {}
+    for point in times:
+        if _is_chain(point):
+            found[replace(point, chain_length=1)] = None
+        elif scenario_named(point.scenario).ends == ("wire", "vnf") and point.direction != "reversed":
+            found[replace(point, scenario="loopback", chain_length=1)] = None
+    return [*found]
+
+
+def _is_chain(point: Point) -> bool:
+    """Return whether a point is a chain behind one switch."""
+    scenario = scenario_named(point.scenario)
+    return scenario.chained and not scenario.two_switches
+
+
+def _by_hops(chain: Point, times: Times) -> _Time | None:
+    """Return the time of the hops of a chain together; None if one was not measured."""
+    both = chain.direction == "bidirectional"
+    # Both directions of p2v together have as many hops into a VNF as out of it.
+    into = replace(chain, scenario="p2v", chain_length=0, hosting="process")
+    ends = [(2, into)] if both else [(1, into), (1, replace(into, direction="reversed"))]
+    return _sum([*ends, (chain.chain_length - 1, replace(into, scenario="v2v"))], times)
+
+
+def _by_first(chain: Point, times: Times) -> _Time | None:
+    """Return the time of a chain of one and the hops after it; None for a chain of one itself."""
+    if chain.chain_length == 1:
+        return None
+    between = replace(chain, scenario="v2v", chain_length=0, hosting="process")
+    return _sum([(1, replace(chain, chain_length=1)), (chain.chain_length - 1, between)], times)
+
+
+def _sum(points: Iterable[tuple[int, Point]], times: Times) -> _Time | None:
+    """Return the time of some points together, each so many times; None if one was not measured.
+
+    Points of one topology share their starts, so their errors add up; those of different ones are independent.
+    """
+    wanted = [(count, point) for count, point in points if count]
+    parts = [(count, point.topology, times[point]) for count, point in wanted if point in times]
+    if len(parts) < len(wanted):
+        return None
+    total = sum(count * part.seconds for count, _, part in parts)
+    errors: dict[Hashable, float] = {}
+    known = [part.estimate for _, _, part in parts if part.estimate is not None]
+    for count, topology, part in parts:
+        if part.estimate is not None:
+            errors[topology] = errors.get(topology, 0.0) + count * part.seconds / total * part.estimate.error
+    estimate = None
+    if len(known) == len(parts):
+        degrees, n = min(it.degrees for it in known), min(it.n for it in known)
+        estimate = Estimate(-math.log(total), math.hypot(*errors.values()), degrees, n)
+    return _Time(total, estimate, any(part.is_bound for _, _, part in parts))
+
+
+def _by_lengths(chain: Point, lengths: Iterable[int], times: Times) -> _Time | None:
+    """Return the time on a line through those of all other lengths; None with fewer than two of them.
+
+    Weighted least squares; where the other lengths are farther from the line than their noise, its error is as much
+    larger.
+    """
+    others = [(n, times[replace(chain, chain_length=n)]) for n in sorted(lengths) if n != chain.chain_length]
+    usable = [(n, it) for n, it in others if not it.is_bound and it.estimate]
+    if len(usable) < OTHERS_MIN:
+        return None
+    rows = np.array([[1.0, n] for n, _ in usable])
+    seconds = np.array([it.seconds for _, it in usable])
+    errors = np.array([it.seconds * it.estimate.error for _, it in usable if it.estimate])
+    covariance = np.linalg.inv(rows.T @ (rows / errors[:, None] ** 2))
+    line = covariance @ (rows.T @ (seconds / errors**2))
+    spare = len(usable) - len(line)
+    excess = float(np.sum(((seconds - rows @ line) / errors) ** 2)) / spare if spare else 1.0
+    at = np.array([1.0, chain.chain_length])
+    total = float(at @ line)
+    if total <= 0:
+        return None
+    error = math.sqrt(float(at @ covariance @ at) * max(excess, 1.0)) / total
+    estimates = [it.estimate for _, it in usable if it.estimate]
+    degrees, n = min(it.degrees for it in estimates), min(it.n for it in estimates)
+    return _Time(total, Estimate(-math.log(total), error, degrees, n), False)
+
+
+def _beside(point: Point, way: Way, predicted: _Time, measured: _Time | None) -> Prediction:
+    found = Prediction(point, way, 1 / predicted.seconds, predicted.estimate, predicted.is_bound)
+    if measured is None:
+        return found
+    ratio = predicted.seconds / measured.seconds
+    one, other = measured.estimate, predicted.estimate
+    estimate = None if one is None or other is None else one.minus(other)
+    against = effect_of(estimate, ratio, bounds=Bounds(predicted.is_bound, measured.is_bound))
+    return replace(found, measured_pps=1 / measured.seconds, against=against)

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The results of a run, one per point, from its trials. docs/design/results.md has the rules."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from itertools import chain
+from statistics import fmean
+from typing import Any
+
+from planebench.analysis.capacity import Capacity, capacity_of, near_ceiling, tester_ceiling_pps
+from planebench.analysis.counting import VALID, Counted, latency_counts, saturating, search_counts
+from planebench.analysis.disturbance import disturbed_switches
+from planebench.analysis.latency import control_summary, finding, latency_groups, percentile_blocks, summarise_latency
+from planebench.analysis.ledger import ledger, mean_forwarded_bytes, merge, sent_traffic
+from planebench.analysis.noise import Estimate, Noise
+from planebench.analysis.search import METHODS, repetitions, search_settings, so_far
+from planebench.analysis.starts import (
+    Block,
+    Blocks,
+    by_start,
+    counted_blocks,
+    cycles_blocks,
+    geometric_mean,
+    noise_of_sides,
+    strata,
+    throughput_blocks,
+)
+from planebench.model.chain_name import HOSTINGS
+from planebench.model.header import Run, RunHeader
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import POINT_KEY, Point, Trial, Verdict, VerdictKind, loss_ratio
+from planebench.model.results import Ledger, Result, SearchFigure, SearchResult
+from planebench.model.scenario import scenario_named
+from planebench.model.switch_figures import figures_of, median
+from planebench.model.time_had import rate_pps, stood_in
+
+# The searches of a run, replayed from its trials and its plan.
+
+
+def run_searches(header: RunHeader, point: Point, trials: Sequence[Trial]) -> tuple[SearchResult, ...]:
+    """Return the results so far of each search on a point, its repetitions in their order.
+
+    A bound near the ceiling of the tester's calibration is tester-limited.
+    """
+    methods = header.plan.search.methods
+    how = search_settings(header.plan, 2 if point.direction == "bidirectional" else 1)
+    asked = dict.fromkeys(trial.search for trial in trials if trial.search in METHODS)
+    if header.plan.parts:  # those of a part are of its points only
+        methods = tuple(method for method in methods if method in asked)
+    others = [method for method in asked if method not in methods]  # loads of latency rest on them
+    ceiling_pps = tester_ceiling_pps(header.calibration, point)
+    found = (
+        so_far(method, how, point, trials, repetition)
+        for method in (*methods, *others)
+        for repetition in (repetitions(trials) if method in methods else (0,))
+    )
+    return tuple(_below_ceiling(search, ceiling_pps) for search in found)
+
+
+def _below_ceiling(search: SearchResult, ceiling_pps: float | None) -> SearchResult:
+    if not search.complete or search.verdict.kind is not VerdictKind.VALID or search.lower_pps is None:
+        return search
+    reason = near_ceiling(search.lower_pps, ceiling_pps)
+    if reason is None:
+        return search
+    return replace(search, verdict=Verdict(VerdictKind.TESTER_LIMITED, (*search.verdict.reasons, reason)))
+
+
+def with_a_rate(searches: Iterable[SearchResult], method: str) -> list[SearchResult]:
+    """Return those of one method that came to a rate, in the order of their starts."""
+    return [s for s in searches if s.method == method and search_counts(s) and s.lower_pps]
+
+
+def lower_bounds(searches: Iterable[SearchResult]) -> Blocks:
+    """Return the lower bounds as the figures of their starts; where the start is a whole run, it may have several."""
+    logs: dict[int, list[float]] = {}
+    for s in searches:
+        if s.lower_pps:
+            logs.setdefault(s.repetition, []).append(math.log(s.lower_pps))
+    return tuple(Block(start, start, statistics.fmean(mine)) for start, mine in logs.items())
+
+
+def widths(searches: Iterable[SearchResult]) -> list[float]:
+    """Return how far the bounds are apart, as logarithms, where both are known."""
+    return [math.log(s.upper_pps / s.lower_pps) for s in searches if s.lower_pps and s.upper_pps]
+
+
+# The intervals of single figures: throughput, cycles per packet and latency percentiles of each test point.
+
+Ends = tuple[float | None, float | None]
+
+SEARCH_STARTS_MIN = 3
+"""Starts from which a search has an interval. Searches may vary more than R+, whose noise alone would tell of fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Percentiles:
+    """The blocks of the percentiles of one latency."""
+
+    p50: Blocks
+    p99: Blocks
+    with_host_p50: Blocks
+    with_host_p99: Blocks
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """A result with the figures of its starts. ``percentiles``: of each latency, in the order of the result."""
+
+    result: Result
+    throughput: Blocks
+    as_counted: Blocks
+    cycles: Blocks
+    capacity: Capacity | None
+    percentiles: tuple[Percentiles, ...]
+
+
+def with_intervals(found: Sequence[Sampled]) -> Iterator[Result]:
+    """Yield the results with 95 % intervals. The noise of a figure is estimated over all results of the run.
+
+    That of a switch which is disturbed more often than the others spans its throughput with and without what the host
+    took.
+    """
+    throughput = _noise((it.result.point, [it.throughput]) for it in found)
+    as_counted = _noise((it.result.point, [it.as_counted]) for it in found)
+    cycles = _noise((it.result.point, [it.cycles]) for it in found)
+    names = [each.name for each in fields(Percentiles)]
+    noise = {
+        name: _noise((it.result.point, [getattr(of, name) for of in it.percentiles]) for it in found) for name in names
+    }
+    methods = dict.fromkeys(search.method for it in found for search in it.result.searches)
+    searched = {method: _noise_of_search(method, found) for method in methods}
+    for it in found:
+        low, high = _ends(throughput, it.throughput)
+        if it.result.disturbed and low is not None and high is not None:
+            counted_low, counted_high = _ends(as_counted, it.as_counted)
+            low, high = min(low, counted_low or low), max(high, counted_high or high)
+        cycles_low, cycles_high = _ends(cycles, it.cycles)
+        # What is left of the noise when batches are full is that of the cycles.
+        capacity_low, capacity_high = (
+            _ends(cycles, it.capacity.blocks, fit=it.capacity.fit) if it.capacity else (None, None)
+        )
+        latency = []
+        for summary, of in zip(it.result.latency, it.percentiles, strict=True):
+            ends: dict[str, Any] = {}
+            for name in names if latency_counts(summary) else ():
+                low_us, high_us = _ends(noise[name], getattr(of, name), 1e-3)
+                if (figure := getattr(summary, name)) is not None and low_us is not None and high_us is not None:
+                    # The figure is of all probes together, the interval of the mean of the starts.
+                    ends |= {f"{name}_low": min(low_us, figure), f"{name}_high": max(high_us, figure)}
+            latency.append(replace(summary, **ends))
+        yield replace(
+            it.result,
+            throughput_low_pps=low,
+            throughput_high_pps=None if it.result.verdict.kind.is_bound else high,
+            cycles_low=cycles_low,
+            cycles_high=cycles_high,
+            capacity_low_pps=capacity_low,
+            capacity_high_pps=capacity_high,
+            latency=tuple(latency),
+            search_figures=tuple(_search_figures(it.result, searched)),
+        )
+
+
+def _noise_of_search(method: str, found: Sequence[Sampled]) -> Noise:
+    """Return the noise of a search with that of R+: searches are few, and starts differ alike."""
+    return _noise(
+        (it.result.point, (it.throughput, lower_bounds(with_a_rate(it.result.searches, method)))) for it in found
+    )
+
+
+def _search_figures(result: Result, noise: Mapping[str, Noise]) -> Iterator[SearchFigure]:
+    """Yield the figure of each search for a rate. Its interval reaches over the bounds: the rate is between them."""
+    for method, of_search in noise.items():
+        ended = with_a_rate(result.searches, method)
+        blocks = lower_bounds(ended)
+        pps = geometric_mean(blocks)
+        if pps is None:
+            continue
+        is_bound = any(search.is_bound for search in ended)
+        low, high = _ends(of_search, blocks) if len(blocks) >= SEARCH_STARTS_MIN else (None, None)
+        if high is not None:
+            high = None if is_bound else high * math.exp(fmean(widths(ended)))
+        yield SearchFigure(method, pps, len(blocks), is_bound, low, high)
+
+
+def _noise(found: Iterable[tuple[Point, Sequence[Blocks]]]) -> Noise:
+    return noise_of_sides(chain.from_iterable(((point, blocks) for blocks in several) for point, several in found))
+
+
+def _ends(noise: Noise, blocks: Blocks, scale: float = 1.0, fit: Estimate | None = None) -> Ends:
+    """Return both ends of the interval; None where nothing is known of the noise. ``fit``: an error that adds to it."""
+    estimate = noise.estimate(by_start(blocks))
+    if estimate is None:
+        return None, None
+    low, high = (estimate.minus(fit) if fit else estimate).interval()
+    return low * scale, high * scale
+
+
+__all__ = ["derive_results", "latency_groups"]
+
+DIRECTION_ORDER = ("unidirectional", "bidirectional", "reversed")
+
+
+def derive_results(run: Run) -> tuple[Result, ...]:
+    """Return one result per point, ordered by scenario, chain, direction, frame size, then switch as in the header.
+
+    A point of which only warm-up trials were run is there too, with a verdict that says so.
+    """
+    by_point = {p: ts for p, ts in run.by_point().items() if any(t.role != "outage" for t in ts)}
+    labels = run.switch_labels
+    points = sorted(by_point, key=lambda p: (*point_order(p), labels.index(p.switch)))
+    disturbed = {it.switch for it in disturbed_switches(run.trials)}
+    return tuple(with_intervals([_derive(run, point, by_point[point], disturbed) for point in points]))
+
+
+def point_order(point: Point) -> tuple[Any, ...]:
+    """Return the sort key of a point without its switch."""
+    orders: dict[str, Callable[[Any], int]] = {
+        "scenario": lambda name: scenario_named(name).order,
+        "direction": DIRECTION_ORDER.index,
+        "hosting": HOSTINGS.index,
+    }
+    values = ((name, getattr(point, name)) for name in POINT_KEY if name != "switch")
+    return tuple(orders[name](value) if name in orders else value for name, value in values)
+
+
+def _derive(run: Run, point: Point, trials: list[Trial], disturbed: Collection[str]) -> Sampled:
+    """Return the result of a point without intervals, and the samples that they are estimated from."""
+    counted = saturating(trials)
+    groups = latency_groups(trials)
+    latency = tuple(summarise_latency(label, group) for label, group in groups.items())
+    searches = run_searches(run.header, point, trials)
+    counting = {t.index for t in counted.trials}.union(*(search.trials for search in searches))
+    for group in groups.values():
+        if group.verdict.kind in (VALID, VerdictKind.OVERLOAD):
+            counting.update(t.index for t in group.trials)
+    rates = tuple(map(rate_pps, counted.trials))
+    verdict = _verdict(counted, bool(latency))
+    throughput, cycles = throughput_blocks(counted.trials), cycles_blocks(counted.trials)
+    as_counted = counted_blocks(counted.trials)
+    carries = capacity_of(run, point, trials) if verdict.kind.is_bound else None
+    switch = {**figures_of(t.switch for t in counted.trials), "cycles_per_packet": geometric_mean(cycles)}
+    exact = counted.trials or tuple(t for t in trials if t.role == "r_plus" and _is_exact(t))
+    result = Result(
+        point=point,
+        version=run.version_of(point.switch),
+        verdict=verdict,
+        throughput_pps=geometric_mean(throughput) if throughput else statistics.fmean(rates) if rates else None,
+        throughput_stddev_pps=statistics.stdev(rates) if len(rates) > 1 else None,
+        throughput_trials_pps=rates,
+        loss_ratio=loss_ratio(d for t in counted.trials for d in t.directions) if counted.trials else None,
+        latency=latency,
+        trials=tuple(sorted(counting)),
+        invalid=sum(t.verdict.kind is VerdictKind.INVALID for t in trials if t.role not in ("warmup", "outage")),
+        throughput_median_pps=statistics.median(rates) if rates else None,
+        strata=strata(counted.trials),
+        counted_pps=geometric_mean(as_counted),
+        stood_share=statistics.fmean(1 - stood_in(t).had for t in counted.trials) if counted.trials else 0.0,
+        disturbed=point.switch in disturbed,
+        capacity_estimate_pps=geometric_mean(carries.blocks) if carries else None,
+        searches=searches,
+        load_finding=finding(groups, latency),
+        ledger=_ledger(exact),
+        mean_frame_bytes=mean_forwarded_bytes(counted.trials),
+        sent=sent_traffic(counted.trials),
+        fib_updates_per_s=median([t.updates.per_s for t in counted.trials if t.updates is not None]),
+        control=control_summary(counted.trials),
+        switch=switch,
+        starts=len(by_start(throughput)),
+    )
+    percentiles = tuple(_percentiles(group.trials) for group in groups.values())
+    return Sampled(result, throughput, as_counted, cycles, carries, percentiles)
+
+
+def _percentiles(trials: Sequence[Trial]) -> Percentiles:
+    return Percentiles(
+        *(percentile_blocks(trials, share, with_host=host) for host in (False, True) for share in (0.50, 0.99))
+    )
+
+
+def _verdict(counted: Counted, has_latency: bool) -> Verdict:
+    if counted.trials or not counted.verdict.has(ReasonCode.NO_TRIAL):
+        return counted.verdict
+    text = f"no saturating trial was run, only {'latency' if has_latency else 'warm-up'} trials"
+    return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.NO_SATURATING_TRIAL, text),))
+
+
+def _ledger(trials: Sequence[Trial]) -> Ledger | None:
+    return merge(ledger(trial) for trial in trials) if trials else None
+
+
+def _is_exact(trial: Trial) -> bool:
+    """Return whether the counts of a trial that has no figure are exact."""
+    return trial.verdict.kind is not VerdictKind.INVALID or trial.verdict.has(ReasonCode.NOTHING_FORWARDED)

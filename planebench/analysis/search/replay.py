@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Searches, replayed: each runs from its beginning over the log; the first ask the log cannot answer is the next trial.
+
+So switches are interleaved, searches share trials, runs resume, and stored trials give the same result again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from planebench.analysis.search.method import METHODS, Method
+from planebench.analysis.search.task import (
+    HYSTERESIS_SHARE,
+    Ask,
+    Finding,
+    GaveUp,
+    SearchSettings,
+    Task,
+    TrialLog,
+    Unanswered,
+    decided,
+    hysteresis,
+    interrupted,
+    loss_at_bound,
+    offered_share,
+    started_again,
+    tester_cap_pps,
+    trials_at_bound,
+)
+from planebench.model.errors import unknown
+from planebench.model.reasons import ReasonCode
+from planebench.model.records import Point, Trial, Verdict
+from planebench.model.results import SearchResult
+
+
+def step(
+    method: str, settings: SearchSettings, point: Point, trials: Sequence[Trial], repetition: int = 0
+) -> Ask | SearchResult:
+    """Return the next trial that the search wants, or its result. ``trials``: all of the point, in order.
+
+    ``repetition``: each has paced trials of its own. UsageError for an unknown method.
+    """
+    return _replay(_method(method), settings, point, trials, repetition)
+
+
+def so_far(
+    method: str, settings: SearchSettings, point: Point, trials: Sequence[Trial], repetition: int = 0
+) -> SearchResult:
+    """Return the result; where the log ends before the search does, its bounds so far, with complete = False."""
+    answer = _replay(_method(method), settings, point, trials, repetition, stop_at_end=True)
+    assert isinstance(answer, SearchResult)
+    return answer
+
+
+def repetitions(trials: Sequence[Trial]) -> range:
+    """Return the repetitions of searches that the trials of a point are of; the first one in any case."""
+    return range(1 + max((t.repetition for t in trials if t.role == "search"), default=0))
+
+
+def _method(name: str) -> Method:
+    if name not in METHODS:
+        raise unknown("search", name, METHODS)
+    return METHODS[name]
+
+
+def _replay(
+    method: Method,
+    settings: SearchSettings,
+    point: Point,
+    trials: Sequence[Trial],
+    repetition: int,
+    stop_at_end: bool = False,
+) -> Ask | SearchResult:
+    mine = [t for t in trials if t.role != "search" or t.repetition == repetition]
+    settings = replace(settings, line_rate_pps=_line_rate_pps(trials))
+    log, found, task = TrialLog(mine), Finding(), Task(settings, point)
+    unloaded: Trial | None = None
+    complete = False
+    try:
+        task = Task(settings, point, tester_cap_pps(mine))
+        if (above_pps := _above(method, settings, point, trials, repetition)) is not None:
+            unloaded = log.measure(task.ask(above_pps, settings.duration_s or method.standard_s))
+        method.search(log.measure, task, found)
+        complete, verdict = True, decided(task, found, log.used)
+    except GaveUp as end:
+        verdict = end.verdict
+    except Unanswered as end:
+        if not stop_at_end:
+            return replace(end.ask, repetition=repetition)
+        verdict = interrupted(found, log.trials)
+    slowed = () if verdict.has(ReasonCode.GAPS_AT_BOUND) else hysteresis(found, unloaded)
+    verdict = Verdict(verdict.kind, (*verdict.reasons, *loss_at_bound(found, log), *slowed))
+    deviations = (*method.deviations(settings), *started_again(log.used))
+    at_bound = trials_at_bound(found, log)
+    kept = fmean(map(offered_share, at_bound)) if at_bound else 1.0
+    return SearchResult(
+        point=point,
+        method=method.name,
+        verdict=verdict,
+        complete=complete,
+        repetition=repetition,
+        lower_pps=None if found.lower_pps is None else found.lower_pps * kept,
+        upper_pps=found.upper_pps,
+        conditional_pps=None if found.conditional_pps is None else found.conditional_pps * kept,
+        trials=tuple(sorted(t.index for t in log.used)),
+        deviations=deviations,
+        curve=found.curve,
+        burst=found.burst,
+    )
+
+
+def _line_rate_pps(trials: Sequence[Trial]) -> float | None:
+    """Return what the links carry in all directions together, as the slowest was in any trial; None without a speed."""
+    rates = [t.line_rate_pps * len(t.directions) for t in trials if t.line_rate_pps is not None]
+    return min(rates, default=None)
+
+
+def _above(
+    method: Method, settings: SearchSettings, point: Point, trials: Sequence[Trial], repetition: int
+) -> float | None:
+    """Return a load above the upper bound of the first repetition, which others try before they overload the switch."""
+    if repetition == 0 or method.figure != "rate":
+        return None
+    upper_pps = so_far(method.name, settings, point, trials).upper_pps
+    return None if upper_pps is None else (1 + HYSTERESIS_SHARE) * upper_pps

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The figures of a test point by start of the switch: the samples that noise and intervals are estimated from.
+
+A block is a repetition of a topology: all switches are measured in it one after the other, so the difference of two
+switches within a block is free of what the whole machine did meanwhile.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from planebench.analysis.disturbance import ALONE, OWNERS, core_shares
+from planebench.analysis.noise import Noise, figure_of, fit_noise
+from planebench.model import time_had
+from planebench.model.records import Point, Trial
+from planebench.model.results import Stratum
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The logarithm of a figure in one block: the mean of its trials in one start.
+
+    ``band``: the core distance of its trials; None where it is unknown, or they have several.
+    """
+
+    number: int
+    start: int
+    log: float
+    band: str | None = None
+
+
+Blocks = tuple[Block, ...]
+
+
+def blocks_of(trials: Iterable[Trial], figure: Callable[[Trial], float | None]) -> Blocks:
+    """Return the blocks of some trials in their order; those without a positive figure are left out."""
+    found: dict[tuple[int, int], list[tuple[float, str | None]]] = {}
+    for trial in trials:
+        if (value := figure(trial)) and value > 0:
+            found.setdefault((trial.repetition, trial.start), []).append((math.log(value), trial.band))
+    return tuple(
+        Block(*key, statistics.fmean(log for log, _ in mine), mine[0][1] if len({b for _, b in mine}) == 1 else None)
+        for key, mine in sorted(found.items())
+    )
+
+
+def throughput_blocks(trials: Iterable[Trial]) -> Blocks:
+    """Return the blocks of the throughput per time that the pollers had."""
+    return blocks_of(trials, time_had.rate_pps)
+
+
+def counted_blocks(trials: Iterable[Trial]) -> Blocks:
+    """Return the blocks of the throughput as it was counted, with what the host took."""
+    return blocks_of(trials, lambda trial: trial.throughput_pps)
+
+
+def cycles_blocks(trials: Iterable[Trial]) -> Blocks:
+    """Return the blocks of the busy cycles per packet; empty for a switch that does not report them."""
+    return blocks_of(trials, time_had.cycles_per_packet)
+
+
+def by_start(blocks: Blocks) -> list[float]:
+    """Return the mean logarithm of each start, in the order of the starts."""
+    return _means((block.start, block.log) for block in blocks)
+
+
+def geometric_mean(blocks: Blocks) -> float | None:
+    """Return the geometric mean of the starts: the one figure of tables, rankings and comparisons."""
+    return figure_of(statistics.fmean(by_start(blocks))) if blocks else None
+
+
+def paired(a: Blocks, b: Blocks) -> list[float]:
+    """Return the differences b - a in the blocks that both have, averaged by start of the side with fewer starts.
+
+    Blocks in which both had the same core distance, which no switch chooses, are enough where they are the most.
+    Empty where more than half of the starts of either side have no partner: pairs would leave out too much.
+    """
+    of_a = {block.number: block for block in a}
+    both = [(of_a[block.number], block) for block in b if block.number in of_a]
+    alike = [pair for pair in both if pair[0].band == pair[1].band]
+    one_distance = 2 * len(alike) >= len(both)
+    both = alike if one_distance else both
+    starts = [{block.start for block in side} for side in (a, b)]
+    found = [{pair[side].start for pair in both} for side in (0, 1)]
+    if any(2 * len(some) < len(of_all) for some, of_all in zip(found, starts, strict=True)):
+        return []
+    fewer = min((0, 1), key=lambda side: len(found[side]))
+    logs: dict[int, list[float]] = {}
+    bands: dict[int, set[str | None]] = {}
+    for pair in both:
+        logs.setdefault(pair[fewer].start, []).append(pair[1].log - pair[0].log)
+        bands.setdefault(pair[fewer].start, set()).add(pair[fewer].band if one_distance else None)
+    return _at_one_distance([(statistics.fmean(logs[start]), frozenset(bands[start])) for start in sorted(logs)])
+
+
+def _at_one_distance(values: Sequence[tuple[float, Hashable]]) -> list[float]:
+    """Return differences with the mean that they have, and the variance that they have at the same core distance.
+
+    That switches differ by more near than far is no noise of their ratio: they were near equally often.
+    """
+    groups: dict[Hashable, list[float]] = {}
+    for value, distance in values:
+        groups.setdefault(distance, []).append(value)
+    if len(groups) < 2:
+        return [value for value, _ in values]
+    mean, left = statistics.fmean(value for value, _ in values), len(values) - len(groups)
+    scale = math.sqrt((len(values) - 1) / left) if left else 0.0
+    return [mean + scale * (value - statistics.fmean(groups[distance])) for value, distance in values]
+
+
+def ratios_by_distance(a: Blocks, b: Blocks) -> dict[str, float]:
+    """Return the ratio of the geometric means of b and a at each core distance that both had in common blocks."""
+    of_a = {block.number: block for block in a}
+    found: dict[str, list[float]] = {}
+    for block in b:
+        other = of_a.get(block.number)
+        if other is not None and block.band is not None and block.band == other.band:
+            found.setdefault(block.band, []).append(block.log - other.log)
+    return {band: figure_of(statistics.fmean(logs)) for band, logs in found.items()}
+
+
+def noise_of_sides(cells: Iterable[tuple[Point, Blocks]], one_topology: bool = False) -> Noise:
+    """Return what the noise of the starts of single switches has in common, over the cells of a run.
+
+    ``one_topology``: all cells share the starts, because a "start" is a whole run.
+    """
+    cells = list(cells)
+    starts = _starts(cells, one_topology)
+    return fit_noise([by_start(blocks) for _, blocks in cells], sum(len(own) - 1 for own in starts.values()))
+
+
+def noise_of_pairs(pairs: Iterable[tuple[Point, Blocks, Point, Blocks]]) -> Noise:
+    """Return what the noise of differences within blocks has in common, over the pairs and cells of a run."""
+    pairs = list(pairs)
+    starts = _starts([cell for p, a, q, b in pairs for cell in ((p, a), (q, b))])
+    degrees: dict[Hashable, list[int]] = {}
+    for (topology, _), own in starts.items():
+        degrees.setdefault(topology, []).append(len(own) - 1)
+    # Each block of a topology has a mean of its own, which costs the degrees of freedom of one switch.
+    return fit_noise([paired(a, b) for _, a, _, b in pairs], sum(sum(it) - max(it) for it in degrees.values()))
+
+
+def _starts(
+    cells: Sequence[tuple[Point, Blocks]], one_topology: bool = False
+) -> Mapping[tuple[Hashable, str], set[int]]:
+    """Return the starts of each switch on each topology: the cells of a topology share them."""
+    found: dict[tuple[Hashable, str], set[int]] = {}
+    for point, blocks in cells:
+        topology = None if one_topology else point.topology
+        found.setdefault((topology, point.switch), set()).update(block.start for block in blocks)
+    return {key: own for key, own in found.items() if own}
+
+
+def _means(values: Iterable[tuple[int, float]]) -> list[float]:
+    """Return the mean of each group, in the order of their keys."""
+    groups: dict[int, list[float]] = {}
+    for key, value in values:
+        groups.setdefault(key, []).append(value)
+    return [statistics.fmean(groups[key]) for key in sorted(groups)]
+
+
+# What explains a wide interval: the core distance, or another hyperthread on a core, differed between the trials.
+
+
+def strata(trials: Sequence[Trial]) -> tuple[Stratum, ...]:
+    """Return the throughput by core distance where trials have several; else by whose core was shared, if some were."""
+    shares = core_shares(trials)
+
+    def shared(place: int) -> Callable[[Trial], str | None]:
+        def of(trial: Trial) -> str | None:
+            if trial.index not in shares:
+                return None
+            alone = shares[trial.index][place] >= ALONE
+            return f"core of the {OWNERS[place]} {'alone' if alone else 'shared'}"
+
+        return of
+
+    for of in (lambda trial: trial.band, *map(shared, range(len(OWNERS)))):
+        groups: dict[str, list[Trial]] = {}
+        for trial in trials:
+            if (name := of(trial)) is not None:
+                groups.setdefault(name, []).append(trial)
+        found = [
+            Stratum(name, rate, len(members))
+            for name, members in groups.items()
+            if (rate := geometric_mean(throughput_blocks(members))) is not None
+        ]
+        if len(found) > 1:
+            return tuple(sorted(found, key=lambda it: -it.throughput_pps))
+    return ()

@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Every table there is, and tables as DuckDB relations, Arrow tables and DataFrames: same columns, same types."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import numpy as np
+from numpy.typing import NDArray
+
+from planebench.analysis.compare import Derived
+from planebench.analysis.histogram import Counts, merge, percentile_ns, upper_edges_ns
+from planebench.analysis.metrics.column import Table
+from planebench.analysis.metrics.results import POINT, RESULT_TABLES, latencies
+from planebench.analysis.metrics.runs import RUN_TABLES
+from planebench.model.errors import NotInstalledError, StoreError, UsageError, unknown, unwritable
+from planebench.model.header import Run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+class Source(Derived):
+    """A run that was read from ``path``, and everything derived from it."""
+
+    def __init__(self, path: Path, run: Run) -> None:
+        super().__init__(run)
+        self.path = path
+
+
+TABLES_VERSION = 2
+"""Version of the columns, in the metadata of Arrow tables and Parquet files. Columns are added without a new one.
+
+History: 1 = first; 2 = every trial that took place counts: no band, no rejected trials.
+"""
+
+TABLES: Mapping[str, Table] = {
+    name: {**RESULT_TABLES, **RUN_TABLES}[name]
+    for name in (
+        *("results", "trials", "latency", "searches", "curve", "ledger", "comparisons"),
+        *("conditions", "evidence", "threads", "anatomy", "outages", "skipped", "runs"),
+    )
+}
+
+
+def table_named(name: str) -> Table:
+    """Return the table with this name. Raises UsageError with the valid names for an unknown one."""
+    if name not in TABLES:
+        raise unknown("table", name, tuple(TABLES))
+    return TABLES[name]
+
+
+def fill_table(
+    database: duckdb.DuckDBPyConnection, name: str, types: Mapping[str, str], rows: Iterable[Mapping[str, Any]]
+) -> duckdb.DuckDBPyRelation:
+    """Make, or replace, a table of plain values. ``types``: column -> DuckDB type."""
+    with tempfile.TemporaryDirectory(prefix="planebench-") as folder:
+        file = Path(folder) / "rows.jsonl"
+        with file.open("w", encoding="utf-8", errors="replace") as out:
+            out.writelines(json.dumps(row, allow_nan=False) + "\n" for row in rows)
+        database.execute(
+            f'CREATE OR REPLACE TABLE "{name}" AS '
+            "SELECT * FROM read_json($rows, format='newline_delimited', columns=$types)",
+            {"rows": str(file), "types": dict(types)},
+        )
+    return database.table(name)
+
+
+def rows(name: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
+    """Return the rows of a table as plain values, run after run."""
+    table = table_named(name)
+    return [row for source in sources for row in table.rows(source)]
+
+
+def relation(name: str, sources: Sequence[Source], database: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+    """Return the table as one of a DuckDB connection, by its name."""
+    return fill_table(database, name, table_named(name).types, rows(name, sources))
+
+
+def arrow(found: duckdb.DuckDBPyRelation) -> pa.Table:
+    """Return a relation as an Arrow table. NotInstalledError without pyarrow."""
+    _needs("pyarrow")
+    table = found.to_arrow_table()
+    return table.replace_schema_metadata({"planebench_tables": str(TABLES_VERSION)})
+
+
+def frame(table: pa.Table) -> pd.DataFrame:
+    """Return an Arrow table as a DataFrame. Integers, flags and text are pandas' nullable types, lists are objects.
+
+    A float that is not known is NaN. NotInstalledError without pandas.
+    """
+    _needs("pandas")
+    import pandas as pd
+    import pyarrow as pa
+
+    types: dict[Any, Any] = {
+        pa.int64(): pd.Int64Dtype(),
+        pa.int32(): pd.Int32Dtype(),
+        pa.bool_(): pd.BooleanDtype(),
+        pa.string(): pd.StringDtype("pyarrow"),
+    }
+    made: pd.DataFrame = table.to_pandas(types_mapper=types.get)
+    return made
+
+
+def write_parquet(found: duckdb.DuckDBPyRelation, path: Path) -> Path:
+    """Return a relation as a Parquet file; needs DuckDB alone. Raises an error as unwritable."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # DuckDB takes neither the name of the file nor metadata as a parameter.
+        quoted = str(path).replace("'", "''")
+        metadata = f"KV_METADATA {{planebench_tables: '{TABLES_VERSION}'}}"
+        found.query("made", f"COPY (SELECT * FROM made) TO '{quoted}' (FORMAT parquet, {metadata})")
+    except OSError as error:
+        raise unwritable(str(path), error) from None
+    except duckdb.Error as error:
+        raise StoreError(f"cannot write {path}: {error}. Free space, or give a folder that you may write") from None
+    return path
+
+
+def _needs(package: str) -> None:
+    from importlib.util import find_spec
+
+    if find_spec(package) is None:
+        raise NotInstalledError(
+            f"{package} is not installed, and DataFrames and Arrow tables need it: pip install 'planebench[data]'. "
+            "Without it there are run.relation(NAME) (DuckDB) and planebench export --table NAME"
+        )
+
+
+# Latency distributions as long tables: the whole histogram, or some percentiles.
+
+_POINT = tuple(column.name for column in POINT)
+KEYS = (*_POINT, "load", "verdict", "verdict_reasons", "verdict_codes", "counts")
+"""Columns of a distribution that come from the table ``latency``."""
+
+CHOSEN_BY = (*_POINT, "load", "verdict", "counts")
+
+Columns = Mapping[str, NDArray[Any]]
+
+
+def histogram(latency: pd.DataFrame, sources: Sequence[Source], where: Mapping[str, Any]) -> pd.DataFrame:
+    """Return a row a bucket that holds probes: ``latency_us`` (its upper edge), ``probes``, ``percentile``, rising."""
+    return _distribution(latency, sources, where, _buckets)
+
+
+def percentiles(
+    latency: pd.DataFrame, sources: Sequence[Source], where: Mapping[str, Any], wanted: Sequence[float]
+) -> pd.DataFrame:
+    """Return ``percentile`` and ``latency_us``. Raises UsageError for a percentile not above 0, or above 100."""
+    for value in wanted:
+        if not 0 < value <= 100:
+            raise UsageError(f"percentile {value:g} is not valid. Valid: above 0, at most 100, e.g. 99.9")
+
+    def chosen(counts: Counts) -> Columns:
+        values = [percentile_ns(counts, value / 100) / 1e3 for value in wanted]
+        return {"percentile": np.array(wanted, dtype=float), "latency_us": np.array(values)}
+
+    return _distribution(latency, sources, where, chosen)
+
+
+def _buckets(counts: Counts) -> Columns:
+    edges, probes = upper_edges_ns(counts)
+    share = np.cumsum(probes) / probes.sum()
+    return {"latency_us": edges / 1e3, "probes": probes, "percentile": share * 100}
+
+
+def _distribution(
+    latency: pd.DataFrame, sources: Sequence[Source], where: Mapping[str, Any], columns: Callable[[Counts], Columns]
+) -> pd.DataFrame:
+    import pandas as pd
+
+    items = [(source, item) for source in sources for item in latencies(source)]
+    parts = []
+    for position in _chosen(latency, where):
+        source, item = items[position]
+        if not item.summary.samples:
+            continue
+        found = columns(merge(source.histograms(item.result, item.summary)))
+        length = len(next(iter(found.values())))
+        keys = latency[list(KEYS)].iloc[np.full(length, position)].reset_index(drop=True)
+        parts.append(keys.assign(**found))
+    if not parts:
+        raise UsageError(f"no latency {_words(where)} has a returned probe; see run.latency")
+    return pd.concat(parts, ignore_index=True)
+
+
+def _chosen(latency: pd.DataFrame, where: Mapping[str, Any]) -> NDArray[np.intp]:
+    """Return the positions of the latencies that match; a list matches any value. Raises UsageError if none does."""
+    mask = np.ones(len(latency), dtype=bool)
+    for key, value in where.items():
+        if key not in CHOSEN_BY:
+            raise unknown("column to choose by", key, CHOSEN_BY)
+        values = list(value) if isinstance(value, list | tuple | set) else [value]
+        mask &= latency[key].isin(values).to_numpy(dtype=bool)
+    if not mask.any():
+        there = {key: sorted(map(str, latency[key].unique())) for key in where or ("load",)}
+        raise UsageError(f"no latency {_words(where)}. There are: {_words(there)}")
+    return np.flatnonzero(mask)
+
+
+def _words(where: Mapping[str, Any]) -> str:
+    return ", ".join(f"{key}={value}" for key, value in where.items()) or "at all"

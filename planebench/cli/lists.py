@@ -1,0 +1,426 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``list``: what there is, before anything is measured."""
+
+from __future__ import annotations
+
+import dataclasses
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from planebench.cli.options import plain_table, print_json
+from planebench.host.facts import collect, kinds_text
+from planebench.host.hwloc import with_topology
+from planebench.host.programs import Found
+from planebench.measure.machine import run_cpus
+from planebench.measure.survey import Survey, placements_of, survey
+from planebench.model.cpus import Cpus, range_text
+from planebench.model.errors import unknown
+from planebench.model.records import Point, ScenarioName
+from planebench.model.scenario import SCENARIOS
+from planebench.model.scenarios import build
+from planebench.model.switch import Option
+from planebench.model.words import printable
+from planebench.plan.budget import describe, duration_words
+from planebench.plan.expand import points_of
+from planebench.plan.schema import list_suites, load_plan
+from planebench.report.schemas import SCHEMAS, schema_text
+from planebench.store import list_runs
+from planebench.switches.overview import Overview, Support, overview, overviews
+from planebench.switches.registry import get_adapter
+from planebench.testbed.hosting.registry import HOSTINGS
+from planebench.testbed.placement import Placement
+from planebench.testbed.traffic import traffic_rows
+from planebench.testbed.traffic_files import remarks
+from planebench.testbed.vnfs import VNFS
+from planebench.testbed.wires.base import cabled, named_ends
+
+# ``list switches`` and ``switch show``: which switches there are, where they are, what they can do.
+
+_INDENT = "  "
+_LEAST_WIDTH = 60
+
+
+def list_switches(*, json: bool, details: bool) -> None:
+    """Print every switch: a table, or with ``details`` all that is known of each."""
+    found = overviews()
+    if json:
+        print_json({"switches": [row(switch) for switch in found]})
+    elif details:
+        _print_lines(line for switch in found for line in (*_details(switch), ""))
+    else:
+        _print_table(found)
+
+
+def show_switch(text: str, *, json: bool) -> None:
+    """Print all that is known of one switch, with its options. UsageError for one that there is not."""
+    switch = overview(get_adapter(text))
+    if json:
+        print_json(row(switch))
+    else:
+        _print_lines(_details(switch))
+
+
+def option_words(option: Option) -> str:
+    """Return text such as ``routes=FILE: routes, a prefix a line or JSON (10 routes)``."""
+    kinds = {"whole": "N", "flag": "true|false", "list": "A+B"}
+    kind = kinds.get(option.kind, option.kind.upper())
+    value = "|".join(option.choices) or ("PATH" if option.name == "path" else kind)
+    default = f" ({option.default})" if option.default else ""
+    return f"{option.name}={value}: {option.help}{default}"
+
+
+def row(switch: Overview) -> dict[str, Any]:
+    """Return a switch as in the JSON output."""
+    found = switch.found
+    return {
+        "switch": switch.name,
+        "title": switch.title,
+        "found": "yes" if found else "no",
+        "version": found.version if found else "",
+        "where": str(found.binary) if found else "",
+        "problem": switch.problem,
+        "wires": list(switch.wires),
+        "vnf_interface": switch.vnf_interface,
+        "scenarios": {
+            wire: {name: dataclasses.asdict(support) for name, support in scenarios.items()}
+            for wire, scenarios in switch.wires.items()
+        },
+        "taxonomy": dataclasses.asdict(switch.traits) if switch.traits else None,
+        "options": [dataclasses.asdict(option) for option in switch.options],
+        "how to install it": "" if found else switch.remedy,
+        "remedy": switch.remedy,
+    }
+
+
+def _print_table(found: Sequence[Overview]) -> None:
+    table = plain_table("switch", "found", "wires: scenarios", "VNFs by", header_style="bold")
+    table.columns[0].no_wrap = True
+    for switch in found:
+        cells = (switch.name, _found_words(switch), _support_words(switch), switch.vnf_interface)
+        table.add_row(*(Text(printable(cell, keep="\n")) for cell in cells))
+    Console(markup=False, highlight=False).print(table)
+    _print_lines(_footer(found))
+
+
+def _found_words(switch: Overview) -> str:
+    return switch.found.version if switch.found else "no"
+
+
+def _support_words(switch: Overview) -> str:
+    """Return ``virtio, memif: all``: one line for all wires with the same support."""
+    groups: dict[str, list[str]] = {}
+    for wire, scenarios in switch.wires.items():
+        groups.setdefault(_scenario_words(scenarios), []).append(wire)
+    return "\n".join(f"{', '.join(wires)}: {words}" for words, wires in groups.items())
+
+
+def _scenario_words(scenarios: Any) -> str:
+    there = [name for name, support in scenarios.items() if support.supported]
+    if not there:
+        return "none"
+    words = "all" if len(there) == len(SCENARIOS) else ", ".join(there)
+    return f"{words} (*)" if any(scenarios[name].remark for name in there) else words
+
+
+def _footer(found: Sequence[Overview]) -> Iterator[str]:
+    """Yield a sentence for each that is not found, the same one once; where more is."""
+    problems: dict[str, list[str]] = {}
+    for switch in found:
+        if switch.problem:
+            problems.setdefault(switch.problem, []).append(switch.name)
+    yield ""
+    for problem, names in problems.items():
+        yield f"{', '.join(names)}: no: {problem}"
+    for switch in found:
+        if not switch.found and not switch.problem:
+            yield f"{switch.name}: {switch.remedy}"
+    supports = (support for switch in found for wire in switch.wires.values() for support in wire.values())
+    if any(support.supported and support.remark for support in supports):
+        yield "(*) conditional: see planebench switch show NAME"
+    yield "More: planebench switch show NAME, planebench list switches --details, docs/switches.md"
+
+
+def _details(switch: Overview) -> Iterator[str]:
+    found = switch.found
+    yield f"{switch.name}: {switch.title}"
+    if found:
+        yield f"{_INDENT}found: {found.version}, {found.binary}"
+    else:
+        yield f"{_INDENT}found: no{f': {switch.problem}' if switch.problem else ''}"
+        yield f"{_INDENT}how to install it: {switch.remedy}"
+    for wire, scenarios in switch.wires.items():
+        yield f"{_INDENT}wire {wire}: {_scenario_words(scenarios).removesuffix(' (*)')}"
+        yield from _remarks((name, support) for name, support in scenarios.items())
+    if switch.traits:
+        yield f"{_INDENT}VNFs are connected by: {switch.vnf_interface}"
+        yield from _taxonomy(switch)
+    if switch.options:
+        yield f"{_INDENT}options (--switch-option {switch.name}.NAME=VALUE):"
+        yield from (f"{_INDENT * 2}{option_words(option)}" for option in switch.options)
+
+
+def _remarks(supports: Iterator[tuple[ScenarioName, Support]]) -> Iterator[str]:
+    """Yield each reason with its scenarios."""
+    by_remark: dict[str, list[str]] = {}
+    for name, support in supports:
+        if support.remark:
+            by_remark.setdefault(support.remark, []).append(name)
+    yield from (f"{_INDENT * 2}{', '.join(names)}: {remark}" for remark, names in by_remark.items())
+
+
+def _taxonomy(switch: Overview) -> Iterator[str]:
+    """Yield the columns of conext19's Table 1."""
+    if (traits := switch.traits) is None:
+        return
+    models = " and ".join({"rtc": "run to completion"}.get(model, model) for model in traits.models)
+    yield f"{_INDENT}taxonomy ({'conext19, Table 1' if traits.source == 'conext19' else 'by planebench'}):"
+    yield f"{_INDENT * 2}{traits.architecture}, {traits.paradigm}, {models}"
+    yield f"{_INDENT * 2}virtual interface {traits.virtual_interface}; reprogrammability {traits.reprogrammability}"
+    yield f"{_INDENT * 2}{', '.join(traits.languages)}; {traits.purpose}"
+
+
+def _print_lines(lines: Iterator[str]) -> None:
+    width = max(_LEAST_WIDTH, Console().width)
+    for line in lines:
+        indent = " " * (len(line) - len(line.lstrip()) + len(_INDENT))
+        safe = printable(line)
+        print(textwrap.fill(safe, width, subsequent_indent=indent, break_on_hyphens=False) if safe else "")
+
+
+Row = dict[str, Any]
+SWITCHES = "switches"
+
+
+def list_things(what: str, runs_dir: Path | None, json: bool, details: bool = False) -> None:
+    """Print the list called ``what``; ``details`` of switches. Raises UsageError for an unknown list."""
+    if what not in LISTS:
+        raise unknown("list", what, LISTS)
+    if what == SWITCHES:
+        list_switches(json=json, details=details)
+    else:
+        _print(what, LISTS[what](runs_dir), json)
+
+
+def show_schema(name: str | None, listed: bool, json: bool) -> None:
+    """Print a JSON Schema, or which there are. UsageError for a name that is none."""
+    if listed or name is None:
+        _print("schemas", [{"schema": s.name, "version": s.version, "of": s.title} for s in SCHEMAS.values()], json)
+    else:
+        print(schema_text(name), end="")
+
+
+def _vnfs(_: object) -> list[Row]:
+    return [
+        {
+            "vnf": vnf.name,
+            "does": vnf.summary,
+            "options": "\n".join(option_words(option) for option in vnf.all_options),
+        }
+        for vnf in VNFS.values()
+    ]
+
+
+def _hostings(_: object) -> list[Row]:
+    """Return the hostings; ``process`` needs nothing and has no options."""
+    rows = [{"hosting": "process", "found": "yes", "is": "a task of the tester process (default)", "options": ""}]
+    for hosting in HOSTINGS.values():
+        found = hosting.find()
+        rows.append(
+            {
+                "hosting": hosting.name,
+                "found": found.version if isinstance(found, Found) else f"no: {found.remedy}",
+                "is": hosting.title,
+                "options": "\n".join(option_words(option) for option in hosting.options),
+            }
+        )
+    return rows
+
+
+def _scenarios(_: object) -> list[Row]:
+    return [
+        {"scenario": s.name, "path": s.path, "tells": s.meaning, "directions": ", ".join(s.directions)}
+        for s in SCENARIOS.values()
+    ]
+
+
+def _suites(_: object) -> list[Row]:
+    rows = []
+    for name in list_suites():
+        plan = load_plan(name)
+        held = survey(plan, made=False)
+        row = {"suite": name, "points": len(held.measured), "takes": duration_words(held.takes_s)}
+        rows.append({**row, "papers": ", ".join(plan.papers) or "-", "what": plan.description})
+    return rows
+
+
+def _runs(runs_dir: Path | None) -> list[Row]:
+    return [
+        {
+            "run": info.run_id,
+            "switches": ", ".join(switch.label for switch in info.header.switches),
+            "ended": info.finished.status if info.finished else "killed or still running",
+            "folder": str(info.path),
+        }
+        for info in list_runs(runs_dir)
+    ]
+
+
+def _print(what: str, rows: list[Row], json: bool) -> None:
+    if json:
+        print_json({what: rows})
+        return
+    if not rows:
+        print(f"no {what}")
+        return
+    table = plain_table(*rows[0], header_style="bold")
+    for row in rows:
+        table.add_row(*map(str, row.values()))
+    Console(markup=False).print(table)
+
+
+LISTS: Mapping[str, Callable[[Path | None], list[Row]]] = {
+    SWITCHES: lambda _: [],
+    "traffic": lambda _: traffic_rows(),
+    "vnfs": _vnfs,
+    "hostings": _hostings,
+    "scenarios": _scenarios,
+    "suites": _suites,
+    "runs": _runs,
+}
+"""Name of a list -> its rows, of runs those in a folder; switches have more than rows (planebench.cli.lists)."""
+
+
+# ``plan show``: what a run would measure, what not and why, and its estimated time.
+
+
+def show_plan(
+    name: str, overrides: Mapping[str, Any], json: bool, time_budget: str | None = None, topology: str | None = None
+) -> None:
+    """Print the points of a plan and the time they take. Raises UsageError for a plan that ``run`` would not take.
+
+    ``topology``: another machine to place the points on, as :func:`planebench.host.hwloc.with_topology` takes it.
+    """
+    facts = with_topology(collect(), topology) if topology is not None else None
+    held = survey(name, overrides, facts=facts).within(time_budget)
+    plan = held.plan
+    cpus = run_cpus(facts, plan.switch_cores, plan.wire, plan.tester) if facts is not None else None
+    placed = placements_of(held.measured, cpus) if cpus is not None else {}
+    if json:
+        print_json(_document(held) | ({"placements": _placement_rows(placed, cpus)} if cpus is not None else {}))
+        return
+    kinds = facts.core_kinds if facts is not None else ()
+    told = [f"kinds of cores: {kinds_text(kinds)}; a warning names pollers that are not on the first one"] * bool(kinds)
+    for line in (*_lines(held), *told, *_placement_lines(placed)):
+        print(line)
+
+
+def _placement_rows(placed: Mapping[Point, Placement], cpus: Cpus) -> list[dict[str, Any]]:
+    return [
+        {
+            "scenario": point.scenario,
+            "vnfs": point.chain_length,
+            "hosting": point.hosting,
+            "placement": point.placement,
+            "switch_cpus": it.switch_cpus,
+            "tester_cpus": it.tester_cpus,
+            "vnf_cpus": it.vnf_cpus,
+            "roaming_cpus": sorted(it.roaming),
+            "control_cpus": sorted(it.control_cpus),
+            "core_kinds": cpus.kind_names(it.pollers),
+            "numa_node": {str(cpu): node for cpu, node in sorted(it.nodes.items()) if cpu in it.pollers},
+            "warnings": it.warnings,
+        }
+        for point, it in placed.items()
+    ]
+
+
+def _placement_lines(placed: Mapping[Point, Placement]) -> Iterator[str]:
+    for point, it in placed.items():
+        vnfs = f"all on CPU {range_text(it.roaming)}" if it.roaming else _on_nodes(it, it.vnf_cpus)
+        yield (
+            f"CPUs of {point.scenario_label}: switch {_on_nodes(it, it.switch_cpus)}; tester "
+            f"{_on_nodes(it, it.tester_cpus)}; {f'VNFs {vnfs}; ' if it.vnf_cpus else ''}other threads "
+            f"{range_text(it.control_cpus)}"
+        )
+        yield from (f"warning: {text}" for text in it.warnings)
+
+
+def _on_nodes(placement: Placement, cpus: Sequence[int]) -> str:
+    """Return CPUs in their order with their NUMA node where there are several: ``8, 9 (node 1)``."""
+    nodes = list(dict.fromkeys(map(placement.memory_node, cpus)))
+    parts = [(node, [cpu for cpu in cpus if placement.memory_node(cpu) == node]) for node in nodes]
+    texts = (", ".join(map(str, those)) + (f" (node {node})" if node is not None else "") for node, those in parts)
+    return ", ".join(texts)
+
+
+def _document(held: Survey) -> dict[str, Any]:
+    plan = held.plan
+    parts = {part.name: frozenset(points_of(part)) for part in plan.parts}
+    return {
+        "plan": plan.name,
+        "papers": plan.papers,
+        "parts": [{"part": part.name, "for": part.purpose} for part in plan.parts],
+        "points": [
+            {
+                "id": point.point_id,
+                **dataclasses.asdict(point),
+                "parts": [name for name, points in parts.items() if point in points],
+                "left_out": held.absent.get(point, ""),
+            }
+            for point in held.points
+        ],
+        "trials": describe(plan),
+        "skipped": [dataclasses.asdict(entry) for entry in held.skipped],
+        "missing": list(held.missing),
+        "not_reproduced": [dataclasses.asdict(entry) for entry in plan.left_out],
+        "estimate_s": round(held.takes_s, 1),
+        "estimate_max_s": round(held.at_most_s, 1),
+    }
+
+
+def _lines(held: Survey) -> Iterator[str]:
+    plan = held.plan
+    for part in plan.sections:
+        if plan.parts:
+            yield f"part {part.name}: {part.purpose}" if part.purpose else f"part {part.name}"
+        for point in points_of(part):
+            if point not in held.absent:
+                yield f"  {point.point_id}" if plan.parts else point.point_id
+    yield from _paths_in_nics(held)
+    for entry in held.skipped:
+        yield f"left out: {entry.what}: {entry.reason}"
+    for profile in plan.traffic:
+        yield from (f"warning: {text}" for text in remarks(profile))
+    for sentence in held.missing:
+        yield f"needed before a run: {sentence}"
+    for entry in plan.left_out:
+        yield f"not reproduced: {entry.what}: {entry.reason}"
+    if plan.papers:
+        yield f"reproduces: {', '.join(plan.papers)}"
+    if plan.send_burst:
+        yield f"VNFs send {plan.send_burst} packets at once, or what has come in {plan.drain_us} us"
+    yield describe(plan)
+    yield f"{len(held.measured)} points, {held.takes_words}"
+
+
+def _paths_in_nics(held: Survey) -> Iterator[str]:
+    """Draw the paths of switches that are NICs: the cable, and the virtual function of each VNF."""
+    drawn = {(point.switch, point.scenario_label): point for point in held.measured}
+    for (label, where), point in drawn.items():
+        adapter = held.adapters[label]
+        if adapter.vnf_interface != "vf":
+            continue
+        topology = build(point.scenario, point.chain_length)
+        (wire,) = cabled(topology, adapter.vnf_interface)
+        ends = named_ends((wire,), held.plan.wire)[wire]
+        yield f"path of {label} {where}, and back by the same cable:"
+        lead = f"  tester {ends.tester} == {ends.switch} "
+        for number, vnf in enumerate(topology.vnfs):
+            if number in (0, 1, len(topology.vnfs) - 1):
+                what = "..." if 1 == number < len(topology.vnfs) - 1 else f"VF {number} ({vnf.mac}) -- {vnf.name}"
+                yield f"{lead if number == 0 else ' ' * len(lead)}+-- {what}"

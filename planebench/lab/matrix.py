@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The document of a matrix: one run for each combination of its options on each of its testbeds (docs/jobs.md)."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+
+from planebench.lab.job import Place, safe_name
+from planebench.model.errors import UsageError, unknown
+from planebench.model.text import is_yaml_file, parse_yaml, place_in, read_text, type_remedy
+
+LOCK = "/run/lock/planebench"
+
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$")]
+Kinds = Mapping[str, Any]
+"""The options of a run by name, as ``frame-size``, each with the type of its value."""
+
+_AS_TYPED = ConfigDict(coerce_numbers_to_str=True)
+"""``frame-size: 64`` is what --frame-size 64 is."""
+
+
+class _Closed(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class TestbedModel(_Closed):
+    """A testbed: ``slurm`` has options of sbatch, ``ssh`` is a host; ``switch`` is the same for a second machine."""
+
+    __test__ = False  # not for pytest
+
+    slurm: str | None = None
+    ssh: str | None = None
+    switch: str | None = None
+    lock: str = LOCK
+    options: dict[str, Any] = {}
+
+    @model_validator(mode="after")
+    def _fits(self) -> TestbedModel:
+        if (self.slurm is None) == (self.ssh is None):
+            raise ValueError('give either slurm (options of sbatch, "" for any node) or ssh (a host)')
+        return self
+
+
+class MatrixModel(_Closed):
+    """The document."""
+
+    version: Literal[1]
+    name: Name
+    plan: str
+    options: dict[str, Any] = {}
+    matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    testbeds: Annotated[dict[Name, TestbedModel], Field(min_length=1)]
+    repeat: Annotated[int, Field(ge=1, le=1000)] = 1
+    time: str | int | float | None = None
+    store: str | None = None
+    tags: dict[str, str] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Combination:
+    """A run of a matrix, before it is checked: its name, options and testbed."""
+
+    name: str
+    options: Mapping[str, Any]
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A matrix: its document, all combinations, and the folder where its relative paths begin."""
+
+    name: str
+    plan: str
+    runs: tuple[Combination, ...]
+    time: str | None
+    store: Path | None
+    tags: Mapping[str, str]
+
+
+def read_matrix(path: Path, kinds: Kinds) -> Matrix:
+    """Read a matrix. Raises UsageError, which names file, line and column, the key, and what is valid."""
+    text = read_text(path, f"matrix {path}", "give a readable YAML file")
+    document = parse_yaml(text, str(path))
+    if not isinstance(document, dict):
+        raise UsageError(f"{path}: a matrix is a mapping of keys: {', '.join(MatrixModel.model_fields)}")
+    try:
+        model = MatrixModel.model_validate(document)
+        return _matrix(model, path, kinds)
+    except ValidationError as error:
+        found = min(error.errors(include_url=False), key=lambda it: it["type"] != "extra_forbidden")
+        keys = [key for key in found["loc"] if key != "[key]"]
+        raise UsageError(f"{path}{place_in(text, keys)}: {_words(keys, found)}") from None
+    except _OptionError as error:
+        raise UsageError(f"{path}{place_in(text, error.keys)}: {error}") from None
+
+
+class _OptionError(Exception):
+    """An option that is not valid, at these keys of the document."""
+
+    def __init__(self, keys: Sequence[int | str], text: str) -> None:
+        super().__init__(text)
+        self.keys = keys
+
+
+def _matrix(model: MatrixModel, path: Path, kinds: Kinds) -> Matrix:
+    folder = path.resolve().parent
+    common = _options(model.options, kinds, ("options",))
+    axes = [
+        [(value, _options({name: value}, kinds, ("matrix",), number)) for number, value in enumerate(values)]
+        for name, values in model.matrix.items()
+    ]
+    runs = []
+    for place, chosen, number in itertools.product(
+        _places(model), itertools.product(*axes), range(1, model.repeat + 1)
+    ):
+        own = _options(model.testbeds[place.name].options, kinds, ("testbeds", place.name, "options"))
+        options = {**common, **own}
+        for _, more in chosen:
+            options |= more
+        words = [*(str(value) for value, _ in chosen), place.name, *([str(number)] if model.repeat > 1 else [])]
+        runs.append(Combination(safe_name("-".join(words)), options, place))
+    names = [run.name for run in runs]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise _OptionError(("matrix",), f'two runs have the same name "{twice}"; give options that differ')
+    plan = str(folder / model.plan) if is_yaml_file(model.plan) else model.plan
+    store = folder / model.store if model.store is not None else None
+    time = None if model.time is None else str(model.time)
+    return Matrix(model.name, plan, tuple(runs), time, store, model.tags)
+
+
+def _places(model: MatrixModel) -> Iterator[Place]:
+    for name, it in model.testbeds.items():
+        yield Place(name, it.slurm, it.ssh, it.switch, it.lock)
+
+
+def _options(given: Mapping[str, Any], kinds: Kinds, keys: Sequence[str], item: int | None = None) -> dict[str, Any]:
+    """Return options with values as the command line has them. Raises _OptionError."""
+    found = {}
+    for name, value in given.items():
+        where: list[int | str] = [*keys, name, *([] if item is None else [item])]
+        if name not in kinds:
+            raise _OptionError(where, str(unknown("option of a run", name, tuple(kinds))))
+        many = list[str] in (kinds[name], *get_args(kinds[name]))
+        try:
+            found[name] = TypeAdapter(kinds[name], config=_AS_TYPED).validate_python(value if many else _joined(value))
+        except ValidationError as error:
+            what = error.errors(include_url=False)[0]["msg"]
+            raise _OptionError(where, f'{name}: "{value}" is not valid: {what[:1].lower()}{what[1:]}') from None
+    return found
+
+
+def _joined(value: Any) -> Any:
+    """Return a list as the command line has it: with commas."""
+    return ",".join(map(str, value)) if isinstance(value, list) else value
+
+
+def _words(keys: Sequence[int | str], found: Any) -> str:
+    key = ".".join(map(str, keys))
+    if found["type"] == "extra_forbidden":
+        valid = TestbedModel if keys[0] == "testbeds" else MatrixModel
+        return str(unknown("key", keys[-1], tuple(valid.model_fields)))
+    if found["type"] == "missing":
+        return f"key {key} is missing; add it"
+    message = found["msg"].removeprefix("Value error, ")
+    return f"{key}: {message[:1].lower()}{message[1:]}{type_remedy(found)}"

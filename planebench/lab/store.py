@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The store of a lab: tables of the runs of all testbeds as partitioned Parquet, read by DuckDB (docs/lab-store.md)."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from urllib.parse import quote
+
+import duckdb
+
+from planebench.analysis import tables
+from planebench.analysis.tables import Source
+from planebench.host.files import sync_folder
+from planebench.model.errors import StoreError, UsageError
+from planebench.model.header import RunHeader
+from planebench.store import read_run
+
+RUNS = "runs"
+BY_SWITCH = ("results", "latency", "searches", "trials")
+STORED = (*BY_SWITCH, RUNS)
+"""Tables of the store. ``runs`` is written last: a run is in the store once its file there exists."""
+
+UNNAMED = "unknown"
+"""Testbed of runs whose header names none."""
+
+_SUFFIX = ".parquet"
+
+
+def add_run(store: Path, folder: Path, testbed: str = "") -> tuple[Path, ...]:
+    """Write the tables of a finished run into the store, and return the files; a run that is there is replaced.
+
+    A file is written under another name and renamed, and its name follows from testbed and run id. Therefore a run is
+    never in the store twice, however often it is added, and no reader sees half of it. ``testbed``: the name for a run
+    whose header has none. Raises StoreError for an invalid run or an unusable store, UsageError for an unfinished run.
+    """
+    run = read_run(folder)
+    if run.finished is None:
+        raise UsageError(
+            f"run {folder.name} is in progress or was killed: finish it with the same command and --resume first"
+        )
+    where = run.header.testbed or testbed or UNNAMED
+    source = Source(folder, run)
+    written: list[Path] = []
+    with duckdb.connect() as database:
+        for name in STORED:
+            found = tables.relation(name, [source], database)
+            for switch in run.switch_labels if name in BY_SWITCH else (None,):
+                path = _path(store, name, where, switch, run.header.started_at[:10], run.header.run_id)
+                mine = found if switch is None else found.filter(f"switch = {_text(switch)}")
+                _write(database, mine, path)
+                written.append(path)
+    return tuple(written)
+
+
+def has_run(store: Path, header: RunHeader) -> bool:
+    """Return whether a run that names its testbed is in the store."""
+    return _path(store, RUNS, header.testbed or UNNAMED, None, header.started_at[:10], header.run_id).exists()
+
+
+def open_store(store: Path) -> duckdb.DuckDBPyConnection:
+    """Return a database with a view of each table of the store. Raises UsageError for a folder that is no store.
+
+    A view has the columns of the table (docs/library.md), ``testbed`` and ``date``. Only whole runs are in it.
+    """
+    if next((store / RUNS).glob(f"*/*/*{_SUFFIX}"), None) is None:
+        raise UsageError(f"{store} is not the store of a lab: planebench store add {store} RUN adds a run to it")
+    database = duckdb.connect()
+    database.execute("SET TimeZone = 'UTC'")
+    _view(database, store, RUNS, depth=2)
+    for name in BY_SWITCH:
+        _view(database, store, name, depth=3)
+    return database
+
+
+def _path(store: Path, table: str, testbed: str, switch: str | None, date: str, run_id: str) -> Path:
+    parts = {"testbed": testbed, "switch": switch, "date": date}
+    folders = [f"{key}={quote(value, safe='')}" for key, value in parts.items() if value is not None]
+    return store.joinpath(table, *folders, run_id + _SUFFIX)
+
+
+def _write(database: duckdb.DuckDBPyConnection, found: duckdb.DuckDBPyRelation, path: Path) -> None:
+    temporary = path.with_name(f".{path.name}.{os.uname().nodename}.{os.getpid()}.tmp")
+    try:
+        tables.write_parquet(found, temporary)
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    except (OSError, UsageError) as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise StoreError(f"cannot write {path}: {error}. Free space, or choose another folder") from error
+
+
+def _view(database: duckdb.DuckDBPyConnection, store: Path, table: str, depth: int) -> None:
+    """Make the view of a table; of another than ``runs``, of the runs that are there."""
+    files = str(store / table / "/".join("*" * depth) / f"*{_SUFFIX}")
+    options: Mapping[str, str] = {"hive_partitioning": "true", "hive_types_autocast": "false", "union_by_name": "true"}
+    given = ", ".join(f"{key} = {value}" for key, value in options.items())
+    whole = "" if table == RUNS else f" SEMI JOIN {RUNS} USING (testbed, run_id)"
+    database.execute(f'CREATE VIEW "{table}" AS SELECT * FROM read_parquet({_text(files)}, {given}){whole}')
+
+
+def _text(value: str) -> str:
+    """Return a text as SQL has it; views take no parameters."""
+    return "'" + value.replace("'", "''") + "'"

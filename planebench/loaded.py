@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs as data, for notebooks and scripts: :func:`planebench.load` (docs/library.md)."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from planebench.analysis import tables
+from planebench.analysis.compare import differing_facts, runs_compared
+from planebench.analysis.metrics.column import Row
+from planebench.analysis.tables import Source
+from planebench.model.errors import UsageError
+from planebench.model.header import Run, RunHeader
+from planebench.report.export import csv_text
+from planebench.store import find_run, read_run
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+
+# Loaded runs: their tables, made when they are needed.
+
+PERCENTILES = (50.0, 90.0, 99.0, 99.9)
+
+
+class Loaded:
+    """One run, or several in the same tables (column ``run_id``). A table is made once, when it is asked for.
+
+    Every figure has its verdict in the same row; ``counts`` says whether it may be shown as a result. Columns, units
+    and what may change: docs/library.md. DataFrames and Arrow tables need ``planebench[data]``.
+    """
+
+    def __init__(self, sources: Iterable[Source]) -> None:
+        self._sources = tuple(sources)
+        self._database = duckdb.connect()
+        self._relations: dict[str, duckdb.DuckDBPyRelation] = {}
+        self._frames: dict[str, pd.DataFrame] = {}
+
+    def __repr__(self) -> str:
+        return "\n".join(_line(source.run) for source in self._sources)
+
+    @property
+    def runs(self) -> tuple[Loaded, ...]:
+        """Return each run alone."""
+        return tuple(Loaded([source]) for source in self._sources)
+
+    @property
+    def path(self) -> Path:
+        """Return the folder of the run. UsageError for several runs."""
+        return self._only("path").path
+
+    @property
+    def header(self) -> RunHeader:
+        """Return the header: switches, versions, host, settings. Raises UsageError for several runs."""
+        return self._only("header").run.header
+
+    @property
+    def raw(self) -> Run:
+        """Return the stored records themselves. UsageError for several runs."""
+        return self._only("raw").run
+
+    @property
+    def results(self) -> pd.DataFrame:
+        """Return a row a point: throughput, loss, cycles per packet."""
+        return self.frame("results")
+
+    @property
+    def trials(self) -> pd.DataFrame:
+        """Return one row per trial and direction."""
+        return self.frame("trials")
+
+    @property
+    def latency(self) -> pd.DataFrame:
+        """Return a row a result and load: percentiles and jitter in us."""
+        return self.frame("latency")
+
+    @property
+    def searches(self) -> pd.DataFrame:
+        """Return a row a result and search: NDR, PDR and the others."""
+        return self.frame("searches")
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """Return a row a pair of switches of one run, point and metric. Two runs: :meth:`compare`."""
+        return self.frame("comparisons")
+
+    @property
+    def conditions(self) -> pd.DataFrame:
+        """Return a row a condition of the fairness manifest and switch."""
+        return self.frame("conditions")
+
+    @property
+    def evidence(self) -> pd.DataFrame:
+        """Return one row per trial: the evidence for its verdict. By thread: ``frame("threads")``."""
+        return self.frame("evidence")
+
+    @property
+    def ledger(self) -> pd.DataFrame:
+        """Return a row a result and place where frames were lost."""
+        return self.frame("ledger")
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a table as a DataFrame, the same object each time. Raises UsageError for an unknown table."""
+        if name not in self._frames:
+            self._frames[name] = tables.frame(self.arrow(name))
+        return self._frames[name]
+
+    def arrow(self, name: str) -> pa.Table:
+        """Return a table as an Arrow table. UsageError for a name that is none, NotInstalledError without pyarrow."""
+        return tables.arrow(self.relation(name))
+
+    def relation(self, name: str) -> duckdb.DuckDBPyRelation:
+        """Return a table as a DuckDB relation, for SQL: ``run.relation("trials").aggregate("verdict, count(*)")``."""
+        if name not in self._relations:
+            self._relations[name] = tables.relation(name, self._sources, self._database)
+        return self._relations[name]
+
+    def rows(self, name: str) -> list[dict[str, Any]]:
+        """Return a table as plain dictionaries."""
+        return tables.rows(name, self._sources)
+
+    def histogram(self, **where: Any) -> pd.DataFrame:
+        """Return the latency distribution of every result and load that matches, a row a bucket, valid trials merged.
+
+        ``where``: columns of ``latency``, as ``switch="planed", load=["0.50", "0.99"]``. Columns: those of the point,
+        load, verdict, counts, ``latency_us`` (upper edge of the bucket), ``probes``, ``percentile``. UsageError where
+        nothing matches.
+        """
+        from planebench.analysis.tables import histogram
+
+        return histogram(self.latency, self._sources, where)
+
+    def percentiles(self, wanted: Sequence[float] = PERCENTILES, **where: Any) -> pd.DataFrame:
+        """Return the given percentiles (0 to 100) of every latency that matches ``where``, as in :meth:`histogram`."""
+        from planebench.analysis.tables import percentiles
+
+        return percentiles(self.latency, self._sources, where, wanted)
+
+    def compare(self, *, force: bool = False) -> pd.DataFrame:
+        """Return the second of two loaded runs against the first, with the columns of ``comparisons``.
+
+        UsageError if there are not two, or if they differ in what must match, unless ``force``.
+        """
+        if len(self._sources) != 2:
+            raise UsageError(
+                f"{len(self._sources)} runs are loaded; to compare give two: planebench.load('baseline', 'latest')"
+            )
+        a, b = self._sources
+        header_a, header_b = a.run.header, b.run.header
+        differing = differing_facts(header_a, header_b)
+        if differing and not force:
+            raise UsageError(
+                f"{header_a.run_id} and {header_b.run_id} are not comparable: {'; '.join(differing)}. "
+                "Repeat with identical settings, or override with force=True"
+            )
+        table = tables.table_named("comparisons")
+        rows = [table.row(Row(run=b.run, comparison=comparison)) for comparison in runs_compared(a, b).comparisons]
+        return tables.frame(tables.arrow(tables.fill_table(duckdb.connect(), "comparisons", table.types, rows)))
+
+    def parquet(self, folder: str | Path) -> tuple[Path, ...]:
+        """Write every table as ``folder/<table>.parquet``; returns the files. UsageError where that cannot be."""
+        where = Path(folder)
+        return tuple(tables.write_parquet(self.relation(name), where / f"{name}.parquet") for name in tables.TABLES)
+
+    def report(self, path: str | Path) -> Path:
+        """Write the HTML report of the run. UsageError for several runs, or where it cannot be written."""
+        from planebench.report.export import write_bytes
+        from planebench.report.html import to_html
+
+        return write_bytes(Path(path), to_html(self._only("report")))
+
+    def figures(self, folder: str | Path, formats: Sequence[str] = ("svg", "png")) -> tuple[Path, ...]:
+        """Write every chart of the run into a folder; returns the files. UsageError for several runs."""
+        from planebench.report.images import write_figures
+
+        return write_figures(self._only("figures"), Path(folder), formats)
+
+    def _only(self, what: str) -> Source:
+        if len(self._sources) != 1:
+            raise UsageError(
+                f"{len(self._sources)} runs are loaded, but {what} belongs to one run: use e.g. .runs[0].{what}"
+            )
+        return self._sources[0]
+
+
+def _line(run: Run) -> str:
+    status = "killed or still running" if run.finished is None else run.finished.status
+    return f"{run.header.run_id}: {', '.join(run.switch_labels)}; {len(run.trials)} trials, {status}"
+
+
+def load(*wanted: str | Path, runs_dir: str | Path | None = None) -> Loaded:
+    """Load runs; see :func:`planebench.load`."""
+    folder = None if runs_dir is None else Path(runs_dir)
+    paths = [find_run(folder, str(one)) for one in wanted or ("latest",)]
+    for path in paths:
+        if [other.resolve() for other in paths].count(path.resolve()) > 1:
+            raise UsageError(f"run {path.name} is given twice, so its rows would be counted twice. Give it once")
+    return Loaded(Source(path, read_run(path)) for path in paths)
+
+
+# Tables of a run as files: CSV and JSON with the same rows, Parquet with the same types. None needs pandas.
+
+
+def source_of(folder: Path) -> Source:
+    """Return the run in a folder. StoreError where it cannot be read."""
+    return Source(folder, read_run(folder))
+
+
+def table_json(name: str, source: Source) -> bytes:
+    """Return a JSON array, an object a row; what is not known is null. UsageError for a table that is none."""
+    text = json.dumps(tables.rows(name, [source]), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return text.encode("utf-8", errors="replace")
+
+
+def table_csv(name: str, source: Source) -> bytes:
+    """Return a table as CSV (RFC 4180); unknown values are empty, list items are separated by ``; ``."""
+    out = io.StringIO(newline="")
+    writer = csv.DictWriter(out, list(tables.table_named(name).types))
+    writer.writeheader()
+    for row in tables.rows(name, [source]):
+        writer.writerow({key: csv_text(value) for key, value in row.items()})
+    return out.getvalue().encode("utf-8", errors="replace")
+
+
+def files_in(folder: Path) -> dict[str, Path]:
+    """Return the file of every table."""
+    return {name: folder / f"{name}.parquet" for name in tables.TABLES}
+
+
+def write_tables(source: Source, files: Mapping[str, Path]) -> Iterator[Path]:
+    """Write tables as Parquet, each to its file. UsageError for a table that is none, or a file that cannot be."""
+    with duckdb.connect() as database:
+        for name, path in files.items():
+            yield tables.write_parquet(tables.relation(name, [source], database), path)

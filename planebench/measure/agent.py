@@ -1,0 +1,402 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``planebench agent``: the part of a run that is on the host of the switch, asked over stdin and stdout.
+
+One line of JSON for each call, and one for its answer (planebench.host.link); nothing else is ever sent. It ends, with
+all that it started and changed, when its stdin closes or is silent for an hour; if it is killed, its reaper ends the
+processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import queue
+import select
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from planebench.host import procfs
+from planebench.host.device_settings import device_journal, keep_away
+from planebench.host.evidence import ThreadSampler, sample_host
+from planebench.host.interfaces import interfaces_of
+from planebench.host.leftovers import processes_with
+from planebench.host.link import GREETING, Connection, error_document, hang_up, own_version
+from planebench.host.memory import enough_hugepages
+from planebench.host.process import Process, Supervisor, stretched
+from planebench.host.programs import Found
+from planebench.measure import doctor
+from planebench.measure.conditions import threads_of
+from planebench.measure.live import watched
+from planebench.measure.machine import Machine, terminable
+from planebench.model.errors import PlanebenchError, StoreError, UsageError
+from planebench.model.wire import wire_arguments
+from planebench.switches.adapter import RunningSwitch, Situation, counters_of
+from planebench.switches.registry import get_adapter
+from planebench.switches.remote import Hello, HostAnswer, decoded, encoded
+from planebench.testbed.placement import Placement, place
+from planebench.testbed.request import SwitchPort, SwitchRequest
+from planebench.testbed.wires.base import wire_kind
+
+SILENCE_S = 3600.0
+"""An agent that nobody asks for so long ends: the host of its harness may be gone without a word."""
+END_S = 30.0
+"""How long it may take to end in order; then it just ends, and its reaper does the rest."""
+READ_BYTES = 1 << 16
+GONE = "the host of the command is gone"
+OPEN, CLOSE, RELAYED, STOP = b"+", b"-", b"> ", b"!"
+"""Lines that are no calls: connect to the third host, end that, its line follows, end what runs in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Up:
+    """A started switch."""
+
+    switch: RunningSwitch
+    processes: tuple[Process, ...]
+    interfaces: dict[str, str]
+    """The kernel interfaces of its ports, by port."""
+
+
+class Agent:
+    """The methods that a harness on another host may call; parameters and results are plain JSON. Not thread-safe."""
+
+    def __init__(self, run: Callable[[dict[str, Any]], Any]) -> None:
+        self._run = run
+        self._machine: Machine | None = None
+        self._held = contextlib.ExitStack()
+        self._supervisor: Supervisor | None = None
+        self._up: dict[int, _Up] = {}
+        self._numbers = 0
+
+    def call(self, method: str, params: dict[str, Any]) -> Any:
+        """Return the result of a method. Raises PlanebenchError, UsageError for one that is not known."""
+        found: Callable[..., Any] | None = getattr(self, f"do_{method}", None)
+        if found is None:
+            raise UsageError(f"agent: there is no method {method}")
+        return found(**params)
+
+    def close(self) -> None:
+        """End every switch, and give back what is held. Safe to call twice."""
+        self._up.clear()
+        self._supervisor = None
+        self._held.close()
+
+    @property
+    def machine(self) -> Machine:
+        """Return this host. Raises UsageError before hello."""
+        if self._machine is None:
+            raise UsageError("agent: hello has to be called first")
+        return self._machine
+
+    @property
+    def placement(self) -> Placement:
+        """Return the CPUs of the switch and of other threads."""
+        return place(self.machine.cpus)
+
+    def do_hello(self, version: str, **params: Any) -> Any:
+        """Say who we are and what this host is. The wire is checked later, when it is held."""
+        if version != own_version():
+            return {"version": own_version()}
+        hello = decoded(Hello, {"version": version, **params})
+        machine = replace(Machine.prepare(hello.switch_cores, simulated=True), simulated=False)  # claimed when held
+        nodes = {nic.address: nic.numa_node for nic in machine.facts.nics}
+        cable = wire_kind(hello.wire).cables(wire_arguments(hello.wire))[0]
+        cpus = replace(machine.cpus, switch_node=nodes.get(cable.switch))
+        self._machine = replace(machine, cpus=cpus, wire=hello.wire)
+        findings = [finding for finding in doctor.examine(machine.facts) if finding.level != "ok"]
+        return encoded(
+            HostAnswer(
+                own_version(),
+                machine.facts.as_dict(),
+                self.placement.switch_cpus,
+                enough_hugepages(None, machine.facts),
+                tuple(f"{it.text} ({it.remedy})" if it.remedy else it.text for it in findings),
+            )
+        )
+
+    def do_run(self, **params: Any) -> Any:
+        """Run a plan with the tester on this host."""
+        return self._run(params)
+
+    def do_clock(self) -> int:
+        """Return the time of this host in ns since 1970."""
+        return time.time_ns()
+
+    def do_find(self, switch: str) -> dict[str, str]:
+        """Look for a switch."""
+        found = get_adapter(switch).find()
+        if isinstance(found, Found):
+            return {"version": found.version, "binary": str(found.binary)}
+        return {"remedy": found.remedy, "problem": found.problem}
+
+    def do_build(self, switch: str) -> Any:
+        """Return how a switch was built; None where it is no program."""
+        build = get_adapter(switch).build()
+        return None if build is None else encoded(build)
+
+    def do_refusal(self, switch: str, situation: Any) -> str:
+        """Return why a switch cannot be measured in a situation, as what is installed here says; empty if it can."""
+        return get_adapter(switch).refusal(decoded(Situation, situation))
+
+    def do_hold(self) -> list[str]:
+        """Hold the switch's ends of the wire, and be ready to start switches; return what the user has to know."""
+        self.do_release()
+        wire = self.machine.wire
+        with contextlib.ExitStack() as stack:
+            supervisor = stack.enter_context(self._measuring())
+            warnings = stack.enter_context(wire_kind(wire).hold(wire_arguments(wire), "switch"))
+            self._supervisor = supervisor
+            self._held = stack.pop_all()
+        return list(warnings)
+
+    @contextlib.contextmanager
+    def _measuring(self) -> Iterator[Supervisor]:
+        """Keep interrupts of NICs off the CPUs of the switch, and yield what starts it."""
+        with replace(self.machine, wire="virtio").measuring() as supervisor:
+            if os.geteuid() == 0:
+                with contextlib.suppress(StoreError):  # without a place for the old values the interrupts stay
+                    keep_away(frozenset(self.placement.switch_cpus), self.placement.control_cpus, device_journal())
+            yield supervisor
+
+    def do_release(self) -> None:
+        """End every switch, and give back what is held."""
+        self.close()
+
+    def do_settings(self, switch: str, request: Any) -> dict[str, str]:
+        """Return the part of a switch of the manifest."""
+        return get_adapter(switch).settings(decoded(SwitchRequest, request))
+
+    def do_start(self, switch: str, request: Any) -> int:
+        """Start a switch with folder, CPUs and devices of this host; return its number."""
+        if self._supervisor is None:
+            raise UsageError("agent: hold has to be called before start")
+        adapter, wanted = get_adapter(switch), decoded(SwitchRequest, request)
+        ports = tuple(self._fitted(port) for port in wanted.ports)
+        interfaces = {port.name: port.interface for port in ports if port.interface}
+        own = replace(
+            wanted,
+            ports=ports,
+            workdir=self._supervisor.topology_folder(switch),
+            control_cpus=self.placement.control_cpus,
+            # A switch that gets a network namespace by this id gets that of the agent, which has the devices.
+            netns_pid=os.getpid() if interfaces else None,
+        )
+        known = len(self._supervisor.processes)
+        with self._supervisor.memory_on(self.placement.memory_node(own.cpu)):
+            running = adapter.start(own, self._supervisor)
+        self._numbers += 1
+        self._up[self._numbers] = _Up(running, self._supervisor.processes[known:], interfaces)
+        return self._numbers
+
+    def _fitted(self, port: SwitchPort) -> SwitchPort:
+        return wire_kind(self.machine.wire).fitted(port)
+
+    def do_pause(self, number: int) -> None:
+        """Stop the processes of a switch by SIGSTOP."""
+        for process in reversed(self._processes(number)):
+            process.pause()
+
+    def do_resume(self, number: int) -> None:
+        """Continue the processes of a switch."""
+        for process in self._processes(number):
+            process.resume()
+
+    def do_stop(self, number: int) -> None:
+        """Stop a switch; nothing if it is stopped already."""
+        up = self._up.pop(number, None)
+        if up is not None:
+            for process in up.processes:
+                process.resume()
+            up.switch.stop()
+
+    def do_check(self, number: int) -> None:
+        """Raise DiedError if a process of a switch is gone."""
+        self._found(number).switch.check()
+
+    def do_counters(self, number: int) -> Any:
+        """Return the counters of a switch since its start."""
+        return encoded(counters_of(self._found(number).switch))
+
+    def do_sample(self, number: int) -> Any:
+        """Return the kernel's counters of the threads of a switch and of their CPUs."""
+        sampler = ThreadSampler(watched(self._found(number).switch))
+        return encoded(sample_host(sampler, self.placement.switch_cpus))
+
+    def do_thread_conditions(self, number: int) -> list[Any]:
+        """Return how the threads of a switch are scheduled."""
+        return [encoded(thread) for thread in threads_of(self._found(number).switch)]
+
+    def do_wire_drops(self, number: int) -> dict[str, int]:
+        """Return what the kernel dropped of the frames that a switch sent on interfaces, by port."""
+        counts = interfaces_of(os.getpid())
+        found = self._found(number).interfaces
+        return {f"{port}:rx_dropped": counts[name].tx_dropped for port, name in found.items() if name in counts}
+
+    def do_log_tail(self, number: int) -> str:
+        """Return the last lines that the processes of a switch printed."""
+        return "\n".join(process.log_tail() for process in self._processes(number))
+
+    def _found(self, number: int) -> _Up:
+        if number not in self._up:
+            raise UsageError(f"agent: there is no switch {number}")
+        return self._up[number]
+
+    def _processes(self, number: int) -> tuple[Process, ...]:
+        return self._found(number).processes
+
+
+class Wire:
+    """Stdin and stdout of this process as lines; nothing else of this process may use them from then on.
+
+    When stdin closes, or is silent for ``silence_s``, the main thread gets a SIGTERM; also for a line :data:`STOP`.
+    Lines of a relayed connection (:class:`Relayed`) begin with :data:`RELAYED`, its end with :data:`CLOSE`.
+    """
+
+    def __init__(self, silence_s: float = SILENCE_S) -> None:
+        self.relayed: Relayed | None = None
+        self.closed = False
+        """True once stdin has closed, after which nobody relays lines."""
+        self._in, self._out = os.dup(0), os.dup(1)
+        null = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(null, 0)
+        os.dup2(2, 1)  # what libraries print is for people
+        os.close(null)
+        self._silence_s = stretched(silence_s)
+        self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+
+    def listen(self) -> None:
+        """Begin to receive."""
+        threading.Thread(target=self._receive, name="stdin", daemon=True).start()
+
+    def send(self, line: bytes) -> None:
+        """Send one line. What nobody receives is dropped: stdin closes then, too."""
+        with self._lock, contextlib.suppress(OSError):
+            data = memoryview(line + b"\n")
+            while data:
+                data = data[os.write(self._out, data) :]
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield each line until stdin closes."""
+        while (line := self._lines.get()) is not None:
+            yield line
+
+    def _receive(self) -> None:
+        received = b""
+        while select.select([self._in], [], [], self._silence_s)[0] and (chunk := os.read(self._in, READ_BYTES)):
+            *lines, received = (received + chunk).split(b"\n")
+            for line in lines:
+                self._take(line)
+        self.closed = True
+        if self.relayed is not None:
+            self.relayed.lost(GONE)
+        self._lines.put(None)
+        self._stop()
+        time.sleep(stretched(END_S))
+        os._exit(1)
+
+    def _take(self, line: bytes) -> None:
+        if line.startswith(RELAYED) and self.relayed is not None:
+            self.relayed.take(line.removeprefix(RELAYED))
+        elif line.startswith(CLOSE) and self.relayed is not None:
+            self.relayed.lost(line.removeprefix(CLOSE).decode(errors="replace"))
+        elif line == STOP:
+            self._stop()
+        else:
+            self._lines.put(line)
+
+    def _stop(self) -> None:
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+
+
+class Relayed(Connection):
+    """The connection to the agent of a third host, carried by whoever called ours (planebench.measure.elsewhere)."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.sock, self._theirs = socket.socketpair()
+        self._wire, self._words = wire, ""
+        wire.relayed = self
+        wire.send(OPEN)
+        if wire.closed:
+            self.lost(GONE)
+        threading.Thread(target=self._pump, name="relay", daemon=True).start()
+
+    def take(self, line: bytes) -> None:
+        """Hand on a line of the agent."""
+        with contextlib.suppress(OSError):
+            self._theirs.sendall(line + b"\n")
+
+    def lost(self, words: str) -> None:
+        """End the connection; ``words`` say why."""
+        self._words = words
+        with contextlib.suppress(OSError):
+            self._theirs.shutdown(socket.SHUT_RDWR)
+
+    def _pump(self) -> None:
+        with contextlib.suppress(OSError), self._theirs.makefile("rb") as lines:
+            for line in lines:
+                self._wire.send(RELAYED + line.rstrip(b"\n"))
+
+    def last_words(self) -> str:
+        """Return why the connection ended."""
+        return self._words
+
+    def close(self) -> None:
+        """Have the connection closed."""
+        if self._wire.relayed is self:
+            self._wire.relayed = None
+        hang_up(self.sock)
+        hang_up(self._theirs)
+        self._wire.send(CLOSE)
+
+
+def end_earlier(run_id: str) -> None:
+    """End the agents of a run whose connection was lost without their notice: they hold devices that it needs again."""
+    words = ["agent", "--run", run_id]
+    own = (os.getpid(), os.getppid())
+    found = [pid for pid in processes_with(run_id) if pid not in own and procfs.words(pid)[-3:] == words]
+    for number, patience_s in ((signal.SIGTERM, END_S), (signal.SIGKILL, END_S)):
+        for pid in filter(procfs.is_running, found):
+            with contextlib.suppress(OSError):
+                os.kill(pid, number)
+        end = time.monotonic() + stretched(patience_s)
+        while any(map(procfs.is_running, found)) and time.monotonic() < end:
+            time.sleep(0.05)
+
+
+def serve(run: Callable[[Wire, dict[str, Any]], Any], run_id: str | None) -> int:
+    """Answer calls until stdin closes. Returns the exit code.
+
+    ``run`` is called for the method ``run``, with its parameters: it runs a plan with the tester on this host.
+    ``run_id``: what an earlier agent of the same run was started with.
+    """
+    if run_id is not None:
+        end_earlier(run_id)
+    wire = Wire()
+    agent = Agent(lambda params: run(wire, params))
+    with contextlib.suppress(KeyboardInterrupt), terminable():
+        try:
+            wire.send(GREETING)
+            wire.listen()
+            for line in wire.lines():
+                wire.send(json.dumps(_answer(agent, json.loads(line))).encode())
+        finally:
+            agent.close()
+    return 0
+
+
+def _answer(agent: Agent, call: dict[str, Any]) -> dict[str, Any]:
+    try:
+        return {"id": call["id"], "result": agent.call(call["method"], call["params"])}
+    except PlanebenchError as error:
+        return {"id": call["id"], "error": error_document(error)}
+    except (OSError, TypeError) as error:
+        print(f"planebench agent: {error!r}", file=sys.stderr)
+        return {"id": call["id"], "error": {"kind": "DiedError", "text": repr(error)}}

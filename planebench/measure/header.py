@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The header of a run: everything about plan, machine, switches and tester that a reader needs years later."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from planebench import __version__
+from planebench.host.programs import subject_in
+from planebench.measure import doctor
+from planebench.measure.live import LiveSettings, link_settings
+from planebench.measure.machine import Machine
+from planebench.measure.runner import SelfMeasured
+from planebench.measure.survey import Survey
+from planebench.model.cpus import cpu_text
+from planebench.model.dimensions import is_external
+from planebench.model.errors import UsageError
+from planebench.model.header import RunHeader, Subject, SwitchHostInfo, SwitchInfo
+from planebench.model.plan import LatencyPlan, Plan
+from planebench.model.quantity import utc_text
+from planebench.model.records import Point
+from planebench.model.scenarios import build
+from planebench.model.text import digests_text
+from planebench.model.topology import Topology
+from planebench.model.wire import wire_named
+from planebench.model.words import listed
+from planebench.plan.expand import SwitchLabel
+from planebench.store import new_run_id
+from planebench.store.calibration import version_of
+from planebench.switches.linked import requests_of
+from planebench.testbed.chain import build_chain, parse_chain, point_cores
+from planebench.testbed.links import Ends
+from planebench.testbed.placement import Cpus, Placement, place, place_vnfs
+from planebench.testbed.tester_config import switch_request
+from planebench.testbed.testers import get_tester
+from planebench.testbed.traffic import traffic_infos
+from planebench.testbed.traffic_files import remarks
+
+# The labels of a run: tags, testbed, and the source tree that is measured. The store of a lab finds runs by them.
+
+TESTBED_VARIABLE = "PLANEBENCH_TESTBED"
+SUBJECT_VARIABLE = "PLANEBENCH_SUBJECT"
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels of one run, as its header has them; ``id_suffix`` is the end of its id."""
+
+    testbed: str = ""
+    subject: Subject | None = None
+    tags: dict[str, str] = field(default_factory=dict)
+    id_suffix: str = ""
+
+
+def read_labels(testbed: str | None = None, subject: str | None = None, tags: Iterable[str] = ()) -> Labels:
+    """Return the labels of a run that starts now. Raises UsageError.
+
+    ``testbed``: default $PLANEBENCH_TESTBED, or the name of this machine. ``subject``: a folder in a git repository, as
+    ``../vpp``, or ``vpp=../vpp`` where only the switch ``vpp`` is built from it; default $PLANEBENCH_SUBJECT, or none.
+    ``tags``: as ``ring=new``.
+    """
+    subject = subject or os.environ.get(SUBJECT_VARIABLE)
+    return Labels(
+        testbed=testbed or os.environ.get(TESTBED_VARIABLE) or platform.node() or "unknown",
+        subject=_subject(subject) if subject else None,
+        tags=dict(map(_tag, tags)),
+    )
+
+
+def _subject(text: str) -> Subject:
+    switch, equals, folder = text.partition("=")
+    return subject_in(Path(folder), switch) if equals else subject_in(Path(text))
+
+
+def _tag(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not equals or not key:
+        raise UsageError(f'--tag: "{text}" is not valid. Valid: KEY=VALUE, e.g. ring=new')
+    return key, value
+
+
+CLOCKS_APART_MS = 100.0
+"""Clocks that NTP sets are closer than this."""
+
+Settings = dict[str, str | int | float | bool | None]
+
+
+def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:
+    """Return the header of a run that starts now."""
+    labels = labels or Labels()
+    plan, now, facts, cpus = survey.plan, datetime.now(UTC), machine.facts, machine.cpus
+    findings = [] if survey.simulated else [f for f in doctor.examine(facts) if f.level != "ok"]
+    placement = placement_of(survey.measured, cpus)
+    warnings = [f"{finding.text} ({finding.remedy})" if finding.remedy else finding.text for finding in findings]
+    warnings += [survey.unused_hugepages] if survey.unused_hugepages and not survey.simulated else []
+    warnings += [] if survey.simulated else _not_calibrated(plan)
+    warnings += _not_simulated(survey)
+    warnings += [text for profile in plan.traffic for text in remarks(profile)]
+    host = machine.switch_host
+    warnings += [] if host is None else [f"host {host.name}: {text}" for text in host.answer.findings]
+    info = None if host is None else host.info()
+    warnings += [] if info is None else _clocks_apart(info)
+    hosted, shared = _hosted_settings(survey.measured, cpus)
+    warnings += [] if survey.simulated else shared
+    return RunHeader(
+        run_id=new_run_id(plan.name, now, labels.id_suffix),
+        name=plan.name,
+        started_at=utc_text(now),
+        command=("planebench", *sys.argv[1:]),
+        seed=plan.seed,
+        planebench_version=__version__,
+        host=facts.as_dict(),
+        settings=_settings(plan, settings, placement)
+        | file_settings(plan)
+        | {"core_kinds": cpus.kind_names(placement.pollers) or None}
+        | _parallel_settings(survey.measured, cpus)
+        | hosted,
+        switches=tuple(_switch_info(label, survey, cpus, settings) for label in survey.labels),
+        skipped=survey.skipped,
+        warnings=tuple(dict.fromkeys(warnings if survey.simulated else (*warnings, *placement.warnings))),
+        calibration=settings.calibration,
+        traffic=traffic_infos(plan.traffic),
+        papers=plan.papers,
+        left_out=plan.left_out,
+        environment=_environment(),
+        plan=plan,
+        switch_host=info,
+        tags=labels.tags,
+        subject=labels.subject,
+        testbed=labels.testbed,
+    )
+
+
+def _clocks_apart(info: SwitchHostInfo) -> list[str]:
+    """Return a note if the clocks of both hosts tell another time: their logs and stores then do, too."""
+    apart_ms, error_ms = info.clock.offset_ns / 1e6, info.clock.error_ns / 1e6
+    if abs(apart_ms) <= CLOCKS_APART_MS + error_ms:
+        return []
+    return [f"the clock of host {info.name} is {apart_ms:+.0f} ms off ours (+-{error_ms:.1f} ms); set both by NTP"]
+
+
+def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
+    """Return the placement of the topology with most VNFs, hosted ones before tasks of the tester.
+
+    VNFs side by side are placed separately: :func:`_parallel_settings`.
+    """
+    chained = [point for point in points if not point.side_by_side]
+    longest = max(chained, key=lambda point: (point.chain_length, len(point.hosted)), default=None)
+    beside = max((point.chain_length for point in points if point.side_by_side), default=0)
+    if longest is None or (beside and not longest.chain_length):
+        return place(cpus, beside, hosted=range(beside))
+    return place_vnfs(cpus, point_cores(longest), hosted=longest.hosted, idle_tester=longest.idle_tester)
+
+
+def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, list[str]]:
+    """Return where hosted VNFs of chains, and hosted ends, run, and a warning where they share their CPUs."""
+    hosted = [point for point in points if not point.side_by_side and point.hosted]
+    most = max(hosted, key=lambda point: len(point.hosted), default=None)
+    if most is None:
+        return {}, []
+    cores = point_cores(most)
+    placement = place_vnfs(cpus, cores, hosted=most.hosted, idle_tester=most.idle_tester)
+    used = cpu_text({cpu for number in most.hosted for cpu in placement.cpus_of_vnf(number)})
+    names = [name for number in most.hosted for name in placement.cpu_neighbours(number)]
+    others = dict.fromkeys("each other" if name.startswith("vnf") else name for name in names)
+    shared = (
+        f"hosted VNFs share CPU {used} with {listed(tuple(others))}: trials with them are functional, frames count and "
+        f"rates tell nothing; give {sum(cores) + 2 - most.idle_tester} CPUs or more"
+    )
+    return {"hosted_vnfs": f"at most {len(most.hosted)} on CPU {used}"}, [shared] if others else []
+
+
+def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> Settings:
+    """Return where VNFs side by side run, which is what over-provisioning is."""
+    most = max((point.chain_length for point in points if point.side_by_side), default=0)
+    if not most:
+        return {}
+    used = sorted(set(place(cpus, most, hosted=range(most)).vnf_cpus))
+    return {"parallel_vnfs": f"one process each, at most {most} on CPU {','.join(map(str, used))}"}
+
+
+def _environment() -> dict[str, str]:
+    """Return the variables that change what planebench runs, nothing else of the user's environment."""
+    ours = {name: value for name, value in sorted(os.environ.items()) if name.startswith("PLANEBENCH_")}
+    return {"python": platform.python_version(), "folder": str(Path.cwd()), **ours}
+
+
+def _not_calibrated(plan: Plan) -> list[str]:
+    """Return notes on limits of the tester that are unknown."""
+    names = ", ".join(profile.name for profile in plan.traffic if not profile.plain)
+    text = (
+        f"limits and latency baseline of the tester are unknown for traffic {names}: it is calibrated with plain frames"
+    )
+    return [text] if names else []
+
+
+def _not_simulated(survey: Survey) -> list[str]:
+    """Return notes on costs that a simulated switch does not have."""
+    names = [label for label, adapter in survey.adapters.items() if isinstance(adapter, SelfMeasured)]
+    points = [point for point in survey.measured if point.switch in names]
+    missing = {
+        "network functions": any(point.chain_length for point in points),
+        "what they run in": any(point.hosted for point in points),
+        "traffic profiles": any(point.traffic for point in points),
+    }
+    said = " or ".join(what for what, there in missing.items() if there)
+    return [f"{', '.join(names)}: the simulator does not model {said}; they have no effect"] if said else []
+
+
+def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Settings:
+    throughput, latency, search = plan.throughput, plan.latency, plan.search
+    return {
+        "trial_duration_s": throughput.duration_s,
+        "warmup_s": throughput.warmup_s,
+        "repetitions": throughput.repetitions,
+        "restarts": throughput.restarts,
+        "max_rate_pps": throughput.max_rate_pps,
+        "line_bps": throughput.line_bps,
+        "open_loop": throughput.is_open_loop(has_line_rate=not wire_named(plan.wire).replaces_nics),
+        "latency_loads": ",".join(f"{load:g}" for load in latency.loads),
+        "latency_of": _joined_over_parts(plan, lambda how: how.of),
+        "latency_rates_pps": ",".join(f"{rate:.12g}" for rate in latency.rates_pps),
+        "latency_total_bps": ",".join(f"{rate:.12g}" for rate in latency.total_bps),
+        "latency_per_vnf_bps": ",".join(f"{rate:.12g}" for rate in latency.per_vnf_bps),
+        "latency_duration_s": _joined_over_parts(plan, lambda how: how.duration_s),
+        "latency_repetitions": _joined_over_parts(plan, lambda how: how.repetitions),
+        "probe_rate_pps": _joined_over_parts(plan, lambda how: how.probe_rate_pps),
+        "v2v_latency_pps": _joined_over_parts(plan, lambda how: how.v2v_pps),
+        "search": ",".join(("r_plus", *search.methods)),
+        **{
+            f"search_{'trial_duration_s' if field.name == 'duration_s' else field.name}": getattr(search, field.name)
+            for field in fields(search)
+            if field.name != "methods"
+        },
+        "anatomy": latency.anatomy,
+        "stamp": _joined_over_parts(plan, lambda how: how.stamp),
+        "wire": plan.wire,
+        "clock": plan.clock,
+        "hosting": ",".join(plan.hostings),
+        "ring_size": plan.ring_size,
+        "send_burst": plan.send_burst,
+        **plan.sending,
+        "hugepages": settings.hugepages,
+        "tester_version": _tester_version(plan, settings),
+        "placements": ",".join(plan.placements),
+        "tester": plan.tester,
+        "switch_cpu": placement.switch_cpu,
+        "more_switch_cpus": ",".join(str(cpu) for cpu in placement.more_switch_cpus),
+        "tester_cpus": ",".join(str(cpu) for cpu in placement.tester_cpus),
+    }
+
+
+def _tester_version(plan: Plan, settings: LiveSettings) -> str:
+    return get_tester(plan.tester).version() if is_external(plan.tester) else version_of(settings.planed)
+
+
+def _joined_over_parts(plan: Plan, value: Callable[[LatencyPlan], float | int | str]) -> float | int | str:
+    """Return the values of the parts of a plan that measure latency, separated by commas."""
+    parts = [part.latency for part in plan.sections if part.latency.wanted] or [plan.latency]
+    first, *others = dict.fromkeys(value(how) for how in parts)
+    return ",".join(it if isinstance(it, str) else f"{it:g}" for it in (first, *others)) if others else first
+
+
+def file_settings(plan: Plan) -> Settings:
+    """Return the chains by name, and digests of the files that chains and traffic profiles name.
+
+    Raises UsageError for a file that cannot be read.
+    """
+    of_chains = [file for chain in plan.chains for vnf in parse_chain(chain) for file in vnf.files()]
+    sources = [source for profile in plan.traffic for source in (profile.dst_ips, profile.pcap) if source]
+    of_traffic = [Path(source.path) for source in sources if source.path]
+    chains = {"chains": "; ".join(plan.chains), "chain_files": _digests(of_chains)} if plan.chains else {}
+    return {**chains, **({"traffic_files": _digests(of_traffic)} if of_traffic else {})}
+
+
+def _digests(files: Iterable[Path]) -> str:
+    """Return path and digest of each file, once. Raises UsageError for an unreadable file."""
+    try:
+        found = {str(file): hashlib.sha256(file.read_bytes()).hexdigest()[:16] for file in files}
+    except OSError as error:
+        raise UsageError(f'file "{error.filename}" cannot be read: {error.strerror}; give a readable file') from None
+    return digests_text(found)
+
+
+def _representative(points: Sequence[Point]) -> Topology:
+    """Return the longest topology with all kinds of ports that the points have; p2v if no point has them all.
+
+    Without a point it is v2v: a switch that refuses every other point cannot tell the settings of their ports.
+    """
+    shapes = {(p.scenario, p.chain_length, p.chain, p.hosting) for p in points}
+    built = {shape: build_chain(*shape[:2], chain=shape[2], hosting=shape[3]) for shape in sorted(shapes)}
+    there = {port.side for topology in built.values() for port in topology.ports}
+    whole = [topology for topology in built.values() if {port.side for port in topology.ports} == there]
+    return max(whole, key=lambda topology: len(topology.ports)) if whole else build("p2v" if points else "v2v")
+
+
+def _switch_info(label: SwitchLabel, survey: Survey, cpus: Cpus, settings: LiveSettings) -> SwitchInfo:
+    adapter = survey.adapters[label.label]
+    topology = _representative([point for point in survey.measured if point.switch == label.label])
+    port_names = [*(port.name for port in topology.ports), *(topology.link or ())]
+    links = link_settings(adapter, topology, settings, Path("/"))
+    unnamed = {name: Ends(f"{name}-tester", f"{name}-switch") for name in port_names}
+    links = replace(links, ends={**unnamed, **links.ends})
+    placement = place_vnfs(cpus, topology.cores_of_vnfs, hosted=topology.hosted_numbers)
+    request = requests_of(switch_request(topology, placement, links), topology, links)[0]
+    return SwitchInfo(
+        label.label,
+        label.adapter,
+        survey.versions[label.label],
+        adapter.settings(request),
+        adapter.remedy,
+        adapter.build(),
+    )

@@ -1,0 +1,282 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a plan to a finished run folder: calibrate the tester, open a folder or resume one, measure, close it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from planebench.analysis.compare import differing_facts
+from planebench.host.device_settings import undone_at_exit
+from planebench.host.planed_program import require_planed
+from planebench.host.process import Supervisor
+from planebench.measure.ahead import Pace, stages
+from planebench.measure.calibrate import calibrate
+from planebench.measure.campaign import Campaign, Listener
+from planebench.measure.distance import dry_poll
+from planebench.measure.header import Labels, file_settings, make_header, placement_of, read_labels
+from planebench.measure.live import LiveSettings
+from planebench.measure.machine import Machine, held
+from planebench.measure.status import Listeners, StatusListener
+from planebench.measure.survey import Survey
+from planebench.model.dimensions import is_external, port_clock
+from planebench.model.errors import StoreError, UsageError
+from planebench.model.header import Calibration, CoreNoise, RunHeader, RunStatus, Subject, SwitchInfo
+from planebench.model.plan import Plan
+from planebench.model.records import Trial
+from planebench.model.text import FILES, moved, renamed
+from planebench.model.wire import wire_named
+from planebench.plan.expand import max_frame_bytes, plain_frame_sizes
+from planebench.store import RunWriter, default_runs_dir, make_runs_dir, read_run
+from planebench.store.calibration import Condition, load, save, version_of
+from planebench.store.folder import find_unfinished, runs_of_plan
+from planebench.testbed.placement import place
+from planebench.testbed.testers import get_tester
+
+CALIBRATION_S = 0.1
+"""Duration of each step of a calibration that a run makes for itself."""
+
+
+@dataclass
+class Session:
+    """One sitting of a run: its folder is open, and nothing of it is started yet.
+
+    ``trials`` are those of earlier sessions of the same run; :meth:`measure` adds to them.
+    """
+
+    survey: Survey
+    machine: Machine
+    settings: LiveSettings
+    writer: RunWriter
+    trials: list[Trial]
+
+    def __post_init__(self) -> None:
+        self.pace = Pace(stages(self.survey.plan, self.survey.measured, self.survey.costs))
+
+    @property
+    def folder(self) -> Path:
+        """Return the run folder."""
+        return self.writer.path
+
+    def measure(self, *listeners: Listener) -> RunStatus:
+        """Measure what is left of the plan, and return how it ended; ``listeners`` hear of every step.
+
+        status.json is always written. Raises as :meth:`record`.
+        """
+
+        def campaign(supervisor: Supervisor) -> None:
+            Campaign(
+                plan=self.survey.plan,
+                points=self.survey.measured,
+                adapters=dict(self.survey.adapters),
+                cpus=self.machine.cpus,
+                settings=self.settings,
+                writer=self.writer,
+                listener=Listeners(self.pace, *listeners, StatusListener(self.pace, self.folder, self.survey.plan)),
+                supervisor=supervisor,
+                trials=self.trials,
+            ).run()
+
+        return self.record(campaign)
+
+    def record(self, work: Callable[[Supervisor], None]) -> RunStatus:
+        """Do ``work``, which measures and stores trials, and store how it ended; an interrupt ends it in order, too.
+
+        Whatever happens, the folder is closed and no process is left running. Raises what ``work`` raises, and
+        StoreError, as on a full disk.
+        """
+        try:
+            with self.machine.measuring() as supervisor:
+                work(supervisor)
+        except KeyboardInterrupt:
+            self.writer.finish("interrupted", "stopped by Ctrl-C or SIGTERM")
+            return "interrupted"
+        except SystemExit:
+            self.writer.finish("interrupted", "nobody reads its output any more")
+            raise
+        except Exception as error:
+            try:
+                self.writer.finish("interrupted", str(error) or type(error).__name__)
+            except StoreError:  # the folder may be what failed: full disk, removed
+                if not self.trials:
+                    self.writer.discard()
+            raise
+        self.writer.finish()
+        return "complete"
+
+
+def open_session(
+    survey: Survey,
+    *,
+    runs_dir: Path | None = None,
+    resume: bool = False,
+    calibrated: bool = True,
+    labels: Labels | None = None,
+    tell: Callable[[str], None] = lambda _: None,
+) -> Session:
+    """Make the folder of a new run, or open the newest unfinished run of the same plan (``resume``).
+
+    ``calibrated``: calibrate the tester first, unless a calibration of the last 24 hours holds. ``labels``: default
+    the name of this machine; a resumed run keeps those that it has. ``tell`` is given a line before something that
+    takes seconds. Raises UsageError, NotInstalledError and StoreError; then nothing is started.
+    """
+    survey.required()
+    _check_open_loop(survey.plan)
+    plan = survey.plan
+    if is_external(plan.tester):
+        get_tester(plan.tester).check()
+    settings = live_settings(survey)
+    machine = Machine.prepare(plan.switch_cores, plan.wire, plan.tester, survey.switch_host, simulated=survey.simulated)
+    folder = runs_dir or default_runs_dir()
+    if resume:
+        return _resumed(survey, machine, settings, folder, labels)
+    make_runs_dir(folder)
+    if calibrated:
+        settings = replace(settings, calibration=_calibration(survey, machine, settings, tell))
+    limited = survey.limited()
+    header = _header(limited, machine, settings, labels or read_labels())
+    if not survey.simulated:
+        header = replace(header, noise=_noise(limited, machine, settings))
+    return Session(limited, machine, settings, RunWriter.create(folder, header), [])
+
+
+def live_settings(survey: Survey) -> LiveSettings:
+    """Return what all topologies of a run have in common. Raises NotInstalledError without planed, the tester."""
+    needs_drivers = wire_named(survey.plan.wire).needs_drivers
+    return LiveSettings(
+        planed=Path("planed") if survey.simulated else require_planed(drivers=needs_drivers),
+        ring_size=survey.plan.ring_size,
+        hugepages=survey.hugepages,
+        max_frame_bytes=max_frame_bytes(survey.plan),
+        wire=survey.plan.wire,
+        clock=survey.plan.clock,
+        open_loop=survey.plan.throughput.open_loop,
+        has_rate=survey.plan.throughput.max_rate_pps is not None,
+    )
+
+
+def _check_open_loop(plan: Plan) -> None:
+    """Raise UsageError for an open loop without a rate, and for two rates."""
+    rate, line = plan.throughput.max_rate_pps, plan.throughput.line_bps
+    if rate is not None and line is not None:
+        raise UsageError("--max-rate and --line both say how much saturating trials send; leave out one")
+    if plan.throughput.open_loop and rate is None and line is None and wire_named(plan.wire).replaces_nics:
+        raise UsageError(
+            f"--open-loop needs a rate, and wire {plan.wire} has no line rate: add --line, e.g. 10G, or --max-rate"
+        )
+
+
+def _resumed(
+    survey: Survey, machine: Machine, settings: LiveSettings, runs_dir: Path, labels: Labels | None
+) -> Session:
+    files = file_settings(survey.plan)
+    info = find_unfinished(runs_dir, survey.plan, files)
+    if info is None:
+        complete = next(runs_of_plan(runs_dir, survey.plan, files), None)
+        if complete is not None:
+            raise UsageError(
+                f"--resume: run {complete.run_id} of this plan is complete. Leave out --resume to measure it again"
+            )
+        raise UsageError(
+            f"--resume: {runs_dir} has no unfinished run of this plan. Give the options of the run to resume, or leave "
+            "out --resume"
+        )
+    settings = replace(settings, calibration=info.header.calibration)
+    survey = replace(survey, plan=replace(survey.plan, time_budget_s=info.header.plan.time_budget_s))
+    differing = changes(info.header, _header(survey, machine, settings, labels))
+    if differing:
+        raise UsageError(
+            f"--resume: cannot resume run {info.run_id}: its trials would not be comparable: {'; '.join(differing)}. "
+            "Start a new run without --resume"
+        )
+    writer = RunWriter.reopen(info.path)
+    writer.moved = moved(files, info.header.settings)
+    here = moved(info.header.settings, files)
+    stored = read_run(info.path).trials
+    trials = [replace(it, point=replace(it.point, chain=renamed(it.point.chain, here))) for it in stored]
+    return Session(survey, machine, settings, writer, trials)
+
+
+def _header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:
+    """Return the header of a run; devices are held meanwhile, as switches have the rings that these take."""
+    with undone_at_exit(), held(machine.wire, switch_host=machine.switch_host):
+        return make_header(survey, machine, settings, labels)
+
+
+def _noise(survey: Survey, machine: Machine, settings: LiveSettings) -> tuple[CoreNoise, ...]:
+    """Return the noise of the CPUs of switch, tester and the longest chain; takes as long as a trial, at most 1 s."""
+    pollers = placement_of(survey.measured, machine.cpus).pollers
+    with machine.pinned():
+        return dry_poll(settings.planed, pollers, survey.plan.throughput.duration_s)
+
+
+def changes(old: RunHeader, new: RunHeader) -> Sequence[str]:
+    """Return a sentence for each difference that makes new trials of a run unlike its old ones."""
+    versions = {switch.label: switch for switch in old.switches}
+    switches = [
+        words
+        for switch in new.switches
+        if switch.label in versions and (words := _other_switch(versions[switch.label], switch))
+    ]
+    there = {switch.label for switch in new.switches}
+    gone = [f"{label} is no longer installed" for label in versions if label not in there]
+    settings = [
+        f"{key}: {old.settings[key]} against {value}"
+        for key, value in new.settings.items()
+        if key in old.settings and old.settings[key] != value and key not in ("chains", *FILES)
+    ]
+    hosts = [header.switch_host.name if header.switch_host is not None else "this host" for header in (old, new)]
+    moved = [f"the switches were on {hosts[0]}, now they are on {hosts[1]}"] if hosts[0] != hosts[1] else []
+    return [*differing_facts(old, new), *moved, *switches, *gone, *settings, *_other_commit(old.subject, new.subject)]
+
+
+def _other_switch(was: SwitchInfo, now: SwitchInfo) -> str:
+    """Return a sentence if a switch is not what it was; empty if it is. A run may not tell how its was built."""
+    if replace(was, build=now.build) != now:
+        return f"{was.label} was {was.version} {was.settings}, now it is {now.version} {now.settings}"
+    files = was.build.unlike(now.build) if was.build is not None and now.build is not None else ()
+    return f"{was.label} is another build: {', '.join(files)}" if files else ""
+
+
+def _other_commit(old: Subject | None, new: Subject | None) -> Iterator[str]:
+    """Yield a sentence if another commit is measured than before; a run that does not tell it may be continued."""
+    if old is not None and new is not None and old.commit != new.commit:
+        yield f"commit {old.commit[:12]} against {new.commit[:12]}"
+
+
+def _calibration(
+    survey: Survey, machine: Machine, settings: LiveSettings, tell: Callable[[str], None]
+) -> Calibration | None:
+    """Return the stored calibration that holds for this run, or make one; None where there is nothing to calibrate."""
+    sizes = plain_frame_sizes(survey.plan)
+    if survey.simulated or not sizes:
+        return None
+    if is_external(survey.plan.tester):
+        tell(f"the tester is not calibrated: {survey.plan.tester} is no part of planebench")
+        return None
+    if machine.switch_host is not None:
+        tell("the tester is not calibrated: the other ends of its wires are on another host")
+        return None
+    tester_cpus = place(machine.cpus).tester_cpus
+    condition = Condition(
+        planed_version=version_of(settings.planed),
+        cpu_model=machine.facts.cpu_model,
+        kernel=machine.facts.kernel,
+        wire=settings.wire,
+        ring_size=settings.ring_size,
+        hugepages=settings.hugepages,
+        tester_cpus=len(tester_cpus),
+        core_kinds=machine.cpus.kind_names(tester_cpus),
+        clock=port_clock(settings.clock),
+    )
+    known = load(condition, sizes)
+    if known is not None:
+        return known
+    tell("calibrating the tester")
+    with machine.measuring() as supervisor:
+        found = calibrate(sizes, settings, cpus=machine.cpus, supervisor=supervisor, duration_s=CALIBRATION_S)
+    with contextlib.suppress(StoreError):  # a home that cannot be written: it is measured again next time
+        save(found)
+    return found

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The simulated switch: no process, no packets; trials with test with known results (docs/simulator.md)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from planebench.host.process import Supervisor
+from planebench.host.programs import Found
+from planebench.measure.runner import Runner
+from planebench.measure.sim.runner import SimRunner
+from planebench.measure.sim.spec import SIM_KEYS, SimSpec
+from planebench.model.errors import StartError
+from planebench.model.records import Trial
+from planebench.switches.adapter import Adapter, RunningSwitch, Traits
+from planebench.testbed.request import SwitchRequest
+
+
+class SimAdapter(Adapter):
+    """``sim:capacity=10M:noise=1%``: found everywhere, needs no tester (measure.runner.SelfMeasured)."""
+
+    name = "sim"
+    title = "simulated switch"
+    remedy = "it is part of planebench"
+    wires = frozenset({"virtio", "vhost", "memif", "veth"})
+    traits = Traits("self-contained", "structured", ("rtc",), "none", "high", ("Python",), "test with known results")
+    stations = True
+    options = tuple(SIM_KEYS.values())
+
+    def __init__(self, spec: SimSpec | None = None) -> None:
+        super().__init__()
+        self.spec = spec or SimSpec()
+
+    def find(self) -> Found:
+        return Found("simulated", Path(sys.executable))
+
+    def build(self) -> None:
+        """Return none: it is no program."""
+
+    def with_options(self, texts: Mapping[str, str]) -> SimAdapter:
+        """Return an adapter with these keys of the simulator. Raises UsageError for an unknown key or a bad value."""
+        return SimAdapter(SimSpec.from_options(self.name, texts))
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        usual = SimSpec()
+        changed = {key: getattr(self.spec, key) for key in SIM_KEYS if getattr(self.spec, key) != getattr(usual, key)}
+        texts = {key: value if isinstance(value, str) else f"{value:.12g}" for key, value in changed.items()}
+        return {"function": "simulated", **texts}
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
+        raise StartError("the simulated switch forwards no packets; it works with planebench run only")
+
+    def runner(self, label: str, seed: int, past: Sequence[Trial]) -> Runner:
+        """Return a runner that continues after the trials in ``past``."""
+        return SimRunner(self.spec, seed, past)
+
+
+ADAPTER = SimAdapter()

@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The files that a plan names: each is its name and its content, in whatever folder it is.
+
+Of two files with one name and different contents in one plan, the name has a part of the digest behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from planebench.model.chain_name import quote
+from planebench.model.errors import UsageError, unreadable
+
+FILES = ("chain_files", "traffic_files")
+"""Settings of a header: path and digest of each file."""
+
+_ENTRY = re.compile(r"(?:^|, )(.+?) ([0-9a-f]{16})(?=, |$)")
+
+
+def digests_text(digests: Mapping[str, str]) -> str:
+    """Return the digests of files, by path, as a setting of a header."""
+    return ", ".join(f"{path} {digest}" for path, digest in digests.items())
+
+
+def digests_of(settings: Mapping[str, object]) -> dict[str, str]:
+    """Return the digest of every file of a run by its path; empty where the settings of its header have none."""
+    texts = (str(settings.get(key) or "") for key in FILES)
+    return dict(entry for text in texts for entry in _ENTRY.findall(text))
+
+
+def file_names(digests: Mapping[str, str]) -> dict[str, str]:
+    """Return the name of each file by its path."""
+    last = {path: path.rpartition("/")[2] for path in digests}
+    contents: dict[str, set[str]] = {}
+    for path, digest in digests.items():
+        contents.setdefault(last[path], set()).add(digest)
+    return {path: name if len(contents[name]) == 1 else f"{name}@{digests[path][:8]}" for path, name in last.items()}
+
+
+def named_digests(settings: Mapping[str, object]) -> dict[str, str]:
+    """Return the digest of every file of a run by its name."""
+    digests = digests_of(settings)
+    return {name: digests[path] for path, name in file_names(digests).items()}
+
+
+def renamed(text: str, names: Mapping[str, str]) -> str:
+    """Return a text, as that of a chain, with other names of files."""
+    forms = {form(path): form(name) for form in (str, quote) for path, name in names.items()}
+    known = "|".join(map(re.escape, sorted(forms, key=len, reverse=True)))
+    return re.sub(known, lambda match: forms[match[0]], text) if forms else text
+
+
+def without_folders(text: str, settings: Mapping[str, object]) -> str:
+    """Return a text with names in the place of the paths of the files of a run."""
+    return renamed(text, file_names(digests_of(settings)))
+
+
+def names_by_content(settings: Mapping[str, object], known: dict[str, str]) -> dict[str, str]:
+    """Return the name of each file by its path: that of the first equal file, where no other file here has this name.
+
+    ``known``, the names by digest, learns what is new.
+    """
+    digests = digests_of(settings)
+    names = file_names(digests)
+    first = {path: known.setdefault(digests[path], name) for path, name in names.items()}
+    return {path: name if first[path] in names.values() else first[path] for path, name in names.items()}
+
+
+def moved(settings: Mapping[str, object], to: Mapping[str, object]) -> dict[str, str]:
+    """Return the path of each file in another run that has it elsewhere, by its path here."""
+    others = {name: path for path, name in file_names(digests_of(to)).items()}
+    found = {path: others.get(name, path) for path, name in file_names(digests_of(settings)).items()}
+    return {path: other for path, other in found.items() if path != other}
+
+
+# YAML and other text that users write: read, or said in one sentence where and why it cannot be.
+#
+# Nothing is lost or read as something else without a word: YAML takes the last of two equal keys, and 52:54:00:12:34:56
+# for a number.
+
+SUFFIXES = (".yaml", ".yml")
+_NUMBERS = {"tag:yaml.org,2002:int", "tag:yaml.org,2002:float"}
+_MERGE, _DATE = "tag:yaml.org,2002:merge", "tag:yaml.org,2002:timestamp"
+_OCTAL = re.compile(r"[-+]?0[0-7_]+")
+
+
+def is_yaml_file(text: str) -> bool:
+    """Return whether a text is the path of a YAML file, not a name: it has a slash or ends in .yaml or .yml."""
+    return "/" in text or text.lower().endswith(SUFFIXES)
+
+
+def read_text(path: Path, what: str, remedy: str) -> str:
+    """Return the text of a file, without a byte-order mark. Raises UsageError: ``what`` cannot be read, and why."""
+    try:
+        data = path.read_bytes()
+        if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in data[:2]:
+            raise UsageError(f"{what} cannot be read: it is UTF-16 text; save it as UTF-8")
+        return data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise unreadable(what, error, remedy) from None
+
+
+class _Refused(yaml.MarkedYAMLError):
+    """What is YAML, but hardly what its author means."""
+
+
+class _Loader(yaml.SafeLoader):
+    """Refuses a key that is there twice, and texts and whole numbers that it would read as others. A date is text."""
+
+    def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
+        node: yaml.MappingNode = super().compose_mapping_node(anchor)
+        lines: dict[Any, int] = {}
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.tag != _MERGE:
+                value = self.construct_object(key)
+                if value in lines:
+                    first = lines[value]
+                    raise _refused(key, f"key {key.value} is there twice, first in line {first}; remove one of them")
+                lines[value] = key.start_mark.line + 1
+        return node
+
+    def compose_scalar_node(self, anchor: Any) -> yaml.ScalarNode:
+        node: yaml.ScalarNode = super().compose_scalar_node(anchor)
+        if node.style is None and node.tag in _NUMBERS and (":" in node.value or _OCTAL.fullmatch(node.value)):
+            number = self.construct_object(node)
+            also = "" if ":" in node.value else ", or without the leading 0"
+            raise _refused(node, f"YAML reads {node.value} as the number {number}; write it in quotes{also}")
+        return node
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != _DATE]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _refused(node: yaml.Node, why: str) -> _Refused:
+    return _Refused(problem=why, problem_mark=node.start_mark)
+
+
+def parse_yaml(text: str, source: str) -> Any:
+    """Return the document of ``text``. Raises UsageError, which names ``source``, line and column."""
+    try:
+        return yaml.load(text, Loader=_Loader)
+    except _Refused as error:
+        raise UsageError(f"{source}{_where(error.problem_mark)}: {error.problem}") from None
+    except RecursionError:
+        raise UsageError(f"{source} is nested too deeply; remove some levels of brackets or indentation") from None
+    except yaml.MarkedYAMLError as error:
+        what = ", ".join(part for part in (error.context, error.problem) if part)
+        raise UsageError(f"{source}{_where(error.problem_mark or error.context_mark)} is not YAML: {what}") from None
+    except yaml.YAMLError as error:
+        raise UsageError(f"{source} is not YAML: {' '.join(str(error).split())}") from None
+
+
+def type_remedy(found: Mapping[str, Any]) -> str:
+    """Return what to do about an error of pydantic, if YAML has read the text that was wanted as something else."""
+    number = found["type"] == "string_type" and isinstance(found["input"], int | float)
+    if number or (found["type"] in ("literal_error", "enum") and isinstance(found["input"], bool)):
+        return "; write it in quotes: YAML reads off, on, no and yes as false and true, and digits as a number"
+    return ""
+
+
+def place_in(text: str, keys: Sequence[int | str]) -> str:
+    """Return ``, line 3, column 5``: where a key or an item of a YAML text begins.
+
+    ``keys`` lead to it; where they lead to nothing, it is the place of the last one that is there.
+    """
+    node = yaml.compose(text, Loader=yaml.SafeLoader)
+    mark = node.start_mark if node is not None else None
+    for key in keys:
+        if isinstance(node, yaml.MappingNode):
+            named = {str(name.value): (name, value) for name, value in node.value}
+            if str(key) not in named:
+                break
+            name, node = named[str(key)]
+            mark = name.start_mark
+        elif isinstance(node, yaml.SequenceNode) and isinstance(key, int) and key < len(node.value):
+            node = node.value[key]
+            mark = node.start_mark
+        else:
+            break
+    return _where(mark)
+
+
+def _where(mark: Any) -> str:
+    return f", line {mark.line + 1}, column {mark.column + 1}" if mark is not None else ""

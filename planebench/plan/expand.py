@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From a plan to its points: the Cartesian product, less what a scenario does not have."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from planebench.model.chain_name import join, vnf_texts
+from planebench.model.dimensions import NEAR, HostingName, Placing
+from planebench.model.errors import UsageError
+from planebench.model.header import Skipped
+from planebench.model.plan import Plan
+from planebench.model.records import Direction, Point, ScenarioName
+from planebench.model.scenario import scenario_named, scenarios_with
+from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES
+from planebench.model.switch import parse_switch, plain
+from planebench.model.traffic import TrafficProfile
+from planebench.model.wire import wire_named
+from planebench.testbed.chain import hosted_chain, parse_chain
+from planebench.testbed.traffic import check_methods, check_sizes, check_wire, largest_frame_bytes
+
+STAMPS_MAX = 65536
+"""So many stamps of probes a task of planed keeps; a VNF sees the probes of both directions."""
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchLabel:
+    """A switch of a run: its label in results, and the adapter behind it, with its options as the user wrote them."""
+
+    label: str
+    adapter: str
+
+
+def switch_labels(switches: tuple[str, ...]) -> tuple[SwitchLabel, ...]:
+    """Return ``planed``, and ``planed#2`` for the second entry of the same label; which may be the user's own."""
+    seen: Counter[str] = Counter()
+    labels = []
+    for text in switches:
+        label = parse_switch(text).label
+        seen[label] += 1
+        labels.append(SwitchLabel(label if seen[label] == 1 else f"{label}#{seen[label]}", plain(text)))
+    return tuple(labels)
+
+
+def expand(plan: Plan) -> tuple[Point, ...]:
+    """Return every point of the plan, once, in the order of the plan: part, switch, scenario, chain, direction, frames.
+
+    A direction that a scenario does not have is left out of it, traffic that a network function cannot pass out of
+    its chains. UsageError when nothing is left, or for traffic that does not go with the rest.
+    """
+    for section in plan.sections:
+        _check_traffic(section)
+        _check_anatomy(section)
+    points = tuple(dict.fromkeys(point for section in plan.sections for point in points_of(section)))
+    if not points:
+        raise UsageError(f"nothing to measure: {'; '.join(dict.fromkeys(entry.reason for entry in skipped(plan)))}")
+    return points
+
+
+@functools.lru_cache(maxsize=256)
+def points_of(plan: Plan) -> tuple[Point, ...]:
+    """Return the points of one matrix, a plan without parts or one of them; perhaps none.
+
+    Kept, since every visit of a plan asks for those of every part: half of the time of an estimate, or more.
+    """
+    return tuple(
+        Point(label.label, scenario, direction, length, size, plan.wire_name, hosting, chain, traffic, placing, clock)
+        for label in switch_labels(plan.switches)
+        if not plan.only or label.label in plan.only
+        for scenario in plan.scenarios
+        for length, chain, hosting in _shapes(plan, scenario)
+        for placing in _placings(plan, scenario)
+        for clock in plan.cpu_clocks
+        for direction in _directions(plan, scenario)
+        for traffic, size in _frames(plan, chain)
+    )
+
+
+def _shapes(plan: Plan, scenario: ScenarioName) -> tuple[tuple[int, str, HostingName], ...]:
+    """Return the number of VNFs, the chain and the hosting of each topology of a scenario, each once."""
+    known = scenario_named(scenario)
+    if known.chained:
+        chains = ((n, *hosted_chain(chain, n, hosting)) for n, chain in _chains(plan) for hosting in plan.hostings)
+        return tuple(dict.fromkeys(chains))
+    if not known.side_by_side:
+        return tuple((0, "", hosting) for hosting in (plan.hostings if known.ends_in_vnfs else ("process",)))
+    hosted = {kind: [hosted_chain(kind, 1, hosting) for hosting in plan.hostings] for kind in _kinds(plan)}
+    # Side by side each VNF is a process of its own in any case.
+    beside = (
+        (n, chain, "process" if hosting == "separate" else hosting)
+        for kinds in hosted.values()
+        for n in plan.vnf_counts
+        for chain, hosting in kinds
+    )
+    return tuple(dict.fromkeys(beside))
+
+
+def _placings(plan: Plan, scenario: ScenarioName) -> tuple[Placing, ...]:
+    return plan.placements if scenario_named(scenario).has_vnfs else (NEAR,)
+
+
+def _kinds(plan: Plan) -> tuple[str, ...]:
+    """Return the functions of VNFs side by side."""
+    return tuple(join((chain,)) for chain in plan.chains if len(vnf_texts(chain, 0)) == 1) or ("",)
+
+
+def skipped(plan: Plan) -> tuple[Skipped, ...]:
+    """Return scenarios without a direction of the plan, traffic that its chains cannot pass, and parts left empty."""
+    if not plan.parts:
+        return (*_without_direction(plan), *_impassable(plan), *_with_two_clocks(plan))
+    return tuple(entry for part in plan.parts for entry in _skipped_of_part(part))
+
+
+def _skipped_of_part(part: Plan) -> Iterator[Skipped]:
+    what = f"part {part.name}"
+    if wanting := emptied(part):
+        yield Skipped(what, f"the options leave none of its {wanting}")
+        return
+    if part.only and not any(label.label in part.only for label in switch_labels(part.switches)):
+        yield Skipped(what, f"the options leave none of its switches ({', '.join(part.only)})")
+        return
+    for scenario in part.scenarios:
+        if scenario_named(scenario).chained and not _chains(part):
+            yield Skipped(f"{what}: {scenario}", "the options leave none of its chains")
+        if scenario_named(scenario).side_by_side and not part.vnf_counts:
+            yield Skipped(f"{what}: {scenario}", "the options leave none of its numbers of VNFs")
+    for entry in (*_without_direction(part), *_impassable(part), *_with_two_clocks(part)):
+        yield Skipped(f"{what}: {entry.what}", entry.reason)
+
+
+def _without_direction(plan: Plan) -> Iterator[Skipped]:
+    yield from (
+        Skipped(
+            scenario,
+            f"direction {', '.join(plan.directions)} is not valid for {scenario}. "
+            f"Valid: {', '.join(scenario_named(scenario).directions)}",
+        )
+        for scenario in plan.scenarios
+        if not _directions(plan, scenario)
+    )
+
+
+def _impassable(plan: Plan) -> Iterator[Skipped]:
+    for scenario in scenarios_with("chain", plan.scenarios):
+        for chain in (chain for _, chain in _chains(plan) if chain):
+            for profile in plan.traffic:
+                if refusal := cannot_pass(chain, profile):
+                    yield Skipped(f"{scenario} {chain}, traffic {profile.name}", refusal)
+
+
+def _with_two_clocks(plan: Plan) -> Iterator[Skipped]:
+    """Yield the paths whose latency is not measured because it would be the difference of two clocks."""
+    labels = dict.fromkeys(point.scenario_label for point in points_of(plan) if point.two_clocks)
+    for label in labels if plan.latency.wanted else ():
+        yield Skipped(f"latency of {label}", "generator and monitor have different clocks; use --hosting container")
+
+
+def cannot_pass(chain: str, profile: TrafficProfile) -> str:
+    """Return why no frame of a profile comes through a chain, whatever its settings; empty where that is not known."""
+    if profile.pcap is not None or not chain:
+        return ""
+    refusing = [vnf.kind for vnf in parse_chain(chain) if profile.ip not in vnf.kind.ip_versions]
+    if not refusing:
+        return ""
+    valid = ", ".join(f"IPv{version}" for version in refusing[0].ip_versions)
+    return (
+        f"{refusing[0].name} passes {valid} only, and traffic {profile.name} is IPv{profile.ip}; "
+        "give another chain or other traffic"
+    )
+
+
+def emptied(part: Plan) -> str:
+    """Return the dimension that options have left without values in a part; empty if there is none."""
+    matrix = {
+        "scenarios": part.scenarios,
+        "directions": part.directions,
+        "frame sizes": part.frame_sizes_bytes,
+        "traffic profiles": part.traffic,
+        "placements": part.placements,
+        "CPU clocks": part.cpu_clocks,
+    }
+    return next((name for name, values in matrix.items() if not values), "")
+
+
+def max_frame_bytes(plan: Plan) -> int:
+    """Return the largest frame that ports must take: 1518, or more where the plan has it and the wire takes it."""
+    if wire_named(plan.wire).standard_frames_driver:
+        return FRAME_SIZE_MAX_BYTES
+    largest = (largest_frame_bytes(profile, plan.frame_sizes_bytes) for profile in plan.traffic)
+    return max(FRAME_SIZE_MAX_BYTES, *largest)
+
+
+def plain_frame_sizes(plan: Plan) -> tuple[int, ...]:
+    """Return the frame sizes measured without a traffic profile: those that a calibration of the tester covers."""
+    return plan.frame_sizes_bytes if any(profile.plain for profile in plan.traffic) else ()
+
+
+def _frames(plan: Plan, chain: str) -> tuple[tuple[str, int], ...]:
+    """Return traffic and frame size of the points: a mix has its mean, other traffic each size of the plan."""
+    passing = [profile for profile in plan.traffic if not cannot_pass(chain, profile)]
+    return tuple((profile.name, size) for profile in passing for size in _sizes(profile, plan.frame_sizes_bytes))
+
+
+def _sizes(profile: TrafficProfile, frame_sizes_bytes: tuple[int, ...]) -> tuple[int, ...]:
+    mean = profile.mean_frame_bytes
+    return frame_sizes_bytes if mean is None else (round(mean),)
+
+
+def _latency_loads(plan: Plan) -> tuple[float, ...]:
+    """Return every load at which latency is taken: shares of R+, fixed rates and bit rates."""
+    return (*plan.latency.loads, *plan.latency.fixed)
+
+
+def _check_anatomy(plan: Plan) -> None:
+    """Raise UsageError for more probes than a task can note."""
+    latency = plan.latency
+    probes = round(latency.probe_rate_pps * latency.duration_s * 2)
+    if latency.anatomy and _latency_loads(plan) and probes > STAMPS_MAX:
+        raise UsageError(
+            f"anatomy: {latency.probe_rate_pps} probes a second for {latency.duration_s:g} s in both directions "
+            f"are {probes}; a task notes {STAMPS_MAX}. Give a shorter --duration, or a "
+            "lower latency.probe_rate_pps in the plan"
+        )
+
+
+def _check_traffic(plan: Plan) -> None:
+    beside = scenarios_with("side-by-side", plan.scenarios)
+    for profile in plan.traffic:
+        if profile.pcap is not None and beside:
+            raise UsageError(
+                f"traffic {profile.name}: frames of a capture keep their addresses, but scenario {beside[0]} "
+                "sends to those of its VNFs; give other traffic"
+            )
+        check_sizes(profile, plan.frame_sizes_bytes)
+        check_wire(plan.wire, profile, plan.frame_sizes_bytes)
+        check_methods(profile, plan.search.methods, _latency_loads(plan), _is_paced(plan))
+
+
+def _is_paced(plan: Plan) -> bool:
+    return plan.throughput.max_rate_pps is not None or plan.throughput.line_bps is not None
+
+
+def _chains(plan: Plan) -> tuple[tuple[int, str], ...]:
+    """Return length and name of every chain, once: a chain of only plain l2fwd has no name."""
+    named = [vnf_texts(chain, 0) for chain in plan.chains]
+    return tuple(dict.fromkeys([*((n, "") for n in plan.chain_lengths), *((len(v), join(v)) for v in named)]))
+
+
+def _directions(plan: Plan, scenario: ScenarioName) -> tuple[Direction, ...]:
+    return tuple(direction for direction in plan.directions if direction in scenario_named(scenario).directions)

@@ -1,0 +1,403 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Options of the command line on top of a plan: a partial document, checked as every plan document is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from planebench.analysis.search import parameters
+from planebench.model.chain_name import split
+from planebench.model.dimensions import parse_placing
+from planebench.model.errors import UsageError, unknown
+from planebench.model.plan import R_PLUS, Plan
+from planebench.model.scenario import scenario_named, scenarios_with
+from planebench.model.scenarios import (
+    parse_chain_length,
+    parse_direction,
+    parse_frame_size,
+    parse_scenario,
+    parse_vnf_count,
+)
+from planebench.model.switch import parse_switch, plain
+from planebench.model.traffic import PLAIN_NAME
+from planebench.plan.passes import each_part, with_parts
+from planebench.plan.schema import SECTIONS, validated, with_chains
+from planebench.testbed.chain import resolve_chain
+from planebench.testbed.traffic import parse_all
+from planebench.testbed.traffic_files import on_wire
+
+# Comma-separated lists of the command line.
+
+T = TypeVar("T")
+
+
+def items(what: str, text: str) -> tuple[str, ...]:
+    """Return the entries of a list; commas in double quotes are text. UsageError for an empty one."""
+    found = tuple(item.strip() for item in split(text, ","))
+    if not all(found):
+        raise UsageError(f'{what} "{text}" has an empty entry; separate names by single commas')
+    return found
+
+
+def each(what: str, text: str, parse: Callable[[str], T]) -> tuple[T, ...]:
+    """Return the parsed entries, each once."""
+    return tuple(dict.fromkeys(parse(item) for item in items(what, text)))
+
+
+# Options of the matrix on a plan of parts: they choose among what its parts have.
+#
+# So a part that is for a table of a paper stays that, or goes: ``--scenario p2p`` leaves of every part its p2p.
+
+NAMES = {
+    "scenarios": "scenario",
+    "directions": "direction",
+    "frame_sizes_bytes": "frame size",
+    "chain_lengths": "chain length",
+    "vnf_counts": "number of VNFs",
+    "chains": "chain",
+    "traffic": "traffic",
+    "placements": "placement",
+}
+"""Field of a plan -> what one value of it is called."""
+
+PARSERS: Mapping[str, tuple[str, Callable[[str], Any]]] = {
+    "scenario": ("scenarios", parse_scenario),
+    "direction": ("directions", parse_direction),
+    "frame_size": ("frame_sizes_bytes", parse_frame_size),
+    "vnfs": ("vnf_counts", parse_vnf_count),
+    "placement": ("placements", parse_placing),
+}
+"""Option -> the field of a plan that it chooses from, and the parser of one value."""
+
+CHOICES = ("scenario", "direction", "frame_size", "chain_length", "vnfs", "chain", "traffic", "placement")
+"""The options that choose."""
+
+
+def choose(plan: Plan, options: Mapping[str, Any]) -> Plan:
+    """Return the plan with only those values in its parts that the options name; a part left with none is skipped.
+
+    Raises UsageError for a value that no part has.
+    """
+    wanted = _wanted(plan, options)
+    for field, values in wanted.items():
+        _check_known(plan, field, values)
+    return each_part(plan, lambda part: _chosen(part, wanted)) if wanted else plan
+
+
+def _wanted(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the wanted values by field of a plan. Chains by name exclude chains by length, and the reverse."""
+    given = {option: text for option, text in options.items() if text is not None}
+    found = {
+        field: each(NAMES[field], given[option], parse) for option, (field, parse) in PARSERS.items() if option in given
+    }
+    if "traffic" in given:
+        profiles = parse_all(items("traffic", given["traffic"]))
+        found["traffic"] = tuple(on_wire(profile, plan.wire) for profile in profiles)
+    if "vnfs" in given and "scenario" not in given:
+        found["scenarios"] = scenarios_with("side-by-side", plan.scenarios)
+    return found | _wanted_chains(plan, options)
+
+
+def _wanted_chains(plan: Plan, options: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Return the wanted chains, and the scenarios with a chain if options name no scenario."""
+    text, names = options.get("chain_length"), tuple(options.get("chain") or ())
+    if text is None and not names:
+        return {}
+    lengths = each("chain length", text, parse_chain_length) if text is not None else ()
+    found: dict[str, tuple[Any, ...]] = {
+        "chain_lengths": lengths,
+        "chains": tuple(resolve_chain(name, Path.cwd()) for name in names),
+    }
+    said = text is not None or options.get("scenario") is not None or options.get("vnfs") is not None
+    return found if said else found | {"scenarios": scenarios_with("chain", plan.scenarios)}
+
+
+def _chosen(part: Plan, wanted: Mapping[str, tuple[Any, ...]]) -> Plan:
+    kept: dict[str, Any] = {
+        field: tuple(v for v in values if v in getattr(part, field)) for field, values in wanted.items()
+    }
+    return replace(part, **kept)
+
+
+def _check_known(plan: Plan, field: str, values: tuple[Any, ...]) -> None:
+    known = getattr(plan, field)
+    for value in values:
+        if value not in known:
+            valid = ", ".join(map(_name, known)) or "none"
+            raise UsageError(
+                f'{NAMES[field]} "{_name(value)}": no part of {plan.name} has it. '
+                f"Valid: {valid}; or write a plan (docs/suites.md)"
+            )
+
+
+def _name(value: Any) -> str:
+    name = getattr(value, "name", value)
+    return str(name) or PLAIN_NAME
+
+
+# ``--switch-option vpp.rx_ring=1024``: options put into the text of a switch, as if they had been written there.
+
+
+def with_switch_options(switches: Sequence[str], options: Sequence[str]) -> tuple[str, ...]:
+    """Return the switches with the options put in; each goes to every switch of that label, or else of that adapter.
+
+    UsageError for an option that is not SWITCH.KEY=VALUE, or whose switch is not there. Whether the switch has such an
+    option is for its adapter to say.
+    """
+    found = list(switches)
+    for text in options:
+        label, key, value = _parse(text)
+        specs = [parse_switch(switch) for switch in found]
+        chosen = {n for n, spec in enumerate(specs) if spec.label == label}
+        chosen = chosen or {n for n, spec in enumerate(specs) if spec.adapter == label}
+        if not chosen:
+            raise unknown("switch", label, tuple(dict.fromkeys(spec.label for spec in specs)))
+        found = [_with_option(switch, key, value) if n in chosen else switch for n, switch in enumerate(found)]
+    return tuple(found)
+
+
+def _parse(text: str) -> tuple[str, str, str]:
+    where, equals, value = text.partition("=")
+    label, dot, key = where.rpartition(".")
+    if not (label and dot and key and equals and value) or ":" in value:
+        raise UsageError(f'switch option "{text}" is not SWITCH.KEY=VALUE, as in vpp.rx_ring=1024')
+    return label, key, value
+
+
+def _with_option(switch: str, key: str, value: str) -> str:
+    """Return the switch with the option; an earlier value of the same key goes."""
+    adapter, *options = plain(switch).split(":")
+    return ":".join([adapter, *(it for it in options if it.partition("=")[0] != key), f"{key}={value}"])
+
+
+LOAD_SETS: dict[str, tuple[float, ...]] = {
+    "none": (),
+    "curve": (0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99),
+}
+"""Names for sets of loads; the curve is dense where latency rises."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Option:
+    """Which keys of a plan document an option sets (``latency.loads``), and how its text becomes their value."""
+
+    keys: tuple[str, ...]
+    value: Callable[[str, Any], Any] = lambda flag, given: given
+
+
+def _loads(flag: str, text: str) -> tuple[float, ...]:
+    """Return the shares in a text, or a set of them by its name."""
+    text = text.rpartition(":")[2]
+    named = LOAD_SETS.get(text.strip())
+    return named if named is not None else tuple(_share(item) for item in items(flag, text))
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if not 0 < share <= 1:
+        raise UsageError(
+            f'load "{text}" is not valid. Valid: shares of R+ above 0, at most 1, e.g. 0.10,0.50; curve; or none. '
+            "carried:0.10,0.50 are shares of the carried load"
+        )
+    return share
+
+
+def _rates(flag: str, text: str) -> tuple[str, ...]:
+    return () if text.strip() == "none" else items(flag, text)
+
+
+OPTIONS: Mapping[str, _Option] = {
+    "switch": _Option(("switches",), items),
+    "switch_option": _Option(("switches",)),
+    "cpu_mhz": _Option(("cpu_clocks",), lambda flag, text: tuple(f"{mhz}MHz" for mhz in items(flag, text))),
+    "duty": _Option(("cpu_clocks",), lambda flag, text: tuple(f"duty:{share}" for share in items(flag, text))),
+    "scenario": _Option(("scenarios",), items),
+    "frame_size": _Option(("frame_sizes_bytes",), items),
+    "direction": _Option(("directions",), items),
+    "chain_length": _Option(("chain_lengths",), items),
+    "vnfs": _Option(("vnf_counts",), items),
+    "hosting": _Option(("hosting",), items),
+    "placement": _Option(("placements",), items),
+    "tester": _Option(("tester",)),
+    "duration": _Option(("throughput.duration_s", "latency.duration_s")),
+    "repeat": _Option(("throughput.repetitions",)),
+    "restarts": _Option(("throughput.restarts",)),
+    "max_rate": _Option(("throughput.max_rate_pps",)),
+    "line": _Option(("throughput.line_bps",)),
+    "open_loop": _Option(("throughput.open_loop",)),
+    "search": _Option(("search.methods",), items),
+    **{parameter.option: _Option((f"search.{parameter.key}",)) for parameter in parameters()},
+    "wire": _Option(("wire",)),
+    "clock": _Option(("clock",)),
+    "ring_size": _Option(("ring_size",)),
+    "switch_cores": _Option(("switch_cores",)),
+    "loads": _Option(("latency.loads",), _loads),
+    "rates": _Option(("latency.rates_pps",), _rates),
+    "traffic": _Option(("traffic",), items),
+    "anatomy": _Option(("latency.anatomy",)),
+}
+"""Options that change the measurement, each with the keys of a plan document that it sets."""
+
+_MATTERS_OF_FORM = ("seed", "name")
+_OF_LATENCY = ("loads", "rates", "anatomy")
+
+
+def override(plan: Plan, **options: Any) -> Plan:
+    """Return the plan with the options that are not None put in. Raises UsageError for a value that is not valid.
+
+    :data:`OPTIONS` has them all, beside ``seed``, ``name`` and ``chain``. Text options are comma-separated lists;
+    ``switch`` may repeat a name, and a switch asked for by name must be there. ``chain`` is a list of chains, each a
+    text with commas of its own: instead of all chains of the plan, and of all its scenarios but those asked for.
+    ``switch_option`` is a list of SWITCH.KEY=VALUE. ``cpu_mhz`` and ``duty`` are clocks, set or emulated: every point
+    is measured at each.
+    ``duration`` (seconds) and ``repeat`` are those of throughput trials and, ``duration`` only, of latency trials.
+    ``loads`` are shares of R+, ``curve`` for a whole curve of them, or ``none`` for none; ``rates`` are fixed loads
+    beside them. ``search`` are names of searches.
+    In a plan of parts those of the matrix choose among what the parts have (:mod:`planebench.plan.override`).
+    The time budget is that of the plan as it was written: an option that changes what is measured drops it.
+    """
+    if strange := set(options) - {*OPTIONS, *_MATTERS_OF_FORM, "chain"}:
+        raise TypeError(f"override() has no option {', '.join(sorted(strange))}")
+    new = _put_into_parts(plan, options) if plan.parts else _with_chains(_put(plan, options), options)
+    if new != plan:
+        new = replace(new, time_budget_s=None)
+    form = {key: options[key] for key in _MATTERS_OF_FORM if options.get(key) is not None}
+    return _checked(new, form, form) if form else new
+
+
+def _put_into_parts(plan: Plan, options: Mapping[str, Any]) -> Plan:
+    """Return the plan with the options in every part, of latency in those that take any.
+
+    Those of the matrix choose among what the parts have, so that a part stays what it is for.
+    """
+    chosen = choose(plan, options)
+    with_latency = {part.name for part in plan.parts if part.latency.wanted} or {part.name for part in plan.parts}
+    parts = [
+        _put(part, options, CHOICES if part.name in with_latency else (*CHOICES, *_OF_LATENCY)) for part in chosen.parts
+    ]
+    return with_parts(_put(chosen, options, CHOICES), parts)
+
+
+def _put(plan: Plan, options: Mapping[str, Any], besides: Collection[str] = ()) -> Plan:
+    """Return a plan of one matrix, or what parts have in common, with all options but those of ``besides``."""
+    named = {key: value for key, value in options.items() if value is not None and key not in besides}
+    given = {key: named[key] for key in OPTIONS if key in named}
+    for option in given:
+        plan = _PUT.get(option, _put_one)(plan, option, given)
+    return plan
+
+
+def _put_one(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
+    """Return the plan with one option in it, by the keys that it sets."""
+    entry = OPTIONS[option]
+    value = entry.value(option.replace("_", " "), given[option])
+    return _checked(plan, {option: value}, dict.fromkeys(entry.keys, value))
+
+
+def _checked(plan: Plan, options: Mapping[str, Any], keys: Mapping[str, Any]) -> Plan:
+    """Return the plan with these keys of its document set. Raises UsageError, which names the option."""
+    document = {field.name: getattr(plan, field.name) for field in fields(plan)}
+    document["hosting"] = plan.hostings
+    for path, value in keys.items():
+        section, _, key = path.rpartition(".")
+        if section in SECTIONS:
+            document[section] = {**_record(document[section]), key: value}
+        else:
+            document[key] = value
+    try:
+        return validated(document)
+    except UsageError as error:
+        flags = ", ".join(f"--{option.replace('_', '-')}" for option in options)
+        text = str(error)
+        for path in keys:
+            text = text.removeprefix(f"{path}: ")
+        raise UsageError(f"{flags}: {text}") from None
+
+
+def _record(section: Any) -> dict[str, Any]:
+    """Return the keys of a section, which is a record at first."""
+    return dict(section) if isinstance(section, dict) else {f.name: getattr(section, f.name) for f in fields(section)}
+
+
+def _with_switches(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
+    """Return the plan with other switches; they must be there."""
+    return replace(_put_one(plan, option, given), missing_switches="error")
+
+
+def _with_hostings(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
+    """Return the plan with other hostings; they must be there."""
+    return replace(_put_one(plan, option, given), missing_hostings="error")
+
+
+def _with_switch_options(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
+    return replace(plan, switches=with_switch_options(plan.switches, given[option]))
+
+
+def _with_scenarios(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
+    """Return the plan with other scenarios; chains by name that it has go with scenarios that have VNFs."""
+    new = _put_one(plan, option, given)
+    with_vnfs = any(scenario_named(scenario).has_vnfs for scenario in new.scenarios)
+    return new if with_vnfs else replace(new, chains=())
+
+
+def _with_length(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
+    """Return the plan with chains of l2fwd of these lengths, instead of those that it names."""
+    if not scenarios_with("chain", plan.scenarios):
+        names = scenarios_with("chain")
+        raise UsageError(
+            f"--chain-length {given[option]}: applies only to {' and '.join(names)}; add --scenario {names[0]}"
+        )
+    return replace(_put_one(plan, option, given), chains=())
+
+
+def _with_vnfs(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
+    """Return the plan with other numbers of VNFs side by side."""
+    if not scenarios_with("side-by-side", plan.scenarios):
+        names = " and ".join(scenarios_with("side-by-side"))
+        raise UsageError(f"--vnfs {given[option]}: applies only to {names}; add --scenario {names}")
+    return _put_one(plan, option, given)
+
+
+def _with_repeat(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
+    """Return the plan with so many repetitions, no more. Fewer have fewer gaps to restart in."""
+    throughput = replace(plan.throughput, repetitions_max=None)
+    if throughput.restarts is not None:
+        throughput = replace(throughput, restarts=max(0, min(throughput.restarts, given[option] - 1)))
+    return _put_one(replace(plan, throughput=throughput), option, given)
+
+
+def _with_loads(plan: Plan, option: str, given: Mapping[str, Any]) -> Plan:
+    """Return the plan with other loads of latency: ``0.10,0.50`` are shares of R+, ``carried:0.10`` of that load."""
+    of = given[option].rpartition(":")[0] or R_PLUS
+    return _checked(_put_one(plan, option, given), {option: given[option]}, {"latency.of": of})
+
+
+_PUT: Mapping[str, Callable[[Plan, str, Mapping[str, Any]], Plan]] = {
+    "switch": _with_switches,
+    "switch_option": _with_switch_options,
+    "hosting": _with_hostings,
+    "scenario": _with_scenarios,
+    "chain_length": _with_length,
+    "vnfs": _with_vnfs,
+    "repeat": _with_repeat,
+    "loads": _with_loads,
+}
+"""The options that do more than set their keys."""
+
+
+def _with_chains(plan: Plan, options: Mapping[str, Any]) -> Plan:
+    """Return the plan with chains by name instead of its own; of a length too where both options are given."""
+    texts = tuple(options.get("chain") or ())
+    if not texts:
+        return plan
+    lengths = plan.chain_lengths if options.get("chain_length") is not None else ()
+    chained, beside = (scenarios_with(layout, plan.scenarios) for layout in ("chain", "side-by-side"))
+    usual = chained or beside or scenarios_with("chain")[:1]
+    scenarios = plan.scenarios if options.get("scenario") is not None else usual
+    return with_chains(replace(plan, chains=texts, chain_lengths=lengths, scenarios=scenarios), Path.cwd())

@@ -1,0 +1,445 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The order of a run: pass after pass over all topologies, each with new starts of the switches. Pure.
+
+The repetitions of a cell are then as far apart in time as they can be: a capacity that wanders is seen as noise of the
+cell and not as a difference of two switches, and what a start decides is in it, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from math import ceil
+from random import Random
+from typing import Any, TypeVar
+
+from planebench.analysis.search import load_name
+from planebench.model.dimensions import NEAR, OWN, CpuClock, HostingName, Placing
+from planebench.model.errors import UsageError
+from planebench.model.plan import R_PLUS, LatencyPlan, Plan
+from planebench.model.records import Direction, Point, ScenarioName, TopologyKey, WireName
+from planebench.model.scenario import scenario_named
+from planebench.model.switch import USUAL_COST, SwitchCost
+from planebench.model.traffic import TrafficProfile
+from planebench.plan.expand import points_of
+from planebench.testbed.rates import bit_loads, latency_labels
+from planebench.testbed.traffic_files import synthetic_routes_of
+
+# The order of trials: repetitions of all switches interleaved, seeded, so that drift of the machine hits all alike.
+
+Cell = tuple[Direction, int, str, str]
+"""Direction, frame size, traffic, load."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Points that run on the same topology: one live topology for each switch serves them all."""
+
+    scenario: ScenarioName
+    chain_length: int
+    wire: WireName
+    points: tuple[Point, ...]
+    chain: str = ""
+    hosting: HostingName = "process"
+    placement: Placing = NEAR
+    cpu_clock: CpuClock = OWN
+
+    @property
+    def key(self) -> TopologyKey:
+        """Return what makes it a topology of its own."""
+        return self.points[0].topology
+
+    @property
+    def switches(self) -> tuple[str, ...]:
+        """Return the labels of the switches in the group, in plan order."""
+        return tuple(dict.fromkeys(point.switch for point in self.points))
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One trial to run: a point, the label of its load, and the number of the repetition, from 0."""
+
+    point: Point
+    load: str
+    repetition: int
+
+
+def group_points(points: Sequence[Point]) -> tuple[Group, ...]:
+    """Return the points by topology, in the order in which the topologies first appear."""
+    groups: dict[TopologyKey, list[Point]] = {}
+    for point in points:
+        groups.setdefault(point.topology, []).append(point)
+    return tuple(
+        Group(scenario, length, wire, tuple(members), chain, hosting, placement, clock)
+        for (scenario, length, chain, hosting, placement, clock, wire), members in groups.items()
+    )
+
+
+def interleave(group: Group, repetitions: int, seed: int, loads: Sequence[str] = ("saturating",)) -> tuple[Step, ...]:
+    """Return every repetition of every point of the group at every load, exactly once.
+
+    Within a repetition the cells (direction, frame size, load) come in a random order, and within a cell the switches
+    do; so a switch never runs a cell twice in a row if there are two switches or more. The order follows from the
+    seed and the group alone: other groups of a run do not change it.
+    """
+    rounds = Rounds(group, seed, loads)
+    return tuple(step for _ in range(repetitions) for step in rounds.next(group.points))
+
+
+class Rounds:
+    """The rounds of :func:`interleave`, one after the other, as many as a search needs."""
+
+    def __init__(self, group: Group, seed: int, loads: Sequence[str] = ("saturating",)) -> None:
+        self._group = group
+        self._loads = loads
+        chain = f"/{group.chain}" if group.chain else ""
+        hosting = f"/{group.hosting}" if group.hosting != "process" else ""
+        placed = f"/{group.placement}" if group.placement != NEAR else ""
+        clock = f"/{group.cpu_clock}" if group.cpu_clock else ""
+        where = f"{group.scenario}/{group.chain_length}{chain}{hosting}{placed}{clock}/{group.wire}"
+        self._rng = Random(f"{seed}/{where}/{','.join(loads)}")
+        self._last: Step | None = None
+        self._number = 0
+
+    def next(self, points: Sequence[Point]) -> tuple[Step, ...]:
+        """Return a step for each load and each of ``points``, those still wanted; the repetition is the round."""
+        group = replace(self._group, points=tuple(points))
+        cells = _cells(group, self._loads)
+        self._rng.shuffle(cells)
+        steps: list[Step] = []
+        for cell in cells:
+            steps.extend(_cell_steps(group, cell, self._number, self._rng, steps[-1] if steps else self._last))
+        self._number += 1
+        self._last = steps[-1] if steps else None
+        return tuple(steps)
+
+
+def _cells(group: Group, loads: Sequence[str]) -> list[Cell]:
+    return list(
+        dict.fromkeys((p.direction, p.frame_size_bytes, p.traffic, load) for p in group.points for load in loads)
+    )
+
+
+def _cell_steps(group: Group, cell: Cell, repetition: int, rng: Random, last: Step | None) -> Iterator[Step]:
+    """Yield one repetition of one cell: its points, one for each switch, in random order.
+
+    The last cell of a repetition may be the first of the next; then the switch that ran it last must not go first.
+    """
+    *kind, load = cell
+    points = [p for p in group.points if [p.direction, p.frame_size_bytes, p.traffic] == kind]
+    rng.shuffle(points)
+    if last is not None and (last.point, last.load) == (points[0], load):
+        points.append(points.pop(0))
+    return (Step(point, load, repetition) for point in points)
+
+
+# Estimate what starts and trials cost in time, before anything runs.
+
+Costs = Mapping[str, SwitchCost]
+"""What each switch costs, by label; one that is not there costs the usual."""
+
+SOCKET_S = 0.9
+"""So much sooner are switches up where there are no VNFs: DPDK's vhost looks for their sockets once a second."""
+
+VNF_START_S = 0.1
+"""Start time per VNF process: all start at the same time, on one core."""
+
+HOSTING_START_S = {"separate": 0.1, "container": 0.2, "exec": 1.0, "vm": 4.0, "image": 30.0}
+"""Start time per VNF of a chain by hosting: a VM as it boots under emulation, one of the user's own as guessed."""
+
+VNF_TRIAL_S = 0.035
+"""Time per VNF process and trial: counters are read before and after, late frames waited for."""
+
+ROUTES_PER_S = 3_000_000
+"""How fast FIBs are filled, a billion routes in 4 KiB pages: those of all VNFs one after the other where the switch has
+them."""
+
+
+def start_s(costs: Costs, label: str, group: Group) -> float:
+    """Return the start time of tester, switch, and VNFs that are processes, with their FIBs."""
+    switch = costs.get(label, USUAL_COST)
+    hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in group.points[0].hostings)
+    scenario = scenario_named(group.scenario)
+    if not (scenario.has_vnfs or scenario.ends_in_vnfs):
+        return max(switch.start_s - SOCKET_S, min(switch.start_s, USUAL_COST.start_s - SOCKET_S))
+    if not group.points[0].side_by_side:
+        return switch.start_s + hosted_s
+    routes_s = group.chain_length * synthetic_routes_of(group.chain) / ROUTES_PER_S
+    each_s = hosted_s or VNF_START_S
+    return switch.start_s + routes_s + each_s * _processes(switch, group.points[0])
+
+
+def starts_s(costs: Costs, group: Group) -> float:
+    """Return the start time of all switches of a topology, one after the other."""
+    return sum(start_s(costs, label, group) for label in group.switches)
+
+
+def overhead_s(plan: Plan, costs: Costs, point: Point) -> float:
+    """Return the time that a trial takes beside its sending; every trial is warmed up."""
+    switch = costs.get(point.switch, USUAL_COST)
+    return plan.throughput.warmup_s + switch.trial_overhead_s + VNF_TRIAL_S * _processes(switch, point)
+
+
+def saturating_s(plan: Plan, costs: Costs, point: Point) -> float:
+    """Return the time of a saturating trial."""
+    return plan.throughput.duration_s + overhead_s(plan, costs, point)
+
+
+def _processes(switch: SwitchCost, point: Point) -> int:
+    """Return the number of VNFs that are processes or more."""
+    if point.side_by_side:
+        return 0 if switch.offloads or scenario_named(point.scenario).bare else point.chain_length
+    return len(point.hosted)
+
+
+# The latency trials of a topology: those of every part of a plan, each once.
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyStep:
+    """A latency trial to run, and how the part that wants it takes latency."""
+
+    step: Step
+    how: LatencyPlan
+
+
+def latency_steps(plan: Plan, group: Group) -> tuple[LatencyStep, ...]:
+    """Return every latency trial of a topology, in order. One that several parts want comes once."""
+    steps: dict[Step, LatencyStep] = {}
+    for section in plan.sections:
+        for step in _of_section(section, group, plan.seed):
+            steps.setdefault(step, LatencyStep(step, section.latency))
+    return tuple(steps.values())
+
+
+def _of_section(section: Plan, group: Group, seed: int) -> tuple[Step, ...]:
+    labels = _labels(section, group.points[0])
+    if not labels:
+        return ()
+    wanted = frozenset(points_of(section))
+    mine = replace(group, points=tuple(point for point in group.points if point in wanted))
+    return interleave(mine, section.latency.repetitions, seed, labels) if mine.points else ()
+
+
+def check_latency(plan: Plan) -> None:
+    """Raise UsageError for parts that measure latency of one point at one load in different ways."""
+    seen: dict[tuple[Point, str], Plan] = {}
+    for section in plan.sections if plan.parts else ():
+        for point, label in _loads(section):
+            other = seen.setdefault((point, label), section)
+            if _how(other) != _how(section):
+                raise UsageError(
+                    f"parts {other.name} and {section.name} both take latency of {point.point_id} at {label}, with "
+                    "other latency keys: give both the same duration_s, probe_rate_pps, anatomy and stamp, or other "
+                    "loads"
+                )
+
+
+def _loads(section: Plan) -> Iterator[tuple[Point, str]]:
+    for point in points_of(section):
+        for label in _labels(section, point):
+            yield point, label
+
+
+def _labels(section: Plan, point: Point) -> tuple[str, ...]:
+    latency = section.latency
+    if point.two_clocks:
+        return ()
+    of = load_name(latency.of)
+    bits = (load.label for load in bit_loads(latency.total_bps, latency.per_vnf_bps))
+    return (*latency_labels(point.scenario, latency.loads, latency.v2v_pps, latency.rates_pps, of), *bits)
+
+
+def _how(section: Plan) -> tuple[float, int, bool, str]:
+    latency = section.latency
+    return latency.duration_s, latency.probe_rate_pps, latency.anatomy, latency.stamp
+
+
+# Plans of several parts: what they have between them, and what options make of them.
+
+T = TypeVar("T")
+
+
+def with_parts(plan: Plan, parts: Sequence[Plan]) -> Plan:
+    """Return the plan with these parts; its own matrix becomes what they have between them.
+
+    UsageError where names clash, or ways to take latency.
+    """
+    names = [part.name for part in parts]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise UsageError(f'two parts have the name "{twice[0]}"; rename one')
+    whole = replace(
+        plan,
+        parts=tuple(parts),
+        scenarios=union(part.scenarios for part in parts),
+        directions=union(part.directions for part in parts),
+        frame_sizes_bytes=union(part.frame_sizes_bytes for part in parts),
+        chain_lengths=union(part.chain_lengths for part in parts),
+        vnf_counts=union(part.vnf_counts for part in parts),
+        chains=union(part.chains for part in parts),
+        **of_hostings(union(part.hostings for part in parts)),
+        placements=union(part.placements for part in parts),
+        cpu_clocks=union(part.cpu_clocks for part in parts),
+        traffic=_profiles(parts),
+        latency=_latency([part.latency for part in parts]),
+        search=replace(plan.search, methods=union(part.search.methods for part in parts)),
+    )
+    check_latency(whole)
+    return whole
+
+
+def each_part(plan: Plan, change: Callable[[Plan], Plan]) -> Plan:
+    """Return the plan with ``change`` made to each of its parts."""
+    return with_parts(plan, [change(part) for part in plan.parts])
+
+
+def of_hostings(hostings: tuple[HostingName, ...]) -> dict[str, Any]:
+    """Return the fields of a plan for these hostings."""
+    return {"hosting": hostings[0], "more_hostings": hostings[1:]}
+
+
+def union(values: Iterable[tuple[T, ...]]) -> tuple[T, ...]:
+    """Return every value once, in order."""
+    return tuple(dict.fromkeys(value for some in values for value in some))
+
+
+def _profiles(parts: Sequence[Plan]) -> tuple[TrafficProfile, ...]:
+    found: dict[str, TrafficProfile] = {}
+    for profile in (profile for part in parts for profile in part.traffic):
+        if found.setdefault(profile.name, profile) != profile:
+            raise UsageError(f'two traffic profiles have the name "{profile.name}"; rename one')
+    return tuple(found.values())
+
+
+def _latency(plans: Sequence[LatencyPlan]) -> LatencyPlan:
+    """Return all loads of the parts; of the rest what the first part that takes latency has."""
+    first = next((plan for plan in plans if plan.wanted), plans[0])
+    return replace(
+        first,
+        loads=union(plan.loads for plan in plans),
+        rates_pps=union(plan.rates_pps for plan in plans),
+        total_bps=union(plan.total_bps for plan in plans),
+        per_vnf_bps=union(plan.per_vnf_bps for plan in plans),
+        anatomy=any(plan.anatomy for plan in plans),
+    )
+
+
+CHEAP_START_S = 5.0
+"""Switches that start faster than this are started before every repetition."""
+START_SHARE = 2.0
+"""Slower ones are kept for as many repetitions as make their starts take at most this many times their trials."""
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """A stay on one topology: its switches are started, measured and stopped.
+
+    ``group`` has the points that are measured; ``repetitions`` of them are measured in the same start.
+    """
+
+    group: Group
+    repetitions: range
+
+
+def passes(plan: Plan, points: Sequence[Point], costs: Costs) -> Iterator[tuple[Visit, ...]]:
+    """Yield the passes that every point gets, each in its seeded order; none begins where the last one ended."""
+    every = [visit for group in group_points(points) for visit in visits_of(plan, group, costs)]
+    last: Group | None = None
+    for number in range(plan.throughput.repetitions):
+        visits = [visit for visit in every if visit.repetitions.start == number]
+        if visits:
+            found = _shuffled(visits, plan.seed, number, last)
+            last = found[-1].group
+            yield found
+
+
+def visits_of(plan: Plan, group: Group, costs: Costs) -> tuple[Visit, ...]:
+    """Return the visits of a topology in the passes that every point gets."""
+    count = plan.throughput.repetitions
+    bounds = sorted({0, count, *_restarts_before(count, restarts_of(plan, group, costs))})
+    return tuple(Visit(group, range(a, b)) for a, b in pairwise(bounds))
+
+
+def further_pass(plan: Plan, points: Sequence[Point], costs: Costs, number: int) -> tuple[Visit, ...]:
+    """Return a pass beyond those of :func:`passes` over the points that are still wanted. Slow topologies skip some."""
+    count, end = plan.throughput.repetitions, plan.throughput.looks[-1]
+    visits = []
+    for group in group_points(points):
+        kept = ceil(count / (1 + restarts_of(plan, group, costs)))
+        if (number - count) % kept == 0:
+            visits.append(Visit(group, range(number, min(number + kept, end))))
+    return _shuffled(visits, plan.seed, number, None)
+
+
+def searches_of(plan: Plan, visit: Visit) -> dict[str, tuple[Point, ...]]:
+    """Return the points of each search of a visit: all in the first one of a topology, as latency may rest on them.
+
+    Those of the plan are repeated in as many visits as it has starts for them.
+    """
+    if 0 in visit.repetitions:
+        return searched(plan, visit.group)
+    return _with_asked({}, plan, visit.group) if visit.repetitions.start < plan.search.starts else {}
+
+
+def searched(plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:
+    """Return the points of each search on a topology: first those that loads of latency are shares of."""
+    found: dict[str, tuple[Point, ...]] = {}
+    for section in () if scenario_named(group.scenario).latency_by_echo else plan.sections:
+        if section.latency.of != R_PLUS and section.latency.loads:
+            _add(found, section.latency.of, section, group)
+    return _with_asked(found, plan, group)
+
+
+def _with_asked(found: dict[str, tuple[Point, ...]], plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:
+    """Return ``found`` with the points of the searches that the plan, or a part of it, asks for."""
+    for section in plan.sections:
+        for method in section.search.methods:
+            _add(found, method, section, group)
+    return found
+
+
+def _add(found: dict[str, tuple[Point, ...]], method: str, section: Plan, group: Group) -> None:
+    """Add the points of a topology that are in a section, if there are any."""
+    wanted = frozenset(points_of(section))
+    if mine := tuple(point for point in group.points if point in wanted):
+        found[method] = union((found.get(method, ()), mine))
+
+
+def latency_of(plan: Plan, visit: Visit) -> tuple[LatencyStep, ...]:
+    """Return the latency trials of a visit: repetition k is in the visit of repetition k of the saturating trials.
+
+    Where latency has more repetitions, those are in the last visit that every point gets.
+    """
+    count, here = plan.throughput.repetitions, visit.repetitions
+    last = here.stop == count
+    return tuple(
+        wanted
+        for wanted in latency_steps(plan, visit.group)
+        if here.start < count and (wanted.step.repetition in here or (last and wanted.step.repetition >= count))
+    )
+
+
+def restarts_of(plan: Plan, group: Group, costs: Costs) -> int:
+    """Return how often the switches of a topology are started again over the repetitions that every point gets."""
+    count, restarts = plan.throughput.repetitions, plan.throughput.restarts
+    if restarts is not None:
+        return restarts
+    starts = [start_s(costs, label, group) for label in group.switches]
+    if max(starts) <= CHEAP_START_S:
+        return count - 1
+    trials_s = sum(saturating_s(plan, costs, point) for point in group.points)
+    kept = min(ceil(sum(starts) / (START_SHARE * trials_s)), ceil(count / 2))
+    return ceil(count / kept) - 1
+
+
+def _restarts_before(repetitions: int, restarts: int) -> frozenset[int]:
+    """Return the repetitions before which the switches are started anew, spread evenly: (4, 1) -> {2}."""
+    return frozenset(round((k + 1) * repetitions / (restarts + 1)) for k in range(restarts))
+
+
+def _shuffled(visits: list[Visit], seed: int, number: int, last: Group | None) -> tuple[Visit, ...]:
+    Random(f"{seed}/pass/{number}").shuffle(visits)
+    if len(visits) > 1 and visits[0].group == last:
+        visits.append(visits.pop(0))
+    return tuple(visits)

@@ -1,0 +1,357 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The border: a plan document becomes a :class:`Plan`, checked whole. Keys are closed.
+
+A document is parsed YAML, or the options of the command line put into a plan (:mod:`planebench.plan.override`). Its
+texts become values here (scenarios, sizes, rates, traffic profiles, chains); what values may be, the records of
+:mod:`planebench.model.plan` say, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict, fields, replace
+from importlib.resources import files
+from pathlib import Path
+from re import fullmatch
+from typing import Any, TypeVar, get_args, get_type_hints
+
+from pydantic import ValidationError
+
+from planebench.analysis.search import METHODS
+from planebench.model.chain_name import WHOLE, vnf_texts
+from planebench.model.closed import adapter
+from planebench.model.dimensions import ClockChoice, HostingName, parse_cpu_clock, parse_placing
+from planebench.model.errors import UsageError, unknown
+from planebench.model.plan import R_PLUS, LatencyPlan, Plan, RingSize, SearchPlan, SwitchCores, ThroughputPlan
+from planebench.model.scenario import scenario_named, scenarios_with
+from planebench.model.scenarios import (
+    parse_chain_length,
+    parse_direction,
+    parse_frame_size,
+    parse_scenario,
+    parse_vnf_count,
+)
+from planebench.model.text import is_yaml_file, parse_yaml, read_text, type_remedy
+from planebench.model.traffic import PLAIN_NAME
+from planebench.model.wire import parse_wire
+from planebench.plan.passes import of_hostings, with_parts
+from planebench.testbed.chain import resolve_chain
+from planebench.testbed.rates import parse_bits, parse_rate
+from planebench.testbed.testers import parse_tester
+from planebench.testbed.traffic import parse_all
+from planebench.testbed.traffic_files import on_wire
+
+T = TypeVar("T")
+Document = dict[str, Any]
+
+OF_THE_WHOLE = ("name", "description", "papers", "left_out", "time_budget_s")
+"""Keys of a plan that its parts do not take over."""
+OF_A_PART = (
+    "scenarios",
+    "directions",
+    "frame_sizes_bytes",
+    "chain_lengths",
+    "vnf_counts",
+    "chains",
+    "hosting",
+    "traffic",
+    "placements",
+    "cpu_clocks",
+    "only",
+)
+"""Keys of a plan that may differ in a part; so may the keys of ``latency``, and which searches there are."""
+SECTIONS: Mapping[str, type[Any]] = {"throughput": ThroughputPlan, "latency": LatencyPlan, "search": SearchPlan}
+GONE = ("band", "cores_alone", "throughput.retries", "throughput.duration_min_s")
+"""Keys of plans that chose or repeated trials."""
+DIRECTIONS = ("unidirectional", "bidirectional")
+PLAN_VERSION = 1
+"""Version of the plan file. History: 1 = first."""
+
+
+def plan_from_document(document: object, source: str, folder: Path | None = None) -> Plan:
+    """Return the plan in a document of YAML. Raises UsageError: ``source``, the key, its value, and what is valid.
+
+    ``folder`` is where relative paths of chains begin: that of the plan's file (default: the working directory).
+    """
+    if not isinstance(document, dict):
+        raise UsageError(f"{source}: a plan is a mapping of keys: version, name, switches, ...")
+    try:
+        made = _plan_of_parts if "parts" in document else flat_plan
+        return made(document, folder or Path.cwd())
+    except UsageError as error:
+        raise UsageError(f"{source}: {error}") from None
+
+
+def _plan_of_parts(document: Document, folder: Path) -> Plan:
+    """Return a plan of several matrices: each part is checked as a plan, of its own keys and those of the plan."""
+    given = document["parts"]
+    if not (isinstance(given, list) and given):
+        raise UsageError("parts is a list of mappings: name, for, and what differs from the plan's keys")
+    _check_keys(document, ("version", *_document_keys()), "")
+    for number, entry in enumerate(given):
+        if not isinstance(entry, dict):
+            raise UsageError(
+                f'parts.{number}: "{entry}" is not valid: it is not a mapping of keys; give name, for, ...'
+            )
+        try:
+            _check_keys(entry, ("name", "for", *OF_A_PART, "latency", "search"), "")
+            if isinstance(entry.get("search"), dict):
+                _check_keys(entry["search"], ("methods",), "search.")
+        except UsageError as error:
+            raise UsageError(f"parts.{number}: {error}") from None
+        if "name" not in entry:
+            raise UsageError(f"parts.{number}: key name is missing; add it")
+    whole = {key: value for key, value in document.items() if key != "parts"}
+    common = {key: value for key, value in whole.items() if key not in OF_THE_WHOLE}
+    parts = []
+    for entry in given:
+        try:
+            parts.append(replace(flat_plan(_part(common, entry), folder), purpose=str(entry.get("for", ""))))
+        except UsageError as error:
+            raise UsageError(f"part {entry['name']}: {error}") from None
+    own = {key: value for key, value in whole.items() if key in OF_THE_WHOLE}
+    first = flat_plan({**_part(common, given[0]), "name": None, **own}, folder)
+    return with_parts(first, parts)
+
+
+def _part(common: Document, entry: Document) -> Document:
+    """Return a plan of a part alone: its keys, and those of its sections, go over those of the plan."""
+    own = {key: value for key, value in entry.items() if key != "for"}
+    merged = {name: _over(common.get(name, {}), own.get(name, {})) for name in ("latency", "search")}
+    return {**common, **own, **merged}
+
+
+def _over(section: Any, own: Any) -> Any:
+    """Return the keys of a section with a part's own; what is no mapping is left for the record to refuse."""
+    if isinstance(section, dict) and isinstance(own, dict):
+        return {**section, **own}
+    return section if isinstance(own, dict) else own
+
+
+def flat_plan(document: Document, folder: Path) -> Plan:
+    """Return a plan of one matrix. Raises UsageError, which begins with the key."""
+    _check_keys(document, ("version", *_document_keys()), "")
+    for name, kind in SECTIONS.items():
+        if isinstance(document.get(name), dict):
+            _check_keys(document[name], [field.name for field in fields(kind)], f"{name}.")
+    if document.get("version") != PLAN_VERSION:
+        raise UsageError(f'version: "{document.get("version")}" is not valid. Valid: {PLAN_VERSION}')
+    values = {key: value for key, value in document.items() if key != "version"}
+    if values.get("chains") and "scenarios" not in values:
+        values["scenarios"] = [*scenarios_with("chain")[:1]]
+    # Chains of l2fwd: where chains are named, only those that are asked for.
+    defaults = {"description": "", "directions": DIRECTIONS, "traffic": (PLAIN_NAME,), "hosting": ("process",)}
+    values = {**defaults, "chain_lengths": () if values.get("chains") else (1,), **values}
+    for key in ("scenarios", "directions", "frame_sizes_bytes", "hosting", "traffic", "placements", "cpu_clocks"):
+        if values.get(key) == []:
+            raise UsageError(f"{key}: the list is empty; name at least 1")
+    return with_chains(validated(values), folder)
+
+
+def validated(values: Mapping[str, Any]) -> Plan:
+    """Return a plan of ``values``: those of a document, texts or not, or those of a plan that is there already.
+
+    Raises UsageError, which begins with the key, for the first value that is not valid.
+    """
+    found: Document = dict(values)
+    for path, convert in TEXTS.items():
+        section, _, key = path.rpartition(".")
+        place = found.get(section) if section else found
+        if isinstance(place, Mapping) and place.get(key) is not None:
+            changed = {**place, key: convert(place[key])}
+            found = {**found, section: changed} if section else changed
+    if isinstance(hostings := found.get("hosting"), tuple):
+        found |= of_hostings(hostings)
+    try:
+        plan: Plan = adapter(Plan).validate_json(json.dumps(found, default=_plain_data))
+    except ValidationError as error:
+        raise _usage_error(error) from None
+    plan = replace(plan, traffic=tuple(on_wire(profile, plan.wire) for profile in plan.traffic))
+    check_name(plan.name)
+    check_repetitions(plan.throughput)
+    return plan
+
+
+def with_chains(plan: Plan, folder: Path) -> Plan:
+    """Return the plan with absolute paths in its chains. Raises UsageError for one that is bad, or has no place."""
+    if plan.chains and not any(scenario_named(scenario).has_vnfs for scenario in plan.scenarios):
+        names = " and ".join(scenarios_with("chain"))
+        raise UsageError(f'chain "{plan.chains[0]}": only {names} has a chain; add {names} to the scenarios')
+    several = [chain for chain in plan.chains if len(vnf_texts(chain, 0)) > 1]
+    if several and not scenarios_with("chain", plan.scenarios):
+        raise UsageError(f'chain "{several[0]}": independent VNFs have one function each; name one function')
+    return replace(plan, chains=tuple(dict.fromkeys(resolve_chain(chain, folder) for chain in plan.chains)))
+
+
+def check_name(name: str) -> None:
+    """Raise UsageError for a name that is not safe in a path."""
+    if not fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", name):
+        raise UsageError(f'name "{name}" is not valid. Valid: letters, digits, ".", "_" and "-", 64 at most')
+
+
+def check_repetitions(throughput: ThroughputPlan) -> None:
+    """Raise UsageError for more restarts than gaps between repetitions, or for a maximum below the minimum."""
+    repetitions, restarts, most = throughput.repetitions, throughput.restarts, throughput.repetitions_max
+    if restarts is not None and restarts >= repetitions:
+        raise UsageError(
+            f'restarts "{restarts}" is not valid for {repetitions} repetitions. Valid: 0..{repetitions - 1}'
+        )
+    if most is not None and most < repetitions:
+        raise UsageError(f'repetitions_max "{most}" is not valid for {repetitions} repetitions. Valid: {repetitions}..')
+
+
+def _named(what: str, names: Collection[T]) -> Callable[[Any], T]:
+    """Return a parser of one of ``names``, which raises UsageError with all of them for anything else."""
+
+    def parse(value: Any) -> T:
+        for name in names:
+            if value == name and not isinstance(value, bool):
+                return name
+        if all(isinstance(name, int) for name in names):
+            raise UsageError(f'{what} "{value}" is not valid. Valid: {", ".join(map(str, names))}')
+        raise unknown(what, str(value), [str(name) for name in names])
+
+    return parse
+
+
+parse_hosting: Callable[[Any], HostingName] = _named("hosting", WHOLE)
+check_clock: Callable[[Any], ClockChoice] = _named("clock", get_args(ClockChoice))
+check_ring_size: Callable[[Any], RingSize] = _named("ring_size", get_args(RingSize))
+_parse_load: Callable[[Any], str] = _named("latency.of", [m.name for m in METHODS.values() if m.figure == "rate"])
+_parse_search: Callable[[Any], str] = _named("search", (R_PLUS, *METHODS))
+
+
+def _each(parse: Callable[[Any], T]) -> Callable[[Any], tuple[T, ...] | Any]:
+    """Return a parser of a list, each value of which counts once; what is no list is left for the record to refuse."""
+
+    def every(values: Any) -> tuple[T, ...] | Any:
+        if isinstance(values, str) or not isinstance(values, Collection):
+            return values
+        return tuple(dict.fromkeys(parse(value) for value in values))
+
+    return every
+
+
+def _plain(value: Any) -> str | int:
+    """Return a size as its parser takes it; a float or a bool goes in as its text and is refused there by name."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else str(value)
+
+
+def _traffic(values: Any) -> Any:
+    """Return the profiles that texts name; profiles stay what they are."""
+    if isinstance(values, Collection) and all(isinstance(value, str) for value in values):
+        return parse_all(tuple(values))
+    return values
+
+
+TEXTS: Mapping[str, Callable[[Any], Any]] = {
+    "scenarios": _each(lambda value: parse_scenario(str(value))),
+    "directions": _each(lambda value: parse_direction(str(value))),
+    "frame_sizes_bytes": _each(lambda value: parse_frame_size(_plain(value))),
+    "chain_lengths": _each(lambda value: parse_chain_length(_plain(value))),
+    "vnf_counts": _each(lambda value: parse_vnf_count(_plain(value))),
+    "hosting": lambda value: tuple(dict.fromkeys(map(parse_hosting, [value] if isinstance(value, str) else value))),
+    "traffic": _traffic,
+    "placements": _each(lambda value: parse_placing(str(value))),
+    "cpu_clocks": _each(lambda value: parse_cpu_clock(str(value) or "own")),
+    "tester": lambda value: parse_tester(str(value)),
+    "papers": _each(str),
+    "wire": lambda value: parse_wire(str(value)),
+    "ring_size": check_ring_size,
+    "switch_cores": _named("switch_cores", get_args(SwitchCores)),
+    "clock": check_clock,
+    "throughput.max_rate_pps": lambda value: parse_rate(value) if isinstance(value, str) else value,
+    "throughput.line_bps": lambda value: parse_bits(value) if isinstance(value, str) else value,
+    "latency.of": lambda value: value if value == R_PLUS else _parse_load(value),
+    "latency.loads": _each(lambda value: value),
+    "latency.rates_pps": _each(lambda value: parse_rate(str(value))),
+    "latency.total_bps": _each(lambda value: parse_bits(str(value))),
+    "latency.per_vnf_bps": _each(lambda value: parse_bits(str(value))),
+    # R+ is always measured, and not listed.
+    "search.methods": lambda values: tuple(name for name in _each(_parse_search)(values) if name != R_PLUS),
+}
+"""Key of a document -> what makes its text a value. Each raises UsageError with what is valid."""
+
+
+def _document_keys() -> list[str]:
+    """Return the keys of a plan that a document may have."""
+    return [field.name for field in fields(Plan) if field.name not in ("more_hostings", "purpose")]
+
+
+def _check_keys(given: Mapping[str, Any], valid: Collection[str], prefix: str) -> None:
+    """Raise UsageError for a key that is not valid: where one is misspelt, the right one is missing too."""
+    for key in given:
+        if prefix + key in GONE:
+            raise UsageError(f"key {prefix}{key} is gone, as every trial counts and none is repeated; leave it out")
+        if key not in valid:
+            raise unknown("key", f"{prefix}{key}", [f"{prefix}{name}" for name in valid])
+
+
+def _plain_data(value: Any) -> Any:
+    """Return what JSON has for a value in a document: a record as a mapping, a date of YAML as text."""
+    return asdict(value) if hasattr(value, "__dataclass_fields__") else str(value)
+
+
+def _usage_error(error: ValidationError) -> UsageError:
+    """Return one sentence for the first thing that pydantic found; a missing key comes last."""
+    detail = min(error.errors(), key=lambda found: found["type"] == "missing")
+    path = ".".join(map(str, detail["loc"]))
+    if detail["type"] == "missing":
+        return UsageError(f"key {path} is missing; add it")
+    valid = _limits(detail["loc"])
+    why = f". Valid: {valid}" if valid else f": {detail['msg'][:1].lower()}{detail['msg'][1:]}"
+    return UsageError(f'{path}: "{detail["input"]}" is not valid{why}{type_remedy(detail)}')
+
+
+def _limits(location: tuple[int | str, ...]) -> str:
+    """Return the limits of a number at a place in a plan, from its annotation: ``1..1000``; empty if it has none."""
+    hint: Any = Plan
+    for key in location:
+        if isinstance(key, str):
+            kind = next((part for part in (hint, *get_args(hint)) if hasattr(part, "__dataclass_fields__")), None)
+            hint = get_type_hints(kind, include_extras=True).get(key) if kind else None
+    found: dict[str, Any] = {}
+    _collect(hint, found)
+    if "ge" in found and "le" in found:
+        return f"{found['ge']:g}..{found['le']:g}"
+    words = {"gt": "above", "ge": "at least", "lt": "below", "le": "at most"}
+    return ", ".join(f"{word} {found[name]:g}" for name, word in words.items() if name in found)
+
+
+def _collect(hint: Any, found: dict[str, Any]) -> None:
+    """Add the limits in a type to ``found``: those of ``Seconds | None``, or of the items of a tuple."""
+    for limit in getattr(hint, "__metadata__", ()):
+        found.update({name: getattr(limit, name) for name in ("gt", "ge", "lt", "le") if hasattr(limit, name)})
+    for argument in get_args(hint):
+        _collect(argument, found)
+
+
+# Plans from YAML: the suites that come with planebench, by name, and files of the user, by path.
+
+_SUITES = files("planebench.plan") / "suites"
+
+
+def list_suites() -> tuple[str, ...]:
+    """Return the names of the suites that planebench includes, sorted."""
+    return tuple(sorted(Path(entry.name).stem for entry in _SUITES.iterdir() if entry.name.endswith(".yaml")))
+
+
+def load_plan(name_or_path: str | Path) -> Plan:
+    """Return the suite of that name, or the plan in that file (a path has a ``/`` or ends in .yaml or .yml).
+
+    UsageError: no such suite, no such file, not YAML, or not a plan.
+    """
+    text = str(name_or_path)
+    if isinstance(name_or_path, Path) or is_yaml_file(text):
+        path = Path(text)
+        remedy = f"give a readable YAML file or a suite ({', '.join(list_suites())})"
+        return _parse(read_text(path, f"plan {path}", remedy), text, path.resolve().parent)
+    if text not in list_suites():
+        raise UsageError(f"{unknown('suite', text, list_suites())}; or the path of a plan file, e.g. {text}.yaml")
+    return _parse((_SUITES / f"{text}.yaml").read_text(encoding="utf-8"), f"suite {text}")
+
+
+def _parse(text: str, source: str, folder: Path | None = None) -> Plan:
+    document = parse_yaml(text, source)
+    return plan_from_document(document, source, folder)

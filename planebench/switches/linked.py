@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two switches one after the other, connected by a link: can17's bridging of two servers by their NICs.
+
+Here both are processes of one machine. The link is a veth pair where the wires are, else virtio: the first switch
+drives a vhost-user port of the second, as it would a NIC.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from planebench.host.process import Supervisor
+from planebench.model.records import SwitchCycles
+from planebench.model.topology import Topology
+from planebench.model.wire import wire_arguments
+from planebench.switches.adapter import Adapter, RunningSwitch, ThreadRef, counters_of
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.request import SwitchPort, SwitchRequest
+from planebench.testbed.wires.base import wire_kind
+
+FOLDER = "second"
+"""The working folder of the second switch, in that of the first."""
+
+
+def link_cables(topology: Topology, links: LinkSettings) -> list[str]:
+    """Return the name of the veth pair between two switches; nothing without one."""
+    return [topology.link[0]] if topology.link is not None and _by_veth(links) else []
+
+
+def requests_of(request: SwitchRequest, topology: Topology, links: LinkSettings) -> tuple[SwitchRequest, ...]:
+    """Return the request to each switch of a topology, in path order; with one switch it is ``request``.
+
+    Of several cores the first switch has the first half.
+    """
+    if topology.link is None:
+        return (request,)
+    pairs = request.cross_connects
+    begin = next(number for number, pair in enumerate(pairs) if topology.link[1] in pair)
+    half = -(-len(request.cpus) // 2)
+    first, second = request.cpus[:half], request.cpus[half:] or request.cpus
+    ports = {port.name: port for port in (*request.ports, *_link_ports(topology.link, request, links))}
+
+    def part(own: Sequence[tuple[str, str]], cpus: tuple[int, ...]) -> SwitchRequest:
+        names = {name for pair in own for name in pair}
+        return replace(
+            request,
+            ports=tuple(port for name, port in ports.items() if name in names),
+            cross_connects=tuple(own),
+            cpu=cpus[0],
+            more_cpus=cpus[1:],
+        )
+
+    return part(pairs[:begin], first), replace(part(pairs[begin:], second), workdir=request.workdir / FOLDER)
+
+
+def start_switches(adapter: Adapter, requests: Sequence[SwitchRequest], supervisor: Supervisor) -> RunningSwitch:
+    """Start the switches, the last one first, as it listens on the link. Raises what ``adapter.start`` raises."""
+    running: list[RunningSwitch] = []
+    try:
+        for request in reversed(requests):
+            request.workdir.mkdir(mode=0o700, exist_ok=True)
+            running.insert(0, adapter.start(request, supervisor))
+    except BaseException:
+        for switch in running:
+            switch.stop()
+        raise
+    return running[0] if len(running) == 1 else LinkedSwitches(running)
+
+
+class LinkedSwitches:
+    """Switches one after the other, as one: their processes, threads and counters together."""
+
+    def __init__(self, switches: Sequence[RunningSwitch]) -> None:
+        self._switches = tuple(switches)
+
+    def pids(self) -> tuple[int, ...]:
+        """Return the processes of all."""
+        return tuple(pid for switch in self._switches for pid in switch.pids())
+
+    def polling_threads(self) -> tuple[ThreadRef, ...]:
+        """Return the threads of all that forward."""
+        return tuple(thread for switch in self._switches for thread in switch.polling_threads())
+
+    def counters(self) -> SwitchCycles:
+        """Return the sums; a figure that one of the switches does not know is unknown."""
+        return added([counters_of(switch) for switch in self._switches])
+
+    def check(self) -> None:
+        """Raise DiedError if a process of one of them is gone."""
+        for switch in self._switches:
+            switch.check()
+
+    def stop(self) -> None:
+        """Stop all. Never raises; safe to call twice."""
+        for switch in self._switches:
+            switch.stop()
+
+
+def added(parts: Sequence[SwitchCycles]) -> SwitchCycles:
+    """Return the counters of several switches added up. ``drops``: those of all, by port and reason."""
+    return SwitchCycles(
+        busy_cycles=_total([part.busy_cycles for part in parts]),
+        idle_cycles=_total([part.idle_cycles for part in parts]),
+        packets=_total([part.packets for part in parts]),
+        drops=_sums([part.drops for part in parts]),
+        forwarded_packets=_total([part.forwarded_packets for part in parts]),
+        bursts=_total([part.bursts for part in parts]),
+        counters=_sums([part.counters for part in parts]),
+    )
+
+
+def _total(counts: Sequence[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if len(known) == len(counts) else None
+
+
+def _sums(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(total)
+
+
+def _by_veth(links: LinkSettings) -> bool:
+    return wire_kind(links.wire).makes_veth_pairs(wire_arguments(links.wire))
+
+
+def _link_ports(link: tuple[str, str], request: SwitchRequest, links: LinkSettings) -> tuple[SwitchPort, SwitchPort]:
+    near, far = (SwitchPort(name, "virtio-user", ring_size=links.ring_size) for name in link)
+    if _by_veth(links):
+        ends = links.ends[link[0]]
+        return (
+            replace(near, kind="af_packet", interface=ends.tester),
+            replace(far, kind="af_packet", interface=ends.switch),
+        )
+    socket = links.socket(link[0])
+    return replace(near, path=socket), replace(far, kind="vhost-user", path=socket)

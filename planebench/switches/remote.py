@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A switch on another host, where an agent starts it (planebench.measure.agent); tester and harness are here.
+
+Adapters do not know: :class:`RemoteAdapter` is in the place of one here, and the adapter itself works there. What
+depends on the host is decided there: folders, CPUs of other threads, network namespace.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from planebench.host.evidence import HostSample
+from planebench.host.facts import cpu_model
+from planebench.host.link import Link
+from planebench.host.process import Process, Supervisor
+from planebench.host.programs import Found, NotFound
+from planebench.model import closed
+from planebench.model.conditions import ThreadConditions
+from planebench.model.errors import DiedError, PlanebenchError, UsageError
+from planebench.model.header import Build, ClockOffset, SwitchHostInfo
+from planebench.model.records import SwitchCycles
+from planebench.model.wire import wire_arguments
+from planebench.switches.adapter import Adapter, NoProcesses, Situation
+from planebench.testbed.request import SwitchRequest
+from planebench.testbed.wires.base import wire_kind
+
+START_DEADLINE_S = 300.0
+CLOCK_READINGS = 5
+_TRAITS = (
+    "name",
+    "title",
+    "remedy",
+    "traits",
+    "wires",
+    "queued_wires",
+    "sends_on_one_queue",
+    "vnf_interface",
+    "options",
+    "memif_send_queue",
+    "start_s",
+    "hugepages_mb",
+    "trial_overhead_s",
+    "stations",
+    "functions",
+)
+"""What an adapter says of its kind of switch, which is the same on every host."""
+
+R = TypeVar("R")
+_parser: Any = closed.adapter
+
+
+@dataclass(frozen=True, slots=True)
+class HostAnswer:
+    """The first answer of an agent: what its host is."""
+
+    version: str
+    facts: dict[str, str | int | float | bool | None]
+    switch_cpus: tuple[int, ...]
+    hugepages: bool
+    """Whether enough are free for one switch."""
+    findings: tuple[str, ...]
+    """What makes the host less fit to measure, as ``doctor`` says it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The first words of the harness: its version, and what the agent needs to place the switch."""
+
+    version: str
+    switch_cores: int
+    wire: str
+
+
+class SwitchHost:
+    """The host of the switch: its agent, and what it says of itself. Made by :meth:`connect`; :meth:`close` ends it."""
+
+    def __init__(self, link: Link, hello: Hello) -> None:
+        self.link = link
+        self._hello = hello
+        self._held = False
+        self.answer = self._greet()
+
+    @classmethod
+    def connect(cls, link: Link, hello: Hello) -> SwitchHost:
+        """Connect to an agent. Raises StartError where there is none, UsageError for one of another version."""
+        try:
+            link.open()
+            return cls(link, hello)
+        except BaseException:
+            link.close()
+            raise
+
+    @property
+    def name(self) -> str:
+        """Return the host as the user named it."""
+        return self.link.name
+
+    def close(self) -> None:
+        """End the agent, and with it all that it started. Never raises."""
+        self.link.close()
+
+    def _greet(self) -> HostAnswer:
+        told = self.link.call("hello", asdict(self._hello))
+        version = told.get("version") if isinstance(told, dict) else None
+        if version != self._hello.version:
+            raise UsageError(
+                f"host {self.name} has planebench {version}, here is {self._hello.version}: install the same version"
+            )
+        return decoded(HostAnswer, told)
+
+    def call(self, method: str, timeout_s: float = 60.0, **params: Any) -> Any:
+        """Return the result of a method of the agent. Raises as :meth:`planebench.host.link.Link.call`."""
+        return self.link.call(method, params, timeout_s)
+
+    def info(self) -> SwitchHostInfo:
+        """Return the host for the header of a run, with its clock compared to that of this host."""
+        return SwitchHostInfo(self.name, self.answer.version, dict(self.answer.facts), self.clock())
+
+    def clock(self) -> ClockOffset:
+        """Return how far the clock of the host is ahead of ours: the best of some readings (RFC 5905)."""
+        readings = []
+        for _ in range(CLOCK_READINGS):
+            before = time.time_ns()
+            theirs = int(self.call("clock"))
+            after = time.time_ns()
+            readings.append(ClockOffset(theirs - (before + after) // 2, (after - before) // 2))
+        return min(readings, key=lambda reading: reading.error_ns)
+
+    def adapter(self, text: str, here: Adapter) -> RemoteAdapter:
+        """Return the adapter for a switch on that host; ``text`` is as a user names it, ``here`` is its adapter."""
+        return RemoteAdapter(text, here, self)
+
+    @contextlib.contextmanager
+    def holding(self) -> Iterator[tuple[str, ...]]:
+        """Have the agent hold its ends of the wire, as :meth:`WireKind.hold`; yield what the user has to know."""
+        warnings = tuple(f"host {self.name}: {text}" for text in self.call("hold", START_DEADLINE_S))
+        self._held = True
+        try:
+            yield warnings
+        finally:
+            self._held = False
+            with contextlib.suppress(PlanebenchError):  # a lost connection has ended it already
+                self.call("release", START_DEADLINE_S)
+
+    def ready(self) -> None:
+        """Connect again if the connection was lost: its agent has ended all that it had. Raises StartError."""
+        if self.link.alive:
+            return
+        self.link.open()
+        self.answer = self._greet()
+        if self._held:
+            self.call("hold", START_DEADLINE_S)
+
+
+class RemoteAdapter(Adapter):
+    """The adapter of a switch on another host."""
+
+    def __init__(self, text: str, here: Adapter, host: SwitchHost) -> None:
+        super().__init__(here.values)
+        for trait in _TRAITS:
+            setattr(self, trait, getattr(here, trait))
+        self._text, self._here, self.host = text, here, host
+
+    @property
+    def offloads(self) -> bool:
+        """Return whether it forwards in the place of VNFs side by side."""
+        return self._here.offloads
+
+    def refusal(self, situation: Situation) -> str:
+        """Return why it cannot be measured with its tester on another host; else what its own adapter says there."""
+        if not situation.wired or situation.chain_length or situation.two_switches:
+            return f"VNFs are on the host of the switch, but {self.host.name} has no tester; two hosts measure p2p"
+        if self.vnf_interface != "vhost-user":
+            return f"{self.name} works on interfaces of a network namespace of its own, which two hosts have not"
+        return str(self.host.call("refusal", switch=self._text, situation=encoded(situation)))
+
+    def find(self) -> Found | NotFound:
+        """Ask whether it is installed there."""
+        told = self.host.call("find", switch=self._text)
+        if "version" in told:
+            return Found(str(told["version"]), Path(told["binary"]))
+        return NotFound(str(told["remedy"]), f"on host {self.host.name} {told['problem']}")
+
+    def build(self) -> Build | None:
+        """Ask how it was built there."""
+        told = self.host.call("build", switch=self._text)
+        return None if told is None else decoded(Build, told)
+
+    def settings(self, request: SwitchRequest) -> dict[str, str]:
+        """Ask for its part of the manifest."""
+        told = self.host.call("settings", switch=self._text, request=encoded(request))
+        return decoded(dict[str, str], told)
+
+    def start(self, request: SwitchRequest, supervisor: Supervisor) -> RemoteSwitch:
+        """Have the agent start it. Connects again first if the connection was lost."""
+        self.host.ready()
+        number = self.host.call("start", START_DEADLINE_S, switch=self._text, request=encoded(request))
+        process = RemoteProcess(self.name, self.host, int(number))
+        supervisor.adopt(process)
+        return RemoteSwitch(process)
+
+
+class RemoteProcess(Process):
+    """All processes of a switch on another host, as one."""
+
+    def __init__(self, name: str, host: SwitchHost, number: int) -> None:
+        self.name, self.host, self.number = name, host, number
+        self.paused = False
+        self._ended = False
+
+    @property
+    def pid(self) -> int:
+        """Raise DiedError: no process here has it."""
+        raise DiedError(f"{self.name} runs on host {self.host.name}")
+
+    @property
+    def stdin(self) -> None:
+        """Return None: its standard input is not here."""
+
+    @property
+    def nice(self) -> int | None:
+        """Return None: :meth:`RemoteSwitch.thread_conditions` has it."""
+        return None
+
+    @property
+    def returncode(self) -> int | None:
+        """Return 0 once it was ended or its host is lost; None before."""
+        return 0 if self._ended or not self.host.link.alive else None
+
+    def call(self, method: str, timeout_s: float = 60.0) -> Any:
+        """Return what the agent answers on this switch."""
+        return self.host.call(method, timeout_s, number=self.number)
+
+    def log_tail(self, lines: int = 8) -> str:
+        """Return the last lines that it printed; empty if its host is lost."""
+        with contextlib.suppress(PlanebenchError):
+            return "\n".join(str(self.call("log_tail")).splitlines()[-lines:])
+        return ""
+
+    def exit_report(self) -> str:
+        """Return one sentence on its state, and its last log lines."""
+        state = "is running" if self.alive() else "was ended"
+        return f"{self.name} on host {self.host.name} {state}; its last log lines:\n{self.log_tail() or '(none)'}"
+
+    def pause(self) -> None:
+        """Stop it (SIGSTOP). Raises DiedError if its host is lost."""
+        self._set_paused(True)
+
+    def resume(self) -> None:
+        """Continue it (SIGCONT). Raises DiedError if its host is lost."""
+        self._set_paused(False)
+
+    def _set_paused(self, paused: bool) -> None:
+        if paused != self.paused:
+            self.call("pause" if paused else "resume")
+            self.paused = paused
+
+    def wait(self, timeout_s: float | None = None) -> int | None:
+        """Return at once: nothing here can wait for it."""
+        return self.returncode
+
+    def ask_to_end(self) -> None:
+        """Do nothing; :meth:`terminate` ends it."""
+
+    def terminate(self, timeout_s: float = 5.0) -> None:
+        """End it. Never raises; safe to repeat."""
+        if not self._ended:
+            self._ended = True
+            with contextlib.suppress(PlanebenchError):
+                self.host.call("stop", START_DEADLINE_S, number=self.number)
+
+    def kill(self, timeout_s: float = 5.0) -> None:
+        """End it; as :meth:`terminate`."""
+        self.terminate(timeout_s)
+
+
+class RemoteSwitch(NoProcesses):
+    """A started switch on another host. Its threads are in :meth:`sample` and :meth:`thread_conditions`."""
+
+    def __init__(self, process: RemoteProcess) -> None:
+        self._process = process
+        self._same_cpus = process.host.answer.facts.get("cpu_model") == cpu_model()
+
+    @property
+    def host(self) -> str:
+        """Return the host."""
+        return self._process.host.name
+
+    def counters(self) -> SwitchCycles:
+        """Return the counters; without cycles where the CPUs of both hosts differ, as their TSCs then do."""
+        told = decoded(SwitchCycles, self._process.call("counters"))
+        return told if self._same_cpus else replace(told, busy_cycles=None, idle_cycles=None)
+
+    def check(self) -> None:
+        """Raise DiedError if a process of it, or the connection, is gone."""
+        self._process.call("check")
+
+    def stop(self) -> None:
+        """Stop it. Never raises; safe to call twice."""
+        self._process.terminate()
+
+    def sample(self) -> HostSample:
+        """Return the kernel's counters of its threads and of their CPUs, as they are now."""
+        return decoded(HostSample, self._process.call("sample"))
+
+    def thread_conditions(self) -> tuple[ThreadConditions, ...]:
+        """Return how its host schedules its threads."""
+        return tuple(decoded(ThreadConditions, told) for told in self._process.call("thread_conditions"))
+
+    def wire_drops(self) -> Counter[str]:
+        """Return what the kernel there dropped on the interfaces of the wires so far."""
+        return Counter(decoded(dict[str, int], self._process.call("wire_drops")))
+
+
+def check_wire(wire: str) -> None:
+    """Raise UsageError for a wire that cannot connect two hosts."""
+    kind = wire_kind(wire)
+    if not kind.between_hosts or not kind.cables(wire_arguments(wire)):
+        raise UsageError(
+            f'wire "{wire}" connects processes of one machine; two hosts need the devices of both: --wire '
+            "pci:TESTER=SWITCH,... (NICs), veth:TESTER=SWITCH,... or af_xdp:TESTER=SWITCH,... (kernel interfaces)"
+        )
+
+
+def encoded(value: Any) -> Any:
+    """Return a record as JSON takes it."""
+    return _parser(type(value)).dump_python(value, mode="json")
+
+
+def decoded(kind: type[R], told: Any) -> R:
+    """Return a record of class ``kind`` from JSON of another host. Raises DiedError for anything else."""
+    try:
+        found: R = _parser(kind).validate_json(json.dumps(told))
+    except ValidationError as error:
+        raise DiedError(f"the other host answered what is no {kind}: {error.errors()[0]['msg']}") from error
+    return found

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""bubblewrap: a container of namespaces and bind mounts that needs no daemon, no image store and no root.
+
+Read-only root, no network but the switch's sockets, no capabilities. The folder of the topology is visible under its
+own path, read-only. It is bound as a folder, because a switch that restarts makes new sockets. Only the VNF's folder in
+it is writable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from planebench.host.programs import Found, NotFound, find_program, version_lines
+from planebench.testbed.hosting.base import HostedRequest
+from planebench.testbed.hosting.inside import folder_of
+
+PROGRAM = "bwrap"
+REMEDY = "install bubblewrap: `apt-get install bubblewrap` (Debian, Ubuntu) or `dnf install bubblewrap` (Fedora)"
+PLANED = "/planed"
+"""The path of the static planed in the container."""
+OWN_FOLDERS = frozenset({"dev", "proc", "run", "sys", "tmp"})
+"""Folders of the root that every container has for itself."""
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def find() -> Found | NotFound:
+    """Look for bubblewrap; its version begins with its name."""
+    program = find_program(PROGRAM)
+    lines = version_lines(program) if program else ()
+    return Found(lines[0], program) if program and lines else NotFound(REMEDY)
+
+
+def planed_container(bwrap: Path, request: HostedRequest, planed: Path, devices: Iterable[Path] = ()) -> list[str]:
+    """Return the command line before planed, which is alone in its root and is process 1 that handles signals.
+
+    ``devices``: files in /dev that it has, too.
+    """
+    return [*_container(bwrap, request, ("--ro-bind", str(planed), PLANED)), *_own(devices), "--as-pid-1", "--"]
+
+
+def command_container(bwrap: Path, request: HostedRequest, root: Path, devices: Iterable[Path] = ()) -> list[str]:
+    """Return the command line before a command in ``root``, with a process 1 that reaps what the command leaves.
+
+    ``devices``: files in /dev that it has, too.
+    """
+    return [*_container(bwrap, request, _of_root(root)), *_own(devices), "--"]
+
+
+def _own(devices: Iterable[Path]) -> list[str]:
+    return [word for device in devices for word in ("--dev-bind", str(device), str(device))]
+
+
+def _container(bwrap: Path, request: HostedRequest, root: Iterable[str]) -> list[str]:
+    folder, workdir = str(folder_of(request)), str(request.workdir)
+    return [
+        str(bwrap),
+        "--unshare-all",
+        "--die-with-parent",
+        *("--cap-drop", "ALL"),
+        *("--hostname", request.name),
+        "--clearenv",
+        *("--setenv", "PATH", PATH),
+        *("--setenv", "HOME", folder),
+        *("--setenv", "RUNTIME_DIRECTORY", "/run"),  # of DPDK
+        *root,
+        *("--proc", "/proc"),
+        *("--dev", "/dev"),
+        *("--ro-bind", "/sys", "/sys"),  # EAL reads the CPUs
+        *("--tmpfs", "/run"),
+        *("--tmpfs", "/tmp"),
+        *("--ro-bind", workdir, workdir),
+        *("--bind", folder, folder),
+        *(word for file in request.files for word in ("--ro-bind", str(file), str(file))),
+        *("--remount-ro", "/"),
+        *("--chdir", folder),
+    ]
+
+
+def _of_root(root: Path) -> Iterator[str]:
+    """Bind each entry of ``root`` by itself: a root that is read-only as a whole has no place for other mounts."""
+    for entry in sorted(root.iterdir()):
+        if entry.name in OWN_FOLDERS:
+            continue
+        if entry.is_symlink():
+            yield from ("--symlink", str(entry.readlink()), f"/{entry.name}")
+        else:
+            yield from ("--ro-bind", str(entry), f"/{entry.name}")

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``exec``: a VNF is a command of the user, in a container with the root of this machine or of an image.
+
+exec:"dpdk-l2fwd {eal_main} -- -p 3"
+
+The command is split as a shell does it, but no shell runs it. Names in braces are replaced (:data:`PLACEHOLDERS`).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from planebench.host.pci import Nic
+from planebench.host.process import Supervisor
+from planebench.host.programs import Found, NotFound
+from planebench.model.cpus import cpu_text
+from planebench.model.dimensions import HostingFacts
+from planebench.model.errors import NotInstalledError, UsageError, unknown
+from planebench.model.switch import Option
+from planebench.testbed.hosting import base, bubblewrap, inside, oci
+from planebench.testbed.hosting.base import HostedRequest
+from planebench.testbed.hosting.inside import RunningCommand, folder_of
+
+MEMORY_MB = 1024
+HIDDEN = ("/tmp", "/run")
+"""A container has its own, whatever its image."""
+_PLACEHOLDER = re.compile(r"\{(\w*)\}")
+
+PLACEHOLDERS: Mapping[str, str] = {
+    "eal": "EAL options of a DPDK program: ports, memory, one lcore for each CPU and a separate main lcore",
+    "eal_main": "the same for a program whose main lcore forwards, e.g. dpdk-l2fwd",
+    "port0": "socket of the first port: the VNF is the virtio driver (virtio-user), the switch listens; or PCI address",
+    "port1": "socket of the second port",
+    "mac0": "MAC address of the first port",
+    "mac1": "MAC address of the second port",
+    "cpus": "CPUs for polling threads, comma-separated",
+    "control_cpus": "CPUs for all other threads, comma-separated",
+    "name": "name of the VNF, e.g. vnf0",
+    "ring_size": "number of ring entries",
+    "queues": "number of queue pairs per port",
+    "max_frame_bytes": "maximum frame size in bytes, including FCS",
+}
+"""The placeholders in braces, and their meanings."""
+_PINS_ITSELF = frozenset({"eal", "eal_main", "cpus"})
+_NAMES_PORTS = frozenset({"eal", "eal_main", "port0", "port1"})
+
+
+class ExecHosting:
+    """A command of the user, in a container of bubblewrap."""
+
+    name = "exec"
+    title = "a command in a container"
+    remedy = bubblewrap.REMEDY
+    options: tuple[Option, ...] = (
+        Option("command", "text", "command in double quotes, with {eal}, {port0}, {port1}, ..."),
+        Option("image", "path", "root file system: a directory or an OCI archive", "this machine's"),
+        Option("memory_mb", "whole", "memory limit in MiB; DPDK gets half of it", str(MEMORY_MB), least=16),
+        inside.PIDS_OPTION,
+        base.DEVICES,
+    )
+    ready_within_s = 60.0
+
+    def find(self) -> Found | NotFound:
+        return bubblewrap.find()
+
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningCommand:
+        found = self.find()
+        if isinstance(found, NotFound):
+            raise NotInstalledError(f"hosting exec is not available; {found.remedy}")
+        chosen = inside.chosen(request.values, MEMORY_MB)
+        command = str(request.values.get("command", ""))
+        passed = base.passed_devices(request)
+        argv = words_of(command, request, chosen.memory_mb // 2, passed)
+        image = request.values.get("image")
+        root = oci.root_of(Path(str(image)), supervisor) if image else Path("/")
+        _check_program(argv[0], root)
+        files = base.device_files(passed)
+        limited = inside.limit(request, chosen, supervisor)
+        process = supervisor.spawn(
+            request.name,
+            [*limited.prefix, *bubblewrap.command_container(found.binary, request, root, files), *argv],
+            cpus=_cpus(command, request),
+            workdir=folder_of(request),
+            enclosed=True,
+        )
+        details = {"cpus": cpu_text(request.cpus), "command": shlex.join(argv)}
+        details |= {"image": str(image) if image else "root of the host, read-only"}
+        facts = HostingFacts(request.name, "exec", f"{Path(argv[0]).name} in {found.version}", details=details)
+        return RunningCommand(request, process, limited.told(facts), limited, without_ports(command))
+
+
+def without_ports(command: str) -> str:
+    """Return the remark that a command has no placeholder for its ports, with the remedy; empty if it has one."""
+    if not _NAMES_PORTS.isdisjoint(_PLACEHOLDER.findall(command)):
+        return ""
+    return (
+        "its command has no {eal}, which becomes the DPDK arguments with its two ports (of a program without DPDK: "
+        '{port0} and {port1}, their sockets); put it behind the program: exec:"my-vnf {eal}"'
+    )
+
+
+def words_of(command: str, request: HostedRequest, memory_mb: int, passed: Sequence[Nic] = ()) -> list[str]:
+    """Return the words of a command with its placeholders replaced.
+
+    Raises UsageError without a command, for an open quote, or for an unknown placeholder.
+    """
+    try:
+        texts = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f'exec: cannot parse command line "{command}": {error}') from error
+    if not texts:
+        raise UsageError('exec needs a command: exec:"dpdk-l2fwd {eal_main} -- -p 3"')
+    known = _values(request)
+    eal = {
+        "{eal}": _eal(request, memory_mb, passed, main=False),
+        "{eal_main}": _eal(request, memory_mb, passed, main=True),
+    }
+    return [word for text in texts for word in (eal.get(text) or [_filled(text, known)])]
+
+
+def _filled(text: str, known: Mapping[str, str]) -> str:
+    def value(match: re.Match[str]) -> str:
+        name = match[1]
+        if name in ("eal", "eal_main"):
+            raise UsageError(f'exec: {{{name}}} expands to several words; put spaces around it instead of "{text}"')
+        if name not in known:
+            raise unknown("placeholder of exec", f"{{{name}}}", tuple(f"{{{valid}}}" for valid in PLACEHOLDERS))
+        return known[name]
+
+    return _PLACEHOLDER.sub(value, text)
+
+
+def _values(request: HostedRequest) -> dict[str, str]:
+    ports = dict(enumerate(request.ports))
+    return {
+        **{f"port{number}": port.address or str(port.socket) for number, port in ports.items()},
+        **{f"mac{number}": port.mac for number, port in ports.items()},
+        "cpus": cpu_text(request.cpus),
+        "control_cpus": cpu_text(request.control_cpus),
+        "name": request.name,
+        "ring_size": str(request.ring_size),
+        "queues": str(request.queues),
+        "max_frame_bytes": str(request.max_frame_bytes),
+    }
+
+
+def _eal(request: HostedRequest, memory_mb: int, passed: Sequence[Nic], *, main: bool) -> list[str]:
+    """Return EAL's options. A vhost back end accepts memory as one segment only (DESIGN section 4)."""
+    workers = [f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.cpus, start=0 if main else 1)]
+    beside = [] if main else [f"0@({cpu_text(request.control_cpus)})"]
+    return [
+        f"--lcores={','.join([*beside, *workers])}",
+        "--main-lcore=0",
+        *(word for nic in passed for word in ("-a", nic.address)),
+        *(() if passed else ("--no-pci",)),
+        "--no-telemetry",
+        f"--file-prefix={request.name}",
+        *("-m", str(memory_mb), "--single-file-segments"),
+        *(("--in-memory",) if request.hugepages else ("--no-huge", "--no-shconf")),
+        *(
+            f"--vdev=net_virtio_user{number},path={port.socket},mac={port.mac},queue_size={request.ring_size}"
+            f",queues={request.queues}"
+            for number, port in enumerate(request.ports)
+            if not port.address
+        ),
+    ]
+
+
+def _cpus(command: str, request: HostedRequest) -> frozenset[int]:
+    """Return all CPUs for a command that is told where to poll and pins itself; else only the VNF's CPUs."""
+    pins_itself = not _PINS_ITSELF.isdisjoint(_PLACEHOLDER.findall(command))
+    return frozenset({*request.cpus, *(request.control_cpus if pins_itself else ())})
+
+
+def _check_program(program: str, root: Path) -> None:
+    hidden = [folder for folder in HIDDEN if Path(program).is_relative_to(folder)]
+    if hidden and root == Path("/"):
+        raise UsageError(
+            f"exec: {program} is in {hidden[0]}, which the container replaces by its own; install the program in "
+            "another directory"
+        )
+
+
+HOSTING = ExecHosting()

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""``image``: a disk image of the user in a QEMU guest, ``image:/path/vnf.qcow2``.
+
+It boots by BIOS from a virtio disk, finds two virtio-net NICs at 00:02.0 and 00:03.0, and forwards between them. The
+image is never written: QEMU keeps what the guest writes in an unnamed temporary file.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from planebench.host.process import Supervisor
+from planebench.host.programs import Found, NotFound
+from planebench.model.errors import PlanebenchError, StartError, UsageError
+from planebench.model.switch import Option
+from planebench.testbed.hosting import base, machine, qemu
+from planebench.testbed.hosting import machine as machine_options
+from planebench.testbed.hosting.base import HostedRequest
+from planebench.testbed.hosting.guest_image import guest_image
+from planebench.testbed.hosting.kvm_probe import Accelerator, Probe
+
+QCOW2 = b"QFI\xfb"
+"""The first bytes of such a file (QEMU, docs/interop/qcow2.txt)."""
+SECTOR_BYTES = 512
+BOOT_SECTOR_END = b"\x55\xaa"
+DEFAULT_MEMORY_MB = 512
+LEAST_MEMORY_MB = 64
+
+
+class ImageHosting:
+    """A guest that boots from the user's image."""
+
+    name = "image"
+    title = "disk image in a QEMU guest"
+    remedy = qemu.REMEDY
+    options: tuple[Option, ...] = (
+        Option("path", "file", "disk image, qcow2 or raw, that forwards between its two virtio NICs"),
+        machine_options.RINGS,
+        machine_options.vcpus_option("as many as it has CPUs of the host"),
+        machine_options.memory_option(str(DEFAULT_MEMORY_MB)),
+        machine_options.ACCEL,
+        base.DEVICES,
+    )
+    ready_within_s = 300.0
+
+    def find(self) -> Found | NotFound:
+        return qemu.look()
+
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> machine.RunningMachine:
+        found = qemu.require(self.title)
+        path = Path(str(request.values["path"]))
+        disk = qemu.Disk(path, image_format(path))
+        return machine.start(
+            request,
+            found,
+            supervisor,
+            hosting="image",
+            accelerator=_accelerator(request, found, supervisor),
+            vcpus=machine_options.vcpu_count(request, 0),
+            memory_mb=machine_options.memory_mb(request, DEFAULT_MEMORY_MB, LEAST_MEMORY_MB),
+            boot=disk,
+            details={"image": f"{path}, {disk.format}, {path.stat().st_size} bytes"},
+        )
+
+
+HOSTING = ImageHosting()
+
+
+def image_format(path: Path) -> Literal["qcow2", "raw"]:
+    """Return the format of an image by its first sector. Raises UsageError for any other file, and for a raw disk
+    without boot sector."""
+    try:
+        with path.open("rb") as file:
+            sector = file.read(SECTOR_BYTES)
+    except OSError as error:
+        raise UsageError(f'image "{path}" cannot be read: {error.strerror}; give a readable file') from error
+    if sector.startswith(QCOW2):
+        return "qcow2"
+    if len(sector) == SECTOR_BYTES and sector.endswith(BOOT_SECTOR_END):
+        return "raw"
+    raise UsageError(
+        f'image "{path}" is neither qcow2 nor a raw disk with a boot sector; convert it: '
+        f"`qemu-img convert -O qcow2 {path} {path.with_suffix('.qcow2')}`"
+    )
+
+
+def _accelerator(request: HostedRequest, found: Found, supervisor: Supervisor) -> Accelerator:
+    """Test KVM with a boot of our own guest; without that guest an image is emulated unless KVM is required."""
+    wanted = machine_options.wanted_accelerator(request)
+    if wanted == "tcg":
+        return Accelerator("tcg", "tcg, as requested")
+    try:
+        image = guest_image(request.planed)
+    except PlanebenchError as error:
+        if wanted == "kvm":
+            raise StartError(
+                f"accel=kvm: KVM cannot be tested without a guest image: {error}; use accel=tcg"
+            ) from error
+        return Accelerator("tcg", f"tcg, because KVM cannot be tested without a guest image: {error}")
+    return Probe(found, image.kernel, image.initramfs, request.control_cpus, supervisor).accelerator(wanted)

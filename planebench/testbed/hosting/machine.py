@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A VNF in a virtual machine: started with pinned CPUs, watched, killed, ended."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from planebench.host.evidence import WatchedThread
+from planebench.host.process import Process, Supervisor
+from planebench.host.programs import Found
+from planebench.model.dimensions import HostingFacts, HostingName
+from planebench.model.errors import StartError, UsageError
+from planebench.model.switch import Option
+from planebench.planed.document import Document, Port
+from planebench.testbed.hosting import base, qemu
+from planebench.testbed.hosting.base import HostedPort, HostedRequest
+from planebench.testbed.hosting.inside import RunningProcess, Sandbox, attach, folder_of
+from planebench.testbed.hosting.kvm_probe import Accelerator
+from planebench.testbed.hosting.qemu import Nic, NicSettings, Rings, device_address, pci_address
+
+# Options of VNFs in virtual machines, and what follows from them and from a request.
+
+STANDARD_FRAME_BYTES = 1518
+VCPUS_MAX = 64
+MEMORY_MAX_MB = 2**20
+
+RINGS = Option("rings", "text", "virtqueue layout offered to the guest", "split", ("split", "packed"))
+ACCEL = Option("accel", "text", "auto: kvm if a test boot works, else tcg (emulation)", "auto", ("auto", "kvm", "tcg"))
+
+
+def vcpus_option(default: str) -> Option:
+    """Return the option ``vcpus``."""
+    return Option("vcpus", "whole", "number of CPUs of the guest", default, least=1, most=VCPUS_MAX)
+
+
+def memory_option(default: str) -> Option:
+    """Return the option ``memory_mb``."""
+    return Option("memory_mb", "whole", "memory of the guest in MiB", default, least=64, most=MEMORY_MAX_MB)
+
+
+def vcpu_count(request: HostedRequest, more: int) -> int:
+    """Return the requested number, or ``more`` than the VNF has CPUs of the host. Raises UsageError for too few."""
+    least = len(request.cpus)
+    wanted = int(_text(request, "vcpus", str(least + more)))
+    if wanted < least:
+        raise UsageError(
+            f"{request.name}: vcpus={wanted}, but the VNF polls on {least} CPUs; give vcpus={least} or more"
+        )
+    return wanted
+
+
+def vcpu_places(request: HostedRequest, vcpus: int) -> tuple[frozenset[int], ...]:
+    """Return where each vCPU may run: the last ones forward and are pinned, those before are for the guest's Linux."""
+    others = vcpus - len(request.cpus)
+    return (*(request.control_cpus,) * others, *(frozenset({cpu}) for cpu in request.cpus))
+
+
+def memory_mb(request: HostedRequest, default: int, least: int) -> int:
+    """Return the requested memory, or ``default``. Raises UsageError for less than ``least``."""
+    wanted = int(_text(request, "memory_mb", str(default)))
+    if wanted < least:
+        raise UsageError(f"{request.name}: memory_mb={wanted} is too small; give memory_mb={least} or more")
+    return wanted + wanted % 2  # whole hugepages
+
+
+def nics(request: HostedRequest) -> tuple[Nic, ...]:
+    """Return a NIC for each virtio port, in their order."""
+    return tuple(Nic(port.socket, port.mac) for port in request.ports if not port.address)
+
+
+def nic_settings(request: HostedRequest) -> NicSettings:
+    """Return the settings of the NICs. Only a user's image needs mergeable buffers: planed's hold the largest frame."""
+    rings: Rings = "packed" if _text(request, "rings", "split") == "packed" else "split"
+    own = request.document is None
+    return NicSettings(rings, request.ring_size, request.queues, own and request.max_frame_bytes > STANDARD_FRAME_BYTES)
+
+
+def wanted_accelerator(request: HostedRequest) -> str:
+    """Return ``auto``, ``kvm`` or ``tcg``."""
+    return _text(request, "accel", "auto")
+
+
+def _text(request: HostedRequest, key: str, default: str) -> str:
+    return str(request.values.get(key, default))
+
+
+class Sockets(Sandbox):
+    """The sockets of a guest, which QEMU leaves behind."""
+
+    def __init__(self, folder: Path) -> None:
+        self.monitor, self.rpc = folder / "qmp", folder / "rpc"
+
+    def remove(self) -> None:
+        for path in (self.monitor, self.rpc):
+            path.unlink(missing_ok=True)
+
+
+class RunningMachine(RunningProcess):
+    """QEMU with one VNF in it, which forwards once it has booted. Made by :func:`start`."""
+
+    same_clock = False
+    """The guest's TSC begins with the guest, and under TCG it is another clock altogether."""
+
+    @property
+    def _title(self) -> str:
+        return f"VNF {self.name}"
+
+
+def start(
+    request: HostedRequest,
+    found: Found,
+    supervisor: Supervisor,
+    *,
+    hosting: HostingName,
+    accelerator: Accelerator,
+    vcpus: int,
+    memory_mb: int,
+    boot: qemu.Kernel | qemu.Disk,
+    details: Mapping[str, str],
+    inside: Callable[[Document], Document] = lambda document: document,
+) -> RunningMachine:
+    """Start QEMU on the control CPUs, pin the guest's CPUs and boot. Raises StartError with the last log lines.
+
+    ``inside`` is as in :class:`RunningVnf`.
+    """
+    from planebench.testbed.hosting import (
+        qemu as qmp,  # asyncio takes its time to import: not at every start of the command
+    )
+
+    folder = folder_of(request)
+    sockets = Sockets(folder)
+    passed = base.passed_devices(request)
+    if len(passed) > qemu.DEVICES_MAX:
+        raise UsageError(f"{request.name}: {len(passed)} devices, but a guest has places for {qemu.DEVICES_MAX}")
+    guest = qemu.Machine(
+        name=request.name,
+        version=found.version,
+        accelerator=accelerator.name,
+        vcpus=vcpus,
+        memory_mb=memory_mb,
+        boot=boot,
+        nics=nics(request),
+        settings=nic_settings(request),
+        hugepages=request.hugepages,
+        monitor=sockets.monitor,
+        rpc=sockets.rpc if request.document is not None else None,
+        devices=tuple(nic.address for nic in passed),
+    )
+    argv = [str(found.binary), *qemu.arguments(guest)]
+    process = supervisor.spawn(request.name, argv, cpus=request.control_cpus, workdir=folder)
+    places = vcpu_places(request, vcpus)
+    try:
+        tids = qmp.begin(process, sockets.monitor, places)
+        planed = attach(process, guest.rpc, f"VNF {request.name}") if guest.rpc else None
+    except BaseException:
+        process.terminate()
+        raise
+    facts = HostingFacts(
+        vnf=request.name,
+        hosting=hosting,
+        program=f"QEMU {guest.version}",
+        emulated=guest.accelerator == "tcg",
+        details={"accelerator": accelerator.told, **_details(guest, places), **details},
+    )
+    return RunningMachine(process, facts, sockets, _threads(request, process, tids), planed, inside)
+
+
+def _details(guest: qemu.Machine, places: Sequence[frozenset[int]]) -> dict[str, str]:
+    """Return the CPUs, memory and rings of a guest in words."""
+    settings = guest.settings
+    pages = "2 MiB pages of a memfd" if guest.hugepages else "memfd"
+    queues = f", {settings.queues} queue pairs" if settings.queues > 1 else ""
+    return {
+        "cpus": ", ".join(f"vCPU {number} on {_cpus(place)}" for number, place in enumerate(places)),
+        "memory": f"{guest.memory_mb} MiB, {pages}",
+        "rings": f"{settings.rings}, {settings.device_ring_size} entries{queues}",
+        **({"devices": ", ".join(guest.devices)} if guest.devices else {}),
+    }
+
+
+def _threads(request: HostedRequest, process: Process, tids: tuple[int, ...]) -> tuple[WatchedThread, ...]:
+    first = len(tids) - len(request.cpus)
+    return tuple(
+        WatchedThread("vnf", process.pid, tid, f"{request.name}-vcpu{first + number}")
+        for number, tid in enumerate(tids[first:])
+    )
+
+
+def _cpus(place: frozenset[int]) -> str:
+    return "CPU " + ", ".join(str(cpu) for cpu in sorted(place))
+
+
+# planed's document in a guest, with the ports and CPUs of the guest, and the memory that the guest needs.
+#
+# DPDK drives the guest's NICs through hugepages, whose physical addresses the switch gets.
+
+HUGEPAGE_MB = 2
+LINUX_MB = 128
+"""What the guest needs beside planed's hugepages and its files: the kernel, page tables, room to allocate in."""
+FILE_COPIES = 3
+"""Copies of each file: in QEMU's archive, in the root file system, and in the memory of a program that reads it."""
+
+
+def guest_document(document: Document, ports: Sequence[HostedPort], cpus: Sequence[int], first_vcpu: int) -> Document:
+    """Return the document with the same functions and settings at the guest's NICs, on hugepages.
+
+    Worker CPUs are among ``cpus``, which are numbered in the guest from ``first_vcpu`` on. The workers get no priority:
+    in the guest they compete only with planed's own control thread, which could not answer then. Raises StartError for
+    a port that the VNF does not have.
+    """
+    virtio, passed = ([port.name for port in ports if bool(port.address) is are] for are in (False, True))
+    slots = {name: pci_address(number) for number, name in enumerate(virtio)}
+    slots |= {name: device_address(number) for number, name in enumerate(passed)}
+    free = list(enumerate(cpus, first_vcpu))
+    workers = []
+    for worker in document.workers:
+        place = next(place for place in free if place[1] == worker.cpu)
+        free.remove(place)  # two CPUs of the guest may share one of the host
+        workers.append(replace(worker, cpu=place[0]))
+    return replace(
+        document,
+        memory=replace(document.memory, hugepages=True),
+        ports=tuple(_port(port, slots) for port in document.ports),
+        workers=tuple(workers),
+        nice=None,
+    )
+
+
+def _port(port: Port, slots: Mapping[str, str]) -> Port:
+    """Return the port as a NIC, which has its own MAC address."""
+    if port.name not in slots:
+        raise StartError(
+            f"the document of the VNF has port {port.name}, which is not one of its ports ({', '.join(slots)})"
+        )
+    return Port(port.name, "ethdev", port.ring_size, port.queues, device=slots[port.name])
+
+
+def hugepages(document: Document) -> int:
+    """Return the number of 2 MiB pages that planed needs for this document."""
+    return -(-document.memory.size_mb // HUGEPAGE_MB)
+
+
+def least_memory_mb(document: Document, files_bytes: int) -> int:
+    """Return the least memory of a guest with this document and files of ``files_bytes``."""
+    return LINUX_MB + hugepages(document) * HUGEPAGE_MB + FILE_COPIES * -(-files_bytes // 2**20)

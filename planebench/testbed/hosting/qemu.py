@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""QEMU: the program, and the command line of a guest.
+
+Devices have fixed places on the guest's PCI bus, so that the program in the guest can be told where its ports are.
+Facts about QEMU are from its manual and hw/net/virtio-net.c, net/vhost-user.c.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from qemu.qmp import ConnectError, QMPClient, QMPError
+
+from planebench.host.process import Process, stretched, wait_ready
+from planebench.host.programs import Found, NotFound, find_program, version_lines
+from planebench.model.errors import NotInstalledError, StartError, UsageError
+
+PROGRAM = "qemu-system-x86_64"
+REMEDY = "install QEMU: `apt-get install qemu-system-x86` (Debian, Ubuntu) or `dnf install qemu-system-x86` (Fedora)"
+
+AcceleratorName = Literal["kvm", "tcg"]
+Rings = Literal["split", "packed"]
+
+FIRST_NIC_SLOT = 2
+"""Of the PCI bus: 0 is the bridge to the host, and 31 the chip set's own."""
+DISK_SLOT = 16
+RPC_SLOT = 17
+FIRST_DEVICE_SLOT = 18
+DEVICES_MAX = 13
+"""Slots from there up to that of the chip set."""
+RPC_PORT = "planed"
+"""The name that /init of the guest image looks for (guest_image.py)."""
+LEAST_RING = 256
+MOST_RING = 1024
+"""Entries of a ring of QEMU's virtio-net: VIRTIO_NET_RX_QUEUE_MIN_SIZE and VIRTQUEUE_MAX_SIZE."""
+RECONNECT_MS_SINCE = (9, 2)
+RECONNECT_MS = 100
+RECONNECT_S = 1
+"""Interval of attempts to reconnect to a switch, equal to that of planed's driver; before 9.2 in seconds."""
+_SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
+"""A guest that breaks out of QEMU finds no new programs and no rights. What QEMU needs at run time it keeps."""
+_OFFLOADS = (
+    *("csum", "gso", "guest_csum", "guest_tso4", "guest_tso6", "guest_ecn", "guest_ufo"),
+    *("host_tso4", "host_tso6", "host_ecn", "host_ufo"),
+)
+"""No VNF is offered checksums or segmentation by its switch, whatever it runs in (switches/common.py)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A virtio-net device whose other end is a vhost-user device that listens on ``socket``."""
+
+    socket: Path
+    mac: str
+
+
+@dataclass(frozen=True, slots=True)
+class NicSettings:
+    """The common settings of all NICs of a guest."""
+
+    rings: Rings = "split"
+    ring_size: int = LEAST_RING
+    queues: int = 1
+    mergeable: bool = False
+    """Buffers that a frame may take several of: a driver of frames that are larger than its buffers needs them."""
+
+    @property
+    def device_ring_size(self) -> int:
+        """Return the ring size of the device; a driver may use fewer entries. Raises UsageError if it is too large."""
+        if self.ring_size > MOST_RING:
+            raise UsageError(
+                f"ring size {self.ring_size} is too large: QEMU's virtio-net supports {MOST_RING} at most. Use a "
+                "smaller ring size, or host the VNF in a process or a container"
+            )
+        return max(self.ring_size, LEAST_RING)
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """An image that the guest boots from. The guest's writes go to an unnamed temporary file, not to the image."""
+
+    path: Path
+    format: Literal["qcow2", "raw"]
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """A Linux kernel that QEMU loads itself."""
+
+    path: Path
+    initramfs: Path
+    command_line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One guest. Its serial line is QEMU's standard output.
+
+    ``rpc`` and ``monitor`` are sockets that QEMU makes: of a virtio port of the guest, and its own monitor. A guest
+    with a monitor does not start before it is told to (qmp.py). ``version`` is QEMU's.
+    """
+
+    name: str
+    version: str
+    accelerator: AcceleratorName
+    vcpus: int
+    memory_mb: int
+    boot: Kernel | Disk
+    nics: tuple[Nic, ...] = ()
+    settings: NicSettings = NicSettings()
+    hugepages: bool = False
+    monitor: Path | None = None
+    rpc: Path | None = None
+    devices: tuple[str, ...] = ()
+    """PCI addresses of devices of the host, bound to vfio-pci, that the guest has."""
+
+
+def find() -> Found | NotFound:
+    """Return QEMU on PATH and its version."""
+    binary = find_program(PROGRAM)
+    if binary is None:
+        return NotFound(REMEDY)
+    lines = version_lines(binary)
+    match = re.search(r"version (\d+(?:\.\d+)+)", lines[0]) if lines else None
+    if match is None:
+        return NotFound(f"{binary} does not start; run `{binary} --version` for the reason")
+    return Found(match[1], binary)
+
+
+def look() -> Found | NotFound:
+    """Return QEMU with a version for people, which begins with its name."""
+    found = find()
+    return Found(f"QEMU {found.version}", found.binary) if isinstance(found, Found) else found
+
+
+def require(title: str) -> Found:
+    """Return QEMU for the hosting ``title``. Raises NotInstalledError."""
+    found = find()
+    if isinstance(found, NotFound):
+        raise NotInstalledError(f"{title}: no working QEMU; {found.remedy}")
+    return found
+
+
+def pci_address(nic: int) -> str:
+    """Return the PCI address of the guest's n-th NIC."""
+    return f"0000:00:{FIRST_NIC_SLOT + nic:02x}.0"
+
+
+def device_address(device: int) -> str:
+    """Return the PCI address in the guest of the n-th device of the host."""
+    return f"0000:00:{FIRST_DEVICE_SLOT + device:02x}.0"
+
+
+def arguments(machine: Machine) -> list[str]:
+    """Return the arguments of QEMU."""
+    return [
+        *("-name", f"{machine.name},debug-threads=on", "-no-user-config", "-nodefaults"),
+        *("-display", "none", "-no-reboot", "-sandbox", _SANDBOX),
+        *_processors(machine),
+        *_memory(machine),
+        *_lines(machine),
+        *_boot(machine.boot),
+        *(word for number, nic in enumerate(machine.nics) for word in _nic(number, nic, machine)),
+        *(word for number, address in enumerate(machine.devices) for word in _device(number, address)),
+    ]
+
+
+def _device(number: int, address: str) -> list[str]:
+    return ["-device", f"vfio-pci,host={address},addr={FIRST_DEVICE_SLOT + number:#x}"]
+
+
+def _processors(machine: Machine) -> list[str]:
+    accelerator, model = ("kvm", "host") if machine.accelerator == "kvm" else ("tcg,thread=multi", "max")
+    return ["-accel", accelerator, "-cpu", model, "-smp", str(machine.vcpus)]
+
+
+def _memory(machine: Machine) -> list[str]:
+    """Return the memory of the guest: a shared memfd, in which the switch reads and writes rings and frames."""
+    pages = ",hugetlb=on,hugetlbsize=2M,prealloc=on" if machine.hugepages else ""
+    return [
+        *("-machine", "q35,memory-backend=memory", "-m", f"{machine.memory_mb}M"),
+        *("-object", f"memory-backend-memfd,id=memory,size={machine.memory_mb}M,share=on{pages}"),
+    ]
+
+
+def _lines(machine: Machine) -> Iterator[str]:
+    yield from ("-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console")
+    if machine.rpc:
+        yield from ("-chardev", _socket("rpc", machine.rpc, "server=on,wait=off"))
+        yield from ("-device", f"virtio-serial-pci,addr={RPC_SLOT:#x}")
+        yield from ("-device", f"virtserialport,chardev=rpc,nr=1,name={RPC_PORT}")
+    if machine.monitor:
+        yield from ("-chardev", _socket("monitor", machine.monitor, "server=on,wait=off"))
+        yield from ("-mon", "chardev=monitor,mode=control", "-S")
+
+
+def _boot(boot: Kernel | Disk) -> list[str]:
+    if isinstance(boot, Kernel):
+        return ["-kernel", str(boot.path), "-initrd", str(boot.initramfs), "-append", boot.command_line]
+    drive = f"if=none,id=disk,file={_escaped(boot.path)},format={boot.format},snapshot=on"
+    return ["-drive", drive, "-device", f"virtio-blk-pci,drive=disk,addr={DISK_SLOT:#x},bootindex=0"]
+
+
+def _nic(number: int, nic: Nic, machine: Machine) -> list[str]:
+    settings = machine.settings
+    device = {
+        "netdev": f"net{number}",
+        "mac": nic.mac,
+        "addr": f"{FIRST_NIC_SLOT + number:#x}",
+        "romfile": "",
+        "disable-legacy": "on",
+        "packed": _on(settings.rings == "packed"),
+        "mrg_rxbuf": _on(settings.mergeable),
+        "rx_queue_size": str(settings.device_ring_size),
+        "tx_queue_size": str(settings.device_ring_size),
+        **_queues(machine),
+        **dict.fromkeys(_OFFLOADS, "off"),
+    }
+    netdev = f"vhost-user,id=net{number},chardev=net{number}"
+    return [
+        *("-chardev", _socket(f"net{number}", nic.socket, _reconnect(machine.version))),
+        *("-netdev", netdev + (f",queues={settings.queues}" if settings.queues > 1 else "")),
+        *("-device", "virtio-net-pci," + ",".join(f"{key}={value}" for key, value in device.items())),
+    ]
+
+
+def _queues(machine: Machine) -> dict[str, str]:
+    """Return the queues and interrupts of a NIC: without KVM QEMU 7.2 crashes once Linux drives a NIC with MSI-X."""
+    queues = machine.settings.queues
+    several = {"mq": "on"} if queues > 1 else {}
+    if machine.accelerator == "tcg":
+        return {**several, "vectors": "0"}
+    return {**several, "vectors": str(2 * queues + 2)} if several else {}
+
+
+def _reconnect(version: str) -> str:
+    """Return the option to reconnect to a restarted switch, whose name and unit changed in QEMU 9.2."""
+    if tuple(int(part) for part in version.split(".")[:2]) >= RECONNECT_MS_SINCE:
+        return f"reconnect-ms={RECONNECT_MS}"
+    return f"reconnect={RECONNECT_S}"
+
+
+def _socket(name: str, path: Path, more: str) -> str:
+    return f"socket,id={name},path={_escaped(path)},{more}"
+
+
+def _escaped(path: Path) -> str:
+    return str(path).replace(",", ",,")
+
+
+def _on(is_on: bool) -> str:
+    return "on" if is_on else "off"
+
+
+# QEMU's monitor (QMP): finds the threads of the guest's CPUs and pins them before the guest starts.
+
+DEADLINE_S = 30.0
+"""QEMU answers once its devices are there and the switch has taken their calls: a second where CPUs are shared."""
+RETRY_S = 0.02
+
+logging.getLogger("qemu.qmp").setLevel(logging.CRITICAL)  # what it could not do is told by its exceptions
+
+
+def begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[int, ...]:
+    """Pin the CPUs of a waiting guest to ``cpus``, in their order, start the guest, and return their thread ids.
+
+    Raises StartError, with the last log lines, if QEMU dies or does not answer.
+    """
+    wait_ready(process.name, monitor.is_socket, [process], DEADLINE_S)
+    try:
+        return asyncio.run(asyncio.wait_for(_begin(process, monitor, cpus), stretched(DEADLINE_S)))
+    except (QMPError, OSError, TimeoutError, EOFError) as error:
+        process.wait(0.2)
+        raise StartError(f"{process.name} does not start: {error or 'no answer'}; {process.exit_report()}") from error
+
+
+async def _begin(process: Process, monitor: Path, cpus: Sequence[frozenset[int]]) -> tuple[int, ...]:
+    client = await _connect(process, monitor)
+    try:
+        found = cast(list[dict[str, Any]], await client.execute("query-cpus-fast"))
+        tids = tuple(int(cpu["thread-id"]) for cpu in sorted(found, key=lambda cpu: int(cpu["cpu-index"])))
+        for tid, where in zip(tids, cpus, strict=True):
+            os.sched_setaffinity(tid, where)
+        await client.execute("cont")
+        return tids
+    finally:
+        with contextlib.suppress(QMPError, OSError, EOFError):
+            await client.disconnect()
+
+
+async def _connect(process: Process, monitor: Path) -> QMPClient:
+    """Return a connection to the monitor. QEMU binds its socket a moment before it listens."""
+    while True:
+        client = QMPClient()
+        try:
+            await client.connect(str(monitor))
+            return client
+        except ConnectError as error:
+            if not (isinstance(error.exc, ConnectionRefusedError) and process.alive()):
+                raise
+        await asyncio.sleep(RETRY_S)

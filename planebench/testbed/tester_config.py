@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The planed document of the tester, and the request to the switch: the two sides of the same ports.
+
+A wire port ``n*`` is what the wire says (:mod:`planebench.testbed.wires`). A VNF port ``v*`` is a vhost-user device of
+the switch that the tester drives as a VNF would; of a switch in the kernel, an end of a veth pair.
+So the tester comes up in two stages: :func:`wire_stage` before the switch starts, :func:`full_stage` after.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
+
+from planebench.model.dimensions import port_clock
+from planebench.model.scenarios import queue_name, queue_stream
+from planebench.model.topology import END, MONITOR_MAC, Topology, TopologyPort, Vnf
+from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
+from planebench.testbed.links import LinkSettings
+from planebench.testbed.placement import Placement
+from planebench.testbed.request import TESTER_POOLS, Station, SwitchPort, SwitchRequest, memory
+from planebench.testbed.wires.base import af_packet_port, cabled, is_kernel_interface, wire_kind
+
+# The tasks of the tester process for a topology, and the workers that poll them.
+
+SOURCE = "fib_source"
+"""Kind of the task that is the control of a VNF whose forwarding the switch has."""
+
+
+def tester_tasks(
+    topology: Topology, queues: int = 1, updates: str = "", inside: Sequence[Task] = (), *, one_wire: bool = False
+) -> tuple[Task, ...]:
+    """Return every task of a topology in polling order: monitors, VNFs in chain order, generators; one for each queue.
+
+    VNFs side by side are no tasks of the tester; but at the port ``updates`` it is the control of one, whose forwarding
+    the switch has, and sends its FIB messages.
+
+    ``inside`` are those of a switch that is part of the tester. It has one wire, as one that is a NIC (``one_wire``):
+    what the VNFs send back leaves by the port by which it came, so the monitor of the second end is there, and that end
+    sends nothing.
+
+    Both ends can send and receive, whatever the direction of a trial: a direction only chooses which generators start,
+    so one live topology serves all of them. An echo topology sends and receives at end a alone. Hosted ends have their
+    tasks in processes of their own (:func:`end_tasks`).
+    Receiving comes first so that a burst which has arrived leaves the ring before more is sent.
+    """
+    one_wire = one_wire or bool(inside)
+    ends = topology.ends[:1] if topology.echo or one_wire else topology.ends
+    monitors = {topology.ends[1]: topology.ends[0]} if one_wire else {port: port for port in ends}
+    tasks = (
+        *(_monitor(end, port) for end, port in monitors.items() if port not in topology.hosted_ports),
+        *inside,
+        *(
+            Task(vnf.name, vnf.kind, vnf.ports, settings=vnf.settings, sending=vnf.sending)
+            for vnf in topology.chained_vnfs
+        ),
+        *(_control(vnf) for vnf in topology.vnfs if updates in vnf.ports),
+        *(_generator(port, stream) for stream, port in enumerate(ends) if port not in topology.hosted_ports),
+    )
+    return tuple(it for task in tasks for it in each_queue(task, queues))
+
+
+def end_tasks(topology: Topology, port: str) -> tuple[Task, ...]:
+    """Return the tasks of a hosted end in polling order, as :func:`tester_tasks`."""
+    return _monitor(port, port), _generator(port, topology.ends.index(port))
+
+
+def _monitor(end: str, port: str) -> Task:
+    return Task(f"mon-{end}", "monitor", (port,))
+
+
+def _generator(port: str, stream: int) -> Task:
+    return Task(f"gen-{port}", "generator", (port,), stream)
+
+
+def each_queue(task: Task, queues: int) -> tuple[Task, ...]:
+    """Return the task on each queue of its ports."""
+    return tuple(_on_queue(task, queue) for queue in range(queues))
+
+
+def control_name(port: str) -> str:
+    """Return the name of the task that is the control of a VNF."""
+    return f"control-{port}"
+
+
+def _control(vnf: Vnf) -> Task:
+    """Return the control task of a VNF, whose routes all lead to the monitor by the second wire."""
+    return Task(
+        control_name(vnf.ports[0]),
+        SOURCE,
+        vnf.ports[:1],
+        settings={"routes": vnf.routes, "wire": 1, "mac": MONITOR_MAC},
+    )
+
+
+def _on_queue(task: Task, queue: int) -> Task:
+    stream = None if task.stream is None else queue_stream(task.stream, queue)
+    return replace(task, name=queue_name(task.name, queue), stream=stream, queue=queue)
+
+
+def assign_tasks(
+    placement: Placement,
+    topology: Topology,
+    queues: int = 1,
+    updates: str = "",
+    inside: Sequence[Task] = (),
+    *,
+    one_wire: bool = False,
+) -> tuple[Worker, ...]:
+    """Return the workers of the tester, one for each CPU with tasks, tasks in the order of :func:`tester_tasks`.
+
+    Generator and monitor of an end share a CPU on all queues; with two tester CPUs each end has its own. The queues of
+    a VNF of several CPUs take turns on them.
+    """
+    inside_cpus = ((task.name, placement.tester_cpus[:1]) for task in inside)
+    places = (*_cpus_of_task(placement, topology), *inside_cpus)
+    cpu_of = {queue_name(name, queue): cpus[queue % len(cpus)] for name, cpus in places for queue in range(queues)}
+    names = [task.name for task in tester_tasks(topology, queues, updates, inside, one_wire=one_wire)]
+    cpus = sorted({cpu_of[name] for name in names})
+    return tuple(Worker(f"w{cpu}", cpu, tuple(name for name in names if cpu_of[name] == cpu)) for cpu in cpus)
+
+
+def _cpus_of_task(placement: Placement, topology: Topology) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the CPUs of each possible task; a VNF without placement (an echo) runs on the CPU of end b."""
+    for end, port in enumerate(topology.ends):
+        cpu = placement.tester_cpus[end % len(placement.tester_cpus)]
+        yield f"mon-{port}", (cpu,)
+        yield f"gen-{port}", (cpu,)
+    for number, vnf in enumerate(topology.vnfs):
+        placed = number < len(placement.vnf_cpus)
+        yield vnf.name, placement.cpus_of_vnf(number) if placed else placement.tester_cpus[-1:]
+    for vnf in topology.vnfs:
+        yield control_name(vnf.ports[0]), placement.tester_cpus[:1]
+
+
+def wire_stage(topology: Topology, links: LinkSettings) -> Document:
+    """Return the tester before the switch starts: its wire ports, no pollers, and the memory of the full stage.
+
+    Where the switch listens, its wire ports come with the full stage.
+    """
+    early = not wire_kind(links.wire).switch_listens
+    wires = [port for port in _own_ports(topology, links) if port.side == "wire" and early]
+    return _document(topology, links, wires, (), ())
+
+
+def full_stage(topology: Topology, workers: Sequence[Worker], links: LinkSettings) -> Document:
+    """Return the tester once the switch listens: every port, every task, and the workers of ``assign_tasks``."""
+    inside = links.inside.tasks if links.inside is not None else ()
+    tasks = tester_tasks(topology, links.queues, links.updates, inside, one_wire=links.one_wire)
+    tasks = tuple(_on_receive_queue(task, topology, links) for task in tasks)
+    made = _document(topology, links, _own_ports(topology, links), tasks, workers)
+    return made if links.inside is None else replace(made, ports=(*made.ports, *links.inside.ports))
+
+
+def _own_ports(topology: Topology, links: LinkSettings) -> list[TopologyPort]:
+    """Return the ports whose other side is the tester, not a VNF in a process of its own."""
+    absent = topology.wire_ports[1:] if links.one_wire else ()
+    own = [p for p in topology.ports if p.name not in topology.hosted_ports or p.name == links.updates]
+    return [port for port in own if port.name not in absent]
+
+
+def switch_request(
+    topology: Topology,
+    placement: Placement,
+    links: LinkSettings,
+    *,
+    netns_pid: int | None = None,
+    tsc_hz: int | None = None,
+) -> SwitchRequest:
+    """Return the request to a switch adapter for this topology; ``netns_pid`` and ``tsc_hz`` as in SwitchRequest."""
+    uncabled = set(topology.wire_ports) - set(cabled(topology, links.vnf_interface))
+    return SwitchRequest(
+        ports=tuple(_switch_port(port, links) for port in topology.ports if port.name not in uncabled),
+        cross_connects=topology.cross_connects,
+        cpu=placement.switch_cpu,
+        control_cpus=placement.control_cpus,
+        workdir=links.workdir,
+        hugepages=links.hugepages,
+        max_frame_bytes=links.max_frame_bytes,
+        netns_pid=netns_pid,
+        queues=links.queues,
+        more_cpus=placement.more_switch_cpus,
+        tsc_hz=tsc_hz,
+        stations=tuple(Station(vnf.ports[0], vnf.mac, vnf.routes) for vnf in topology.vnfs) * topology.side_by_side,
+        monitor_mac=MONITOR_MAC if topology.side_by_side else "",
+        updates=links.updates,
+        bare=topology.bare,
+        macs=topology.macs,
+    )
+
+
+def _document(
+    topology: Topology,
+    links: LinkSettings,
+    ports: Sequence[TopologyPort],
+    tasks: Sequence[Task],
+    workers: Sequence[Worker],
+) -> Document:
+    own = [_tester_port(port, topology, links) for port in _own_ports(topology, links)]
+    needed = memory(
+        ports=len(own) + (len(links.inside.ports) if links.inside is not None else 0),
+        ring_size=max((port.ring_size or 0 for port in own), default=links.ring_size),
+        max_frame_bytes=links.max_frame_bytes,
+        hugepages=links.hugepages,
+        queues=links.queues,
+        vnf_bytes=sum(vnf.memory_bytes for vnf in topology.chained_vnfs),
+    )
+    return Document(
+        links.name,
+        needed,
+        tuple(_tester_port(port, topology, links) for port in ports),
+        tuple(tasks),
+        tuple(workers),
+        links.nice,
+    )
+
+
+def _on_receive_queue(task: Task, topology: Topology, links: LinkSettings) -> Task:
+    """Return a task with a monitor of a wire on the queue that the switch sends on."""
+    queue = wire_kind(links.wire).receive_queue(links)
+    if not queue or task.kind != "monitor" or task.ports[0] not in topology.wire_ports:
+        return task
+    return replace(task, queue=queue)
+
+
+def _tester_port(port: TopologyPort, topology: Topology, links: LinkSettings) -> Port:
+    stamps = port.side == "wire" or is_kernel_interface(port, links)
+    clock = port_clock(links.clock) if stamps else "software"
+    common = Port(port.name, "ethdev", links.ring_size, links.queues, mac=_mac(port, topology), clock=clock)
+    if port.side == "wire":
+        return wire_kind(links.wire).tester_port(common, port.name, links)
+    if links.vnf_interface == "veth":
+        return af_packet_port(common, links.ends[port.name].tester, links)
+    return replace(common, kind="virtio-user", path=links.socket(port.name))
+
+
+def _mac(port: TopologyPort, topology: Topology) -> str:
+    """Return the MAC by which the switch knows a VNF side by side with others; empty for any other port."""
+    return next((vnf.mac for vnf in topology.vnfs if topology.side_by_side and port.name == vnf.ports[0]), "")
+
+
+def _switch_port(port: TopologyPort, links: LinkSettings) -> SwitchPort:
+    common = SwitchPort(port.name, "vhost-user", ring_size=links.ring_size)
+    if port.side == "wire":
+        return wire_kind(links.wire).switch_port(common, port.name, links)
+    if links.vnf_interface == "veth":
+        return replace(common, kind="af_packet", interface=links.ends[port.name].switch)
+    if links.vnf_interface == "vf":
+        return replace(common, kind="vf")
+    return replace(common, path=links.socket(port.name))
+
+
+# The planed documents of VNFs and ends that are not tasks of the tester: each is a process, with a worker on each CPU.
+# Pure.
+
+CACHED_MBUFS = 256
+"""Mbufs of a function beside its rings, whose buffers hold the frames."""
+
+
+def vnf_documents(topology: Topology, placement: Placement, links: LinkSettings) -> tuple[Document | None, ...]:
+    """Return a document for each hosted VNF, with a worker on each CPU of the VNF; None for a VNF of the user."""
+    return tuple(
+        _vnf_document(vnf, number, topology, placement, links) if vnf.kind else None
+        for number, vnf in zip(topology.hosted_numbers, topology.hosted_vnfs, strict=True)
+    )
+
+
+def port_macs(vnf: Vnf, number: int) -> tuple[str, ...]:
+    """Return the address of each port of a hosted VNF; a port that occurs twice counts once."""
+    if vnf.mac:
+        return (vnf.mac,)
+    return tuple(f"02:00:00:00:04:{2 * number + port + 1:02x}" for port in range(len(set(vnf.ports))))
+
+
+def shares_cpu(topology: Topology, placement: Placement, number: int) -> bool:
+    """Return whether a hosted VNF shares its CPU with other pollers, and should sleep without traffic.
+
+    VNFs side by side always poll: their competition is what is measured (ic16's over-provisioning).
+    """
+    return bool(placement.cpu_neighbours(number)) and not topology.side_by_side
+
+
+def _vnf_document(vnf: Vnf, number: int, topology: Topology, placement: Placement, links: LinkSettings) -> Document:
+    ports = tuple(dict.fromkeys(vnf.ports))
+    made = end_tasks(topology, vnf.ports[0]) if vnf.kind == END else (_function(vnf, topology),)
+    tasks = tuple(it for task in made for it in each_queue(task, links.queues))
+    suffix = f"-v{number}"
+    usual = "sleep" if shares_cpu(topology, placement, number) else "poll"
+    idle: Literal["sleep", "poll"] = "sleep" if vnf.hosting_values.get("idle", usual) == "sleep" else "poll"
+    cpus = placement.cpus_of_vnf(number)
+    needed = memory(
+        ports=len(ports),
+        ring_size=links.ring_size,
+        max_frame_bytes=links.max_frame_bytes,
+        hugepages=links.hugepages and not topology.side_by_side,
+        pools=TESTER_POOLS if ports[0] in topology.ends else 1,
+        queues=links.queues,
+        vnf_bytes=vnf.memory_bytes,
+        cached_mbufs=CACHED_MBUFS,
+    )
+    return Document(
+        links.name[: NAME_MAX - len(suffix)] + suffix,
+        needed,
+        tuple(_port(port, mac, links) for port, mac in zip(ports, port_macs(vnf, number), strict=True)),
+        tasks,
+        tuple(
+            Worker(queue_name(f"w-{vnf.name}", place), cpu, tuple(it.name for it in tasks[place :: len(cpus)]), idle)
+            for place, cpu in enumerate(cpus)
+        ),
+        links.nice,
+    )
+
+
+def _function(vnf: Vnf, topology: Topology) -> Task:
+    """Return the task of a network function; side by side all send to the monitor."""
+    peers = (MONITOR_MAC, MONITOR_MAC) if topology.side_by_side else ()
+    ports = tuple(dict.fromkeys(vnf.ports))
+    return Task(vnf.name, vnf.kind, ports, settings=vnf.settings, peer_macs=peers, sending=vnf.sending)
+
+
+def _port(name: str, mac: str, links: LinkSettings) -> Port:
+    if links.vnf_interface == "vf":
+        return Port(name, "ethdev", links.ring_size, links.queues, device=links.ends[name].tester)
+    return Port(name, "virtio-user", links.ring_size, links.queues, links.socket(name), mac=mac)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The interface of an external tester: what it is asked to send, and what it reports of it."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from planebench.model.errors import ExternalTesterError
+from planebench.model.switch import Option, Value
+
+LINE_OPTION = Option("line", "rate", "speed of its links in bits per second, e.g. 10G: saturating trials fill them")
+
+
+Watch = Callable[[], None]
+
+
+def nothing() -> None:
+    """Do nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """One direction of plain frames between two ports of a tester; ``number`` makes its addresses, as planed's do."""
+
+    name: str
+    number: int
+    sender: str
+    receiver: str
+    frame_size_bytes: int
+    """With FCS."""
+    pps: int
+
+    @property
+    def macs(self) -> tuple[str, str]:
+        """Return source and destination: those of planed's plain frames."""
+        return f"02:00:00:00:00:{self.number:02x}", f"02:00:00:00:01:{self.number:02x}"
+
+    @property
+    def ips(self) -> tuple[str, str]:
+        """Return source and destination of the benchmarking network (RFC 2544, appendix C)."""
+        return f"198.18.{self.number}.1", f"198.19.{self.number}.1"
+
+    @property
+    def udp_ports(self) -> tuple[int, int]:
+        """Return source and destination."""
+        return 49152 + self.number, 28770
+
+
+@dataclass(frozen=True, slots=True)
+class Delay:
+    """The latency of frames of a stream, as far as testers report it: no distribution."""
+
+    least_ns: float
+    mean_ns: float | None
+    """None where it reports no mean of all frames."""
+    most_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class StreamCounts:
+    """The counts of a stream. ``delay``: None where the tester measured none."""
+
+    sent: int
+    received: int
+    delay: Delay | None = None
+
+
+class ExternalTester(ABC):
+    """A tester that is reached over a network. Every method raises ExternalTesterError, one sentence, when it fails."""
+
+    kind: str
+    title: str
+    options: tuple[Option, ...] = (LINE_OPTION,)
+
+    def __init__(self, where: str, values: Mapping[str, Value]) -> None:
+        self.where, self.values = where, values
+
+    @property
+    def name(self) -> str:
+        """Return the tester for messages: ``tester otg:https://gen:8443``."""
+        return f"tester {self.kind}:{self.where}"
+
+    def failed(self, words: str) -> ExternalTesterError:
+        """Return the error of this tester that says so."""
+        return ExternalTesterError(f"{self.name}: {words}")
+
+    @property
+    def line_bps(self) -> float | None:
+        """Return the speed of its links; None if the user did not give it."""
+        return None if (line := self.values.get(LINE_OPTION.key)) is None else float(str(line))
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return its version, for the header of a run."""
+
+    @abstractmethod
+    def connect(self, ports: Sequence[str]) -> None:
+        """Take these ports, and check their links."""
+
+    @abstractmethod
+    def send(
+        self, streams: Sequence[Stream], duration_s: float, *, latency: bool = False, watch: Watch = nothing
+    ) -> dict[str, StreamCounts]:
+        """Send streams between the ports of :meth:`connect` for a time, wait for late frames, and return the counts.
+
+        Counts are by name. ``latency``: measure it, too. ``watch`` is called when the sending has begun, and when it
+        has ended. Interrupted, it stops the traffic.
+        """
+
+    @abstractmethod
+    def check(self) -> None:
+        """Do nothing if it answers."""
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to give back
+        """Give the ports back. Never raises; safe to call twice."""

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A tester behind the Open Traffic Generator API (OTG models 1.x) over HTTP and JSON, such as ixia-c.
+
+Four calls are all that a trial needs, so there is no client library between (docs/design/testers.md says why).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from planebench.host.process import stretched
+from planebench.model.errors import ExternalTesterError, UsageError
+from planebench.model.switch import Option, Value
+from planebench.testbed.testers.base import LINE_OPTION, Delay, ExternalTester, Stream, StreamCounts, Watch, nothing
+
+CALL_DEADLINE_S = 30.0
+"""A chassis takes its time to load a configuration."""
+LOOK_S = 0.25
+"""Between two looks at the counters, which a controller refreshes a few times a second."""
+START_S = 1.0
+"""Counters may be so old: a stream of which none was sent by then has not been started."""
+SETTLED_S = 2.0
+"""Late frames have so long to arrive (RFC 2544, section 23)."""
+OVERTIME_S = 5.0
+"""A stream that still sends so long after its time will not stop by itself."""
+ANSWER_MAX_BYTES = 1 << 24
+
+Json = Any
+Metric = Mapping[str, Any]
+
+
+class OtgTester(ExternalTester):
+    """``otg:https://HOST:PORT``. Ports are locations in the sense of the API: what its documentation calls so."""
+
+    kind = "otg"
+    title = "Open Traffic Generator"
+    options = (
+        LINE_OPTION,
+        Option("verify", "flag", "check the certificate of the server", "yes"),
+        Option("timeout", "amount", "seconds that an answer may take", f"{CALL_DEADLINE_S:g}"),
+    )
+
+    def __init__(self, where: str, values: Mapping[str, Value]) -> None:
+        super().__init__(where, values)
+        if not where.startswith(("https://", "http://")):
+            raise UsageError(f'tester "otg:{where}" is not a URL; write otg:https://HOST:PORT')
+        self._url = where.rstrip("/")
+        self._deadline_s = float(values.get("timeout", CALL_DEADLINE_S)) or CALL_DEADLINE_S  # type: ignore[arg-type]
+        secured = where.startswith("https:")
+        context = _context(verify=values.get("verify") is not False) if secured else None
+        self._opener = urllib.request.build_opener(urllib.request.HTTPSHandler(context=context))
+        self._ports: tuple[str, ...] = ()
+
+    def version(self) -> str:
+        """Return the versions of its program and of the API."""
+        told = self._call("GET", "/capabilities/version")
+        return f"{told.get('app_version') or 'unknown'} (OTG {told.get('api_spec_version') or 'unknown'})"
+
+    def connect(self, ports: Sequence[str]) -> None:
+        """Take these ports, without streams yet, and check their links."""
+        self._ports = tuple(ports)
+        self._call("POST", "/config", {"ports": self._named_ports()})
+        told = self._call("POST", "/monitor/metrics", {"choice": "port", "port": {}})
+        links = {metric.get("name"): metric.get("link") for metric in told.get("port_metrics", ())}
+        if down := [port for port in ports if links.get(self._name(port)) == "down"]:
+            raise self.failed(f"port {', '.join(down)} has no link; are the cables as --wire says?")
+
+    def send(
+        self, streams: Sequence[Stream], duration_s: float, *, latency: bool = False, watch: Watch = nothing
+    ) -> dict[str, StreamCounts]:
+        """Load the streams, start them, and look at their counters until they have stopped and stay as they are."""
+        flows = [self._flow(stream, duration_s, latency=latency) for stream in streams]
+        self._call("POST", "/config", {"ports": self._named_ports(), "flows": flows})
+        looks = _Looks(self, [stream.name for stream in streams])
+        self._transmit("start")
+        try:
+            watch()
+            self._until_stopped(looks, duration_s)
+            watch()
+            return self._settled(looks)
+        except BaseException:
+            with contextlib.suppress(ExternalTesterError):
+                self._transmit("stop")
+            raise
+
+    def check(self) -> None:
+        """Ask for its version."""
+        self.version()
+
+    def close(self) -> None:
+        """Take its configuration away, so that others may have the ports."""
+        if self._ports:
+            self._ports = ()
+            with contextlib.suppress(ExternalTesterError):
+                self._call("POST", "/config", {})
+
+    def _named_ports(self) -> list[Json]:
+        return [{"name": self._name(port), "location": port} for port in self._ports]
+
+    def _name(self, port: str) -> str:
+        """Return the name of a port; locations have characters that names must not have."""
+        return f"port{self._ports.index(port)}"
+
+    def _flow(self, stream: Stream, duration_s: float, *, latency: bool) -> Json:
+        """Return a stream as a flow of the API: sent for a time, so that a generator that is too slow sends less."""
+        (src, dst), (src_ip, dst_ip), (src_port, dst_port) = stream.macs, stream.ips, stream.udp_ports
+        ports = {"tx_name": self._name(stream.sender), "rx_names": [self._name(stream.receiver)]}
+        return {
+            "name": stream.name,
+            "tx_rx": {"choice": "port", "port": ports},
+            "packet": [
+                {"choice": "ethernet", "ethernet": {"src": _value(src), "dst": _value(dst)}},
+                {"choice": "ipv4", "ipv4": {"src": _value(src_ip), "dst": _value(dst_ip)}},
+                {"choice": "udp", "udp": {"src_port": _value(src_port), "dst_port": _value(dst_port)}},
+            ],
+            "size": {"choice": "fixed", "fixed": stream.frame_size_bytes},
+            "rate": {"choice": "pps", "pps": stream.pps},
+            "duration": {"choice": "fixed_seconds", "fixed_seconds": {"seconds": duration_s}},
+            "metrics": {"enable": True, "latency": {"enable": latency, "mode": "store_forward"}},
+        }
+
+    def _transmit(self, state: str) -> None:
+        flows = {"choice": "flow_transmit", "flow_transmit": {"state": state}}
+        self._call("POST", "/control/state", {"choice": "traffic", "traffic": flows})
+
+    def _until_stopped(self, looks: _Looks, duration_s: float) -> None:
+        begun, passed_s = time.monotonic(), 0.0
+        while True:
+            time.sleep(max(min(LOOK_S, duration_s - passed_s), LOOK_S / 5))  # the end is seen soon
+            asked_s = time.monotonic() - begun  # the counters are of then or later, however long the answer takes
+            looks.take(self._flow_metrics())
+            passed_s = time.monotonic() - begun
+            if looks.stopped(asked_s > duration_s) and (looks.all_sent or asked_s > duration_s + START_S):
+                return
+            if asked_s > duration_s + stretched(OVERTIME_S):
+                raise self.failed(f"still sends {asked_s - duration_s:.0f} s after the end of the trial")
+
+    def _settled(self, looks: _Looks) -> dict[str, StreamCounts]:
+        """Return the counts once every frame has arrived, or has had its time to."""
+        deadline = time.monotonic() + SETTLED_S
+        while looks.missing and time.monotonic() < deadline:
+            time.sleep(min(LOOK_S, SETTLED_S / 4))
+            looks.take(self._flow_metrics())
+        return looks.counts()
+
+    def _flow_metrics(self) -> Sequence[Metric]:
+        found: Sequence[Metric] = self._call("POST", "/monitor/metrics", {"choice": "flow", "flow": {}}).get(
+            "flow_metrics", ()
+        )
+        return found
+
+    def _call(self, method: str, path: str, document: Json = None) -> dict[str, Any]:
+        """Return the answer to a call. Raises ExternalTesterError."""
+        data = None if document is None else json.dumps(document).encode()
+        request = urllib.request.Request(self._url + path, data, {"Content-Type": "application/json"}, method=method)
+        limit_s = stretched(self._deadline_s)
+        try:
+            with self._opener.open(request, timeout=stretched(self._deadline_s)) as answer:
+                told = json.loads(answer.read(ANSWER_MAX_BYTES) or b"{}")
+        except urllib.error.HTTPError as error:
+            raise self.failed(f"refuses {method} {path}: {_words(error)}") from error
+        except TimeoutError as error:
+            raise self.failed(f"did not answer {method} {path} within {limit_s:g} s") from error
+        except (OSError, ValueError) as error:
+            if isinstance(reason := getattr(error, "reason", error), TimeoutError):
+                raise self.failed(f"did not answer {method} {path} within {limit_s:g} s") from error
+            raise self.failed(f"cannot be reached ({method} {path}): {reason}") from error
+        if not isinstance(told, dict):
+            raise self.failed(f"answered {method} {path} with what is no object of JSON")
+        return told
+
+
+class _Looks:
+    """The counters of all streams, look after look; they only ever grow."""
+
+    def __init__(self, tester: OtgTester, names: Sequence[str]) -> None:
+        self._tester = tester
+        self._last: dict[str, Metric] = {name: {} for name in names}
+
+    def take(self, metrics: Sequence[Metric]) -> None:
+        """Take the counters of one look. Raises ExternalTesterError if one of them went back."""
+        for metric in metrics:
+            name = str(metric.get("name"))
+            if name not in self._last:
+                continue
+            for key in ("frames_tx", "frames_rx"):
+                was, now = (_count(look, key) for look in (self._last[name], metric))
+                if was is not None and now is not None and now < was:
+                    raise self._tester.failed(
+                        f"{key} of {name} went back from {was} to {now}: it was restarted, or its "
+                        "counters were cleared in the trial"
+                    )
+            self._last[name] = metric
+
+    def stopped(self, time_is_up: bool) -> bool:
+        """Return whether no stream sends; of one that does not say, whether its time is up."""
+        states = [look.get("transmit") for look in self._last.values()]
+        return all(state == "stopped" if state else time_is_up for state in states)
+
+    @property
+    def all_sent(self) -> bool:
+        """Return whether every stream has sent something: before, stopped is not yet started."""
+        return all(_count(look, "frames_tx") for look in self._last.values())
+
+    @property
+    def missing(self) -> bool:
+        """Return whether a frame that was sent has not been received."""
+        return any(_count(look, "frames_tx") != _count(look, "frames_rx") for look in self._last.values())
+
+    def counts(self) -> dict[str, StreamCounts]:
+        """Return the counts of the last look. Raises ExternalTesterError for a stream of which there are none."""
+        found = {}
+        for name, look in self._last.items():
+            sent, received = _count(look, "frames_tx"), _count(look, "frames_rx")
+            if sent is None or received is None:
+                raise self._tester.failed(f"reports no frames_tx and frames_rx of flow {name}")
+            found[name] = StreamCounts(sent, received, _delay(look.get("latency") or {}) if received else None)
+        return found
+
+
+def _count(metric: Metric, key: str) -> int | None:
+    """Return a counter, which JSON made of protobuf has as text; None where it is not reported."""
+    value = metric.get(key)
+    return None if value is None else int(value)
+
+
+def _delay(latency: Metric) -> Delay | None:
+    keys = ("minimum_ns", "average_ns", "maximum_ns")
+    return Delay(*(float(latency[key]) for key in keys)) if all(latency.get(key) for key in keys) else None
+
+
+def _context(*, verify: bool) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    if not verify:
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+def _value(value: str | int) -> Json:
+    return {"choice": "value", "value": value}
+
+
+def _words(error: urllib.error.HTTPError) -> str:
+    """Return why a call was refused: the errors of the API, else the line of the status."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        if errors := json.loads(error.read(ANSWER_MAX_BYTES)).get("errors"):
+            return "; ".join(map(str, errors))
+    return f"{error.code} {error.reason}"

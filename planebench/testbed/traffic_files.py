@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The files of a profile as planed takes them: what it sends of a capture on a wire, and lists of addresses."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import socket
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from planebench.model.errors import UsageError
+from planebench.model.scenarios import FRAME_SIZE_JUMBO_BYTES, FRAME_SIZE_MAX_BYTES
+from planebench.model.topology import Topology
+from planebench.model.traffic import FIB_ADDRESSES, Destinations, Pcap, TrafficProfile
+from planebench.model.wire import wire_named
+from planebench.planed.document import Facts, planed_facts
+from planebench.testbed.chain import parse_chain
+
+# Destination addresses for a router under test: drawn from the prefixes of its own table, as planed reads it.
+#
+# Prefixes are drawn uniformly, seeded, and in each one random host address. Only those drawn are parsed: a table of a
+# million routes takes a second or two, as many addresses some more. What an address is routed by may be a more specific
+# route of the same table.
+
+TRIES = 64
+"""A prefix may hold addresses that no router forwards; so often another of its addresses is tried."""
+
+SYNTHETIC_FIRST = 10 << 24
+"""10.0.0.0: route i of a synthetic FIB (docs/design/fib-offload.md) is that of this address + i."""
+
+Ip = Literal[4, 6]
+
+_FAMILY: dict[Ip, socket.AddressFamily] = {4: socket.AF_INET, 6: socket.AF_INET6}
+_BITS: dict[Ip, int] = {4: 32, 6: 128}
+
+
+def router_settings(chain: str) -> dict[str, Any]:
+    """Return the settings of the first router of a chain; empty for its defaults, or without a router."""
+    return next((vnf.settings() for vnf in parse_chain(chain) if vnf.kind.router), {}) if chain else {}
+
+
+def synthetic_routes_of(chain: str) -> int:
+    """Return the number of routes of the synthetic FIB of the first router of a chain; 0 without one."""
+    return int(router_settings(chain).get("synthetic", 0))
+
+
+def draw_addresses(settings: Mapping[str, Any], ip: Ip, count: int, seed: int) -> list[str]:
+    """Return ``count`` addresses in the routes of a router with these settings. Raises UsageError."""
+    rng = random.Random(seed)
+    if synthetic := int(settings.get("synthetic", 0)):
+        return [socket.inet_ntoa((SYNTHETIC_FIRST + rng.randrange(synthetic)).to_bytes(4, "big")) for _ in range(count)]
+    file = settings.get("routes_file")
+    where = f"routes {file}" if file else "the routes of the router"
+    prefixes: list[str] = planed_facts("l3fwd", settings, [Path(file)] if file else [])["prefixes"]
+    candidates = [prefix for prefix in prefixes if (":" in prefix) == (ip == 6)]
+    if not candidates:
+        raise UsageError(f"{where}: there is no IPv{ip} prefix to draw addresses from; add one, or set ip")
+    drawn = rng.sample(candidates, count) if count <= len(candidates) else rng.choices(candidates, k=count)
+    return [_address(text, ip, rng, candidates, where) for text in drawn]
+
+
+def write_addresses(path: Path, addresses: Sequence[str]) -> None:
+    """Write one address per line, the format of planed."""
+    path.write_text("\n".join(addresses) + "\n", encoding="ascii")
+
+
+def _address(prefix: str, ip: Ip, rng: random.Random, candidates: Sequence[str], where: str) -> str:
+    """Return a host address in this prefix, or in another one if a router forwards none in it."""
+    for _ in range(TRIES):
+        first, _, length = prefix.partition("/")
+        network, host_bits = int.from_bytes(socket.inet_pton(_FAMILY[ip], first), "big"), _BITS[ip] - int(length)
+        for _ in range(TRIES):
+            address = network | rng.getrandbits(host_bits) if host_bits else network
+            if _forwarded(address, ip):
+                return socket.inet_ntop(_FAMILY[ip], address.to_bytes(_BITS[ip] // 8, "big"))
+        prefix = rng.choice(candidates)
+    raise UsageError(f"{where}: no routable IPv{ip} prefix found; use another table")
+
+
+def _forwarded(address: int, ip: Ip) -> bool:
+    """Return whether RFC 1812 section 5.3.7, RFC 3927 section 7 and RFC 4291 sections 2.5 and 2.7 allow forwarding."""
+    if ip == 4:
+        return address >> 24 not in (0, 127) and address >> 24 < 224 and address >> 16 != 0xA9FE
+    return address > 1 and address >> 120 != 0xFF and address >> 118 != 0xFE80 >> 6
+
+
+SKIPPED = {
+    "truncated": "end within their headers",
+    "not_ip": "are not IPv4 or IPv6",
+    "not_udp_tcp": "are neither UDP nor TCP",
+    "fragment": "are fragments",
+    "ipv6_extension": "have IPv6 extension headers",
+}
+
+
+def on_wire(profile: TrafficProfile, wire: str) -> TrafficProfile:
+    """Return a profile with the figures of its capture on a wire.
+
+    Raises UsageError for a file that planed refuses, NotInstalledError if planed is needed and not there.
+    """
+    try:
+        if profile.pcap is not None:
+            return replace(profile, pcap=_on_wire(profile.pcap, wire))
+        _check_addresses(profile)
+    except UsageError as error:
+        raise UsageError(f"traffic {profile.name}: {error}") from None
+    return profile
+
+
+def pcap_document(pcap: Pcap) -> Facts:
+    """Return the object ``pcap`` of a profile for planed."""
+    document: Facts = {"path": pcap.path, "timing": pcap.timing, "frame_bytes_max": pcap.frame_bytes_max}
+    if pcap.rate_pps is not None:
+        document["rate_pps"] = pcap.rate_pps
+    elif pcap.timing == "recorded":
+        document["time_scale"] = pcap.time_scale
+    return document
+
+
+def remarks(profile: TrafficProfile) -> Iterator[str]:
+    """Yield a sentence about the frames of a capture that are not sent, and about time stamps that are not believed."""
+    pcap = profile.pcap
+    if pcap is None:
+        return
+    if pcap.skipped:
+        too_long = {"too_long": f"are longer than the {pcap.frame_bytes_max} B of this wire"}
+        why = ", ".join(f"{count} {(SKIPPED | too_long).get(reason, reason)}" for reason, count in pcap.skipped)
+        skipped = sum(count for _, count in pcap.skipped)
+        yield f"traffic {profile.name}: {skipped} of {pcap.frames_in_file} frames are not sent: {why}"
+    if pcap.times_fallen or pcap.times_impossible:
+        yield (
+            f"traffic {profile.name}: of {pcap.frames} time stamps, {pcap.times_fallen} fall and "
+            f"{pcap.times_impossible} cannot be or come after more than an hour; with recorded times, such frames "
+            "follow at once"
+        )
+
+
+def _on_wire(pcap: Pcap, wire: str) -> Pcap:
+    standard = bool(wire_named(wire).standard_frames_driver)
+    asked = replace(pcap, frame_bytes_max=FRAME_SIZE_MAX_BYTES if standard else FRAME_SIZE_JUMBO_BYTES)
+    facts = planed_facts("generator", {"pcap": pcap_document(asked)}, [Path(pcap.path)])
+    found = facts["pcap"]
+    return replace(
+        asked,
+        frames=found["frames"],
+        mean_frame_bytes=facts["mean_frame_bytes"],
+        max_frame_bytes=facts["max_frame_bytes"],
+        frames_in_file=found["frames_in_file"],
+        skipped=tuple((reason, count) for reason, count in found["skipped"].items() if count),
+        times_fallen=found["times_fallen"],
+        times_impossible=found["times_impossible"],
+    )
+
+
+def _check_addresses(profile: TrafficProfile) -> None:
+    """Read the files that a profile without a capture names: destination addresses, or routes to draw them from."""
+    wanted = profile.dst_ips
+    if wanted is None or not wanted.path:
+        return
+    if wanted.fib is None:
+        planed_facts("generator", {"ip": profile.ip, "dst_ips_file": wanted.path}, [Path(wanted.path)])
+    else:
+        draw_addresses({"routes_file": wanted.path}, profile.ip, wanted.fib, profile.seed)
+
+
+# A profile for planed's generators: the ``profile`` object of traffic.start, and its files.
+
+Document = dict[str, Any]
+
+
+def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat_out: bool) -> Document | None:
+    """Return the object for planed; None for plain frames. Write a list of addresses to ``workdir`` once.
+
+    At maximum offered load there are no times between frames, and no arrival process. Raises UsageError for a bad file
+    of routes.
+    """
+    if profile.plain:
+        return None
+    document: Document = {"seed": profile.seed}
+    if profile.pcap is not None:
+        document["pcap"] = pcap_document(profile.pcap)
+    else:
+        document |= _headers(profile)
+    if profile.sizes:
+        document["sizes"] = [list(pair) for pair in profile.sizes]
+    if profile.dst_ips is not None:
+        document["dst_ips_file"] = str(_addresses(profile, workdir, chain))
+    if profile.arrival is not None and not flat_out:
+        document["arrival"] = _arrival(profile)
+    return document
+
+
+def to_vnfs(document: Document | None, profile: TrafficProfile, topology: Topology, workdir: Path) -> Document:
+    """Return the document with the MACs of VNFs side by side as destinations, in turn.
+
+    For routers with a synthetic FIB, destination addresses are drawn from it (all have the same one, so any address
+    goes with any MAC; a bare function has all of them in one), unless the profile has its own.
+    """
+    made: Document = {"seed": profile.seed} if document is None else dict(document)
+    made.pop("dst_mac_count", None)
+    made["dst_macs"] = list(topology.destinations)
+    wanted = profile.dst_ips or Destinations(fib=FIB_ADDRESSES)
+    if topology.routes and wanted.fib is not None and not wanted.path:
+        drawn = replace(profile, dst_ips=wanted)
+        made["dst_ips_file"] = str(_addresses(drawn, workdir, topology.chain, topology.routes))
+    return made
+
+
+def _headers(profile: TrafficProfile) -> Document:
+    document: Document = {"ip": profile.ip, "transport": profile.transport}
+    if profile.vlan is not None:
+        document["vlan"] = profile.vlan
+    if profile.flows is not None:
+        flows = profile.flows
+        document["flows"] = {"count": flows.count, "draw": flows.draw}
+        if flows.draw == "zipf":
+            document["flows"]["exponent"] = flows.exponent
+    if profile.dst_macs:
+        document["dst_macs"] = list(profile.dst_macs)
+    if profile.dst_mac_count is not None:
+        document["dst_mac_count"] = profile.dst_mac_count
+    return document
+
+
+def _arrival(profile: TrafficProfile) -> Document:
+    assert profile.arrival is not None
+    document: Document = {"process": profile.arrival.process}
+    if profile.arrival.process == "on_off":
+        document |= {"on_ns": profile.arrival.on_ns, "off_ns": profile.arrival.off_ns}
+    return document
+
+
+def _addresses(profile: TrafficProfile, workdir: Path, chain: str, synthetic: int = 0) -> Path:
+    """Return the file of addresses: the user's own, or one drawn from routes and made on first use.
+
+    ``synthetic``: the number of routes of a synthetic FIB; 0 for that of the chain.
+    """
+    wanted = profile.dst_ips
+    assert wanted is not None
+    if wanted.fib is None:
+        return Path(wanted.path)
+    if wanted.path:
+        settings: Document = {"routes_file": wanted.path}
+    else:
+        settings = {"synthetic": synthetic} if synthetic else router_settings(chain)
+    drawn_from = f"{json.dumps(settings)} {profile.ip} {wanted.fib} {profile.seed}"
+    path = workdir / f"ips-{hashlib.sha256(drawn_from.encode()).hexdigest()[:12]}.txt"
+    if not path.exists():
+        write_addresses(path, draw_addresses(settings, profile.ip, wanted.fib, profile.seed))
+    return path

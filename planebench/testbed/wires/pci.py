@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Wire pci: a cable between two NICs, one of the tester and one of the switch, each driven by DPDK."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planebench.model.dimensions import is_tester_port
+from planebench.model.errors import UsageError
+from planebench.model.wire import register
+from planebench.planed.document import Port
+from planebench.testbed.links import Ends, LinkSettings, Side
+from planebench.testbed.request import SwitchPort
+from planebench.testbed.wires.base import WireKind
+
+if TYPE_CHECKING:
+    from planebench.host.planed_program import RingLimits
+
+
+class Pci(WireKind):
+    """Each end is a NIC that is bound to vfio-pci (or has a bifurcated driver) as long as a command measures."""
+
+    name = "pci"
+    order = 40
+    title = "PCI (real NICs)"
+    help = "A cable between two NICs, each driven by DPDK."
+    arguments = "TESTER=SWITCH,TESTER=SWITCH"
+    replaces_nics = False
+    needs_drivers = True
+    ceilings = "measured"
+    between_hosts = True
+
+    def __init__(self) -> None:
+        self._rings: dict[str, RingLimits] = {}
+        """Of the NICs that were held so far, by address."""
+
+    def check(self, arguments: str) -> None:
+        """Raise UsageError for what is no list of cables between PCI addresses, each named once at its side."""
+        super().check(arguments)
+        self.devices(arguments, "tester")
+        self.devices(arguments, "switch")
+
+    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the tester's NIC."""
+        return self._port(port, links.ends[cable].tester)
+
+    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the switch's NIC: in a calibration the tester has both ends of the cable."""
+        return self._port(port, links.ends[cable].switch)
+
+    def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
+        """Return the switch's NIC."""
+        address = links.ends[cable].switch
+        return self.fitted(replace(port, kind="pci", address=address))
+
+    def fitted(self, port: SwitchPort) -> SwitchPort:
+        """Return a port of the switch with the ring that its NIC takes, once it is held."""
+        return replace(port, ring_size=self._ring_size(port.address or "", port.ring_size))
+
+    def cables(self, arguments: str) -> tuple[Ends, ...]:
+        """Return the NICs at the ends of each cable. Raises UsageError for text of another form."""
+        return tuple(_cable(text) for text in arguments.split(","))
+
+    @contextmanager
+    def hold(self, arguments: str, side: Side | None = None) -> Iterator[tuple[str, ...]]:
+        """Bind the NICs of a side, or of both, to vfio-pci as long as the context lasts; yield what the user has to
+        know.
+
+        From then on all ports have rings that their NICs take: see :class:`RingLimits`.
+        """
+        from planebench.host.pci_binding import bound
+        from planebench.host.planed_program import ring_limits
+
+        nics = self.devices(arguments, side)
+        for cable in self.cables(arguments):
+            _check_links(cable.of(side))
+        with bound(nics) as taken:
+            if missing := [address for address in nics if address not in self._rings]:
+                self._rings |= ring_limits(missing)
+            yield taken.warnings
+
+    def _port(self, port: Port, address: str) -> Port:
+        size = port.ring_size
+        return replace(port, device=address, ring_size=size and self._ring_size(address, size))
+
+    def _ring_size(self, address: str, wanted: int) -> int:
+        limits = self._rings.get(address)
+        return limits.nearest(wanted) if limits else wanted
+
+
+def _cable(text: str) -> Ends:
+    from planebench.host.pci import full_address
+
+    tester, equals, switch = text.partition("=")
+    if not equals:
+        raise UsageError(
+            f'wire "pci": "{text}" is no cable; give TESTER=SWITCH, two PCI addresses such as '
+            "0000:3b:00.0=0000:af:00.0 (`planebench wires` finds them)"
+        )
+    return Ends(tester if is_tester_port(tester) else full_address(tester), full_address(switch))
+
+
+def _check_links(addresses: Sequence[str]) -> None:
+    """Raise UsageError where the kernel, which has the NICs until they are bound, sees no link or two speeds."""
+    from planebench.host.pci import nic
+
+    ends = [nic(address) for address in addresses]
+    for end in ends:
+        if end.link is False:
+            raise UsageError(f"NIC {end.address} ({', '.join(end.interfaces)}) has no link; is the cable in?")
+    speeds = {end.speed_mbps for end in ends if end.speed_mbps is not None}
+    if len(speeds) > 1:
+        told = " and ".join(f"{end.address} has {end.speed_mbps} Mb/s" for end in ends)
+        raise UsageError(f"{told}: these are not the ends of one cable; `planebench wires` finds the cabling")
+
+
+register(Pci())
