@@ -26,7 +26,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from planebench.analysis.compare import Outcome
+from planebench.analysis.compare import Comparisons
 from planebench.analysis.gate import judge
 from planebench.analysis.noise import fit_noise
 from planebench.analysis.trend import find_changes
@@ -142,7 +142,7 @@ def gated(seed: int, noise: float, runs: int, factor: float, correlation: float 
         compared.append(
             Comparison("a", "b", str(cell), "throughput", math.exp(it.mean), low, high, "open", runs, runs, **known)
         )
-    kinds = {it.kind for it in judge(Outcome(tuple(compared), ()), LIMIT)}
+    kinds = {it.kind for it in judge(Comparisons(tuple(compared), ()), LIMIT)}
     return "fails" if "fails" in kinds else "inconclusive" if "inconclusive" in kinds else "passes"
 
 

@@ -14,8 +14,8 @@ import duckdb
 
 from planebench.analysis import tables
 from planebench.analysis.compare import differing_facts, runs_compared
-from planebench.analysis.metrics.column import Row
-from planebench.analysis.tables import Source
+from planebench.analysis.metrics.column import TableRow
+from planebench.analysis.tables import RunSource
 from planebench.model.errors import UsageError
 from planebench.model.header import Run, RunHeader
 from planebench.report.export import csv_text
@@ -38,7 +38,7 @@ class Loaded:
     and what may change: docs/library.md. DataFrames and Arrow tables need ``planebench[data]``.
     """
 
-    def __init__(self, sources: Iterable[Source]) -> None:
+    def __init__(self, sources: Iterable[RunSource]) -> None:
         self._sources = tuple(sources)
         self._database = duckdb.connect()
         self._relations: dict[str, duckdb.DuckDBPyRelation] = {}
@@ -162,7 +162,7 @@ class Loaded:
                 "Repeat with identical settings, or override with force=True"
             )
         table = tables.table_named("comparisons")
-        rows = [table.row(Row(run=b.run, comparison=comparison)) for comparison in runs_compared(a, b).comparisons]
+        rows = [table.row(TableRow(run=b.run, comparison=comparison)) for comparison in runs_compared(a, b).comparisons]
         return tables.frame(tables.arrow(tables.fill_table(duckdb.connect(), "comparisons", table.types, rows)))
 
     def parquet(self, folder: str | Path) -> tuple[Path, ...]:
@@ -183,7 +183,7 @@ class Loaded:
 
         return write_figures(self._only("figures"), Path(folder), formats)
 
-    def _only(self, what: str) -> Source:
+    def _only(self, what: str) -> RunSource:
         if len(self._sources) != 1:
             raise UsageError(
                 f"{len(self._sources)} runs are loaded, but {what} belongs to one run: use e.g. .runs[0].{what}"
@@ -203,24 +203,24 @@ def load(*wanted: str | Path, runs_dir: str | Path | None = None) -> Loaded:
     for path in paths:
         if [other.resolve() for other in paths].count(path.resolve()) > 1:
             raise UsageError(f"run {path.name} is given twice, so its rows would be counted twice. Give it once")
-    return Loaded(Source(path, read_run(path)) for path in paths)
+    return Loaded(RunSource(path, read_run(path)) for path in paths)
 
 
 # Tables of a run as files: CSV and JSON with the same rows, Parquet with the same types. None needs pandas.
 
 
-def source_of(folder: Path) -> Source:
+def source_of(folder: Path) -> RunSource:
     """Return the run in a folder. StoreError where it cannot be read."""
-    return Source(folder, read_run(folder))
+    return RunSource(folder, read_run(folder))
 
 
-def table_json(name: str, source: Source) -> bytes:
+def table_json(name: str, source: RunSource) -> bytes:
     """Return a JSON array, an object a row; what is not known is null. UsageError for a table that is none."""
     text = json.dumps(tables.rows(name, [source]), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
     return text.encode("utf-8", errors="replace")
 
 
-def table_csv(name: str, source: Source) -> bytes:
+def table_csv(name: str, source: RunSource) -> bytes:
     """Return a table as CSV (RFC 4180); unknown values are empty, list items are separated by ``; ``."""
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, list(tables.table_named(name).types))
@@ -235,7 +235,7 @@ def files_in(folder: Path) -> dict[str, Path]:
     return {name: folder / f"{name}.parquet" for name in tables.TABLES}
 
 
-def write_tables(source: Source, files: Mapping[str, Path]) -> Iterator[Path]:
+def write_tables(source: RunSource, files: Mapping[str, Path]) -> Iterator[Path]:
     """Write tables as Parquet, each to its file. UsageError for a table that is none, or a file that cannot be."""
     with duckdb.connect() as database:
         for name, path in files.items():

@@ -49,9 +49,9 @@ from planebench.model.words import (
 from planebench.papers.claims import all_papers
 from planebench.papers.conclusions import Conclusion, conclude, open_words
 from planebench.papers.data import paper_figures
-from planebench.papers.measured import Measured, of_the_plan
+from planebench.papers.measured import RunFigures, of_the_plan
 from planebench.papers.shape import Shape, shapes
-from planebench.papers.told import Outcome
+from planebench.papers.told import ClaimOutcome
 from planebench.report.answers import STATES, Standing, Standings, needs, times
 from planebench.report.chains import latency_claim, throughput_claim
 from planebench.report.charts.figure import (
@@ -508,7 +508,7 @@ def shape_tables() -> str:
     if run is None:
         return ""
     parts = []
-    for it in shapes(Measured(run)):
+    for it in shapes(RunFigures(run)):
         shared = [name for name in it.switches if any(e.ours and e.paper for e in it.entries if e.switch == name)]
         if it.own or len(shared) > 1:
             parts.append(f"**{it.paper}: {it.title}.** {it.note}\n\n{_shape(it, shared)}")
@@ -532,7 +532,7 @@ def _shape(shape: Shape, shared: Sequence[str]) -> str:
 @cache
 def concluded() -> tuple[Conclusion, ...]:
     """Return the outcome of each claim over all kept runs, which are named as their suites."""
-    return conclude({suite: Measured(found) for suite, found in kept().items()})
+    return conclude({suite: RunFigures(found) for suite, found in kept().items()})
 
 
 KINDS = (
@@ -562,14 +562,14 @@ def still_open() -> str:
 
 def differences() -> str:
     """Return the claims that the runs contradict, with their evidence."""
-    found = [it for it in concluded() if it.outcome is Outcome.NOT_CONFIRMED]
+    found = [it for it in concluded() if it.outcome is ClaimOutcome.NOT_CONFIRMED]
     lines = (f"- {_claimed(it)}: {_cell(it.evidence.partition(' Beside it:')[0])}\n" for it in found)
     return "".join(lines) or "None.\n"
 
 
 def confirmed() -> str:
     """Return the claims that the runs confirm, in a line each."""
-    return "".join(f"- {_claimed(it)}\n" for it in concluded() if it.outcome is Outcome.CONFIRMED) or "None.\n"
+    return "".join(f"- {_claimed(it)}\n" for it in concluded() if it.outcome is ClaimOutcome.CONFIRMED) or "None.\n"
 
 
 def _claimed(it: Conclusion) -> str:

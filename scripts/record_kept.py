@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.tables import Source
+from planebench.analysis.tables import RunSource
 from planebench.loaded import files_in, write_tables
 from planebench.plan.schema import load_plan
 from planebench.report.answers import Standings
@@ -42,7 +42,7 @@ def keep_run(folder: Path) -> str:
     if suite is None:
         sys.exit(f"{folder}: not a run of one of the suites {', '.join(SUITES)}, by its description: {description}")
     out = keep(folder, RUNS / suite)
-    list(write_tables(Source(out, read_run(out)), files_in(out / "tables")))
+    list(write_tables(RunSource(out, read_run(out)), files_in(out / "tables")))
     return suite
 
 

@@ -55,7 +55,7 @@ def boot(
     initramfs.write_bytes(guest.initramfs.read_bytes() + archive(files))
     kernel = qemu.Kernel(guest.kernel, initramfs, " ".join([COMMAND_LINE, "net.ifnames=0", *words]))
     found = qemu.require(name)
-    machine = qemu.Machine(name, found.version, "tcg", vcpus=1, memory_mb=MEMORY_MB, boot=kernel, rpc=rpc)
+    machine = qemu.Guest(name, found.version, "tcg", vcpus=1, memory_mb=MEMORY_MB, boot=kernel, rpc=rpc)
     command = [str(found.binary), *qemu.arguments(machine), *cards]
     return supervisor.spawn(name, command, cpus=frozenset(CPUS), workdir=where)
 

@@ -83,7 +83,7 @@ class Chains:
     throughput: tuple[ChainThroughput, ...] = ()
 
 
-Claim = TypeVar("Claim", bound=ChainLatency | ChainThroughput)
+ChainClaim = TypeVar("ChainClaim", bound=ChainLatency | ChainThroughput)
 
 
 def derive_chains(run: Run, results: Sequence[Result]) -> Chains:
@@ -101,20 +101,20 @@ def derive_chains(run: Run, results: Sequence[Result]) -> Chains:
 
 
 @dataclass(frozen=True, slots=True)
-class _Draft(Generic[Claim]):
+class _ClaimDraft(Generic[ChainClaim]):
     """A claim without its effect: ``whole`` and ``parts`` are the figures that are compared; no parts, no effect.
 
     A part that is in the chain twice is there twice.
     """
 
-    claim: Claim
+    claim: ChainClaim
     point: Point
     whole: Blocks = ()
     parts: tuple[tuple[Point, Blocks], ...] = ()
     bounds: Bounds = EXACT
 
 
-def _with_effects(drafts: Sequence[_Draft[Claim]]) -> Iterator[Claim]:
+def _with_effects(drafts: Sequence[_ClaimDraft[ChainClaim]]) -> Iterator[ChainClaim]:
     """Yield the claims with their effects. All are one family: noise and confidence are those of all together."""
     cells: dict[tuple[Point, Blocks], None] = {}
     for draft in drafts:
@@ -134,7 +134,7 @@ def _with_effects(drafts: Sequence[_Draft[Claim]]) -> Iterator[Claim]:
         yield replace(draft.claim, effect=effect, note="; ".join(filter(None, (draft.claim.note, note))))
 
 
-def _estimate(draft: _Draft[Claim], noise: Noise) -> Estimate | None:
+def _estimate(draft: _ClaimDraft[ChainClaim], noise: Noise) -> Estimate | None:
     """Return the estimate of the logarithm of the whole over the sum of its parts."""
     whole = noise.estimate(by_start(draft.whole))
     times = Counter(draft.parts)
@@ -174,7 +174,7 @@ def _alone(point: Point, text: str, measured: Collection[Point]) -> Point:
 
 def _latencies(
     point: Point, results: Mapping[Point, Result], trials: Mapping[Point, Sequence[Trial]]
-) -> Iterator[_Draft[ChainLatency]]:
+) -> Iterator[_ClaimDraft[ChainLatency]]:
     """Yield the latency at every fixed load of the chain: shares of R+ are other loads for its functions."""
     loads = dict.fromkeys(t.load.label for t in _at_rates(trials[point]))
     ordered = [summary.load for summary in results[point].latency if summary.load in loads]
@@ -185,7 +185,7 @@ def _at_rates(trials: Iterable[Trial]) -> Iterator[Trial]:
     return (t for t in trials if t.role == "latency" and t.load.pps_per_direction and t.load.label.endswith("pps"))
 
 
-def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -> _Draft[ChainLatency]:
+def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -> _ClaimDraft[ChainLatency]:
     """Compare the trials of chain and functions that count."""
     sides = [point, *part_points(point, trials)]
     usable = [[t for t in _at_rates(trials.get(side, ())) if t.load.label == load and _carried(t)] for side in sides]
@@ -193,7 +193,7 @@ def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -
         if not found:
             whose = "the chain" if side is point else f"{side.chain_label} alone"
             note = f"no trial of {whose} at this load counts"
-            return _Draft(ChainLatency(point, load, None, (), None, note=note), point)
+            return _ClaimDraft(ChainLatency(point, load, None, (), None, note=note), point)
     whole, *parts = (blocks_of(found, _mean_us) for found in usable)
     named = zip(sides[1:], parts, strict=True)
     claim = ChainLatency(
@@ -204,7 +204,7 @@ def _latency(point: Point, load: str, trials: Mapping[Point, Sequence[Trial]]) -
         None,
         min(map(len, usable)),
     )
-    return _Draft(claim, point, whole, tuple(zip(sides[1:], parts, strict=True)))
+    return _ClaimDraft(claim, point, whole, tuple(zip(sides[1:], parts, strict=True)))
 
 
 def _carried(trial: Trial) -> bool:
@@ -224,24 +224,24 @@ def _mean_us(trial: Trial) -> float:
 
 def _throughput(
     result: Result, results: Mapping[Point, Result], trials: Mapping[Point, Sequence[Trial]]
-) -> _Draft[ChainThroughput]:
+) -> _ClaimDraft[ChainThroughput]:
     point, bound = result.point, result.verdict.kind.is_bound
     if not counts(result):
         note = f"no trial counts ({result.verdict.kind.value})"
-        return _Draft(ChainThroughput(point, None, note=note), point)
+        return _ClaimDraft(ChainThroughput(point, None, note=note), point)
     known = ChainThroughput(point, result.throughput_pps, bound)
     parts = list(dict.fromkeys(part_points(point, results)))
     alone = [results[part] for part in parts if part in results and counts(results[part])]
     if not parts:
-        return _Draft(known, point)
+        return _ClaimDraft(known, point)
     if len(alone) < len(parts):
         missing = [part.chain_label for part in parts if part not in {r.point for r in alone}]
-        return _Draft(replace(known, note=f"{', '.join(missing)} alone has no figure"), point)
+        return _ClaimDraft(replace(known, note=f"{', '.join(missing)} alone has no figure"), point)
     slowest = min(alone, key=lambda r: r.throughput_pps or 0.0)
     before, after = (throughput_blocks(saturating(trials[r.point]).trials) for r in (slowest, result))
     limited = slowest.verdict.kind.is_bound
     claim = replace(known, against=slowest.point.chain_label, note=_bounds(limited, bound))
-    return _Draft(claim, point, after, ((slowest.point, before),), Bounds(limited, bound))
+    return _ClaimDraft(claim, point, after, ((slowest.point, before),), Bounds(limited, bound))
 
 
 def _bounds(part: bool, chain: bool) -> str:

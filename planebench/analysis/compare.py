@@ -61,7 +61,7 @@ class Derived:
         return rank(self.results)
 
     @cached_property
-    def compared(self) -> Outcome:
+    def compared(self) -> Comparisons:
         """Return every comparison of two switches at each test point, and those that were not possible."""
         return switches_compared(self)
 
@@ -204,8 +204,8 @@ __all__ = [
     "METRICS",
     "MUST_MATCH",
     "RATES",
+    "Comparisons",
     "NotCompared",
-    "Outcome",
     "differing_facts",
     "runs_compared",
     "switches_compared",
@@ -255,7 +255,7 @@ class NotCompared:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class Comparisons:
     """The comparisons, and those that were not possible.
 
     ``not_in_intervals``: the variation that no interval contains, and what it would take to know it; empty if nothing
@@ -268,7 +268,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _ComparedSide:
     """One side of a comparison at one point. ``name`` is what the user reads.
 
     Of several runs, ``trials`` are those of all, and the pair or boot of a run takes the place of the start.
@@ -281,7 +281,7 @@ class _Side:
     searches: tuple[SearchResult, ...]
     capacity: Capacity | None
 
-    def with_more(self, other: _Side) -> _Side:
+    def with_more(self, other: _ComparedSide) -> _ComparedSide:
         """Return a side that has the trials and searches of a further run, too."""
         mine, theirs = self.capacity, other.capacity
         both = None
@@ -312,8 +312,8 @@ class _Draft:
     """
 
     metric: Metric
-    a: _Side
-    b: _Side
+    a: _ComparedSide
+    b: _ComparedSide
     blocks: tuple[Blocks, Blocks]
     trials: tuple[int, int]
     notes: tuple[str, ...] = ()
@@ -329,24 +329,24 @@ class _Draft:
         return figure_of(sum(b) / len(b) - sum(a) / len(a))
 
 
-Found = Iterator[_Draft | NotCompared]
+ComparisonsFound = Iterator[_Draft | NotCompared]
 
 
-def switches_compared(derived: Derived) -> Outcome:
+def switches_compared(derived: Derived) -> Comparisons:
     """Compare every pair of switches at each test point; ``a`` is the one that the header names first.
 
     What is left out has its reason, also a switch without a trial where the first has some.
     """
-    cells: dict[Point, list[_Side]] = {}
+    cells: dict[Point, list[_ComparedSide]] = {}
     for point, side in _sides([derived]).items():
         cells.setdefault(replace(point, switch=""), []).append(side)
     found = [it for sides in cells.values() for pair in combinations(sides, 2) for it in _compare(*pair)]
     absent = tuple(it for sides in cells.values() for it in _absent(sides, derived.run.switch_labels))
     compared, skipped = _concluded(found, "block", [derived])
-    return Outcome((*compared, *compare_outages([derived.run])), (*skipped, *absent))
+    return Comparisons((*compared, *compare_outages([derived.run])), (*skipped, *absent))
 
 
-def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompared]:
+def _absent(sides: Sequence[_ComparedSide], labels: Sequence[str]) -> Iterator[NotCompared]:
     first, there = sides[0], {side.name for side in sides}
     for label in labels:
         if label not in there:
@@ -354,7 +354,7 @@ def _absent(sides: Sequence[_Side], labels: Sequence[str]) -> Iterator[NotCompar
             yield NotCompared(first.name, label, first.cell, OF_POINTS, why, has=first.rates)
 
 
-def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]) -> Outcome:
+def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]) -> Comparisons:
     """Compare the same switch at the same point in both runs, or in all runs of one side and all of the other.
 
     Runs of one boot are not independent. Taken in turns (a, b, a, b), the difference of two neighbors is the unit, else
@@ -385,7 +385,7 @@ def runs_compared(a: Derived | Sequence[Derived], b: Derived | Sequence[Derived]
             f"it takes {UNITS_MIN} of each side in turns (a, b, a, b), or {UNITS_MIN} boots of each side"
         )
     outages = compare_outages([it.run for it in runs_a], [it.run for it in runs_b])
-    return Outcome((*compared, *outages), (*skipped, *only), missing)
+    return Comparisons((*compared, *outages), (*skipped, *only), missing)
 
 
 def _of_these_runs(comparison: Comparison) -> Comparison:
@@ -428,13 +428,13 @@ def _whatever_vnfs(point: Point) -> Point:
 
 def _sides(
     runs: Sequence[Derived], run_ids: str = "", units: Sequence[int] | None = None, files: dict[str, str] | None = None
-) -> dict[Point, _Side]:
+) -> dict[Point, _ComparedSide]:
     """Return the sides by point. ``units``: all trials of runs of the same unit are one observation, else of a start.
 
     ``files``: names by digest, of several runs, for files that are equal wherever they are.
     """
     suffix = f"@{run_ids}" if run_ids else ""
-    found: dict[Point, _Side] = {}
+    found: dict[Point, _ComparedSide] = {}
     for number, derived in enumerate(runs):
         first = number * _STARTS_OF_A_RUN
         names = {} if files is None else names_by_content(derived.run.header.settings, files)
@@ -447,7 +447,7 @@ def _sides(
                 trials = tuple(replace(t, start=first + t.start) for t in trials)
                 searches = tuple(replace(s, repetition=first + s.repetition) for s in searches)
             point = replace(result.point, chain=renamed(result.point.chain, names))
-            mine = _Side(
+            mine = _ComparedSide(
                 point.switch + suffix,
                 replace(result, point=point),
                 trials,
@@ -577,14 +577,14 @@ def _difference(sides: Noise, a: Blocks, b: Blocks) -> Estimate | None:
     return None if one is None or other is None else other.minus(one)
 
 
-def _compare(a: _Side, b: _Side) -> Found:
+def _compare(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
     yield from _flat_out(a, b)
     for method in SEARCHES:
         yield from _search(method, a, b)
     yield from _latency(a, b)
 
 
-def _flat_out(a: _Side, b: _Side) -> Found:
+def _flat_out(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
     """Compare throughput; the capacity where one is a bound; and cycles per packet, where both are saturated."""
     counted = saturating(a.trials), saturating(b.trials)
     rates = throughput_blocks(counted[0].trials), throughput_blocks(counted[1].trials)
@@ -610,7 +610,7 @@ def _flat_out(a: _Side, b: _Side) -> Found:
         yield _Draft("cycles_per_packet", a, b, cycles, n)
 
 
-def _capacities(rates: _Draft, kinds: Sequence[VerdictKind]) -> Found:
+def _capacities(rates: _Draft, kinds: Sequence[VerdictKind]) -> ComparisonsFound:
     """Compare what the switches can do: a lower bound is no figure, so its estimate takes its place."""
     sides = rates.a, rates.b
     estimates = [side.capacity if kind.is_bound else None for side, kind in zip(sides, kinds, strict=True)]
@@ -633,7 +633,7 @@ def _capacities(rates: _Draft, kinds: Sequence[VerdictKind]) -> Found:
     )
 
 
-def _search(method: Metric, a: _Side, b: _Side) -> Found:
+def _search(method: Metric, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
     """Compare the lower bounds of repeated searches, each in a start of its own. The width of bounds is an error."""
     found_a, found_b = _searched(method, a), _searched(method, b)
     if not found_b and method in a.rates:
@@ -666,11 +666,11 @@ def _resolution(found: Sequence[SearchResult]) -> Estimate:
     return Estimate(0.0, error, math.inf, len(found))
 
 
-def _searched(method: str, side: _Side) -> list[SearchResult]:
+def _searched(method: str, side: _ComparedSide) -> list[SearchResult]:
     return [s for s in side.searches if s.method == method]
 
 
-def _latency(a: _Side, b: _Side) -> Found:
+def _latency(a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
     """Compare p50 and p99 at each common load that both carried."""
     loads_a, loads_b = ({t.load.label: None for t in side.trials if t.role == "latency"} for side in (a, b))
     for load in loads_a:
@@ -678,7 +678,7 @@ def _latency(a: _Side, b: _Side) -> Found:
             yield from _latency_at(load, a, b)
 
 
-def _latency_at(load: str, a: _Side, b: _Side) -> Found:
+def _latency_at(load: str, a: _ComparedSide, b: _ComparedSide) -> ComparisonsFound:
     if full := [side.name for side in (a, b) if _overloads(side, load)]:
         yield _left_out(a, b, tuple(PERCENTILES), f"{' and '.join(full)} did not carry the load (overload)", load)
         return
@@ -697,13 +697,13 @@ def _latency_at(load: str, a: _Side, b: _Side) -> Found:
             yield _left_out(a, b, (metric,), f"no percentile of {(a if not blocks_a else b).name} is known", load)
 
 
-def _latency_trials(side: _Side, load: str) -> Counted:
+def _latency_trials(side: _ComparedSide, load: str) -> Counted:
     """Return the latency trials at a load that was carried in which a probe returned."""
     at_load = (t for t in side.trials if t.role == "latency" and t.load.label == load)
     return of_kinds([t for t in at_load if t.latency is not None and t.latency.probes_received], (VerdictKind.VALID,))
 
 
-def _overloads(side: _Side, load: str) -> bool:
+def _overloads(side: _ComparedSide, load: str) -> bool:
     """Return whether the latency of a switch at a load is that of an overload."""
     kinds = [t.verdict.kind for t in side.trials if t.role == "latency" and t.load.label == load]
     overloaded = kinds.count(VerdictKind.OVERLOAD)
@@ -716,7 +716,7 @@ def _loads_note(pps_a: float, pps_b: float) -> str:
     return f"at {pps_a / 1e6:.3g} and {pps_b / 1e6:.3g} Mpps"
 
 
-def _called(a: _Side, b: _Side) -> tuple[str, str]:
+def _called(a: _ComparedSide, b: _ComparedSide) -> tuple[str, str]:
     """Return what notes call the two sides: their labels; a and b where names of runs, which are long, go with them."""
     return ("a", "b") if "@" in a.name else (a.name, b.name)
 
@@ -729,6 +729,6 @@ def _bound_notes(names: tuple[str, str], kinds: Sequence[VerdictKind]) -> Iterat
             yield f"{' and '.join(limited)} {'are' if several else 'is'} {words} (lower bound{'s' * several})"
 
 
-def _left_out(a: _Side, b: _Side, metrics: tuple[Metric, ...], why: str, load: str = "") -> NotCompared:
+def _left_out(a: _ComparedSide, b: _ComparedSide, metrics: tuple[Metric, ...], why: str, load: str = "") -> NotCompared:
     has = tuple(m for m in a.rates if m in metrics)
     return NotCompared(a.name, b.name, a.cell, metrics, why, load, has)

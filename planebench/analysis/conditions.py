@@ -18,7 +18,7 @@ from planebench.model.conditions import (
     UNKNOWN,
     Conditions,
     PortConditions,
-    Side,
+    PortSide,
     ThreadConditions,
     parse_claim,
 )
@@ -57,30 +57,30 @@ MEASURED_ONLY: Mapping[str, str] = {
 }
 """Key -> what it is, of those that no adapter needs to state."""
 
-_NAMES: Mapping[Side, str] = {"wire": "wire", "vnf": "VNF"}
+_NAMES: Mapping[PortSide, str] = {"wire": "wire", "vnf": "VNF"}
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredCondition:
     """``text`` is for people; ``values`` are what ports or threads have, each once: ``on``, ``256``, a CPU number."""
 
     text: str
     values: frozenset[str]
-    sides: Mapping[Side, frozenset[str]] = field(default_factory=dict)
+    sides: Mapping[PortSide, frozenset[str]] = field(default_factory=dict)
     """The values by the side of the port, where ports have them."""
 
 
-def measured(found: Sequence[Conditions]) -> dict[str, Measured]:
+def measured(found: Sequence[Conditions]) -> dict[str, MeasuredCondition]:
     """Return the known conditions by key. ``found`` are the conditions of one switch."""
     ports = [port for conditions in found for port in conditions.ports]
-    known: dict[str, Measured | None] = {
+    known: dict[str, MeasuredCondition | None] = {
         "ring_size": _by_side(ports, _ring_sizes),
         "queues": _by_side(ports, _queues),
         SPEED: _by_side([port for port in ports if port.speed_mbps], _speed),
         **{key: _by_side(ports, _has(names)) for key, names in FEATURES.items()},
     }
     if modes := dict.fromkeys(conditions.af_xdp for conditions in found if conditions.af_xdp):
-        known[AF_XDP] = Measured(" or ".join(modes), frozenset(modes))
+        known[AF_XDP] = MeasuredCondition(" or ".join(modes), frozenset(modes))
     threads = [conditions.threads for conditions in found if conditions.threads is not None]
     if threads:
         known[THREADS] = _threads(threads)
@@ -112,10 +112,10 @@ def _has(names: Iterable[str]) -> Callable[[PortConditions], frozenset[str] | No
 
 def _by_side(
     ports: Sequence[PortConditions], look: Callable[[PortConditions], frozenset[str] | None]
-) -> Measured | None:
+) -> MeasuredCondition | None:
     """Return ``256``, or ``wire 256, VNF 1024`` where the sides differ or one is unknown."""
-    texts: dict[Side, str] = {}
-    sides: dict[Side, frozenset[str]] = {}
+    texts: dict[PortSide, str] = {}
+    sides: dict[PortSide, frozenset[str]] = {}
     for side in dict.fromkeys(port.side for port in ports):
         found = [value for port in ports if port.side == side and (value := look(port))]
         if found:
@@ -126,24 +126,26 @@ def _by_side(
         return None
     alike = len(set(texts.values())) == 1 and len(texts) == len({port.side for port in ports})
     named = ", ".join(f"{_NAMES[side]} {text}" for side, text in sorted(texts.items(), reverse=True))
-    return Measured(next(iter(texts.values())) if alike else named, frozenset[str]().union(*sides.values()), sides)
+    return MeasuredCondition(
+        next(iter(texts.values())) if alike else named, frozenset[str]().union(*sides.values()), sides
+    )
 
 
-def _threads(starts: Sequence[Sequence[ThreadConditions]]) -> Measured:
+def _threads(starts: Sequence[Sequence[ThreadConditions]]) -> MeasuredCondition:
     """Return ``CPU 1, SCHED_OTHER, nice -20``, each once; the values are the CPUs."""
     words = dict.fromkeys(
         f"CPU {thread.cpus}, {thread.policy}, nice {thread.nice}" for threads in starts for thread in threads
     )
     cpus = {cpu for threads in starts for thread in threads for cpu in thread.cpus.split(",")}
-    return Measured("; ".join(words) or "none of its own", frozenset(cpus))
+    return MeasuredCondition("; ".join(words) or "none of its own", frozenset(cpus))
 
 
-def _mhz(threads: Iterable[ThreadConditions]) -> Measured | None:
+def _mhz(threads: Iterable[ThreadConditions]) -> MeasuredCondition | None:
     known = [thread.mhz for thread in threads if thread.mhz is not None]
     if not known:
         return None
     median = str(round(statistics.median(known)))
-    return Measured(median, frozenset({median}))
+    return MeasuredCondition(median, frozenset({median}))
 
 
 NOT_STATED = "\N{EN DASH}"
@@ -160,11 +162,11 @@ _NUMBERS = ("ring_size", "queues")
 BUILD = "build"
 _BUILD_MEANING = "for which CPUs it was compiled: a named one (native), or every one of the architecture (generic)"
 
-State = Literal["same", "differs", "not known", "own"]
+ConditionState = Literal["same", "differs", "not known", "own"]
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class ConditionCell:
     """The value for one switch. ``claim`` is the value stated by its adapter if the measured one differs."""
 
     text: str
@@ -181,8 +183,8 @@ class Condition:
 
     key: str
     meaning: str
-    cells: tuple[Cell, ...]
-    state: State
+    cells: tuple[ConditionCell, ...]
+    state: ConditionState
 
     @property
     def title(self) -> str:
@@ -201,7 +203,7 @@ def fairness(run: Run) -> tuple[Condition, ...]:
     The order is: the manifest, keys of single switches, values that were only measured, the host.
     """
     sides = [
-        _Side({**switch.settings, **_build_of(switch)}, _measured_of(run, switch.label))
+        _SwitchConditions({**switch.settings, **_build_of(switch)}, _measured_of(run, switch.label))
         for switch in run.header.switches
     ]
     if not sides:
@@ -241,21 +243,21 @@ def between(a: Run, b: Run) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Side:
+class _SwitchConditions:
     """The conditions of one switch."""
 
     settings: Mapping[str, str]
-    measured: Mapping[str, Measured]
+    measured: Mapping[str, MeasuredCondition]
 
     def has(self, key: str) -> bool:
         return key in self.settings or key in self.measured
 
-    def cell(self, key: str) -> Cell:
+    def cell(self, key: str) -> ConditionCell:
         claim = self.settings.get(key)
         if (found := self.measured.get(key)) is not None:
             wrong = claim is not None and _contradicts(key, claim, found)
-            return Cell(found.text, True, claim if wrong and claim is not None else "")
-        return Cell(_stated(key, claim), False, self._misplaced(key, claim))
+            return ConditionCell(found.text, True, claim if wrong and claim is not None else "")
+        return ConditionCell(_stated(key, claim), False, self._misplaced(key, claim))
 
     def _misplaced(self, key: str, claim: str | None) -> str:
         """Return the claim if the measured CPUs of the threads contradict the claimed cores."""
@@ -272,7 +274,7 @@ def _stated(key: str, claim: str | None) -> str:
     return UNKNOWN if key in MANIFEST_KEYS or key in MEASURED_ONLY else NOT_STATED
 
 
-def _contradicts(key: str, claim: str, found: Measured) -> bool:
+def _contradicts(key: str, claim: str, found: MeasuredCondition) -> bool:
     """Return whether a claim certainly differs from the measurement; an unreadable claim contradicts nothing."""
     if key in _NUMBERS:
         numbers = frozenset(re.findall(r"\d+", claim))
@@ -281,11 +283,11 @@ def _contradicts(key: str, claim: str, found: Measured) -> bool:
     return said is not None and any(said.contradicts(side, values) for side, values in found.sides.items())
 
 
-def _measured_of(run: Run, label: str) -> dict[str, Measured]:
+def _measured_of(run: Run, label: str) -> dict[str, MeasuredCondition]:
     return measured([conditions for conditions in run.conditions if conditions.switch == label])
 
 
-def _condition(key: str, sides: Sequence[_Side]) -> Condition:
+def _condition(key: str, sides: Sequence[_SwitchConditions]) -> Condition:
     cells = tuple(side.cell(key) for side in sides)
     meaning = MANIFEST_KEYS.get(key) or {**MEASURED_ONLY, BUILD: _BUILD_MEANING}.get(key, "its own")
     if key == "cores":
@@ -293,14 +295,14 @@ def _condition(key: str, sides: Sequence[_Side]) -> Condition:
     return Condition(key, meaning, cells, _state(key, [cell.text for cell in cells]))
 
 
-def _with_threads(cell: Cell, side: _Side) -> Cell:
+def _with_threads(cell: ConditionCell, side: _SwitchConditions) -> ConditionCell:
     """Return the placement with the measured CPUs of the threads in place of a wrong claim."""
     if not cell.claim:
         return cell
-    return Cell(",".join(sorted(side.measured[THREADS].values, key=int)), True, cell.claim)
+    return ConditionCell(",".join(sorted(side.measured[THREADS].values, key=int)), True, cell.claim)
 
 
-def _state(key: str, texts: Sequence[str]) -> State:
+def _state(key: str, texts: Sequence[str]) -> ConditionState:
     known = [text for text in texts if text not in (UNKNOWN, DEFAULT, NOT_STATED)]
     if key == BUILD:  # unknown beside a known one is a difference: it may be the slower build
         texts = [_comparable(key, text) for text in texts]
@@ -337,15 +339,15 @@ def _host_conditions(run: Run, switches: int) -> Iterator[Condition]:
         if key in table:
             value = table[key]
             text = UNKNOWN if value is None else {True: "on", False: "off"}.get(value, str(value))
-            state: State = "not known" if text == UNKNOWN else "same"
-            yield Condition(key, meaning, (Cell(text),) * switches, state)
+            state: ConditionState = "not known" if text == UNKNOWN else "same"
+            yield Condition(key, meaning, (ConditionCell(text),) * switches, state)
 
 
 def _moved(a: Run, b: Run, label: str) -> Iterator[str]:
     was, now = (next(it for it in run.header.switches if it.label == label) for run in (a, b))
     if was.build is not None and now.build is not None and (files := now.build.unlike(was.build)):
         yield f"{label}: build {was.build.words} against {now.build.words}: other files {', '.join(files)}"
-    old, new = (_Side(it.settings, _measured_of(run, label)) for it, run in ((was, a), (now, b)))
+    old, new = (_SwitchConditions(it.settings, _measured_of(run, label)) for it, run in ((was, a), (now, b)))
     for key in dict.fromkeys([*MANIFEST_KEYS, *old.settings, *new.settings, *MEASURED_ONLY]):
         if old.has(key) and new.has(key):
             left, right = old.cell(key).text, new.cell(key).text

@@ -77,7 +77,7 @@ DRIFT_ALPHA = 0.01
 DRIFT_MIN = 0.005
 """A smaller change over the whole run is not worth a word."""
 
-Series = list[tuple[float, float]]
+RateSeries = list[tuple[float, float]]
 """Seconds and logarithms of rates relative to their mean."""
 
 
@@ -103,13 +103,13 @@ def drift(trials: Iterable[Trial]) -> Reason | None:
     return Reason(ReasonCode.DRIFT, text, {"per_minute": per_minute})
 
 
-def _series(trials: Iterable[Trial]) -> Iterable[Series]:
+def _series(trials: Iterable[Trial]) -> Iterable[RateSeries]:
     """Yield the rates of each switch on each topology, a value for each start, relative to the mean of its cell."""
     cells: dict[Point, list[Trial]] = defaultdict(list)
     for trial in trials:
         if trial.role == "r_plus" and trial.throughput_pps > 0:
             cells[trial.point].append(trial)
-    blocks: dict[tuple[TopologyKey, str], dict[int, Series]] = defaultdict(lambda: defaultdict(list))
+    blocks: dict[tuple[TopologyKey, str], dict[int, RateSeries]] = defaultdict(lambda: defaultdict(list))
     for point, members in cells.items():
         mean = statistics.fmean(math.log(trial.throughput_pps) for trial in members)
         for trial in members:
@@ -125,8 +125,8 @@ def _series(trials: Iterable[Trial]) -> Iterable[Series]:
 # (``CoreDistance.additions_per_cycle``). What it reaches at best in a run is taken for a core alone, so a core that is
 # shared in all of a run, and always alike, is not found.
 
-Owner = Literal["switch", "tester"]
-OWNERS: tuple[Owner, ...] = ("switch", "tester")
+CoreOwner = Literal["switch", "tester"]
+OWNERS: tuple[CoreOwner, ...] = ("switch", "tester")
 ALONE = 0.95
 """The share of the best figure from which on a core counts as alone."""
 
@@ -139,7 +139,7 @@ class SharedCore:
     same test points and core distances, in saturating trials; None for the tester, and where no test point has both.
     """
 
-    owner: Owner
+    owner: CoreOwner
     trials: int
     shared: int
     least: float

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from planebench.analysis.answers import ALPHA
-from planebench.analysis.compare import RATES, Outcome
+from planebench.analysis.compare import RATES, Comparisons
 from planebench.analysis.noise import Estimate, factor
 from planebench.model.results import Comparison, Metric
 
@@ -21,7 +21,7 @@ that is 5 % lower then passes a limit of 0.97 with a probability of 1 %, whateve
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
+class GateResult:
     """The result for one rate at one point. ``metric`` is capacity where its estimate replaces a bound.
 
     ``limit`` is the minimum of ``ratio``, which is None without a comparison. ``detectable``: a true ratio as low as
@@ -40,8 +40,8 @@ class Judgement:
 
 
 def judge(
-    outcome: Outcome, limit: float, baseline: str | None = None, metric: Metric | None = None
-) -> tuple[Judgement, ...]:
+    outcome: Comparisons, limit: float, baseline: str | None = None, metric: Metric | None = None
+) -> tuple[GateResult, ...]:
     """Return one judgement for each rate of which the baseline has a figure.
 
     A test of non-inferiority: a rate passes where it is shown to be above the limit, and fails where it is shown to be
@@ -63,9 +63,9 @@ def judge(
             kind = "fails" if p_fails < ALPHA else "passes" if _passes(c, limit) else "inconclusive"
             if estimate is not None and c.high is not None:
                 detectable = limit / factor(estimate.detectable(2 * ALPHA / len(rates)))
-        found.append(Judgement(kind, *what, why, detectable))
+        found.append(GateResult(kind, *what, why, detectable))
     left_out = [
-        Judgement("inconclusive", rate, it.a, it.b, it.point, limit, why=it.reason)
+        GateResult("inconclusive", rate, it.a, it.b, it.point, limit, why=it.reason)
         for it in outcome.skipped
         if it.baseline and baseline in (None, it.a)
         for rate in it.has

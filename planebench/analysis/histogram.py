@@ -211,7 +211,7 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ClockReading:
     """A clock read ``ns`` at ``tsc``, within half of ``width_tsc``."""
 
     tsc: int
@@ -247,7 +247,9 @@ def relate(there: Sequence[Stamped], back: Sequence[Stamped]) -> Relation | None
     return _line(start, twice_base // 2, times[kept], offsets[kept], float(delays.min()))
 
 
-def relate_readings(a: tuple[Reading, Reading], b: tuple[Reading, Reading], tsc_hz: int) -> Relation:
+def relate_readings(
+    a: tuple[ClockReading, ClockReading], b: tuple[ClockReading, ClockReading], tsc_hz: int
+) -> Relation:
     """Return the relation of clock B to clock A from a reading of each before and one after, all by one TSC.
 
     The offset is wrong by half of the time that the readings took, at most. Clock A tells the rate of the TSC between

@@ -21,7 +21,7 @@ from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
 
-Limit = Literal["virtual functions", "logical cores"]
+CapacityLimit = Literal["virtual functions", "logical cores"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class NodeCapacity:
     per_port: int
     per_socket: int
     vnfs: int
-    limit: Limit
+    limit: CapacityLimit
 
 
 def node_capacity(server: Server) -> NodeCapacity:

@@ -17,12 +17,12 @@ from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Comparison
 from planebench.model.text import without_folders
 
-_Key = tuple[object, ...]
+_OutageKey = tuple[object, ...]
 
 
 def outage_reports(run: Run) -> tuple[OutageReport, ...]:
     """Return a report for each switch, victim and traffic of a run, in the order in which they were measured first."""
-    groups: dict[_Key, list[tuple[Trial, Outage]]] = {}
+    groups: dict[_OutageKey, list[tuple[Trial, Outage]]] = {}
     for trial in run.trials:
         if trial.restart is not None:
             key = (trial.point, trial.restart.victim, trial.restart.killed, trial.load)

@@ -91,7 +91,7 @@ def widths(searches: Iterable[SearchResult]) -> list[float]:
 
 # The intervals of single figures: throughput, cycles per packet and latency percentiles of each test point.
 
-Ends = tuple[float | None, float | None]
+IntervalEnds = tuple[float | None, float | None]
 
 SEARCH_STARTS_MIN = 3
 """Starts from which a search has an interval. Searches may vary more than R+, whose noise alone would tell of fewer."""
@@ -192,7 +192,7 @@ def _noise(found: Iterable[tuple[Point, Sequence[Blocks]]]) -> Noise:
     return noise_of_sides(chain.from_iterable(((point, blocks) for blocks in several) for point, several in found))
 
 
-def _ends(noise: Noise, blocks: Blocks, scale: float = 1.0, fit: Estimate | None = None) -> Ends:
+def _ends(noise: Noise, blocks: Blocks, scale: float = 1.0, fit: Estimate | None = None) -> IntervalEnds:
     """Return both ends of the interval; None where nothing is known of the noise. ``fit``: an error that adds to it."""
     estimate = noise.estimate(by_start(blocks))
     if estimate is None:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 
-class Source(Derived):
+class RunSource(Derived):
     """A run that was read from ``path``, and everything derived from it."""
 
     def __init__(self, path: Path, run: Run) -> None:
@@ -72,13 +72,13 @@ def fill_table(
     return database.table(name)
 
 
-def rows(name: str, sources: Sequence[Source]) -> list[dict[str, Any]]:
+def rows(name: str, sources: Sequence[RunSource]) -> list[dict[str, Any]]:
     """Return the rows of a table as plain values, run after run."""
     table = table_named(name)
     return [row for source in sources for row in table.rows(source)]
 
 
-def relation(name: str, sources: Sequence[Source], database: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
+def relation(name: str, sources: Sequence[RunSource], database: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyRelation:
     """Return the table as one of a DuckDB connection, by its name."""
     return fill_table(database, name, table_named(name).types, rows(name, sources))
 
@@ -145,13 +145,13 @@ CHOSEN_BY = (*_POINT, "load", "verdict", "counts")
 Columns = Mapping[str, NDArray[Any]]
 
 
-def histogram(latency: pd.DataFrame, sources: Sequence[Source], where: Mapping[str, Any]) -> pd.DataFrame:
+def histogram(latency: pd.DataFrame, sources: Sequence[RunSource], where: Mapping[str, Any]) -> pd.DataFrame:
     """Return a row a bucket that holds probes: ``latency_us`` (its upper edge), ``probes``, ``percentile``, rising."""
     return _distribution(latency, sources, where, _buckets)
 
 
 def percentiles(
-    latency: pd.DataFrame, sources: Sequence[Source], where: Mapping[str, Any], wanted: Sequence[float]
+    latency: pd.DataFrame, sources: Sequence[RunSource], where: Mapping[str, Any], wanted: Sequence[float]
 ) -> pd.DataFrame:
     """Return ``percentile`` and ``latency_us``. Raises UsageError for a percentile not above 0, or above 100."""
     for value in wanted:
@@ -172,7 +172,7 @@ def _buckets(counts: Counts) -> Columns:
 
 
 def _distribution(
-    latency: pd.DataFrame, sources: Sequence[Source], where: Mapping[str, Any], columns: Callable[[Counts], Columns]
+    latency: pd.DataFrame, sources: Sequence[RunSource], where: Mapping[str, Any], columns: Callable[[Counts], Columns]
 ) -> pd.DataFrame:
     import pandas as pd
 

@@ -191,7 +191,7 @@ class Series:
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class TrendPoint:
     """The figure of one run. ``facts``: what may move it beside the commit, by name. Times are RFC 3339.
 
     ``boot``: of the machine; empty if it is not known. Runs that follow each other without one are taken for one boot.
@@ -210,7 +210,7 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TrendStep:
     """A change of the level of a series: ``ratio`` = after / before, with its 95 % interval.
 
     It is later than the run ``before``, and not later than the run ``after``; it probably begins with ``probable``.
@@ -221,9 +221,9 @@ class Step:
     ratio: float
     low: float
     high: float
-    before: Sample
-    after: Sample
-    probable: Sample
+    before: TrendPoint
+    after: TrendPoint
+    probable: TrendPoint
     cause: Cause
     changed: tuple[str, ...]
     confirm_runs: int | None
@@ -244,13 +244,13 @@ class Trend:
     """
 
     series: Series
-    samples: tuple[Sample, ...]
-    steps: tuple[Step, ...] = ()
-    left_out: tuple[Sample, ...] = ()
+    samples: tuple[TrendPoint, ...]
+    steps: tuple[TrendStep, ...] = ()
+    left_out: tuple[TrendPoint, ...] = ()
     problem: str = ""
 
 
-def find_trend(series: Series, samples: Sequence[Sample]) -> Trend:
+def find_trend(series: Series, samples: Sequence[TrendPoint]) -> Trend:
     """Return the trend of the samples of a series, in the order in which they were measured."""
     ordered = sorted(samples, key=lambda it: (it.started_at, it.run_id))
     history, again = _history(ordered)
@@ -266,10 +266,10 @@ def find_trend(series: Series, samples: Sequence[Sample]) -> Trend:
     return Trend(series, history, steps, again, few)
 
 
-def _history(samples: Sequence[Sample]) -> tuple[tuple[Sample, ...], tuple[Sample, ...]]:
+def _history(samples: Sequence[TrendPoint]) -> tuple[tuple[TrendPoint, ...], tuple[TrendPoint, ...]]:
     """Return the runs that go forward in the repository, and those that measure an older commit again."""
-    history: list[Sample] = []
-    again: list[Sample] = []
+    history: list[TrendPoint] = []
+    again: list[TrendPoint] = []
     newest = ""
     for sample in samples:
         (again if sample.committed_at < newest else history).append(sample)
@@ -277,13 +277,13 @@ def _history(samples: Sequence[Sample]) -> tuple[tuple[Sample, ...], tuple[Sampl
     return tuple(history), tuple(again)
 
 
-def _step(change: Change, history: Sequence[Sample], price: float | None) -> Step:
+def _step(change: Change, history: Sequence[TrendPoint], price: float | None) -> TrendStep:
     low, high = change.estimate.interval()
     before, after = history[change.first], history[change.last]
     changed = tuple(_changed(history[change.first : change.last + 1]))
     new_commit = (before.repository, before.commit, before.dirty) != (after.repository, after.commit, after.dirty)
     runs = runs_to_confirm(change)
-    return Step(
+    return TrendStep(
         change,
         figure_of(change.estimate.mean),
         low,
@@ -298,7 +298,7 @@ def _step(change: Change, history: Sequence[Sample], price: float | None) -> Ste
     )
 
 
-def _changed(samples: Sequence[Sample]) -> Iterator[str]:
+def _changed(samples: Sequence[TrendPoint]) -> Iterator[str]:
     """Yield a sentence for each fact that changed from one run to the next, if both runs tell it."""
     for a, b in itertools.pairwise(samples):
         for name, value in a.facts.items():

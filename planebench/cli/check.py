@@ -11,9 +11,9 @@ from rich.console import Console
 from planebench.cli.bar import Bar
 from planebench.cli.options import print_json
 from planebench.conformance.cases import parse_cases, parse_checks, parse_wires
-from planebench.conformance.model import Report, Result
+from planebench.conformance.model import CheckResult, Report
 from planebench.conformance.show import WORDS, print_failures, print_report, to_document
-from planebench.conformance.suite import Plan, run_suite
+from planebench.conformance.suite import SuitePlan, run_suite
 from planebench.host.programs import Found, NotFound
 from planebench.measure.machine import Machine, held, terminable
 from planebench.measure.runner import SelfMeasured
@@ -47,9 +47,9 @@ def check_switch(
         raise UsageError("nothing to check: name at least one scenario and one wire")
     machine = Machine.prepare(wire=usable[0])
     settings = machine.live_settings(usable[0], RING_SIZE, MAX_FRAME_BYTES, hugepages)
-    plan = Plan(adapter, cases, usable, machine.cpus, settings, wanted)
+    plan = SuitePlan(adapter, cases, usable, machine.cpus, settings, wanted)
     begun = time.monotonic()
-    with terminable(), machine.pinned(), held(*usable), Listener(plan.steps, quiet=quiet) as listener:
+    with terminable(), machine.pinned(), held(*usable), CheckProgress(plan.steps, quiet=quiet) as listener:
         results = run_suite(plan, listener)
     report = Report(
         switch=switch,
@@ -80,10 +80,10 @@ def _found(adapter: Adapter) -> Found:
     return found
 
 
-class Listener(Bar):
+class CheckProgress(Bar):
     """Show the progress of the suite: a bar with the time left on a terminal, a line per result elsewhere."""
 
-    def check_done(self, result: Result) -> None:
+    def check_done(self, result: CheckResult) -> None:
         """Show the result of a check."""
         self.advance()
         place = " ".join(filter(None, (result.wire, result.scenario, result.check)))

@@ -16,9 +16,17 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from planebench.analysis.compare import METRICS, RATES, Derived, NotCompared, Outcome, differing_facts, runs_compared
+from planebench.analysis.compare import (
+    METRICS,
+    RATES,
+    Comparisons,
+    Derived,
+    NotCompared,
+    differing_facts,
+    runs_compared,
+)
 from planebench.analysis.conditions import Condition, between, differing
-from planebench.analysis.gate import Judgement, judge
+from planebench.analysis.gate import GateResult, judge
 from planebench.analysis.metrics.column import plain
 from planebench.cli.options import print_json
 from planebench.model.errors import INCONCLUSIVE, UsageError, unknown
@@ -65,7 +73,9 @@ class GateFiles:
         if self.junit is not None and not gate:
             raise UsageError("--junit says whether a gate passes: add --fail-below, e.g. 0.97")
 
-    def write(self, title: str, shown: Sequence[Comparison], judged: Sequence[Judgement], notes: Sequence[str]) -> None:
+    def write(
+        self, title: str, shown: Sequence[Comparison], judged: Sequence[GateResult], notes: Sequence[str]
+    ) -> None:
         """Write the files that are wanted. Raises an error as write_bytes."""
         if self.junit is not None:
             write_bytes(self.junit, to_junit(judged))
@@ -168,7 +178,7 @@ def _runs(runs_dir: Path | None, names: str) -> list[Derived]:
     return [Derived(read_run(folder)) for folder in folders]
 
 
-def _other_runs(a: Sequence[Derived], b: Sequence[Derived], force: bool) -> Outcome:
+def _other_runs(a: Sequence[Derived], b: Sequence[Derived], force: bool) -> Comparisons:
     first, *others = (it.run.header for it in (*a, *b))
     for other in others:
         differing = differing_facts(first, other)
@@ -272,7 +282,7 @@ def _say_detectable(comparisons: Sequence[Comparison]) -> None:
         _say(f"differences found with a probability of 80 % where none is shown: {', '.join(found)}")
 
 
-def _say_power(judgements: Sequence[Judgement]) -> None:
+def _say_power(judgements: Sequence[GateResult]) -> None:
     """Print the ratio at which the gate fails with a probability of 80 %, for each metric."""
     known = [j for j in judgements if j.detectable is not None]
     for metric in dict.fromkeys(j.metric for j in known):
@@ -292,7 +302,7 @@ def _nothing_words(metric: str | None, skipped: Sequence[NotCompared]) -> str:
     )
 
 
-def _gate(judgements: Sequence[Judgement], fail_below: float, *, quiet: bool) -> int:
+def _gate(judgements: Sequence[GateResult], fail_below: float, *, quiet: bool) -> int:
     """Return 1 if a rate is shown to be below the limit; INCONCLUSIVE if not all are shown to be above it.
 
     A gate that passes prints a line, unless ``quiet``.
@@ -309,7 +319,7 @@ def _gate(judgements: Sequence[Judgement], fail_below: float, *, quiet: bool) ->
     return {"passes": 0, "fails": 1, "inconclusive": INCONCLUSIVE}[state]
 
 
-def _passed_words(judgements: Sequence[Judgement], fail_below: float) -> str:
+def _passed_words(judgements: Sequence[GateResult], fail_below: float) -> str:
     """Return how many figures are shown to be within the limit, and the lowest rate among them."""
     lowest = min(judgement.ratio or 0.0 for judgement in judgements)
     total = len(judgements)

@@ -109,7 +109,7 @@ def _undo(json: bool, quiet: bool) -> int:
     return _exit_code(outcomes)
 
 
-def _tell_commands(changes: Sequence[journal.Change], json: bool) -> None:
+def _tell_commands(changes: Sequence[journal.ChangedValue], json: bool) -> None:
     commands = tuning.commands(changes)
     if json:
         print_json({"commands": commands})
@@ -121,7 +121,7 @@ def _tell_commands(changes: Sequence[journal.Change], json: bool) -> None:
         print(f"  {command}", file=sys.stderr)
 
 
-def _print_outcomes(outcomes: Sequence[journal.Outcome], json: bool, quiet: bool, nothing: str) -> None:
+def _print_outcomes(outcomes: Sequence[journal.ValueOutcome], json: bool, quiet: bool, nothing: str) -> None:
     if json:
         print_json({"changes": [dataclasses.asdict(outcome) for outcome in outcomes]})
         return
@@ -133,7 +133,7 @@ def _print_outcomes(outcomes: Sequence[journal.Outcome], json: bool, quiet: bool
         print(nothing)
 
 
-def _exit_code(outcomes: Sequence[journal.Outcome]) -> int:
+def _exit_code(outcomes: Sequence[journal.ValueOutcome]) -> int:
     return int(any(outcome.kind == "failed" for outcome in outcomes))
 
 

@@ -192,7 +192,7 @@ def _print_lines(lines: Iterator[str]) -> None:
         print(textwrap.fill(safe, width, subsequent_indent=indent, break_on_hyphens=False) if safe else "")
 
 
-Row = dict[str, Any]
+ListRow = dict[str, Any]
 SWITCHES = "switches"
 
 
@@ -214,7 +214,7 @@ def show_schema(name: str | None, listed: bool, json: bool) -> None:
         print(schema_text(name), end="")
 
 
-def _vnfs(_: object) -> list[Row]:
+def _vnfs(_: object) -> list[ListRow]:
     return [
         {
             "vnf": vnf.name,
@@ -225,7 +225,7 @@ def _vnfs(_: object) -> list[Row]:
     ]
 
 
-def _hostings(_: object) -> list[Row]:
+def _hostings(_: object) -> list[ListRow]:
     """Return the hostings; ``process`` needs nothing and has no options."""
     rows = [{"hosting": "process", "found": "yes", "is": "a task of the tester process (default)", "options": ""}]
     for hosting in HOSTINGS.values():
@@ -241,14 +241,14 @@ def _hostings(_: object) -> list[Row]:
     return rows
 
 
-def _scenarios(_: object) -> list[Row]:
+def _scenarios(_: object) -> list[ListRow]:
     return [
         {"scenario": s.name, "path": s.path, "tells": s.meaning, "directions": ", ".join(s.directions)}
         for s in SCENARIOS.values()
     ]
 
 
-def _suites(_: object) -> list[Row]:
+def _suites(_: object) -> list[ListRow]:
     rows = []
     for name in list_suites():
         plan = load_plan(name)
@@ -258,7 +258,7 @@ def _suites(_: object) -> list[Row]:
     return rows
 
 
-def _runs(runs_dir: Path | None) -> list[Row]:
+def _runs(runs_dir: Path | None) -> list[ListRow]:
     return [
         {
             "run": info.run_id,
@@ -270,7 +270,7 @@ def _runs(runs_dir: Path | None) -> list[Row]:
     ]
 
 
-def _print(what: str, rows: list[Row], json: bool) -> None:
+def _print(what: str, rows: list[ListRow], json: bool) -> None:
     if json:
         print_json({what: rows})
         return
@@ -283,7 +283,7 @@ def _print(what: str, rows: list[Row], json: bool) -> None:
     Console(markup=False).print(table)
 
 
-LISTS: Mapping[str, Callable[[Path | None], list[Row]]] = {
+LISTS: Mapping[str, Callable[[Path | None], list[ListRow]]] = {
     SWITCHES: lambda _: [],
     "traffic": lambda _: traffic_rows(),
     "vnfs": _vnfs,

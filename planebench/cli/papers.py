@@ -19,14 +19,14 @@ from planebench.model.words import printable
 from planebench.papers.claims import Claim, all_claims, all_papers
 from planebench.papers.conclusions import Conclusion, conclude, open_words
 from planebench.papers.judge import judge_all, shown
-from planebench.papers.measured import Measured
-from planebench.papers.told import Outcome
+from planebench.papers.measured import RunFigures
+from planebench.papers.told import ClaimOutcome
 from planebench.report.papers import conclusion_record, counts, record
-from planebench.report.published import Kind, Tuning, UseCase, kinds, tunings, use_cases, value_words
+from planebench.report.published import TaxonomyRow, TuningRow, UseCase, kinds, tunings, use_cases, value_words
 from planebench.store import find_run, read_run
 from planebench.switches.registry import get_adapter
 
-_STYLES = {Outcome.CONFIRMED: "green", Outcome.NOT_CONFIRMED: "red", Outcome.CANNOT_BE_TESTED: "dim"}
+_STYLES = {ClaimOutcome.CONFIRMED: "green", ClaimOutcome.NOT_CONFIRMED: "red", ClaimOutcome.CANNOT_BE_TESTED: "dim"}
 
 
 def papers(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
@@ -38,7 +38,7 @@ def papers(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
         _print_claims(json)
         return
     derived = [Derived(read_run(find_run(runs_dir, name))) for name in names]
-    measured = {it.run.header.run_id: Measured(it) for it in derived}
+    measured = {it.run.header.run_id: RunFigures(it) for it in derived}
     found = conclude(measured)
     if len(measured) > 1:
         document: dict[str, Any] = {"runs": [*measured], "papers": [conclusion_record(it) for it in found]}
@@ -108,7 +108,7 @@ def tables(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
     if len(names) > 1:
         raise UsageError(f"--tables takes one run, not {len(names)}")
     derived = Derived(read_run(find_run(runs_dir, names[0]))) if names else None
-    judgements = judge_all(Measured(derived)) if derived is not None else ()
+    judgements = judge_all(RunFigures(derived)) if derived is not None else ()
     found = kinds(derived), tunings(derived), use_cases(derived, judgements)
     if json:
         first = [{**asdict(it), "here": _differs(it)} for it in found[0]]
@@ -118,13 +118,13 @@ def tables(names: Sequence[str], runs_dir: Path | None, *, json: bool) -> None:
         print("\n".join(_lines(*found)))
 
 
-def _differs(row: Kind) -> dict[str, Any]:
+def _differs(row: TaxonomyRow) -> dict[str, Any]:
     """Return the columns of Table 1 that are others in our adapter."""
     traits = get_adapter(row.switch).traits
     return {name: getattr(traits, name) for name, value in row.published.items() if getattr(traits, name) != value}
 
 
-def _lines(first: Sequence[Kind], second: Sequence[Tuning], fifth: Sequence[UseCase]) -> Iterator[str]:
+def _lines(first: Sequence[TaxonomyRow], second: Sequence[TuningRow], fifth: Sequence[UseCase]) -> Iterator[str]:
     yield "conext19, Table 1: taxonomy"
     for kind in first:
         yield f"  {kind.switch}: {', '.join(map(value_words, kind.published.values()))}"

@@ -17,7 +17,7 @@ from planebench.cli.fault import fault_words
 from planebench.cli.options import complain
 from planebench.cli.output import REPORT_FILE, write_report
 from planebench.host.link import own_version
-from planebench.measure.agent import Relayed, Wire, serve
+from planebench.measure.agent import AgentLines, Relayed, serve
 from planebench.measure.elsewhere import Connect, TesterHost, connecting, file_lines, switch_on
 from planebench.measure.header import Labels, read_labels
 from planebench.measure.machine import terminable
@@ -141,7 +141,7 @@ def serve_agent(run_id: str | None) -> int:
     return serve(_run_for_another, run_id)
 
 
-def _run_for_another(wire: Wire, params: dict[str, Any]) -> dict[str, str]:
+def _run_for_another(wire: AgentLines, params: dict[str, Any]) -> dict[str, str]:
     """Run the plan of a command line on another host; send the files of the run, and return how it ended."""
     version, plan, switch_host = params.pop("version"), params.pop("plan"), params.pop("switch_host")
     sys.argv[1:] = params.pop("command")  # for the header

@@ -34,8 +34,8 @@ from planebench.model.results import Result
 from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.model.switch_figures import SWITCH_FIGURES
 from planebench.model.words import NOTHING, batch, frames, load_words, mark, mpps, percent, throughput
-from planebench.report.terminal.grid import Column as Kind
 from planebench.report.terminal.grid import Glyphs, column_of, column_title, columns_of
+from planebench.report.terminal.grid import LoadColumn as Kind
 from planebench.store import default_runs_dir, find_run, list_runs
 from planebench.store.folder import FINISHED_FILE, STATUS_FILE
 from planebench.store.follow import Follower, Seen, live_runs
@@ -65,7 +65,7 @@ VERDICT_STYLES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class TerminalPage:
     """The size and the characters of the page."""
 
     width: int
@@ -73,7 +73,7 @@ class Page:
     glyphs: Glyphs
 
 
-def frame(seen: Seen, page: Page, cost: str = "") -> list[Text]:
+def frame(seen: Seen, page: TerminalPage, cost: str = "") -> list[Text]:
     """Return the lines of a frame, at most as many as the page is high, none wider than it."""
     top = [*head(seen, page), *_now(seen, page)]
     end = [_line("watching", cost, page, "dim")] if cost and seen.state == "running" else []
@@ -96,7 +96,7 @@ def trial_line(trial: Trial, glyphs: Glyphs) -> str:
     return glyphs.text(f"{words}{trial.load.label}: {trial.throughput_pps / 1e6:.2f} Mpps {kind} {_reason(trial)}")
 
 
-def head(seen: Seen, page: Page) -> Iterator[Text]:
+def head(seen: Seen, page: TerminalPage) -> Iterator[Text]:
     """Yield the name and state of the run, and what to do if it has ended."""
     glyphs, status = page.glyphs, seen.status
     title = Text(glyphs.text(f"{seen.header.name} · {seen.folder.name} · "))
@@ -110,7 +110,7 @@ def head(seen: Seen, page: Page) -> Iterator[Text]:
         yield from (Text(glyphs.text(line)) for line in _ending(seen, page.width))
 
 
-def _progress(status: Status, page: Page) -> Text:
+def _progress(status: Status, page: TerminalPage) -> Text:
     share = status.done / status.steps if status.steps > 0 else 0.0
     width = min(max(10, page.width // 4), 60)
     words = f" {status.done} of {status.steps} · {_duration(status.left_s)} left{_until(status)}"
@@ -137,7 +137,7 @@ def _why(seen: Seen) -> str:
     return seen.problem if seen.status is None else f"its process {seen.status.pid} is gone"
 
 
-def _now(seen: Seen, page: Page) -> Iterator[Text]:
+def _now(seen: Seen, page: TerminalPage) -> Iterator[Text]:
     status = seen.status
     if seen.state == "running" and status is not None:
         words = _current(status.trial, page.glyphs) if status.trial else status.doing
@@ -167,7 +167,7 @@ def _share(share: float | None) -> str:
     return "busy unknown" if share is None else f"{percent(share)} busy"
 
 
-def _trials(seen: Seen, page: Page, room: int) -> Iterator[Text]:
+def _trials(seen: Seen, page: TerminalPage, room: int) -> Iterator[Text]:
     """Yield the last trials, newest first."""
     if room < 2:
         return
@@ -206,7 +206,7 @@ def _reason(trial: Trial) -> str:
     return " ".join("; ".join(trial.verdict.texts).split())
 
 
-def _next(seen: Seen, page: Page) -> Iterator[Text]:
+def _next(seen: Seen, page: TerminalPage) -> Iterator[Text]:
     if seen.state != "running" or seen.status is None:
         return
     status = seen.status
@@ -227,13 +227,13 @@ def _stage(stage: Stage, rest_of: bool) -> str:
     )
 
 
-def _troubles(seen: Seen, page: Page) -> Iterator[Text]:
+def _troubles(seen: Seen, page: TerminalPage) -> Iterator[Text]:
     told = [" ".join(text.split()) for text in seen.status.troubles] if seen.status else []
     for text in told[-TROUBLES_MAX:]:
         yield _line("trouble", text, page, "yellow")
 
 
-def _line(label: str, words: str, page: Page, style: str = "") -> Text:
+def _line(label: str, words: str, page: TerminalPage, style: str = "") -> Text:
     return _row(label, [page.glyphs.text(words)], style or "not dim")
 
 
@@ -405,7 +405,7 @@ class Once(Show):
             print(_rendered(self._console, line), file=self._console.file)
 
 
-class Lines(Show):
+class TrialLines(Show):
     """A line a trial, where nothing can be drawn: a file, a pipe, a dumb terminal."""
 
     def __init__(self, console: Console) -> None:
@@ -418,7 +418,7 @@ class Lines(Show):
         """Print the new trials; at the beginning only their number."""
         if seen.state != self._state:
             self._state = seen.state
-            for line in head(seen, Page(LONG, LONG, self._glyphs)):
+            for line in head(seen, TerminalPage(LONG, LONG, self._glyphs)):
                 self._print(line.plain)
         for trial in seen.trials[len(seen.trials) if self._told is None else self._told :]:
             self._print(trial_line(trial, self._glyphs))
@@ -439,9 +439,9 @@ class JsonLines(Show):
         print(json.dumps(to_document(seen), indent=self._indent), file=sys.stdout, flush=True)
 
 
-def _page(console: Console) -> Page:
+def _page(console: Console) -> TerminalPage:
     """Return a line less than it has: below the last frame comes the prompt."""
-    return Page(console.width, console.height - 1, glyphs_of(console))
+    return TerminalPage(console.width, console.height - 1, glyphs_of(console))
 
 
 def _rendered(console: Console, line: Text) -> str:
@@ -598,7 +598,7 @@ def _show(*, once: bool, json: bool) -> Show:
     if once:
         return Once(console)
     drawable = console.is_terminal and not console.is_dumb_terminal and sys.stdout.isatty()
-    return Screen(console) if drawable else Lines(console)
+    return Screen(console) if drawable else TrialLines(console)
 
 
 class Changes:

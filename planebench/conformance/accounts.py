@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from planebench.analysis.ledger import ATTEMPTS
 from planebench.conformance.model import Check, Failure, Remarks
-from planebench.conformance.rig import Counts, Rig, read_until, send_exact
+from planebench.conformance.rig import FrameCounts, Rig, read_until, send_exact
 from planebench.host.programs import NotFound
 from planebench.measure.trial import cycles_of_trial
 from planebench.model.conditions import FEATURE_KEYS, MANIFEST_KEYS, UNKNOWN, parse_claim
@@ -80,7 +80,7 @@ def _counted(rig: Rig, before: SwitchCycles, wanted: int) -> SwitchCycles:
     return read_until(lambda: cycles_of_trial(before, counters_of(rig.switch), 0), complete, SETTLE_S)
 
 
-def _wrong(counters: SwitchCycles, hops: int, tally: Counts) -> list[str]:
+def _wrong(counters: SwitchCycles, hops: int, tally: FrameCounts) -> list[str]:
     """Return what cannot be: where no frame is lost, every count is exact."""
     most = hops * tally.offered
     found = outside(counters, hops * tally.arrived, most)

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from planebench.conformance.model import Check, Failure, Remarks
-from planebench.conformance.rig import Counts, PcapExchange, Rig, exchange_good, most, send_exact, sent
+from planebench.conformance.rig import FrameCounts, PcapExchange, Rig, exchange_good, most, send_exact, sent
 from planebench.measure.counts import tester_counts
 from planebench.testbed.traffic import parse_traffic
 from planebench.testbed.wires.base import wire_kind
@@ -64,14 +64,14 @@ def changes_nothing(rig: Rig) -> Remarks:
     return (f"does not carry: {', '.join(lost)}",) if lost else ()
 
 
-def _intact(counts: Counts, what: str) -> None:
+def _intact(counts: FrameCounts, what: str) -> None:
     if counts.corrupt:
         raise Failure(f"{what} whole", f"{counts.corrupt} of {counts.offered} damaged")
 
 
 def keeps_order(rig: Rig) -> Remarks:
     """Fail if a frame overtakes another or comes twice, at maximum offered load or frame by frame."""
-    counts = Counts()
+    counts = FrameCounts()
     stats = sent(rig, rig.ways, ORDER_S, lambda it: rig.live.send(rig.ways, 64, it, None))
     counts.add(tester_counts(stats, rig.ways))
     if counts.reordered or counts.duplicate:

@@ -13,7 +13,7 @@ from planebench.model.records import ScenarioName
 SCHEMA_VERSION = 1
 """Of the JSON document. 1: first."""
 
-Outcome = Literal["pass", "remark", "fail", "not supported", "not run"]
+CheckOutcome = Literal["pass", "remark", "fail", "not supported", "not run"]
 """``remark``: passed with a remark. ``not run``: something that the check needs was missing; remarks name it."""
 
 ITSELF = "itself"
@@ -62,13 +62,13 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class CheckResult:
     """The outcome of one check in one column, ``scenario``, on one wire."""
 
     check: str
     scenario: str
     wire: str | None
-    outcome: Outcome
+    outcome: CheckOutcome
     remarks: Remarks = ()
     """Remarks, or the reason why it was not supported or not run."""
     expected: str = ""
@@ -89,11 +89,11 @@ class Report:
     hugepages: bool
     wires: tuple[str, ...]
     scenarios: tuple[str, ...]
-    results: tuple[Result, ...]
+    results: tuple[CheckResult, ...]
     duration_s: float
 
     @property
-    def failures(self) -> tuple[Result, ...]:
+    def failures(self) -> tuple[CheckResult, ...]:
         """Return the failed results in their order."""
         return tuple(result for result in self.results if result.outcome == "fail")
 

@@ -23,7 +23,7 @@ SETTLE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class DropAccount:
     """The frames of one sending at maximum load, and where they went. ``hops``: how often a frame passes the switch."""
 
     offered: int
@@ -34,7 +34,7 @@ class Account:
     tester_drops: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, counts: TesterCounts, switch: SwitchCycles, hops: int) -> Account:
+    def of(cls, counts: TesterCounts, switch: SwitchCycles, hops: int) -> DropAccount:
         """Return the account of what tester and switch counted."""
         came = sum(way.forwarded_packets + way.corrupt_packets for way in counts.directions)
         offered = sum(way.offered_packets for way in counts.directions)
@@ -86,7 +86,7 @@ def accounts_for_drops(rig: Rig) -> Remarks:
     return (_uncounted(account, kernel),) if account.unexplained else ()
 
 
-def _flood(rig: Rig, *, exact: bool) -> Account:
+def _flood(rig: Rig, *, exact: bool) -> DropAccount:
     """Return the account of one sending at maximum offered load, once it adds up, or SETTLE_S later."""
     before = SwitchCycles()
 
@@ -96,16 +96,16 @@ def _flood(rig: Rig, *, exact: bool) -> Account:
         before = counters_of(rig.switch)
         return rig.live.send(rig.ways, 64, duration_s, None)
 
-    def account() -> Account:
+    def account() -> DropAccount:
         counts = tester_counts(get_statistics(rig.live.call), rig.ways)
-        return Account.of(counts, cycles_of_trial(before, counters_of(rig.switch), 0), rig.hops)
+        return DropAccount.of(counts, cycles_of_trial(before, counters_of(rig.switch), 0), rig.hops)
 
     sent(rig, rig.ways, OVERLOAD_S, flood)
     rig.calm()
     return read_until(account, lambda found: not found.wrong(exact=exact), SETTLE_S)
 
 
-def _uncounted(account: Account, kernel: bool) -> str:
+def _uncounted(account: DropAccount, kernel: bool) -> str:
     if kernel and account.counted:
         return "frames are lost in kernel interfaces, where nobody counts them"
     return "frames are lost, and it does not count drops"

@@ -47,7 +47,7 @@ LOOK_S = 0.01
 
 
 @dataclass
-class Counts:
+class FrameCounts:
     """Counts of frames sent and received, added up over rounds."""
 
     offered: int = 0
@@ -88,12 +88,12 @@ class Counts:
 
 def send_exact(
     rig: Rig, flows: Sequence[Flow], size: int = 64, profile: TrafficProfile = PLAIN_TRAFFIC, rounds: int = 1
-) -> Counts:
+) -> FrameCounts:
     """Send up to ``FRAMES`` frames in each of the flows, each round once the one before has arrived.
 
     ``rounds`` times, or until one is lost.
     """
-    tally, live = Counts(), rig.live
+    tally, live = FrameCounts(), rig.live
     frames = live.profile(profile, live.topology.chain, flat_out=False)
 
     def send(duration_s: float) -> Statistics:

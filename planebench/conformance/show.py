@@ -10,17 +10,17 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from planebench.conformance.model import ITSELF, SCHEMA_VERSION, Outcome, Report, Result
+from planebench.conformance.model import ITSELF, SCHEMA_VERSION, CheckOutcome, CheckResult, Report
 from planebench.conformance.suite import ALL_CHECKS
 
-STYLES: dict[Outcome, str] = {
+STYLES: dict[CheckOutcome, str] = {
     "pass": "green",
     "remark": "yellow",
     "fail": "bold red",
     "not supported": "dim",
     "not run": "dim",
 }
-WORDS: dict[Outcome, str] = {
+WORDS: dict[CheckOutcome, str] = {
     "pass": "pass",
     "remark": "remark",
     "fail": "FAIL",
@@ -68,15 +68,15 @@ def _table(report: Report, wire: str) -> Table:
     return table
 
 
-def _cell(result: Result | None) -> str:
+def _cell(result: CheckResult | None) -> str:
     return f"[{STYLES[result.outcome]}]{WORDS[result.outcome]}[/]" if result else ""
 
 
-def _place(result: Result) -> str:
+def _place(result: CheckResult) -> str:
     return " ".join(filter(None, (result.check, result.scenario, result.wire)))
 
 
-def _print_failure(failure: Result, console: Console) -> None:
+def _print_failure(failure: CheckResult, console: Console) -> None:
     console.print(f"\n[bold red]FAIL[/] {escape(_place(failure))}", soft_wrap=True)
     for name, text in (("expected", failure.expected), ("came", failure.came)):
         console.print(f"  {name}: {escape(text)}", highlight=False, soft_wrap=True)
@@ -88,7 +88,7 @@ def _print_failure(failure: Result, console: Console) -> None:
 
 def _print_reasons(report: Report, console: Console) -> None:
     """Print each remark and reason once, with the places to which it applies."""
-    places: dict[tuple[Outcome, str, str], list[str]] = {}
+    places: dict[tuple[CheckOutcome, str, str], list[str]] = {}
     for result in report.results:
         for text in result.remarks:
             places.setdefault((result.outcome, result.check, text), []).append(result.scenario)
@@ -97,9 +97,9 @@ def _print_reasons(report: Report, console: Console) -> None:
         console.print(f"{WORDS[outcome]}: {check} ({where}): {escape(text)}", highlight=False, soft_wrap=True)
 
 
-def _merged(places: dict[tuple[Outcome, str, str], list[str]]) -> dict[tuple[Outcome, str, str], list[str]]:
+def _merged(places: dict[tuple[CheckOutcome, str, str], list[str]]) -> dict[tuple[CheckOutcome, str, str], list[str]]:
     """Merge the entries of checks that have the same reason."""
-    merged: dict[tuple[Outcome, str, str], list[str]] = {}
+    merged: dict[tuple[CheckOutcome, str, str], list[str]] = {}
     for (outcome, check, text), scenarios in places.items():
         same = [key for key in places if key[0] == outcome and key[2] == text]
         name = check if len(same) == 1 else f"{len(same)} checks"
@@ -126,6 +126,6 @@ def to_document(report: Report) -> dict[str, Any]:
     }
 
 
-def _result(result: Result) -> dict[str, Any]:
+def _result(result: CheckResult) -> dict[str, Any]:
     document = dataclasses.asdict(result)
     return {**document, "remarks": list(result.remarks), "duration_s": round(result.duration_s, 3)}

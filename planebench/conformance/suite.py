@@ -15,11 +15,11 @@ from planebench.conformance.model import (
     ITSELF,
     Case,
     Check,
+    CheckOutcome,
+    CheckResult,
     Failure,
     NotSupported,
-    Outcome,
     Remarks,
-    Result,
 )
 from planebench.conformance.rig import Rig
 from planebench.host.process import Supervisor
@@ -45,18 +45,18 @@ ALL_CHECKS: tuple[Check, ...] = (*accounts.ITSELF_CHECKS, *CASE_CHECKS)
 """In the order in which they run and are shown."""
 
 
-class Listener(Protocol):
+class SuiteListener(Protocol):
     """Receives the progress of the suite."""
 
     def working_on(self, text: str) -> None:
         """Report the begin of a check: ``loopback-1 intact``."""
 
-    def check_done(self, result: Result) -> None:
+    def check_done(self, result: CheckResult) -> None:
         """Report the result of a check."""
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class SuitePlan:
     """The checks to run, on an adapter, its scenarios and wires."""
 
     adapter: Adapter
@@ -79,13 +79,13 @@ class Plan:
         return [check for check in checks if check.name in wanted | {"starts", "leftovers"}]
 
 
-def run_suite(plan: Plan, listener: Listener) -> tuple[Result, ...]:
+def run_suite(plan: SuitePlan, listener: SuiteListener) -> tuple[CheckResult, ...]:
     """Run everything. Errors of a switch become results; only UsageError for a bad plan, and Ctrl-C, pass through."""
     return tuple(_results(plan, listener))
 
 
-def _results(plan: Plan, listener: Listener) -> Iterator[Result]:
-    def told(result: Result) -> Result:
+def _results(plan: SuitePlan, listener: SuiteListener) -> Iterator[CheckResult]:
+    def told(result: CheckResult) -> CheckResult:
         listener.check_done(result)
         return result
 
@@ -98,7 +98,7 @@ def _results(plan: Plan, listener: Listener) -> Iterator[Result]:
                 yield told(result)
 
 
-def _case(plan: Plan, case: Case, wire: str, listener: Listener) -> Iterator[Result]:
+def _case(plan: SuitePlan, case: Case, wire: str, listener: SuiteListener) -> Iterator[CheckResult]:
     with Supervisor() as supervisor:
         rig = Rig(plan.adapter, case, plan.cpus, replace(plan.settings, wire=wire), supervisor)
         refusal = unusable = rig.refusal()
@@ -107,7 +107,9 @@ def _case(plan: Plan, case: Case, wire: str, listener: Listener) -> Iterator[Res
             for check in checks:
                 listener.working_on(f"{wire} {case.name} {check.name}")
                 if unusable:
-                    yield Result(check.name, case.name, wire, "not supported" if refusal else "not run", (unusable,))
+                    yield CheckResult(
+                        check.name, case.name, wire, "not supported" if refusal else "not run", (unusable,)
+                    )
                     continue
                 result = check_on_rig(check, rig)
                 yield result
@@ -118,11 +120,11 @@ def _case(plan: Plan, case: Case, wire: str, listener: Listener) -> Iterator[Res
             rig.stop()
 
 
-def check_on_rig(check: Check, rig: Rig) -> Result:
+def check_on_rig(check: Check, rig: Rig) -> CheckResult:
     """Run one check on a rig that is up."""
     case, wire = rig.case.name, rig.settings.wire
     if check.needs_vnf and not rig.topology.vnf_ports:
-        return Result(check.name, case, wire, "not supported", ("the scenario has no VNF",))
+        return CheckResult(check.name, case, wire, "not supported", ("the scenario has no VNF",))
     result = _judged(check, case, wire, lambda: check.run(rig))
     return replace(result, log=_log(rig)) if result.outcome == "fail" else result
 
@@ -138,9 +140,9 @@ def _renewed(rig: Rig) -> str:
     return ""
 
 
-def _judged(check: Check, case: str, wire: str | None, run: Callable[[], Remarks]) -> Result:
+def _judged(check: Check, case: str, wire: str | None, run: Callable[[], Remarks]) -> CheckResult:
     begun = time.monotonic()
-    outcome: Outcome = "pass"
+    outcome: CheckOutcome = "pass"
     remarks: Remarks = ()
     more: dict[str, Any] = {}
     try:
@@ -154,7 +156,7 @@ def _judged(check: Check, case: str, wire: str | None, run: Callable[[], Remarks
         outcome, more = "fail", {"expected": check.proves, "came": str(error)}
     except Exception as error:  # whatever a stranger's adapter does is found, and the suite goes on
         outcome, more = "fail", {"expected": check.proves, "came": _where(error)}
-    return Result(check.name, case, wire, outcome, remarks, duration_s=time.monotonic() - begun, **more)
+    return CheckResult(check.name, case, wire, outcome, remarks, duration_s=time.monotonic() - begun, **more)
 
 
 def _where(error: Exception) -> str:

@@ -7,7 +7,7 @@ import contextlib
 import time
 from dataclasses import InitVar, dataclass, replace
 
-from planebench.conformance.rig import FRAMES, SENDING_S, Counts, Rig, sent, settled
+from planebench.conformance.rig import FRAMES, SENDING_S, FrameCounts, Rig, sent, settled
 from planebench.measure.counts import Sender, Sending
 from planebench.model.errors import PlanebenchError
 from planebench.model.scenarios import Flow
@@ -75,9 +75,9 @@ class VnfProcess:
         self.sender.start(Sending(self.rig.ways, 64, FLOOD_MAX_S, None))
         time.sleep(seconds)
 
-    def count(self, flow: Flow) -> Counts:
+    def count(self, flow: Flow) -> FrameCounts:
         """Send a few frames of one flow, and wait for all of them."""
-        counts = Counts()
+        counts = FrameCounts()
         stats = sent(self.rig, [flow], SENDING_S, lambda it: self.sender.send(Sending((flow,), 64, it, FRAMES / it)))
         counts.add(settled(self.call, stats, [flow], self.rig.lossless))
         return counts

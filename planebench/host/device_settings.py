@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from planebench.host import pci
-from planebench.host.journal import ROOT, Change, Journal, Outcome, Saved, Setting, at, state_path, this_process
+from planebench.host.journal import (
+    ROOT,
+    ChangedValue,
+    Journal,
+    Saved,
+    Setting,
+    ValueOutcome,
+    at,
+    state_path,
+    this_process,
+)
 from planebench.host.pci import VFIO
 from planebench.host.procfs import entries, link_name, read_text
 from planebench.host.programs import run_tool
@@ -59,14 +69,14 @@ def fixed(cpus: Collection[int], mhz: int, journal: Journal) -> Iterator[None]:
         journal.undo_own({change.path for change in changes})
 
 
-def _changes(cpu: int, khz: int, root: Path) -> Iterator[Change]:
+def _changes(cpu: int, khz: int, root: Path) -> Iterator[ChangedValue]:
     """Yield the changes of a CPU. The kernel refuses a lowest frequency above the highest one: the order matters."""
     highest = _khz(cpu, "scaling_max_freq", root) or 0
     for bound in ("max", "min") if khz > highest else ("min", "max"):
         path = f"/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_{bound}_freq"
         old = read_text(at(root, path))
         if old is not None and old != str(khz):
-            yield Change(path, old, str(khz), _WHY)
+            yield ChangedValue(path, old, str(khz), _WHY)
 
 
 def _khz(cpu: int, name: str, root: Path) -> int | None:
@@ -133,7 +143,7 @@ def _msr(device: Path, register: int) -> int | None:
     return int.from_bytes(data, "little") if len(data) == 8 else None
 
 
-def keep_away(pollers: Collection[int], control: Collection[int], journal: Journal) -> tuple[Outcome, ...]:
+def keep_away(pollers: Collection[int], control: Collection[int], journal: Journal) -> tuple[ValueOutcome, ...]:
     """Move the interrupts of NICs from the CPUs of pollers to those of ``control``, until this process undoes it.
 
     Nothing is done where control threads share their CPUs with pollers, and for interrupts that the kernel does not let
@@ -145,12 +155,12 @@ def keep_away(pollers: Collection[int], control: Collection[int], journal: Journ
     return journal.apply(changes, this_process()) if changes else ()
 
 
-def _moves(pollers: frozenset[int], control: str, root: Path) -> Iterator[Change]:
+def _moves(pollers: frozenset[int], control: str, root: Path) -> Iterator[ChangedValue]:
     for number in _nic_interrupts(root):
         path = f"/proc/irq/{number}/smp_affinity_list"
         old = read_text(at(root, path))
         if old and pollers & set(parse_cpus(old)) and os.access(at(root, path), os.W_OK):
-            yield Change(path, old, control, "the interrupts of a NIC disturb no poller")
+            yield ChangedValue(path, old, control, "the interrupts of a NIC disturb no poller")
 
 
 def _nic_interrupts(root: Path) -> list[int]:

@@ -27,12 +27,12 @@ class Meter(Protocol):
 
     name: str
 
-    def read(self) -> Reading | None:
+    def read(self) -> MeterReading | None:
         """Return what it shows now; None if it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class MeterReading:
     """A reading of a meter: counters in uJ by domain with the value at which each begins again, or a power."""
 
     at_ns: int
@@ -40,7 +40,7 @@ class Reading:
     watts: float | None = None
 
 
-def energy_uj(before: Reading | None, after: Reading | None) -> int | None:
+def energy_uj(before: MeterReading | None, after: MeterReading | None) -> int | None:
     """Return the energy between two readings; None if one is missing, or a domain is not in both.
 
     A counter that is lower than before has begun again once. Of a power it is the mean of both over the time.
@@ -66,7 +66,7 @@ class Rapl:
         zones = sorted((root / POWERCAP).glob("intel-rapl:*"))
         self._zones = {zone.name: zone for zone in zones if _counts(read_text(zone / "name") or "")}
 
-    def read(self) -> Reading | None:
+    def read(self) -> MeterReading | None:
         """Return all counters; None without any, and where one cannot be read (they are for root)."""
         at_ns, found = time.monotonic_ns(), {}
         for name, zone in self._zones.items():
@@ -75,7 +75,7 @@ class Rapl:
                 return None
             now, full = (int(text) for text in texts if text)
             found[name] = (now, full)
-        return Reading(at_ns, found) if found else None
+        return MeterReading(at_ns, found) if found else None
 
 
 def _counts(name: str) -> bool:
@@ -91,11 +91,11 @@ class Ipmi:
     def __init__(self, ask: Callable[[], str | None] | None = None) -> None:
         self._ask = ask or _ipmitool
 
-    def read(self) -> Reading | None:
+    def read(self) -> MeterReading | None:
         """Return the power; None where the server reports none, or 0 W, as those without a sensor do."""
         found = _WATTS.search(self._ask() or "")
         watts = float(found[1]) if found else 0.0
-        return Reading(time.monotonic_ns(), {}, watts) if watts else None
+        return MeterReading(time.monotonic_ns(), {}, watts) if watts else None
 
 
 def _ipmitool() -> str | None:

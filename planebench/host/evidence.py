@@ -46,7 +46,7 @@ class ThreadCounts:
     involuntary_switches: int
 
 
-Sample = Mapping[WatchedThread, ThreadCounts]
+ThreadSample = Mapping[WatchedThread, ThreadCounts]
 
 
 class ThreadSampler:
@@ -62,7 +62,7 @@ class ThreadSampler:
         self._opened = False
         """True after the first sample."""
 
-    def sample(self) -> Sample:
+    def sample(self) -> ThreadSample:
         """Return the counters now. The first sample sleeps for ``ACCOUNT_S`` before it reads the tester's threads."""
         tester = [thread for thread in self.threads if thread.owner == "tester"]
         others = [thread for thread in self.threads if thread.owner != "tester"]
@@ -76,7 +76,7 @@ class ThreadSampler:
         return {thread: count for thread in self.threads if (count := counts[thread]) is not None}
 
     @staticmethod
-    def difference(before: Sample, after: Sample) -> tuple[ThreadEvidence, ...]:
+    def difference(before: ThreadSample, after: ThreadSample) -> tuple[ThreadEvidence, ...]:
         """Return the differences of the counters for the threads of both samples."""
         return tuple(_difference(thread, before[thread], count) for thread, count in after.items() if thread in before)
 

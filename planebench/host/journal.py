@@ -30,7 +30,7 @@ ROOT = Path("/")
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class ChangedValue:
     """A value to change, of the file ``path`` or of what its setting makes of that path."""
 
     path: str
@@ -40,7 +40,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ValueOutcome:
     """The outcome for one value. ``left``: unchanged, for the reason in ``note``; ``failed``: the system refused."""
 
     kind: Literal["changed", "left", "failed"]
@@ -142,7 +142,7 @@ class Journal:
         self.settings = settings
         self.root = root
 
-    def apply(self, changes: Sequence[Change], owner: str = "") -> tuple[Outcome, ...]:
+    def apply(self, changes: Sequence[ChangedValue], owner: str = "") -> tuple[ValueOutcome, ...]:
         """Save the old values, then make the changes in their order. Values saved by an earlier call are kept.
 
         A value that cannot be written is an outcome, not an error. Raises StoreError if the state cannot be saved;
@@ -162,7 +162,7 @@ class Journal:
                 self._save(tuple(replace(entry, new=partly.get(entry.path, entry.new)) for entry in saved.values()))
         return outcomes
 
-    def undo(self) -> tuple[Outcome, ...]:
+    def undo(self) -> tuple[ValueOutcome, ...]:
         """Restore everything that no other living process needs, last change first, and remove the state file.
 
         Return nothing if there is nothing to undo. A value that is neither ours nor the old one was set by somebody
@@ -172,12 +172,12 @@ class Journal:
         mine = this_process()
         return self._undo(lambda entry: entry.owner == mine or not is_alive(entry.owner), tell_rest=True)
 
-    def undo_own(self, paths: Collection[str] | None = None) -> tuple[Outcome, ...]:
+    def undo_own(self, paths: Collection[str] | None = None) -> tuple[ValueOutcome, ...]:
         """Restore what this process changed for itself, all of it or these ``paths``."""
         mine = this_process()
         return self._undo(lambda entry: entry.owner == mine and (paths is None or entry.path in paths))
 
-    def apply_or_undo(self, changes: Sequence[Change], title: str) -> None:
+    def apply_or_undo(self, changes: Sequence[ChangedValue], title: str) -> None:
         """Make changes that this process needs; where one fails, undo all of them and raise StartError."""
         failed = [outcome for outcome in self.apply(changes, this_process()) if outcome.kind == "failed"]
         if failed:
@@ -185,7 +185,7 @@ class Journal:
             left = [outcome.text for outcome in undone if outcome.kind != "changed"]
             raise StartError("; ".join([f"{title}: {failed[0].text}; `dmesg` may say more", *left]))
 
-    def undo_abandoned(self) -> tuple[Outcome, ...]:
+    def undo_abandoned(self) -> tuple[ValueOutcome, ...]:
         """Restore what processes changed that were killed before they restored it."""
         return self._undo(lambda entry: bool(entry.owner) and not is_alive(entry.owner))
 
@@ -200,7 +200,7 @@ class Journal:
         mine = this_process()
         return frozenset(entry.path for entry in self._load() if entry.owner == mine)
 
-    def _undo(self, is_chosen: Callable[[Saved], bool], tell_rest: bool = False) -> tuple[Outcome, ...]:
+    def _undo(self, is_chosen: Callable[[Saved], bool], tell_rest: bool = False) -> tuple[ValueOutcome, ...]:
         if not self.state.exists():
             return ()
         outcomes, kept = [], []
@@ -212,7 +212,7 @@ class Journal:
                 if not is_chosen(entry):
                     kept.append(entry)
                     note = f"process {entry.owner.partition(':')[0]} of planebench uses it"
-                    outcomes += [Outcome("left", entry.path, entry.new, entry.old, note)] if tell_rest else []
+                    outcomes += [ValueOutcome("left", entry.path, entry.new, entry.old, note)] if tell_rest else []
                     continue
                 outcome = self._put_back(entry)
                 if outcome is not None:
@@ -224,34 +224,34 @@ class Journal:
                 self._remove()
         return tuple(outcomes)
 
-    def _put_back(self, entry: Saved) -> Outcome | None:
+    def _put_back(self, entry: Saved) -> ValueOutcome | None:
         """Restore one value; return None if it is the old value already."""
         setting = self._setting(entry.path)
         if setting is None:  # whoever can write the state file must not have root write anything else
-            return Outcome("left", entry.path, entry.new, entry.old, "it is not a file that planebench changes")
+            return ValueOutcome("left", entry.path, entry.new, entry.old, "it is not a file that planebench changes")
         now = setting.read(self.root, entry.path)
         if now is None:
-            return Outcome("left", entry.path, entry.new, entry.old, "it no longer exists")
+            return ValueOutcome("left", entry.path, entry.new, entry.old, "it no longer exists")
         if now == entry.old:
             return None
         if not setting.is_ours(now, entry):
             note = f"its value is now {now}, which planebench did not set; the value before planebench was {entry.old}"
-            return Outcome("left", entry.path, now, entry.old, note)
+            return ValueOutcome("left", entry.path, now, entry.old, note)
         return self._write(entry.path, now, entry.old)
 
-    def _write(self, path: str, old: str, new: str) -> Outcome:
+    def _write(self, path: str, old: str, new: str) -> ValueOutcome:
         """Write a value and read back what the kernel accepted: it may grant fewer hugepages."""
         setting = self._setting(path)
         if setting is None:
-            return Outcome("failed", path, old, new, os.strerror(errno.EPERM))
+            return ValueOutcome("failed", path, old, new, os.strerror(errno.EPERM))
         try:
             setting.write(self.root, path, new)
         except OSError as error:
-            return Outcome("failed", path, old, new, error.strerror or str(error))
+            return ValueOutcome("failed", path, old, new, error.strerror or str(error))
         got = setting.read(self.root, path)
         if got is None or got == old:
-            return Outcome("failed", path, old, new, f"it reads {got or 'nothing'} after writing")
-        return Outcome("changed", path, old, got, "" if got == new else f"{new} was requested")
+            return ValueOutcome("failed", path, old, new, f"it reads {got or 'nothing'} after writing")
+        return ValueOutcome("changed", path, old, got, "" if got == new else f"{new} was requested")
 
     def _setting(self, path: str) -> Setting | None:
         return next((setting for setting in self.settings if setting.has(path)), None)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from planebench.host import interfaces, pci
 from planebench.host.device_settings import NO_IOMMU_MODE, device_journal, driver_path, read_driver, taken_by_vfio
-from planebench.host.journal import Change, Journal, Outcome
+from planebench.host.journal import ChangedValue, Journal, ValueOutcome
 from planebench.host.pci import VFIO, Nic
 from planebench.host.procfs import entries, link_name, read_text
 from planebench.host.programs import run_tool
@@ -63,7 +63,7 @@ def bind(addresses: Sequence[str], journal: Journal | None = None, *, for_guest:
     """
     journal = journal or device_journal()
 
-    def apply(changes: Sequence[Change]) -> None:
+    def apply(changes: Sequence[ChangedValue]) -> None:
         journal.apply_or_undo(changes, "cannot bind")
 
     return _bound(addresses, journal, apply, for_guest=for_guest)
@@ -76,7 +76,7 @@ def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journ
     """
     journal = journal or device_journal()
 
-    def apply(changes: Sequence[Change]) -> None:
+    def apply(changes: Sequence[ChangedValue]) -> None:
         for outcome in journal.apply(changes):
             if outcome.kind == "failed":
                 raise StartError(f"cannot bind: {outcome.text}; `dmesg` may say more")
@@ -89,7 +89,11 @@ def keep_bound(addresses: Sequence[str], user: int | None = None, journal: Journ
 
 
 def _bound(
-    addresses: Sequence[str], journal: Journal, apply: Callable[[Sequence[Change]], None], *, for_guest: bool = False
+    addresses: Sequence[str],
+    journal: Journal,
+    apply: Callable[[Sequence[ChangedValue]], None],
+    *,
+    for_guest: bool = False,
 ) -> Bound:
     """Check NICs, and ``apply`` the changes that bind those that need it."""
     root = journal.root
@@ -111,7 +115,7 @@ def give_back(address: str, journal: Journal) -> None:
     journal.undo_own({driver_path(address)})
 
 
-def release(journal: Journal | None = None) -> tuple[Outcome, ...]:
+def release(journal: Journal | None = None) -> tuple[ValueOutcome, ...]:
     """Give the NICs that this process bound back to their drivers; return what was restored and what was not."""
     return (journal or device_journal()).undo_own()
 
@@ -248,7 +252,7 @@ def _load_vfio(root: Path) -> None:
         )
 
 
-def _no_iommu_changes(root: Path, nics: Sequence[Nic]) -> list[Change]:
+def _no_iommu_changes(root: Path, nics: Sequence[Nic]) -> list[ChangedValue]:
     """Return the change to vfio's mode without IOMMU, for a machine that has none.
 
     Raises StartError where vfio has no such mode, and where the machine has an IOMMU that leaves a NIC out.
@@ -267,7 +271,7 @@ def _no_iommu_changes(root: Path, nics: Sequence[Nic]) -> list[Change]:
             f"NIC {bare[0].address} has no IOMMU, and this kernel's vfio has no mode without one; enable VT-d or "
             "AMD-Vi in the firmware and boot with `intel_iommu=on iommu=pt` (AMD: `iommu=pt`)"
         )
-    return [] if mode == "Y" else [Change(NO_IOMMU_MODE, mode, "Y", "vfio works without an IOMMU")]
+    return [] if mode == "Y" else [ChangedValue(NO_IOMMU_MODE, mode, "Y", "vfio works without an IOMMU")]
 
 
 def _any_iommu(root: Path) -> bool:
@@ -275,9 +279,11 @@ def _any_iommu(root: Path) -> bool:
     return any(read_text(group / "name") != pci.NO_IOMMU for group in entries(root / "sys/kernel/iommu_groups"))
 
 
-def _driver_change(root: Path, nic: Nic) -> Change:
+def _driver_change(root: Path, nic: Nic) -> ChangedValue:
     path = driver_path(nic.address)
-    return Change(path, read_driver(root, path) or "", taken_by_vfio(), "the NIC is driven by the measured programs")
+    return ChangedValue(
+        path, read_driver(root, path) or "", taken_by_vfio(), "the NIC is driven by the measured programs"
+    )
 
 
 def _warnings(nics: Sequence[Nic]) -> tuple[str, ...]:

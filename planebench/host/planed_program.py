@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from planebench.host.programs import NotFound, Output, program_output, run_tool
+from planebench.host.programs import NotFound, ProgramOutput, program_output, run_tool
 from planebench.model.errors import NotInstalledError
 
 PLANED_ENV = "PLANEBENCH_PLANED"
@@ -92,7 +92,7 @@ def missing_planed() -> NotFound:
     return NotFound(BROKEN_REMEDY, f"does not start: {complaint}")
 
 
-def complaint(said: Output) -> str:
+def complaint(said: ProgramOutput) -> str:
     """Return the errors in the output of a planed that ended at once, in one sentence."""
     errors = [line.removeprefix(_ERROR) for line in said.stderr.splitlines() if line.startswith(_ERROR)]
     words = "; ".join(errors) or " ".join((said.stderr or said.stdout).split())

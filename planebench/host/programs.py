@@ -65,7 +65,7 @@ class NotFound:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class ProgramOutput:
     """The end of a short-lived program. ``code``: its exit code; None if it did not start or took too long."""
 
     code: int | None
@@ -121,7 +121,7 @@ def run_tool(
     env: Mapping[str, str] = MappingProxyType({}),
     cwd: Path | None = None,
     stdin: str = "",
-) -> Output:
+) -> ProgramOutput:
     """Run a short-lived program with ``env`` added to our environment, and return its output."""
     try:
         done = subprocess.run(
@@ -135,13 +135,13 @@ def run_tool(
             env={**os.environ, **env, "LC_ALL": "C"},
         )
     except (OSError, subprocess.SubprocessError) as error:
-        return Output(None, "", str(error))
-    return Output(done.returncode, done.stdout, done.stderr)
+        return ProgramOutput(None, "", str(error))
+    return ProgramOutput(done.returncode, done.stdout, done.stderr)
 
 
 def program_output(
     program: Path, *arguments: str, env: Mapping[str, str] = MappingProxyType({}), line_buffered: bool = False
-) -> Output:
+) -> ProgramOutput:
     """Return the output of a program that only prints, such as its version. Cached until the file changes.
 
     ``line_buffered``: also what it printed before a crash.
@@ -150,7 +150,7 @@ def program_output(
     try:
         return _program_output(argv, program.stat().st_mtime_ns, tuple(sorted(env.items())))
     except OSError as error:
-        return Output(None, "", str(error))
+        return ProgramOutput(None, "", str(error))
 
 
 def version_lines(program: Path) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ def version_lines(program: Path) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=32)
-def _program_output(argv: tuple[str, ...], mtime_ns: int, env: tuple[tuple[str, str], ...]) -> Output:
+def _program_output(argv: tuple[str, ...], mtime_ns: int, env: tuple[tuple[str, str], ...]) -> ProgramOutput:
     with tempfile.TemporaryDirectory(prefix="planebench-") as runtime:  # for the files that DPDK leaves behind
         return run_tool(argv, env={**dict(env), "RUNTIME_DIRECTORY": runtime})
 

@@ -16,7 +16,7 @@ from planebench.host.device_settings import (
     read_up,
     up_path,
 )
-from planebench.host.journal import ROOT, Change, Journal
+from planebench.host.journal import ROOT, ChangedValue, Journal
 from planebench.host.pci import Nic
 from planebench.host.procfs import link_name
 from planebench.model.errors import StartError, UsageError
@@ -51,9 +51,9 @@ def make_vfs(
     if reason:
         raise UsageError(f"NIC {nic.address} gets no virtual functions: {reason}")
     now_up = read_up(root, up_path(nic.address)) or "off"
-    changes = [Change(number_path(nic.address), str(nic.vfs), str(count), "the VNFs have virtual functions")]
+    changes = [ChangedValue(number_path(nic.address), str(nic.vfs), str(count), "the VNFs have virtual functions")]
     if now_up == "off":
-        changes.append(Change(up_path(nic.address), now_up, "on", "its virtual functions have a link"))
+        changes.append(ChangedValue(up_path(nic.address), now_up, "on", "its virtual functions have a link"))
     journal.apply_or_undo(changes, "cannot make virtual functions")
     made = virtual_functions(nic.address, root)
     if len(made) != count:
@@ -96,14 +96,14 @@ def virtual_functions(address: str, root: Path = ROOT) -> tuple[str, ...]:
     return tuple(name for _, name in numbered if name)
 
 
-def _attribute_changes(address: str, wanted: Sequence[tuple[int, Attribute, str]], root: Path) -> list[Change]:
+def _attribute_changes(address: str, wanted: Sequence[tuple[int, Attribute, str]], root: Path) -> list[ChangedValue]:
     """Return the changes of attributes that the driver tells and that are not as wanted."""
     changes = []
     for number, attribute, value in wanted:
         path = attribute_path(address, number, attribute)
         old = read_attribute(root, path)
         if old not in (None, value):
-            changes.append(Change(path, str(old), value, "the VNF forwards frames of others"))
+            changes.append(ChangedValue(path, str(old), value, "the VNF forwards frames of others"))
     return changes
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from planebench.analysis.counting import cell_id
 from planebench.analysis.metrics.results import POINT
-from planebench.analysis.trend import VOLATILE, Sample, Series
+from planebench.analysis.trend import VOLATILE, Series, TrendPoint
 from planebench.lab.store import open_store
 from planebench.model.errors import unknown
 from planebench.model.header import Subject
@@ -40,14 +40,14 @@ _POINT = tuple(column.name for column in POINT if column.name not in ("run_id", 
 
 def histories(
     store: Path, metric: Metric = "throughput", testbed: str | None = None, switch: str | None = None
-) -> dict[Series, list[Sample]]:
+) -> dict[Series, list[TrendPoint]]:
     """Return the series of a metric, by testbed, switch and test point. Raises UsageError for an unknown metric."""
     if metric not in _FIGURES:
         raise unknown("metric", metric, METRICS)
     with open_store(store) as database:
         runs = {(run["testbed"], run["run_id"]): run for run in _rows(database.sql("SELECT * FROM runs"))}
         found = _rows(database.sql(f"SELECT *, {_FIGURES[metric]}"))
-    series: dict[Series, list[Sample]] = {}
+    series: dict[Series, list[TrendPoint]] = {}
     for row in found:
         if row["figure"] is None or row["figure"] <= 0 or testbed not in (None, row["testbed"]):
             continue
@@ -69,14 +69,14 @@ def _point_words(row: Mapping[str, Any]) -> str:
     return f"{cell} at {load_words(row['load'])}" if row["load"] else cell
 
 
-def _sample(row: Mapping[str, Any], run: Mapping[str, Any]) -> Sample:
+def _sample(row: Mapping[str, Any], run: Mapping[str, Any]) -> TrendPoint:
     mine = run["subject_commit"] is not None and _subject(run).builds(row["switch"])
     settings = json.loads(run["settings"])
     facts = {**json.loads(run["host"]), **_settings(settings), "planebench": run["planebench_version"]}
     if not mine:
         facts[f"version of {row['switch']}"] = row["version"]
     minutes = (seconds_since_epoch(run["finished_at"]) - seconds_since_epoch(run["started_at"])) / 60
-    return Sample(
+    return TrendPoint(
         run["run_id"],
         run["started_at"],
         row["figure"],

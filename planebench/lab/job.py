@@ -36,7 +36,7 @@ JOBS_VARIABLE = "PLANEBENCH_JOBS"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class JobPlace:
     """A testbed of a matrix: options of sbatch, or a host behind ssh; and the same for the switch, if it is apart."""
 
     name: str
@@ -52,7 +52,7 @@ class Job:
 
     matrix: str
     name: str
-    place: Place
+    place: JobPlace
     plan: Plan
     time_budget: str | None
     hugepages: bool | None

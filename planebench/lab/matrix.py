@@ -9,15 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 
-from planebench.lab.job import Place, safe_name
+from planebench.lab.job import JobPlace, safe_name
+from planebench.model.closed import ClosedModel
 from planebench.model.errors import UsageError, unknown
 from planebench.model.text import is_yaml_file, parse_yaml, place_in, read_text, type_remedy
 
 LOCK = "/run/lock/planebench"
 
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$")]
+EntryName = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]{0,59}$")]
 Kinds = Mapping[str, Any]
 """The options of a run by name, as ``frame-size``, each with the type of its value."""
 
@@ -25,11 +26,7 @@ _AS_TYPED = ConfigDict(coerce_numbers_to_str=True)
 """``frame-size: 64`` is what --frame-size 64 is."""
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TestbedModel(_Closed):
+class TestbedModel(ClosedModel):
     """A testbed: ``slurm`` has options of sbatch, ``ssh`` is a host; ``switch`` is the same for a second machine."""
 
     __test__ = False  # not for pytest
@@ -47,15 +44,15 @@ class TestbedModel(_Closed):
         return self
 
 
-class MatrixModel(_Closed):
+class MatrixModel(ClosedModel):
     """The document."""
 
     version: Literal[1]
-    name: Name
+    name: EntryName
     plan: str
     options: dict[str, Any] = {}
     matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
-    testbeds: Annotated[dict[Name, TestbedModel], Field(min_length=1)]
+    testbeds: Annotated[dict[EntryName, TestbedModel], Field(min_length=1)]
     repeat: Annotated[int, Field(ge=1, le=1000)] = 1
     time: str | int | float | None = None
     store: str | None = None
@@ -68,7 +65,7 @@ class Combination:
 
     name: str
     options: Mapping[str, Any]
-    place: Place
+    place: JobPlace
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,9 +132,9 @@ def _matrix(model: MatrixModel, path: Path, kinds: Kinds) -> Matrix:
     return Matrix(model.name, plan, tuple(runs), time, store, model.tags)
 
 
-def _places(model: MatrixModel) -> Iterator[Place]:
+def _places(model: MatrixModel) -> Iterator[JobPlace]:
     for name, it in model.testbeds.items():
-        yield Place(name, it.slurm, it.ssh, it.switch, it.lock)
+        yield JobPlace(name, it.slurm, it.ssh, it.switch, it.lock)
 
 
 def _options(given: Mapping[str, Any], kinds: Kinds, keys: Sequence[str], item: int | None = None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from planebench.host.link import program_there
-from planebench.host.programs import Output, run_tool
+from planebench.host.programs import ProgramOutput, run_tool
 from planebench.lab.job import LOG_FILE, Job
 from planebench.lab.launcher import Queue, Queued, QueueState
 from planebench.model.errors import StartError
@@ -112,7 +112,7 @@ def parse_drained(text: str) -> Iterator[str]:
 
 
 def _run(command: list[str], stdin: str = "") -> str:
-    done: Output = run_tool(command, TIMEOUT_S, stdin=stdin)
+    done: ProgramOutput = run_tool(command, TIMEOUT_S, stdin=stdin)
     if done.code is None:
         raise StartError(
             f"{command[0]}: {done.stderr}; install the client commands of Slurm (slurm-client), or use ssh"

@@ -12,7 +12,7 @@ from urllib.parse import quote
 import duckdb
 
 from planebench.analysis import tables
-from planebench.analysis.tables import Source
+from planebench.analysis.tables import RunSource
 from planebench.host.files import sync_folder
 from planebench.model.errors import StoreError, UsageError
 from planebench.model.header import RunHeader
@@ -42,7 +42,7 @@ def add_run(store: Path, folder: Path, testbed: str = "") -> tuple[Path, ...]:
             f"run {folder.name} is in progress or was killed: finish it with the same command and --resume first"
         )
     where = run.header.testbed or testbed or UNNAMED
-    source = Source(folder, run)
+    source = RunSource(folder, run)
     written: list[Path] = []
     with duckdb.connect() as database:
         for name in STORED:

@@ -252,7 +252,7 @@ class Agent:
         return self._found(number).processes
 
 
-class Wire:
+class AgentLines:
     """Stdin and stdout of this process as lines; nothing else of this process may use them from then on.
 
     When stdin closes, or is silent for ``silence_s``, the main thread gets a SIGTERM; also for a line :data:`STOP`.
@@ -319,7 +319,7 @@ class Wire:
 class Relayed(Connection):
     """The connection to the agent of a third host, carried by whoever called ours (planebench.measure.elsewhere)."""
 
-    def __init__(self, wire: Wire) -> None:
+    def __init__(self, wire: AgentLines) -> None:
         self.sock, self._theirs = socket.socketpair()
         self._wire, self._words = wire, ""
         wire.relayed = self
@@ -371,7 +371,7 @@ def end_earlier(run_id: str) -> None:
             time.sleep(0.05)
 
 
-def serve(run: Callable[[Wire, dict[str, Any]], Any], run_id: str | None) -> int:
+def serve(run: Callable[[AgentLines, dict[str, Any]], Any], run_id: str | None) -> int:
     """Answer calls until stdin closes. Returns the exit code.
 
     ``run`` is called for the method ``run``, with its parameters: it runs a plan with the tester on this host.
@@ -379,7 +379,7 @@ def serve(run: Callable[[Wire, dict[str, Any]], Any], run_id: str | None) -> int
     """
     if run_id is not None:
         end_earlier(run_id)
-    wire = Wire()
+    wire = AgentLines()
     agent = Agent(lambda params: run(wire, params))
     with contextlib.suppress(KeyboardInterrupt), terminable():
         try:

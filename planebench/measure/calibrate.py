@@ -68,7 +68,7 @@ DURATION_MIN_S, DURATION_MAX_S = 0.01, 60.0
 """Limits of one send: a shorter one has too few packets, with a longer one a frame size takes over fifteen minutes."""
 
 ReadClock = Callable[[LatencyRecord, Statistics], LatencyRecord]
-Listener = Callable[[str, float], None]
+CalibrationListener = Callable[[str, float], None]
 Send = Callable[[Flow, int, float | None, int], Statistics]
 """Sends flow, frame size in bytes, rate in pps (None: maximum), probes per second; returns ``stats.get``."""
 
@@ -97,7 +97,7 @@ def calibrate(
     cpus: Cpus,
     supervisor: Supervisor,
     duration_s: float = 0.2,
-    listener: Listener | None = None,
+    listener: CalibrationListener | None = None,
 ) -> Calibration:
     """Measure ceilings, set points and latency baseline at each frame size: about 15 sends of ``duration_s`` per size.
 
@@ -165,7 +165,7 @@ def _sends(wire: str) -> int:
 class Steps:
     """Sends, and reports each send and the progress before it begins."""
 
-    def __init__(self, send: Send, total: int, listener: Listener | None) -> None:
+    def __init__(self, send: Send, total: int, listener: CalibrationListener | None) -> None:
         self._send, self._total, self._listener, self._done = send, total, listener, 0
 
     def __call__(self, text: str, flow: Flow, size: int, pps: float | None = None, probes: int = 0) -> Statistics:

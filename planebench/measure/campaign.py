@@ -39,10 +39,10 @@ from planebench.model.status import Stage
 from planebench.model.wire import wire_arguments
 from planebench.plan.estimate import expected_trials, visit_s
 from planebench.plan.passes import (
-    Group,
     LatencyStep,
     Rounds,
-    Step,
+    TopologyGroup,
+    TrialStep,
     Visit,
     further_pass,
     group_points,
@@ -73,7 +73,7 @@ class Bench:
 
     campaign: Campaign
     label: str
-    group: Group
+    group: TopologyGroup
     runner: Runner | None = None
     reason: str = ""
     start_number: int = -1
@@ -317,12 +317,12 @@ class Campaign:
         for method, points in searches_of(self.plan, visit).items():
             self._search(visit.group, points, benches, method, visit.repetitions.start)
 
-    def _bench(self, group: Group, label: str) -> Bench:
+    def _bench(self, group: TopologyGroup, label: str) -> Bench:
         if (group.key, label) not in self._benches:
             self._benches[group.key, label] = Bench(self, label, self._groups[group.key])
         return self._benches[group.key, label]
 
-    def _rounds_of(self, group: Group, method: str) -> Rounds:
+    def _rounds_of(self, group: TopologyGroup, method: str) -> Rounds:
         if (group.key, method) not in self._rounds:
             self._rounds[group.key, method] = Rounds(self._groups[group.key], self.plan.seed, (method,))
         return self._rounds[group.key, method]
@@ -350,7 +350,7 @@ class Campaign:
         )
 
     def _search(
-        self, group: Group, points: Sequence[Point], benches: dict[str, Bench], method: str, repetition: int
+        self, group: TopologyGroup, points: Sequence[Point], benches: dict[str, Bench], method: str, repetition: int
     ) -> None:
         """Run one search on points of the group, a trial of each in turn, until all have ended."""
         rounds = self._rounds_of(group, method)
@@ -530,7 +530,7 @@ def _answers(trial: Trial, request: TrialRequest) -> bool:
     return trial.load.label == request.load.label
 
 
-def _switch(step: Step) -> str:
+def _switch(step: TrialStep) -> str:
     return step.point.switch
 
 

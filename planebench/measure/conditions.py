@@ -16,14 +16,14 @@ from pathlib import Path
 
 from planebench.host import af_xdp
 from planebench.host.device_settings import device_journal, fixed
-from planebench.host.energy import Meter, Reading, energy_uj, find_meter
+from planebench.host.energy import Meter, MeterReading, energy_uj, find_meter
 from planebench.host.evidence import Owner, WatchedThread, thread_conditions
 from planebench.host.interfaces import interfaces_of
 from planebench.host.journal import Journal
 from planebench.host.memory import MemoryMap, bytes_by_node, memory_of
 from planebench.host.process import Supervisor, stretched
 from planebench.measure.distance import core_mhz
-from planebench.model.conditions import Conditions, PortConditions, Side, ThreadConditions
+from planebench.model.conditions import Conditions, PortConditions, PortSide, ThreadConditions
 from planebench.model.cpus import range_text
 from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import PlanebenchError, StartError
@@ -106,7 +106,7 @@ def port_conditions(
     )
 
 
-def _port(side: Side, told: PortState, nic: bool) -> PortConditions:
+def _port(side: PortSide, told: PortState, nic: bool) -> PortConditions:
     virtio = told.get("virtio")
     return PortConditions(
         name=told["name"],
@@ -198,7 +198,7 @@ MISPLACED_SHARE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedOwner:
     """One owner of memory and threads, and where they should be: a node, None for any, and CPUs, empty for any."""
 
     owner: Owner
@@ -211,7 +211,7 @@ class Placed:
     """The scheduler may move each thread over all of the CPUs; else each has one or some of them."""
 
 
-def read_memory(parts: Sequence[Placed], *, switch_memory: bool) -> tuple[MemoryEvidence, ...]:
+def read_memory(parts: Sequence[PlacedOwner], *, switch_memory: bool) -> tuple[MemoryEvidence, ...]:
     """Return the memory of each part by node; memory that two of them map belongs to one.
 
     It belongs to the driver's end, tester or VNF, not to the switch; with ``switch_memory``, which is that of the wire,
@@ -249,7 +249,7 @@ def _own(
             yield it
 
 
-def misplaced(parts: Sequence[Placed], memory: Iterable[MemoryEvidence]) -> tuple[Reason, ...]:
+def misplaced(parts: Sequence[PlacedOwner], memory: Iterable[MemoryEvidence]) -> tuple[Reason, ...]:
     """Return a reason for each part whose memory or threads are elsewhere than planned; empty if none is."""
     return (*map(_memory_reason, _elsewhere(memory)), *_threads_elsewhere(parts))
 
@@ -265,7 +265,7 @@ def _memory_reason(it: MemoryEvidence) -> Reason:
     return Reason(ReasonCode.MISPLACED, text, {"share": it.misplaced_share})
 
 
-def _threads_elsewhere(parts: Iterable[Placed]) -> Iterator[Reason]:
+def _threads_elsewhere(parts: Iterable[PlacedOwner]) -> Iterator[Reason]:
     for part in parts:
         for thread in part.threads if part.cpus else ():
             allowed = allowed_cpus(thread.tid)
@@ -336,7 +336,7 @@ class EnergyAccount:
         time.sleep(idle_s)
         self._idle = (before, meter.read())
 
-    def counters(self, before: Reading | None, after: Reading | None, delivered: int) -> dict[str, int]:
+    def counters(self, before: MeterReading | None, after: MeterReading | None, delivered: int) -> dict[str, int]:
         """Return the counters of a trial between two readings; what is not known is not among them."""
         used, idle = energy_uj(before, after), energy_uj(*self._idle)
         if used is None or before is None or after is None:

@@ -26,7 +26,7 @@ from planebench.model.records import (
 )
 from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
 from planebench.model.traffic import Pcap, TrafficProfile
-from planebench.planed.client import Call, Load, Profile, get_statistics, is_sending, start_traffic
+from planebench.planed.client import Call, GeneratorLoad, Profile, get_statistics, is_sending, start_traffic
 from planebench.planed.statistics import (
     PORT_DROPS,
     Firewall,
@@ -35,7 +35,7 @@ from planebench.planed.statistics import (
     Monitor,
     PortState,
     Statistics,
-    Stream,
+    StreamStatistics,
     TaskStatistics,
 )
 from planebench.testbed.tester_config import SOURCE
@@ -224,7 +224,7 @@ def tester_counts(stats: Statistics, flows: Sequence[Flow], control: ControlTraf
     )
 
 
-def _stall_ns(flows: Sequence[Sequence[Stream]]) -> int | None:
+def _stall_ns(flows: Sequence[Sequence[StreamStatistics]]) -> int | None:
     """Return the least stall: while the switch has no CPU, all streams stand."""
     stalls = [stream.get("stall_sum_ns") for streams in flows for stream in streams]
     return min(known) if all(flows) and (known := [it for it in stalls if it is not None]) == stalls else None
@@ -287,7 +287,7 @@ def _each_queue(name: str, tasks: Tasks) -> list[TaskStatistics]:
     return [tasks[name], *(tasks[other] for other in others if other in tasks)]
 
 
-def _streams(flow: Flow, tasks: Tasks) -> list[Stream]:
+def _streams(flow: Flow, tasks: Tasks) -> list[StreamStatistics]:
     """Return what the receiving monitors counted of the flow; nothing for a monitor that received none of it.
 
     The switch chooses the queue on which a frame leaves: a stream may arrive on several.
@@ -328,7 +328,7 @@ def _direction(flow: Flow, tasks: Tasks) -> DirectionCounts:
     )
 
 
-def _by_tenth(streams: Sequence[Stream]) -> tuple[int, ...]:
+def _by_tenth(streams: Sequence[StreamStatistics]) -> tuple[int, ...]:
     """Return the sum over the queues; empty where one of them did not count the whole sending."""
     tenths = [stream.get("forwarded_by_tenth", ()) for stream in streams]
     return tuple(map(sum, zip(*tenths, strict=True))) if all(len(each) == TENTHS for each in tenths) else ()
@@ -364,7 +364,7 @@ def _latency(flows: Sequence[Flow], tasks: Tasks) -> LatencyRecord | None:
     )
 
 
-def _if_any(streams: Sequence[Stream], kind: HistogramKind) -> str:
+def _if_any(streams: Sequence[StreamStatistics], kind: HistogramKind) -> str:
     return histogram_of(streams, kind) if any(kind in stream for stream in streams) else ""
 
 
@@ -452,15 +452,15 @@ class Sending:
     stamps: bool = False
     clocks: bool = False
     stamp_all: bool = False
-    more: tuple[Load, ...] = ()
+    more: tuple[GeneratorLoad, ...] = ()
     """Loads of further generators."""
 
-    def loads(self, queues: int) -> list[Load]:
+    def loads(self, queues: int) -> list[GeneratorLoad]:
         """Return the load of each generator: the rate of a flow is spread evenly over the ``queues`` of its port."""
         profile = self.profile or {}
         pcap = profile.get("pcap")
         return [
-            Load(
+            GeneratorLoad(
                 task=queue_name(f"gen-{flow.sender_port}", queue),
                 rate_pps=None if self.pps is None else self.pps / queues,
                 frame_size_bytes=None if pcap or "sizes" in profile else self.frame_size_bytes,

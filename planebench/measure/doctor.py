@@ -268,36 +268,36 @@ def examine(
     return (*found, *there, *(hosting_finding(name, what) for name, what in (hostings or {}).items()))
 
 
-Judgement = tuple[Level, str, str]
+Diagnosis = tuple[Level, str, str]
 """Level, text and remedy of a finding."""
-CHECKS: dict[str, Callable[[HostFacts], Judgement]] = {}
+CHECKS: dict[str, Callable[[HostFacts], Diagnosis]] = {}
 """The checks of a machine by the codes of their findings, in the order in which findings are listed."""
 
 
-def _check(code: str) -> Callable[[Callable[[HostFacts], Judgement]], Callable[[HostFacts], Judgement]]:
+def _check(code: str) -> Callable[[Callable[[HostFacts], Diagnosis]], Callable[[HostFacts], Diagnosis]]:
     """Register the function below as the check with this code."""
 
-    def register(check: Callable[[HostFacts], Judgement]) -> Callable[[HostFacts], Judgement]:
+    def register(check: Callable[[HostFacts], Diagnosis]) -> Callable[[HostFacts], Diagnosis]:
         CHECKS[code] = check
         return check
 
     return register
 
 
-def _ok(text: str) -> Judgement:
+def _ok(text: str) -> Diagnosis:
     return "ok", text, ""
 
 
-def _warning(text: str, remedy: str) -> Judgement:
+def _warning(text: str, remedy: str) -> Diagnosis:
     return "warning", text, remedy
 
 
-def _problem(text: str, remedy: str) -> Judgement:
+def _problem(text: str, remedy: str) -> Diagnosis:
     return "problem", text, remedy
 
 
 @_check("cores")
-def _cores(facts: HostFacts) -> Judgement:
+def _cores(facts: HostFacts) -> Diagnosis:
     count = facts.cores_allowed
     if count < 2:
         return _problem(
@@ -313,7 +313,7 @@ def _cores(facts: HostFacts) -> Judgement:
 
 
 @_check("smt")
-def _smt(facts: HostFacts) -> Judgement:
+def _smt(facts: HostFacts) -> Diagnosis:
     """Judge the siblings of the CPUs that planebench would poll on, with one VNF."""
     remedy = "`echo off | sudo tee /sys/devices/system/cpu/smt/control`"
     pollers = _pollers(facts)
@@ -335,7 +335,7 @@ def _smt(facts: HostFacts) -> Judgement:
 
 
 @_check("core-kinds")
-def _core_kinds(facts: HostFacts) -> Judgement:
+def _core_kinds(facts: HostFacts) -> Diagnosis:
     """Judge the kinds of cores on which planebench would poll, and whether the machine tells on which node they are."""
     cpus, kinds = cpus_of(facts), kinds_text(facts.core_kinds)
     if odd := odd_cores(cpus, sorted(_pollers(facts))):
@@ -360,7 +360,7 @@ def _groups(groups: Sequence[Sequence[int]]) -> str:
 
 
 @_check("isolated")
-def _isolated(facts: HostFacts) -> Judgement:
+def _isolated(facts: HostFacts) -> Diagnosis:
     """Judge whether the pollers have isolated CPUs; the remedy isolates those that pollers would have."""
     isolated = set(facts.isolated_cpus) & set(facts.cpus_online)
     usable = isolated & set(facts.cpus_allowed)
@@ -387,7 +387,7 @@ def _isolated(facts: HostFacts) -> Judgement:
 
 
 @_check("cgroup")
-def _cgroup(facts: HostFacts) -> Judgement:
+def _cgroup(facts: HostFacts) -> Diagnosis:
     limit = facts.cgroup_cpu_limit
     if limit is not None and limit < min(2, len(facts.cpus_allowed)):
         return _problem(
@@ -398,7 +398,7 @@ def _cgroup(facts: HostFacts) -> Judgement:
 
 
 @_check("tsc")
-def _tsc(facts: HostFacts) -> Judgement:
+def _tsc(facts: HostFacts) -> Diagnosis:
     missing = [name for name in ("constant_tsc", "nonstop_tsc") if not getattr(facts, name)]
     if missing and host_facts.is_emulated(facts.cpu_model):  # never has the two flags
         return _warning(
@@ -414,7 +414,7 @@ def _tsc(facts: HostFacts) -> Judgement:
 
 
 @_check("virtualised")
-def _virtualised(facts: HostFacts) -> Judgement:
+def _virtualised(facts: HostFacts) -> Diagnosis:
     if facts.hypervisor is None:
         return _ok("bare metal")
     return _warning(
@@ -425,7 +425,7 @@ def _virtualised(facts: HostFacts) -> Judgement:
 
 
 @_check("steal")
-def _steal(facts: HostFacts) -> Judgement:
+def _steal(facts: HostFacts) -> Diagnosis:
     if facts.steal_share >= STEAL_SHARE:
         return _warning(
             f"the hypervisor has given {facts.steal_share:.1%} of the CPU time since boot to other guests (steal)",
@@ -435,7 +435,7 @@ def _steal(facts: HostFacts) -> Judgement:
 
 
 @_check("autogroup")
-def _autogroup(facts: HostFacts) -> Judgement:
+def _autogroup(facts: HostFacts) -> Diagnosis:
     if facts.autogroup:
         raised = "; planebench raises the priority of its pollers' sessions" if facts.can_raise_priority else ""
         return _warning(
@@ -447,7 +447,7 @@ def _autogroup(facts: HostFacts) -> Judgement:
 
 
 @_check("load")
-def _load(facts: HostFacts) -> Judgement:
+def _load(facts: HostFacts) -> Diagnosis:
     load = facts.load_average_1m
     if load >= BUSY_LOAD:
         return _warning(
@@ -459,7 +459,7 @@ def _load(facts: HostFacts) -> Judgement:
 
 
 @_check("governor")
-def _governor(facts: HostFacts) -> Judgement:
+def _governor(facts: HostFacts) -> Diagnosis:
     if facts.governor not in (None, "performance"):
         return _warning(
             f"frequency governor {facts.governor}: the CPU lowers its clock between trials, so each trial starts "
@@ -470,7 +470,7 @@ def _governor(facts: HostFacts) -> Judgement:
 
 
 @_check("turbo")
-def _turbo(facts: HostFacts) -> Judgement:
+def _turbo(facts: HostFacts) -> Diagnosis:
     if facts.turbo:
         return _warning(
             "turbo is on: the clock depends on temperature and on the load of the other cores",
@@ -481,7 +481,7 @@ def _turbo(facts: HostFacts) -> Judgement:
 
 
 @_check("c-states")
-def _c_states(facts: HostFacts) -> Judgement:
+def _c_states(facts: HostFacts) -> Diagnosis:
     if facts.deep_c_states:
         return _warning(
             f"idle states {', '.join(facts.deep_c_states)} are enabled: a core wakes late from them, and the clock of "
@@ -493,7 +493,7 @@ def _c_states(facts: HostFacts) -> Judgement:
 
 
 @_check("hugepages")
-def _hugepages(facts: HostFacts) -> Judgement:
+def _hugepages(facts: HostFacts) -> Diagnosis:
     """Judge the free 2 MiB pages, which planebench takes by default; DPDK takes 1 GiB pages too."""
     small = f"{facts.hugepages_2m_free} of {facts.hugepages_2m_total} x 2 MiB"
     large = f"{facts.hugepages_1g_free} of {facts.hugepages_1g_total} x 1 GiB"
@@ -514,7 +514,7 @@ def _hugepages(facts: HostFacts) -> Judgement:
 
 
 @_check("memory")
-def _memory(facts: HostFacts) -> Judgement:
+def _memory(facts: HostFacts) -> Diagnosis:
     gib = facts.memory_available_bytes / 2**30
     if facts.memory_available_bytes < MIN_AVAILABLE_BYTES:
         return _warning(
@@ -525,7 +525,7 @@ def _memory(facts: HostFacts) -> Judgement:
 
 
 @_check("container")
-def _container(facts: HostFacts) -> Judgement:
+def _container(facts: HostFacts) -> Diagnosis:
     """Judge what a container hides of the machine; what it forbids is in the findings on root, priority and CPUs."""
     if facts.container is None:
         return _ok("not in a container")
@@ -546,7 +546,7 @@ def _granting(facts: HostFacts, what: str, *options: str) -> str:
 
 
 @_check("root")
-def _root(facts: HostFacts) -> Judgement:
+def _root(facts: HostFacts) -> Diagnosis:
     if facts.is_root and not facts.lacked_capabilities:
         return _ok("running as root: all wires and priorities are available")
     if facts.is_root:
@@ -564,7 +564,7 @@ def _root(facts: HostFacts) -> Judgement:
 
 
 @_check("priority")
-def _priority(facts: HostFacts) -> Judgement:
+def _priority(facts: HostFacts) -> Diagnosis:
     if facts.can_raise_priority:
         return _ok("pollers can run at nice -20")
     text = "pollers run at normal priority: other processes can preempt them"
@@ -577,7 +577,7 @@ def _priority(facts: HostFacts) -> Judgement:
 
 
 @_check("memlock")
-def _memlock(facts: HostFacts) -> Judgement:
+def _memlock(facts: HostFacts) -> Diagnosis:
     limit = facts.memlock_limit_bytes
     if limit is not None and limit < MIN_MEMLOCK_BYTES:
         text = f"at most {limit // 1024} KiB may be locked in memory: packet buffers can be swapped out"
@@ -588,7 +588,7 @@ def _memlock(facts: HostFacts) -> Judgement:
 
 
 @_check("iommu")
-def _iommu(facts: HostFacts) -> Judgement:
+def _iommu(facts: HostFacts) -> Diagnosis:
     """Judge the IOMMU for physical NICs only: no wire does DMA."""
     if not facts.nics:
         return _ok("no physical NIC, so no IOMMU is needed")
@@ -609,7 +609,7 @@ def _iommu(facts: HostFacts) -> Judgement:
 
 
 @_check("nic-numa")
-def _nic_numa(facts: HostFacts) -> Judgement:
+def _nic_numa(facts: HostFacts) -> Diagnosis:
     nodes = facts.nodes(facts.cpus_allowed)
     far = [nic for nic in facts.nics if nic.numa_node is not None and nic.numa_node not in nodes]
     if far:
@@ -623,7 +623,7 @@ def _nic_numa(facts: HostFacts) -> Judgement:
 
 
 @_check("kernel-threads")
-def _kernel_threads(facts: HostFacts) -> Judgement:
+def _kernel_threads(facts: HostFacts) -> Diagnosis:
     busy = facts.busy_kernel_threads
     if not busy:
         return _ok("no kernel thread takes CPU time")

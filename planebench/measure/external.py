@@ -32,7 +32,7 @@ from planebench.testbed.links import LinkSettings
 from planebench.testbed.placement import Placement
 from planebench.testbed.rates import line_rate_pps
 from planebench.testbed.tester_config import switch_request
-from planebench.testbed.testers import ExternalTester, Stream, StreamCounts
+from planebench.testbed.testers import ExternalTester, StreamCounts, TesterStream
 
 READY_S = 15.0
 """A link may take seconds to come up, and a switch to forward."""
@@ -149,15 +149,15 @@ class ExternalRunner:
         here = sample_host(sampler, self._placement.switch_cpus_here)
         return here + self._switch.sample() if isinstance(self._switch, RemoteSwitch) else here
 
-    def _streams(self, request: TrialRequest) -> list[Stream]:
+    def _streams(self, request: TrialRequest) -> list[TesterStream]:
         pps = request.load.pps_per_direction
         if pps is None:
             raise ExternalTesterError(f"{self._tester.name} sends at a rate: give --line 10G or --max-rate")
         return [self._stream(flow, request.point.frame_size_bytes, pps) for flow in request.flows()]
 
-    def _stream(self, flow: Flow, frame_size_bytes: int, pps: float) -> Stream:
+    def _stream(self, flow: Flow, frame_size_bytes: int, pps: float) -> TesterStream:
         sender, receiver = (port_name(self._links.ends[port].tester) for port in (flow.sender_port, flow.receiver_port))
-        return Stream(flow.name, flow.stream, sender, receiver, frame_size_bytes, max(round(pps), 1))
+        return TesterStream(flow.name, flow.stream, sender, receiver, frame_size_bytes, max(round(pps), 1))
 
     def _wait_until_forwarding(self, wanted: Sequence[Flow]) -> None:
         """Wait until frames cross in every direction. Raises StartError, with the last log lines of the switch."""
@@ -176,7 +176,7 @@ class ExternalRunner:
                 )
 
 
-def _direction(stream: Stream, counts: StreamCounts, duration_s: float) -> DirectionCounts:
+def _direction(stream: TesterStream, counts: StreamCounts, duration_s: float) -> DirectionCounts:
     """Return the ledger of a direction. What was not sent was late: an external tester reports no other reason."""
     intended = round(stream.pps * duration_s)
     if intended < counts.sent <= intended + max(1, ROUNDED_SHARE * intended):

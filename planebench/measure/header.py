@@ -89,7 +89,7 @@ def _tag(text: str) -> tuple[str, str]:
 CLOCKS_APART_MS = 100.0
 """Clocks that NTP sets are closer than this."""
 
-Settings = dict[str, str | int | float | bool | None]
+HeaderSettings = dict[str, str | int | float | bool | None]
 
 
 def make_header(survey: Survey, machine: Machine, settings: LiveSettings, labels: Labels | None = None) -> RunHeader:
@@ -159,7 +159,7 @@ def placement_of(points: Sequence[Point], cpus: Cpus) -> Placement:
     return place_vnfs(cpus, point_cores(longest), hosted=longest.hosted, idle_tester=longest.idle_tester)
 
 
-def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, list[str]]:
+def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[HeaderSettings, list[str]]:
     """Return where hosted VNFs of chains, and hosted ends, run, and a warning where they share their CPUs."""
     hosted = [point for point in points if not point.side_by_side and point.hosted]
     most = max(hosted, key=lambda point: len(point.hosted), default=None)
@@ -177,7 +177,7 @@ def _hosted_settings(points: Sequence[Point], cpus: Cpus) -> tuple[Settings, lis
     return {"hosted_vnfs": f"at most {len(most.hosted)} on CPU {used}"}, [shared] if others else []
 
 
-def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> Settings:
+def _parallel_settings(points: Sequence[Point], cpus: Cpus) -> HeaderSettings:
     """Return where VNFs side by side run, which is what over-provisioning is."""
     most = max((point.chain_length for point in points if point.side_by_side), default=0)
     if not most:
@@ -214,7 +214,7 @@ def _not_simulated(survey: Survey) -> list[str]:
     return [f"{', '.join(names)}: the simulator does not model {said}; they have no effect"] if said else []
 
 
-def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> Settings:
+def _settings(plan: Plan, settings: LiveSettings, placement: Placement) -> HeaderSettings:
     throughput, latency, search = plan.throughput, plan.latency, plan.search
     return {
         "trial_duration_s": throughput.duration_s,
@@ -268,7 +268,7 @@ def _joined_over_parts(plan: Plan, value: Callable[[LatencyPlan], float | int | 
     return ",".join(it if isinstance(it, str) else f"{it:g}" for it in (first, *others)) if others else first
 
 
-def file_settings(plan: Plan) -> Settings:
+def file_settings(plan: Plan) -> HeaderSettings:
     """Return the chains by name, and digests of the files that chains and traffic profiles name.
 
     Raises UsageError for a file that cannot be read.

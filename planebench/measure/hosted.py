@@ -17,7 +17,7 @@ from typing import TypeVar
 from planebench.host.evidence import WatchedThread
 from planebench.host.facts import is_emulated
 from planebench.host.process import Process, Supervisor
-from planebench.measure.conditions import Placed, let_roam
+from planebench.measure.conditions import PlacedOwner, let_roam
 from planebench.measure.counts import dropped, vnf_drops
 from planebench.measure.latency import StampedVnf
 from planebench.model.cpus import cpu_text
@@ -42,7 +42,7 @@ SIDE_BY_SIDE = "separate"
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class VnfPlace:
     """The NUMA node and the CPUs for a VNF; None and none where it may have any."""
 
     node: int | None
@@ -50,9 +50,9 @@ class Place:
     roams: bool
 
 
-def _place(placement: Placement, number: int) -> Place:
+def _place(placement: Placement, number: int) -> VnfPlace:
     cpus = placement.roaming or frozenset(placement.cpus_of_vnf(number))
-    return Place(placement.vnf_memory_node(number), cpus, bool(placement.roaming))
+    return VnfPlace(placement.vnf_memory_node(number), cpus, bool(placement.roaming))
 
 
 def _pids(vnf: RunningVnf, threads: Iterable[WatchedThread]) -> tuple[int, ...]:
@@ -155,7 +155,7 @@ class HostedVnfs:
         hostings: Sequence[Hosting],
         requests: Sequence[HostedRequest],
         supervisor: Supervisor,
-        places: Sequence[Place],
+        places: Sequence[VnfPlace],
         ends: Mapping[str, Document] | None = None,
     ) -> None:
         self._hostings = tuple(hostings)
@@ -211,11 +211,11 @@ class HostedVnfs:
         for part in self.placed() if any(place.roams for place in self._places) else ():
             let_roam(part.threads, part.cpus)
 
-    def placed(self) -> tuple[Placed, ...]:
+    def placed(self) -> tuple[PlacedOwner, ...]:
         """Return each VNF with its processes and threads, and where they should be."""
         self.threads()
         return tuple(
-            Placed(
+            PlacedOwner(
                 "vnf",
                 vnf.name,
                 _pids(vnf, self._threads[vnf.name]),

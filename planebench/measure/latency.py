@@ -11,7 +11,7 @@ from typing import Literal
 from planebench.analysis.histogram import (
     HIGHEST_NS,
     SAME,
-    Reading,
+    ClockReading,
     Relation,
     Stamped,
     decode,
@@ -28,7 +28,7 @@ from planebench.model.records import Evidence, LatencyRecord
 from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
 from planebench.model.time_had import stood
 from planebench.planed.client import Call, get_stamps, get_statistics, start_traffic
-from planebench.planed.statistics import PortState, Statistics, Stream
+from planebench.planed.statistics import PortState, Statistics, StreamStatistics
 
 # Probes by what they met: the tester's gaps are the host's, and a stall is the host's or the switch's. Pure.
 
@@ -39,7 +39,7 @@ HOSTS_SHARE = 0.5
 """Stalls are the host's if the kernel knows of waits for at least this share of their time."""
 
 
-def histogram_of(streams: Sequence[Stream], *kinds: HistogramKind) -> str:
+def histogram_of(streams: Sequence[StreamStatistics], *kinds: HistogramKind) -> str:
     """Return the histograms of some kinds as one, encoded. Streams without frames, or such probes, add nothing."""
     found = [stream[kind] for stream in streams for kind in kinds if kind in stream]
     counts = [pair for histogram in found for pair in histogram["counts"]]
@@ -75,7 +75,7 @@ TOLERANCE = 0.01
 GAP, STALL = 1, 2
 """What the stamps of a monitor say that a probe met."""
 
-Probe = tuple[int, int]
+ProbeKey = tuple[int, int]
 """Stream and sequence number."""
 Clock = Literal["tester", "own", "none"]
 """The clock of a place: that of the tester, its own, or unknown."""
@@ -104,8 +104,8 @@ class StampLog:
     """The stamps of one place of the path, of all its queues: probe -> (in, out) in TSC ticks."""
 
     name: str
-    times: dict[Probe, tuple[int, int]] = field(default_factory=dict)
-    twice: set[Probe] = field(default_factory=set)
+    times: dict[ProbeKey, tuple[int, int]] = field(default_factory=dict)
+    twice: set[ProbeKey] = field(default_factory=set)
     lost: int = 0
     """Stamps for which the log had no room."""
     hosted: bool = False
@@ -113,11 +113,11 @@ class StampLog:
     tsc_hz: int = 0
     """Frequency of the place's own clock; 0 with the tester's, which each process measures by itself."""
 
-    port_ns: dict[Probe, int] = field(default_factory=dict)
+    port_ns: dict[ProbeKey, int] = field(default_factory=dict)
     """The stamp by the clock of the place's port, of the probes that it stamped."""
-    met: dict[Probe, int] = field(default_factory=dict)
+    met: dict[ProbeKey, int] = field(default_factory=dict)
     """Of the probes that met a gap (GAP) or a stall (STALL) on their way to a monitor."""
-    waits: dict[Probe, int] = field(default_factory=dict)
+    waits: dict[ProbeKey, int] = field(default_factory=dict)
     """Ticks from the last poll that found nothing to the poll that found the probe: it waited no longer there."""
 
     def add(self, stamps: Sequence[Sequence[int]]) -> None:
@@ -228,7 +228,7 @@ def split(flow: Flow, path: Sequence[StampLog], tsc_hz: int, reported_ns: float 
     """Join the stamps of one direction and split the latency of each probe into parts. Pure."""
     streams = {queue_stream(flow.stream, queue) for queue in range(QUEUES_MAX)}
     missing: Counter[str] = Counter()
-    joined: list[Probe] = []
+    joined: list[ProbeKey] = []
     for probe in (probe for probe in path[0].times if probe[0] in streams):
         why = _not_joined(probe, path)
         if why:
@@ -245,7 +245,7 @@ def _ends(flow: Flow) -> tuple[tuple[str, str], tuple[str, str]]:
     return ("gen", flow.sender_port), ("mon", flow.receiver_port)
 
 
-def _not_joined(probe: Probe, path: Sequence[StampLog]) -> str:
+def _not_joined(probe: ProbeKey, path: Sequence[StampLog]) -> str:
     """Return why the stamps of a probe make no complete path; empty if they do."""
     for log in (log for log in path if log.clock != "none"):
         if probe in log.twice:
@@ -257,7 +257,7 @@ def _not_joined(probe: Probe, path: Sequence[StampLog]) -> str:
     return ""
 
 
-def _parts(path: Sequence[StampLog], joined: Sequence[Probe], tsc_hz: int) -> Iterator[AnatomyPart]:
+def _parts(path: Sequence[StampLog], joined: Sequence[ProbeKey], tsc_hz: int) -> Iterator[AnatomyPart]:
     """Yield the time in each place with the tester's clock and between them: tester, hop, VNF, ..., tester.
 
     A probe may have waited at a place for its poll: no longer than since the last poll that found nothing there, nor
@@ -279,7 +279,7 @@ def _place(path: Sequence[StampLog], place: int, inside_ns: Sequence[float], wai
 
 
 def _between(
-    path: Sequence[StampLog], joined: Sequence[Probe], place: int, following: int, tsc_hz: int
+    path: Sequence[StampLog], joined: Sequence[ProbeKey], place: int, following: int, tsc_hz: int
 ) -> tuple[list[AnatomyPart], list[float]]:
     """Return the hops from ``place`` to ``following``, less the time inside the VNFs between them; then these VNFs.
 
@@ -304,13 +304,13 @@ def _between(
     return parts, last
 
 
-def _inside_ns(log: StampLog, joined: Sequence[Probe], tsc_hz: int) -> list[float]:
+def _inside_ns(log: StampLog, joined: Sequence[ProbeKey], tsc_hz: int) -> list[float]:
     """Return the time that each probe spent at a place, by the clock of that place."""
     scale = 1e9 / tsc_hz
     return [(out - into) * scale for into, out in (log.times[probe] for probe in joined)]
 
 
-def _waits_ns(log: StampLog, joined: Sequence[Probe], hops_ns: Sequence[float], tsc_hz: int) -> list[float]:
+def _waits_ns(log: StampLog, joined: Sequence[ProbeKey], hops_ns: Sequence[float], tsc_hz: int) -> list[float]:
     """Return how long each probe may have waited at a place for its poll: at most as long as its hops took."""
     scale = 1e9 / tsc_hz
     longest = (log.waits.get(probe) for probe in joined)
@@ -350,7 +350,7 @@ WITHIN_SHARE, WITHIN_NS = 0.001, 100.0
 """A latency may be above that of the software clock by so much: who sets a clock changes its rate by up to 0.05 %, and
 the quartz of a NIC is off by up to 0.01 %."""
 
-Readings = Mapping[str, Reading]
+Readings = Mapping[str, ClockReading]
 """A reading of the clock of each port that has one of its own."""
 
 
@@ -436,7 +436,7 @@ def relate_over_cable(call: Call, there: Flow, back: Flow, stats: Statistics) ->
 def clock_readings(ports: Sequence[PortState]) -> Readings:
     """Return what the clocks of devices read, by port; empty without such clocks."""
     found = {port["name"]: port.get("clock_reading") for port in ports}
-    return {name: Reading(*reading) for name, reading in found.items() if reading}
+    return {name: ClockReading(*reading) for name, reading in found.items() if reading}
 
 
 def _relation(flow: Flow, readings: Sequence[Readings], tsc_hz: int) -> Relation:

@@ -22,7 +22,7 @@ from planebench.host.netns import VethWire
 from planebench.host.process import Process, Supervisor, stretched
 from planebench.host.procfs import is_kernel_thread
 from planebench.host.vfs import virtual_functions
-from planebench.measure.conditions import KernelWires, Placed, misplaced, read_conditions, read_memory
+from planebench.measure.conditions import KernelWires, PlacedOwner, misplaced, read_conditions, read_memory
 from planebench.measure.counts import (
     READY_DURATION_S,
     READY_RATE_PPS,
@@ -313,7 +313,7 @@ class LiveTopology:
         self.functional += misplaced(parts, self.memory)
         self.pause()
 
-    def _placed(self) -> tuple[Placed, ...]:
+    def _placed(self) -> tuple[PlacedOwner, ...]:
         """Return the processes whose place matters: all on a machine with NUMA nodes, else VNFs that roam."""
         vnfs = self.hosted.placed() if self.hosted is not None else ()
         if not self.placement.nodes:
@@ -321,8 +321,8 @@ class LiveTopology:
         node = self.placement.memory_node
         switch = [thread.pid for thread in self.switch.polling_threads() if not is_kernel_thread(thread.pid)]
         return (
-            Placed("tester", "the tester", (self._tester.process.pid,), node(self.placement.tester_cpus[0])),
-            Placed("switch", "the switch", tuple(dict.fromkeys(switch)), node(self.placement.switch_cpu)),
+            PlacedOwner("tester", "the tester", (self._tester.process.pid,), node(self.placement.tester_cpus[0])),
+            PlacedOwner("switch", "the switch", tuple(dict.fromkeys(switch)), node(self.placement.switch_cpu)),
             *vnfs,
         )
 

@@ -23,7 +23,7 @@ from planebench.model.cpus import Cpus
 from planebench.model.plan import TesterChoice
 from planebench.model.wire import wire_arguments
 from planebench.switches.remote import SwitchHost
-from planebench.testbed.links import Side
+from planebench.testbed.links import LinkSide
 from planebench.testbed.placement import place, tester_elsewhere
 from planebench.testbed.wires.base import wire_kind
 
@@ -118,7 +118,7 @@ def held(*wires: str, switch_host: SwitchHost | None = None) -> Iterator[None]:
 
     With a ``switch_host``, which has to be there for one wire, the devices at the switch's end are held there.
     """
-    side: Side | None = None if switch_host is None else "tester"
+    side: LinkSide | None = None if switch_host is None else "tester"
     with contextlib.ExitStack() as stack:
         holds = [wire_kind(wire).hold(wire_arguments(wire), side) for wire in wires]
         if switch_host is not None:

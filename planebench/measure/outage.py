@@ -86,7 +86,7 @@ def measure_outage(live: LiveTopology, adapter: Adapter, supervisor: Supervisor,
     way = flows(live.topology, "unidirectional")[0]
     rate, size = request.rate_pps, request.frame_size_bytes
     calm = live.send((way,), size, CALM_S, rate)
-    account = Account(live, request.victim)
+    account = OutageDrops(live, request.victim)
     took: list[int] = []
 
     def restart() -> None:
@@ -143,7 +143,7 @@ def _until_back(live: LiveTopology) -> None:
         seen = now
 
 
-class Account:
+class OutageDrops:
     """Drops of switch and hosted VNFs during a sending in which the counters of one of them start again from 0."""
 
     def __init__(self, live: LiveTopology, victim: str) -> None:

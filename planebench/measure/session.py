@@ -30,7 +30,7 @@ from planebench.model.text import FILES, moved, renamed
 from planebench.model.wire import wire_named
 from planebench.plan.expand import max_frame_bytes, plain_frame_sizes
 from planebench.store import RunWriter, default_runs_dir, make_runs_dir, read_run
-from planebench.store.calibration import Condition, load, save, version_of
+from planebench.store.calibration import CalibrationCondition, load, save, version_of
 from planebench.store.folder import find_unfinished, runs_of_plan
 from planebench.testbed.placement import place
 from planebench.testbed.testers import get_tester
@@ -260,7 +260,7 @@ def _calibration(
         tell("the tester is not calibrated: the other ends of its wires are on another host")
         return None
     tester_cpus = place(machine.cpus).tester_cpus
-    condition = Condition(
+    condition = CalibrationCondition(
         planed_version=version_of(settings.planed),
         cpu_model=machine.facts.cpu_model,
         kernel=machine.facts.kernel,

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from planebench.analysis.ledger import describe, ledger, policy_packets, policy_words, reason_of
 from planebench.host.device_settings import count_difference
-from planebench.host.energy import Reading
+from planebench.host.energy import MeterReading
 from planebench.host.evidence import HostSample, ThreadSampler
 from planebench.measure.conditions import EnergyAccount, energy_account, held_clock
 from planebench.measure.counts import TesterCounts, not_as_intended, tester_counts
@@ -105,7 +105,7 @@ class _Scheduler:
     """Kernel statistics from just before or just after the sending; the harness must not run in between."""
 
     kernel: HostSample
-    energy: Reading | None
+    energy: MeterReading | None
 
 
 def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, ceiling_pps: float | None = None) -> Trial:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from planebench.host import facts as host_facts
 from planebench.host.device_settings import DEVICE_SETTINGS
-from planebench.host.journal import ROOT, Change, Journal, Outcome, Setting
+from planebench.host.journal import ROOT, ChangedValue, Journal, Setting, ValueOutcome
 from planebench.host.memory import HUGEPAGE_BYTES, MB_PER_SWITCH, pages_for
 from planebench.host.procfs import read_text
 
@@ -95,31 +95,31 @@ TUNINGS: tuple[Tuning, ...] = (
 )
 
 
-def plan(root: Path = ROOT) -> tuple[Change, ...]:
+def plan(root: Path = ROOT) -> tuple[ChangedValue, ...]:
     """Return the changes of :func:`apply`, in its order. Reads only; files that this machine lacks are left out."""
     return tuple(change for tuning in TUNINGS for pattern in tuning.files for change in _changes(root, tuning, pattern))
 
 
-def _changes(root: Path, tuning: Tuning, pattern: str) -> Iterator[Change]:
+def _changes(root: Path, tuning: Tuning, pattern: str) -> Iterator[ChangedValue]:
     for file in sorted(root.glob(pattern.lstrip("/"))):
         old = read_text(file)
         new = tuning.wanted(root, file, old) if old is not None else None
         if old is not None and new is not None and new != old:
-            yield Change(f"/{file.relative_to(root)}", old, new, tuning.why)
+            yield ChangedValue(f"/{file.relative_to(root)}", old, new, tuning.why)
 
 
-def commands(changes: Iterable[Change]) -> tuple[str, ...]:
+def commands(changes: Iterable[ChangedValue]) -> tuple[str, ...]:
     """Return the changes as shell commands, one for all CPUs."""
     every = ((re.sub(r"/cpu\d+/", "/cpu[0-9]*/", change.path), change.new) for change in changes)
     return tuple(dict.fromkeys(f"echo {new} | sudo tee {path}" for path, new in every))
 
 
-def apply(state: Path, root: Path = ROOT) -> tuple[Outcome, ...]:
+def apply(state: Path, root: Path = ROOT) -> tuple[ValueOutcome, ...]:
     """Make the changes of :func:`plan`, which stay until :func:`undo`. Raises StoreError if nothing can be saved."""
     return _journal(state, root).apply(plan(root))
 
 
-def undo(state: Path, root: Path = ROOT) -> tuple[Outcome, ...]:
+def undo(state: Path, root: Path = ROOT) -> tuple[ValueOutcome, ...]:
     """Restore everything that planebench changed, devices of runs that were killed included (:meth:`Journal.undo`)."""
     return _journal(state, root).undo()
 

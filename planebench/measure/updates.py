@@ -17,7 +17,7 @@ from planebench.model.records import ControlPackets, FibUpdates
 from planebench.model.scenarios import Flow
 from planebench.model.topology import Topology
 from planebench.model.traffic import TrafficProfile, Updates
-from planebench.planed.client import Call, Load, get_statistics
+from planebench.planed.client import Call, GeneratorLoad, get_statistics
 from planebench.planed.statistics import FibSource, Statistics
 from planebench.testbed.tester_config import SOURCE, control_name
 
@@ -50,10 +50,10 @@ class ControlTraffic:
         return Flow(self.port, self.port, 1)
 
     @property
-    def load(self) -> Load:
+    def load(self) -> GeneratorLoad:
         """Return the load of the generator that sends them."""
         profile = {"seed": 1, "dst_macs": [self.mac], "ttl": 1}
-        return Load(f"gen-{self.port}", self.pps, CONTROL_FRAME_BYTES, EVERY_FRAME_PPS, profile)
+        return GeneratorLoad(f"gen-{self.port}", self.pps, CONTROL_FRAME_BYTES, EVERY_FRAME_PPS, profile)
 
 
 def control_traffic(topology: Topology, port: str, profile: TrafficProfile) -> ControlTraffic | None:

@@ -8,9 +8,15 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, get_args, get_type_hints
 
-from pydantic import ConfigDict, TypeAdapter
+from pydantic import BaseModel, ConfigDict, TypeAdapter
 
 CLOSED = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class ClosedModel(BaseModel):
+    """A frozen part of a YAML document; unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
 
 @cache

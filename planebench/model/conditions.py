@@ -15,7 +15,7 @@ from planebench.model.dimensions import NEAR, OWN, CpuClock, HostingFacts, Hosti
 from planebench.model.quantity import Moment
 from planebench.model.records import ScenarioName, WireName
 
-Side = Literal["wire", "vnf"]
+PortSide = Literal["wire", "vnf"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class PortConditions:
     """
 
     name: str
-    side: Side
+    side: PortSide
     kind: str
     driver: str
     queues: int | None = None
@@ -85,11 +85,11 @@ class Conditions:
 # a note may follow after a colon. A state is ``on``, ``off``, ``offered`` (the other end decides), ``default`` (of the
 # program, not known which) or ``unknown``; ``none`` is ``off``.
 
-State = Literal["on", "off", "offered", "default", "unknown"]
+FeatureState = Literal["on", "off", "offered", "default", "unknown"]
 
 NO_PORT = "no virtio port"
-_WORDS: dict[Side, str] = {"wire": "wires", "vnf": "VNFs"}
-_STATE = "|".join([*get_args(State), "none"])
+_WORDS: dict[PortSide, str] = {"wire": "wires", "vnf": "VNFs"}
+_STATE = "|".join([*get_args(FeatureState), "none"])
 _GRAMMAR = re.compile(
     rf"(?:(?P<both>{_STATE})|(?:wires? (?P<wire>{_STATE}))?(?:, )?(?:VNFs? (?P<vnf>{_STATE}))?|-|{NO_PORT})"
     r"(?:[:;] *(?P<note>\S.*)| +\((?P<remark>.*)\))?",
@@ -101,8 +101,8 @@ _GRAMMAR = re.compile(
 class FeatureClaim:
     """The stated feature at the wire ports and at the VNF ports; None if the switch has no such port."""
 
-    wire: State | None
-    vnf: State | None
+    wire: FeatureState | None
+    vnf: FeatureState | None
     note: str = ""
 
     def __str__(self) -> str:
@@ -110,17 +110,17 @@ class FeatureClaim:
         if self.wire is not None and self.wire == self.vnf:
             text: str = self.wire
         else:
-            sides: tuple[tuple[Side, State | None], ...] = (("wire", self.wire), ("vnf", self.vnf))
+            sides: tuple[tuple[PortSide, FeatureState | None], ...] = (("wire", self.wire), ("vnf", self.vnf))
             text = ", ".join(f"{_WORDS[side]} {state}" for side, state in sides if state is not None) or NO_PORT
         return f"{text}: {self.note}" if self.note else text
 
-    def contradicts(self, side: Side, negotiated: frozenset[str]) -> bool:
+    def contradicts(self, side: PortSide, negotiated: frozenset[str]) -> bool:
         """Return whether the ports of a side, which are ``on``, ``off`` or both, are not all as this says."""
         state = self.wire if side == "wire" else self.vnf
         return state in ("on", "off") and bool(negotiated - {state})
 
 
-def everywhere(state: State, note: str = "") -> FeatureClaim:
+def everywhere(state: FeatureState, note: str = "") -> FeatureClaim:
     """Return a claim that holds for the ports of both sides."""
     return FeatureClaim(state, state, note)
 
@@ -136,8 +136,8 @@ def parse_claim(text: str) -> FeatureClaim | None:
     )
 
 
-def _state(word: str | None) -> State | None:
-    known: dict[str, State] = {state: state for state in get_args(State)}
+def _state(word: str | None) -> FeatureState | None:
+    known: dict[str, FeatureState] = {state: state for state in get_args(FeatureState)}
     return None if word is None else known.get(word.lower(), "off")
 
 

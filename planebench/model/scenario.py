@@ -119,7 +119,7 @@ def whole_number(value: str | int) -> int | None:
     return int(value) if value.isascii() and value.isdigit() else None
 
 
-class _Registered:
+class _RegisteredScenario:
     """Has pydantic check a name against the registry, and list the names in JSON schemas."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
@@ -137,4 +137,4 @@ class _Registered:
         return name
 
 
-ScenarioName = Annotated[str, _Registered()]
+ScenarioName = Annotated[str, _RegisteredScenario()]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from planebench.model.records import SwitchCycles
 
-Values = list[float | None]
+FigureValues = list[float | None]
 
 CORE_MHZ, WANTED_MHZ = "core_mhz", "wanted_mhz"
 """The clock of a switch's core as the core counts it, and the one that was asked for, with ``--cpu-mhz``."""
@@ -17,13 +17,13 @@ ENERGY_UJ, IDLE_ENERGY_UJ, DELIVERED = "energy_uj", "idle_energy_uj", "delivered
 """The energy of the machine in a trial, that of an idle machine in the same time, and the frames that arrived."""
 
 
-def median(values: Values) -> float | None:
+def median(values: FigureValues) -> float | None:
     """Return the median of the values that are known; None where none is."""
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
 
 
-def total(values: Values) -> float | None:
+def total(values: FigureValues) -> float | None:
     """Return the sum; None if one value is not known, because a part of the frames would be a wrong number."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
@@ -39,7 +39,7 @@ class SwitchFigure:
 
     name: str
     of: Callable[[SwitchCycles], float | None]
-    over: Callable[[Values], float | None] = median
+    over: Callable[[FigureValues], float | None] = median
     counters: tuple[str, ...] = ()
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 Draw = Literal["round_robin", "uniform", "zipf"]
-Process = Literal["constant", "poisson", "on_off"]
+ArrivalProcess = Literal["constant", "poisson", "on_off"]
 Transport = Literal["udp", "tcp"]
 Timing = Literal["rate", "recorded"]
 Updates = float | Literal["flat_out"]
@@ -54,7 +54,7 @@ class Destinations:
 class Arrival:
     """The send times of frames at a given rate. ``on_off``: bursts of ``on_ns`` with ``off_ns`` between."""
 
-    process: Process
+    process: ArrivalProcess
     on_ns: int = 0
     off_ns: int = 0
 

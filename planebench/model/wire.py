@@ -99,7 +99,7 @@ def split_wires(text: str) -> list[str]:
     return found
 
 
-class _Registered:
+class _RegisteredWire:
     """Has pydantic check a wire against the registry, and list the names in JSON schemas."""
 
     def __init__(self, *, arguments: bool) -> None:
@@ -122,6 +122,6 @@ class _Registered:
         return text
 
 
-WireName = Annotated[str, _Registered(arguments=False)]
-WireChoice = Annotated[str, _Registered(arguments=True)]
+WireName = Annotated[str, _RegisteredWire(arguments=False)]
+WireChoice = Annotated[str, _RegisteredWire(arguments=True)]
 """The wire of a plan: ``NAME`` or ``NAME:ARGUMENTS``."""

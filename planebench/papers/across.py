@@ -17,21 +17,21 @@ from planebench.analysis.noise import RESOLUTION
 from planebench.model.records import Point, VerdictKind
 from planebench.model.words import listed, load_words, mpps, percent, printable
 from planebench.papers.claims import Claim, Minimum, NoLeader, Predicted, Spread
-from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
-from planebench.papers.measured import Measured, fits
+from planebench.papers.comparing import PairsFound, Spot, cell_words, judged, spot_words
+from planebench.papers.measured import RunFigures, fits
 from planebench.papers.ordering import MIN_SWITCHES
-from planebench.papers.told import Compared, Sample, Told, middle, told
+from planebench.papers.told import Compared, FigureSample, Told, middle, told
 
 NEAR_CAPACITY = 0.8
 """Least share of R+ of the highest load at which a latency is expected to rise."""
 
 
-def no_leader(claim: Claim, shape: NoLeader, measured: Measured, labels: Sequence[str]) -> Found:
+def no_leader(claim: Claim, shape: NoLeader, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Return for each switch whether another one of the paper is ahead of it in one of the cells.
 
     A leader is ahead of every other in every cell that the run has, of which there are two or more.
     """
-    found = Found()
+    found = PairsFound()
     rivals = measured.labels(claim.switches)
     cells = [cell for cell in shape.cells if sum(bool(measured.points(label, cell)) for label in rivals) > 1]
     there = [label for label in rivals if any(measured.points(label, cell) for cell in cells)]
@@ -50,7 +50,7 @@ def no_leader(claim: Claim, shape: NoLeader, measured: Measured, labels: Sequenc
     return found
 
 
-def _against(measured: Measured, one: Point, two: Point) -> Told | None:
+def _against(measured: RunFigures, one: Point, two: Point) -> Told | None:
     """Return the throughput of ``two`` over that of ``one``; None if one of both was not measured."""
     samples = [measured.sample(point, "throughput", None) for point in (two, one)]
     return None if samples[0] is None or samples[1] is None else told(samples[0], samples[1])
@@ -76,9 +76,9 @@ def _leads(label: str, answers: Sequence[tuple[Point, Point, Told]], everywhere:
     return Compared(what, f"compared with the others in {scenarios}", None, Told(None, why=why))
 
 
-def minimum(claim: Claim, shape: Minimum, measured: Measured, labels: Sequence[str]) -> Found:
+def minimum(claim: Claim, shape: Minimum, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Return for each point whether the mean latency at a load between the ends is below that at both ends."""
-    found = Found()
+    found = PairsFound()
     for label in labels:
         points = measured.points(label, shape.cell)
         if not points:
@@ -88,7 +88,7 @@ def minimum(claim: Claim, shape: Minimum, measured: Measured, labels: Sequence[s
     return found
 
 
-def _inside(point: Point, loads: Sequence[str], measured: Measured) -> Compared | str:
+def _inside(point: Point, loads: Sequence[str], measured: RunFigures) -> Compared | str:
     samples = {load: measured.sample(point, "latency", load) for load in loads}
     known = [(load, sample) for load, sample in samples.items() if sample is not None and sample.counts]
     words = spot_words(Spot(point, None))
@@ -111,9 +111,9 @@ def _inside(point: Point, loads: Sequence[str], measured: Measured) -> Compared 
     return Compared(words, figures, None, next(it for it in ends if it.above is None), with_ratio=False)
 
 
-def spread(claim: Claim, shape: Spread, measured: Measured, labels: Sequence[str]) -> Found:
+def spread(claim: Claim, shape: Spread, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Compare, for each switch, the variance of what a search finds with that of R+, over its points (F test)."""
-    found = Found()
+    found = PairsFound()
     for label in labels:
         of_search, of_rate, without = _Variance(), _Variance(), Counter[VerdictKind]()
         for point, result in measured.by_point.items():
@@ -168,9 +168,9 @@ def _spreads(label: str, search: str, a: _Variance, b: _Variance) -> Compared:
     return Compared(f"{printable(label)}, standard deviation of {search}", figures, above, answer)
 
 
-def predicted(claim: Claim, shape: Predicted, measured: Measured, labels: Sequence[str]) -> Found:
+def predicted(claim: Claim, shape: Predicted, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Compare the throughput of each chain of a cell with its prediction from a chain of one and v2v."""
-    found = Found()
+    found = PairsFound()
     for it in predictions(measured.derived):
         if it.way == "first" and it.point.switch in labels and fits(it.point, shape.cell):
             found.add(_prediction(it, shape, measured))
@@ -179,13 +179,13 @@ def predicted(claim: Claim, shape: Predicted, measured: Measured, labels: Sequen
     return found
 
 
-def _prediction(it: Prediction, shape: Predicted, measured: Measured) -> Compared | str:
+def _prediction(it: Prediction, shape: Predicted, measured: RunFigures) -> Compared | str:
     sample = measured.sample(it.point, "throughput", None)
     words = spot_words(Spot(it.point, None))
     if sample is None:
         return words
     kind = VerdictKind.TESTER_LIMITED if it.is_bound else VerdictKind.VALID
     shown = ("≥" if it.is_bound else "") + mpps(it.pps)
-    wanted = Sample((it.pps,), kind, shown, it.estimate)
+    wanted = FigureSample((it.pps,), kind, shown, it.estimate)
     holds, answer = judged(sample, wanted, (1 - shape.within, 1 + shape.within))
     return Compared(f"{words} against loopback-1 and v2v", f"{sample.shown} against {shown} Mpps", holds, answer)

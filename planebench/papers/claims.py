@@ -9,25 +9,22 @@ from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
+from planebench.model.closed import ClosedModel
 from planebench.model.records import Direction, ScenarioName
 from planebench.model.text import parse_yaml
-from planebench.papers.data import Name, paper_facts
+from planebench.papers.data import PaperName, paper_facts
 
-Metric = Literal["throughput", "gbps", "latency", "deviation", "jitter"]
+ClaimMetric = Literal["throughput", "gbps", "latency", "deviation", "jitter"]
 """Packets a second, layer-1 bits a second, mean latency, its standard deviation, mean burst jitter (ic16's)."""
-Limit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+ClaimLimit = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 ANY = "any"
 """Chain or traffic of a cell that may be whatever the run has."""
 _FACT = re.compile(r"\{([\w.-]+)(?::([^}]+))?\}")
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Cell(_Closed):
+class ClaimCell(ClosedModel):
     """Points and a load. A field that is not given is as the run has it, and equal on both sides of a comparison.
 
     Without ``chain``, ``traffic``, ``placement`` and ``cpu_clock``, a cell has chains of l2fwd, plain frames, VNFs near
@@ -44,10 +41,10 @@ class Cell(_Closed):
     placement: str | None = None
     cpu_clock: Literal["any"] | None = None
     load: str | None = None
-    switches: tuple[Name, ...] = ()
+    switches: tuple[PaperName, ...] = ()
 
 
-class Each(_Closed):
+class Each(ClosedModel):
     """Values that both sides of a comparison take, one after the other."""
 
     load: tuple[str, ...] = ()
@@ -55,14 +52,14 @@ class Each(_Closed):
     frame_size_bytes: tuple[int, ...] = ()
 
 
-class Compare(_Closed):
+class Compare(ClosedModel):
     """The ratio a / b is above, below or between limits."""
 
-    metric: Metric
-    a: Cell
-    b: Cell
-    above: Limit | None = None
-    below: Limit | None = None
+    metric: ClaimMetric
+    a: ClaimCell
+    b: ClaimCell
+    above: ClaimLimit | None = None
+    below: ClaimLimit | None = None
     each: Each = Each()
 
     @model_validator(mode="after")
@@ -72,66 +69,66 @@ class Compare(_Closed):
         return self
 
 
-class Trend(_Closed):
+class TrendClaim(ClosedModel):
     """The metric goes up or down along the values of an axis, of which a run has two or more."""
 
-    metric: Metric
-    cell: Cell
+    metric: ClaimMetric
+    cell: ClaimCell
     over: Literal["chain_length", "frame_size_bytes"]
     values: Annotated[tuple[int, ...], Field(min_length=2)]
     goes: Literal["up", "down"]
     each: Each = Each()
 
 
-class Order(_Closed):
+class Order(ClosedModel):
     """The switches are in the order of the paper's figures for these cells."""
 
     metric: Literal["throughput", "latency"]
-    cell: Cell
+    cell: ClaimCell
     each: Each = Each()
 
 
-class LineRate(_Closed):
+class LineRate(ClosedModel):
     """Every switch fills a line of 10 Gb/s, in each of these cells; of a mix, by the mean size of its frames."""
 
-    cells: Annotated[tuple[Cell, ...], Field(min_length=1)]
+    cells: Annotated[tuple[ClaimCell, ...], Field(min_length=1)]
 
 
-class NoLeader(_Closed):
+class NoLeader(ClosedModel):
     """No switch forwards more than every other one in all of these cells."""
 
-    cells: Annotated[tuple[Cell, ...], Field(min_length=2)]
+    cells: Annotated[tuple[ClaimCell, ...], Field(min_length=2)]
 
 
-class Correlation(_Closed):
+class Correlation(ClosedModel):
     """Switches that rank high by one metric rank low by another (``opposite``), or the ranks are ``unrelated``."""
 
-    metrics: tuple[Metric, Metric]
-    cell: Cell
+    metrics: tuple[ClaimMetric, ClaimMetric]
+    cell: ClaimCell
     sign: Literal["opposite", "unrelated"]
 
 
-class Minimum(_Closed):
+class Minimum(ClosedModel):
     """Mean latency is least between the lowest and the highest of these loads."""
 
-    cell: Cell
+    cell: ClaimCell
     loads: Annotated[tuple[str, ...], Field(min_length=3)]
 
 
-class Spread(_Closed):
+class Spread(ClosedModel):
     """The rates that a search finds vary more between its repetitions than the saturating throughput does."""
 
     search: str
 
 
-class Predicted(_Closed):
+class Predicted(ClosedModel):
     """The throughput of a chain is the one predicted from a chain of one VNF and v2v, within a share of it."""
 
-    cell: Cell
+    cell: ClaimCell
     within: Annotated[float, Field(gt=0, lt=1)]
 
 
-class Needs(_Closed):
+class Needs(ClosedModel):
     """The facts that a host must have for a claim to be tested, named as in the header of a run.
 
     ``cpufreq``: the clock of its CPUs can be set.
@@ -164,7 +161,7 @@ class Needs(_Closed):
         return ", ".join(lacking)
 
 
-class Share(_Closed):
+class ShareClaim(ClosedModel):
     """This part of the path takes more than this share of the mean latency, whatever the waits for polls took.
 
     In one place, or ``everywhere``.
@@ -175,24 +172,24 @@ class Share(_Closed):
     everywhere: bool = False
 
 
-class FarCores(_Closed):
+class FarCores(ClosedModel):
     """Throughput with far cores over that with near ones, at the same point, is below a limit.
 
     It stands in for a remote socket on a machine with one NUMA node, whose cores are near or far by chance.
     """
 
-    cell: Cell
-    below: Limit
+    cell: ClaimCell
+    below: ClaimLimit
 
 
-class Clocks(_Closed):
+class Clocks(ClosedModel):
     """Throughput at the highest CPU clock of a run over that at the lowest one, at the same point, is above a limit.
 
     Emulated clocks (duty) stand beside and decide nothing: where a switch waits by design, it is slower by design.
     """
 
-    cell: Cell
-    above: Limit
+    cell: ClaimCell
+    above: ClaimLimit
 
 
 SHAPES = (
@@ -213,24 +210,24 @@ SHAPES = (
 """The fields of a claim of which it has one."""
 
 
-class Claim(_Closed):
+class Claim(ClosedModel):
     """One claim, with exactly one of the shapes.
 
     ``switches``: those of the paper that it is about; empty: any switch. ``says`` takes figures of the paper by name.
     ``needs``: a host without it does not test the claim, whatever was measured there.
     """
 
-    id: Name
-    paper: Name
+    id: PaperName
+    paper: PaperName
     where: str
     says: str
-    switches: tuple[Name, ...] = ()
+    switches: tuple[PaperName, ...] = ()
     batching: bool = False
     """It is about VNFs that send in batches: a run whose plan has no ``send_burst`` does not test it."""
     nic_ports: bool = False
     """It compares the ports of NICs with those of VNFs: a run on a wire where both are the same does not test it."""
     compare: Compare | None = None
-    trend: Trend | None = None
+    trend: TrendClaim | None = None
     order: Order | None = None
     line_rate: LineRate | None = None
     no_leader: NoLeader | None = None
@@ -238,7 +235,7 @@ class Claim(_Closed):
     minimum: Minimum | None = None
     spread: Spread | None = None
     predicted: Predicted | None = None
-    share: Share | None = None
+    share: ShareClaim | None = None
     chain_below_parts: Literal[True] | None = None
     far_cores: FarCores | None = None
     clocks: Clocks | None = None
@@ -264,16 +261,16 @@ class Claim(_Closed):
         return _FACT.sub(lambda found: format(facts[found[1]], found[2] or "g"), self.says)
 
 
-class PaperInfo(_Closed):
+class PaperInfo(ClosedModel):
     """A paper: its title, as it is cited."""
 
     title: str
 
 
-class ClaimsModel(_Closed):
+class ClaimsModel(ClosedModel):
     """claims.yaml."""
 
-    papers: dict[Name, PaperInfo]
+    papers: dict[PaperName, PaperInfo]
     claims: tuple[Claim, ...]
 
 

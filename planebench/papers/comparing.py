@@ -10,17 +10,17 @@ from itertools import pairwise
 from planebench.model.records import Point
 from planebench.model.scenario import scenario_named
 from planebench.model.words import load_words, point_words, printable
-from planebench.papers.claims import ANY, Cell, Claim, Compare, Metric, Trend
+from planebench.papers.claims import ANY, Claim, ClaimCell, ClaimMetric, Compare, TrendClaim
 from planebench.papers.data import PaperFigure, paper_figures
-from planebench.papers.measured import UNITS, Measured, counterpart, expanded
-from planebench.papers.told import Compared, Sample, Told, told
+from planebench.papers.measured import UNITS, RunFigures, counterpart, expanded
+from planebench.papers.told import Compared, FigureSample, Told, told
 
-Limits = tuple[float | None, float | None]
+ClaimLimits = tuple[float | None, float | None]
 """A ratio is to be above the first and below the second; None is no limit."""
 
 
 @dataclass
-class Found:
+class PairsFound:
     """The comparisons of a claim in a run, and what the run lacks: ``absent`` are switches, by adapter."""
 
     compared: list[Compared] = field(default_factory=list)
@@ -43,9 +43,9 @@ class Spot:
     load: str | None
 
 
-def compare(claim: Claim, shape: Compare, measured: Measured, labels: Sequence[str]) -> Found:
+def compare(claim: Claim, shape: Compare, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Return the comparisons of a claim for ``labels``; a side that names its own switches uses those instead."""
-    found = Found()
+    found = PairsFound()
     for a, b in expanded(shape.each, shape.a, shape.b):
         own = measured.labels(a.switches) if a.switches else list(labels)
         for label in own:
@@ -63,16 +63,16 @@ def compare(claim: Claim, shape: Compare, measured: Measured, labels: Sequence[s
     return found
 
 
-def trend(claim: Claim, shape: Trend, measured: Measured, labels: Sequence[str]) -> Found:
+def trend(claim: Claim, shape: TrendClaim, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Return the last value of the axis against the first, and those steps between neighbors that refute the claim."""
-    found, values = Found(), ", ".join(map(str, shape.values))
+    found, values = PairsFound(), ", ".join(map(str, shape.values))
     axis = {"chain_length": "number of VNFs", "frame_size_bytes": "frame size"}[shape.over]
     for (cell,) in expanded(shape.each, shape.cell):
         for label in labels:
             groups: dict[Point, dict[int, Point]] = {}
             for value in shape.values:
                 for point in measured.points(label, cell.model_copy(update={shape.over: value})):
-                    same = counterpart(point, Cell(**{shape.over: shape.values[0]}), label)
+                    same = counterpart(point, ClaimCell(**{shape.over: shape.values[0]}), label)
                     groups.setdefault(same, {})[value] = point
             usable = [list(group.values()) for group in groups.values() if len(group) > 1]
             if not usable:
@@ -82,8 +82,8 @@ def trend(claim: Claim, shape: Trend, measured: Measured, labels: Sequence[str])
     return found
 
 
-def _add_steps(found: Found, claim: Claim, shape: Trend, measured: Measured, spots: Sequence[Spot]) -> None:
-    limits: Limits = (1.0, None) if shape.goes == "up" else (None, 1.0)
+def _add_steps(found: PairsFound, claim: Claim, shape: TrendClaim, measured: RunFigures, spots: Sequence[Spot]) -> None:
+    limits: ClaimLimits = (1.0, None) if shape.goes == "up" else (None, 1.0)
     found.add(_judged(claim, shape.metric, limits, measured, spots[-1], spots[0]))
     for before, after in pairwise(spots):
         step = _judged(claim, shape.metric, limits, measured, after, before)
@@ -91,7 +91,9 @@ def _add_steps(found: Found, claim: Claim, shape: Trend, measured: Measured, spo
             found.add(step)
 
 
-def _judged(claim: Claim, metric: Metric, limits: Limits, measured: Measured, a: Spot, b: Spot) -> Compared | str:
+def _judged(
+    claim: Claim, metric: ClaimMetric, limits: ClaimLimits, measured: RunFigures, a: Spot, b: Spot
+) -> Compared | str:
     samples = []
     for spot in (a, b):
         sample = measured.sample(spot.point, metric, spot.load)
@@ -109,7 +111,7 @@ def _judged(claim: Claim, metric: Metric, limits: Limits, measured: Measured, a:
     )
 
 
-def judged(a: Sample, b: Sample, limits: Limits) -> tuple[bool | None, Told]:
+def judged(a: FigureSample, b: FigureSample, limits: ClaimLimits) -> tuple[bool | None, Told]:
     """Return whether a / b lies within the limits, and the answer for the limit that decides."""
     answers = [
         (told(a, b, limit), wanted) for limit, wanted in zip(limits, (True, False), strict=True) if limit is not None
@@ -129,7 +131,7 @@ def spot_words(spot: Spot) -> str:
     return f"{printable(spot.point.switch)} {point_words(spot.point)}{load}"
 
 
-def cell_words(cell: Cell) -> str:
+def cell_words(cell: ClaimCell) -> str:
     """Return what a cell requires, in words: ``p2p unidirectional 64 B at 50 % of R+``."""
     name: str = cell.scenario or ""
     beside = bool(cell.scenario) and scenario_named(name).side_by_side
@@ -155,13 +157,13 @@ def _differs(b: Spot, a: Spot) -> str:
     )
 
 
-def _paper_ratio(paper: str, metric: Metric, measured: Measured, a: Spot, b: Spot) -> float | None:
+def _paper_ratio(paper: str, metric: ClaimMetric, measured: RunFigures, a: Spot, b: Spot) -> float | None:
     figures = [paper_figure(paper, metric, measured.adapters.get(spot.point.switch, ""), spot) for spot in (a, b)]
     values = [figure.value if figure else None for figure in figures]
     return values[0] / values[1] if values[0] is not None and values[1] is not None else None
 
 
-def paper_figure(paper: str, metric: Metric, switch: str, spot: Spot) -> PaperFigure | None:
+def paper_figure(paper: str, metric: ClaimMetric, switch: str, spot: Spot) -> PaperFigure | None:
     """Return the published figure of a switch at a point and load; None if the paper has none."""
     wanted = "latency" if metric == "latency" else "throughput"
     point = spot.point

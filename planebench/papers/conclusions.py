@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from planebench.model.words import listed
 from planebench.papers.claims import Claim, all_claims
 from planebench.papers.judge import judge, judge_order
-from planebench.papers.measured import Measured
-from planebench.papers.told import Judgement, Outcome, Why
+from planebench.papers.measured import RunFigures
+from planebench.papers.told import ClaimOutcome, Judgement, Why
 
 _NEAREST: tuple[Why, ...] = ("insufficient data", "not testable on this host", "not covered by this run")
 """The reasons of open judgements: of several runs, the one that came nearest to an answer tells its own."""
@@ -26,7 +26,7 @@ class Conclusion:
     """
 
     claim: Claim
-    outcome: Outcome
+    outcome: ClaimOutcome
     why: Why
     judgements: tuple[tuple[str, Judgement], ...]
     absent: tuple[str, ...] = ()
@@ -52,7 +52,7 @@ class Conclusion:
         return " ".join(f"{name}: {judged.evidence}" for name, judged in self.judgements)
 
 
-def conclude(runs: Mapping[str, Measured]) -> tuple[Conclusion, ...]:
+def conclude(runs: Mapping[str, RunFigures]) -> tuple[Conclusion, ...]:
     """Return a conclusion for every claim from one run or several, by name.
 
     A claim is confirmed if a run confirms it and none contradicts it, and the other way round. Where both happen, a
@@ -65,7 +65,7 @@ def conclude(runs: Mapping[str, Measured]) -> tuple[Conclusion, ...]:
     return tuple(_conclusion(claim, runs) for claim in all_claims())
 
 
-def _conclusion(claim: Claim, runs: Mapping[str, Measured]) -> Conclusion:
+def _conclusion(claim: Claim, runs: Mapping[str, RunFigures]) -> Conclusion:
     order = sorted(runs.items(), key=lambda it: claim.paper not in it[1].derived.run.header.papers)
     found = [(name, judge(claim, measured)) for name, measured in order]
     starts = {name: planned_starts(runs[name]) for name, judged in found if judged.compared}
@@ -76,24 +76,24 @@ def _conclusion(claim: Claim, runs: Mapping[str, Measured]) -> Conclusion:
     if len(starts) > 1:
         shares = {name: number / sum(starts.values()) for name, number in starts.items()}
         found = [(name, judge(claim, measured, shares.get(name, 1.0))) for name, measured in order]
-    decided = tuple(it for it in found if it[1].outcome is not Outcome.CANNOT_BE_TESTED)
+    decided = tuple(it for it in found if it[1].outcome is not ClaimOutcome.CANNOT_BE_TESTED)
     outcomes = {judged.outcome for _, judged in decided}
     if len(outcomes) == 1:
         return Conclusion(claim, outcomes.pop(), "", decided)
     if outcomes and (against := _against(claim, decided)):
-        return Conclusion(claim, Outcome.NOT_CONFIRMED, "", against)
+        return Conclusion(claim, ClaimOutcome.NOT_CONFIRMED, "", against)
     if outcomes:
-        return Conclusion(claim, Outcome.CANNOT_BE_TESTED, "runs disagree", decided)
+        return Conclusion(claim, ClaimOutcome.CANNOT_BE_TESTED, "runs disagree", decided)
     _, nearest = min(found, key=lambda it: _NEAREST.index(it[1].why))
     open_judgements = [it for it in found if it[1].why == nearest.why]
     if nearest.why != "insufficient data":
         del open_judgements[1:]
     wanted = set.intersection(*(set(judged.absent) for _, judged in found))
     absent = tuple(name for name in nearest.absent if name in wanted)
-    return Conclusion(claim, Outcome.CANNOT_BE_TESTED, nearest.why, tuple(open_judgements), absent)
+    return Conclusion(claim, ClaimOutcome.CANNOT_BE_TESTED, nearest.why, tuple(open_judgements), absent)
 
 
-def planned_starts(measured: Measured) -> int:
+def planned_starts(measured: RunFigures) -> int:
     """Return how many starts of each switch the plan of a run asks for: known before it measures anything."""
     return measured.derived.run.header.plan.throughput.repetitions
 
@@ -115,7 +115,7 @@ def open_words(conclusions: Iterable[Conclusion]) -> str:
 
     ``12 for want of a switch (bess 9, vale 7), 9 not testable on this host``: 9 of the 12 are also about BESS.
     """
-    undecided = [it for it in conclusions if it.outcome is Outcome.CANNOT_BE_TESTED]
+    undecided = [it for it in conclusions if it.outcome is ClaimOutcome.CANNOT_BE_TESTED]
     of_switch = Counter(name for it in undecided for name in it.absent)
     switches = ", ".join(f"{name} {number}" for name, number in of_switch.most_common())
     reasons = Counter(f"for want of a switch ({switches})" if it.absent else it.why for it in undecided)

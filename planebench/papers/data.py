@@ -12,16 +12,17 @@ from functools import cache
 from importlib.resources import files
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from planebench.model.closed import ClosedModel
 from planebench.model.records import Direction, ScenarioName
 from planebench.model.text import parse_yaml
 
-Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+PaperName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-Bounds = tuple[Annotated[float, Field(ge=0)], Positive]
+PaperBounds = tuple[Annotated[float, Field(ge=0)], Positive]
 """A figure that a paper only says to be between two others."""
-Metric = Literal["throughput", "latency"]
+PaperMetric = Literal["throughput", "latency"]
 
 LOADS = ("0.10", "0.50", "0.99")
 """Columns of conext19's Table 3, as our loads are labelled."""
@@ -30,11 +31,7 @@ V2V_LOAD = "1Mpps"
 LATENCY_FRAME_BYTES = 64
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class TaxonomyModel(_Closed):
+class TaxonomyModel(ClosedModel):
     """A row of conext19's Table 1."""
 
     architecture: Literal["modular", "self-contained"]
@@ -46,7 +43,7 @@ class TaxonomyModel(_Closed):
     purpose: str
 
 
-class TuningModel(_Closed):
+class TuningModel(ClosedModel):
     """A row of conext19's Table 2; ``setting`` is its name among the settings of a switch of a run."""
 
     tuning: str
@@ -54,38 +51,38 @@ class TuningModel(_Closed):
     here: str
 
 
-class UseCaseModel(_Closed):
+class UseCaseModel(ClosedModel):
     """A row of conext19's Table 5, and the claims that measure it."""
 
     best_at: str
     remark: str
-    claims: tuple[Name, ...] = ()
+    claims: tuple[PaperName, ...] = ()
 
 
-class Conext19Model(_Closed):
+class Conext19Model(ClosedModel):
     """conext19."""
 
     testbed: dict[str, str | int]
-    throughput_gbps: dict[ScenarioName, dict[Direction, dict[int, dict[Name, Positive | Bounds]]]]
-    rtt_latency_us: dict[Name, dict[Name, tuple[Positive, Positive, Positive] | None]]
-    v2v_rtt_latency_us: dict[Name, Positive]
-    taxonomy: dict[Name, TaxonomyModel]
-    tunings: dict[Name, TuningModel]
-    use_cases: dict[Name, UseCaseModel]
+    throughput_gbps: dict[ScenarioName, dict[Direction, dict[int, dict[PaperName, Positive | PaperBounds]]]]
+    rtt_latency_us: dict[PaperName, dict[PaperName, tuple[Positive, Positive, Positive] | None]]
+    v2v_rtt_latency_us: dict[PaperName, Positive]
+    taxonomy: dict[PaperName, TaxonomyModel]
+    tunings: dict[PaperName, TuningModel]
+    use_cases: dict[PaperName, UseCaseModel]
 
 
-class Can17Model(_Closed):
+class Can17Model(ClosedModel):
     """can17."""
 
     testbed: dict[str, str]
-    throughput_mpps_64b_by_cpu_ghz: dict[Name, dict[Name, dict[float, Positive]]]
-    facebook_mix_mpps_at_10g: dict[Name, Positive]
+    throughput_mpps_64b_by_cpu_ghz: dict[PaperName, dict[PaperName, dict[float, Positive]]]
+    facebook_mix_mpps_at_10g: dict[PaperName, Positive]
     facebook_median_utilisation: tuple[Positive, Positive]
-    fills_10g_from_bytes: dict[Name, Positive]
+    fills_10g_from_bytes: dict[PaperName, Positive]
     latency_us: dict[str, Positive]
 
 
-class FibModel(_Closed):
+class FibModel(ClosedModel):
     """Routes that ic16 speaks of."""
 
     per_vnf: int
@@ -93,7 +90,7 @@ class FibModel(_Closed):
     supported: int
 
 
-class OffloadModel(_Closed):
+class OffloadModel(ClosedModel):
     """ic16's prototype."""
 
     vnfs: int
@@ -102,7 +99,7 @@ class OffloadModel(_Closed):
     cuckooswitch_updates_per_s: int
 
 
-class ServerModel(_Closed):
+class ServerModel(ClosedModel):
     """The server of ic16, by what limits the number of its VNFs."""
 
     ports: int
@@ -111,7 +108,7 @@ class ServerModel(_Closed):
     sockets: int
 
 
-class Ic16Model(_Closed):
+class Ic16Model(ClosedModel):
     """ic16."""
 
     testbed: dict[str, str]
@@ -126,7 +123,7 @@ class Ic16Model(_Closed):
     offload: OffloadModel
 
 
-class PapersModel(_Closed):
+class PapersModel(ClosedModel):
     """papers.yaml."""
 
     conext19: Conext19Model
@@ -143,7 +140,7 @@ class PaperFigure:
     """
 
     paper: str
-    metric: Metric
+    metric: PaperMetric
     scenario: ScenarioName
     chain_length: int
     direction: Direction | None

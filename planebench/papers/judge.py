@@ -10,8 +10,8 @@ from typing import Any
 from planebench.model.header import RunHeader
 from planebench.papers import across, comparing, single
 from planebench.papers.claims import Claim, Order, all_claims
-from planebench.papers.comparing import Found, all_words
-from planebench.papers.measured import Measured
+from planebench.papers.comparing import PairsFound, all_words
+from planebench.papers.measured import RunFigures
 from planebench.papers.ordering import (
     Ranked,
     correlation_holds,
@@ -22,14 +22,14 @@ from planebench.papers.ordering import (
     ranked_together,
     too_few,
 )
-from planebench.papers.told import Compared, Judgement, Outcome, Why, corrected
+from planebench.papers.told import ClaimOutcome, Compared, Judgement, Why, corrected
 
 MAX_EVIDENCE = 3
 """Comparisons in the line of evidence; the rest is counted."""
 MAX_MISSING = 2
 
 
-def judge_all(measured: Measured) -> tuple[Judgement, ...]:
+def judge_all(measured: RunFigures) -> tuple[Judgement, ...]:
     """Return a judgement for every claim of every paper."""
     return tuple(judge(claim, measured) for claim in all_claims())
 
@@ -37,10 +37,10 @@ def judge_all(measured: Measured) -> tuple[Judgement, ...]:
 def shown(header: RunHeader, judgements: Iterable[Judgement]) -> tuple[Judgement, ...]:
     """Return all judgements of the papers that a run reproduces; of other papers, those that are conclusive."""
     wanted = header.papers
-    return tuple(it for it in judgements if it.claim.paper in wanted or it.outcome is not Outcome.CANNOT_BE_TESTED)
+    return tuple(it for it in judgements if it.claim.paper in wanted or it.outcome is not ClaimOutcome.CANNOT_BE_TESTED)
 
 
-def judge(claim: Claim, measured: Measured, share: float = 1.0) -> Judgement:
+def judge(claim: Claim, measured: RunFigures, share: float = 1.0) -> Judgement:
     """Return the judgement on a claim by a run, which has this share of the level of all runs that test it."""
     emulated = [] if claim.clocks is None else single.clocks(claim, claim.clocks, measured, emulated=True).compared
     if unmet := claim.needs.unmet(_facts(measured.derived.run.header)):
@@ -61,7 +61,7 @@ def judge(claim: Claim, measured: Measured, share: float = 1.0) -> Judgement:
     return _judgement(claim, measured, _compared(claim, measured, labels), beside, share)
 
 
-def judge_order(claim: Claim, shape: Order, runs: Sequence[Measured]) -> Judgement:
+def judge_order(claim: Claim, shape: Order, runs: Sequence[RunFigures]) -> Judgement:
     """Return the judgement on an order by the pairs of all runs, each of which has enough switches to judge it."""
     ranked = ranked_together([rank_order(claim, shape, measured) for measured in runs])
     return _by_pairs(claim, ranked, order_holds(ranked))
@@ -89,8 +89,8 @@ def _has_beside(claim: Claim) -> bool:
     return any(of_one_switch) or (claim.compare is not None and not claim.compare.b.switches)
 
 
-def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
-    shapes: tuple[tuple[Any, Callable[[Any], Found]], ...] = (
+def _compared(claim: Claim, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
+    shapes: tuple[tuple[Any, Callable[[Any], PairsFound]], ...] = (
         (claim.compare, lambda shape: comparing.compare(claim, shape, measured, labels)),
         (claim.trend, lambda shape: comparing.trend(claim, shape, measured, labels)),
         (claim.line_rate, lambda shape: single.line_rate(claim, shape, measured, labels)),
@@ -107,7 +107,7 @@ def _compared(claim: Claim, measured: Measured, labels: Sequence[str]) -> Found:
 
 
 def _judgement(
-    claim: Claim, measured: Measured, found: Found, beside: Sequence[Compared], share: float = 1.0
+    claim: Claim, measured: RunFigures, found: PairsFound, beside: Sequence[Compared], share: float = 1.0
 ) -> Judgement:
     missing = tuple(dict.fromkeys(found.missing))
     compared = corrected(found.compared, share)
@@ -118,29 +118,31 @@ def _judgement(
         outcome = _somewhere(compared)
     else:
         outcome = _everywhere(compared, least=1.0 if claim.no_leader else 0.5)
-    why: Why = "insufficient data" if outcome is Outcome.CANNOT_BE_TESTED else ""
+    why: Why = "insufficient data" if outcome is ClaimOutcome.CANNOT_BE_TESTED else ""
     evidence = _evidence(compared, beside)
     return Judgement(claim, outcome, why, evidence, tuple(compared), tuple(beside), missing)
 
 
-def _everywhere(compared: Sequence[Compared], least: float) -> Outcome:
+def _everywhere(compared: Sequence[Compared], least: float) -> ClaimOutcome:
     """Return confirmed if no comparison contradicts the claim and all, or more than the share ``least``, support it."""
     held = [it.holds for it in compared]
     if False in held:
-        return Outcome.NOT_CONFIRMED
+        return ClaimOutcome.NOT_CONFIRMED
     support = held.count(True)
-    return Outcome.CONFIRMED if support == len(held) or support > least * len(held) else Outcome.CANNOT_BE_TESTED
+    return (
+        ClaimOutcome.CONFIRMED if support == len(held) or support > least * len(held) else ClaimOutcome.CANNOT_BE_TESTED
+    )
 
 
-def _somewhere(compared: Sequence[Compared]) -> Outcome:
+def _somewhere(compared: Sequence[Compared]) -> ClaimOutcome:
     """Return confirmed if one comparison supports the claim; not confirmed only if all contradict it."""
     held = {it.holds for it in compared}
     if True in held:
-        return Outcome.CONFIRMED
-    return Outcome.NOT_CONFIRMED if held == {False} else Outcome.CANNOT_BE_TESTED
+        return ClaimOutcome.CONFIRMED
+    return ClaimOutcome.NOT_CONFIRMED if held == {False} else ClaimOutcome.CANNOT_BE_TESTED
 
 
-def _ranked(claim: Claim, measured: Measured, ranked: Ranked, decide: Callable[[Ranked], bool | None]) -> Judgement:
+def _ranked(claim: Claim, measured: RunFigures, ranked: Ranked, decide: Callable[[Ranked], bool | None]) -> Judgement:
     """Return the judgement on the ranks of switches, by ``decide`` where there are enough of them."""
     missing = tuple(too_few(ranked))
     if missing:
@@ -150,13 +152,15 @@ def _ranked(claim: Claim, measured: Measured, ranked: Ranked, decide: Callable[[
 
 
 def _by_pairs(claim: Claim, ranked: Ranked, holds: bool | None) -> Judgement:
-    outcome = {True: Outcome.CONFIRMED, False: Outcome.NOT_CONFIRMED, None: Outcome.CANNOT_BE_TESTED}[holds]
+    outcome = {True: ClaimOutcome.CONFIRMED, False: ClaimOutcome.NOT_CONFIRMED, None: ClaimOutcome.CANNOT_BE_TESTED}[
+        holds
+    ]
     open_why: Why = "runs disagree" if ranked.disputed else "insufficient data"
     evidence = f"{ranked.words}. {_evidence(ranked.compared, ())}"
     return Judgement(claim, outcome, open_why if holds is None else "", evidence, ranked.compared)
 
 
-def _no_switch(claim: Claim, measured: Measured, beside: Sequence[Compared]) -> Judgement:
+def _no_switch(claim: Claim, measured: RunFigures, beside: Sequence[Compared]) -> Judgement:
     named = ", ".join(claim.switches)
     missing = (f"a switch that the claim is about ({named})" if named else "a switch that is not simulated",)
     words = _missing_words(claim, measured, missing)
@@ -172,10 +176,10 @@ def _untestable(
     absent: Sequence[str] = (),
 ) -> Judgement:
     evidence = f"{words}. Beside it: {_joined(beside)}" if beside else words
-    return Judgement(claim, Outcome.CANNOT_BE_TESTED, why, evidence, (), tuple(beside), missing, tuple(absent))
+    return Judgement(claim, ClaimOutcome.CANNOT_BE_TESTED, why, evidence, (), tuple(beside), missing, tuple(absent))
 
 
-def _missing_words(claim: Claim, measured: Measured, missing: Sequence[str]) -> str:
+def _missing_words(claim: Claim, measured: RunFigures, missing: Sequence[str]) -> str:
     """Return what is missing in words, with the reason of the plan if it left that table or figure out."""
     more = f" and {len(missing) - MAX_MISSING} more" if len(missing) > MAX_MISSING else ""
     reasons = _left_out(claim, measured.derived.run.header)

@@ -23,26 +23,26 @@ from planebench.model.records import L1_OVERHEAD_BYTES, Point, Trial, VerdictKin
 from planebench.model.results import LatencySummary, Result
 from planebench.model.scenario import scenario_named
 from planebench.model.words import mpps, throughput, us
-from planebench.papers.claims import ANY, Cell, Each, Metric
-from planebench.papers.told import Sample
+from planebench.papers.claims import ANY, ClaimCell, ClaimMetric, Each
+from planebench.papers.told import FigureSample
 
 SIMULATED = "sim"
 """Adapter of switches that forward nothing: they confirm nothing."""
 OFFLOAD = "offload"
 EMULATED_NIC = "veb"
-UNITS: Mapping[Metric, str] = {
+UNITS: Mapping[ClaimMetric, str] = {
     "throughput": "Mpps",
     "gbps": "Gb/s",
     "latency": "µs",
     "deviation": "µs",
     "jitter": "µs",
 }
-LATENCIES: tuple[Metric, ...] = ("latency", "deviation", "jitter")
+LATENCIES: tuple[ClaimMetric, ...] = ("latency", "deviation", "jitter")
 """The metrics that are taken at a load."""
 
 
 @dataclass(frozen=True)
-class Measured:
+class RunFigures:
     """Look up figures in a run and in what is derived from it."""
 
     derived: Derived
@@ -78,7 +78,7 @@ class Measured:
         there = set(self.adapters.values())
         return [name for name in adapters if name not in there]
 
-    def points(self, label: str, cell: Cell) -> list[Point]:
+    def points(self, label: str, cell: ClaimCell) -> list[Point]:
         """Return the points of a switch that fit a cell, but for those whose rates say nothing (functional)."""
         return [
             point
@@ -86,7 +86,7 @@ class Measured:
             if point.switch == label and fits(point, cell) and result.verdict.kind is not VerdictKind.FUNCTIONAL
         ]
 
-    def by_clock(self, label: str, cell: Cell, *, emulated: bool) -> list[tuple[Point, Point]]:
+    def by_clock(self, label: str, cell: ClaimCell, *, emulated: bool) -> list[tuple[Point, Point]]:
         """Return the points of a switch that fit a cell at two clocks or more: at the lowest, and at the highest.
 
         ``emulated``: at clocks that are emulated, and the machine's own; else at those that the CPU was set to.
@@ -101,36 +101,36 @@ class Measured:
         return [(group[0], group[-1]) for group in ordered if len(group) > 1]
 
     @cached_property
-    def _known(self) -> dict[tuple[Point, Metric, str | None], Sample | None]:
+    def _known(self) -> dict[tuple[Point, ClaimMetric, str | None], FigureSample | None]:
         """Return the figures that were asked for already: claims share them, and decoding histograms is slow."""
         return {}
 
-    def sample(self, point: Point, metric: Metric, load: str | None) -> Sample | None:
+    def sample(self, point: Point, metric: ClaimMetric, load: str | None) -> FigureSample | None:
         """Return the figure of a point; None if the point, or its latency at this load, was not measured."""
         key = point, metric, load
         if key not in self._known:
             self._known[key] = self._sample(point, metric, load)
         return self._known[key]
 
-    def _sample(self, point: Point, metric: Metric, load: str | None) -> Sample | None:
+    def _sample(self, point: Point, metric: ClaimMetric, load: str | None) -> FigureSample | None:
         result = self.by_point.get(point)
         if result is None:
             return None
         if metric in LATENCIES:
             return self._latency(result, load or "", metric)
         if not counts(result):
-            return Sample((), result.verdict.kind, throughput(result))
+            return FigureSample((), result.verdict.kind, throughput(result))
         blocks = throughput_blocks(self.saturating(result))
         estimate = self._rates_noise.estimate(by_start(blocks))
         kind, rates = result.verdict.kind, tuple(map(math.exp, by_start(blocks)))
         if metric == "throughput":
-            return Sample(rates, kind, throughput(result), estimate)
+            return FigureSample(rates, kind, throughput(result), estimate)
         size = result.mean_frame_bytes or point.frame_size_bytes
         gbits = (size + L1_OVERHEAD_BYTES) * 8 / 1e9
         estimate = estimate and replace(estimate, mean=estimate.mean + math.log(gbits))
-        return Sample(tuple(rate * gbits for rate in rates), kind, _gbps(result), estimate)
+        return FigureSample(tuple(rate * gbits for rate in rates), kind, _gbps(result), estimate)
 
-    def in_band(self, point: Point, band: str) -> Sample | None:
+    def in_band(self, point: Point, band: str) -> FigureSample | None:
         """Return the throughput of a point at a core distance; None without a trial there."""
         counted = saturating(t for t in self.derived.trials[point] if t.band == band)
         blocks = throughput_blocks(counted.trials)
@@ -138,7 +138,7 @@ class Measured:
         if not rates:
             return None
         shown = mpps(statistics.geometric_mean(rates))
-        return Sample(rates, counted.verdict.kind, shown, self._rates_noise.estimate(by_start(blocks)))
+        return FigureSample(rates, counted.verdict.kind, shown, self._rates_noise.estimate(by_start(blocks)))
 
     def saturating(self, result: Result) -> tuple[Trial, ...]:
         """Return the trials that the throughput of a result rests on."""
@@ -151,7 +151,7 @@ class Measured:
         return noise_of_sides((result.point, throughput_blocks(self.saturating(result))) for result in accepted)
 
     @cached_property
-    def _latency_noise(self) -> Mapping[Metric, Noise]:
+    def _latency_noise(self) -> Mapping[ClaimMetric, Noise]:
         """Return what the noise of each metric of latency has in common."""
         chosen = [
             (result.point, counted.trials)
@@ -163,17 +163,17 @@ class Measured:
             for metric in LATENCIES
         }
 
-    def _latency(self, result: Result, load: str, metric: Metric) -> Sample | None:
+    def _latency(self, result: Result, load: str, metric: ClaimMetric) -> FigureSample | None:
         summary = next((s for s in result.latency if s.load == load), None)
         figure = None if summary is None else _latency_figure(summary, metric)
         if summary is None or figure is None:
             return None
         counted = self.derived.latency_trials(result)[load]
         if not latency_counts(summary):
-            return Sample((), summary.verdict.kind, f"({us(figure)})")
+            return FigureSample((), summary.verdict.kind, f"({us(figure)})")
         logs = by_start(_latency_blocks(counted.trials, metric))
         estimate = self._latency_noise[metric].estimate(logs)
-        return Sample(tuple(map(math.exp, logs)), VerdictKind.VALID, us(figure), estimate)
+        return FigureSample(tuple(map(math.exp, logs)), VerdictKind.VALID, us(figure), estimate)
 
     def latency_trials(self, point: Point, load: str) -> tuple[Trial, ...]:
         """Return the trials of a latency that counts; empty for another."""
@@ -192,7 +192,7 @@ def _paper_name(adapter: str) -> str:
     return OFFLOAD if any(option.startswith("offload=") for option in options) else name
 
 
-def fits(point: Point, cell: Cell) -> bool:
+def fits(point: Point, cell: ClaimCell) -> bool:
     """Return whether a point is one of a cell, whatever its switch and load."""
     asked = {
         "scenario": cell.scenario,
@@ -214,7 +214,7 @@ def of_the_plan(point: Point) -> bool:
     return "send_burst=" not in point.chain and not any(hosting in OWN for hosting in point.hostings)
 
 
-def counterpart(point: Point, cell: Cell, label: str) -> Point:
+def counterpart(point: Point, cell: ClaimCell, label: str) -> Point:
     """Return the point of switch ``label`` that differs from ``point`` only in what ``cell`` requires."""
     fields = {"scenario", "direction", "frame_size_bytes", "chain_length", "chain", "traffic", "placement"}
     said = cell.model_dump(include=fields)
@@ -224,24 +224,24 @@ def counterpart(point: Point, cell: Cell, label: str) -> Point:
     return replace(point, switch=label, **changes)
 
 
-def expanded(each: Each, *cells: Cell) -> Iterator[tuple[Cell, ...]]:
+def expanded(each: Each, *cells: ClaimCell) -> Iterator[tuple[ClaimCell, ...]]:
     """Yield the cells once per combination of the values of ``each``."""
     used = {name: values for name, values in each if values}
     for values in product(*used.values()):
         yield tuple(cell.model_copy(update=dict(zip(used, values, strict=True))) for cell in cells)
 
 
-def _latency_figure(summary: LatencySummary, metric: Metric) -> float | None:
+def _latency_figure(summary: LatencySummary, metric: ClaimMetric) -> float | None:
     if metric == "jitter":
         return summary.burst_jitter.mean if summary.burst_jitter else None
     return summary.stddev if metric == "deviation" else summary.mean
 
 
-def _latency_blocks(trials: Iterable[Trial], metric: Metric) -> Blocks:
+def _latency_blocks(trials: Iterable[Trial], metric: ClaimMetric) -> Blocks:
     return blocks_of(trials, lambda trial: _latency_us(trial, metric))
 
 
-def _latency_us(trial: Trial, metric: Metric) -> float | None:
+def _latency_us(trial: Trial, metric: ClaimMetric) -> float | None:
     if trial.latency is None:
         return None
     texts = [

@@ -9,11 +9,11 @@ from itertools import combinations
 
 from planebench.model.records import Point
 from planebench.model.words import printable
-from planebench.papers.claims import Cell, Claim, Correlation, Metric, Order
+from planebench.papers.claims import Claim, ClaimCell, ClaimMetric, Correlation, Order
 from planebench.papers.comparing import Spot, cell_words, paper_figure
 from planebench.papers.data import PaperFigure, paper_figures
-from planebench.papers.measured import LATENCIES, UNITS, Measured, expanded
-from planebench.papers.told import Compared, Sample, Told, told
+from planebench.papers.measured import LATENCIES, UNITS, RunFigures, expanded
+from planebench.papers.told import Compared, FigureSample, Told, told
 
 MIN_SWITCHES = 3
 """Two switches make one pair: a coin would be right in half of all cases."""
@@ -60,15 +60,15 @@ class Ranked:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class RankedSwitch:
     """A switch at a point of a cell: its figure here, and the paper's."""
 
     point: Point
-    sample: Sample
+    sample: FigureSample
     paper: PaperFigure
 
 
-def rank_order(claim: Claim, shape: Order, measured: Measured) -> Ranked:
+def rank_order(claim: Claim, shape: Order, measured: RunFigures) -> Ranked:
     """Return the pairs of switches in all cells of the claim; pairs with equal published figures are left out."""
     switches: dict[str, None] = {}
     compared: list[Compared] = []
@@ -81,17 +81,17 @@ def rank_order(claim: Claim, shape: Order, measured: Measured) -> Ranked:
     return Ranked(tuple(switches), tuple(compared), held.count(True), held.count(False))
 
 
-def _placed(claim: Claim, shape: Order, cell: Cell, measured: Measured) -> Iterator[Placed]:
+def _placed(claim: Claim, shape: Order, cell: ClaimCell, measured: RunFigures) -> Iterator[RankedSwitch]:
     """Yield each switch once per point."""
     for adapter, label in _first_labels(measured).items():
         for point in measured.points(label, cell):
             sample = measured.sample(point, shape.metric, cell.load)
             paper = paper_figure(claim.paper, shape.metric, adapter, Spot(point, cell.load))
             if sample is not None and paper is not None:
-                yield Placed(point, sample, paper)
+                yield RankedSwitch(point, sample, paper)
 
 
-def _first_labels(measured: Measured) -> dict[str, str]:
+def _first_labels(measured: RunFigures) -> dict[str, str]:
     """Return a label for each adapter: of two entries with one adapter the first."""
     return {adapter: label for label, adapter in reversed([*measured.adapters.items()])}
 
@@ -101,11 +101,11 @@ def _alike(a: Point, b: Point) -> bool:
     return replace(a, switch=b.switch) == b
 
 
-def _ordered(a: Placed, b: Placed) -> bool:
+def _ordered(a: RankedSwitch, b: RankedSwitch) -> bool:
     return a.paper.above(b.paper) or b.paper.above(a.paper)
 
 
-def _pair(a: Placed, b: Placed, shape: Order, cell: Cell) -> Compared:
+def _pair(a: RankedSwitch, b: RankedSwitch, shape: Order, cell: ClaimCell) -> Compared:
     answer = told(a.sample, b.sample)
     holds = None if answer.above is None else answer.above is a.paper.above(b.paper)
     what = f"{printable(a.point.switch)} and {printable(b.point.switch)}, {cell_words(cell)}"
@@ -119,10 +119,10 @@ class _Figures:
     """A switch with its figures by two metrics."""
 
     point: Point
-    samples: tuple[Sample, Sample]
+    samples: tuple[FigureSample, FigureSample]
 
 
-def rank_correlation(claim: Claim, shape: Correlation, measured: Measured) -> Ranked:
+def rank_correlation(claim: Claim, shape: Correlation, measured: RunFigures) -> Ranked:
     """Return the pairs of switches in a cell; they agree where one is above the other by both metrics."""
     labels = [label for adapter, label in _first_labels(measured).items() if adapter in claim.switches]
     found = [_both(measured, point, shape) for label in labels for point in measured.points(label, shape.cell)]
@@ -133,7 +133,7 @@ def rank_correlation(claim: Claim, shape: Correlation, measured: Measured) -> Ra
     return Ranked(tuple(dict.fromkeys(it.point.switch for it in known)), compared, same.count(True), same.count(False))
 
 
-def _both(measured: Measured, point: Point, shape: Correlation) -> _Figures | None:
+def _both(measured: RunFigures, point: Point, shape: Correlation) -> _Figures | None:
     one, other = (measured.sample(point, metric, shape.cell.load) for metric in shape.metrics)
     return None if one is None or other is None else _Figures(point, (one, other))
 
@@ -156,7 +156,7 @@ def _pair_of(a: _Figures, b: _Figures, shape: Correlation, same: bool | None) ->
     return Compared(what, ", ".join(figures), holds, Told(None, why=words[same]))
 
 
-def _metric_words(metric: Metric) -> str:
+def _metric_words(metric: ClaimMetric) -> str:
     return f"{UNITS[metric]} {metric}" if metric in LATENCIES else UNITS[metric]
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 from planebench.model.records import Direction, Point, VerdictKind
 from planebench.model.words import ARROWS, frame_size, load_words, printable
-from planebench.papers.data import Metric, PaperFigure, paper_figures
-from planebench.papers.measured import SIMULATED, Measured
-from planebench.papers.told import Sample, middle
+from planebench.papers.data import PaperFigure, PaperMetric, paper_figures
+from planebench.papers.measured import SIMULATED, RunFigures
+from planebench.papers.told import FigureSample, middle
 
 OWN_REFERENCE = ("p2p", 0, "0.50")
 
@@ -33,7 +33,7 @@ class Ratio:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ShapeEntry:
     """One cell of a table for one switch; ``reference`` says what both ratios are multiples of."""
 
     switch: str
@@ -51,7 +51,7 @@ class Shape:
     paper: str
     title: str
     note: str
-    entries: tuple[Entry, ...]
+    entries: tuple[ShapeEntry, ...]
     own: bool = False
     """Ratios are within a switch, not between switches."""
 
@@ -70,7 +70,7 @@ class Shape:
 class _Cell:
     """The cell of a published table without its switch."""
 
-    metric: Metric
+    metric: PaperMetric
     point: Point
     load: str
 
@@ -82,7 +82,7 @@ class _Cell:
         return f"{name}, {load_words(self.load)}"
 
 
-def shapes(measured: Measured) -> tuple[Shape, ...]:
+def shapes(measured: RunFigures) -> tuple[Shape, ...]:
     """Return every table for which paper and run have a switch in common."""
     tables = (
         Shape(
@@ -111,7 +111,7 @@ def shapes(measured: Measured) -> tuple[Shape, ...]:
     return tuple(table for table in tables if any(entry.ours for entry in table.entries))
 
 
-def _cells(metric: Metric, scenarios: Sequence[str]) -> dict[_Cell, list[PaperFigure]]:
+def _cells(metric: PaperMetric, scenarios: Sequence[str]) -> dict[_Cell, list[PaperFigure]]:
     cells: dict[_Cell, list[PaperFigure]] = {}
     for figure in paper_figures():
         if figure.metric == metric and figure.scenario in scenarios:
@@ -121,7 +121,7 @@ def _cells(metric: Metric, scenarios: Sequence[str]) -> dict[_Cell, list[PaperFi
     return cells
 
 
-def _across(measured: Measured, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[Entry]:
+def _across(measured: RunFigures, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[ShapeEntry]:
     for cell, figures in cells.items():
         theirs = _values(figures)
         ours = _samples(measured, cell)
@@ -133,12 +133,14 @@ def _across(measured: Measured, cells: dict[_Cell, list[PaperFigure]]) -> Iterat
         for switch in _rows(measured, theirs, ours):
             key = measured.adapters.get(switch, switch)
             paper = Ratio(theirs[key] / theirs[adapter]) if key in theirs else None
-            entry = Entry(switch, name, reference, paper, _ratio(ours.get(switch), base))
+            entry = ShapeEntry(switch, name, reference, paper, _ratio(ours.get(switch), base))
             if entry.paper or entry.ours:
                 yield entry
 
 
-def _reference(measured: Measured, cell: _Cell, theirs: dict[str, float], ours: dict[str, Sample]) -> str | None:
+def _reference(
+    measured: RunFigures, cell: _Cell, theirs: dict[str, float], ours: dict[str, FigureSample]
+) -> str | None:
     """Return the best published switch with an accepted figure here; a valid one before a lower bound."""
     shared = [label for label, sample in ours.items() if sample.counts and measured.adapters[label] in theirs]
     sign = 1 if cell.metric == "throughput" else -1
@@ -149,7 +151,7 @@ def _reference(measured: Measured, cell: _Cell, theirs: dict[str, float], ours: 
     )
 
 
-def _own(measured: Measured, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[Entry]:
+def _own(measured: RunFigures, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[ShapeEntry]:
     theirs = {(cell, switch): value for cell, figures in cells.items() for switch, value in _values(figures).items()}
     base = next(cell for cell in cells if (cell.point.scenario, cell.point.chain_length, cell.load) == OWN_REFERENCE)
     our_base = _samples(measured, base)
@@ -161,7 +163,7 @@ def _own(measured: Measured, cells: dict[_Cell, list[PaperFigure]]) -> Iterator[
             paper = Ratio(theirs[cell, key] / names[key]) if (cell, key) in theirs else None
             mine = _ratio(ours.get(switch), our_base[switch]) if switch in our_base else None
             if paper or mine:
-                yield Entry(switch, cell.words, base.words, paper, mine)
+                yield ShapeEntry(switch, cell.words, base.words, paper, mine)
 
 
 def _values(figures: Sequence[PaperFigure]) -> dict[str, float]:
@@ -169,15 +171,15 @@ def _values(figures: Sequence[PaperFigure]) -> dict[str, float]:
     return {figure.switch: figure.value for figure in figures if figure.value is not None}
 
 
-def _rows(measured: Measured, theirs: dict[str, float], ours: dict[str, Sample]) -> list[str]:
+def _rows(measured: RunFigures, theirs: dict[str, float], ours: dict[str, FigureSample]) -> list[str]:
     """Return the labels of the run in its order, then the switches that only the paper has."""
     there = {measured.adapters[label] for label in ours}
     return [*ours, *(switch for switch in theirs if switch not in there)]
 
 
-def _samples(measured: Measured, cell: _Cell) -> dict[str, Sample]:
+def _samples(measured: RunFigures, cell: _Cell) -> dict[str, FigureSample]:
     """Return the figures of a cell by label, whatever the wire of the run."""
-    found: dict[str, Sample] = {}
+    found: dict[str, FigureSample] = {}
     for point in measured.by_point:
         if replace(point, switch="", wire=cell.point.wire, hosting=cell.point.hosting) == cell.point:
             sample = measured.sample(point, cell.metric, cell.load)
@@ -186,7 +188,7 @@ def _samples(measured: Measured, cell: _Cell) -> dict[str, Sample]:
     return found
 
 
-def _ratio(figure: Sample | None, base: Sample) -> Ratio | None:
+def _ratio(figure: FigureSample | None, base: FigureSample) -> Ratio | None:
     """Return a figure over its reference; None if one does not count, or both are lower bounds."""
     if figure is None or not figure.counts or not base.counts:
         return None

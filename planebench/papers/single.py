@@ -15,10 +15,10 @@ from planebench.model.dimensions import clock_words
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.words import mpps, percent, printable, us
-from planebench.papers.claims import Claim, Clocks, FarCores, LineRate, Share
-from planebench.papers.comparing import Found, Spot, cell_words, judged, spot_words
-from planebench.papers.measured import Measured, of_the_plan
-from planebench.papers.told import Compared, Sample, Told, reached
+from planebench.papers.claims import Claim, Clocks, FarCores, LineRate, ShareClaim
+from planebench.papers.comparing import PairsFound, Spot, cell_words, judged, spot_words
+from planebench.papers.measured import RunFigures, of_the_plan
+from planebench.papers.told import Compared, FigureSample, Told, reached
 from planebench.testbed.rates import line_rate_pps
 
 FULL = 0.98
@@ -29,9 +29,9 @@ LEAST_NS = 1.0
 """The least time of a part: shares are compared as logarithms, and zero has none."""
 
 
-def line_rate(claim: Claim, shape: LineRate, measured: Measured, labels: Sequence[str]) -> Found:
+def line_rate(claim: Claim, shape: LineRate, measured: RunFigures, labels: Sequence[str]) -> PairsFound:
     """Compare the throughput of each cell with a line of 10 Gb/s, which the run must have been able to fill."""
-    found = Found()
+    found = PairsFound()
     for cell in shape.cells:
         for label in labels:
             points = measured.points(label, cell)
@@ -42,7 +42,7 @@ def line_rate(claim: Claim, shape: LineRate, measured: Measured, labels: Sequenc
     return found
 
 
-def _full(measured: Measured, point: Point) -> Compared | str:
+def _full(measured: RunFigures, point: Point) -> Compared | str:
     words = spot_words(Spot(point, None))
     line = line_rate_pps(_mean_sent_bytes(measured.by_point[point]) or point.frame_size_bytes)
     highest, speed = map(measured.derived.run.header.settings.get, ("max_rate_pps", "line_bps"))
@@ -63,9 +63,9 @@ def _mean_sent_bytes(result: Result) -> float | None:
     return size / packets if packets else None
 
 
-def far_cores(claim: Claim, shape: FarCores, measured: Measured) -> Found:
+def far_cores(claim: Claim, shape: FarCores, measured: RunFigures) -> PairsFound:
     """Compare each point on far cores with itself on near ones: it was measured on both where trials of both count."""
-    found = Found()
+    found = PairsFound()
     for label in measured.labels(claim.switches):
         points = measured.points(label, shape.cell)
         if not points:
@@ -84,12 +84,12 @@ def far_cores(claim: Claim, shape: FarCores, measured: Measured) -> Found:
     return found
 
 
-def clocks(claim: Claim, shape: Clocks, measured: Measured, *, emulated: bool) -> Found:
+def clocks(claim: Claim, shape: Clocks, measured: RunFigures, *, emulated: bool) -> PairsFound:
     """Compare each point at the highest CPU clock of the run with itself at the lowest one.
 
     ``emulated``: at clocks that are emulated by waiting, instead of those that a CPU was set to.
     """
-    found = Found()
+    found = PairsFound()
     for label in measured.labels(claim.switches):
         for slow, fast in measured.by_clock(label, shape.cell, emulated=emulated):
             samples = [measured.sample(point, "throughput", None) for point in (fast, slow)]
@@ -102,12 +102,12 @@ def clocks(claim: Claim, shape: Clocks, measured: Measured, *, emulated: bool) -
     return found
 
 
-def share(claim: Claim, shape: Share, measured: Measured) -> Found:
+def share(claim: Claim, shape: ShareClaim, measured: RunFigures) -> PairsFound:
     """Compare the bounds of a part's share in each latency with stamped probes with the claim.
 
     The noise between starts is what the shares of all places have in common, as that of throughputs.
     """
-    found = Found()
+    found = PairsFound()
     kinds = (shape.part, "hosting") if shape.part == "switch" else (shape.part,)  # the papers' switch serves VMs
     bounds: dict[Spot, tuple[Blocks, Blocks]] = {}
     for label in measured.labels(claim.switches):
@@ -126,13 +126,13 @@ def share(claim: Claim, shape: Share, measured: Measured) -> Found:
     return found
 
 
-def _share_sample(blocks: Blocks, noise: Noise) -> Sample:
+def _share_sample(blocks: Blocks, noise: Noise) -> FigureSample:
     logs = by_start(blocks)
     shares = tuple(map(math.exp, logs))
-    return Sample(shares, VerdictKind.VALID, percent(sum(shares) / len(shares)), noise.estimate(logs))
+    return FigureSample(shares, VerdictKind.VALID, percent(sum(shares) / len(shares)), noise.estimate(logs))
 
 
-def _share_compared(spot: Spot, limit: float, lowest: Sample, highest: Sample) -> Compared:
+def _share_compared(spot: Spot, limit: float, lowest: FigureSample, highest: FigureSample) -> Compared:
     """Return the judgement of one latency: the lower bound is above the limit, or the upper one below, or neither."""
     low, high = reached(lowest, limit), reached(highest, limit)
     holds, answer = (True, low) if low.above else (False, high) if high.above is False else (None, low)
@@ -152,9 +152,9 @@ def _share(trial: Trial, *, kinds: Sequence[str], highest: bool) -> float | None
     return max(sum(bounds), LEAST_NS) / sum(a.sum_ns for a in anatomies)
 
 
-def chain_below_parts(claim: Claim, measured: Measured) -> Found:
+def chain_below_parts(claim: Claim, measured: RunFigures) -> PairsFound:
     """Compare each chain of two functions or more with its functions measured alone."""
-    found = Found()
+    found = PairsFound()
     wanted = set(measured.labels(claim.switches))
     for it in measured.derived.chains.latency:
         if it.point.switch in wanted:

@@ -20,7 +20,7 @@ from planebench.papers.claims import Claim
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
+class FigureSample:
     """A figure with the values of its starts; ``shown`` has its mark and no unit.
 
     ``values`` is empty where no trial counts, and ``kind`` is its verdict. ``estimate`` is None where nothing is known
@@ -78,7 +78,7 @@ Why = Literal["", "not testable on this host", "not covered by this run", "insuf
 not decide, or one of several runs confirms it and another contradicts it."""
 
 
-class Outcome(StrEnum):
+class ClaimOutcome(StrEnum):
     """The three outcomes of a claim."""
 
     CONFIRMED = "confirmed here"
@@ -116,7 +116,7 @@ class Judgement:
     """
 
     claim: Claim
-    outcome: Outcome
+    outcome: ClaimOutcome
     why: Why
     evidence: str
     compared: tuple[Compared, ...] = ()
@@ -130,7 +130,7 @@ class Judgement:
         return f"{self.outcome.value}: {self.why}" if self.why else self.outcome.value
 
 
-def told(a: Sample, b: Sample, limit: float = 1.0) -> Told:
+def told(a: FigureSample, b: FigureSample, limit: float = 1.0) -> Told:
     """Return whether a / b lies above or below the limit, or why that is not known."""
     for sample in (a, b):
         if not sample.counts:
@@ -147,10 +147,10 @@ def told(a: Sample, b: Sample, limit: float = 1.0) -> Told:
     return Told(math.exp(estimate.mean), low, high, above, why, p_value, estimate)
 
 
-def reached(sample: Sample, value: float) -> Told:
+def reached(sample: FigureSample, value: float) -> Told:
     """Compare a figure with a value that has no noise."""
     exact = Estimate(math.log(value), 0.0, math.inf, sample.estimate.n if sample.estimate else 1)
-    return told(sample, Sample((value,), VerdictKind.VALID, "", exact))
+    return told(sample, FigureSample((value,), VerdictKind.VALID, "", exact))
 
 
 def corrected(compared: Sequence[Compared], share: float = 1.0) -> list[Compared]:
@@ -187,10 +187,10 @@ def _why_not(bounds: Bounds, estimate: Estimate) -> str:
     )
 
 
-def _bound(sample: Sample) -> bool:
+def _bound(sample: FigureSample) -> bool:
     return sample.kind.is_bound
 
 
-def middle(sample: Sample) -> float:
+def middle(sample: FigureSample) -> float:
     """Return the geometric mean of the starts; NaN without an accepted trial."""
     return statistics.geometric_mean(sample.values) if sample.counts else math.nan

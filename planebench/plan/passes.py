@@ -28,12 +28,12 @@ from planebench.testbed.traffic_files import synthetic_routes_of
 
 # The order of trials: repetitions of all switches interleaved, seeded, so that drift of the machine hits all alike.
 
-Cell = tuple[Direction, int, str, str]
+CellKey = tuple[Direction, int, str, str]
 """Direction, frame size, traffic, load."""
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class TopologyGroup:
     """Points that run on the same topology: one live topology for each switch serves them all."""
 
     scenario: ScenarioName
@@ -57,7 +57,7 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class TrialStep:
     """One trial to run: a point, the label of its load, and the number of the repetition, from 0."""
 
     point: Point
@@ -65,18 +65,20 @@ class Step:
     repetition: int
 
 
-def group_points(points: Sequence[Point]) -> tuple[Group, ...]:
+def group_points(points: Sequence[Point]) -> tuple[TopologyGroup, ...]:
     """Return the points by topology, in the order in which the topologies first appear."""
     groups: dict[TopologyKey, list[Point]] = {}
     for point in points:
         groups.setdefault(point.topology, []).append(point)
     return tuple(
-        Group(scenario, length, wire, tuple(members), chain, hosting, placement, clock)
+        TopologyGroup(scenario, length, wire, tuple(members), chain, hosting, placement, clock)
         for (scenario, length, chain, hosting, placement, clock, wire), members in groups.items()
     )
 
 
-def interleave(group: Group, repetitions: int, seed: int, loads: Sequence[str] = ("saturating",)) -> tuple[Step, ...]:
+def interleave(
+    group: TopologyGroup, repetitions: int, seed: int, loads: Sequence[str] = ("saturating",)
+) -> tuple[TrialStep, ...]:
     """Return every repetition of every point of the group at every load, exactly once.
 
     Within a repetition the cells (direction, frame size, load) come in a random order, and within a cell the switches
@@ -90,7 +92,7 @@ def interleave(group: Group, repetitions: int, seed: int, loads: Sequence[str] =
 class Rounds:
     """The rounds of :func:`interleave`, one after the other, as many as a search needs."""
 
-    def __init__(self, group: Group, seed: int, loads: Sequence[str] = ("saturating",)) -> None:
+    def __init__(self, group: TopologyGroup, seed: int, loads: Sequence[str] = ("saturating",)) -> None:
         self._group = group
         self._loads = loads
         chain = f"/{group.chain}" if group.chain else ""
@@ -99,15 +101,15 @@ class Rounds:
         clock = f"/{group.cpu_clock}" if group.cpu_clock else ""
         where = f"{group.scenario}/{group.chain_length}{chain}{hosting}{placed}{clock}/{group.wire}"
         self._rng = Random(f"{seed}/{where}/{','.join(loads)}")
-        self._last: Step | None = None
+        self._last: TrialStep | None = None
         self._number = 0
 
-    def next(self, points: Sequence[Point]) -> tuple[Step, ...]:
+    def next(self, points: Sequence[Point]) -> tuple[TrialStep, ...]:
         """Return a step for each load and each of ``points``, those still wanted; the repetition is the round."""
         group = replace(self._group, points=tuple(points))
         cells = _cells(group, self._loads)
         self._rng.shuffle(cells)
-        steps: list[Step] = []
+        steps: list[TrialStep] = []
         for cell in cells:
             steps.extend(_cell_steps(group, cell, self._number, self._rng, steps[-1] if steps else self._last))
         self._number += 1
@@ -115,13 +117,15 @@ class Rounds:
         return tuple(steps)
 
 
-def _cells(group: Group, loads: Sequence[str]) -> list[Cell]:
+def _cells(group: TopologyGroup, loads: Sequence[str]) -> list[CellKey]:
     return list(
         dict.fromkeys((p.direction, p.frame_size_bytes, p.traffic, load) for p in group.points for load in loads)
     )
 
 
-def _cell_steps(group: Group, cell: Cell, repetition: int, rng: Random, last: Step | None) -> Iterator[Step]:
+def _cell_steps(
+    group: TopologyGroup, cell: CellKey, repetition: int, rng: Random, last: TrialStep | None
+) -> Iterator[TrialStep]:
     """Yield one repetition of one cell: its points, one for each switch, in random order.
 
     The last cell of a repetition may be the first of the next; then the switch that ran it last must not go first.
@@ -131,7 +135,7 @@ def _cell_steps(group: Group, cell: Cell, repetition: int, rng: Random, last: St
     rng.shuffle(points)
     if last is not None and (last.point, last.load) == (points[0], load):
         points.append(points.pop(0))
-    return (Step(point, load, repetition) for point in points)
+    return (TrialStep(point, load, repetition) for point in points)
 
 
 # Estimate what starts and trials cost in time, before anything runs.
@@ -156,7 +160,7 @@ ROUTES_PER_S = 3_000_000
 them."""
 
 
-def start_s(costs: Costs, label: str, group: Group) -> float:
+def start_s(costs: Costs, label: str, group: TopologyGroup) -> float:
     """Return the start time of tester, switch, and VNFs that are processes, with their FIBs."""
     switch = costs.get(label, USUAL_COST)
     hosted_s = sum(HOSTING_START_S.get(hosting, 0.0) for hosting in group.points[0].hostings)
@@ -170,7 +174,7 @@ def start_s(costs: Costs, label: str, group: Group) -> float:
     return switch.start_s + routes_s + each_s * _processes(switch, group.points[0])
 
 
-def starts_s(costs: Costs, group: Group) -> float:
+def starts_s(costs: Costs, group: TopologyGroup) -> float:
     """Return the start time of all switches of a topology, one after the other."""
     return sum(start_s(costs, label, group) for label in group.switches)
 
@@ -200,20 +204,20 @@ def _processes(switch: SwitchCost, point: Point) -> int:
 class LatencyStep:
     """A latency trial to run, and how the part that wants it takes latency."""
 
-    step: Step
+    step: TrialStep
     how: LatencyPlan
 
 
-def latency_steps(plan: Plan, group: Group) -> tuple[LatencyStep, ...]:
+def latency_steps(plan: Plan, group: TopologyGroup) -> tuple[LatencyStep, ...]:
     """Return every latency trial of a topology, in order. One that several parts want comes once."""
-    steps: dict[Step, LatencyStep] = {}
+    steps: dict[TrialStep, LatencyStep] = {}
     for section in plan.sections:
         for step in _of_section(section, group, plan.seed):
             steps.setdefault(step, LatencyStep(step, section.latency))
     return tuple(steps.values())
 
 
-def _of_section(section: Plan, group: Group, seed: int) -> tuple[Step, ...]:
+def _of_section(section: Plan, group: TopologyGroup, seed: int) -> tuple[TrialStep, ...]:
     labels = _labels(section, group.points[0])
     if not labels:
         return ()
@@ -338,14 +342,14 @@ class Visit:
     ``group`` has the points that are measured; ``repetitions`` of them are measured in the same start.
     """
 
-    group: Group
+    group: TopologyGroup
     repetitions: range
 
 
 def passes(plan: Plan, points: Sequence[Point], costs: Costs) -> Iterator[tuple[Visit, ...]]:
     """Yield the passes that every point gets, each in its seeded order; none begins where the last one ended."""
     every = [visit for group in group_points(points) for visit in visits_of(plan, group, costs)]
-    last: Group | None = None
+    last: TopologyGroup | None = None
     for number in range(plan.throughput.repetitions):
         visits = [visit for visit in every if visit.repetitions.start == number]
         if visits:
@@ -354,7 +358,7 @@ def passes(plan: Plan, points: Sequence[Point], costs: Costs) -> Iterator[tuple[
             yield found
 
 
-def visits_of(plan: Plan, group: Group, costs: Costs) -> tuple[Visit, ...]:
+def visits_of(plan: Plan, group: TopologyGroup, costs: Costs) -> tuple[Visit, ...]:
     """Return the visits of a topology in the passes that every point gets."""
     count = plan.throughput.repetitions
     bounds = sorted({0, count, *_restarts_before(count, restarts_of(plan, group, costs))})
@@ -382,7 +386,7 @@ def searches_of(plan: Plan, visit: Visit) -> dict[str, tuple[Point, ...]]:
     return _with_asked({}, plan, visit.group) if visit.repetitions.start < plan.search.starts else {}
 
 
-def searched(plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:
+def searched(plan: Plan, group: TopologyGroup) -> dict[str, tuple[Point, ...]]:
     """Return the points of each search on a topology: first those that loads of latency are shares of."""
     found: dict[str, tuple[Point, ...]] = {}
     for section in () if scenario_named(group.scenario).latency_by_echo else plan.sections:
@@ -391,7 +395,7 @@ def searched(plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:
     return _with_asked(found, plan, group)
 
 
-def _with_asked(found: dict[str, tuple[Point, ...]], plan: Plan, group: Group) -> dict[str, tuple[Point, ...]]:
+def _with_asked(found: dict[str, tuple[Point, ...]], plan: Plan, group: TopologyGroup) -> dict[str, tuple[Point, ...]]:
     """Return ``found`` with the points of the searches that the plan, or a part of it, asks for."""
     for section in plan.sections:
         for method in section.search.methods:
@@ -399,7 +403,7 @@ def _with_asked(found: dict[str, tuple[Point, ...]], plan: Plan, group: Group) -
     return found
 
 
-def _add(found: dict[str, tuple[Point, ...]], method: str, section: Plan, group: Group) -> None:
+def _add(found: dict[str, tuple[Point, ...]], method: str, section: Plan, group: TopologyGroup) -> None:
     """Add the points of a topology that are in a section, if there are any."""
     wanted = frozenset(points_of(section))
     if mine := tuple(point for point in group.points if point in wanted):
@@ -420,7 +424,7 @@ def latency_of(plan: Plan, visit: Visit) -> tuple[LatencyStep, ...]:
     )
 
 
-def restarts_of(plan: Plan, group: Group, costs: Costs) -> int:
+def restarts_of(plan: Plan, group: TopologyGroup, costs: Costs) -> int:
     """Return how often the switches of a topology are started again over the repetitions that every point gets."""
     count, restarts = plan.throughput.repetitions, plan.throughput.restarts
     if restarts is not None:
@@ -438,7 +442,7 @@ def _restarts_before(repetitions: int, restarts: int) -> frozenset[int]:
     return frozenset(round((k + 1) * repetitions / (restarts + 1)) for k in range(restarts))
 
 
-def _shuffled(visits: list[Visit], seed: int, number: int, last: Group | None) -> tuple[Visit, ...]:
+def _shuffled(visits: list[Visit], seed: int, number: int, last: TopologyGroup | None) -> tuple[Visit, ...]:
     Random(f"{seed}/pass/{number}").shuffle(visits)
     if len(visits) > 1 and visits[0].group == last:
         visits.append(visits.pop(0))

@@ -43,7 +43,7 @@ from planebench.testbed.traffic import parse_all
 from planebench.testbed.traffic_files import on_wire
 
 T = TypeVar("T")
-Document = dict[str, Any]
+PlanDocument = dict[str, Any]
 
 OF_THE_WHOLE = ("name", "description", "papers", "left_out", "time_budget_s")
 """Keys of a plan that its parts do not take over."""
@@ -83,7 +83,7 @@ def plan_from_document(document: object, source: str, folder: Path | None = None
         raise UsageError(f"{source}: {error}") from None
 
 
-def _plan_of_parts(document: Document, folder: Path) -> Plan:
+def _plan_of_parts(document: PlanDocument, folder: Path) -> Plan:
     """Return a plan of several matrices: each part is checked as a plan, of its own keys and those of the plan."""
     given = document["parts"]
     if not (isinstance(given, list) and given):
@@ -115,7 +115,7 @@ def _plan_of_parts(document: Document, folder: Path) -> Plan:
     return with_parts(first, parts)
 
 
-def _part(common: Document, entry: Document) -> Document:
+def _part(common: PlanDocument, entry: PlanDocument) -> PlanDocument:
     """Return a plan of a part alone: its keys, and those of its sections, go over those of the plan."""
     own = {key: value for key, value in entry.items() if key != "for"}
     merged = {name: _over(common.get(name, {}), own.get(name, {})) for name in ("latency", "search")}
@@ -129,7 +129,7 @@ def _over(section: Any, own: Any) -> Any:
     return section if isinstance(own, dict) else own
 
 
-def flat_plan(document: Document, folder: Path) -> Plan:
+def flat_plan(document: PlanDocument, folder: Path) -> Plan:
     """Return a plan of one matrix. Raises UsageError, which begins with the key."""
     _check_keys(document, ("version", *_document_keys()), "")
     for name, kind in SECTIONS.items():
@@ -154,7 +154,7 @@ def validated(values: Mapping[str, Any]) -> Plan:
 
     Raises UsageError, which begins with the key, for the first value that is not valid.
     """
-    found: Document = dict(values)
+    found: PlanDocument = dict(values)
     for path, convert in TEXTS.items():
         section, _, key = path.rpartition(".")
         place = found.get(section) if section else found

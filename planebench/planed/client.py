@@ -167,7 +167,7 @@ def apply(call: Call, document: Document, timeout_s: float | None = None) -> Non
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class GeneratorLoad:
     """The load of one generator.
 
     ``rate_pps`` None: as much as it can; with recorded times of a capture (``recorded``) there is no rate.
@@ -200,7 +200,7 @@ def start_traffic(
     call: Call,
     epoch: int,
     duration_s: float,
-    loads: Sequence[Load] = (),
+    loads: Sequence[GeneratorLoad] = (),
     *,
     stamps: bool = False,
     clocks: bool = False,

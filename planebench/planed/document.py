@@ -204,7 +204,7 @@ FACTS_DEADLINE_S = 120.0
 """For a capture or a table of millions."""
 
 Facts = dict[str, Any]
-Stamp = tuple[Any, ...]
+FileStamp = tuple[Any, ...]
 
 
 def planed_facts(kind: str, what: Mapping[str, Any], files: Iterable[Path] = ()) -> Facts:
@@ -216,7 +216,7 @@ def planed_facts(kind: str, what: Mapping[str, Any], files: Iterable[Path] = ())
 
 
 @lru_cache(maxsize=16)
-def _facts(asked: str, stamps: tuple[Stamp, ...], planed: Path) -> Facts:
+def _facts(asked: str, stamps: tuple[FileStamp, ...], planed: Path) -> Facts:
     said = run_tool([planed, "--facts", "/dev/stdin"], FACTS_DEADLINE_S, stdin=asked)
     if not said.ok:
         raise UsageError(complaint(said))
@@ -224,7 +224,7 @@ def _facts(asked: str, stamps: tuple[Stamp, ...], planed: Path) -> Facts:
     return found
 
 
-def _stamp(file: Path) -> Stamp:
+def _stamp(file: Path) -> FileStamp:
     try:
         it = file.stat()
     except OSError as error:

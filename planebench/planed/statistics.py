@@ -9,18 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, NotRequired, TypedDict, get_args
 
-Counts = Sequence[tuple[int, int]]
+BucketCounts = Sequence[tuple[int, int]]
 """Pairs of a value and how often it was seen."""
 
 
 class Histogram(TypedDict):
     """Latencies or their differences in ns."""
 
-    counts: Counts
+    counts: BucketCounts
     overflow: int
 
 
-class Stream(TypedDict):
+class StreamStatistics(TypedDict):
     """Counters of one stream at a monitor."""
 
     stream: int
@@ -39,7 +39,7 @@ class Stream(TypedDict):
     stamped_packets: NotRequired[int]
     burst_rises: NotRequired[Histogram]
     burst_falls: NotRequired[Histogram]
-    sizes: NotRequired[Counts]
+    sizes: NotRequired[BucketCounts]
     longest_silence_ns: int
     longest_silence_begin_ns: int | None
     longest_silence_end_ns: int | None
@@ -55,7 +55,7 @@ class Monitor(TypedDict):
     stale_packets: int
     bursts: int
     full_bursts: int
-    streams: list[Stream]
+    streams: list[StreamStatistics]
 
 
 class SentPcap(TypedDict, total=False):
@@ -71,7 +71,7 @@ class SentProfile(TypedDict, total=False):
     """Counters of a traffic profile at a generator."""
 
     bytes: int
-    sizes: Counts
+    sizes: BucketCounts
     flows_sent: int
     dst_macs: Sequence[int]
     dst_ips_sent: int
@@ -178,7 +178,7 @@ class Statistics(TypedDict):
     tasks: list[TaskStatistics]
 
 
-class Virtio(TypedDict):
+class VirtioStatistics(TypedDict):
     """Features and rings that the two ends of a port have negotiated."""
 
     features: list[str]
@@ -196,7 +196,7 @@ class PortState(TypedDict):
     clock: NotRequired[str]
     clock_reading: NotRequired[tuple[int, int, int] | None]
     queues: NotRequired[int]
-    virtio: NotRequired[Virtio | None]
+    virtio: NotRequired[VirtioStatistics | None]
     xstats: NotRequired[Mapping[str, int]]
 
 

@@ -30,10 +30,10 @@ NOTE = (
 SHARES: dict[PartKind, str] = {"switch": "switch", "hosting": "hosting", "vnf": "VNFs", "tester": "tester"}
 """Columns of the table, in their order."""
 
-Found = tuple[Result, LatencySummary, AnatomySummary]
+AnatomyFound = tuple[Result, LatencySummary, AnatomySummary]
 
 
-def found_anatomies(results: Sequence[Result]) -> list[Found]:
+def found_anatomies(results: Sequence[Result]) -> list[AnatomyFound]:
     """Return the latency breakdowns with the result and the load that each belongs to."""
     return [(r, s, a) for r in results for s in r.latency for a in s.anatomy]
 
@@ -56,7 +56,7 @@ def anatomy_table(results: Sequence[Result]) -> PageTable:
     )
 
 
-def _share(kind: PartKind, found: Found) -> str:
+def _share(kind: PartKind, found: AnatomyFound) -> str:
     anatomy = found[2]
     return _share_words(anatomy, kind) if any(part.kind == kind for part in anatomy.parts) else NOTHING
 

@@ -34,14 +34,14 @@ from planebench.model.words import (
     significant,
     throughput,
 )
-from planebench.report.comparison import Pairs, by_pair, open_words, versus
+from planebench.report.comparison import ComparisonsByPair, by_pair, open_words, versus
 from planebench.report.conditions import conditions_remark, switch_cores
 
-State = Literal["different", "same", "open", "untested", "tester-limited", "alone", "none"]
+AnswerState = Literal["different", "same", "open", "untested", "tester-limited", "alone", "none"]
 """What is known of the first of a standing: it differs from all others; some are the same; more starts would decide it;
 some were not tested; the tester hides which is first; it is the only one; there is none."""
 
-STATES: Mapping[State, str] = {
+STATES: Mapping[AnswerState, str] = {
     "different": "different",
     "same": "the same",
     "open": "open",
@@ -52,7 +52,7 @@ STATES: Mapping[State, str] = {
 }
 """The states in words, as the page and the terminal print them."""
 
-DECIDED: tuple[State, ...] = ("different", "same")
+DECIDED: tuple[AnswerState, ...] = ("different", "same")
 
 _SIGNS: Mapping[AnswerKind, str] = {"different": ">", "same": "=", "open": "?", "untested": "?"}
 
@@ -101,7 +101,7 @@ class Standing:
         return bool(self.hidden) and all(r.verdict.kind is VerdictKind.LINE_RATE for r in self.hidden)
 
     @property
-    def state(self) -> State:
+    def state(self) -> AnswerState:
         """Return what is known of the first; of several level switches, what is known least."""
         if len(self.results) < 2:
             return "alone" if self.results else "none"
@@ -161,7 +161,7 @@ def _standings(derived: Derived, metric: Metric) -> tuple[Standing, ...]:
 
 
 def _standing(
-    pairs: Pairs, metric: Metric, cell: Point, members: Sequence[Result], ranked: Sequence[Result]
+    pairs: ComparisonsByPair, metric: Metric, cell: Point, members: Sequence[Result], ranked: Sequence[Result]
 ) -> Standing:
     load = middle_load(members) if metric == "latency_p99" else ""
     figures = {r.point: _figure(r, metric, load) for r in members if metric == "latency_p99" or r in ranked}
@@ -186,7 +186,9 @@ def _figure(result: Result, metric: Metric, load: str) -> float | None:
     return None if found is None else found.p99
 
 
-def _advantage(pairs: Pairs, cell: Point, metric: Metric, load: str, first: Result, other: Result) -> Comparison | None:
+def _advantage(
+    pairs: ComparisonsByPair, cell: Point, metric: Metric, load: str, first: Result, other: Result
+) -> Comparison | None:
     names = first.point.switch, other.point.switch
     one, two = names if metric == "throughput" else reversed(names)
     found = versus(pairs, cell, metric, one, two, load)
@@ -245,7 +247,7 @@ class Line:
     order: str
     latency: str
     latency_note: str
-    state: State
+    state: AnswerState
     evidence: str
     clear: bool
     """True if the best is ahead of every other switch, so that the evidence adds nothing to the figures."""
@@ -413,7 +415,7 @@ def _need(title: str, found: Sequence[Standing]) -> Need:
     return Need(title, pick, f"{listed(parts)}{f'; {undecided}' if rest else ''}.{unknown}")
 
 
-def _counted(found: Iterable[Standing]) -> Iterator[tuple[State, int]]:
+def _counted(found: Iterable[Standing]) -> Iterator[tuple[AnswerState, int]]:
     states = [it.state for it in found]
     return ((state, states.count(state)) for state in STATES if state in states)
 

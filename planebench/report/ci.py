@@ -7,23 +7,23 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from planebench.analysis.gate import Judgement, JudgementKind
+from planebench.analysis.gate import GateResult, JudgementKind
 from planebench.model.results import Comparison
 from planebench.model.words import METRICS, load_words, printable
 from planebench.report.comparison import undecided_words
 
-State = Literal["passes", "fails", "inconclusive"]
+GateState = Literal["passes", "fails", "inconclusive"]
 
 _MARKS: dict[JudgementKind, str] = {"passes": "✅", "fails": "❌", "inconclusive": "❓"}
 
 
-def state_of(judgements: Sequence[Judgement]) -> State:
+def state_of(judgements: Sequence[GateResult]) -> GateState:
     """Return the result of a gate, whose exit code is 0, 1 or 6; without a judgement it is inconclusive."""
     kinds = {judgement.kind for judgement in judgements} or {"inconclusive"}
     return "fails" if "fails" in kinds else "inconclusive" if "inconclusive" in kinds else "passes"
 
 
-def judgement_words(judgement: Judgement) -> str:
+def judgement_words(judgement: GateResult) -> str:
     """Return a judgement as a sentence: ``throughput of b is 0.91 of a at p2p (limit 0.97)``."""
     j, title = judgement, METRICS[judgement.metric]
     why = f": {j.why}" if j.why else ""
@@ -32,7 +32,7 @@ def judgement_words(judgement: Judgement) -> str:
     return f"{title} of {j.b} is {j.ratio:.3f} of {j.a} at {j.point} (limit {j.limit:g}){why}"
 
 
-def to_junit(judgements: Sequence[Judgement], name: str = "planebench") -> bytes:
+def to_junit(judgements: Sequence[GateResult], name: str = "planebench") -> bytes:
     """Return a test case for each judgement; one that is inconclusive is an error, because the gate is not passed."""
     kinds = [judgement.kind for judgement in judgements]
     counts = {"tests": len(kinds), "failures": kinds.count("fails"), "errors": kinds.count("inconclusive")}
@@ -55,7 +55,7 @@ def to_junit(judgements: Sequence[Judgement], name: str = "planebench") -> bytes
 
 
 def to_markdown(
-    title: str, comparisons: Sequence[Comparison], judgements: Sequence[Judgement], notes: Iterable[str]
+    title: str, comparisons: Sequence[Comparison], judgements: Sequence[GateResult], notes: Iterable[str]
 ) -> bytes:
     """Return the summary of a job: the gate if there is one, and the table of the comparisons."""
     lines = [f"## {_cell(title)}", ""]
@@ -71,7 +71,7 @@ def to_markdown(
     return ("\n".join(lines).rstrip() + "\n\n").encode("utf-8", errors="replace")
 
 
-def _case_name(judgement: Judgement) -> str:
+def _case_name(judgement: GateResult) -> str:
     return f"{METRICS[judgement.metric]} of {judgement.b or judgement.a}"
 
 

@@ -95,16 +95,18 @@ def interval_words(comparison: Comparison) -> str:
     return f"{comparison.low:#.3g} to {comparison.high:#.3g}"
 
 
-Pairs = Mapping[tuple[str, Metric, str, frozenset[str]], Comparison]
+ComparisonsByPair = Mapping[tuple[str, Metric, str, frozenset[str]], Comparison]
 """Comparisons by point, metric, load and the two switches."""
 
 
-def by_pair(comparisons: Iterable[Comparison]) -> Pairs:
+def by_pair(comparisons: Iterable[Comparison]) -> ComparisonsByPair:
     """Return comparisons by what they compare."""
     return {(c.point, c.metric, c.load, frozenset((c.a, c.b))): c for c in comparisons}
 
 
-def versus(pairs: Pairs, cell: Point, metric: Metric, one: str, other: str, load: str = "") -> Comparison | None:
+def versus(
+    pairs: ComparisonsByPair, cell: Point, metric: Metric, one: str, other: str, load: str = ""
+) -> Comparison | None:
     """Return the comparison with the ratio ``one`` / ``other`` at a test point, whatever the order it was made in.
 
     The switch of ``cell`` is ignored. None if they were not compared, or if the ratio is not defined.

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.conditions import NOT_STATED, Cell, Condition, differing, unread
+from planebench.analysis.conditions import NOT_STATED, Condition, ConditionCell, differing, unread
 from planebench.model.header import Run
 from planebench.report.terminal.grid import Glyphs, bare_table, chunks
 
@@ -112,7 +112,7 @@ def _table(rows: Sequence[Condition], labels: Sequence[str], part: Sequence[int]
     return table
 
 
-def cell_words(cell: Cell) -> str:
+def cell_words(cell: ConditionCell) -> str:
     """Return a value and its source: ``off (measured; adapter declares on)``."""
     said = f"; adapter declares {cell.claim}" if cell.claim else ""
     return f"{cell.text} (measured{said})" if cell.measured else cell.text

@@ -19,7 +19,7 @@ MOST_INTERRUPTS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class TrialCause:
     """Trials of one verdict and cause. ``switches``: labels and trials."""
 
     kind: VerdictKind
@@ -43,7 +43,7 @@ def shared_text(texts: Sequence[str]) -> str:
     return texts[0] if len(set(texts)) == 1 else f"e.g. {texts[0]}"
 
 
-def causes(trials: Sequence[Trial]) -> tuple[Cause, ...]:
+def causes(trials: Sequence[Trial]) -> tuple[TrialCause, ...]:
     """Return trials by verdict and cause, most frequent first; a trial with two causes is in both.
 
     Remarks, as on frames that a firewall dropped, are no causes.
@@ -53,7 +53,9 @@ def causes(trials: Sequence[Trial]) -> tuple[Cause, ...]:
         for key, text in {cause(it): str(it) for it in trial.verdict.reasons if it.code not in REMARKS}.items():
             found.setdefault((trial.verdict.kind, *key), []).append((trial.point.switch, text))
     groups = [
-        Cause(kind, shared_text([text for _, text in of]), len(of), tuple(Counter(it for it, _ in of).most_common()))
+        TrialCause(
+            kind, shared_text([text for _, text in of]), len(of), tuple(Counter(it for it, _ in of).most_common())
+        )
         for (kind, *_), of in found.items()
     ]
     return tuple(sorted(groups, key=lambda group: -group.trials))

@@ -11,7 +11,7 @@ from planebench.analysis.compare import Derived
 from planebench.model.header import Calibration, Run
 from planebench.model.results import Result
 from planebench.model.words import frames_words, printable
-from planebench.papers.measured import Measured
+from planebench.papers.measured import RunFigures
 from planebench.report.anatomy import NOTE, anatomy_figures
 from planebench.report.chains import chain_figures
 from planebench.report.charts.figure import Colors, Figure, FigureId, switch_colors
@@ -32,7 +32,7 @@ from planebench.report.vnfs import over_vnfs
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FigureSource:
     """The data of figures. ``results`` are those of one scenario; of the whole run for kinds ``of_run``."""
 
     derived: Derived
@@ -60,7 +60,7 @@ class FigureKind:
     id: FigureId
     title: str
     caption: str
-    figures: Callable[[Source], Iterable[Figure]]
+    figures: Callable[[FigureSource], Iterable[Figure]]
     section: str = ""
     of_run: bool = False
     last: int = 0
@@ -163,7 +163,7 @@ FIGURES: tuple[FigureKind, ...] = (
         "papers",
         "Published values and this run",
         "Hollow marker: published. Filled marker: this run. Both normalized to the same reference.",
-        lambda s: paper_charts(Measured(s.derived)),
+        lambda s: paper_charts(RunFigures(s.derived)),
         section="papers",
         of_run=True,
     ),
@@ -174,13 +174,13 @@ FIGURES: tuple[FigureKind, ...] = (
 def make_figures(derived: Derived, kinds: Sequence[FigureKind] = FIGURES) -> tuple[Figure, ...]:
     """Return every figure that the data of a run allow, by kind; none for a run without results."""
     results = derived.results
-    source = Source(derived, results, _colors(derived.run))
+    source = FigureSource(derived, results, _colors(derived.run))
     scenarios = dict.fromkeys(result.point.scenario for result in results)
     parts = [replace(source, results=[r for r in results if r.point.scenario == name]) for name in scenarios]
     return tuple(f for kind in kinds for part in ([source] if kind.of_run else parts) for f in kind.figures(part))
 
 
-def _overview(source: Source) -> Iterator[Figure]:
+def _overview(source: FigureSource) -> Iterator[Figure]:
     """Yield the throughput of all paths as one figure with one axis: smallest frames.
 
     It shows both directions together if they were measured so.

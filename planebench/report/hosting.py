@@ -22,7 +22,7 @@ FUNCTIONAL = "Functional check only: packet counts are valid, rates and latencie
 
 EMULATED = "emulated"
 
-_Key = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
+_HostingKey = tuple[str, str, str, str, tuple[tuple[str, str], ...]]
 """Topology, hosting, program, ``emulated`` or empty, details."""
 
 
@@ -68,7 +68,7 @@ def _sentence(who: str, trials: Sequence[Trial]) -> str:
 
 def _rows(run: Run) -> list[tuple[str, str, str, str]]:
     """Return topology, VNFs, hosting and details, one row for VNFs that are equal."""
-    vnfs: dict[_Key, dict[str, None]] = {}
+    vnfs: dict[_HostingKey, dict[str, None]] = {}
     for conditions in run.conditions:
         for fact in conditions.hosting:
             vnfs.setdefault(_key(conditions, fact), {})[fact.vnf] = None
@@ -80,7 +80,7 @@ def _names(vnfs: Sequence[str]) -> str:
     return printable(", ".join(vnfs) if len(vnfs) <= 3 else f"{vnfs[0]} to {vnfs[-1]}")
 
 
-def _key(conditions: Conditions, fact: HostingFacts) -> _Key:
+def _key(conditions: Conditions, fact: HostingFacts) -> _HostingKey:
     where = f"{conditions.scenario}-{conditions.chain_length}" if conditions.chain_length else conditions.scenario
     if conditions.chain:
         named = 1 if scenario_named(conditions.scenario).side_by_side else conditions.chain_length
@@ -89,7 +89,7 @@ def _key(conditions: Conditions, fact: HostingFacts) -> _Key:
     return printable(where), fact.hosting, printable(fact.program), emulated, tuple(sorted(fact.details.items()))
 
 
-def _what(key: _Key) -> Iterator[str]:
+def _what(key: _HostingKey) -> Iterator[str]:
     _, _, program, emulated, details = key
     yield f"{program}, {emulated}" if emulated else program
     yield from (printable(f"{name}: {text}") for name, text in details)

@@ -23,7 +23,7 @@ from planebench.report.charts.figure import DARK_COLORS, GRID, INK, MUTED, SWITC
 from planebench.report.figures import make_figures
 from planebench.report.page.explore import Explored, explored
 from planebench.report.page.panels import draw
-from planebench.report.page.sections import SECTIONS, Built, Entry, Page, build
+from planebench.report.page.sections import SECTIONS, Built, Page, SectionEntry, build
 
 TEMPLATE = "report.html.j2"
 PALETTE = {
@@ -37,7 +37,7 @@ MAX_PAGE_BYTES = 4_700_000
 """Limit for drawing charts: with the markup around each chart, the page stays below 5 MB."""
 
 
-def to_html(derived: Derived, sections: Sequence[Entry] = SECTIONS, max_bytes: int = MAX_PAGE_BYTES) -> bytes:
+def to_html(derived: Derived, sections: Sequence[SectionEntry] = SECTIONS, max_bytes: int = MAX_PAGE_BYTES) -> bytes:
     """Return the report of a run, complete or not, as a self-contained UTF-8 HTML page.
 
     Charts are drawn as long as the page is smaller than ``max_bytes``; the page says how many are omitted.

@@ -15,24 +15,24 @@ from planebench.model.words import ARROWS, NOTHING, frames, load_words, printabl
 from planebench.papers.claims import Claim, all_papers
 from planebench.papers.conclusions import Conclusion
 from planebench.papers.judge import judge_all, shown
-from planebench.papers.measured import Measured
-from planebench.papers.shape import Entry, Ratio, Shape, shapes
-from planebench.papers.told import Compared, Judgement, Outcome
+from planebench.papers.measured import RunFigures
+from planebench.papers.shape import Ratio, Shape, ShapeEntry, shapes
+from planebench.papers.told import ClaimOutcome, Compared, Judgement
 from planebench.report.charts.figure import ChartRow, Figure, tip
 from planebench.report.page.table import PageColumn, PageTable, page_table
 from planebench.report.published import published_tables
 
-OUTCOMES: tuple[tuple[Outcome, str], ...] = (
-    (Outcome.CONFIRMED, "yes"),
-    (Outcome.NOT_CONFIRMED, "no"),
-    (Outcome.CANNOT_BE_TESTED, "open"),
+OUTCOMES: tuple[tuple[ClaimOutcome, str], ...] = (
+    (ClaimOutcome.CONFIRMED, "yes"),
+    (ClaimOutcome.NOT_CONFIRMED, "no"),
+    (ClaimOutcome.CANNOT_BE_TESTED, "open"),
 )
 """The outcomes in the order of the page, with the class of their mark."""
 
 
 def papers_page(derived: Derived) -> dict[str, Any] | None:
     """Return the content of the section: counts, claims by paper, tables. None if there is nothing to show."""
-    found = Measured(derived)
+    found = RunFigures(derived)
     judged = judge_all(found)
     judgements = shown(derived.run.header, judged)
     tables = shown_shapes(found)
@@ -54,7 +54,7 @@ def counts(judgements: Sequence[Judgement | Conclusion]) -> list[dict[str, Any]]
 
 def paper_records(derived: Derived) -> list[dict[str, Any]]:
     """Return the claims that the page shows, as plain values."""
-    return [record(it) for it in shown(derived.run.header, judge_all(Measured(derived)))]
+    return [record(it) for it in shown(derived.run.header, judge_all(RunFigures(derived)))]
 
 
 def _claim_record(claim: Claim) -> dict[str, Any]:
@@ -133,13 +133,13 @@ def _compared(it: Compared) -> dict[str, Any]:
     }
 
 
-def _two(entry: Entry | None) -> tuple[str, str]:
+def _two(entry: ShapeEntry | None) -> tuple[str, str]:
     if entry is None:
         return NOTHING, ""
     return entry.ours.words if entry.ours else NOTHING, entry.paper.words if entry.paper else NOTHING
 
 
-def paper_charts(measured: Measured) -> Iterator[Figure]:
+def paper_charts(measured: RunFigures) -> Iterator[Figure]:
     """Yield one chart for each table that is shown."""
     from planebench.report.charts.bars import shape_dots
 
@@ -148,7 +148,7 @@ def paper_charts(measured: Measured) -> Iterator[Figure]:
         yield Figure(table.key, "papers", "p2p", title, partial(shape_dots, dot_rows(table)))
 
 
-def shown_shapes(found: Measured) -> tuple[Shape, ...]:
+def shown_shapes(found: RunFigures) -> tuple[Shape, ...]:
     """Return the tables of the papers that a run reproduces; else those with two switches in paper and run."""
     papers = found.derived.run.header.papers
     if papers:
@@ -166,7 +166,7 @@ def dot_rows(table: Shape) -> list[ChartRow]:
     return rows
 
 
-def _dot(table: Shape, entry: Entry, whose: str, ratio: Ratio) -> ChartRow:
+def _dot(table: Shape, entry: ShapeEntry, whose: str, ratio: Ratio) -> ChartRow:
     switch = printable(entry.switch)
     return {
         "panel": switch if table.own else entry.cell,
@@ -189,14 +189,14 @@ def _shared(table: Shape) -> set[str]:
 _SHARE = " of R+"
 
 
-Matrix = dict[str, Any]
+PaperMatrix = dict[str, Any]
 """A table with grouped columns: ``groups`` (name, columns), ``rows`` (switch, cells by group) and a note."""
 
 Cells = dict[tuple[str, str, str], str]
 """(switch, group, column) -> what stands there."""
 
 
-def paper_tables(results: Sequence[Result]) -> list[Matrix]:
+def paper_tables(results: Sequence[Result]) -> list[PaperMatrix]:
     """Return throughput by direction, and latency by direction and frame size if there is any."""
     tables = [_throughput(members) for members in _by(results, lambda r: r.point.direction)]
     measured = [r for r in results if any(s.samples for s in r.latency)]
@@ -204,7 +204,7 @@ def paper_tables(results: Sequence[Result]) -> list[Matrix]:
     return tables + [_latency(members) for members in kinds]
 
 
-def _throughput(results: Sequence[Result]) -> Matrix:
+def _throughput(results: Sequence[Result]) -> PaperMatrix:
     cells = {(r.point.switch, _path(r), frames(r.point)): throughput(r) for r in results}
     direction = results[0].point.direction
     note = (
@@ -214,7 +214,7 @@ def _throughput(results: Sequence[Result]) -> Matrix:
     return _matrix(f"Throughput, Mpps, {ARROWS[direction]} {direction}", results, cells, note)
 
 
-def _latency(results: Sequence[Result]) -> Matrix:
+def _latency(results: Sequence[Result]) -> PaperMatrix:
     found = [(r, s) for r in results for s in r.latency]
     cells = {(r.point.switch, _path(r), load_words(s.load).removesuffix(_SHARE)): _mean(s) for r, s in found}
     point = results[0].point
@@ -226,7 +226,7 @@ def _latency(results: Sequence[Result]) -> Matrix:
     return _matrix(caption, results, cells, note)
 
 
-def _matrix(caption: str, results: Sequence[Result], cells: Cells, note: str) -> Matrix:
+def _matrix(caption: str, results: Sequence[Result], cells: Cells, note: str) -> PaperMatrix:
     columns: dict[str, dict[str, None]] = {}
     for _, group, column in cells:
         columns.setdefault(group, {})[column] = None

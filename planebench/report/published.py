@@ -21,7 +21,7 @@ MAX_LEADS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class TaxonomyRow:
     """A row of Table 1: the switch in the terms of the paper, and its function in a run."""
 
     switch: str
@@ -30,7 +30,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Tuning:
+class TuningRow:
     """A row of Table 2, what planebench has of it, and its setting in a run."""
 
     switch: str
@@ -59,20 +59,22 @@ class UseCase:
         return ", ".join(self.leads[:MAX_LEADS]) + more
 
 
-def kinds(derived: Derived | None) -> tuple[Kind, ...]:
+def kinds(derived: Derived | None) -> tuple[TaxonomyRow, ...]:
     """Return Table 1, with the functions of the switches of a run."""
     of_run = _infos(derived)
     return tuple(
-        Kind(switch, row.model_dump(), of_run[switch].settings.get("function", "") if switch in of_run else "")
+        TaxonomyRow(switch, row.model_dump(), of_run[switch].settings.get("function", "") if switch in of_run else "")
         for switch, row in conext19_tables().taxonomy.items()
     )
 
 
-def tunings(derived: Derived | None) -> tuple[Tuning, ...]:
+def tunings(derived: Derived | None) -> tuple[TuningRow, ...]:
     """Return Table 2, with the settings of a run."""
     of_run = _infos(derived)
     return tuple(
-        Tuning(switch, row.tuning, row.here, of_run[switch].settings.get(row.setting, "") if switch in of_run else "")
+        TuningRow(
+            switch, row.tuning, row.here, of_run[switch].settings.get(row.setting, "") if switch in of_run else ""
+        )
         for switch, row in conext19_tables().tunings.items()
     )
 
@@ -157,11 +159,11 @@ def published_tables(derived: Derived, judgements: Iterable[Judgement] = ()) -> 
     ]
 
 
-def _published(column: str, row: Kind) -> str:
+def _published(column: str, row: TaxonomyRow) -> str:
     return value_words(row.published[column])
 
 
-def _run(it: Kind | Tuning) -> str:
+def _run(it: TaxonomyRow | TuningRow) -> str:
     return it.run
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from planebench.analysis.trend import Sample, Step, Trend
+from planebench.analysis.trend import Trend, TrendPoint, TrendStep
 from planebench.model.words import METRICS, NOTHING
 from planebench.report.html import PALETTE, page_colors, render
 from planebench.report.page.table import PageColumn, PageTable, page_table
@@ -23,30 +23,30 @@ _UNITS = {"cycles_per_packet": (1.0, "cycles"), "latency_p50": (1.0, "µs"), "la
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class TrendChange:
     """A change, and the trend that it is in."""
 
     trend: Trend
-    step: Step
+    step: TrendStep
 
 
-def change_words(step: Step) -> str:
+def change_words(step: TrendStep) -> str:
     """Return ``step of -5.2 % (-6.0 to -4.4)``."""
     low, high = ((end - 1) * 100 for end in (step.low, step.high))
     return f"step of {step.percent:+.1f} % ({low:+.1f} to {high:+.1f})"
 
 
-def commit_words(sample: Sample) -> str:
+def commit_words(sample: TrendPoint) -> str:
     """Return the commit of a run, abbreviated; the run id where the run names none."""
     return (sample.commit[:12] + "+" * sample.dirty) if sample.commit else sample.run_id
 
 
-def range_words(step: Step) -> str:
+def range_words(step: TrendStep) -> str:
     """Return the range of commits as git takes it: ``4f1c0e9ab12d..77aa01b2c3d4``."""
     return f"{commit_words(step.before)}..{commit_words(step.after)}"
 
 
-def cause_words(step: Step) -> str:
+def cause_words(step: TrendStep) -> str:
     """Return what may be the cause: the commits, or what else changed."""
     if step.cause == "environment":
         same = step.before.commit == step.after.commit
@@ -57,7 +57,7 @@ def cause_words(step: Step) -> str:
     return f"commit, probably {commit_words(step.probable)}"
 
 
-def price_words(step: Step) -> str:
+def price_words(step: TrendStep) -> str:
     """Return the price of a confirmation: ``3 runs of each commit, about 12 min``."""
     if step.confirm_runs is None:
         return "too small to confirm"
@@ -65,13 +65,13 @@ def price_words(step: Step) -> str:
     return f"{step.confirm_runs} runs of each commit{minutes}"
 
 
-def found_in(trends: Sequence[Trend]) -> list[Found]:
+def found_in(trends: Sequence[Trend]) -> list[TrendChange]:
     """Return the changes of all series, newest first."""
-    found = [Found(trend, step) for trend in trends for step in trend.steps]
+    found = [TrendChange(trend, step) for trend in trends for step in trend.steps]
     return sorted(found, key=lambda it: it.step.probable.started_at, reverse=True)
 
 
-def changes_table(found: Sequence[Found]) -> PageTable:
+def changes_table(found: Sequence[TrendChange]) -> PageTable:
     """Return the changes as a table."""
     columns = (
         PageColumn("first run", lambda it: it.step.probable.started_at[:10]),

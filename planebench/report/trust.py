@@ -21,7 +21,7 @@ from planebench.model.words import percent, printable, reasons, result_words
 from planebench.report.answers import DECIDED, Standing, Standings
 from planebench.report.evidence import causes
 
-Level = Literal["high", "medium", "low"]
+Confidence = Literal["high", "medium", "low"]
 
 DECIDED_FEW, DECIDED_MOST = 0.5, 0.9
 """Shares of decided test points: below them confidence is low, or medium at best."""
@@ -45,7 +45,7 @@ MAX_POINTS = 4
 class Trust:
     """What is decided, which is a level of confidence, what else is to be known, and what to do, in sentences."""
 
-    level: Level
+    level: Confidence
     title: str
     facts: tuple[str, ...]
     advice: tuple[str, ...]
@@ -58,7 +58,7 @@ def trust(standings: Standings) -> Trust:
     decided = sum(it.state in DECIDED for it in found)
     has_figure = any(it.trials for it in derived.results)
     share = decided / len(found) if found else float(has_figure)
-    level: Level = "low" if share < DECIDED_FEW else "medium" if share < DECIDED_MOST else "high"
+    level: Confidence = "low" if share < DECIDED_FEW else "medium" if share < DECIDED_MOST else "high"
     return Trust(
         level,
         _decided_words(len(found), decided, has_figure),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Calibrations on disk: one file per condition, in $XDG_CACHE_HOME/planebench or ~/.cache/planebench.
 
-Saving replaces the calibration of the same :class:`Condition`, whatever its frame sizes.
+Saving replaces the calibration of the same :class:`CalibrationCondition`, whatever its frame sizes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ CLOCK_SKEW_S = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class CalibrationCondition:
     """The facts that must be equal for a calibration to be valid. ``tester_cpus`` is the number of CPUs."""
 
     planed_version: str
@@ -47,9 +47,9 @@ class Condition:
         return hashlib.sha256(json.dumps(astuple(self)).encode()).hexdigest()[:16]
 
 
-def condition_of(calibration: Calibration) -> Condition:
+def condition_of(calibration: Calibration) -> CalibrationCondition:
     """Return the condition a calibration was measured under."""
-    return Condition(**{name: getattr(calibration, name) for name in Condition.__slots__})
+    return CalibrationCondition(**{name: getattr(calibration, name) for name in CalibrationCondition.__slots__})
 
 
 def version_of(planed: Path) -> str:
@@ -81,7 +81,7 @@ def save(calibration: Calibration, folder: Path | None = None, now: datetime | N
 
 
 def load(
-    condition: Condition,
+    condition: CalibrationCondition,
     frame_sizes: Collection[int],
     max_age_s: float = MAX_AGE_S,
     *,
@@ -123,5 +123,5 @@ def _frame_sizes(calibration: Calibration) -> set[int]:
     return ceilings & {floor.frame_size_bytes for floor in calibration.floors}
 
 
-def _path(condition: Condition, folder: Path | None) -> Path:
+def _path(condition: CalibrationCondition, folder: Path | None) -> Path:
     return (default_folder() if folder is None else folder) / f"calibration-{condition.key}.json"

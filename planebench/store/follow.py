@@ -82,7 +82,7 @@ def _exists(pid: int) -> bool:
     return False
 
 
-State = Literal["running", "complete", "interrupted", "killed"]
+RunState = Literal["running", "complete", "interrupted", "killed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ class Seen:
     trials: tuple[Trial, ...]
     status: Status | None
     finished: Finished | None
-    state: State
+    state: RunState
     problem: str = ""
     """Why there is no status, where one is missing."""
 
@@ -113,7 +113,7 @@ class Follower:
         status, problem = self._status()
         finished = self._finished()  # after the status, which goes when this comes
         self._read_trials()
-        state: State = "killed"
+        state: RunState = "killed"
         if finished is not None:
             state = finished.status
         elif status is not None and is_alive(status):

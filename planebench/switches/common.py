@@ -15,7 +15,15 @@ from types import MappingProxyType
 from planebench.host import procfs
 from planebench.host.process import Process
 from planebench.host.programs import Found, NotFound, program_output
-from planebench.model.conditions import MANIFEST_KEYS, NOT_BASIC, UNKNOWN, FeatureClaim, State, everywhere, of_losses
+from planebench.model.conditions import (
+    MANIFEST_KEYS,
+    NOT_BASIC,
+    UNKNOWN,
+    FeatureClaim,
+    FeatureState,
+    everywhere,
+    of_losses,
+)
 from planebench.model.cpus import cpu_text
 from planebench.model.errors import DiedError, NotInstalledError, StartError, UsageError
 from planebench.model.records import SwitchCycles
@@ -296,7 +304,7 @@ def offloads(request: SwitchRequest, *, mergeable_wires: bool, guests: bool = Fa
     whether the switch's driver accepts them.
     """
     kinds = {port.kind for port in request.ports if not port.of_vnf}
-    wires: State | None = "off" if "vhost-user" in kinds else None
+    wires: FeatureState | None = "off" if "vhost-user" in kinds else None
     if "virtio-user" in kinds:
         wires = "on" if mergeable_wires else "off"
     vnfs = {port.kind for port in request.ports if port.of_vnf}

@@ -45,7 +45,7 @@ TERMS: dict[str, str | FeatureClaim] = {
     "buffers": "the kernel's",
 }
 """The part of the fairness manifest that is equal for all kernel switches."""
-Pairs = tuple[tuple[str, str], ...]
+PortPairs = tuple[tuple[str, str], ...]
 
 
 class KernelAdapter(Adapter):
@@ -85,7 +85,7 @@ class KernelAdapter(Adapter):
             **TERMS,
         )
 
-    def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process | None:
+    def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: PortPairs) -> Process | None:
         """Connect the interfaces of each pair in the namespace of ``request.netns_pid``. Raises StartError.
 
         Return a process if something must be undone before the interfaces go: it does so when it is asked to end.

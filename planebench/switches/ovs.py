@@ -49,7 +49,7 @@ Commands = list[list[str]]
 """The commands of one call of ovs-vsctl."""
 
 
-class Paths:
+class OvsPaths:
     """The files and sockets of one Open vSwitch. ``root`` is OVS_RUNDIR too: vhost-user sockets appear in it."""
 
     def __init__(self, root: Path) -> None:
@@ -96,7 +96,7 @@ class OvsAdapter(Adapter):
             ]
         return commands
 
-    def running(self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest) -> RunningOvs:
+    def running(self, vswitchd: Process, database: Process, paths: OvsPaths, request: SwitchRequest) -> RunningOvs:
         """Return the running switch with its threads in place. Raises StartError if they are not."""
         switch = RunningOvs(vswitchd, database, paths, request, kernel_ports=self.kernel_ports)
         switch.check_placement([self.interface(port) for port in request.ports])
@@ -155,7 +155,7 @@ class OvsAdapter(Adapter):
         common.check_frame_size(request)
         common.ordered_ports(request)
         self.check(request)
-        paths = Paths(request.workdir / "ovs")
+        paths = OvsPaths(request.workdir / "ovs")
         binary = common.require(self).binary
         names = [self.interface(port) for port in request.ports]
         started: list[Process] = []
@@ -191,7 +191,7 @@ class RunningOvs(common.ProcessGroup):
     """An Open vSwitch whose ports are polled by a PMD thread for each worker. Counters come from its control socket."""
 
     def __init__(
-        self, vswitchd: Process, database: Process, paths: Paths, request: SwitchRequest, *, kernel_ports: bool
+        self, vswitchd: Process, database: Process, paths: OvsPaths, request: SwitchRequest, *, kernel_ports: bool
     ) -> None:
         super().__init__("Open vSwitch", [vswitchd, database])
         self._kernel_ports = kernel_ports
@@ -285,7 +285,7 @@ def _schema() -> Path | None:
     return next((Path(path) for path in _SCHEMAS if Path(path).is_file()), None)
 
 
-def _start_database(request: SwitchRequest, supervisor: Supervisor, paths: Paths) -> Process:
+def _start_database(request: SwitchRequest, supervisor: Supervisor, paths: OvsPaths) -> Process:
     shutil.rmtree(paths.root, ignore_errors=True)  # of an earlier start in the same directory
     paths.root.mkdir(mode=0o700)
     _tool(["ovsdb-tool", "create", str(paths.database), str(_schema())])
@@ -312,7 +312,7 @@ def _start_database(request: SwitchRequest, supervisor: Supervisor, paths: Paths
 
 
 def _start_vswitchd(
-    request: SwitchRequest, supervisor: Supervisor, paths: Paths, binary: Path, env: Mapping[str, str]
+    request: SwitchRequest, supervisor: Supervisor, paths: OvsPaths, binary: Path, env: Mapping[str, str]
 ) -> Process:
     return supervisor.spawn(
         "ovs-vswitchd",
@@ -325,7 +325,7 @@ def _start_vswitchd(
     )
 
 
-def _vsctl(paths: Paths, commands: Commands) -> None:
+def _vsctl(paths: OvsPaths, commands: Commands) -> None:
     """Run all commands in one transaction; vswitchd reads the result when it starts."""
     argv = [
         "ovs-vsctl",
@@ -339,7 +339,7 @@ def _vsctl(paths: Paths, commands: Commands) -> None:
     _tool(argv)
 
 
-def _link_sockets(request: SwitchRequest, paths: Paths) -> None:
+def _link_sockets(request: SwitchRequest, paths: OvsPaths) -> None:
     """Make each requested path a link to the socket, which OvS creates in OVS_RUNDIR with the name of the port."""
     for port in request.ports:
         if port.kind == "vhost-user":
@@ -348,7 +348,7 @@ def _link_sockets(request: SwitchRequest, paths: Paths) -> None:
             path.symlink_to(paths.root / port.name)
 
 
-def _ports_added(names: Sequence[str], vswitchd: Process, paths: Paths) -> bool:
+def _ports_added(names: Sequence[str], vswitchd: Process, paths: OvsPaths) -> bool:
     """Return whether the bridge has every port. Raises StartError as soon as one is refused."""
     with contextlib.suppress(OSError):
         log = vswitchd.log_path.read_text(errors="replace")

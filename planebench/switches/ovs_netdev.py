@@ -88,7 +88,9 @@ class OvsNetdevAdapter(ovs.OvsAdapter):
         for port in request.ports:
             common.interface_name(port)
 
-    def running(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> ovs.RunningOvs:
+    def running(
+        self, vswitchd: Process, database: Process, paths: ovs.OvsPaths, request: SwitchRequest
+    ) -> ovs.RunningOvs:
         if self.afxdp(request):
             return super().running(vswitchd, database, paths, request)
         return RunningOnMain(vswitchd, database, paths, request)
@@ -104,7 +106,7 @@ def _wire(request: SwitchRequest) -> bool:
 class RunningOnMain(ovs.RunningOvs):
     """Packet sockets that the main thread serves."""
 
-    def __init__(self, vswitchd: Process, database: Process, paths: ovs.Paths, request: SwitchRequest) -> None:
+    def __init__(self, vswitchd: Process, database: Process, paths: ovs.OvsPaths, request: SwitchRequest) -> None:
         super().__init__(vswitchd, database, paths, request, kernel_ports=True)
         self._time = common.CpuTime([vswitchd.pid], request.tsc_hz)
         for tid in procfs.threads(vswitchd.pid):

@@ -162,9 +162,9 @@ OFFLOADS = ("fib",)
 NICS = ("veb",)
 
 
-Values = Mapping[str, Any]
+OptionValues = Mapping[str, Any]
 """The options of planed that the user gave, by key."""
-NO_VALUES: Values = MappingProxyType({})
+NO_VALUES: OptionValues = MappingProxyType({})
 
 OPTIONS = (
     PATH_OPTION,  # another build of the switch alone: tester and VNFs are of the one that is found
@@ -185,7 +185,7 @@ OPTIONS = (
 )
 
 
-def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
+def switch_settings(request: SwitchRequest, values: OptionValues) -> dict[str, str]:
     """Return planed's part of the fairness manifest."""
     chosen = {key: str(values[key]) for key in ("drop_one_in", "isa") if key in values}
     if (percent := _duty_percent(values)) is not None:
@@ -208,14 +208,14 @@ def switch_settings(request: SwitchRequest, values: Values) -> dict[str, str]:
     )
 
 
-def _nic_driver(request: SwitchRequest, values: Values) -> str:
+def _nic_driver(request: SwitchRequest, values: OptionValues) -> str:
     if values.get("backend") == "dpdk":
         return common.nic_driver(request)
     memif = "planed's memif" + (" (zero copy)" if passes_buffers(values) else "")
     return common.nic_driver(request, virtio="planed's", memif=memif, vhost="planed's vhost-user")
 
 
-def _function_words(request: SwitchRequest, values: Values) -> str:
+def _function_words(request: SwitchRequest, values: OptionValues) -> str:
     if request.bare is not None:
         routes = f" with {request.bare.routes} routes" if request.bare.routes else ""
         return f"none: {request.bare.kind}{routes} straight on the wires"
@@ -224,22 +224,22 @@ def _function_words(request: SwitchRequest, values: Values) -> str:
     return words(request, values.get("offload"), values.get("nic"))
 
 
-def offers_offloads(values: Values) -> bool:
+def offers_offloads(values: OptionValues) -> bool:
     """Return whether guests are offered checksum and segmentation offloads."""
     return values.get("guest_offloads") == "on"
 
 
-def passes_buffers(values: Values) -> bool:
+def passes_buffers(values: OptionValues) -> bool:
     """Return whether frames pass from memif to memif without a copy."""
     return values.get("backend") != "dpdk" and values.get("zero_copy", "on") == "on"
 
 
-def function_of(values: Values) -> str:
+def function_of(values: OptionValues) -> str:
     """Return the kind of planed's tasks in a scenario without stations."""
     return str(values.get("function", "patch"))
 
 
-def switch_document(request: SwitchRequest, name: str, values: Values = NO_VALUES) -> Document:
+def switch_document(request: SwitchRequest, name: str, values: OptionValues = NO_VALUES) -> Document:
     """Return the planed document of a switch request. ``name`` is the EAL file prefix too."""
     count = len(request.worker_cpus)
     by_queue = [_tasks(request, values, queue) for queue in range(request.queues)]
@@ -262,13 +262,13 @@ def switch_document(request: SwitchRequest, name: str, values: Values = NO_VALUE
     )
 
 
-def _duty_percent(values: Values) -> int | None:
+def _duty_percent(values: OptionValues) -> int | None:
     """Return the emulated clock in percent of the CPU's; None for the CPU's own."""
     percent = round(100 * float(values.get("duty", 1)))
     return None if percent >= 100 else max(percent, 1)
 
 
-def _tasks(request: SwitchRequest, values: Values, queue: int) -> list[Task]:
+def _tasks(request: SwitchRequest, values: OptionValues, queue: int) -> list[Task]:
     """Return one task for all stations, or one for each cross-connect; of a network function that alone."""
     if request.bare is not None:
         function, ports = request.bare, tuple(port.name for port in request.ports)
@@ -289,7 +289,7 @@ def _tasks(request: SwitchRequest, values: Values, queue: int) -> list[Task]:
     return [_task(values, index, pair, queue, request.queues) for index, pair in enumerate(request.cross_connects)]
 
 
-def _task(values: Values, index: int, pair: Sequence[str], queue: int, queues: int) -> Task:
+def _task(values: OptionValues, index: int, pair: Sequence[str], queue: int, queues: int) -> Task:
     """Return a cross-connect, on one queue of its ports. The bridges of its queues know the same stations."""
     kind = function_of(values)
     name = f"{kind}{index}"
@@ -317,7 +317,7 @@ def _memory(request: SwitchRequest) -> Memory:
     )
 
 
-def _port(number: int, port: SwitchPort, request: SwitchRequest, values: Values) -> Port:
+def _port(number: int, port: SwitchPort, request: SwitchRequest, values: OptionValues) -> Port:
     backend = str(values.get("backend", ""))
     if port.kind == "pci":
         return Port(port.name, "ethdev", port.ring_size, request.queues, device=common.pci_address(port))

@@ -19,7 +19,7 @@ from planebench.host.programs import PATH_OPTION, Found, NotFound
 from planebench.model.errors import StartError
 from planebench.switches import common, vale_guard
 from planebench.switches.adapter import Situation, Traits
-from planebench.switches.kernel import VETH_RING_SIZE, KernelAdapter, Pairs, RunningKernel, has_core
+from planebench.switches.kernel import VETH_RING_SIZE, KernelAdapter, PortPairs, RunningKernel, has_core
 from planebench.testbed.request import SwitchRequest
 
 DEVICE = Path("/dev/netmap")
@@ -85,7 +85,7 @@ class ValeAdapter(KernelAdapter):
         check_parameters()
         return super().start(request, supervisor)
 
-    def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: Pairs) -> Process:
+    def connect(self, request: SwitchRequest, supervisor: Supervisor, pairs: PortPairs) -> Process:
         """Attach the interfaces of each pair to a VALE switch; the guard detaches them when its standard input ends."""
         argv = [sys.executable, "-I", "-S", vale_guard.__file__, str(common.require(self).binary)]
         guard = supervisor.spawn(

@@ -63,7 +63,7 @@ NO_VIRTIO = (
 )
 
 
-class Paths:
+class VppPaths:
     """The sockets and files of one VPP in the working folder, and shared memory of the API (named by ``prefix``)."""
 
     def __init__(self, folder: Path, prefix: str) -> None:
@@ -77,7 +77,7 @@ class Paths:
         """Made by VPP, and removed only if it ends in order."""
 
 
-def startup_conf(request: SwitchRequest, paths: Paths, plugins: Path, values: Mapping[str, Value]) -> str:
+def startup_conf(request: SwitchRequest, paths: VppPaths, plugins: Path, values: Mapping[str, Value]) -> str:
     """Return startup.conf: one main thread on a control core, the workers on the switch's cores, all files in the
     working folder.
 
@@ -301,7 +301,7 @@ class VppAdapter(Adapter):
         common.paired_ports(request)
         lines = commands(request, self.values)
         found = common.require(self)
-        paths = Paths(request.workdir, f"{supervisor.root.name}-{request.workdir.name}")
+        paths = VppPaths(request.workdir, f"{supervisor.root.name}-{request.workdir.name}")
         for path in (paths.cli, paths.stats, paths.api):
             path.unlink(missing_ok=True)
         common.remove_sockets(request.ports)
@@ -341,14 +341,14 @@ class RunningVpp(common.ProcessGroup):
     """A VPP that forwards."""
 
     def __init__(
-        self, process: Process, binary: Path, paths: Paths, request: SwitchRequest, adapter: VppAdapter
+        self, process: Process, binary: Path, paths: VppPaths, request: SwitchRequest, adapter: VppAdapter
     ) -> None:
         super().__init__("VPP", [process])
         self._binary = binary
         self._paths = paths
         self._names = interface_names(request)
         self._node = VECTOR_NODES[adapter.function]
-        self._ports = [vpp_counters.Port(port.name, port.kind, self._names[port.name]) for port in request.ports]
+        self._ports = [vpp_counters.VppPort(port.name, port.kind, self._names[port.name]) for port in request.ports]
         self._workers = len(request.worker_cpus)
         self._env = adapter.installation().env
 

@@ -64,7 +64,7 @@ TX_ERRORS: Mapping[str, tuple[Mapping[str, str], ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Port:
+class VppPort:
     """A port: our name, its kind, and VPP's name of its interface."""
 
     name: str
@@ -72,7 +72,7 @@ class Port:
     interface: str
 
 
-def patterns(ports: Sequence[Port]) -> list[str]:
+def patterns(ports: Sequence[VppPort]) -> list[str]:
     """Return the counters to dump, as basic regular expressions."""
     return [
         "^/if/names$",
@@ -108,14 +108,14 @@ def parse_node(text: str, workers: int | None = None) -> tuple[int, int] | None:
     return sum(calls for calls, _ in rows.values()), sum(vectors for _, vectors in rows.values())
 
 
-def switch_cycles(dump: str, node: str, ports: Sequence[Port], workers: int | None = None) -> SwitchCycles:
+def switch_cycles(dump: str, node: str, ports: Sequence[VppPort], workers: int | None = None) -> SwitchCycles:
     """Return the counters since the start, of ``workers`` and the main thread; None: of as many as the text has.
 
     Figures that the text does not contain in the known form, or not for each thread, are unknown.
     """
     names, counters = parse_dump(dump)
 
-    def of_port(counter: str, port: Port) -> int | None:
+    def of_port(counter: str, port: VppPort) -> int | None:
         return _of_interface(counters.get(counter), names.get(port.interface), workers)
 
     received = common.total(of_port("/if/rx", port) for port in ports)
@@ -158,7 +158,7 @@ def _of_interface(counter: Mapping[tuple[int, int], int] | None, index: int | No
     return sum(of_threads.values()) if _is_whole(of_threads, workers) else None
 
 
-def _tx_drops(counters: Counters, port: Port, workers: int | None) -> dict[str, int] | None:
+def _tx_drops(counters: Counters, port: VppPort, workers: int | None) -> dict[str, int] | None:
     """Return the frames that the port dropped by reason; None if VPP's errors are not the known ones."""
     start = f"/err/{port.interface}-tx/"
     errors = {

@@ -12,7 +12,7 @@ from planebench.model.dimensions import ClockChoice, is_tester_port
 from planebench.planed.document import Document
 from planebench.testbed.request import VnfInterface
 
-Side = Literal["tester", "switch"]
+LinkSide = Literal["tester", "switch"]
 """One end of a wire."""
 
 
@@ -23,7 +23,7 @@ class Ends:
     tester: str
     switch: str
 
-    def of(self, side: Side | None) -> tuple[str, ...]:
+    def of(self, side: LinkSide | None) -> tuple[str, ...]:
         """Return the device of one side; both for None. A port of an external tester is no device."""
         found = (self.tester, self.switch) if side is None else (self.tester if side == "tester" else self.switch,)
         return tuple(device for device in found if not is_tester_port(device))

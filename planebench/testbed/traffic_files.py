@@ -169,10 +169,10 @@ def _check_addresses(profile: TrafficProfile) -> None:
 
 # A profile for planed's generators: the ``profile`` object of traffic.start, and its files.
 
-Document = dict[str, Any]
+ProfileDocument = dict[str, Any]
 
 
-def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat_out: bool) -> Document | None:
+def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat_out: bool) -> ProfileDocument | None:
     """Return the object for planed; None for plain frames. Write a list of addresses to ``workdir`` once.
 
     At maximum offered load there are no times between frames, and no arrival process. Raises UsageError for a bad file
@@ -180,7 +180,7 @@ def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat
     """
     if profile.plain:
         return None
-    document: Document = {"seed": profile.seed}
+    document: ProfileDocument = {"seed": profile.seed}
     if profile.pcap is not None:
         document["pcap"] = pcap_document(profile.pcap)
     else:
@@ -194,13 +194,15 @@ def profile_document(profile: TrafficProfile, workdir: Path, chain: str, *, flat
     return document
 
 
-def to_vnfs(document: Document | None, profile: TrafficProfile, topology: Topology, workdir: Path) -> Document:
+def to_vnfs(
+    document: ProfileDocument | None, profile: TrafficProfile, topology: Topology, workdir: Path
+) -> ProfileDocument:
     """Return the document with the MACs of VNFs side by side as destinations, in turn.
 
     For routers with a synthetic FIB, destination addresses are drawn from it (all have the same one, so any address
     goes with any MAC; a bare function has all of them in one), unless the profile has its own.
     """
-    made: Document = {"seed": profile.seed} if document is None else dict(document)
+    made: ProfileDocument = {"seed": profile.seed} if document is None else dict(document)
     made.pop("dst_mac_count", None)
     made["dst_macs"] = list(topology.destinations)
     wanted = profile.dst_ips or Destinations(fib=FIB_ADDRESSES)
@@ -210,8 +212,8 @@ def to_vnfs(document: Document | None, profile: TrafficProfile, topology: Topolo
     return made
 
 
-def _headers(profile: TrafficProfile) -> Document:
-    document: Document = {"ip": profile.ip, "transport": profile.transport}
+def _headers(profile: TrafficProfile) -> ProfileDocument:
+    document: ProfileDocument = {"ip": profile.ip, "transport": profile.transport}
     if profile.vlan is not None:
         document["vlan"] = profile.vlan
     if profile.flows is not None:
@@ -226,9 +228,9 @@ def _headers(profile: TrafficProfile) -> Document:
     return document
 
 
-def _arrival(profile: TrafficProfile) -> Document:
+def _arrival(profile: TrafficProfile) -> ProfileDocument:
     assert profile.arrival is not None
-    document: Document = {"process": profile.arrival.process}
+    document: ProfileDocument = {"process": profile.arrival.process}
     if profile.arrival.process == "on_off":
         document |= {"on_ns": profile.arrival.on_ns, "off_ns": profile.arrival.off_ns}
     return document
@@ -244,7 +246,7 @@ def _addresses(profile: TrafficProfile, workdir: Path, chain: str, synthetic: in
     if wanted.fib is None:
         return Path(wanted.path)
     if wanted.path:
-        settings: Document = {"routes_file": wanted.path}
+        settings: ProfileDocument = {"routes_file": wanted.path}
     else:
         settings = {"synthetic": synthetic} if synthetic else router_settings(chain)
     drawn_from = f"{json.dumps(settings)} {profile.ip} {wanted.fib} {profile.seed}"

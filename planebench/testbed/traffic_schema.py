@@ -6,10 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from planebench.model import traffic as records
+from planebench.model.closed import ClosedModel
 from planebench.model.errors import UsageError, unknown
 from planebench.model.quantity import parse_number
 from planebench.model.scenarios import parse_frame_size
@@ -29,7 +30,7 @@ def _whole_weight(value: Any) -> Any:
 
 
 Weight = Annotated[int, BeforeValidator(_whole_weight), Field(ge=1, le=records.WEIGHT_MAX)]
-Count = Annotated[int, Field(ge=1, le=records.ADDRESSES_MAX)]
+ValueCount = Annotated[int, Field(ge=1, le=records.ADDRESSES_MAX)]
 Nanoseconds = Annotated[int, Field(ge=100, le=3_600_000_000_000)]
 Size = Annotated[int, BeforeValidator(lambda value: parse_frame_size(value if isinstance(value, int) else str(value)))]
 Sizes = Annotated[
@@ -42,11 +43,7 @@ Mac = Annotated[str, Field(pattern=r"^[0-9a-fA-F][02468aceACE](:[0-9a-fA-F]{2}){
 File = Annotated[str, Field(min_length=1)]
 
 
-class _Closed(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class FlowsModel(_Closed):
+class FlowsModel(ClosedModel):
     """The section ``flows``."""
 
     count: Annotated[int, Field(ge=1, le=records.FLOWS_MAX)]
@@ -64,7 +61,7 @@ class FlowsModel(_Closed):
         return records.Flows(self.count, self.draw, 1.0 if self.exponent is None else self.exponent)
 
 
-class MacsModel(_Closed):
+class MacsModel(ClosedModel):
     """The section ``dst_macs``: a number of addresses, or a list."""
 
     count: Annotated[int, Field(ge=1, le=records.MACS_MAX)] | None = None
@@ -77,11 +74,11 @@ class MacsModel(_Closed):
         return self
 
 
-class DestinationsModel(_Closed):
+class DestinationsModel(ClosedModel):
     """The section ``dst_ips``: a file of addresses, or a number of addresses drawn from a table of routes."""
 
     file: File | None = None
-    fib: Count | None = None
+    fib: ValueCount | None = None
     routes: File | None = None
 
     @model_validator(mode="after")
@@ -98,10 +95,10 @@ class DestinationsModel(_Closed):
         return records.Destinations(str(existing(path)) if path else "", self.fib)
 
 
-class ArrivalModel(_Closed):
+class ArrivalModel(ClosedModel):
     """The section ``arrival``."""
 
-    process: records.Process
+    process: records.ArrivalProcess
     on_ns: Nanoseconds | None = None
     off_ns: Nanoseconds | None = None
 
@@ -118,7 +115,7 @@ class ArrivalModel(_Closed):
         return records.Arrival(self.process, self.on_ns or 0, self.off_ns or 0)
 
 
-class PcapModel(_Closed):
+class PcapModel(ClosedModel):
     """The section ``pcap``. Frames have recorded times with a ``time_scale``, or with a mean ``rate_pps``."""
 
     path: File
@@ -142,7 +139,7 @@ class PcapModel(_Closed):
         return records.Pcap(str(existing(self.path)), timing, self.time_scale or 1.0, rate_pps=self.rate_pps)
 
 
-class ProfileModel(_Closed):
+class ProfileModel(ClosedModel):
     """A profile file."""
 
     name: Annotated[str, Field(pattern=f"^{LABEL_PATTERN}$")] | None = None
@@ -220,7 +217,7 @@ def profile_from_document(document: object, name: str, source: str) -> records.T
         raise UsageError(f"{source}: {error}") from None
 
 
-_SECTIONS: dict[str, type[_Closed]] = {
+_SECTIONS: dict[str, type[ClosedModel]] = {
     "flows": FlowsModel,
     "dst_macs": MacsModel,
     "dst_ips": DestinationsModel,

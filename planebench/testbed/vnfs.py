@@ -16,14 +16,14 @@ from planebench.model.switch import Option
 # Of memory.size_mb, beside what ports need (planebench.testbed.request). A function that finds too little says so when
 # the document is checked, or applied; so an estimate that is too small is a clear error, not a wrong figure.
 
-Settings = Mapping[str, Any]
+VnfSettings = Mapping[str, Any]
 
 FIREWALL_BYTES = 64 << 20
 FIREWALL_RULE_BYTES = 64 << 10
 _CHUNK_BYTES = 1 << 20
 
 
-def entries(settings: Settings, key: str) -> int:
+def entries(settings: VnfSettings, key: str) -> int:
     """Return an upper bound of the entries of ``key``, or of the file that ``KEY_file`` names.
 
     Lines of a text, objects of a JSON file. 0 without entries or if the file is gone, which planed reports.
@@ -47,12 +47,12 @@ def _entries_of_file(path: Path) -> int:
     return max(lines, objects)
 
 
-def nothing(settings: Settings) -> int:
+def nothing(settings: VnfSettings) -> int:
     """Return 0: the tables of the function are not in this memory."""
     return 0
 
 
-def firewall(settings: Settings) -> int:
+def firewall(settings: VnfSettings) -> int:
     """Return the memory of rte_acl's tries: a rule's share depends on all others; a build takes up to half of it."""
     return FIREWALL_BYTES + FIREWALL_RULE_BYTES * entries(settings, "rules")
 

@@ -20,7 +20,7 @@ from builders import STARTED, make_header, make_point, make_run, make_trial, sto
 from rich.console import Console
 
 from planebench.cli import watch as watching
-from planebench.cli.watch import Lines, Page, Screen, frame, trial_line
+from planebench.cli.watch import Screen, TerminalPage, TrialLines, frame, trial_line
 from planebench.host.procfs import start_ticks
 from planebench.model.records import Load, SwitchCycles, Trial
 from planebench.model.status import CurrentTrial, Stage, Status
@@ -68,7 +68,7 @@ def seen(**changes: object) -> Seen:
 
 
 def text(of: Seen, width: int = 80, height: int = 24, glyphs: Glyphs = UNICODE) -> str:
-    lines = frame(of, Page(width, height, glyphs), "takes 0.1% of a core")
+    lines = frame(of, TerminalPage(width, height, glyphs), "takes 0.1% of a core")
     assert len(lines) <= height
     assert all(line.cell_len <= width for line in lines)
     return "\n".join(line.plain.rstrip() for line in lines)
@@ -166,7 +166,7 @@ def test_hostile_texts_do_not_reach_the_terminal() -> None:
     of = Seen(Path(f"/runs/{HOSTILE}"), header, (bad,), told, None, "running", HOSTILE)
     for state in ("running", "killed", "interrupted", "complete"):
         for glyphs in (UNICODE, ASCII):
-            lines = frame(replace(of, state=state), Page(120, 40, glyphs), HOSTILE)  # type: ignore[arg-type]
+            lines = frame(replace(of, state=state), TerminalPage(120, 40, glyphs), HOSTILE)  # type: ignore[arg-type]
             assert all(line.plain.isprintable() for line in lines), state
     assert trial_line(bad, UNICODE).isprintable()
 
@@ -209,7 +209,7 @@ def test_no_colour_where_none_is_wanted() -> None:
 
 def test_a_line_a_trial_where_nothing_can_be_drawn() -> None:
     out = io.StringIO()
-    lines = Lines(Console(file=out, width=80))
+    lines = TrialLines(Console(file=out, width=80))
     lines.draw(seen(), "")
     (title, progress) = out.getvalue().splitlines()
     assert title.endswith("running") and "8 of 80" in progress
@@ -219,7 +219,7 @@ def test_a_line_a_trial_where_nothing_can_be_drawn() -> None:
     assert out.getvalue() == "#8 planed p2p → 64 B R+ saturating: 15.50 Mpps valid steal 31 ms\n"
 
 
-@pytest.mark.parametrize(("environment", "kind"), [({"TERM": "dumb"}, "Lines"), ({"TERM": "xterm"}, "Screen")])
+@pytest.mark.parametrize(("environment", "kind"), [({"TERM": "dumb"}, "TrialLines"), ({"TERM": "xterm"}, "Screen")])
 def test_a_dumb_terminal_gets_lines(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], kind: str) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     for name, value in environment.items():

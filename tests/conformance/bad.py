@@ -19,9 +19,9 @@ from typing import Any
 import pyswitch
 
 from planebench.conformance.cases import parse_cases, parse_checks
-from planebench.conformance.model import Result
+from planebench.conformance.model import CheckResult
 from planebench.conformance.rig import Rig
-from planebench.conformance.suite import ALL_CHECKS, Plan, check_on_rig, run_suite
+from planebench.conformance.suite import ALL_CHECKS, SuitePlan, check_on_rig, run_suite
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.measure.live import LiveSettings
@@ -287,7 +287,7 @@ class Quiet:
     def working_on(self, text: str) -> None:
         pass
 
-    def check_done(self, result: Result) -> None:
+    def check_done(self, result: CheckResult) -> None:
         pass
 
 
@@ -313,7 +313,7 @@ def rig(adapter: Adapter, scenario: str, wire: str) -> Iterator[Rig]:
             it.stop()
 
 
-def checked(it: Rig, checks: str) -> dict[str, Result]:
+def checked(it: Rig, checks: str) -> dict[str, CheckResult]:
     """The results of some checks on it, by name."""
     it.exchange, it.lossless = None, True
     wanted = parse_checks(checks)
@@ -325,14 +325,14 @@ def checked(it: Rig, checks: str) -> dict[str, Result]:
         it.live.pause()
 
 
-def check(adapter: Adapter, scenario: str, checks: str, wire: str = "virtio") -> dict[str, Result]:
+def check(adapter: Adapter, scenario: str, checks: str, wire: str = "virtio") -> dict[str, CheckResult]:
     """The results of the suite by name of the check, on one scenario."""
     machine = Machine.prepare()
     wires: Any = (wire,)
-    plan = Plan(adapter, parse_cases(scenario), wires, machine.cpus, settings(wire), parse_checks(checks))
+    plan = SuitePlan(adapter, parse_cases(scenario), wires, machine.cpus, settings(wire), parse_checks(checks))
     with machine.pinned():
         return {result.check: result for result in run_suite(plan, Quiet())}
 
 
-def failed(results: Mapping[str, Result]) -> set[str]:
+def failed(results: Mapping[str, CheckResult]) -> set[str]:
     return {name for name, result in results.items() if result.outcome == "fail"}

@@ -14,8 +14,8 @@ from rich.console import Console
 
 from planebench.conformance.cases import parse_cases, parse_checks, parse_wires
 from planebench.conformance.frames import bad_frames, good_frames, read_pcap, write_pcap
-from planebench.conformance.model import Report, Result
-from planebench.conformance.overload import Account
+from planebench.conformance.model import CheckResult, Report
+from planebench.conformance.overload import DropAccount
 from planebench.conformance.rig import PcapExchange, most
 from planebench.conformance.show import print_report, to_document
 from planebench.conformance.suite import ALL_CHECKS
@@ -126,7 +126,7 @@ def test_a_capture_comes_back_as_it_was_written_and_may_be_cut(tmp_path: Path) -
     ],
 )
 def test_the_account_of_a_flood(switch: SwitchCycles, tester: dict[str, int], exact: bool, wrong: str) -> None:
-    found = Account(100, 90, 2, switch, tester).wrong(exact=exact)
+    found = DropAccount(100, 90, 2, switch, tester).wrong(exact=exact)
     assert bool(found) == bool(wrong) and wrong in "; ".join(found)
 
 
@@ -141,7 +141,7 @@ def test_names_of_scenarios_wires_and_checks() -> None:
             wrong()
 
 
-def report(*results: Result) -> Report:
+def report(*results: CheckResult) -> Report:
     return Report("x:y=1", "X", "1", "/x", False, ("virtio",), ("p2p", "v2v"), results, 1.0)
 
 
@@ -154,8 +154,8 @@ def shown(it: Report) -> str:
 
 
 def test_a_failure_is_shown_with_what_was_expected_what_came_and_the_log() -> None:
-    bad = Result("order", "v2v", "virtio", "fail", (), "one", "two [x]", "its.log:\nlast words")
-    it = report(Result("order", "p2p", "virtio", "pass"), bad)
+    bad = CheckResult("order", "v2v", "virtio", "fail", (), "one", "two [x]", "its.log:\nlast words")
+    it = report(CheckResult("order", "p2p", "virtio", "pass"), bad)
     text = shown(it)
     for part in ("FAIL order v2v virtio", "expected: one", "came: two [x]", "last words", "does not conform"):
         assert part in text
@@ -168,8 +168,8 @@ def test_a_failure_is_shown_with_what_was_expected_what_came_and_the_log() -> No
 
 
 def test_reasons_are_told_and_are_no_pass() -> None:
-    refused = [Result(name, "p2p", "virtio", "not supported", ("no such port",)) for name in ("order", "intact")]
-    it = report(Result("found", "itself", None, "pass"), *refused)
+    refused = [CheckResult(name, "p2p", "virtio", "not supported", ("no such port",)) for name in ("order", "intact")]
+    it = report(CheckResult("found", "itself", None, "pass"), *refused)
     assert "not supported: 2 checks (p2p): no such port" in shown(it)
     assert not it.passed and "nothing was checked" in shown(it)
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from planebench.conformance import rig as exchange
-from planebench.conformance.model import Case, Result
+from planebench.conformance.model import Case, CheckResult
 from planebench.conformance.rig import FRAMES, SENDING_MAX_S, SENDING_S, TESTER_SILENT, Rig
 from planebench.conformance.suite import CASE_CHECKS, check_on_rig
 from planebench.conformance.vnf_process import VnfProcess
@@ -113,7 +113,7 @@ def rig_of(tester: ScriptedTester) -> Rig:
     return rig
 
 
-def checked(rig: Rig, name: str) -> Result:
+def checked(rig: Rig, name: str) -> CheckResult:
     return check_on_rig(next(check for check in CASE_CHECKS if check.name == name), rig)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from planebench.cli.doctor import doctor
-from planebench.host.journal import Outcome
+from planebench.host.journal import ValueOutcome
 from planebench.measure import tuning
 from planebench.measure.tuning import apply, commands, plan, undo
 from planebench.model.errors import StoreError, UsageError
@@ -76,10 +76,10 @@ class Machine:
         files = (file for file in self.root.rglob("*") if file.is_file())
         return {str(file.relative_to(self.root)): file.read_text().strip() for file in files}
 
-    def fix(self) -> tuple[Outcome, ...]:
+    def fix(self) -> tuple[ValueOutcome, ...]:
         return apply(self.state, self.root)
 
-    def undo(self) -> tuple[Outcome, ...]:
+    def undo(self) -> tuple[ValueOutcome, ...]:
         return undo(self.state, self.root)
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sysfs_tree import Tree
 
 from planebench.host import energy
-from planebench.host.energy import Ipmi, Meter, Rapl, Reading, energy_uj, find_meter
+from planebench.host.energy import Ipmi, Meter, MeterReading, Rapl, energy_uj, find_meter
 from planebench.measure.conditions import EnergyAccount
 from planebench.model.records import SwitchCycles
 from planebench.model.switch_figures import SWITCH_FIGURES
@@ -62,8 +62,8 @@ def test_a_counter_that_began_again_goes_on(tree: Tree) -> None:
 
 @given(begin=st.integers(0, RANGE), used=st.integers(0, RANGE))
 def test_any_energy_below_the_range_is_found(begin: int, used: int) -> None:
-    before = Reading(0, {"a": (begin, RANGE)})
-    after = Reading(1, {"a": ((begin + used) % (RANGE + 1), RANGE)})
+    before = MeterReading(0, {"a": (begin, RANGE)})
+    after = MeterReading(1, {"a": ((begin + used) % (RANGE + 1), RANGE)})
     assert energy_uj(before, after) == used
 
 
@@ -75,9 +75,12 @@ def test_a_machine_that_does_not_tell_has_no_meter(tree: Tree, tmp_path: Path) -
 
 
 def test_unknown_is_never_zero() -> None:
-    reading = Reading(0, {"a": (5, 9)})
+    reading = MeterReading(0, {"a": (5, 9)})
     assert energy_uj(None, reading) is None and energy_uj(reading, None) is None
-    assert energy_uj(reading, Reading(1, {"b": (6, 9)})) is None and energy_uj(Reading(0, {}), Reading(1, {})) is None
+    assert (
+        energy_uj(reading, MeterReading(1, {"b": (6, 9)})) is None
+        and energy_uj(MeterReading(0, {}), MeterReading(1, {})) is None
+    )
     for figure in (PER_MILLION, LESS_IDLE):
         assert figure.of(SwitchCycles()) is None
         assert figure.of(SwitchCycles(counters={"energy_uj": 5, "idle_energy_uj": 1, "delivered_packets": 0})) is None
@@ -88,7 +91,7 @@ def test_the_power_that_ipmi_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     reading = Ipmi(lambda: DCMI).read()
     assert reading is not None and reading.watts == 220
     assert Ipmi(lambda: DCMI.replace("220", "0")).read() is None and Ipmi(lambda: None).read() is None
-    assert energy_uj(Reading(0, {}, 200.0), Reading(500_000_000, {}, 220.0)) == 105_000_000
+    assert energy_uj(MeterReading(0, {}, 200.0), MeterReading(500_000_000, {}, 220.0)) == 105_000_000
     monkeypatch.setattr(energy, "find_program", lambda name: None)
     assert Ipmi().read() is None
 
@@ -101,10 +104,10 @@ class Constant:
     def __init__(self, watts: float) -> None:
         self.watts, self.at_ns, self.uj = watts, 0, 0
 
-    def read(self) -> Reading | None:
+    def read(self) -> MeterReading | None:
         self.at_ns += 500_000_000
         self.uj += round(self.watts * 500_000)
-        return Reading(self.at_ns, {"package-0": (self.uj, RANGE)})
+        return MeterReading(self.at_ns, {"package-0": (self.uj, RANGE)})
 
 
 def test_joules_for_a_million_frames_with_and_without_idle() -> None:
@@ -121,12 +124,12 @@ def test_joules_for_a_million_frames_with_and_without_idle() -> None:
 
 def test_without_an_idle_reading_only_the_whole_is_known() -> None:
     class Silent(Constant):
-        def read(self) -> Reading | None:
+        def read(self) -> MeterReading | None:
             return None
 
     meter: Meter = Silent(1.0)
     account = EnergyAccount(meter, idle_s=0)
-    assert account.counters(Reading(0, {"a": (0, 9)}), Reading(1, {"a": (5, 9)}), 7) == {
+    assert account.counters(MeterReading(0, {"a": (0, 9)}), MeterReading(1, {"a": (5, 9)}), 7) == {
         "energy_uj": 5,
         "delivered_packets": 7,
     }

@@ -13,7 +13,7 @@ import pytest
 from planebench.host import device_settings, interfaces, journal, pci, pci_binding, vfs
 from planebench.host.device_settings import device_journal
 from planebench.host.journal import Journal
-from planebench.host.programs import Output
+from planebench.host.programs import ProgramOutput
 from planebench.measure import tuning
 from planebench.model.errors import StartError, UsageError
 from tests.sysfs_tree import Killed, Tree, kill_after
@@ -385,16 +385,16 @@ class Ip:
         self.vfs: dict[int, dict[str, object]] = {}
         self.said: list[str] = []
 
-    def __call__(self, argv: Sequence[str], timeout_s: float = 0.0) -> Output:
+    def __call__(self, argv: Sequence[str], timeout_s: float = 0.0) -> ProgramOutput:
         words = list(argv[1:])
         if "show" in words:
             count = pci.nic(A, self.tree.root).vfs
             fresh: dict[str, object] = {"address": "00:00:00:00:00:00", "spoofchk": True, "trust": False}
             found = [{"vf": number, **fresh, **self.vfs.get(number, {})} for number in range(count)]
-            return Output(0, json.dumps([{"ifname": self.interface, "vfinfo_list": found}]), "")
+            return ProgramOutput(0, json.dumps([{"ifname": self.interface, "vfinfo_list": found}]), "")
         self.said.append(" ".join(words[2:]))
         if self.refuses and self.refuses in words:
-            return Output(2, "", "RTNETLINK answers: Operation not permitted")
+            return ProgramOutput(2, "", "RTNETLINK answers: Operation not permitted")
         if words[4] == "vf":
             number, attribute, value = int(words[5]), words[6], words[7]
             key = "address" if attribute == "mac" else attribute
@@ -402,7 +402,7 @@ class Ip:
         else:
             path = f"sys/bus/pci/devices/{A}/net/{self.interface}/flags"
             self.tree.set(path, "0x1003" if words[4] == "up" else "0x1002")
-        return Output(0, "", "")
+        return ProgramOutput(0, "", "")
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 
 from planebench.host import planed_program
 from planebench.host.planed_program import RingLimits
-from planebench.host.programs import Output
+from planebench.host.programs import ProgramOutput
 from planebench.model.scenarios import build
 from planebench.testbed.links import LinkSettings
 from planebench.testbed.placement import Placement
@@ -38,9 +38,9 @@ def test_planed_tells_the_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     told = 'EAL: a message\n{"device": "0000:3b:00.0", "least": 512, "most": 4096}\n'
     asked: list[list[object]] = []
 
-    def run_tool(argv: list[object], timeout_s: float) -> Output:
+    def run_tool(argv: list[object], timeout_s: float) -> ProgramOutput:
         asked.append(argv)
-        return Output(0, told, "")
+        return ProgramOutput(0, told, "")
 
     monkeypatch.setattr(planed_program, "find_planed", lambda: Path("/planed"))
     monkeypatch.setattr(planed_program, "run_tool", run_tool)

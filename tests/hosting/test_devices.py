@@ -20,7 +20,7 @@ from planebench.model.errors import UsageError
 from planebench.model.switch import parse_values
 from planebench.testbed.hosting import base, bubblewrap, machine, podman, qemu
 from planebench.testbed.hosting.base import HostedPort, HostedRequest
-from planebench.testbed.hosting.inside import Limits
+from planebench.testbed.hosting.inside import VnfLimits
 from planebench.testbed.hosting.kvm_probe import Accelerator
 from planebench.testbed.hosting.registry import HOSTINGS
 from tests.sysfs_tree import Tree
@@ -74,7 +74,7 @@ def test_ports_come_before_other_devices(tmp_path: Path, asked: list[str]) -> No
 
 
 def test_a_container_of_podman_has_their_files_and_may_lock_memory(tmp_path: Path) -> None:
-    request, limits = request_of(tmp_path), Limits(64)
+    request, limits = request_of(tmp_path), VnfLimits(64)
 
     def words(store: str, files: Sequence[Path] = ()) -> list[str]:
         (tmp_path / store).mkdir()

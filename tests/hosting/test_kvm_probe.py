@@ -13,7 +13,7 @@ from planebench.host.process import Supervisor
 from planebench.host.programs import Found
 from planebench.model.errors import StartError
 from planebench.testbed.hosting import kvm_probe
-from planebench.testbed.hosting.kvm_probe import Accelerator, Probe, known_failure
+from planebench.testbed.hosting.kvm_probe import Accelerator, KvmProbe, known_failure
 
 
 @pytest.fixture
@@ -23,7 +23,7 @@ def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supe
         yield it
 
 
-def probe(folder: Path, supervisor: Supervisor, qemu: str, limit_s: float = 60.0) -> Probe:
+def probe(folder: Path, supervisor: Supervisor, qemu: str, limit_s: float = 60.0) -> KvmProbe:
     """With a QEMU that notes that it was called."""
     program, kernel, device = folder / "qemu", folder / "kernel", folder / "kvm"
     program.write_text(f'#!/bin/sh\necho "$@" >>{folder}/calls\n{qemu}\n')
@@ -31,7 +31,7 @@ def probe(folder: Path, supervisor: Supervisor, qemu: str, limit_s: float = 60.0
     for file in (kernel, device):
         file.touch()
     cpus = frozenset(os.sched_getaffinity(0))
-    return Probe(Found("7.2.22", program), kernel, folder / "initramfs", cpus, supervisor, limit_s, device)
+    return KvmProbe(Found("7.2.22", program), kernel, folder / "initramfs", cpus, supervisor, limit_s, device)
 
 
 def calls(folder: Path) -> list[str]:

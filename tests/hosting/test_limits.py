@@ -13,7 +13,7 @@ from planebench.host.process import Supervisor
 from planebench.model.errors import StartError
 from planebench.testbed.hosting import inside
 from planebench.testbed.hosting.base import HostedRequest
-from planebench.testbed.hosting.inside import Limits
+from planebench.testbed.hosting.inside import VnfLimits
 
 V2 = "cgroup2 {root} cgroup2 rw,nosuid,memory_recursiveprot 0 0"
 V1 = "\n".join(
@@ -61,7 +61,7 @@ def test_version_2_makes_it_where_the_controllers_are_passed_on(
     assert inside.parent_group("memory") == inside.parent_group("pids") == tmp_path / "user.slice"
     assert inside.everywhere() == (tmp_path / "user.slice",)
     assert inside.as_parent("x") == "/user.slice/x"
-    limited = inside.limit(request(supervisor.workdir("w")), Limits(100, 9), supervisor)
+    limited = inside.limit(request(supervisor.workdir("w")), VnfLimits(100, 9), supervisor)
     assert limited.groups == (tmp_path / "user.slice" / f"{supervisor.root.name}-w-vnf0",)
     assert limited.words == "100 MiB of memory by a control group; 9 processes by a control group"
     limited.remove()
@@ -78,7 +78,7 @@ def test_version_1_makes_one_in_each_hierarchy_below_ours(
     assert inside.parent_group("pids") == tmp_path / "pids"
     assert inside.everywhere() == tuple(tmp_path / it for it in ("memory/me", "cpu,cpuacct", "pids", "systemd/me"))
     assert inside.as_parent("x") == "x"
-    limited = inside.limit(request(supervisor.workdir("w")), Limits(100, 9), supervisor)
+    limited = inside.limit(request(supervisor.workdir("w")), VnfLimits(100, 9), supervisor)
     assert [group.parent for group in limited.groups] == [tmp_path / "memory/me", tmp_path / "pids"]
     assert limited.prefix[0] == "/bin/sh" and limited.prefix[-2:] == tuple(map(str, limited.groups))
 
@@ -88,7 +88,7 @@ def test_where_none_can_be_made_a_resource_limit_does_what_it_can_and_the_rest_i
 ) -> None:
     for number, (mounts, groups) in enumerate(((V2, "0::/"), ("tmpfs {root} tmpfs rw 0 0", "0::/"), ("", ""))):
         machine(monkeypatch, tmp_path, mounts, groups, {"cgroup.procs": "", "cgroup.subtree_control": "cpu"})
-        limited = inside.limit(request(supervisor.workdir(f"w{number}")), Limits(100, 9), supervisor)
+        limited = inside.limit(request(supervisor.workdir(f"w{number}")), VnfLimits(100, 9), supervisor)
         assert limited.groups == () and limited.prefix == ("prlimit", f"--data={100 << 20}", "--")
         assert "private memory (RLIMIT_DATA" in limited.words and "number of processes not limited" in limited.words
         assert limited.why() == ""
@@ -100,4 +100,4 @@ def test_a_group_that_cannot_be_made_after_all_is_an_error(
     machine(monkeypatch, tmp_path, V2, "0::/", {"cgroup.procs": "", "cgroup.subtree_control": "memory pids"})
     (tmp_path / f"{supervisor.root.name}-w-vnf0").write_text("a file")
     with pytest.raises(StartError, match=r"cannot create control group .*: .*exists"):
-        inside.limit(request(supervisor.workdir("w")), Limits(100, 9), supervisor)
+        inside.limit(request(supervisor.workdir("w")), VnfLimits(100, 9), supervisor)

@@ -17,14 +17,17 @@ from planebench.testbed.hosting import qemu
 from planebench.testbed.hosting.base import HostedPort, HostedRequest
 from planebench.testbed.hosting.image import image_format
 
-MACHINE = qemu.Machine(
+MACHINE = qemu.Guest(
     name="vnf0",
     version="7.2.22",
     accelerator="kvm",
     vcpus=2,
     memory_mb=300,
     boot=qemu.Disk(Path("/a,b/x.qcow2"), "qcow2"),
-    nics=(qemu.Nic(Path("/run/v0.sock"), "02:00:00:00:04:01"), qemu.Nic(Path("/run/v1.sock"), "02:00:00:00:04:02")),
+    nics=(
+        qemu.GuestNic(Path("/run/v0.sock"), "02:00:00:00:04:01"),
+        qemu.GuestNic(Path("/run/v1.sock"), "02:00:00:00:04:02"),
+    ),
 )
 PORTS = (
     HostedPort("v0", Path("/run/v0.sock"), "02:00:00:00:04:01"),
@@ -66,7 +69,7 @@ def request(**more: Any) -> HostedRequest:
     return HostedRequest(**(made | more))
 
 
-def words(machine: qemu.Machine) -> str:
+def words(machine: qemu.Guest) -> str:
     return " ".join(qemu.arguments(machine))
 
 

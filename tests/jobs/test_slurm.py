@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planebench.lab.job import Job, Place
+from planebench.lab.job import Job, JobPlace
 from planebench.lab.launcher import Queued
 from planebench.lab.slurm import Slurm, parse_drained, parse_queue, sbatch_command, script
 from planebench.model.errors import StartError
@@ -17,7 +17,7 @@ from planebench.plan.schema import load_plan
 JOB = Job(
     matrix="nightly",
     name="planed-epyc",
-    place=Place("epyc", slurm="--constraint='epyc&e810' --gres=nic:2", ssh=None, switch=None, lock=""),
+    place=JobPlace("epyc", slurm="--constraint='epyc&e810' --gres=nic:2", ssh=None, switch=None, lock=""),
     plan=load_plan("quick"),
     time_budget=None,
     hugepages=None,

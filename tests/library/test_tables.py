@@ -20,7 +20,7 @@ from rich_run import rich, rich_run
 import planebench
 from planebench.analysis.histogram import merge, summarise
 from planebench.analysis.results import derive_results
-from planebench.analysis.tables import Source
+from planebench.analysis.tables import RunSource
 from planebench.loaded import TABLES, TABLES_VERSION, Loaded
 from planebench.model.errors import UsageError
 from planebench.model.header import Run, Skipped
@@ -32,7 +32,7 @@ IDENTITY = ("comparisons", "conditions", "skipped", "runs")
 
 
 def loaded(run: Run) -> Loaded:
-    return Loaded([Source(Path("nowhere"), run)])
+    return Loaded([RunSource(Path("nowhere"), run)])
 
 
 def test_columns_and_types_are_those_of_the_golden_file() -> None:
@@ -77,7 +77,7 @@ def test_what_does_not_count_is_not_a_figure() -> None:
 
 
 def test_searches_and_curves() -> None:
-    source = Source(Path("nowhere"), rich_run())
+    source = RunSource(Path("nowhere"), rich_run())
     source.__dict__["results"] = rich().results
     run = Loaded([source])
     frame = run.searches

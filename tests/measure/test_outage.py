@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from planebench.measure.live import LiveTopology
-from planebench.measure.outage import Account, check_victim, longest_silence, outage_of
+from planebench.measure.outage import OutageDrops, check_victim, longest_silence, outage_of
 from planebench.model.errors import StartError, UsageError
 from planebench.model.outage import Outage, OutageReport, Silence
 from planebench.model.records import SwitchCycles
@@ -100,7 +100,7 @@ class Counting:
 
 def test_drops_of_a_vnf_that_begins_anew_are_those_before_and_those_after() -> None:
     it = Counting(of_switch={"v0:tx_full": 5}, of_vnfs=Counter({"vnf0:runt": 100, "v3:tx_full": 7}))
-    account = Account(cast(LiveTopology, it), "vnf0")
+    account = OutageDrops(cast(LiveTopology, it), "vnf0")
     it.of_vnfs.update({"vnf0:runt": 1, "v1:tx_full": 2})
     account.before_the_end()
     it.of_vnfs = Counter({"vnf0:runt": 4, "v3:tx_full": 8})
@@ -110,7 +110,7 @@ def test_drops_of_a_vnf_that_begins_anew_are_those_before_and_those_after() -> N
 
 def test_drops_of_a_switch_that_begins_anew() -> None:
     it = Counting(of_switch={"v0:tx_full": 5}, of_vnfs=Counter({"v3:tx_full": 7}))
-    account = Account(cast(LiveTopology, it), "switch")
+    account = OutageDrops(cast(LiveTopology, it), "switch")
     it.of_switch["v0:tx_full"] = 9
     account.before_the_end()
     it.of_switch, it.of_vnfs = {"v0:tx_full": 30}, Counter({"v3:tx_full": 8})

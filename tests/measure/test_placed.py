@@ -12,7 +12,7 @@ import pytest
 from planebench.host.evidence import WatchedThread
 from planebench.host.memory import MemoryMap
 from planebench.measure import conditions
-from planebench.measure.conditions import Placed, let_roam, misplaced, read_memory
+from planebench.measure.conditions import PlacedOwner, let_roam, misplaced, read_memory
 from planebench.measure.verdict import judge
 from planebench.model.records import (
     DirectionCounts,
@@ -25,9 +25,9 @@ from planebench.model.records import (
 
 TESTER, SWITCH, VNF = 1, 2, 3
 PARTS = (
-    Placed("tester", "the tester", (TESTER,), 0),
-    Placed("switch", "the switch", (SWITCH,), 0),
-    Placed("vnf", "vnf0", (VNF,), 1),
+    PlacedOwner("tester", "the tester", (TESTER,), 0),
+    PlacedOwner("switch", "the switch", (SWITCH,), 0),
+    PlacedOwner("vnf", "vnf0", (VNF,), 1),
 )
 MB = 1 << 20
 
@@ -82,12 +82,12 @@ def test_threads_that_may_run_elsewhere_are_a_reason_and_roaming_ones_are_set() 
         watched = (WatchedThread("vnf", os.getpid(), thread.native_id, "worker"),)
         one = frozenset({min(here)})
         let_roam(watched, one)
-        assert misplaced((Placed("vnf", "vnf0", (), None, watched, one),), ()) == ()
-        (reason,) = misplaced((Placed("vnf", "vnf0", (), None, watched, frozenset({99})),), ())
+        assert misplaced((PlacedOwner("vnf", "vnf0", (), None, watched, one),), ()) == ()
+        (reason,) = misplaced((PlacedOwner("vnf", "vnf0", (), None, watched, frozenset({99})),), ())
         assert str(reason) == f"thread worker of vnf0 may run on CPU {min(here)}, not on CPU 99 as planned"
         more = one | {99}
-        assert misplaced((Placed("vnf", "vnf0", (), None, watched, more),), ()) == ()
-        assert len(misplaced((Placed("vnf", "vnf0", (), None, watched, more, roams=True),), ())) == 1
+        assert misplaced((PlacedOwner("vnf", "vnf0", (), None, watched, more),), ()) == ()
+        assert len(misplaced((PlacedOwner("vnf", "vnf0", (), None, watched, more, roams=True),), ())) == 1
     finally:
         done.set()
         thread.join()

@@ -15,9 +15,9 @@ import pytest
 from builders import make_header, make_point, make_trial
 
 from planebench.analysis.histogram import encode
-from planebench.analysis.metrics.column import Row, _sql_type, having
+from planebench.analysis.metrics.column import TableRow, _sql_type, having
 from planebench.analysis.metrics.results import LATENCY, RESULT
-from planebench.analysis.tables import Source
+from planebench.analysis.tables import RunSource
 from planebench.loaded import TABLES, Loaded
 from planebench.model.header import Run
 from planebench.model.records import ControlPackets, FibUpdates, SwitchCycles, TrafficSent
@@ -30,7 +30,7 @@ from planebench.report.terminal.table import table_text
 
 def test_fib_updates_are_in_every_export() -> None:
     trial = dataclasses.replace(make_trial(0, make_point()), updates=FibUpdates(None, 2_000_000_000, 50, 40))
-    source = Source(Path("nowhere"), Run(make_header(("planed",)), (trial,)))
+    source = RunSource(Path("nowhere"), Run(make_header(("planed",)), (trial,)))
     assert json.loads(to_json(source))["results"][0]["fib_updates_per_s"] == 20
     (line,) = csv.DictReader(io.StringIO(to_csv(source).decode()))
     assert line["fib_updates_per_s"] == "20.0"
@@ -44,7 +44,7 @@ def test_control_packets_are_in_every_output() -> None:
     sent = TrafficSent("n0->n1", 1000, 64000)
     made = dataclasses.replace(make_trial(0, make_point(traffic="control-2")), control=control, sent=(sent,))
     trial = dataclasses.replace(made, updates=FibUpdates(2.0, 2_000_000_000, 4, 4))
-    source = Source(Path("nowhere"), Run(make_header(("planed",)), (trial,)))
+    source = RunSource(Path("nowhere"), Run(make_header(("planed",)), (trial,)))
     (result,) = json.loads(to_json(source))["results"]
     assert (result["control"]["sent"], result["control"]["replies"]) == (4, 3)
     assert result["control_reply_p50_us"] == pytest.approx(12.0, rel=1e-2)
@@ -59,7 +59,7 @@ COUNTED = SwitchCycles(100, 50, 640, {}, 640, 20, {"rx_bursts": 20, "rx_full_bur
 def test_a_counter_of_the_switch_reaches_every_output() -> None:
     """The share of full batches: planed counts both bursts, and nothing between its report and the page knows them."""
     trials = tuple(make_trial(i, mpps=9.0, verdict="tester-limited", switch=COUNTED) for i in range(3))
-    source = Source(Path("nowhere"), Run(make_header(("planed",)), trials))
+    source = RunSource(Path("nowhere"), Run(make_header(("planed",)), trials))
     assert json.loads(to_json(source))["results"][0]["switch_full_batch_share"] == 0.75
     (line,) = csv.DictReader(io.StringIO(to_csv(source).decode()))
     assert line["switch_full_batch_share"] == "0.75"
@@ -102,7 +102,7 @@ def test_every_path_leads_to_a_value_of_the_type_of_its_column(name: str) -> Non
     """mypy does not see the paths; a table without rows in the tests would hide one that is wrong."""
     for column in TABLES[name].columns:
         if isinstance(column.get, str):
-            found = _sql_type(_resolved(Row, column.get))
+            found = _sql_type(_resolved(TableRow, column.get))
             assert found.replace("BIGINT", "INTEGER") == column.sql_type.replace("BIGINT", "INTEGER"), column.name
 
 

@@ -22,7 +22,7 @@ from planebench.analysis import tables
 from planebench.analysis.compare import runs_compared
 from planebench.analysis.metrics.results import POINT
 from planebench.analysis.results import point_order
-from planebench.analysis.tables import Source
+from planebench.analysis.tables import RunSource
 from planebench.cli.openmetrics import exposition, of_run
 from planebench.model.conditions import Conditions
 from planebench.model.errors import UsageError
@@ -146,7 +146,7 @@ def test_the_key_of_a_point_is_every_field() -> None:
 @example(plan_from_document(DOCUMENT, "any"))
 def test_no_two_rows_of_an_output_have_one_key(plan: Plan) -> None:
     run = measured(plan)
-    source, points = Source(Path("run"), run), expand(plan)
+    source, points = RunSource(Path("run"), run), expand(plan)
     assert len({point.point_id for point in points}) == len(points)
     assert len({(point.switch, point_order(point)) for point in points}) == len(points)
     assert len({tuple(point.key.values()) for point in points}) == len(points)

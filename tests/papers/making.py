@@ -16,7 +16,7 @@ from planebench.model.header import Finished, Run
 from planebench.model.records import LatencyRecord, Point, Trial
 from planebench.papers.claims import Claim, all_claims
 from planebench.papers.judge import judge
-from planebench.papers.measured import Measured
+from planebench.papers.measured import RunFigures
 from planebench.papers.told import Judgement
 
 NEAR = (0.999, 1.0, 1.001)
@@ -62,8 +62,8 @@ def run(*figures: Iterable[Figure], **header: Any) -> Run:
     return Run(made, tuple(trials), Finished("complete", "2026-11-21T12:38:31Z"))
 
 
-def measured(made: Run) -> Measured:
-    return Measured(Derived(made))
+def measured(made: Run) -> RunFigures:
+    return RunFigures(Derived(made))
 
 
 def judged(wanted: str, *figures: Iterable[Figure], **header: Any) -> Judgement:

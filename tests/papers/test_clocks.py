@@ -6,9 +6,9 @@ from __future__ import annotations
 import pytest
 from making import LARGE_HOST, Figure, judged, rate
 
-from planebench.papers.told import Outcome
+from planebench.papers.told import ClaimOutcome
 
-YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
+YES, NO, OPEN = ClaimOutcome.CONFIRMED, ClaimOutcome.NOT_CONFIRMED, ClaimOutcome.CANNOT_BE_TESTED
 FREQUENCY = "throughput-grows-with-frequency"
 ROUTER = {"chain_length": 1, "chain": "l3fwd"}
 BILLION = {"chain_length": 1, "chain": "l3fwd:fib=cuckoo:synthetic=1000M", "frame_size_bytes": 256, "traffic": "fib-1M"}
@@ -19,7 +19,7 @@ def clocks(*sides: tuple[str, float]) -> list[list[Figure]]:
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(9.3, YES), (4.0, NO)])
-def test_throughput_grows_with_the_clock(mpps: float, outcome: Outcome) -> None:
+def test_throughput_grows_with_the_clock(mpps: float, outcome: ClaimOutcome) -> None:
     """The lowest and the highest clock decide, in whatever order they were measured."""
     found = judged(FREQUENCY, *clocks(("2600MHz", mpps), ("1600MHz", 5.0), ("1200MHz", 4.3)), host=LARGE_HOST)
     assert found.outcome is outcome
@@ -55,7 +55,7 @@ def test_other_claims_are_about_the_clock_of_the_machine() -> None:
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(5.2, YES), (3.1, NO)])
-def test_a_billion_routes_fill_ten_gigabits_from_256_bytes(mpps: float, outcome: Outcome) -> None:
+def test_a_billion_routes_fill_ten_gigabits_from_256_bytes(mpps: float, outcome: ClaimOutcome) -> None:
     found = judged("billion-routes", rate("planed", "bare", mpps, **BILLION), host=LARGE_HOST)
     assert found.outcome is outcome and "of 4.53 Mpps" in found.evidence
     fewer = {**BILLION, "chain": "l3fwd:fib=cuckoo:synthetic=100000000"}

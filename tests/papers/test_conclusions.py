@@ -16,11 +16,11 @@ from planebench.cli.papers import papers
 from planebench.model.header import Run
 from planebench.papers.claims import all_claims
 from planebench.papers.conclusions import Conclusion, conclude, open_words
-from planebench.papers.told import Outcome
+from planebench.papers.told import ClaimOutcome
 from planebench.plan.schema import load_plan
 from planebench.report.papers import conclusion_record
 
-YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
+YES, NO, OPEN = ClaimOutcome.CONFIRMED, ClaimOutcome.NOT_CONFIRMED, ClaimOutcome.CANNOT_BE_TESTED
 BASELINE, FIRST, COSTS = "p2p-is-the-baseline", "p2p-bess-first", "virtual-io-costs"
 ORDER = "p2p-order"
 NOISY = (0.94, 1.0, 1.06)

@@ -10,7 +10,7 @@ import yaml
 from pydantic import ValidationError
 
 from planebench.cli.papers import claim_lines
-from planebench.papers.claims import Cell, all_claims, all_papers, read_claims
+from planebench.papers.claims import ClaimCell, all_claims, all_papers, read_claims
 from planebench.papers.data import PaperFigure, paper_facts, paper_figures, read_papers
 from planebench.papers.measured import EMULATED_NIC, OFFLOAD
 from planebench.switches.registry import ADAPTERS
@@ -87,7 +87,7 @@ def test_sentences_have_the_figures_of_the_papers_in_them() -> None:
 def test_every_order_has_figures_of_the_paper_behind_it() -> None:
     for it in all_claims():
         if it.order is not None:
-            cell: Cell = it.order.cell
+            cell: ClaimCell = it.order.cell
             there = [f for f in paper_figures() if (f.metric, f.scenario) == (it.order.metric, cell.scenario)]
             assert len({f.value for f in there}) > 1
 

@@ -16,10 +16,10 @@ from planebench.model.header import ClockOffset, Skipped, SwitchHostInfo
 from planebench.model.records import TrafficSent, VerdictKind
 from planebench.papers.claims import all_claims
 from planebench.papers.judge import judge_all, shown
-from planebench.papers.measured import Measured
-from planebench.papers.told import Compared, Outcome, Sample, Told, corrected, told
+from planebench.papers.measured import RunFigures
+from planebench.papers.told import ClaimOutcome, Compared, FigureSample, Told, corrected, told
 
-YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
+YES, NO, OPEN = ClaimOutcome.CONFIRMED, ClaimOutcome.NOT_CONFIRMED, ClaimOutcome.CANNOT_BE_TESTED
 BOTH = {"direction": "bidirectional", "frame_size_bytes": 1024}
 ONE = {"frame_size_bytes": 1024}
 
@@ -74,7 +74,7 @@ def test_a_result_that_does_not_count_is_no_evidence_even_with_figures() -> None
     )
     again = Derived(made.derived.run)
     again.results = tuple(dataclasses.replace(it, verdict=make_verdict("invalid")) for it in made.derived.results)
-    before, after = ({it.claim.id: it.outcome for it in judge_all(found)} for found in (made, Measured(again)))
+    before, after = ({it.claim.id: it.outcome for it in judge_all(found)} for found in (made, RunFigures(again)))
     assert [before[name] for name in ("v2v-both-ways-per-direction", "facebook-mix")] == [YES, YES]
     assert set(after.values()) == {OPEN}
 
@@ -102,7 +102,8 @@ def test_a_noisy_figure_decides_only_beyond_its_noise() -> None:
 def test_no_interval_of_a_claim_excludes_the_limit_where_it_is_not_significant() -> None:
     def one(ratio: float) -> Compared:
         sides = [
-            Sample((value,), VerdictKind.VALID, "", Estimate(math.log(value), 0.01, 40, 5)) for value in (ratio, 1.0)
+            FigureSample((value,), VerdictKind.VALID, "", Estimate(math.log(value), 0.01, 40, 5))
+            for value in (ratio, 1.0)
         ]
         answer = told(*sides)
         return Compared("x", "1 against 2 Mpps", answer.above, answer)

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from making import LARGE_HOST, Figure, delay, judged, rate
 
-from planebench.papers.told import Outcome
+from planebench.papers.told import ClaimOutcome
 
-YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
+YES, NO, OPEN = ClaimOutcome.CONFIRMED, ClaimOutcome.NOT_CONFIRMED, ClaimOutcome.CANNOT_BE_TESTED
 OFFLOAD = "planed:offload=fib"
 ROUTERS = {"chain": "l3fwd:fib=cuckoo:synthetic=1M", "traffic": "fib-1M"}
 VEB = "planed:nic=veb"
@@ -22,7 +22,7 @@ def many(switch: str, count: int, mpps: float, **more: Any) -> list[Figure]:
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(1.0, YES), (9.0, NO)])
-def test_more_vnfs_than_cores_lose_most_of_the_packets(mpps: float, outcome: Outcome) -> None:
+def test_more_vnfs_than_cores_lose_most_of_the_packets(mpps: float, outcome: ClaimOutcome) -> None:
     found = judged("over-provisioning-loses", many(VEB, 1, 10.0), many(VEB, 63, mpps))
     assert found.outcome is outcome
 
@@ -35,7 +35,7 @@ def test_over_provisioning_is_judged_behind_a_nic_only(switch: str) -> None:
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(8.0, YES), (0.1, NO)])
-def test_offload_is_set_against_open_vswitch(mpps: float, outcome: Outcome) -> None:
+def test_offload_is_set_against_open_vswitch(mpps: float, outcome: ClaimOutcome) -> None:
     sides = many(OFFLOAD, 63, mpps, **ROUTERS), many("ovs-dpdk", 63, 0.2, **ROUTERS)
     assert judged("offload-passes-ovs-dpdk", *sides).outcome is outcome
 
@@ -53,13 +53,13 @@ def bare(switch: str, count: int, mpps: float, **more: Any) -> list[Figure]:
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(9.0, YES), (7.0, NO)])
-def test_bare_metal_is_one_process_with_the_tables_of_all(mpps: float, outcome: Outcome) -> None:
+def test_bare_metal_is_one_process_with_the_tables_of_all(mpps: float, outcome: ClaimOutcome) -> None:
     sides = bare("planed", 63, 10.0, **ROUTERS), many(OFFLOAD, 63, mpps, **ROUTERS)
     assert judged("offload-close-to-bare-metal", *sides).outcome is outcome
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(1.8, YES), (1.4, NO)])
-def test_where_the_tester_is_the_limit_slower_clocks_decide(mpps: float, outcome: Outcome) -> None:
+def test_where_the_tester_is_the_limit_slower_clocks_decide(mpps: float, outcome: ClaimOutcome) -> None:
     """More than half of the comparisons: one emulated clock beside the machine's own is not enough."""
 
     def clocked(clock: str, ours: float, theirs: float, **how: Any) -> list[Figure]:
@@ -75,19 +75,19 @@ def test_where_the_tester_is_the_limit_slower_clocks_decide(mpps: float, outcome
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(9.0, YES), (7.0, NO)])
-def test_without_vnfs_open_vswitch_sends_frames_straight_back(mpps: float, outcome: Outcome) -> None:
+def test_without_vnfs_open_vswitch_sends_frames_straight_back(mpps: float, outcome: ClaimOutcome) -> None:
     sides = bare("planed", 63, mpps), bare("ovs-dpdk", 63, 8.0)
     assert judged("l2-offload-passes-ovs-dpdk", *sides).outcome is outcome
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(9.0, YES), (7.0, NO)])
-def test_offload_is_set_against_a_nic_that_nobody_starves(mpps: float, outcome: Outcome) -> None:
+def test_offload_is_set_against_a_nic_that_nobody_starves(mpps: float, outcome: ClaimOutcome) -> None:
     sides = many(OFFLOAD, 63, mpps, **ROUTERS), many(VEB, 63, 8.0, **ROUTERS)
     assert judged("offload-passes-a-switching-nic", *sides).outcome is outcome
 
 
 @pytest.mark.parametrize(("of_64", "of_128", "outcome"), [(9.0, 9.0, YES), (7.0, 7.0, NO), (9.0, 7.0, NO)])
-def test_small_tables_may_beat_one_large_table(of_64: float, of_128: float, outcome: Outcome) -> None:
+def test_small_tables_may_beat_one_large_table(of_64: float, of_128: float, outcome: ClaimOutcome) -> None:
     sides = [
         figures
         for size, mpps in ((64, of_64), (128, of_128))
@@ -113,7 +113,7 @@ def test_latency_is_compared_over_numbers_of_vnfs(claim: str, load: str, counts:
 
 
 @pytest.mark.parametrize(("factor", "outcome"), [(2.0, YES), (0.5, NO)])
-def test_latency_is_compared_with_bare_metal(factor: float, outcome: Outcome) -> None:
+def test_latency_is_compared_with_bare_metal(factor: float, outcome: ClaimOutcome) -> None:
     more = {"chain_length": 8, "frame_size_bytes": 1024, **ROUTERS}
     sides = delay(VEB, "parallel", "2.5Gb/s", 50.0 * factor, **more), delay("planed", "bare", "2.5Gb/s", 50.0, **more)
     assert judged("latency-above-bare-metal", *sides).evidence == "it takes 10 cores (this host: unknown)"
@@ -121,7 +121,7 @@ def test_latency_is_compared_with_bare_metal(factor: float, outcome: Outcome) ->
 
 
 @pytest.mark.parametrize(("us", "outcome"), [(1.3, YES), (1.5, NO)])
-def test_jitter_is_that_of_receive_bursts(us: float, outcome: Outcome) -> None:
+def test_jitter_is_that_of_receive_bursts(us: float, outcome: ClaimOutcome) -> None:
     def side(switch: str, scenario: str, traffic: str, jitter: float) -> list[Figure]:
         more = {"chain_length": 63, "chain": ROUTERS["chain"], "traffic": traffic}
         return delay(switch, scenario, LOAD, 9.0, jitter=jitter, **more)

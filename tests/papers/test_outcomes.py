@@ -18,14 +18,14 @@ from making import LARGE_HOST, Figure, anatomy, delay, measured, rate, run
 from planebench.model.records import Point, TrafficSent, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.scenario import scenario_named
-from planebench.papers.claims import ANY, Cell, Claim, Compare, all_claims
+from planebench.papers.claims import ANY, Claim, ClaimCell, Compare, all_claims
 from planebench.papers.comparing import Spot, paper_figure
 from planebench.papers.judge import judge
-from planebench.papers.measured import EMULATED_NIC, OFFLOAD, Measured, counterpart, expanded
-from planebench.papers.told import Outcome
+from planebench.papers.measured import EMULATED_NIC, OFFLOAD, RunFigures, counterpart, expanded
+from planebench.papers.told import ClaimOutcome
 from planebench.testbed.rates import line_rate_pps
 
-YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
+YES, NO, OPEN = ClaimOutcome.CONFIRMED, ClaimOutcome.NOT_CONFIRMED, ClaimOutcome.CANNOT_BE_TESTED
 ADAPTER = {OFFLOAD: "planed:offload=fib", EMULATED_NIC: "planed:nic=veb"}
 CLEARLY = 1.5
 MIX_BYTES = 124
@@ -37,7 +37,7 @@ def switches_of(names: tuple[str, ...]) -> list[str]:
     return [ADAPTER.get(name, name) for name in names] or ["planed"]
 
 
-def point_of(cell: Cell, switch: str) -> Point:
+def point_of(cell: ClaimCell, switch: str) -> Point:
     scenario = scenario_named(cell.scenario or "loopback")
     length = cell.chain_length or (len(cell.chain.split(",")) if cell.chain and cell.chain != ANY else 1)
     chain = ",".join(["l3fwd"] * (length if scenario.chained else 1)) if cell.chain == ANY else cell.chain or ""
@@ -68,7 +68,7 @@ def figure(point: Point, metric: str, value: float, load: str | None, **how: Any
 POINT_FIELDS = ("direction", "frame_size_bytes", "chain_length", "chain", "traffic", "placement")
 
 
-def wanted_ratio(shape: Compare, wish: Outcome) -> float:
+def wanted_ratio(shape: Compare, wish: ClaimOutcome) -> float:
     above, below = shape.above, shape.below
     limit = above or below or 1.0
     if wish is OPEN:
@@ -78,7 +78,7 @@ def wanted_ratio(shape: Compare, wish: Outcome) -> float:
     return math.sqrt(above * below) if above and below else above * CLEARLY if above else limit / CLEARLY
 
 
-def of_compare(claim: Claim, wish: Outcome) -> Figures:
+def of_compare(claim: Claim, wish: ClaimOutcome) -> Figures:
     shape = claim.compare
     assert shape is not None
     for a, b in expanded(shape.each, shape.a, shape.b):
@@ -88,7 +88,7 @@ def of_compare(claim: Claim, wish: Outcome) -> Figures:
         yield figure(other, shape.metric, 10.0, b.load or a.load)
 
 
-def of_trend(claim: Claim, wish: Outcome) -> Figures:
+def of_trend(claim: Claim, wish: ClaimOutcome) -> Figures:
     shape = claim.trend
     assert shape is not None
     factor = {YES: CLEARLY, NO: 1 / CLEARLY, OPEN: 1.0}[wish]
@@ -99,7 +99,7 @@ def of_trend(claim: Claim, wish: Outcome) -> Figures:
             yield figure(point, shape.metric, figured, cell.load)
 
 
-def of_order(claim: Claim, wish: Outcome) -> Figures:
+def of_order(claim: Claim, wish: ClaimOutcome) -> Figures:
     shape = claim.order
     assert shape is not None
     for (cell,) in expanded(shape.each, shape.cell):
@@ -111,7 +111,7 @@ def of_order(claim: Claim, wish: Outcome) -> Figures:
                 yield figure(point, shape.metric, {YES: 10 * value, NO: 1e4 / value, OPEN: 10.0}[wish], cell.load)
 
 
-def of_line(claim: Claim, wish: Outcome) -> Figures:
+def of_line(claim: Claim, wish: ClaimOutcome) -> Figures:
     assert claim.line_rate is not None
     for cell in claim.line_rate.cells:
         point = point_of(cell, switches_of(claim.switches)[0])
@@ -122,7 +122,7 @@ def of_line(claim: Claim, wish: Outcome) -> Figures:
         yield figure(point, "throughput", whole * {YES: 1.2, NO: 0.5, OPEN: 0.98}[wish], None, extra={"sent": sent})
 
 
-def of_no_leader(claim: Claim, wish: Outcome) -> Figures:
+def of_no_leader(claim: Claim, wish: ClaimOutcome) -> Figures:
     """Three switches: each leads in one scenario, or the first leads in all, or they are the same."""
     assert claim.no_leader is not None
     for number, cell in enumerate(claim.no_leader.cells):
@@ -131,7 +131,7 @@ def of_no_leader(claim: Claim, wish: Outcome) -> Figures:
             yield figure(point_of(cell, switch), "throughput", 12.0 if leads and wish is not OPEN else 8.0, None)
 
 
-def of_correlation(claim: Claim, wish: Outcome) -> Figures:
+def of_correlation(claim: Claim, wish: ClaimOutcome) -> Figures:
     shape = claim.correlation
     assert shape is not None
     same, opposite, none, level = (1, 2, 3, 4), (4, 3, 2, 1), (2, 4, 1, 3), (1, 1, 1, 1)
@@ -146,7 +146,7 @@ def of_correlation(claim: Claim, wish: Outcome) -> Figures:
             yield figure(point, shape.metrics[1], 10.0 * second, shape.cell.load)
 
 
-def of_minimum(claim: Claim, wish: Outcome) -> Figures:
+def of_minimum(claim: Claim, wish: ClaimOutcome) -> Figures:
     shape = claim.minimum
     assert shape is not None
     point = point_of(shape.cell, switches_of(claim.switches)[0])
@@ -155,7 +155,7 @@ def of_minimum(claim: Claim, wish: Outcome) -> Figures:
     yield from (figure(point, "latency", us, load) for load, us in zip(shape.loads, values, strict=False))
 
 
-def of_predicted(claim: Claim, wish: Outcome) -> Figures:
+def of_predicted(claim: Claim, wish: ClaimOutcome) -> Figures:
     """A frame takes 1/3 us through a chain of one and 1/3 us from VNF to VNF: a chain of two takes 2/3 us."""
     assert claim.predicted is not None
     yield rate("planed", "loopback", 3.0)
@@ -163,26 +163,26 @@ def of_predicted(claim: Claim, wish: Outcome) -> Figures:
     yield rate("planed", "loopback", 1.5 * {YES: 1.0, NO: 0.5, OPEN: 1.2}[wish], chain_length=2)
 
 
-def of_share(claim: Claim, wish: Outcome) -> Figures:
+def of_share(claim: Claim, wish: ClaimOutcome) -> Figures:
     assert claim.share is not None
     share = {YES: 0.8, NO: 0.2, OPEN: 0.5}[wish]
     parts = anatomy(share if claim.share.part == "switch" else 1 - share)
     yield delay("planed", "loopback", "0.50", 9.0, extra={"anatomy": parts})
 
 
-def of_chain(claim: Claim, wish: Outcome) -> Figures:
+def of_chain(claim: Claim, wish: ClaimOutcome) -> Figures:
     whole = {YES: 34.0, NO: 60.0, OPEN: 46.0}[wish]
     for chain, us in (("firewall,l3fwd", whole), ("firewall", 23.0), ("l3fwd", 23.0)):
         yield delay("planed", "loopback", "1Mpps", us, chain=chain, chain_length=chain.count(",") + 1)
 
 
-def of_far_cores(claim: Claim, wish: Outcome) -> Figures:
+def of_far_cores(claim: Claim, wish: ClaimOutcome) -> Figures:
     assert claim.far_cores is not None
     for band, mpps in (("near", 10.0), ("far", 10 * claim.far_cores.below * {YES: 0.7, NO: 1.2, OPEN: 1.0}[wish])):
         yield figure(point_of(claim.far_cores.cell, "planed"), "throughput", mpps, None, band=band)
 
 
-def of_clocks(claim: Claim, wish: Outcome) -> Figures:
+def of_clocks(claim: Claim, wish: ClaimOutcome) -> Figures:
     assert claim.clocks is not None
     point = point_of(claim.clocks.cell, "planed")
     fields = {name: getattr(point, name) for name in POINT_FIELDS}
@@ -190,7 +190,7 @@ def of_clocks(claim: Claim, wish: Outcome) -> Figures:
         yield rate("planed", point.scenario, mpps, cpu_clock=clock, **fields)
 
 
-MAKERS: dict[str, Callable[[Claim, Outcome], Figures]] = {
+MAKERS: dict[str, Callable[[Claim, ClaimOutcome], Figures]] = {
     "compare": of_compare,
     "trend": of_trend,
     "order": of_order,
@@ -206,7 +206,7 @@ MAKERS: dict[str, Callable[[Claim, Outcome], Figures]] = {
 }
 
 
-def searched(wish: Outcome, kind: VerdictKind = VerdictKind.VALID) -> Measured:
+def searched(wish: ClaimOutcome, kind: VerdictKind = VerdictKind.VALID) -> RunFigures:
     """A run with searches of three repetitions: they vary more than R+, or less, or as much."""
     wide, narrow = (0.7, 1.0, 1.4), (0.999, 1.0, 1.001)
     of_search, of_rate = {YES: (wide, narrow), NO: (narrow, wide), OPEN: (wide, wide)}[wish]
@@ -219,7 +219,7 @@ def searched(wish: Outcome, kind: VerdictKind = VerdictKind.VALID) -> Measured:
     return made
 
 
-def judgement(claim: Claim, wish: Outcome) -> Any:
+def judgement(claim: Claim, wish: ClaimOutcome) -> Any:
     if claim.spread is not None:
         return judge(claim, searched(wish))
     kind = next(name for name in MAKERS if getattr(claim, name) is not None)
@@ -228,7 +228,7 @@ def judgement(claim: Claim, wish: Outcome) -> Any:
 
 @pytest.mark.parametrize("wish", [YES, NO, OPEN], ids=["confirmed", "contradicted", "undecided"])
 @pytest.mark.parametrize("claim", all_claims(), ids=lambda claim: claim.id)
-def test_every_claim_comes_out_each_way(claim: Claim, wish: Outcome) -> None:
+def test_every_claim_comes_out_each_way(claim: Claim, wish: ClaimOutcome) -> None:
     found = judgement(claim, wish)
     assert found.outcome is wish, found.evidence
     assert found.why == ("insufficient data" if wish is OPEN else "")

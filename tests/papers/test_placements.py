@@ -6,14 +6,14 @@ from __future__ import annotations
 import pytest
 from making import LARGE_HOST, judged, rate
 
-from planebench.papers.told import Outcome
+from planebench.papers.told import ClaimOutcome
 
-YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
+YES, NO, OPEN = ClaimOutcome.CONFIRMED, ClaimOutcome.NOT_CONFIRMED, ClaimOutcome.CANNOT_BE_TESTED
 CHAIN = {"chain_length": 2, "hosting": "separate"}
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(3.0, YES), (9.0, NO)])
-def test_the_worst_placement_loses_most_of_the_packets(mpps: float, outcome: Outcome) -> None:
+def test_the_worst_placement_loses_most_of_the_packets(mpps: float, outcome: ClaimOutcome) -> None:
     near, far = (
         rate("ovs-dpdk", "parallel", value, chain_length=8, placement=placement)
         for value, placement in ((10.0, "near"), (mpps, "far"))
@@ -23,7 +23,7 @@ def test_the_worst_placement_loses_most_of_the_packets(mpps: float, outcome: Out
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(2.1, YES), (3.9, NO)])
-def test_two_sockets_halve_a_chain(mpps: float, outcome: Outcome) -> None:
+def test_two_sockets_halve_a_chain(mpps: float, outcome: ClaimOutcome) -> None:
     near, split = (
         rate("bess", "loopback", value, placement=placement, **CHAIN)
         for value, placement in ((4.0, "near"), (mpps, "split:1"))
@@ -34,7 +34,7 @@ def test_two_sockets_halve_a_chain(mpps: float, outcome: Outcome) -> None:
 
 
 @pytest.mark.parametrize(("mpps", "outcome"), [(2.1, YES), (3.9, NO)])
-def test_far_cores_stand_in_and_say_so(mpps: float, outcome: Outcome) -> None:
+def test_far_cores_stand_in_and_say_so(mpps: float, outcome: ClaimOutcome) -> None:
     near, far = (rate("bess", "loopback", value, band=band, **CHAIN) for value, band in ((4.0, "near"), (mpps, "far")))
     found = judged("far-cores-halve-a-chain", near, far)
     assert found.outcome is outcome

@@ -8,9 +8,9 @@ from typing import Any
 from making import anatomy, delay, judged, rate
 
 from planebench.model.records import TrafficSent
-from planebench.papers.told import Outcome
+from planebench.papers.told import ClaimOutcome
 
-YES, NO, OPEN = Outcome.CONFIRMED, Outcome.NOT_CONFIRMED, Outcome.CANNOT_BE_TESTED
+YES, NO, OPEN = ClaimOutcome.CONFIRMED, ClaimOutcome.NOT_CONFIRMED, ClaimOutcome.CANNOT_BE_TESTED
 
 
 # --- Orders -----------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from planebench.analysis.compare import Derived
 from planebench.cli.papers import papers
 from planebench.model.header import Run, Skipped
 from planebench.papers.claims import all_claims
-from planebench.papers.measured import Measured
+from planebench.papers.measured import RunFigures
 from planebench.report.export import to_json
 from planebench.report.html import to_html
 from planebench.report.papers import dot_rows, papers_page, shown_shapes
@@ -70,7 +70,7 @@ def test_a_run_that_says_nothing_has_no_section() -> None:
 
 def test_charts_have_both_and_keep_the_marks() -> None:
     derived = Derived(small(papers=("conext19",)))
-    table = shown_shapes(Measured(derived))[0]
+    table = shown_shapes(RunFigures(derived))[0]
     rows = {(row["line"], row["whose"]): (round(row["ratio"], 2), row["mark"]) for row in dot_rows(table)}
     assert rows["planed", "here"] == (2.25, "≥")
     assert rows["ovs-dpdk", "here"] == (0.75, "")

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from planebench.model.records import Point
-from planebench.papers.claims import Cell, Claim, all_claims
+from planebench.papers.claims import Claim, ClaimCell, all_claims
 from planebench.papers.measured import LATENCIES, _paper_name, counterpart, expanded, fits
 from planebench.plan.expand import expand, switch_labels
 from planebench.plan.passes import _loads
@@ -36,7 +36,7 @@ class Suite:
         self.points = frozenset(expand(plan))
         self.loads = {pair for part in plan.sections for pair in _loads(part)}
 
-    def of(self, cell: Cell, adapters: tuple[str, ...]) -> list[Point]:
+    def of(self, cell: ClaimCell, adapters: tuple[str, ...]) -> list[Point]:
         """Return the points of a cell, of these adapters or of all."""
         return [p for p in self.points if fits(p, cell) and (not adapters or self.names[p.switch] in adapters)]
 
@@ -63,7 +63,7 @@ def test_the_suite_has_both_sides_of_every_comparison(claim: Claim) -> None:
             assert len(there) == len(pairs), "every frame size of the one side is there on the other"
 
 
-def cells_of(claim: Claim) -> Iterator[Cell]:
+def cells_of(claim: Claim) -> Iterator[ClaimCell]:
     if claim.trend is not None:
         for (cell,) in expanded(claim.trend.each, claim.trend.cell):
             yield from (cell.model_copy(update={claim.trend.over: value}) for value in claim.trend.values)

@@ -15,7 +15,7 @@ import pytest
 from captures import ARP_FRAME, ETHERNET, FCS_OF_4_BYTES, UDP_FRAME, frames, save, tagged
 from planed_rig import document, ethdev, planed_binary, task
 
-from planebench.host.programs import Output, run_tool
+from planebench.host.programs import ProgramOutput, run_tool
 
 pytestmark = pytest.mark.dataplane
 
@@ -24,7 +24,7 @@ MS = 1_000_000
 HUGE = {"data": UDP_FRAME, "length": 30_000}
 
 
-def ask(asked: dict[str, Any]) -> Output:
+def ask(asked: dict[str, Any]) -> ProgramOutput:
     return run_tool([planed_binary(), "--facts", "/dev/stdin"], stdin=json.dumps(asked))
 
 

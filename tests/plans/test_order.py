@@ -9,23 +9,23 @@ from hypothesis import strategies as st
 
 from planebench.model.records import Direction, Point
 from planebench.plan.expand import expand
-from planebench.plan.passes import Group, Step, group_points, interleave
+from planebench.plan.passes import TopologyGroup, TrialStep, group_points, interleave
 from planebench.plan.schema import load_plan
 
 DIRECTIONS: tuple[Direction, ...] = ("unidirectional", "bidirectional")
 
 
-def cell(step: Step) -> tuple[str, int, str]:
+def cell(step: TrialStep) -> tuple[str, int, str]:
     return step.point.direction, step.point.frame_size_bytes, step.load
 
 
 @st.composite
-def p2p_groups(draw: st.DrawFn) -> Group:
+def p2p_groups(draw: st.DrawFn) -> TopologyGroup:
     switches = [f"s{n}" for n in range(draw(st.integers(1, 4)))]
     sizes = [64, 256, 1024][: draw(st.integers(1, 3))]
     directions = DIRECTIONS[: draw(st.integers(1, 2))]
     points = tuple(Point(sw, "p2p", d, 0, size) for sw in switches for d in directions for size in sizes)
-    return Group("p2p", 0, "virtio", points)
+    return TopologyGroup("p2p", 0, "virtio", points)
 
 
 loads = st.sampled_from([("saturating",), ("0.10", "0.50", "0.99")])
@@ -40,14 +40,16 @@ def test_groups_are_topologies() -> None:
 
 
 @given(p2p_groups(), st.integers(1, 5), st.integers(0, 2**32), loads)
-def test_every_repetition_of_every_point_exactly_once(group: Group, reps: int, seed: int, at: tuple[str, ...]) -> None:
+def test_every_repetition_of_every_point_exactly_once(
+    group: TopologyGroup, reps: int, seed: int, at: tuple[str, ...]
+) -> None:
     steps = Counter(interleave(group, reps, seed, at))
-    assert steps == Counter(Step(p, load, rep) for p in group.points for load in at for rep in range(reps))
+    assert steps == Counter(TrialStep(p, load, rep) for p in group.points for load in at for rep in range(reps))
 
 
 @given(p2p_groups(), st.integers(1, 5), st.integers(0, 2**32), loads)
 def test_a_cell_is_run_by_all_switches_before_it_comes_again(
-    group: Group, reps: int, seed: int, at: tuple[str, ...]
+    group: TopologyGroup, reps: int, seed: int, at: tuple[str, ...]
 ) -> None:
     steps = interleave(group, reps, seed, at)
     count = len(group.switches)
@@ -59,21 +61,21 @@ def test_a_cell_is_run_by_all_switches_before_it_comes_again(
 
 
 @given(p2p_groups(), st.integers(2, 5), st.integers(0, 2**32), loads)
-def test_no_switch_runs_a_cell_twice_in_a_row(group: Group, reps: int, seed: int, at: tuple[str, ...]) -> None:
+def test_no_switch_runs_a_cell_twice_in_a_row(group: TopologyGroup, reps: int, seed: int, at: tuple[str, ...]) -> None:
     if len(group.switches) > 1:
         for one, two in pairwise(interleave(group, reps, seed, at)):
             assert (one.point, one.load) != (two.point, two.load)
 
 
 @given(p2p_groups(), st.integers(0, 2**32))
-def test_same_seed_same_order(group: Group, seed: int) -> None:
+def test_same_seed_same_order(group: TopologyGroup, seed: int) -> None:
     assert interleave(group, 3, seed) == interleave(group, 3, seed)
 
 
 def test_the_order_is_known_forever() -> None:
     """A stored seed must give the same order in every later version."""
     points = tuple(Point(switch, "p2p", "unidirectional", 0, size) for switch in "abc" for size in (64, 1024))
-    steps = interleave(Group("p2p", 0, "virtio", points), 2, seed=1)
+    steps = interleave(TopologyGroup("p2p", 0, "virtio", points), 2, seed=1)
     order = " ".join(f"{step.point.switch}{step.point.frame_size_bytes}" for step in steps)
     assert order == "a1024 c1024 b1024 c64 b64 a64 c64 b64 a64 b1024 c1024 a1024"
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from builders import make_header, make_latency_trial, make_point, make_trial
 
-from planebench.analysis.compare import Derived, Outcome
+from planebench.analysis.compare import Comparisons, Derived
 from planebench.analysis.counting import cell_id
 from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
@@ -36,7 +36,7 @@ def _derived(*comparisons: Comparison, rates: dict[str, float] = RATES, **verdic
 def _of(trials: list[Trial], *comparisons: Comparison, switches: tuple[str, ...]) -> Derived:
     indexed = tuple(dataclasses.replace(trial, index=i) for i, trial in enumerate(trials))
     derived = Derived(Run(make_header(switches), indexed))
-    derived.compared = Outcome(comparisons, ())
+    derived.compared = Comparisons(comparisons, ())
     return derived
 
 
@@ -176,7 +176,7 @@ def test_switches_without_cycles_are_not_in_a_ranking_by_cycles() -> None:
 def test_a_cheapest_switch_has_those_beside_it_that_were_not_saturated() -> None:
     cost = dataclasses.replace(_pair("testpmd", "vpp", 1.5, "different"), metric="cycles_per_packet")
     derived = _derived(cost, rates={"planed": 18.0, "testpmd": 10.0, "bess": 9.0}, planed="tester-limited")
-    derived.compared = Outcome((dataclasses.replace(cost, b="bess"),), ())
+    derived.compared = Comparisons((dataclasses.replace(cost, b="bess"),), ())
     assert needs(Standings(derived))[1].why.endswith(
         "Not compared: planed (not saturated: its cycles are what it had time for)."
     )

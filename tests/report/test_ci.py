@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from planebench.analysis.gate import Judgement
+from planebench.analysis.gate import GateResult
 from planebench.report.ci import state_of, to_junit, to_markdown
 
 junitparser = pytest.importorskip("junitparser")  # from the extra dev
 
 ROOT = Path(__file__).parents[2]
 NASTY = 'vpp|<b>"&\x00]]>'
-PASSES = Judgement("passes", "throughput", "a@old", "a@new", "p2p/64", 0.97, 1.01)
-FAILS = Judgement("fails", "capacity", NASTY, NASTY, "p2p/64", 0.97, 0.8, "estimated for b")
-OPEN = Judgement("inconclusive", "throughput", "a@old", "", "p2p/64", 0.97, why="the other run does not have it")
+PASSES = GateResult("passes", "throughput", "a@old", "a@new", "p2p/64", 0.97, 1.01)
+FAILS = GateResult("fails", "capacity", NASTY, NASTY, "p2p/64", 0.97, 0.8, "estimated for b")
+OPEN = GateResult("inconclusive", "throughput", "a@old", "", "p2p/64", 0.97, why="the other run does not have it")
 
 
 def test_junit_has_a_case_for_each_rate(tmp_path: Path) -> None:
@@ -36,7 +36,7 @@ def test_junit_has_a_case_for_each_rate(tmp_path: Path) -> None:
     ("judgements", "state"),
     [([PASSES], "passes"), ([PASSES, OPEN], "inconclusive"), ([PASSES, OPEN, FAILS], "fails"), ([], "inconclusive")],
 )
-def test_the_state_is_that_of_the_exit_code(judgements: list[Judgement], state: str) -> None:
+def test_the_state_is_that_of_the_exit_code(judgements: list[GateResult], state: str) -> None:
     assert state_of(judgements) == state
 
 

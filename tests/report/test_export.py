@@ -14,7 +14,7 @@ from builders import make_evidence, make_header, make_latency_trial, make_point,
 from rich_run import one_start, rich, rich_run
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.metrics.column import Output, having, row
+from planebench.analysis.metrics.column import ColumnOutput, having, row
 from planebench.analysis.metrics.results import LATENCY, RESULT, OfResult
 from planebench.model.header import Run
 from planebench.model.reasons import Reason, ReasonCode
@@ -25,7 +25,7 @@ from planebench.report.export import to_csv, to_json
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 
-def values(result: Result, output: Output = "csv") -> dict[str, Any]:
+def values(result: Result, output: ColumnOutput = "csv") -> dict[str, Any]:
     return row(having(RESULT, output), OfResult(rich().run, result))
 
 

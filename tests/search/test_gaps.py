@@ -9,7 +9,7 @@ import random
 import pytest
 from builders import make_point, make_trial
 
-from planebench.analysis.search.task import Finding, explained_by_gaps, host_at_bound
+from planebench.analysis.search.task import SearchFinding, explained_by_gaps, host_at_bound
 from planebench.model.records import DirectionCounts, Evidence, Load, ThreadEvidence, Trial, VerdictKind
 
 
@@ -60,13 +60,13 @@ def test_gaps_need_explain_only_what_the_goal_does_not_allow(lost, explained):
 
 
 def test_half_of_the_failed_trials_decide():
-    gap, own, found = paced(lost=10, wait_ns=2_000_000), paced(lost=100), Finding(upper_pps=1e6)
+    gap, own, found = paced(lost=10, wait_ns=2_000_000), paced(lost=100), SearchFinding(upper_pps=1e6)
     assert host_at_bound(found, []) == host_at_bound(found, [own, own, gap]) == ()
     (told,) = host_at_bound(found, [own, gap, gap, own])
     assert told.text == (
         "gaps of the pollers explain the losses at 1 Mpps (4 ms in 2 s): this host, not the switch, may be the limit"
     )
-    assert host_at_bound(Finding(upper_pps=2e6), [gap]) == ()
+    assert host_at_bound(SearchFinding(upper_pps=2e6), [gap]) == ()
 
 
 def interrupted(share: float, seed: int = 7):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from planebench.analysis.search import SearchSettings, step
 from planebench.analysis.search.goals import BSWLV
 from planebench.analysis.search.others import _duration_s
-from planebench.analysis.search.task import Finding, GaveUp, Task, offered_share, tester_cap_pps
+from planebench.analysis.search.task import GaveUp, SearchFinding, SearchTask, offered_share, tester_cap_pps
 from planebench.model.records import DirectionCounts, Evidence, Load, Trial, VerdictKind
 
 SHORT = {"verdict": "tester-limited", "reasons": ("late",)}
@@ -74,8 +74,10 @@ def test_bswlv_fails_a_load_only_when_all_n_trials_have_lost(n, trial_s):
         loses = ask.load_pps == 10e6 and asked.count(10e6) < n
         return paced(ask.load_pps / 1e6, lost=3 if loses else 0)
 
-    found = Finding()
-    BSWLV.search(measure, Task(SearchSettings(duration_s=trial_s, max_r=n, max_load_pps=10e6), make_point()), found)
+    found = SearchFinding()
+    BSWLV.search(
+        measure, SearchTask(SearchSettings(duration_s=trial_s, max_r=n, max_load_pps=10e6), make_point()), found
+    )
     assert found.lower_pps == 10e6
     assert found.upper_pps is None
     assert asked.count(10e6) == n

@@ -11,7 +11,7 @@ from builders import make_point
 
 from planebench.analysis.histogram import decode, percentile_ns
 from planebench.analysis.ledger import ledger
-from planebench.measure.sim.foreign import FOREIGN, Standing
+from planebench.measure.sim.foreign import FOREIGN, StandingSpans
 from planebench.measure.sim.runner import SimRunner
 from planebench.measure.sim.spec import SimSpec
 from planebench.measure.trial import TrialRequest
@@ -43,11 +43,11 @@ def waits(trials: Sequence[Trial]) -> list[tuple[float, float]]:
 
 
 def test_time_had_is_when_both_polled():
-    both = Standing(100, switch=((0, 30),), tester=((20, 45), (95, 100)))
+    both = StandingSpans(100, switch=((0, 30),), tester=((20, 45), (95, 100)))
     assert both.had_by_tenth == (0, 0, 0, 0, 50, 100, 100, 100, 100, 50)
     assert both.had == 0.5
     assert (both.switch_ns, both.tester_ns) == (30, 30)
-    assert Standing(100).had == 1
+    assert StandingSpans(100).had == 1
 
 
 def test_a_program_of_4_in_10_ms_takes_it_from_the_switch_or_from_the_tester():

@@ -10,7 +10,7 @@ from builders import make_header, make_latency_trial, make_point, make_run, make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planebench.analysis.compare import MUST_MATCH, Derived, NotCompared, Outcome, differing_facts, runs_compared
+from planebench.analysis.compare import MUST_MATCH, Comparisons, Derived, NotCompared, differing_facts, runs_compared
 from planebench.analysis.histogram import encode
 from planebench.model.header import Run
 from planebench.model.records import LatencyRecord, SwitchCycles, Trial
@@ -19,7 +19,7 @@ from planebench.model.results import Comparison, SearchResult
 MUTE = SwitchCycles()
 
 
-def compared(run: Run) -> Outcome:
+def compared(run: Run) -> Comparisons:
     return Derived(run).compared
 
 
@@ -45,7 +45,7 @@ def _one(*trials: Sequence[Trial]) -> Comparison:
     return comparison
 
 
-def _only(outcome: Outcome, metric: str) -> Comparison:
+def _only(outcome: Comparisons, metric: str) -> Comparison:
     (comparison,) = (c for c in outcome.comparisons if c.metric == metric)
     return comparison
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import planebench
-from planebench.analysis.compare import METRICS, Derived, NotCompared, Outcome, switches_compared
-from planebench.analysis.gate import Judgement, judge
+from planebench.analysis.compare import METRICS, Comparisons, Derived, NotCompared, switches_compared
+from planebench.analysis.gate import GateResult, judge
 from planebench.model.results import Comparison
 from planebench.store import read_run
 
@@ -35,7 +35,7 @@ def _compared(
 
 
 def _judge(*comparisons: Comparison, **options: Any) -> list[tuple[str, str]]:
-    return [(j.kind, j.metric) for j in judge(Outcome(comparisons, ()), LIMIT, **options)]
+    return [(j.kind, j.metric) for j in judge(Comparisons(comparisons, ()), LIMIT, **options)]
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_capacity_stands_for_a_rate_that_the_tester_limits(ratio: float, kin
 @pytest.mark.parametrize("cycles", [0.5, 1.0, 2.0])
 def test_cycles_never_stand_for_a_rate(cycles: float) -> None:
     rate = _compared("throughput", 1.0, bound="ab")
-    (found,) = judge(Outcome((rate, _compared("cycles_per_packet", cycles)), ()), LIMIT)
+    (found,) = judge(Comparisons((rate, _compared("cycles_per_packet", cycles)), ()), LIMIT)
     assert (found.kind, found.metric, found.why) == ("inconclusive", "throughput", rate.note)
 
 
@@ -101,7 +101,7 @@ def test_failures_are_corrected_for_their_number() -> None:
 
 
 def test_runs_that_tell_nothing_of_runs_are_not_judged() -> None:
-    outcome = Outcome((_compared("throughput", 0.5),), (), "1 and 1 runs: how runs vary is in no interval")
+    outcome = Comparisons((_compared("throughput", 0.5),), (), "1 and 1 runs: how runs vary is in no interval")
     (found,) = judge(outcome, LIMIT)
     assert (found.kind, found.why) == ("inconclusive", "1 and 1 runs: how runs vary is in no interval")
 
@@ -110,27 +110,27 @@ def test_what_only_the_baseline_has_has_not_passed() -> None:
     dead = NotCompared("a", "b", CELL, METRICS, "no trial of b counts", has=("throughput", "ndr"))
     theirs = NotCompared("b", "", CELL, METRICS, "only there", has=("throughput",), baseline=False)
     nothing = NotCompared("a", "b", CELL, METRICS, "no trial of a counts")
-    found = judge(Outcome((), (dead, theirs, nothing)), LIMIT)
+    found = judge(Comparisons((), (dead, theirs, nothing)), LIMIT)
     assert found == tuple(
-        Judgement("inconclusive", m, "a", "b", CELL, LIMIT, why="no trial of b counts") for m in ("throughput", "ndr")
+        GateResult("inconclusive", m, "a", "b", CELL, LIMIT, why="no trial of b counts") for m in ("throughput", "ndr")
     )
-    assert [j.metric for j in judge(Outcome((), (dead,)), LIMIT, metric="ndr")] == ["ndr"]
-    assert judge(Outcome((), (dead,)), LIMIT, baseline="other") == ()
+    assert [j.metric for j in judge(Comparisons((), (dead,)), LIMIT, metric="ndr")] == ["ndr"]
+    assert judge(Comparisons((), (dead,)), LIMIT, baseline="other") == ()
 
 
 @pytest.mark.parametrize("cells", [1, 8])
 def test_a_ratio_at_the_detectable_one_fails_with_probability_80_percent(cells: int) -> None:
     others = [_compared("throughput", 1.0, cell=f"{CELL}{i}") for i in range(cells - 1)]
-    detectable = judge(Outcome((_compared("throughput", 1.0), *others), ()), LIMIT)[0].detectable
+    detectable = judge(Comparisons((_compared("throughput", 1.0), *others), ()), LIMIT)[0].detectable
     assert detectable is not None and 0.9 < detectable < LIMIT
     rng, failed, error, degrees = np.random.default_rng(3), 0, 0.01, 20
     for _ in range(400):
         ratio = detectable * float(np.exp(rng.normal(0, error)))
         measured = error * float(np.sqrt(rng.chisquare(degrees) / degrees))
-        failed += judge(Outcome((_compared("throughput", ratio, measured), *others), ()), LIMIT)[0].kind == "fails"
+        failed += judge(Comparisons((_compared("throughput", ratio, measured), *others), ()), LIMIT)[0].kind == "fails"
     assert 0.74 < failed / 400 < 0.86
 
 
 def test_what_cannot_fail_detects_nothing() -> None:
-    (found,) = judge(Outcome((_compared("throughput", 1.0, bound="b"),), ()), LIMIT)
+    (found,) = judge(Comparisons((_compared("throughput", 1.0, bound="b"),), ()), LIMIT)
     assert found.detectable is None

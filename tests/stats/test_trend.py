@@ -13,21 +13,21 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "bench"))
 
 import trends
 
-from planebench.analysis.trend import Sample, Series, find_changes, find_trend
+from planebench.analysis.trend import Series, TrendPoint, find_changes, find_trend
 
 SERIES = Series("bed1", "vpp", "p2p/unidirectional/64/virtio/process", "throughput")
 
 
-def samples(levels: list[tuple[int, float]], noise: float = 0.005, seed: int = 1, **facts: str) -> list[Sample]:
+def samples(levels: list[tuple[int, float]], noise: float = 0.005, seed: int = 1, **facts: str) -> list[TrendPoint]:
     """Return runs of so many commits at each level."""
     rng = random.Random(seed)
     figures = [level * math.exp(rng.gauss(0, noise)) for n, level in levels for _ in range(n)]
     return [_sample(i, figure, facts) for i, figure in enumerate(figures)]
 
 
-def _sample(number: int, figure: float, facts: dict[str, str]) -> Sample:
+def _sample(number: int, figure: float, facts: dict[str, str]) -> TrendPoint:
     moment = f"2026-{1 + number // 28:02d}-{1 + number % 28:02d}T12:00:00Z"
-    return Sample(f"run-{number}", moment, figure, f"{number:040x}", moment, "vpp", facts=facts, minutes=2.0)
+    return TrendPoint(f"run-{number}", moment, figure, f"{number:040x}", moment, "vpp", facts=facts, minutes=2.0)
 
 
 @pytest.mark.parametrize("shape", ["independent", "AR(1) .8", "level per boot"])
@@ -77,7 +77,7 @@ def test_two_last_runs_are_not_a_level_yet() -> None:
     assert step.change.at == 15
 
 
-def _booted(history: list[Sample], boots: str) -> list[Sample]:
+def _booted(history: list[TrendPoint], boots: str) -> list[TrendPoint]:
     return [replace(it, boot=boot) for it, boot in zip(history, boots, strict=True)]
 
 

@@ -14,7 +14,7 @@ import pytest
 from planebench.host.files import default_folder
 from planebench.model.errors import StoreError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint
-from planebench.store.calibration import Condition, condition_of, load, save, version_of
+from planebench.store.calibration import CalibrationCondition, condition_of, load, save, version_of
 from planebench.store.codec import to_json
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -153,8 +153,8 @@ def test_the_folder_follows_xdg(monkeypatch: pytest.MonkeyPatch, cache: str, fol
 
 def test_the_key_depends_on_every_part() -> None:
     other = {"ring_size": 1, "hugepages": True, "tester_cpus": 7}
-    keys = {replace(CONDITION, **{name: other.get(name, "other")}).key for name in Condition.__slots__}
-    assert len(keys | {CONDITION.key}) == len(Condition.__slots__) + 1
+    keys = {replace(CONDITION, **{name: other.get(name, "other")}).key for name in CalibrationCondition.__slots__}
+    assert len(keys | {CONDITION.key}) == len(CalibrationCondition.__slots__) + 1
 
 
 def test_the_version_of_a_program(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_ovs_opens_addresses() -> None:
 
 
 def test_vpp_names_its_nics_as_we_do() -> None:
-    conf = vpp.startup_conf(LOOPBACK, vpp.Paths(Path("/run/x"), "p"), Path("/p"), {})
+    conf = vpp.startup_conf(LOOPBACK, vpp.VppPaths(Path("/run/x"), "p"), Path("/p"), {})
     assert "plugin dpdk_plugin.so { enable }" in conf
     assert "dpdk { dev 0000:af:00.1 { name n0 num-rx-desc 256 num-tx-desc 256 } dev 0000:5e:00.0 { name n1" in conf
     lines = vpp.commands(LOOPBACK, {})
@@ -118,7 +118,7 @@ def test_vpp_names_its_nics_as_we_do() -> None:
 def test_a_switch_without_nics_probes_no_pci_device_at_all() -> None:
     plain = switch_request(build("v2v"), Placement(3, (0,), (), frozenset({0})), LinkSettings(Path("/run/x")))
     assert common.allow_list(plain.ports) == ["--no-pci"]
-    assert "dpdk" not in vpp.startup_conf(plain, vpp.Paths(Path("/x"), "p"), Path("/p"), {})
+    assert "dpdk" not in vpp.startup_conf(plain, vpp.VppPaths(Path("/x"), "p"), Path("/p"), {})
 
 
 @pytest.mark.parametrize(("switch", "why"), [("bess", "probes every NIC"), ("snabb", "drivers of its own")])

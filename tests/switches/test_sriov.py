@@ -15,7 +15,7 @@ from planebench.cli.lists import show_plan
 from planebench.host import device_settings, interfaces, journal, pci, pci_binding, vfs
 from planebench.host.device_settings import device_journal
 from planebench.host.journal import Journal
-from planebench.host.programs import Found, Output
+from planebench.host.programs import Found, ProgramOutput
 from planebench.measure.hosted import hosted_requests
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.scenarios import build, flows
@@ -58,7 +58,7 @@ class Ip:
         self.counters: dict[int, dict[str, Any]] = {}
         self.refuses = ""
 
-    def __call__(self, argv: Sequence[str], timeout_s: float = 0.0) -> Output:
+    def __call__(self, argv: Sequence[str], timeout_s: float = 0.0) -> ProgramOutput:
         words = list(argv)
         if "show" in words:
             count = pci.nic(NIC, self.tree.root).vfs
@@ -67,9 +67,9 @@ class Ip:
             found = [
                 {"vf": number, **fresh, **self.given.get(number, {}), **told.get(number, {})} for number in range(count)
             ]
-            return Output(0, json.dumps([{"ifname": "ens1", "vfinfo_list": found}]), "")
+            return ProgramOutput(0, json.dumps([{"ifname": "ens1", "vfinfo_list": found}]), "")
         if self.refuses and self.refuses in words:
-            return Output(2, "", "RTNETLINK answers: Operation not permitted")
+            return ProgramOutput(2, "", "RTNETLINK answers: Operation not permitted")
         if "vf" in words:
             number, key, value = int(words[6]), words[7], words[8]
             given: Any = {"mac": {"address": value}}.get(key, {key: value == "on"})
@@ -77,7 +77,7 @@ class Ip:
         else:
             flags = "0x1003" if words[-1] == "up" else "0x1002"
             self.tree.set(f"sys/bus/pci/devices/{NIC}/net/ens1/flags", flags)
-        return Output(0, "", "")
+        return ProgramOutput(0, "", "")
 
 
 @pytest.fixture

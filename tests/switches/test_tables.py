@@ -42,7 +42,7 @@ def request_of(adapter: Adapter, wire: str, scenario: ScenarioName, chain_length
 
 def _vpp(adapter: Any, request: SwitchRequest) -> None:
     vpp.commands(request, adapter.values)
-    paths = vpp.Paths(Path("/w"), "x")
+    paths = vpp.VppPaths(Path("/w"), "x")
     text = vpp.startup_conf(request, paths, Path("/p"), adapter.values)
     assert all(plugin in text for plugin in ("memif", "vhost", "af_packet", "af_xdp"))
     assert vpp.interface_names(request).keys() == {port.name for port in request.ports}

@@ -22,8 +22,8 @@ N1 = SwitchPort("n1", "memif", path=Path("/w/n1"), ring_size=512)
 K0 = SwitchPort("k0", "af_packet", interface="k0-switch", ring_size=256)
 K1 = SwitchPort("k1", "af_packet", interface="k1-switch", ring_size=256)
 PORTS = [
-    vpp_counters.Port("n0", "memif", "memif1/0"),
-    vpp_counters.Port("v0", "vhost-user", "VirtualEthernet0/0/0"),
+    vpp_counters.VppPort("n0", "memif", "memif1/0"),
+    vpp_counters.VppPort("v0", "vhost-user", "VirtualEthernet0/0/0"),
 ]
 
 
@@ -111,7 +111,7 @@ DROPS = {
 
 
 def test_startup_conf_keeps_everything_in_the_folder() -> None:
-    paths = vpp_config.Paths(Path("/w"), "pb-x-vpp")
+    paths = vpp_config.VppPaths(Path("/w"), "pb-x-vpp")
     text = vpp_config.startup_conf(request(V0, V1), paths, Path("/opt/plugins"), {})
     for line in (
         "cli-listen /w/cli.sock runtime-dir /w log /w/vpp-cli.log",
@@ -333,5 +333,5 @@ def test_a_plugin_that_is_missing_is_named_before_the_start(
 def test_what_af_xdp_did_not_send_is_dropped() -> None:
     """Calls that woke the kernel, or failed to, are no frames."""
     text = dump(memif=("no free tx slots", "syscall required"), full=5) + error("memif1/0-tx", "syscall failures", 1)
-    cycles = vpp_counters.switch_cycles(text, NODE, [vpp_counters.Port("n0", "af_xdp", "memif1/0"), PORTS[1]], 1)
+    cycles = vpp_counters.switch_cycles(text, NODE, [vpp_counters.VppPort("n0", "af_xdp", "memif1/0"), PORTS[1]], 1)
     assert (cycles.drops["n0:tx_full"], cycles.forwarded_packets) == (5, 1500 - 5 - 7)

@@ -62,7 +62,7 @@ def test_open_vswitch_has_a_pmd_thread_for_each_worker() -> None:
 
 def test_vpp_has_workers_and_queues_of_its_memifs() -> None:
     wanted = request("memif")
-    paths = vpp.Paths(Path("/w"), "pb-x")
+    paths = vpp.VppPaths(Path("/w"), "pb-x")
     assert "cpu { main-core 0 corelist-workers 3,4 }" in vpp.startup_conf(wanted, paths, Path("/p"), {})
     assert "create interface memif id 0 socket-id 1 slave ring-size 256 rx-queues 2 tx-queues 2" in vpp.commands(
         wanted, {}

@@ -9,10 +9,10 @@ import pytest
 from otg_server import OtgServer, served
 
 from planebench.model.errors import ExternalTesterError, UsageError
-from planebench.testbed.testers import ExternalTester, Stream, get_tester, otg
+from planebench.testbed.testers import ExternalTester, TesterStream, get_tester, otg
 
-THERE = Stream("n0->n1", 0, "eth1", "card;1/2", 64, 10_000)
-BACK = Stream("n1->n0", 1, "card;1/2", "eth1", 64, 10_000)
+THERE = TesterStream("n0->n1", 0, "eth1", "card;1/2", 64, 10_000)
+BACK = TesterStream("n1->n0", 1, "card;1/2", "eth1", 64, 10_000)
 SENDING_S = 0.05
 
 

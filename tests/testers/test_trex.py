@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from planebench.model.errors import ExternalTesterError, NotInstalledError, UsageError
-from planebench.testbed.testers import Stream, get_tester, trex
+from planebench.testbed.testers import TesterStream, get_tester, trex
 
 LIBRARY = '''
 """The part of TRex's trex.stl.api that is used."""
@@ -84,7 +84,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str
         del sys.modules[name]
 
 
-THERE, BACK = Stream("n0->n1", 0, "0", "1", 64, 10_000), Stream("n1->n0", 1, "1", "0", 64, 10_000)
+THERE, BACK = TesterStream("n0->n1", 0, "0", "1", 64, 10_000), TesterStream("n1->n0", 1, "1", "0", 64, 10_000)
 
 
 def test_it_sends_what_it_is_asked_and_counts_it(server: dict[str, Any]) -> None:

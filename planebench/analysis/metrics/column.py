@@ -13,7 +13,7 @@ from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.conditions import Cell, Condition
+from planebench.analysis.conditions import Condition, ConditionCell
 from planebench.model.header import Run, Skipped
 from planebench.model.outage import Restart
 from planebench.model.records import POINT_KEY, DirectionCounts, Point, ThreadEvidence, TrafficSent, Trial
@@ -31,12 +31,12 @@ from planebench.model.results import (
 )
 from planebench.model.words import NOTHING, UNKNOWN
 
-Output = Literal["json", "csv", "table"]
+ColumnOutput = Literal["json", "csv", "table"]
 """The JSON export, the CSV export, and the tables of the library (CSV, JSON, Parquet, DataFrame)."""
-EVERYWHERE: frozenset[Output] = frozenset(get_args(Output))
-TABLE: frozenset[Output] = frozenset({"table"})
+EVERYWHERE: frozenset[ColumnOutput] = frozenset(get_args(ColumnOutput))
+TABLE: frozenset[ColumnOutput] = frozenset({"table"})
 
-Kind = Literal["plain", "switch", "number", "strong", "text", "verdict", "two"]
+ColumnKind = Literal["plain", "switch", "number", "strong", "text", "verdict", "two"]
 """How the page draws a column. Cells of ``verdict`` are (kind, reasons), cells of ``two`` are (figure, small print)."""
 
 Int32 = Annotated[int, "INTEGER"]
@@ -64,7 +64,7 @@ Texts = tuple[str, ...]
 Get = str | Callable[[Any], Any]
 
 
-class Row(SimpleNamespace):
+class TableRow(SimpleNamespace):
     """A row of a table stands for ``run`` and those of these records that the columns of the table name."""
 
     run: Run
@@ -83,7 +83,7 @@ class Row(SimpleNamespace):
     restart: Restart
     comparison: Comparison
     condition: Condition
-    cell: Cell
+    cell: ConditionCell
     switch: str
     kind: str
     skipped: Skipped
@@ -99,7 +99,7 @@ class OnPage:
     title: str
     order: int
     words: Callable[[Any], Any] | None = None
-    kind: Kind = "number"
+    kind: ColumnKind = "number"
     section: str = ""
     cell: Callable[[Any], Any] | None = None
     optional: bool = False
@@ -133,7 +133,7 @@ class Column:
     type: Any
     get: Get
     doc: str = ""
-    outputs: frozenset[Output] = EVERYWHERE
+    outputs: frozenset[ColumnOutput] = EVERYWHERE
     unit: str = ""
     page: OnPage | None = None
     brief: Brief | None = None
@@ -194,7 +194,7 @@ class Table:
         return {column.flat_name: column.value(item) for column in self.columns}
 
 
-def attributes(path: str, /, outputs: frozenset[Output] = TABLE, **types: Any) -> tuple[Column, ...]:
+def attributes(path: str, /, outputs: frozenset[ColumnOutput] = TABLE, **types: Any) -> tuple[Column, ...]:
     """Return one column for each attribute of the record at ``path``; the attribute names the column."""
     return tuple(Column(name, kind, f"{path}.{name}", outputs=outputs) for name, kind in types.items())
 
@@ -218,7 +218,7 @@ def verdict_columns(path: str) -> tuple[Column, ...]:
     )
 
 
-def having(columns: Iterable[Column], output: Output) -> tuple[Column, ...]:
+def having(columns: Iterable[Column], output: ColumnOutput) -> tuple[Column, ...]:
     """Return the columns that an output has."""
     return tuple(column for column in columns if output in column.outputs)
 

@@ -19,12 +19,12 @@ from planebench.analysis.metrics.column import (
     TABLE,
     Brief,
     Column,
+    ColumnOutput,
     Int32,
     Number,
     OnPage,
-    Output,
-    Row,
     Table,
+    TableRow,
     Texts,
     attributes,
     having,
@@ -64,9 +64,9 @@ from planebench.model.words import (
     us,
 )
 
-JSON: frozenset[Output] = frozenset({"json"})
-CSV: frozenset[Output] = frozenset({"csv"})
-NOT_CSV: frozenset[Output] = frozenset({"json", "table"})
+JSON: frozenset[ColumnOutput] = frozenset({"json"})
+CSV: frozenset[ColumnOutput] = frozenset({"csv"})
+NOT_CSV: frozenset[ColumnOutput] = frozenset({"json", "table"})
 
 JITTER = "jitter"
 DROPS = "drops"
@@ -124,7 +124,7 @@ def _latency(name: str, title: str, order: int) -> Column:
 
 
 def _percentile(
-    name: str, title: str, order: int, doc: str = "", outputs: frozenset[Output] = EVERYWHERE
+    name: str, title: str, order: int, doc: str = "", outputs: frozenset[ColumnOutput] = EVERYWHERE
 ) -> tuple[Column, ...]:
     """Return the columns of a percentile and of the two ends of its 95 % interval, which the page has in one cell."""
 
@@ -291,7 +291,7 @@ def _reported(
     brief: Brief | None = None,
     doc: str = "",
     type_: Any = Number,
-    outputs: frozenset[Output] = EVERYWHERE,
+    outputs: frozenset[ColumnOutput] = EVERYWHERE,
 ) -> Column:
     """Return the column of a figure that the switch itself reports."""
     return Column(f"switch_{name}", type_, _switch(name), doc, outputs, page=page, brief=brief, by_switch=True)
@@ -557,29 +557,29 @@ def latencies(derived: Derived) -> Iterator[OfLatency]:
     return (OfLatency(derived.run, r, summary) for r in derived.results for summary in r.latency)
 
 
-def _parts(derived: Derived) -> Iterator[Row]:
+def _parts(derived: Derived) -> Iterator[TableRow]:
     for it in latencies(derived):
         for anatomy in it.summary.anatomy:
             for part in anatomy.parts:
-                yield Row(run=it.run, result=it.result, summary=it.summary, anatomy=anatomy, part=part)
+                yield TableRow(run=it.run, result=it.result, summary=it.summary, anatomy=anatomy, part=part)
 
 
-def _searches(derived: Derived) -> Iterator[Row]:
+def _searches(derived: Derived) -> Iterator[TableRow]:
     for r in derived.results:
         for search in r.searches:
-            yield Row(run=derived.run, result=r, search=search, figure=r.search_figure(search.method))
+            yield TableRow(run=derived.run, result=r, search=search, figure=r.search_figure(search.method))
 
 
-def _curves(derived: Derived) -> Iterator[Row]:
-    return (Row(**vars(it), point=point) for it in _searches(derived) for point in it.search.curve)
+def _curves(derived: Derived) -> Iterator[TableRow]:
+    return (TableRow(**vars(it), point=point) for it in _searches(derived) for point in it.search.curve)
 
 
-def _losses(derived: Derived) -> Iterator[Row]:
+def _losses(derived: Derived) -> Iterator[TableRow]:
     """Yield a row for each loss; the last of each result has the loss None, for what no counter explains."""
     for result in derived.results:
         if result.ledger is not None:
             for loss in (*result.ledger.losses, None):
-                yield Row(run=derived.run, result=result, ledger=result.ledger, loss=loss)
+                yield TableRow(run=derived.run, result=result, ledger=result.ledger, loss=loss)
 
 
 def _table(what: str, columns: tuple[Column, ...], items: Callable[[Derived], Iterator[Any]]) -> Table:

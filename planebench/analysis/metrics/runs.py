@@ -7,13 +7,13 @@ import json
 from collections.abc import Iterator, Mapping
 
 from planebench.analysis.compare import Derived
-from planebench.analysis.disturbance import OWNERS, Owner
+from planebench.analysis.disturbance import OWNERS, CoreOwner
 from planebench.analysis.metrics.column import (
     Column,
     Int32,
     Number,
-    Row,
     Table,
+    TableRow,
     Texts,
     attributes,
     point_columns,
@@ -33,8 +33,8 @@ def _switch(figure: SwitchFigure) -> Column:
     return Column(f"switch_{figure.name}", Number, lambda it: figure.of(it.trial.switch))
 
 
-def _additions(owner: Owner, when: str) -> Column:
-    def get(it: Row) -> float | None:
+def _additions(owner: CoreOwner, when: str) -> Column:
+    def get(it: TableRow) -> float | None:
         distance: CoreDistance | None = getattr(it.trial.evidence, f"distance_{when}")
         speeds = distance.additions_per_cycle if distance else ()
         return speeds[OWNERS.index(owner)] if speeds else None
@@ -146,50 +146,52 @@ RUN = (
 )
 
 
-def _conditions(derived: Derived) -> Iterator[Row]:
+def _conditions(derived: Derived) -> Iterator[TableRow]:
     labels = [switch.label for switch in derived.run.header.switches]
     for condition in derived.conditions:
         for label, cell in zip(labels, condition.cells, strict=True):
-            yield Row(run=derived.run, condition=condition, switch=label, cell=cell)
+            yield TableRow(run=derived.run, condition=condition, switch=label, cell=cell)
 
 
-def _skipped(derived: Derived) -> Iterator[Row]:
+def _skipped(derived: Derived) -> Iterator[TableRow]:
     header = derived.run.header
     for kind, every in (("skipped", derived.run.skipped), ("left out", header.left_out)):
-        yield from (Row(run=derived.run, kind=kind, skipped=it) for it in every)
+        yield from (TableRow(run=derived.run, kind=kind, skipped=it) for it in every)
 
 
 RUN_TABLES: Mapping[str, Table] = {
     "trials": Table(
         "a trial and direction: counts, rate, verdict",
         TRIAL,
-        lambda it: (Row(run=it.run, trial=t, direction=d) for t in it.run.trials for d in t.directions),
+        lambda it: (TableRow(run=it.run, trial=t, direction=d) for t in it.run.trials for d in t.directions),
     ),
     "evidence": Table(
         "a trial: the evidence for its verdict",
         EVIDENCE,
-        lambda it: (Row(run=it.run, trial=t) for t in it.run.trials),
+        lambda it: (TableRow(run=it.run, trial=t) for t in it.run.trials),
     ),
     "threads": Table(
         "a trial and polling thread: the effects of the scheduler on it",
         THREAD,
-        lambda it: (Row(run=it.run, trial=t, thread=thread) for t in it.run.trials for thread in t.evidence.threads),
+        lambda it: (
+            TableRow(run=it.run, trial=t, thread=thread) for t in it.run.trials for thread in t.evidence.threads
+        ),
     ),
     "comparisons": Table(
         "a pair of switches, test point and metric: b / a with its confidence interval",
         COMPARISON,
-        lambda it: (Row(run=it.run, comparison=comparison) for comparison in it.comparisons),
+        lambda it: (TableRow(run=it.run, comparison=comparison) for comparison in it.comparisons),
     ),
     "conditions": Table("one of the test conditions and a switch", CONDITION, _conditions),
     "outages": Table(
         "a restart under traffic: the duration without frames, and the losses",
         OUTAGE,
-        lambda it: (Row(run=it.run, trial=t, restart=t.restart) for t in it.run.trials if t.restart is not None),
+        lambda it: (TableRow(run=it.run, trial=t, restart=t.restart) for t in it.run.trials if t.restart is not None),
     ),
     "skipped": Table("test points that were not measured or that a suite omits, and the reason", SKIPPED, _skipped),
     "runs": Table(
         "a run: when, how, on what; `host`, `settings`, `environment`, `tags` are JSON",
         RUN,
-        lambda it: [Row(run=it.run)],
+        lambda it: [TableRow(run=it.run)],
     ),
 }

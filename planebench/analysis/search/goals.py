@@ -14,7 +14,7 @@ from planebench.analysis.search.method import (
     short_trials,
     wide_bounds,
 )
-from planebench.analysis.search.task import Finding, Goal, Measure, SearchSettings, Task
+from planebench.analysis.search.task import Goal, Measure, SearchFinding, SearchSettings, SearchTask
 
 CSIT_TRIAL_S = 1.0
 CSIT_TRIALS = 21
@@ -55,10 +55,10 @@ def _width(settings: SearchSettings) -> float:
     return settings.relative_width or CSIT_WIDTH
 
 
-def _search(goal: Callable[[SearchSettings], Goal]) -> Callable[[Measure, Task, Finding], None]:
+def _search(goal: Callable[[SearchSettings], Goal]) -> Callable[[Measure, SearchTask, SearchFinding], None]:
     """Return a search for ``goal`` by MLRsearch, which is imported at first use because that takes seconds."""
 
-    def search(measure: Measure, task: Task, found: Finding) -> None:
+    def search(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
         from planebench.analysis.search.mlr import search_goal
 
         search_goal(measure, task, found, goal(task.settings))

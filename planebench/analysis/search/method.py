@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from planebench.analysis.search.task import MAX_LOAD_FACTOR, Finding, Measure, SearchSettings, Task
+from planebench.analysis.search.task import MAX_LOAD_FACTOR, Measure, SearchFinding, SearchSettings, SearchTask
 from planebench.model.plan import R_PLUS
 
 RFC2544_TRIAL_S = 60.0
@@ -39,7 +39,7 @@ class Method:
     """The figure that it finds, as a noun phrase."""
     standard: str
     """The document that defines it."""
-    search: Callable[[Measure, Task, Finding], None]
+    search: Callable[[Measure, SearchTask, SearchFinding], None]
     """Does it: fills the Finding."""
     deviations: Callable[[SearchSettings], tuple[str, ...]]
     """Returns a sentence for each departure from ``standard``."""

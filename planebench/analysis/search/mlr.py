@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from MLRsearch import AbstractMeasurer, Config, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
-from planebench.analysis.search.task import Finding, Goal, Measure, Task
+from planebench.analysis.search.task import Goal, Measure, SearchFinding, SearchTask
 from planebench.model.reasons import Reason, ReasonCode
 
 FOREVER_S = 1e9
@@ -18,7 +18,7 @@ FOREVER_S = 1e9
 class _Measurer(AbstractMeasurer):  # type: ignore[misc] # MLRsearch comes without types
     """Answers MLRsearch from the log."""
 
-    def __init__(self, measure: Measure, task: Task) -> None:
+    def __init__(self, measure: Measure, task: SearchTask) -> None:
         self._measure = measure
         self._task = task
 
@@ -33,7 +33,7 @@ class _Measurer(AbstractMeasurer):  # type: ignore[misc] # MLRsearch comes witho
         )
 
 
-def search_goal(measure: Measure, task: Task, found: Finding, wanted: Goal) -> None:
+def search_goal(measure: Measure, task: SearchTask, found: SearchFinding, wanted: Goal) -> None:
     """Search the highest load that meets ``wanted``, and note its bounds in ``found``."""
     goal = SearchGoal(
         loss_ratio=wanted.loss_ratio,
@@ -59,7 +59,7 @@ def search_goal(measure: Measure, task: Task, found: Finding, wanted: Goal) -> N
         found.remarks += (Reason(ReasonCode.NO_LOAD_MET, f"no load met the goal, down to the lowest, {low:g} pps"),)
 
 
-def _note_bounds(search: MultipleLossRatioSearch, task: Task, found: Finding, goal: SearchGoal) -> None:
+def _note_bounds(search: MultipleLossRatioSearch, task: SearchTask, found: SearchFinding, goal: SearchGoal) -> None:
     """Note the bounds, from complete sums of trials; a load that was only tried is not a bound."""
     bounds = search.database.get_relevant_bounds(search.scaling.goal_to_final_target[goal])
     if bounds.clo is not None:

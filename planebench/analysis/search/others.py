@@ -8,7 +8,14 @@ import statistics
 from dataclasses import replace
 
 from planebench.analysis.search.method import RFC2544_TRIAL_S, Method, highest_load, short_trials
-from planebench.analysis.search.task import Finding, Measure, SearchSettings, Task, explained_by_gaps, intended_packets
+from planebench.analysis.search.task import (
+    Measure,
+    SearchFinding,
+    SearchSettings,
+    SearchTask,
+    explained_by_gaps,
+    intended_packets,
+)
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Trial, Verdict, VerdictKind
 from planebench.model.results import BurstSummary, CurvePoint
@@ -27,7 +34,7 @@ BURST_WIDTH = 0.01
 """Longest lossless and shortest lossy burst may differ by this share, or by one packet in each direction."""
 
 
-def b2b(measure: Measure, task: Task, found: Finding) -> None:
+def b2b(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
     """Search the longest burst at the highest load, ``burst_repetitions`` times.
 
     Bursts are searched with loss verification (RFC 9004 section 6.2): one fails when max(r) of it have lost.
@@ -66,7 +73,7 @@ def summarise(packets: list[int], rate_pps: float, throughput_pps: float) -> Bur
     )
 
 
-def _longest(measure: Measure, task: Task, rate_pps: float) -> int | None:
+def _longest(measure: Measure, task: SearchTask, rate_pps: float) -> int | None:
     """Return the packets of the longest burst without loss; 0 if there is none, None if the longest allowed is one."""
     n, shortest = task.senders, _shortest(task, rate_pps)
     limit = max(shortest, round(rate_pps * BURST_MAX_S / n))
@@ -86,12 +93,12 @@ def _longest(measure: Measure, task: Task, rate_pps: float) -> int | None:
     return longest
 
 
-def _shortest(task: Task, rate_pps: float) -> int:
+def _shortest(task: SearchTask, rate_pps: float) -> int:
     """Return the shortest burst, in packets of each direction."""
     return math.ceil(max(BURST_MIN_PACKETS, rate_pps * BURST_MIN_S) / task.senders)
 
 
-def _passes(measure: Measure, task: Task, rate_pps: float, packets: int) -> int | None:
+def _passes(measure: Measure, task: SearchTask, rate_pps: float, packets: int) -> int | None:
     """Return the packets of a burst without loss, in one of max(r) tries; None if all tries lost packets."""
     for _ in range(task.settings.max_r):
         trial = measure(task.ask(rate_pps, _duration_s(packets, rate_pps)))
@@ -149,7 +156,7 @@ their CPUs: on a host that always does, no load would be carried."""
 TRIAL_S = 0.2
 
 
-def carried(measure: Measure, task: Task, found: Finding) -> None:
+def carried(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
     """Lower the load from just below the highest forwarding rate until a trial loses next to nothing.
 
     One trial a load, also where the tester does not keep up: the latency trials that follow say what they carried.
@@ -188,7 +195,7 @@ STEPS = 10
 LOSSLESS_IN_A_ROW = 2
 
 
-def curve(measure: Measure, task: Task, found: Finding) -> None:
+def curve(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
     """Measure loss from the highest load down, until two successive trials lose nothing."""
     top = found.max_load_pps = task.max_load_pps(measure)
     duration_s = task.settings.duration_s or RFC2544_TRIAL_S
@@ -201,7 +208,7 @@ def curve(measure: Measure, task: Task, found: Finding) -> None:
     found.remarks += (Reason(ReasonCode.NO_LOAD_MET, f"{what}, down to the lowest of the curve, {load:g} pps"),)
 
 
-def _note(trial: Trial, load: float, found: Finding) -> None:
+def _note(trial: Trial, load: float, found: SearchFinding) -> None:
     """Note the bounds; loads come in falling order.
 
     The lower bound is the higher of two successive loads without loss, so lossy loads before are above it; one load

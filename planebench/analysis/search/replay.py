@@ -14,10 +14,10 @@ from planebench.analysis.search.method import METHODS, Method
 from planebench.analysis.search.task import (
     HYSTERESIS_SHARE,
     Ask,
-    Finding,
     GaveUp,
+    SearchFinding,
     SearchSettings,
-    Task,
+    SearchTask,
     TrialLog,
     Unanswered,
     decided,
@@ -75,11 +75,11 @@ def _replay(
 ) -> Ask | SearchResult:
     mine = [t for t in trials if t.role != "search" or t.repetition == repetition]
     settings = replace(settings, line_rate_pps=_line_rate_pps(trials))
-    log, found, task = TrialLog(mine), Finding(), Task(settings, point)
+    log, found, task = TrialLog(mine), SearchFinding(), SearchTask(settings, point)
     unloaded: Trial | None = None
     complete = False
     try:
-        task = Task(settings, point, tester_cap_pps(mine))
+        task = SearchTask(settings, point, tester_cap_pps(mine))
         if (above_pps := _above(method, settings, point, trials, repetition)) is not None:
             unloaded = log.measure(task.ask(above_pps, settings.duration_s or method.standard_s))
         method.search(log.measure, task, found)

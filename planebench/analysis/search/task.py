@@ -217,7 +217,7 @@ CAP_LOADS_MAX = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class SearchTask:
     """One search on one point. ``cap_pps`` is the most the tester can do, where it fell short."""
 
     settings: SearchSettings
@@ -258,7 +258,7 @@ class Task:
 
 
 @dataclass(slots=True)
-class Finding:
+class SearchFinding:
     """The findings of a method so far, filled as it proceeds, so that an interrupted search has its bounds.
 
     ``loss_ratio`` is what the goal allows. ``verdict`` is set where the method itself judges; ``remarks`` go with a
@@ -305,7 +305,7 @@ HYSTERESIS_SHARE = 0.05
 """A repetition first tries a load that is higher than the upper bound of the first one by this share."""
 
 
-def decided(task: Task, found: Finding, used: Sequence[Trial]) -> Verdict:
+def decided(task: SearchTask, found: SearchFinding, used: Sequence[Trial]) -> Verdict:
     """Return the verdict on a search that ended by itself."""
     if found.verdict is not None:
         return found.verdict
@@ -314,7 +314,7 @@ def decided(task: Task, found: Finding, used: Sequence[Trial]) -> Verdict:
     return Verdict(VerdictKind.VALID, (*host_at_bound(found, used), *found.remarks))
 
 
-def interrupted(found: Finding, trials: Sequence[Trial]) -> Verdict:
+def interrupted(found: SearchFinding, trials: Sequence[Trial]) -> Verdict:
     """Return the verdict on a search whose log ends before it does, and why the last trial did not take place."""
     nothing = found.lower_pps is None and found.upper_pps is None and found.burst is None
     text = "interrupted before anything was found" if nothing else "interrupted; bounds so far"
@@ -334,12 +334,12 @@ def started_again(used: Sequence[Trial]) -> tuple[str, ...]:
     return (f"the switch was started again during the search (starts {min(starts)} to {max(starts)})",)
 
 
-def trials_at_bound(found: Finding, log: TrialLog) -> list[Trial]:
+def trials_at_bound(found: SearchFinding, log: TrialLog) -> list[Trial]:
     """Return the accepted trials at the lower bound."""
     return [t for t in log.used if not is_flat_out(t) and aggregate_pps(t) == found.lower_pps]
 
 
-def loss_at_bound(found: Finding, log: TrialLog) -> tuple[Reason, ...]:
+def loss_at_bound(found: SearchFinding, log: TrialLog) -> tuple[Reason, ...]:
     """Return how many trials at the lower bound lost more than the goal allows, where any did."""
     trials = trials_at_bound(found, log)
     lossy = [t.loss_ratio for t in trials if t.loss_ratio > found.loss_ratio]
@@ -350,7 +350,7 @@ def loss_at_bound(found: Finding, log: TrialLog) -> tuple[Reason, ...]:
     return (Reason(ReasonCode.LOSS_AT_BOUND, text, values),)
 
 
-def hysteresis(found: Finding, unloaded: Trial | None) -> tuple[Reason, ...]:
+def hysteresis(found: SearchFinding, unloaded: Trial | None) -> tuple[Reason, ...]:
     """Return a reason where the switch met the goal before it was overloaded at a load that it did not carry later.
 
     ``unloaded``: the first trial after a start.
@@ -367,7 +367,7 @@ def hysteresis(found: Finding, unloaded: Trial | None) -> tuple[Reason, ...]:
     return (Reason(ReasonCode.HYSTERESIS, text, {"before_pps": load_pps, "after_pps": found.upper_pps}),)
 
 
-def _met_at_max(load_pps: float, task: Task) -> Verdict:
+def _met_at_max(load_pps: float, task: SearchTask) -> Verdict:
     """Return the verdict of a search without a failed load: its bound is where it had to stop."""
     mpps = f"{load_pps / 1e6:.6g} Mpps"
     limit = task.settings.max_load_pps
@@ -382,7 +382,7 @@ def _met_at_max(load_pps: float, task: Task) -> Verdict:
     return Verdict(VerdictKind.VALID, (Reason(ReasonCode.MET_AT_MAXIMUM, text, {"pps": load_pps}),))
 
 
-def host_at_bound(found: Finding, used: Sequence[Trial]) -> tuple[Reason, ...]:
+def host_at_bound(found: SearchFinding, used: Sequence[Trial]) -> tuple[Reason, ...]:
     """Return a remark if the host explains at least half of the trials that failed at the upper bound."""
     at_upper = [t for t in used if not is_flat_out(t) and aggregate_pps(t) == found.upper_pps]
     failed = [t for t in at_upper if t.loss_ratio > found.loss_ratio]

@@ -35,7 +35,7 @@ DISTURBED_SHARE = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StandingSpans:
     """The spans of a trial in which switch and tester did not poll."""
 
     duration_ns: int
@@ -71,7 +71,7 @@ class Standing:
         return sum(self.had_by_tenth) / (TENTHS * self.duration_ns) if self.duration_ns else 1.0
 
 
-def standing(foreign: str, root: bool, disturbed: bool, rng: random.Random, duration_ns: int) -> Standing:
+def standing(foreign: str, root: bool, disturbed: bool, rng: random.Random, duration_ns: int) -> StandingSpans:
     """Return when the pollers stood. ``root``: they have root's priority; interrupts do not care."""
     cpus: tuple[list[Span], list[Span]] = [], []
     if disturbed:
@@ -87,7 +87,7 @@ def standing(foreign: str, root: bool, disturbed: bool, rng: random.Random, dura
                 cpus[cpu].append(span)
                 if foreign in ("4ms/10ms", "loop") and rng.random() < MOVE_SHARE:
                     cpu = 1 - cpu
-    return Standing(duration_ns, _union(cpus[0]), _union(cpus[1]), foreign == "irq")
+    return StandingSpans(duration_ns, _union(cpus[0]), _union(cpus[1]), foreign == "irq")
 
 
 def _slices(rng: random.Random, slice_ns: int, period_ns: int, duration_ns: int) -> Iterator[Span]:

@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Literal
 
 from planebench.analysis.histogram import HIGHEST_NS, encode
-from planebench.measure.sim.foreign import IRQS_PER_BURST, Span, Standing, length_ns, standing
+from planebench.measure.sim.foreign import IRQS_PER_BURST, Span, StandingSpans, length_ns, standing
 from planebench.measure.sim.spec import SimSpec
 from planebench.measure.trial import TrialRequest, unmeasured, with_verdict
 from planebench.model.reasons import Reason, ReasonCode
@@ -42,7 +42,7 @@ FOREIGN_NOISE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Draw:
+class TrialDraw:
     """The random values of one trial. ``rng`` is for latency, ``host`` for when pollers stood: both need many draws."""
 
     capacity_pps: float
@@ -55,7 +55,7 @@ class Draw:
     host: random.Random
 
 
-def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int, block: int = 0) -> Draw:
+def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int, block: int = 0) -> TrialDraw:
     """Return the random values of trial ``n`` of a point after start ``start``; same arguments, same values.
 
     The distance of the cores is that of a ``block``, of all switches alike: hosts keep it for seconds to minutes.
@@ -69,7 +69,7 @@ def draw(spec: SimSpec, seed: int, point: Point, start: int, n: int, block: int 
     shared = random.Random(f"{seed}/{point.point_id}/{start}/{n}/shared").random() < spec.shared_share
     capacity *= (spec.shared_ratio if shared else 1.0) * (spec.far_ratio if far else 1.0)
     capacity *= max(CAPACITY_FLOOR, 1 + FOREIGN_NOISE * host.gauss(0.0, 1.0)) if spec.foreign != "none" else 1.0
-    return Draw(
+    return TrialDraw(
         capacity_pps=capacity,
         stalls=stall < spec.stall_share,
         disturbed=disturbed < max(spec.disturbed_share, spec.mode_disturbed if mode else 0.0),
@@ -101,13 +101,13 @@ LATE_NS = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class SimLedger:
     """One trial: what each direction counts, what the switch dropped by ``port:reason``, how long it took, and when the
     pollers stood meanwhile."""
 
     directions: tuple[DirectionCounts, ...]
     drops: dict[str, int]
-    standing: Standing
+    standing: StandingSpans
 
     @property
     def duration_ns(self) -> int:
@@ -120,7 +120,7 @@ class Ledger:
         return sum(d.offered_packets for d in self.directions)
 
 
-def account(spec: SimSpec, luck: Draw, flows: tuple[Flow, ...], pps: float | None, duration_s: float) -> Ledger:
+def account(spec: SimSpec, luck: TrialDraw, flows: tuple[Flow, ...], pps: float | None, duration_s: float) -> SimLedger:
     """Run the frames of one trial. ``pps`` is for each flow; None is flat out."""
     duration_s = int(duration_s * 1e9) / 1e9  # planed counts in whole ns
     duration_ns = round(duration_s * (1.0 if pps is None else spec.stretch) * 1e9)
@@ -154,11 +154,11 @@ def account(spec: SimSpec, luck: Draw, flows: tuple[Flow, ...], pps: float | Non
                 attempted_packets=offered,
             )
         )
-    return Ledger(tuple(directions), drops, host)
+    return SimLedger(tuple(directions), drops, host)
 
 
 def _sent(
-    spec: SimSpec, luck: Draw, flows: int, pps: float | None, duration_s: float, host: Standing
+    spec: SimSpec, luck: TrialDraw, flows: int, pps: float | None, duration_s: float, host: StandingSpans
 ) -> tuple[int, int]:
     """Return intended and offered packets of one flow. Slots are those that begin within the trial, as in planed."""
     most = spec.max_rate / flows
@@ -172,7 +172,7 @@ def _sent(
     return intended, sent if pps <= most else min(sent, int(most * duration_s))
 
 
-def _met_nobody(offered: int, host: Standing, had: float) -> int:
+def _met_nobody(offered: int, host: StandingSpans, had: float) -> int:
     """Return the frames of one flow that came while the switch stood, and that its rings did not hold."""
     sending_ns = host.duration_ns - host.tester_ns
     if not host.switch or sending_ns <= 0:
@@ -200,7 +200,14 @@ RING_FULL_FACTOR = 50.0
 
 
 def latency_record(
-    spec: SimSpec, luck: Draw, probes: int, load_pps: float, host: Standing, held_ns: float, *, stamp_all: bool = False
+    spec: SimSpec,
+    luck: TrialDraw,
+    probes: int,
+    load_pps: float,
+    host: StandingSpans,
+    held_ns: float,
+    *,
+    stamp_all: bool = False,
 ) -> LatencyRecord:
     """Return the latency at ``load_pps``, the load of all directions, from at most SAMPLES_MAX probes.
 
@@ -240,7 +247,9 @@ def _samples(spec: SimSpec, rng: random.Random, count: int, load_pps: float, cap
     return [min(max(1, round(ns)), HIGHEST_NS) for ns in drawn]
 
 
-def _late(samples: Sequence[int], rng: random.Random, host: Standing, held_ns: float, under_way_ns: float) -> list[int]:
+def _late(
+    samples: Sequence[int], rng: random.Random, host: StandingSpans, held_ns: float, under_way_ns: float
+) -> list[int]:
     """Return the latencies with the time for which some of the probes met a poller that stood."""
     lengths = [end - begin for spans in (host.switch, host.tester) for begin, end in spans]
     windows = [min(held_ns, length) for length in lengths[: len(host.switch)]]
@@ -319,7 +328,7 @@ class SimRunner:
     def stop(self) -> None:
         """Do nothing: nothing was started."""
 
-    def _trial(self, request: TrialRequest, luck: Draw, ledger: Ledger) -> Trial:
+    def _trial(self, request: TrialRequest, luck: TrialDraw, ledger: SimLedger) -> Trial:
         probes = round(request.probe_rate_pps * request.duration_s * len(ledger.directions))
         load_pps = ledger.offered_packets * 1e9 / ledger.duration_ns
         held_ns = HELD_PACKETS * len(ledger.directions) * 1e9 / max(load_pps, 1.0)
@@ -341,7 +350,7 @@ class SimRunner:
         trial = unmeasured(request, verdict)
         return trial if self._now is None else dataclasses.replace(trial, started_at=self._now())
 
-    def _cycles(self, luck: Draw, ledger: Ledger) -> SwitchCycles:
+    def _cycles(self, luck: TrialDraw, ledger: SimLedger) -> SwitchCycles:
         """Return the counters of the switch: always busy at its capacity, more cycles per packet with far cores.
 
         A poll takes the frames that came during the one before: a part of its cycles is its own, and the fewer it
@@ -365,7 +374,7 @@ class SimRunner:
         )
 
 
-def _evidence(spec: SimSpec, luck: Draw, ledger: Ledger) -> Evidence:
+def _evidence(spec: SimSpec, luck: TrialDraw, ledger: SimLedger) -> Evidence:
     host, counted = ledger.standing, not ledger.standing.irq
     share = spec.shared_ratio if luck.shared else 1.0
     speeds = (share * ADDITIONS_PER_CYCLE, ADDITIONS_PER_CYCLE) if spec.shared_share else ()

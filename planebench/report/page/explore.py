@@ -13,7 +13,7 @@ from planebench.report.charts.figure import point_name
 from planebench.report.images import Marks
 from planebench.report.throughput import throughput_tip
 
-Cell = tuple[str, str, str, str, str]
+ExploreCell = tuple[str, str, str, str, str]
 """Switch, scenario, frames, name and words of a result."""
 
 
@@ -21,7 +21,7 @@ Cell = tuple[str, str, str, str, str]
 class Explored:
     """The results of a page by number. A row or a mark with the number of a result is about it."""
 
-    cells: Sequence[Cell]
+    cells: Sequence[ExploreCell]
     switches: Sequence[str]
     numbers: Mapping[str, int]
 

@@ -14,7 +14,7 @@ from planebench.report.images import Marks, inline_svg
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FigureGroup:
     """The figures of one kind in one section. The template shows those that were drawn and counts the others."""
 
     kind: FigureKind
@@ -33,11 +33,11 @@ def draw(figures: Sequence[Figure], room_bytes: int, marks: Marks | None = None)
     return drawn
 
 
-def groups(figures: Sequence[Figure], section: str) -> list[Group]:
+def groups(figures: Sequence[Figure], section: str) -> list[FigureGroup]:
     """Return the groups of charts of a section that have any, in the order of the registry."""
     found = []
     for kind in FIGURES:
         members = tuple(f for f in figures if f.kind == kind.id and (kind.section or f.scenario) == section)
         if members:
-            found.append(Group(kind, members))
+            found.append(FigureGroup(kind, members))
     return found

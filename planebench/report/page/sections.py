@@ -36,7 +36,7 @@ from planebench.report.ledger import policy_sentences, unexplained_sentences
 from planebench.report.outages import TITLE as OUTAGES
 from planebench.report.outages import outage_table
 from planebench.report.page import scenario
-from planebench.report.page.panels import Group, groups
+from planebench.report.page.panels import FigureGroup, groups
 from planebench.report.page.table import PageTable, some
 from planebench.report.papers import paper_tables, papers_page
 from planebench.report.reproduce import commands, remedies
@@ -88,11 +88,11 @@ class Built:
     content: Any
 
 
-Entry = Section | Callable[[Page], Iterable[Section]]
+SectionEntry = Section | Callable[[Page], Iterable[Section]]
 """A section, or a function that gives the sections of a page, in their order."""
 
 
-def build(page: Page, entries: Sequence[Entry]) -> list[Built]:
+def build(page: Page, entries: Sequence[SectionEntry]) -> list[Built]:
     """Build the sections of a page and return those that are there."""
     sections = [s for entry in entries for s in ([entry] if isinstance(entry, Section) else entry(page))]
     built = [Built(section, section.build(page)) for section in sections]
@@ -126,7 +126,7 @@ def _cores(page: Page) -> dict[str, Any]:
     return tables_content(some([cores_table(page.derived.run, page.derived.results)]))
 
 
-def tables_content(tables: Sequence[PageTable], lead: str = "", charts: Sequence[Group] = ()) -> dict[str, Any]:
+def tables_content(tables: Sequence[PageTable], lead: str = "", charts: Sequence[FigureGroup] = ()) -> dict[str, Any]:
     """Return the content of a section of sentences, charts and tables; empty where it has no table."""
     return {"lead": lead, "groups": charts, "tables": tables} if tables else {}
 
@@ -206,7 +206,7 @@ def _setup(page: Page) -> dict[str, Any]:
     return {"command": shlex.join(header.command), "again": commands(header), "remedies": remedies(header)}
 
 
-SECTIONS: tuple[Entry, ...] = (
+SECTIONS: tuple[SectionEntry, ...] = (
     Section("answers", "Answers", _answers, "answers.html.j2"),
     _scenarios,
     Section("cores", "Per-core performance", _cores, subtitle="and estimated core count", closed=True),

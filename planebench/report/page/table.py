@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from planebench.analysis.metrics.column import Column, Kind
+from planebench.analysis.metrics.column import Column, ColumnKind
 from planebench.model.records import Point, Verdict
 from planebench.model.words import ARROWS, frames
 
@@ -21,13 +21,13 @@ class PageColumn:
 
     title: str
     shown: Callable[[Any], Any]
-    kind: Kind = "plain"
+    kind: ColumnKind = "plain"
     points: Callable[[Any], tuple[Point, ...]] | None = None
     """Returns the test points that a row is about, by which the page filters it; None in a column that names none."""
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PageRow:
     """One row of cells. ``out``: drawn pale, as it does not count. ``points``: the test points that it is about."""
 
     cells: tuple[Any, ...]
@@ -41,7 +41,7 @@ class PageTable:
 
     caption: str
     columns: tuple[PageColumn, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PageRow, ...]
     note: str = ""
     left_out: int = 0
 
@@ -69,7 +69,7 @@ def page_table(
     """
     points = next((column.points for column in columns if column.points), lambda _: ())
     rows = tuple(
-        Row(tuple(column.shown(item) for column in columns), out(item), points(item)) for item in items[:max_rows]
+        PageRow(tuple(column.shown(item) for column in columns), out(item), points(item)) for item in items[:max_rows]
     )
     return PageTable(caption, tuple(columns), rows, note, len(items) - len(rows))
 

@@ -18,7 +18,7 @@ from planebench.model.reasons import Reason
 from planebench.model.results import (
     Comparison,
 )
-from planebench.papers.told import Outcome, Why
+from planebench.papers.told import ClaimOutcome, Why
 
 
 class _Described(BaseModel):
@@ -83,7 +83,7 @@ class ClaimExport(_Described):
     where: str
     claim: str
     switches: list[str]
-    outcome: Outcome
+    outcome: ClaimOutcome
     why: Why
     evidence: str
     missing: list[str]

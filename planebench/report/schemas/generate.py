@@ -29,7 +29,7 @@ from planebench.store.codec import GONE
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
-Document = dict[str, Any]
+SchemaDocument = dict[str, Any]
 
 KINDS: Mapping[str, Any] = {
     "run": header.RunHeader,
@@ -44,7 +44,7 @@ _MODULES: tuple[ModuleType, ...] = (
     *(plan, task, profile, chains, answers, fairness),
 )
 
-_RULES: Mapping[str, Document] = {
+_RULES: Mapping[str, SchemaDocument] = {
     "Verdict": {
         "if": {"properties": {"kind": {"const": "valid"}}},
         "else": {"properties": {"reasons": {"minItems": 1}}, "required": ["reasons"]},
@@ -74,15 +74,15 @@ def generate(name: str) -> str:
     return json.dumps({**top, **made}, indent=1, ensure_ascii=False) + "\n"
 
 
-def closed(document: Document) -> Document:
+def closed(document: SchemaDocument) -> SchemaDocument:
     """Return the same schema with every object closed: what finds a key that nobody has described."""
-    shut: Document = json.loads(json.dumps(document))
+    shut: SchemaDocument = json.loads(json.dumps(document))
     for part in _objects(shut):
         part.setdefault("additionalProperties", CLOSED["extra"] != "forbid")
     return shut
 
 
-def _described(kind: Any) -> Document:
+def _described(kind: Any) -> SchemaDocument:
     if kind is not ExportDocument:
         close(kind)
     with _docstrings():
@@ -103,9 +103,9 @@ def _docstrings() -> Iterator[None]:
             setattr(kind, "__pydantic_config__", config)  # noqa: B010
 
 
-def _finish(name: str, made: Document) -> Document:
+def _finish(name: str, made: SchemaDocument) -> SchemaDocument:
     """Add what pydantic does not know of the records."""
-    parts: dict[str, Document] = made.get("$defs", {})
+    parts: dict[str, SchemaDocument] = made.get("$defs", {})
     for part, rule in _RULES.items():
         if part in parts:
             parts[part].update(rule)
@@ -121,7 +121,7 @@ def _finish(name: str, made: Document) -> Document:
     return made
 
 
-def _as_exported(made: Document, parts: Mapping[str, Document]) -> None:
+def _as_exported(made: SchemaDocument, parts: Mapping[str, SchemaDocument]) -> None:
     """Require every key and allow additional ones."""
     for record, names in ADDED.items():
         parts[record.__name__]["properties"].update((name, _of_property(getattr(record, name))) for name in names)
@@ -135,11 +135,11 @@ def _as_exported(made: Document, parts: Mapping[str, Document]) -> None:
             value.pop("default", None)
 
 
-def _of_property(found: property) -> Document:
+def _of_property(found: property) -> SchemaDocument:
     assert found.fget is not None
     return {**TypeAdapter(get_type_hints(found.fget)["return"]).json_schema(), "description": found.__doc__}
 
 
-def _objects(made: Document) -> Iterator[Document]:
+def _objects(made: SchemaDocument) -> Iterator[SchemaDocument]:
     """Yield the document and its parts, as far as they are objects with keys of their own."""
     return (part for part in (made, *made.get("$defs", {}).values()) if "properties" in part)

@@ -27,8 +27,8 @@ from planebench.model.words import (
 from planebench.report.answers import Standing, Standings
 from planebench.report.evidence import cause, shared_text
 from planebench.report.terminal.grid import (
-    Column,
     Glyphs,
+    LoadColumn,
     chunks,
     column_of,
     column_tables,
@@ -102,7 +102,7 @@ def latency_tables(results: Sequence[Result], notes: Notes, width: int) -> list[
 
 
 def _throughput_table(
-    results: Sequence[Result], leaders: Collection[Point], columns: Sequence[Column], notes: Notes, bar: int
+    results: Sequence[Result], leaders: Collection[Point], columns: Sequence[LoadColumn], notes: Notes, bar: int
 ) -> Table:
     glyphs = notes.glyphs
     table = new_table(results, glyphs)
@@ -146,11 +146,11 @@ def _note(result: Result, notes: Notes) -> str:
     return notes.add(result.verdict)
 
 
-def _latency_title(column: Column, glyphs: Glyphs) -> str:
+def _latency_title(column: LoadColumn, glyphs: Glyphs) -> str:
     return f"latency {column_title(column, glyphs)}"
 
 
-def _latency_table(results: Sequence[Result], column: Column, loads: Sequence[str], notes: Notes) -> Table:
+def _latency_table(results: Sequence[Result], column: LoadColumn, loads: Sequence[str], notes: Notes) -> Table:
     table = new_table(results, notes.glyphs)
     table.columns[-1].header = _latency_title(column, notes.glyphs)
     for load in loads:

@@ -75,7 +75,7 @@ class Glyphs:
 
 T = TypeVar("T")
 
-Column = tuple[Direction, str]
+LoadColumn = tuple[Direction, str]
 """Direction mode and what is sent: a frame size, with the name of a traffic profile."""
 
 
@@ -86,17 +86,17 @@ def chunks(items: Sequence[T], fitting: int) -> list[Sequence[T]]:
     return [items[i : i + size] for i in range(0, len(items), size)]
 
 
-def column_of(result: Result) -> Column:
+def column_of(result: Result) -> LoadColumn:
     """Return the column of a result."""
     return (result.point.direction, frames(result.point))
 
 
-def columns_of(results: Sequence[Result]) -> list[Column]:
+def columns_of(results: Sequence[Result]) -> list[LoadColumn]:
     """Return the columns of some results, in their order."""
     return list(dict.fromkeys(column_of(r) for r in results))
 
 
-def column_title(column: Column, glyphs: Glyphs) -> str:
+def column_title(column: LoadColumn, glyphs: Glyphs) -> str:
     """Return ``→ 64 B``."""
     return f"{glyphs.arrow(column[0])} {column[1]}"
 

@@ -249,7 +249,7 @@ MAX_COMPARISONS = 16
 MAX_CAUSES = 8
 MAX_UNEXPLAINED = 4
 
-Block = tuple[str, list[str]]
+TextBlock = tuple[str, list[str]]
 """A title and its lines."""
 
 
@@ -285,7 +285,7 @@ def legend(derived: Derived, notes: Notes) -> Iterator[str]:
         yield "(...) the load was not carried, shown for information only"
 
 
-def endnotes(derived: Derived) -> Iterator[Block]:
+def endnotes(derived: Derived) -> Iterator[TextBlock]:
     """Yield blocks of small print: trials that did not take place, deviations, latency baseline, unexplained losses."""
     if derived.invalid:
         n = len(derived.invalid)

@@ -15,7 +15,7 @@ from planebench.model.errors import NotInstalledError
 from planebench.model.switch import Option
 from planebench.testbed.hosting import base, bubblewrap, inside, podman
 from planebench.testbed.hosting.base import IDLE, HostedRequest
-from planebench.testbed.hosting.inside import Limits, RunningPlaned, document_of, folder_of, planed_arguments
+from planebench.testbed.hosting.inside import HostedPlaned, VnfLimits, document_of, folder_of, planed_arguments
 
 MORE_MB = 1024
 """Memory beside that of the document, for tables of network functions."""
@@ -51,7 +51,7 @@ class ContainerHosting:
             return NotFound(STATIC_REMEDY)
         return find_runtime("auto")
 
-    def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningPlaned:
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> HostedPlaned:
         runtime = find_runtime(str(request.values.get("runtime", "auto")))
         if isinstance(runtime, NotFound):
             raise NotInstalledError(f"hosting container is not available; {runtime.remedy}")
@@ -87,10 +87,10 @@ def _start_bubblewrap(
     request: HostedRequest,
     supervisor: Supervisor,
     planed: Path,
-    chosen: Limits,
+    chosen: VnfLimits,
     facts: HostingFacts,
     files: Sequence[Path],
-) -> RunningPlaned:
+) -> HostedPlaned:
     argv = [
         *bubblewrap.planed_container(bwrap, request, planed, files),
         bubblewrap.PLANED,
@@ -104,7 +104,7 @@ def _start_bubblewrap(
         workdir=folder_of(request),
         enclosed=True,
     )
-    return RunningPlaned(request, process, limited.told(facts), limited)
+    return HostedPlaned(request, process, limited.told(facts), limited)
 
 
 HOSTING = ContainerHosting()

@@ -18,7 +18,7 @@ from planebench.testbed.hosting import base, machine, qemu
 from planebench.testbed.hosting import machine as machine_options
 from planebench.testbed.hosting.base import HostedRequest
 from planebench.testbed.hosting.guest_image import guest_image
-from planebench.testbed.hosting.kvm_probe import Accelerator, Probe
+from planebench.testbed.hosting.kvm_probe import Accelerator, KvmProbe
 
 QCOW2 = b"QFI\xfb"
 """The first bytes of such a file (QEMU, docs/interop/qcow2.txt)."""
@@ -98,4 +98,4 @@ def _accelerator(request: HostedRequest, found: Found, supervisor: Supervisor) -
                 f"accel=kvm: KVM cannot be tested without a guest image: {error}; use accel=tcg"
             ) from error
         return Accelerator("tcg", f"tcg, because KVM cannot be tested without a guest image: {error}")
-    return Probe(found, image.kernel, image.initramfs, request.control_cpus, supervisor).accelerator(wanted)
+    return KvmProbe(found, image.kernel, image.initramfs, request.control_cpus, supervisor).accelerator(wanted)

@@ -133,7 +133,7 @@ class RunningProcess:
         return self._process.exit_report() + self._sandbox.why()
 
 
-class RunningPlaned(RunningProcess):
+class HostedPlaned(RunningProcess):
     """A planed that is up and does not poll yet. One thread at a time may call it."""
 
     def __init__(self, request: HostedRequest, process: Process, facts: HostingFacts, sandbox: Sandbox) -> None:
@@ -226,7 +226,7 @@ PIDS_OPTION = Option("pids", "whole", "maximum number of processes and threads",
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class VnfLimits:
     """The limits of a VNF."""
 
     memory_mb: int
@@ -237,7 +237,7 @@ class Limits:
 class Limited(Sandbox):
     """Limits in force for one VNF by its control ``groups``, which are removed when it has ended."""
 
-    limits: Limits
+    limits: VnfLimits
     groups: tuple[Path, ...]
     words: str
     """A description of what is limited, how, and what is not."""
@@ -264,12 +264,12 @@ class Limited(Sandbox):
             reaper.remove_path(group)
 
 
-def chosen(values: Mapping[str, Value], memory_mb: int) -> Limits:
+def chosen(values: Mapping[str, Value], memory_mb: int) -> VnfLimits:
     """Return the limits in the options; ``memory_mb`` is the default for memory."""
-    return Limits(int(str(values.get("memory_mb", memory_mb))), int(str(values.get("pids", PIDS))))
+    return VnfLimits(int(str(values.get("memory_mb", memory_mb))), int(str(values.get("pids", PIDS))))
 
 
-def limit(request: HostedRequest, limits: Limits, supervisor: Supervisor) -> Limited:
+def limit(request: HostedRequest, limits: VnfLimits, supervisor: Supervisor) -> Limited:
     """Put limits in force for a VNF. The supervisor removes the control groups at the latest. Raises StartError."""
     parents = list(dict.fromkeys(parent for parent in map(parent_group, CONTROLLERS) if parent is not None))
     groups = tuple(parent / group_name(request, supervisor) for parent in parents)
@@ -345,7 +345,7 @@ def _first_usable(hierarchy: Hierarchy, passed_on: str = "") -> Path | None:
     return None
 
 
-def _make(group: Path, limits: Limits) -> None:
+def _make(group: Path, limits: VnfLimits) -> None:
     try:
         group.mkdir(exist_ok=True)
         _write([group / name for name in _MEMORY_FILES], limits.memory_mb << 20)
@@ -365,7 +365,7 @@ def _killed_for_memory(group: Path) -> bool:
     return any(re.search(r"^oom_kill [1-9]", text, re.MULTILINE) for text in texts)
 
 
-def _words(limits: Limits, memory: bool, pids: bool) -> str:
+def _words(limits: VnfLimits, memory: bool, pids: bool) -> str:
     memory_words = f"{limits.memory_mb} MiB of memory by a control group"
     if not (memory or pids):
         memory_words = (

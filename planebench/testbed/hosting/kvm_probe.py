@@ -44,7 +44,7 @@ class Accelerator:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class KvmOutcome:
     """The outcome of a probe: whether a guest came up, and if not, the reason in one line."""
 
     works: bool
@@ -52,7 +52,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Probe:
+class KvmProbe:
     """A probe of KVM. ``cpus``: where it may run."""
 
     qemu: Found
@@ -77,10 +77,10 @@ class Probe:
             )
         return Accelerator("tcg", f"tcg, because KVM does not work: {outcome.why}")
 
-    def outcome(self) -> Outcome:
+    def outcome(self) -> KvmOutcome:
         """Return the outcome of a boot, now or before. Others that ask during a boot wait for its outcome."""
         if closed := _no_device(self.device):
-            return Outcome(False, closed)
+            return KvmOutcome(False, closed)
         with _one_at_a_time:
             file = self._file()
             kept = _load(file)
@@ -95,8 +95,8 @@ class Probe:
         told = json.dumps([procfs.boot_id(), self.qemu.version, programs])
         return _folder() / f"{_prefix()}{hashlib.sha256(told.encode()).hexdigest()[:16]}.json"
 
-    def _boot(self) -> Outcome:
-        machine = qemu.Machine(
+    def _boot(self) -> KvmOutcome:
+        machine = qemu.Guest(
             name="kvm-probe",
             version=self.qemu.version,
             accelerator="kvm",
@@ -138,17 +138,17 @@ def _no_device(device: Path) -> str:
     return ""
 
 
-def _watched(process: Process, limit_s: float) -> Outcome:
+def _watched(process: Process, limit_s: float) -> KvmOutcome:
     """Wait until the guest is up, QEMU ends, or ``limit_s`` is over."""
     end = time.monotonic() + limit_s
     while time.monotonic() < end:
         ended = not process.alive()
         if GUEST_UP in process.log_path.read_text(errors="replace"):
-            return Outcome(True)
+            return KvmOutcome(True)
         if ended:
-            return Outcome(False, f"the test boot failed: {_why(process)}")
+            return KvmOutcome(False, f"the test boot failed: {_why(process)}")
         time.sleep(0.02)
-    return Outcome(False, f"the test boot did not finish within {limit_s:g} s")
+    return KvmOutcome(False, f"the test boot did not finish within {limit_s:g} s")
 
 
 def _why(process: Process) -> str:
@@ -158,13 +158,13 @@ def _why(process: Process) -> str:
     return told.removeprefix(f"{qemu.PROGRAM}: ") or f"exit code {process.returncode}"
 
 
-def _load(file: Path) -> Outcome | None:
+def _load(file: Path) -> KvmOutcome | None:
     with contextlib.suppress(OSError, ValueError, TypeError):
-        return Outcome(**json.loads(file.read_text(encoding="utf-8")))
+        return KvmOutcome(**json.loads(file.read_text(encoding="utf-8")))
     return None
 
 
-def _save(file: Path, outcome: Outcome) -> None:
+def _save(file: Path, outcome: KvmOutcome) -> None:
     """Keep an outcome if possible; otherwise it is determined again."""
     with contextlib.suppress(OSError):
         keep(file, json.dumps(asdict(outcome)).encode())

@@ -18,7 +18,7 @@ from planebench.testbed.hosting import base, qemu
 from planebench.testbed.hosting.base import HostedPort, HostedRequest
 from planebench.testbed.hosting.inside import RunningProcess, Sandbox, attach, folder_of
 from planebench.testbed.hosting.kvm_probe import Accelerator
-from planebench.testbed.hosting.qemu import Nic, NicSettings, Rings, device_address, pci_address
+from planebench.testbed.hosting.qemu import GuestNic, NicSettings, Rings, device_address, pci_address
 
 # Options of VNFs in virtual machines, and what follows from them and from a request.
 
@@ -65,9 +65,9 @@ def memory_mb(request: HostedRequest, default: int, least: int) -> int:
     return wanted + wanted % 2  # whole hugepages
 
 
-def nics(request: HostedRequest) -> tuple[Nic, ...]:
+def nics(request: HostedRequest) -> tuple[GuestNic, ...]:
     """Return a NIC for each virtio port, in their order."""
-    return tuple(Nic(port.socket, port.mac) for port in request.ports if not port.address)
+    return tuple(GuestNic(port.socket, port.mac) for port in request.ports if not port.address)
 
 
 def nic_settings(request: HostedRequest) -> NicSettings:
@@ -134,7 +134,7 @@ def start(
     passed = base.passed_devices(request)
     if len(passed) > qemu.DEVICES_MAX:
         raise UsageError(f"{request.name}: {len(passed)} devices, but a guest has places for {qemu.DEVICES_MAX}")
-    guest = qemu.Machine(
+    guest = qemu.Guest(
         name=request.name,
         version=found.version,
         accelerator=accelerator.name,
@@ -167,7 +167,7 @@ def start(
     return RunningMachine(process, facts, sockets, _threads(request, process, tids), planed, inside)
 
 
-def _details(guest: qemu.Machine, places: Sequence[frozenset[int]]) -> dict[str, str]:
+def _details(guest: qemu.Guest, places: Sequence[frozenset[int]]) -> dict[str, str]:
     """Return the CPUs, memory and rings of a guest in words."""
     settings = guest.settings
     pages = "2 MiB pages of a memfd" if guest.hugepages else "memfd"

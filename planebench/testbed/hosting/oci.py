@@ -24,7 +24,7 @@ from planebench.host.process import Supervisor
 from planebench.model.errors import NotInstalledError, PlanebenchError, UsageError
 from planebench.testbed.hosting.bubblewrap import OWN_FOLDERS, PLANED
 
-Document = Mapping[str, Any]
+OciDocument = Mapping[str, Any]
 
 LAYOUT = {"imageLayoutVersion": "1.0.0"}
 INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
@@ -159,7 +159,7 @@ def inside(root: Path, name: str) -> Path:
     return path
 
 
-def write(archive: Path, name: str, layers: Sequence[bytes | Path], config: Document) -> None:
+def write(archive: Path, name: str, layers: Sequence[bytes | Path], config: OciDocument) -> None:
     """Write an image of these layers, tar files, lowest first: whole or not at all.
 
     ``config``: Entrypoint, Labels, ... ``name`` is that of the image after loading, such as ``planed:0.1.0``.
@@ -221,7 +221,7 @@ def _opened(blob: bytes | Path) -> IO[bytes]:
     return blob.open("rb") if isinstance(blob, Path) else io.BytesIO(blob)
 
 
-def _json(document: Document) -> bytes:
+def _json(document: OciDocument) -> bytes:
     return json.dumps(document, sort_keys=True, separators=(",", ":")).encode()
 
 

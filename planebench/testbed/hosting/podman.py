@@ -24,7 +24,7 @@ from planebench.model.dimensions import HostingFacts
 from planebench.testbed.hosting import inside
 from planebench.testbed.hosting.base import HostedRequest
 from planebench.testbed.hosting.bubblewrap import PATH, PLANED
-from planebench.testbed.hosting.inside import Limited, Limits, RunningPlaned, folder_of, planed_arguments
+from planebench.testbed.hosting.inside import HostedPlaned, Limited, VnfLimits, folder_of, planed_arguments
 
 PROGRAM = "podman"
 REMEDY = "install podman: `apt-get install podman runc` (Debian, Ubuntu) or `dnf install podman runc` (Fedora)"
@@ -50,10 +50,10 @@ def start(
     request: HostedRequest,
     supervisor: Supervisor,
     planed: Path,
-    chosen: Limits,
+    chosen: VnfLimits,
     facts: HostingFacts,
     devices: Sequence[Path] = (),
-) -> RunningPlaned:
+) -> HostedPlaned:
     """Start a container with planed in it, connected to the switch. Raises StartError.
 
     ``devices``: files in /dev that it has, too.
@@ -76,10 +76,10 @@ def start(
         workdir=folder_of(request),
         enclosed=True,
     )
-    return RunningPlaned(request, process, limited.told(facts), limited)
+    return HostedPlaned(request, process, limited.told(facts), limited)
 
 
-def _limited(request: HostedRequest, chosen: Limits, supervisor: Supervisor) -> Limited:
+def _limited(request: HostedRequest, chosen: VnfLimits, supervisor: Supervisor) -> Limited:
     """Return the limits. podman's runtime makes the groups; they are tracked here, to be removed in any case."""
     name = inside.group_name(request, supervisor)
     groups = tuple(parent / name for parent in inside.everywhere())
@@ -126,7 +126,7 @@ def _write_toml(path: Path, **sections: Mapping[str, Any]) -> None:
 
 
 def run_words(
-    request: HostedRequest, planed: Path, chosen: Limits, group: str, store: Path, devices: Sequence[Path] = ()
+    request: HostedRequest, planed: Path, chosen: VnfLimits, group: str, store: Path, devices: Sequence[Path] = ()
 ) -> list[str]:
     """Return the words after ``podman``, to run planed in a new root in ``store``."""
     folder, workdir = folder_of(request), request.workdir

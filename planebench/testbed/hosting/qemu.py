@@ -55,7 +55,7 @@ _OFFLOADS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Nic:
+class GuestNic:
     """A virtio-net device whose other end is a vhost-user device that listens on ``socket``."""
 
     socket: Path
@@ -101,7 +101,7 @@ class Kernel:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class Guest:
     """One guest. Its serial line is QEMU's standard output.
 
     ``rpc`` and ``monitor`` are sockets that QEMU makes: of a virtio port of the guest, and its own monitor. A guest
@@ -114,7 +114,7 @@ class Machine:
     vcpus: int
     memory_mb: int
     boot: Kernel | Disk
-    nics: tuple[Nic, ...] = ()
+    nics: tuple[GuestNic, ...] = ()
     settings: NicSettings = NicSettings()
     hugepages: bool = False
     monitor: Path | None = None
@@ -159,7 +159,7 @@ def device_address(device: int) -> str:
     return f"0000:00:{FIRST_DEVICE_SLOT + device:02x}.0"
 
 
-def arguments(machine: Machine) -> list[str]:
+def arguments(machine: Guest) -> list[str]:
     """Return the arguments of QEMU."""
     return [
         *("-name", f"{machine.name},debug-threads=on", "-no-user-config", "-nodefaults"),
@@ -177,12 +177,12 @@ def _device(number: int, address: str) -> list[str]:
     return ["-device", f"vfio-pci,host={address},addr={FIRST_DEVICE_SLOT + number:#x}"]
 
 
-def _processors(machine: Machine) -> list[str]:
+def _processors(machine: Guest) -> list[str]:
     accelerator, model = ("kvm", "host") if machine.accelerator == "kvm" else ("tcg,thread=multi", "max")
     return ["-accel", accelerator, "-cpu", model, "-smp", str(machine.vcpus)]
 
 
-def _memory(machine: Machine) -> list[str]:
+def _memory(machine: Guest) -> list[str]:
     """Return the memory of the guest: a shared memfd, in which the switch reads and writes rings and frames."""
     pages = ",hugetlb=on,hugetlbsize=2M,prealloc=on" if machine.hugepages else ""
     return [
@@ -191,7 +191,7 @@ def _memory(machine: Machine) -> list[str]:
     ]
 
 
-def _lines(machine: Machine) -> Iterator[str]:
+def _lines(machine: Guest) -> Iterator[str]:
     yield from ("-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console")
     if machine.rpc:
         yield from ("-chardev", _socket("rpc", machine.rpc, "server=on,wait=off"))
@@ -209,7 +209,7 @@ def _boot(boot: Kernel | Disk) -> list[str]:
     return ["-drive", drive, "-device", f"virtio-blk-pci,drive=disk,addr={DISK_SLOT:#x},bootindex=0"]
 
 
-def _nic(number: int, nic: Nic, machine: Machine) -> list[str]:
+def _nic(number: int, nic: GuestNic, machine: Guest) -> list[str]:
     settings = machine.settings
     device = {
         "netdev": f"net{number}",
@@ -232,7 +232,7 @@ def _nic(number: int, nic: Nic, machine: Machine) -> list[str]:
     ]
 
 
-def _queues(machine: Machine) -> dict[str, str]:
+def _queues(machine: Guest) -> dict[str, str]:
     """Return the queues and interrupts of a NIC: without KVM QEMU 7.2 crashes once Linux drives a NIC with MSI-X."""
     queues = machine.settings.queues
     several = {"mq": "on"} if queues > 1 else {}

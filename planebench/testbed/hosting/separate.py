@@ -10,7 +10,7 @@ from planebench.model.cpus import cpu_text
 from planebench.model.dimensions import HostingFacts
 from planebench.model.switch import Option
 from planebench.testbed.hosting.base import IDLE, HostedRequest, bind_ports
-from planebench.testbed.hosting.inside import RunningPlaned, Sandbox, folder_of, planed_arguments
+from planebench.testbed.hosting.inside import HostedPlaned, Sandbox, folder_of, planed_arguments
 
 
 class SeparateHosting:
@@ -26,7 +26,7 @@ class SeparateHosting:
         planed, version = find_planed(), planed_version()
         return Found(version, planed) if planed and version else missing_planed()
 
-    def start(self, request: HostedRequest, supervisor: Supervisor) -> RunningPlaned:
+    def start(self, request: HostedRequest, supervisor: Supervisor) -> HostedPlaned:
         bind_ports(request)
         process = supervisor.spawn(
             request.name,
@@ -36,7 +36,7 @@ class SeparateHosting:
         )
         version = planed_version(request.planed) or "planed"
         facts = HostingFacts(request.name, "separate", version, details={"cpus": cpu_text(request.cpus)})
-        return RunningPlaned(request, process, facts, Sandbox())
+        return HostedPlaned(request, process, facts, Sandbox())
 
 
 HOSTING = SeparateHosting()

@@ -18,7 +18,7 @@ from planebench.testbed.hosting import machine as guest_document
 from planebench.testbed.hosting import machine as machine_options
 from planebench.testbed.hosting.base import IDLE, HostedRequest
 from planebench.testbed.hosting.inside import folder_of
-from planebench.testbed.hosting.kvm_probe import COMMAND_LINE, Accelerator, Probe, known_failure
+from planebench.testbed.hosting.kvm_probe import COMMAND_LINE, Accelerator, KvmProbe, known_failure
 
 DOCUMENT = "/document.json"
 """Where the guest's /init finds planed's document."""
@@ -51,7 +51,7 @@ class VmHosting:
         if request.document is None:
             raise StartError(f"{request.name}: a guest of planed needs a document")
         image = guest_image.guest_image(request.planed)
-        probe = Probe(found, image.kernel, image.initramfs, request.control_cpus, supervisor)
+        probe = KvmProbe(found, image.kernel, image.initramfs, request.control_cpus, supervisor)
         accelerator = probe.accelerator(machine_options.wanted_accelerator(request))
         vcpus = machine_options.vcpu_count(request, _linux_vcpus(request, accelerator))
         first = vcpus - len(request.cpus)
@@ -90,7 +90,7 @@ def why_emulated(planed: Path, cpus: frozenset[int], *, boots: bool) -> str:
         image = guest_image.guest_image(planed)
         with Supervisor() as supervisor:
             found = qemu.require(HOSTING.title)
-            return Probe(found, image.kernel, image.initramfs, cpus, supervisor).outcome().why
+            return KvmProbe(found, image.kernel, image.initramfs, cpus, supervisor).outcome().why
     except PlanebenchError as error:
         return str(error)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from planebench.model.dimensions import EXTERNAL, TESTER_PLACES, is_external
 from planebench.model.errors import UsageError, unknown
 from planebench.model.switch import parse_values
-from planebench.testbed.testers.base import Delay, ExternalTester, Stream, StreamCounts
+from planebench.testbed.testers.base import Delay, ExternalTester, StreamCounts, TesterStream
 from planebench.testbed.testers.otg import OtgTester
 from planebench.testbed.testers.trex import TrexTester
 
@@ -36,4 +36,4 @@ def parse_tester(text: str) -> str:
     return text
 
 
-__all__ = ["Delay", "ExternalTester", "Stream", "StreamCounts", "get_tester"]
+__all__ = ["Delay", "ExternalTester", "StreamCounts", "TesterStream", "get_tester"]

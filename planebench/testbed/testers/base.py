@@ -13,7 +13,7 @@ from planebench.model.switch import Option, Value
 LINE_OPTION = Option("line", "rate", "speed of its links in bits per second, e.g. 10G: saturating trials fill them")
 
 
-Watch = Callable[[], None]
+TesterWatch = Callable[[], None]
 
 
 def nothing() -> None:
@@ -21,7 +21,7 @@ def nothing() -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Stream:
+class TesterStream:
     """One direction of plain frames between two ports of a tester; ``number`` makes its addresses, as planed's do."""
 
     name: str
@@ -101,7 +101,7 @@ class ExternalTester(ABC):
 
     @abstractmethod
     def send(
-        self, streams: Sequence[Stream], duration_s: float, *, latency: bool = False, watch: Watch = nothing
+        self, streams: Sequence[TesterStream], duration_s: float, *, latency: bool = False, watch: TesterWatch = nothing
     ) -> dict[str, StreamCounts]:
         """Send streams between the ports of :meth:`connect` for a time, wait for late frames, and return the counts.
 

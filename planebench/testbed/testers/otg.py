@@ -18,7 +18,15 @@ from typing import Any
 from planebench.host.process import stretched
 from planebench.model.errors import ExternalTesterError, UsageError
 from planebench.model.switch import Option, Value
-from planebench.testbed.testers.base import LINE_OPTION, Delay, ExternalTester, Stream, StreamCounts, Watch, nothing
+from planebench.testbed.testers.base import (
+    LINE_OPTION,
+    Delay,
+    ExternalTester,
+    StreamCounts,
+    TesterStream,
+    TesterWatch,
+    nothing,
+)
 
 CALL_DEADLINE_S = 30.0
 """A chassis takes its time to load a configuration."""
@@ -32,8 +40,8 @@ OVERTIME_S = 5.0
 """A stream that still sends so long after its time will not stop by itself."""
 ANSWER_MAX_BYTES = 1 << 24
 
-Json = Any
-Metric = Mapping[str, Any]
+OtgJson = Any
+OtgMetric = Mapping[str, Any]
 
 
 class OtgTester(ExternalTester):
@@ -73,7 +81,7 @@ class OtgTester(ExternalTester):
             raise self.failed(f"port {', '.join(down)} has no link; are the cables as --wire says?")
 
     def send(
-        self, streams: Sequence[Stream], duration_s: float, *, latency: bool = False, watch: Watch = nothing
+        self, streams: Sequence[TesterStream], duration_s: float, *, latency: bool = False, watch: TesterWatch = nothing
     ) -> dict[str, StreamCounts]:
         """Load the streams, start them, and look at their counters until they have stopped and stay as they are."""
         flows = [self._flow(stream, duration_s, latency=latency) for stream in streams]
@@ -101,14 +109,14 @@ class OtgTester(ExternalTester):
             with contextlib.suppress(ExternalTesterError):
                 self._call("POST", "/config", {})
 
-    def _named_ports(self) -> list[Json]:
+    def _named_ports(self) -> list[OtgJson]:
         return [{"name": self._name(port), "location": port} for port in self._ports]
 
     def _name(self, port: str) -> str:
         """Return the name of a port; locations have characters that names must not have."""
         return f"port{self._ports.index(port)}"
 
-    def _flow(self, stream: Stream, duration_s: float, *, latency: bool) -> Json:
+    def _flow(self, stream: TesterStream, duration_s: float, *, latency: bool) -> OtgJson:
         """Return a stream as a flow of the API: sent for a time, so that a generator that is too slow sends less."""
         (src, dst), (src_ip, dst_ip), (src_port, dst_port) = stream.macs, stream.ips, stream.udp_ports
         ports = {"tx_name": self._name(stream.sender), "rx_names": [self._name(stream.receiver)]}
@@ -150,13 +158,13 @@ class OtgTester(ExternalTester):
             looks.take(self._flow_metrics())
         return looks.counts()
 
-    def _flow_metrics(self) -> Sequence[Metric]:
-        found: Sequence[Metric] = self._call("POST", "/monitor/metrics", {"choice": "flow", "flow": {}}).get(
+    def _flow_metrics(self) -> Sequence[OtgMetric]:
+        found: Sequence[OtgMetric] = self._call("POST", "/monitor/metrics", {"choice": "flow", "flow": {}}).get(
             "flow_metrics", ()
         )
         return found
 
-    def _call(self, method: str, path: str, document: Json = None) -> dict[str, Any]:
+    def _call(self, method: str, path: str, document: OtgJson = None) -> dict[str, Any]:
         """Return the answer to a call. Raises ExternalTesterError."""
         data = None if document is None else json.dumps(document).encode()
         request = urllib.request.Request(self._url + path, data, {"Content-Type": "application/json"}, method=method)
@@ -182,9 +190,9 @@ class _Looks:
 
     def __init__(self, tester: OtgTester, names: Sequence[str]) -> None:
         self._tester = tester
-        self._last: dict[str, Metric] = {name: {} for name in names}
+        self._last: dict[str, OtgMetric] = {name: {} for name in names}
 
-    def take(self, metrics: Sequence[Metric]) -> None:
+    def take(self, metrics: Sequence[OtgMetric]) -> None:
         """Take the counters of one look. Raises ExternalTesterError if one of them went back."""
         for metric in metrics:
             name = str(metric.get("name"))
@@ -225,13 +233,13 @@ class _Looks:
         return found
 
 
-def _count(metric: Metric, key: str) -> int | None:
+def _count(metric: OtgMetric, key: str) -> int | None:
     """Return a counter, which JSON made of protobuf has as text; None where it is not reported."""
     value = metric.get(key)
     return None if value is None else int(value)
 
 
-def _delay(latency: Metric) -> Delay | None:
+def _delay(latency: OtgMetric) -> Delay | None:
     keys = ("minimum_ns", "average_ns", "maximum_ns")
     return Delay(*(float(latency[key]) for key in keys)) if all(latency.get(key) for key in keys) else None
 
@@ -243,7 +251,7 @@ def _context(*, verify: bool) -> ssl.SSLContext:
     return context
 
 
-def _value(value: str | int) -> Json:
+def _value(value: str | int) -> OtgJson:
     return {"choice": "value", "value": value}
 
 

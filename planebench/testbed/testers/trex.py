@@ -16,7 +16,15 @@ from typing import Any
 from planebench.host.process import stretched
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.switch import Option, Value
-from planebench.testbed.testers.base import LINE_OPTION, Delay, ExternalTester, Stream, StreamCounts, Watch, nothing
+from planebench.testbed.testers.base import (
+    LINE_OPTION,
+    Delay,
+    ExternalTester,
+    StreamCounts,
+    TesterStream,
+    TesterWatch,
+    nothing,
+)
 
 LIBRARY = Path("automation/trex_control_plane/interactive")
 """The folder of the client library below that of a release."""
@@ -60,7 +68,7 @@ class TrexTester(ExternalTester):
                 raise self.failed(f"port {name} has no link; are the cables as --wire says?")
 
     def send(
-        self, streams: Sequence[Stream], duration_s: float, *, latency: bool = False, watch: Watch = nothing
+        self, streams: Sequence[TesterStream], duration_s: float, *, latency: bool = False, watch: TesterWatch = nothing
     ) -> dict[str, StreamCounts]:
         """Send by the ports' own counters: whatever else arrives at them is counted, too."""
         client, stl = self._connected(), self._library()
@@ -97,7 +105,7 @@ class TrexTester(ExternalTester):
             with contextlib.suppress(Exception):
                 client.disconnect()
 
-    def _counts(self, stats: Mapping[Any, Any], stream: Stream) -> StreamCounts:
+    def _counts(self, stats: Mapping[Any, Any], stream: TesterStream) -> StreamCounts:
         try:
             sent = int(stats[self._ports[stream.sender]]["opackets"])
             received = int(stats[self._ports[stream.receiver]]["ipackets"])
@@ -140,7 +148,7 @@ class TrexTester(ExternalTester):
             ) from error
 
 
-def _stl_streams(stl: Any, stream: Stream, *, latency: bool) -> list[Any]:
+def _stl_streams(stl: Any, stream: TesterStream, *, latency: bool) -> list[Any]:
     """Return the stream for the client; with ``latency`` some of its frames are of a second one, with time stamps."""
     (src, dst), (src_ip, dst_ip), (src_port, dst_port) = stream.macs, stream.ips, stream.udp_ports
     head = stl.Ether(src=src, dst=dst) / stl.IP(src=src_ip, dst=dst_ip) / stl.UDP(sport=src_port, dport=dst_port)

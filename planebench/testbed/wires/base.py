@@ -13,7 +13,7 @@ from planebench.model.errors import UsageError
 from planebench.model.topology import Topology, TopologyPort
 from planebench.model.wire import Wire, wire_arguments, wire_named
 from planebench.planed.document import Port
-from planebench.testbed.links import Ends, LinkSettings, Side
+from planebench.testbed.links import Ends, LinkSettings, LinkSide
 from planebench.testbed.request import SwitchPort, VnfInterface, af_packet_devargs
 
 Ceilings = Literal["all", "wires", "drivers", "measured"]
@@ -68,7 +68,7 @@ class WireKind(Wire, ABC):
         """Return the devices that the user named, in the order of the wires of a topology; none if they are made."""
         return ()
 
-    def hold(self, arguments: str, side: Side | None = None) -> AbstractContextManager[tuple[str, ...]]:
+    def hold(self, arguments: str, side: LinkSide | None = None) -> AbstractContextManager[tuple[str, ...]]:
         """Return what keeps the named devices ready as long as a command measures, and then gives them back.
 
         ``side``: the one whose devices are on this host; None for both. It yields what the user has to know. Raises
@@ -76,7 +76,7 @@ class WireKind(Wire, ABC):
         """
         return nullcontext(())
 
-    def devices(self, arguments: str, side: Side | None) -> list[str]:
+    def devices(self, arguments: str, side: LinkSide | None) -> list[str]:
         """Return the named devices of a side, or of both. Raises UsageError if one is named twice."""
         found = [device for ends in self.cables(arguments) for device in ends.of(side)]
         if twice := sorted({device for device in found if found.count(device) > 1}):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from planebench.model.errors import UsageError
-from planebench.testbed.links import Ends, Side
+from planebench.testbed.links import Ends, LinkSide
 from planebench.testbed.wires.base import WireKind
 
 
@@ -37,7 +37,7 @@ class KernelWire(WireKind):
         return tuple(Ends(tester.strip(), switch.strip()) for tester, _, switch in parts)
 
     @contextmanager
-    def hold(self, arguments: str, side: Side | None = None) -> Iterator[tuple[str, ...]]:
+    def hold(self, arguments: str, side: LinkSide | None = None) -> Iterator[tuple[str, ...]]:
         """Check that kernel, user and interfaces can do it; sockets undo themselves when they close."""
         if reason := self.interfaces_refusal(self.devices(arguments, side)):
             raise UsageError(f'wire "{self.name}": {reason}')

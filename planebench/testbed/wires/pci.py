@@ -12,7 +12,7 @@ from planebench.model.dimensions import is_tester_port
 from planebench.model.errors import UsageError
 from planebench.model.wire import register
 from planebench.planed.document import Port
-from planebench.testbed.links import Ends, LinkSettings, Side
+from planebench.testbed.links import Ends, LinkSettings, LinkSide
 from planebench.testbed.request import SwitchPort
 from planebench.testbed.wires.base import WireKind
 
@@ -65,7 +65,7 @@ class Pci(WireKind):
         return tuple(_cable(text) for text in arguments.split(","))
 
     @contextmanager
-    def hold(self, arguments: str, side: Side | None = None) -> Iterator[tuple[str, ...]]:
+    def hold(self, arguments: str, side: LinkSide | None = None) -> Iterator[tuple[str, ...]]:
         """Bind the NICs of a side, or of both, to vfio-pci as long as the context lasts; yield what the user has to
         know.
 

@@ -8,7 +8,7 @@ import sys
 import time
 
 from planebench.host.process import Supervisor
-from planebench.measure.conditions import Placed, misplaced, read_memory
+from planebench.measure.conditions import PlacedOwner, misplaced, read_memory
 
 FILL = "import time; filled = b'x' * (32 << 20); print('filled', flush=True); time.sleep(600)"
 
@@ -25,7 +25,7 @@ def main() -> int:
                     print(process.exit_report())
                     return 1
                 time.sleep(0.1)
-            parts = (Placed("vnf", name, (process.pid,), 1),)
+            parts = (PlacedOwner("vnf", name, (process.pid,), 1),)
             reasons = misplaced(parts, read_memory(parts, switch_memory=False))
             found[name] = [str(reason) for reason in reasons]
     print(json.dumps(found))

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from planebench.analysis.search.method import Method, highest_load
-from planebench.analysis.search.task import Finding, Measure, SearchSettings, Task
+from planebench.analysis.search.task import Measure, SearchFinding, SearchSettings, SearchTask
 
 TRIAL_S = 0.2
 
 
-def steps(measure: Measure, task: Task, found: Finding) -> None:
+def steps(measure: Measure, task: SearchTask, found: SearchFinding) -> None:
     """Raise the load by a tenth of the highest load until a trial loses frames."""
     top = found.max_load_pps = task.max_load_pps(measure)
     for step in range(1, 11):
