@@ -62,9 +62,9 @@ from planebench.analysis.noise import Estimate
 from planebench.analysis.starts import Block, Blocks, by_start, paired, throughput_blocks
 from planebench.model.errors import INTERRUPTED
 from planebench.model.header import Run
-from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Point
 from planebench.model.results import Comparison
+from planebench.model.text import seconds_since_epoch
 from planebench.model.time_had import STOOD_SHARE
 from planebench.store import read_run
 

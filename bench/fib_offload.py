@@ -39,12 +39,13 @@ from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.machine import Machine
 from planebench.measure.runner import LiveRunner
 from planebench.measure.trial import TrialRequest
+from planebench.model.cpus import Cpus
 from planebench.model.records import Load, Point, Trial, VerdictKind
 from planebench.model.time_had import is_disturbed
 from planebench.model.traffic import TrafficProfile
 from planebench.switches.registry import get_adapter
 from planebench.testbed.chain import build_chain
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
 from planebench.testbed.rates import SATURATING, rate_label
 from planebench.testbed.traffic import parse_traffic
 

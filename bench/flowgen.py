@@ -30,10 +30,10 @@ from planebench.measure.live import LiveTopology
 from planebench.model.records import CoreDistance, SwitchCycles
 from planebench.model.scenarios import build, flows
 from planebench.switches import common
-from planebench.switches.base import Adapter, RunningSwitch
+from planebench.switches.adapter import Adapter, RunningSwitch
 from planebench.switches.registry import get_adapter
-from planebench.testbed.links import LinkSettings
 from planebench.testbed.placement import Placement
+from planebench.testbed.request import LinkSettings
 from planebench.testbed.tester_config import switch_request
 
 RX_PACKETS = re.compile(r"RX-packets:\s*(\d+)")

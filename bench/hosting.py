@@ -34,11 +34,11 @@ from rig import cores_of
 
 from planebench.analysis.histogram import decode, encode, summarise
 from planebench.host.process import Supervisor, high_priority, sweep_stale
+from planebench.host.programs import NotFound
 from planebench.measure.distance import measure_distance
 from planebench.model.errors import unknown
 from planebench.model.records import CoreDistance
 from planebench.model.switch import Value, parse_options, parse_values
-from planebench.switches.base import NotFound
 from planebench.testbed.hosting.base import Hosting, RunningVnf
 from planebench.testbed.hosting.registry import HOSTINGS
 

@@ -24,8 +24,8 @@ from planebench.host.process import Supervisor, high_priority
 from planebench.measure.counts import tester_counts
 from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
-from planebench.model.records import CoreDistance, ScenarioName
-from planebench.model.scenario import scenario_named
+from planebench.model.records import CoreDistance
+from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.scenarios import build, flows
 from planebench.switches.registry import get_adapter
 

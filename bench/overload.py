@@ -42,8 +42,8 @@ from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
 from planebench.model.errors import UsageError
-from planebench.model.records import Direction, Load, Point, Trial, VerdictKind
-from planebench.model.scenario import ScenarioName
+from planebench.model.records import Load, Point, Trial, VerdictKind
+from planebench.model.scenario import Direction, ScenarioName
 from planebench.model.scenarios import build
 from planebench.model.time_had import is_disturbed
 from planebench.model.topology import Vnf

@@ -11,8 +11,8 @@ from planebench.host import facts as host_facts
 from planebench.host.planed_program import find_planed
 from planebench.measure.live import LiveSettings
 from planebench.model.errors import unknown
-from planebench.model.records import CoreDistance, ScenarioName
-from planebench.model.scenario import SCENARIOS
+from planebench.model.records import CoreDistance
+from planebench.model.scenario import SCENARIOS, ScenarioName
 from planebench.testbed.placement import Placement, place
 
 RING = 256

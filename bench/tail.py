@@ -34,8 +34,7 @@ from planebench.measure.distance import measure_distance
 from planebench.measure.live import LiveTopology
 from planebench.measure.outage import longest_silence
 from planebench.model.errors import StartError
-from planebench.model.records import ScenarioName
-from planebench.model.scenario import scenario_named
+from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.scenarios import Flow, build, flows
 from planebench.switches.registry import get_adapter
 

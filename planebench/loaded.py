@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 
 from planebench.analysis import tables
-from planebench.analysis.compare import differing_facts, runs_compared
+from planebench.analysis.compare import runs_compared
+from planebench.analysis.conditions import differing_facts
 from planebench.analysis.metrics.column import TableRow
 from planebench.analysis.tables import RunSource
 from planebench.model.errors import UsageError

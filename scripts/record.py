@@ -27,10 +27,10 @@ from record_kept import RESULTS, ROOT, SUITES, derived, keep_run, kept, standing
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, latency_counts, same_cell, saturating
 from planebench.analysis.node_capacity import predictions
-from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Point
 from planebench.model.results import LatencySummary, Result
 from planebench.model.scenario import scenario_named
+from planebench.model.text import seconds_since_epoch
 from planebench.model.time_had import is_disturbed
 from planebench.model.wire import Wire, wire_named
 from planebench.model.words import (
@@ -54,19 +54,10 @@ from planebench.papers.shape import Shape, shapes
 from planebench.papers.told import ClaimOutcome
 from planebench.report.answers import STATES, Standing, Standings, needs, times
 from planebench.report.chains import latency_claim, throughput_claim
-from planebench.report.charts.figure import (
-    DARK_COLORS,
-    GRID,
-    INK,
-    MUTED,
-    SWITCH_COLORS,
-    Figure,
-    FigureId,
-    switch_colors,
-)
-from planebench.report.conditions import conditions_remark
+from planebench.report.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS, Figure, FigureId, switch_colors
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.images import figure_svg
+from planebench.report.setup import conditions_remark
 from planebench.report.throughput import chain_length_figures
 from planebench.report.trust import trust
 from planebench.store import find_run

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from planebench.analysis.histogram import encode
-from planebench.model.header import Finished, Run, RunHeader, Skipped, SwitchInfo
-from planebench.model.plan import LatencyPlan, Plan, ThroughputPlan
+from planebench.model.header import Finished, Run, RunHeader, SwitchInfo
+from planebench.model.plan import LatencyPlan, Plan, Skipped, ThroughputPlan
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     CoreDistance,

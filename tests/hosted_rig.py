@@ -15,11 +15,12 @@ from planebench.host.process import Supervisor, high_priority
 from planebench.host.programs import Found, NotFound
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
+from planebench.model.cpus import Cpus
 from planebench.model.records import Load, Point, Role, Trial
 from planebench.model.topology import Topology
 from planebench.switches.registry import get_adapter
 from planebench.testbed.hosting.registry import HOSTINGS
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
 
 PPS, DURATION_S, TRIES = 1000.0, 0.2, 20
 """A ring of 256 holds that for a quarter of a second: who waits for its CPU loses nothing."""

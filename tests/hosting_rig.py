@@ -21,8 +21,9 @@ from typed_document import typed
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor
 from planebench.model.switch import Value
-from planebench.switches.base import Adapter, RunningSwitch, SwitchPort, SwitchRequest
+from planebench.switches.adapter import Adapter, RunningSwitch
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 RING = 256
 PEER_MACS = ("02:00:00:00:03:01", "02:00:00:00:03:02")

@@ -33,10 +33,10 @@ from planebench.analysis.starts import (
     throughput_blocks,
 )
 from planebench.model.header import Run, RunHeader
-from planebench.model.quantity import seconds_since_epoch
-from planebench.model.records import Point, Reason, Trial, VerdictKind
+from planebench.model.reasons import Reason
+from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import AnswerKind, Comparison, LatencySummary, Metric, Result, SearchResult
-from planebench.model.text import names_by_content, renamed
+from planebench.model.text import names_by_content, renamed, seconds_since_epoch
 
 # A run with everything derived from it. Page, terminal, exports, papers and library share this object.
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Switches that the host disturbs more than others: the disturbance is then not independent of the switch.
+"""What the host did over a run: switches that it disturbs more than others, a drift of rates, shared cores.
 
-Its own helper threads may be what took the tester's CPU. So the figure per time that the pollers had may flatter it,
+A switch's own helper threads may be what took the tester's CPU. So the figure per time that the pollers had may flatter it,
 and the figure as counted may charge it with what the host did: its intervals and answers contain both.
 """
 
@@ -18,9 +18,9 @@ from typing import Literal
 
 from planebench.analysis.answers import ALPHA, holm
 from planebench.analysis.counting import saturating
-from planebench.model.quantity import seconds_since_epoch
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import CoreDistance, Point, TopologyKey, Trial, VerdictKind
+from planebench.model.text import seconds_since_epoch
 from planebench.model.time_had import stood_in
 
 LEAST = 0.005

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latency of a point by load: the trials that count and their merged figures."""
+"""Latency of a point by load: the trials that count and their merged figures, jitter, inversion and knee."""
 
 from __future__ import annotations
 
@@ -17,9 +17,8 @@ from planebench.analysis.counting import LIMITED, VALID, Counted, of_kinds
 from planebench.analysis.histogram import Counts, decode, merge, percentile_ns, summarise, used_ns
 from planebench.analysis.ledger import policy_packets
 from planebench.analysis.starts import Blocks, blocks_of
-from planebench.model.anatomy import Anatomy, AnatomyPart
 from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import LatencyRecord, Trial, Verdict, VerdictKind
+from planebench.model.records import Anatomy, AnatomyPart, LatencyRecord, Trial, Verdict, VerdictKind
 from planebench.model.results import (
     AnatomySummary,
     ControlSummary,

@@ -25,7 +25,7 @@ from planebench.cli.options import complain, plain_table, print_json
 from planebench.host.facts import collect
 from planebench.model.errors import INCONCLUSIVE, UsageError
 from planebench.model.words import NOTHING, cycles, listed, load_words, mpps, point_words, printable
-from planebench.report.conditions import switch_cores
+from planebench.report.setup import switch_cores
 from planebench.store import find_run, read_run
 from planebench.testbed.rates import parse_rate, rate_label
 

@@ -16,16 +16,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from planebench.analysis.compare import (
-    METRICS,
-    RATES,
-    Comparisons,
-    Derived,
-    NotCompared,
-    differing_facts,
-    runs_compared,
-)
-from planebench.analysis.conditions import Condition, between, differing
+from planebench.analysis.compare import METRICS, RATES, Comparisons, Derived, NotCompared, runs_compared
+from planebench.analysis.conditions import Condition, between, differing, differing_facts
 from planebench.analysis.gate import GateResult, judge
 from planebench.analysis.metrics.column import plain
 from planebench.cli.options import print_json
@@ -35,8 +27,8 @@ from planebench.model.words import METRICS as TITLES
 from planebench.model.words import load_words, printable
 from planebench.report.ci import judgement_words, state_of, to_junit, to_markdown
 from planebench.report.comparison import undecided_words
-from planebench.report.conditions import conditions_remark
 from planebench.report.export import write_bytes
+from planebench.report.setup import conditions_remark
 from planebench.store import find_run, read_run, runs_named
 
 MAX_FAIL_BELOW = 2.0

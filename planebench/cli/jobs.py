@@ -23,6 +23,10 @@ from planebench.lab.job import (
     ENDED_FILE,
     JOB_FILE,
     Job,
+    Launcher,
+    Queue,
+    Queued,
+    QueueState,
     attempts,
     complete_run,
     default_jobs_dir,
@@ -34,7 +38,6 @@ from planebench.lab.job import (
     write_ended,
     write_job,
 )
-from planebench.lab.launcher import Launcher, Queue, Queued, QueueState
 from planebench.lab.matrix import Combination, Matrix, read_matrix
 from planebench.lab.slurm import Slurm
 from planebench.lab.ssh import Ssh
@@ -43,8 +46,7 @@ from planebench.measure.elsewhere import switch_on
 from planebench.measure.header import read_labels
 from planebench.model.errors import FAULT, INTERRUPTED, PlanebenchError, StartError, UsageError, unknown
 from planebench.model.plan import Plan
-from planebench.model.quantity import SECONDS, parse_number
-from planebench.model.text import SUFFIXES
+from planebench.model.text import SECONDS, SUFFIXES, parse_number
 from planebench.model.words import result_words, throughput
 from planebench.plan.budget import duration_words, parse_budget
 from planebench.plan.estimate import estimate_longest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""``list``: what there is, before anything is measured."""
+"""``list``, ``switch show`` and ``plan show``: what there is, before anything is measured."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from planebench.measure.machine import run_cpus
 from planebench.measure.survey import Survey, placements_of, survey
 from planebench.model.cpus import Cpus, range_text
 from planebench.model.errors import unknown
-from planebench.model.records import Point, ScenarioName
-from planebench.model.scenario import SCENARIOS
+from planebench.model.records import Point
+from planebench.model.scenario import SCENARIOS, ScenarioName
 from planebench.model.scenarios import build
 from planebench.model.switch import Option
 from planebench.model.words import printable

@@ -15,8 +15,8 @@ from prometheus_client.core import CollectorRegistry, CounterMetricFamily, Gauge
 from planebench.cli.watch import NICE
 from planebench.host.files import replace_file
 from planebench.model.errors import UsageError, unknown, unwritable
-from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import POINT_KEY, Point, Trial
+from planebench.model.text import seconds_since_epoch
 from planebench.planed.client import PlanedClient, get_statistics
 from planebench.planed.statistics import PORT_DROPS, Statistics
 from planebench.store import default_runs_dir, find_run

@@ -13,8 +13,8 @@ from planebench.measure.cabling import Cabling, FoundPort, find_cabling
 from planebench.measure.machine import Machine, terminable
 from planebench.model.errors import UsageError
 from planebench.model.wire import parse_wire, wire_arguments
-from planebench.testbed.links import Ends
 from planebench.testbed.placement import place
+from planebench.testbed.request import Ends
 from planebench.testbed.wires.base import wire_kind
 
 PCI = "pci"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from planebench.model.records import ScenarioName
+from planebench.model.scenario import ScenarioName
 
 SCHEMA_VERSION = 1
 """Of the JSON document. 1: first."""

@@ -17,6 +17,7 @@ from planebench.host.leftovers import Leftovers
 from planebench.host.process import Supervisor, stretched
 from planebench.measure.counts import TesterCounts, tester_counts, untried
 from planebench.measure.live import LiveSettings, LiveTopology
+from planebench.model.cpus import Cpus
 from planebench.model.errors import DiedError
 from planebench.model.scenarios import Flow, build, flows
 from planebench.model.topology import Topology
@@ -27,7 +28,7 @@ from planebench.planed.client import Call, get_statistics
 from planebench.planed.document import Document, Port, Task, Worker
 from planebench.planed.statistics import Statistics
 from planebench.switches.adapter import WORKERS_OPTION, Adapter, RunningSwitch, Situation, counters_of, refusal_of
-from planebench.testbed.placement import Cpus, Placement, place
+from planebench.testbed.placement import Placement, place
 from planebench.testbed.wires.base import is_kernel_interface
 
 # Exact counts: so few frames at a time that no ring can overflow, and time enough for each of them to arrive.

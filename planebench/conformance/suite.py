@@ -24,9 +24,9 @@ from planebench.conformance.model import (
 from planebench.conformance.rig import Rig
 from planebench.host.process import Supervisor
 from planebench.measure.live import LiveSettings
+from planebench.model.cpus import Cpus
 from planebench.model.errors import PlanebenchError
 from planebench.switches.adapter import Adapter
-from planebench.testbed.placement import Cpus
 
 LOG_LINES = 12
 

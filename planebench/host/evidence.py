@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The effect of scheduler and hypervisor on polling threads during a trial: two snapshots and their difference."""
+"""The effect of scheduler and hypervisor on polling threads during a trial; the scheduling of a thread."""
 
 from __future__ import annotations
 

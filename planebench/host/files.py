@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and the folder for those that can be made again."""
 
 from __future__ import annotations
 

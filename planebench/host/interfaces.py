@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Network interfaces of the kernel: counters in the namespace of a process, and which must not be taken by a run."""
+"""Network interfaces of the kernel: their counters, and those that no run may take."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""On which NUMA nodes the memory of processes is: /proc/PID/numa_maps (Linux, man 7 numa, man 5 proc)."""
+"""Memory: the NUMA nodes of a process's pages (numa_maps, man 5 proc), and hugepages of 2 MiB."""
 
 from __future__ import annotations
 

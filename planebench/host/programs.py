@@ -35,8 +35,8 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from planebench.host.process import stretched
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.header import Build, BuildLevel, Subject
-from planebench.model.quantity import utc_text
 from planebench.model.switch import Option
+from planebench.model.text import utc_text
 
 PATH_OPTION = Option("path", "text", "the program, or its build directory", "found")
 SWITCHES_FILE_VARIABLE = "PLANEBENCH_SWITCHES"

@@ -14,10 +14,9 @@ from planebench.analysis.trend import VOLATILE, Series, TrendPoint
 from planebench.lab.store import open_store
 from planebench.model.errors import unknown
 from planebench.model.header import Subject
-from planebench.model.quantity import seconds_since_epoch
 from planebench.model.records import Point
 from planebench.model.results import Metric
-from planebench.model.text import FILES, named_digests, without_folders
+from planebench.model.text import FILES, named_digests, seconds_since_epoch, without_folders
 from planebench.model.words import load_words
 
 _OF_SEARCH = (

@@ -15,14 +15,15 @@ import contextlib
 import fcntl
 import os
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, Protocol
 
 from planebench.host.files import replace_file
 from planebench.model.errors import StoreError
 from planebench.model.plan import Plan
-from planebench.model.quantity import utc_now
+from planebench.model.text import utc_now
 from planebench.store import RunInfo, list_runs
 from planebench.store.codec import from_json, to_json
 from planebench.store.folder import is_complete
@@ -157,3 +158,45 @@ def complete_run(folder: Path) -> RunInfo | None:
 def is_resumable(runs: Path) -> bool:
     """Return whether a machine has left a run that can be resumed."""
     return any(not is_complete(info) for info in list_runs(runs))
+
+
+# The seam to what runs jobs: submit, state, cancel, fetch. Nothing of a job is kept but its folder and its ticket.
+
+QueueState = Literal["pending", "running", "ending", "unreachable"]
+"""``unreachable``: not known, because the host or the controller of the queue does not answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A job that is in the queue: its state, the machines that it runs on, and why it waits."""
+
+    state: QueueState
+    machines: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Queue:
+    """The jobs in the queue, by ticket, and notes for the user on the testbeds."""
+
+    jobs: Mapping[str, Queued] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class Launcher(Protocol):
+    """Something that runs jobs. All methods raise StartError if it cannot be reached."""
+
+    poll_s: float
+    """How long to wait between two calls of :meth:`state`."""
+
+    def submit(self, job: Job, folder: Path) -> None:
+        """Queue a job. A job that is in the queue already does not start twice."""
+
+    def state(self, jobs: Collection[Job]) -> Queue:
+        """Return those of ``jobs``, all of one host, that are in the queue; the others have ended, or never were."""
+
+    def cancel(self, job: Job) -> None:
+        """Remove a job from the queue, or end it in order; what it measured is kept."""
+
+    def fetch(self, job: Job, folder: Path) -> None:
+        """Bring the folder of a job that has ended here."""

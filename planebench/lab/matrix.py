@@ -35,7 +35,7 @@ class TestbedModel(ClosedModel):
     ssh: str | None = None
     switch: str | None = None
     lock: str = LOCK
-    options: dict[str, Any] = {}
+    options: dict[str, Any] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _fits(self) -> TestbedModel:
@@ -50,13 +50,13 @@ class MatrixModel(ClosedModel):
     version: Literal[1]
     name: EntryName
     plan: str
-    options: dict[str, Any] = {}
-    matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    options: dict[str, Any] = Field(default_factory=dict)
+    matrix: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(default_factory=dict)
     testbeds: Annotated[dict[EntryName, TestbedModel], Field(min_length=1)]
     repeat: Annotated[int, Field(ge=1, le=1000)] = 1
     time: str | int | float | None = None
     store: str | None = None
-    tags: dict[str, str] = {}
+    tags: dict[str, str] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from planebench.host.link import program_there
 from planebench.host.programs import ProgramOutput, run_tool
-from planebench.lab.job import LOG_FILE, Job
-from planebench.lab.launcher import Queue, Queued, QueueState
+from planebench.lab.job import LOG_FILE, Job, Queue, Queued, QueueState
 from planebench.model.errors import StartError
 
 TIMEOUT_S = 60.0

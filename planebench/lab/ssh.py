@@ -17,8 +17,7 @@ from pathlib import Path
 
 from planebench.host.link import explained, program_there, ssh_command
 from planebench.host.process import stretched
-from planebench.lab.job import ENDED_FILE, JOB_FILE, LOCK_FILE, LOG_FILE, RUNS, Job
-from planebench.lab.launcher import Queue, Queued
+from planebench.lab.job import ENDED_FILE, JOB_FILE, LOCK_FILE, LOG_FILE, RUNS, Job, Queue, Queued
 from planebench.model.errors import StartError, StoreError
 from planebench.store.codec import to_json
 

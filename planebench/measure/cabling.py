@@ -20,9 +20,8 @@ from planebench.model.words import listed
 from planebench.planed.client import get_ports
 from planebench.planed.document import Document, Port, Task, Worker
 from planebench.planed.process import PlanedProcess
-from planebench.testbed.links import Ends
 from planebench.testbed.placement import Placement
-from planebench.testbed.request import memory
+from planebench.testbed.request import Ends, memory
 
 RING_SIZE = 256
 PORTS_MAX = 32

@@ -25,21 +25,21 @@ from planebench.measure.counts import Sender, Sending, TesterCounts, tester_coun
 from planebench.measure.distance import machine_distances_ns
 from planebench.measure.latency import Readings, by_clock, clock_readings, common_clock, relate_over_cable
 from planebench.measure.live import LiveSettings
+from planebench.model.cpus import Cpus
 from planebench.model.dimensions import port_clock
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.header import Calibration, Ceiling, LatencyFloor, SetPoint, TwoClocks
-from planebench.model.quantity import utc_now
 from planebench.model.records import LatencyRecord
 from planebench.model.scenarios import Flow
+from planebench.model.text import utc_now
 from planebench.model.wire import wire_arguments
 from planebench.planed.client import get_ports
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
 from planebench.planed.process import PlanedProcess
 from planebench.planed.statistics import Statistics
 from planebench.store.calibration import version_of
-from planebench.testbed.links import Ends, LinkSettings
-from planebench.testbed.placement import Cpus, Placement, place
-from planebench.testbed.request import memory
+from planebench.testbed.placement import Placement, place
+from planebench.testbed.request import Ends, LinkSettings, memory
 from planebench.testbed.wires.base import named_ends, wire_kind
 
 TRIES = 3

@@ -21,21 +21,21 @@ from planebench.analysis.starts import geometric_mean, throughput_blocks
 from planebench.host.device_settings import device_journal, keep_away
 from planebench.host.process import Supervisor
 from planebench.measure.ahead import stages_of
-from planebench.measure.external import ExternalRunner
 from planebench.measure.live import LiveSettings, LiveTopology
-from planebench.measure.runner import LiveRunner, Runner, SelfMeasured
+from planebench.measure.runner import ExternalRunner, LiveRunner, Runner, SelfMeasured
 from planebench.measure.trial import TrialRequest, unmeasured
+from planebench.model.cpus import Cpus
 from planebench.model.dimensions import is_external
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StoreError
-from planebench.model.header import Run, Skipped
-from planebench.model.plan import R_PLUS, LatencyPlan, Plan
-from planebench.model.quantity import seconds_since_epoch
+from planebench.model.header import Run
+from planebench.model.plan import R_PLUS, LatencyPlan, Plan, Skipped
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Load, Point, TopologyKey, Trial, Verdict, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.scenario import scenario_named
 from planebench.model.scenarios import build, flows
 from planebench.model.status import Stage
+from planebench.model.text import seconds_since_epoch
 from planebench.model.wire import wire_arguments
 from planebench.plan.estimate import expected_trials, visit_s
 from planebench.plan.passes import (
@@ -54,7 +54,7 @@ from planebench.plan.passes import (
 from planebench.store import RunWriter
 from planebench.switches.adapter import Adapter
 from planebench.testbed.chain import build_chain
-from planebench.testbed.placement import Cpus, place_vnfs
+from planebench.testbed.placement import place_vnfs
 from planebench.testbed.rates import SATURATING, bit_loads, fixed_loads, latency_loads, line_rate_pps, rate_label
 from planebench.testbed.testers import get_tester
 from planebench.testbed.wires.base import wire_kind

@@ -27,18 +27,18 @@ from planebench.model.conditions import Conditions, PortConditions, PortSide, Th
 from planebench.model.cpus import range_text
 from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import PlanebenchError, StartError
-from planebench.model.quantity import utc_now
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import MemoryEvidence
 from planebench.model.switch_figures import CORE_MHZ, DELIVERED, ENERGY_UJ, IDLE_ENERGY_UJ, WANTED_MHZ
+from planebench.model.text import utc_now
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_name, wire_named
 from planebench.model.words import listed
 from planebench.planed.statistics import PortState
 from planebench.switches.adapter import RunningSwitch
 from planebench.switches.remote import RemoteSwitch
-from planebench.testbed.links import Ends
 from planebench.testbed.placement import Placement
+from planebench.testbed.request import Ends
 
 
 def read_conditions(

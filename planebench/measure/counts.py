@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records of what planed's ``stats.get`` reports after a trial. Pure."""
+"""A sending through a planed, and what its ``stats.get`` reports afterwards, as records."""
 
 from __future__ import annotations
 
@@ -14,16 +14,8 @@ from planebench.measure.latency import PROBES, HistogramKind, histogram_of
 from planebench.measure.updates import ControlTraffic, control_packets, fib_updates
 from planebench.model.conditions import of_losses
 from planebench.model.errors import StartError
-from planebench.model.records import (
-    TENTHS,
-    ControlPackets,
-    DirectionCounts,
-    FibUpdates,
-    LatencyRecord,
-    Reason,
-    ReasonCode,
-    TrafficSent,
-)
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import TENTHS, ControlPackets, DirectionCounts, FibUpdates, LatencyRecord, TrafficSent
 from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
 from planebench.model.traffic import Pcap, TrafficProfile
 from planebench.planed.client import Call, GeneratorLoad, Profile, get_statistics, is_sending, start_traffic

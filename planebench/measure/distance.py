@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Core-to-core latency: the round trip of a cache line between two CPUs, and its band (DESIGN section 4).
+"""What CPUs are like to poll on: the round trip of a cache line between two of them, and the noise of each.
 
 Measured with it: how much of their cores the two CPUs have (``planebench.analysis.disturbance``).
 """

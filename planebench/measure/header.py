@@ -19,15 +19,14 @@ from planebench.measure.live import LiveSettings, link_settings
 from planebench.measure.machine import Machine
 from planebench.measure.runner import SelfMeasured
 from planebench.measure.survey import Survey
-from planebench.model.cpus import cpu_text
+from planebench.model.cpus import Cpus, cpu_text
 from planebench.model.dimensions import is_external
 from planebench.model.errors import UsageError
 from planebench.model.header import RunHeader, Subject, SwitchHostInfo, SwitchInfo
 from planebench.model.plan import LatencyPlan, Plan
-from planebench.model.quantity import utc_text
 from planebench.model.records import Point
 from planebench.model.scenarios import build
-from planebench.model.text import digests_text
+from planebench.model.text import digests_text, utc_text
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_named
 from planebench.model.words import listed
@@ -36,8 +35,8 @@ from planebench.store import new_run_id
 from planebench.store.calibration import version_of
 from planebench.switches.linked import requests_of
 from planebench.testbed.chain import build_chain, parse_chain, point_cores
-from planebench.testbed.links import Ends
-from planebench.testbed.placement import Cpus, Placement, place, place_vnfs
+from planebench.testbed.placement import Placement, place, place_vnfs
+from planebench.testbed.request import Ends
 from planebench.testbed.tester_config import switch_request
 from planebench.testbed.testers import get_tester
 from planebench.testbed.traffic import traffic_infos

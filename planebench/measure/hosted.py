@@ -31,8 +31,8 @@ from planebench.planed.group import Member
 from planebench.planed.statistics import Statistics
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, Hosting, RunningVnf
 from planebench.testbed.hosting.registry import HOSTINGS
-from planebench.testbed.links import LinkSettings
 from planebench.testbed.placement import Placement
+from planebench.testbed.request import LinkSettings
 from planebench.testbed.tester_config import port_macs, shares_cpu, vnf_documents
 
 T = TypeVar("T")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latency anatomy (ic16 Fig. 8): stamps of probes along a path, read and joined (docs/design/anatomy.md)."""
+"""Latencies from stamps: the anatomy of a path (ic16 Fig. 8), clocks of ports, and probes that met a stall."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from planebench.analysis.histogram import (
     relate,
     relate_readings,
 )
-from planebench.model.anatomy import Anatomy, AnatomyPart, PartKind
 from planebench.model.dimensions import ClockName
-from planebench.model.records import Evidence, LatencyRecord
+from planebench.model.records import Anatomy, AnatomyPart, Evidence, LatencyRecord, PartKind
 from planebench.model.scenarios import QUEUES_MAX, Flow, queue_name, queue_stream
 from planebench.model.time_had import stood
 from planebench.planed.client import Call, get_stamps, get_statistics, start_traffic

@@ -44,12 +44,13 @@ from planebench.measure.hosted import (
 )
 from planebench.measure.latency import Readings, StampedVnf, begin_stamps, clock_readings, common_clock, read_anatomy
 from planebench.measure.updates import ControlTraffic, control_traffic, updating, wait_for_session
-from planebench.model.anatomy import Anatomy
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import OWN, ClockChoice, ClockName, CpuClock
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration
-from planebench.model.records import Direction, FibUpdates, MemoryEvidence, Reason
+from planebench.model.reasons import Reason
+from planebench.model.records import Anatomy, FibUpdates, MemoryEvidence
+from planebench.model.scenario import Direction
 from planebench.model.scenarios import Flow, all_flows, build, echoing, flows
 from planebench.model.topology import END, Topology
 from planebench.model.traffic import PLAIN, TrafficProfile, Updates
@@ -64,10 +65,9 @@ from planebench.switches.adapter import Adapter, RunningSwitch, TableUpdates, Up
 from planebench.switches.linked import link_cables, requests_of, start_switches
 from planebench.switches.remote import RemoteSwitch
 from planebench.testbed.hosting.exec import without_ports
-from planebench.testbed.links import Ends, LinkSettings
 from planebench.testbed.placement import Placement
 from planebench.testbed.rates import line_rate_pps
-from planebench.testbed.request import SwitchRequest
+from planebench.testbed.request import Ends, LinkSettings, SwitchRequest
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
 from planebench.testbed.traffic_files import profile_document, to_vnfs
 from planebench.testbed.wires.base import cabled, is_kernel_interface, named_ends, needs_veth_pair, wire_kind

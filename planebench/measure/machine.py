@@ -23,8 +23,8 @@ from planebench.model.cpus import Cpus
 from planebench.model.plan import TesterChoice
 from planebench.model.wire import wire_arguments
 from planebench.switches.remote import SwitchHost
-from planebench.testbed.links import LinkSide
 from planebench.testbed.placement import place, tester_elsewhere
+from planebench.testbed.request import LinkSide
 from planebench.testbed.wires.base import wire_kind
 
 

@@ -1,20 +1,38 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Interface of whatever the campaign runs trials on: a live topology, or the simulator."""
+"""Whatever the campaign runs trials on: a live topology, the simulator, or a tester that is no part of planebench."""
 
 from __future__ import annotations
 
+import dataclasses
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
 from planebench.analysis.capacity import clock_floor_ns, tester_ceiling_pps
+from planebench.analysis.histogram import encode
+from planebench.host.evidence import HostSample, ThreadSampler, sample_host
+from planebench.host.process import Supervisor, stretched
+from planebench.measure.conditions import read_conditions
 from planebench.measure.distance import measure_distance, near_limit_ns
-from planebench.measure.live import LiveSettings, LiveTopology
-from planebench.measure.trial import TrialRequest, run_trial, unmeasured
+from planebench.measure.live import LiveSettings, LiveTopology, link_settings, watched
+from planebench.measure.trial import TrialRequest, cycles_of_trial, host_evidence, run_trial, unmeasured, with_verdict
 from planebench.model.conditions import Conditions
-from planebench.model.errors import PlanebenchError, StartError
-from planebench.model.records import CoreDistance, Reason, ReasonCode, Trial, Verdict, VerdictKind
-from planebench.testbed.rates import SATURATING
+from planebench.model.dimensions import port_name
+from planebench.model.errors import ExternalTesterError, PlanebenchError, StartError
+from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.records import CoreDistance, DirectionCounts, LatencyRecord, Trial, Verdict, VerdictKind
+from planebench.model.scenarios import Flow, all_flows
+from planebench.model.text import utc_now
+from planebench.model.topology import Topology
+from planebench.switches.adapter import Adapter, RunningSwitch, counters_of
+from planebench.switches.linked import requests_of, start_switches
+from planebench.switches.remote import RemoteSwitch
+from planebench.testbed.placement import Placement
+from planebench.testbed.rates import SATURATING, line_rate_pps
+from planebench.testbed.request import LinkSettings
+from planebench.testbed.tester_config import switch_request
+from planebench.testbed.testers import ExternalTester, StreamCounts, TesterStream
 
 
 class Runner(Protocol):
@@ -97,3 +115,182 @@ class LiveRunner:
         limit_ns = near_limit_ns(calibration.distances_ns if calibration is not None else ())
         cpus = placement.switch_cpu, placement.tester_cpus[0]
         return measure_distance(self.settings.planed, *cpus, limit_ns, placement.share_l3)
+
+
+# Runs trials with a tester that is no part of planebench: the switch is ours to start, the frames are not.
+#
+# The wires are cables between devices of the switch and ports of the tester; there are no VNFs, and no evidence of the
+# tester but its counters (docs/testers.md).
+
+READY_S = 15.0
+"""A link may take seconds to come up, and a switch to forward."""
+READY_PPS = 1000
+READY_FRAMES_S = 0.1
+ROUNDED_SHARE = 0.001
+"""A tester that sends for a time may send so many frames more than were asked for: it cannot end between two ticks."""
+
+
+class ExternalRunner:
+    """A switch that is up, and an external tester that is connected to it. Made by :meth:`start`."""
+
+    def __init__(
+        self,
+        tester: ExternalTester,
+        switch: RunningSwitch,
+        links: LinkSettings,
+        placement: Placement,
+        conditions: Conditions | None = None,
+    ) -> None:
+        self._tester, self._switch, self._links, self._placement = tester, switch, links, placement
+        self.conditions = conditions
+        self._fills_line = True
+
+    @classmethod
+    def start(
+        cls,
+        label: str,
+        adapter: Adapter,
+        topology: Topology,
+        placement: Placement,
+        settings: LiveSettings,
+        supervisor: Supervisor,
+        tester: ExternalTester,
+    ) -> ExternalRunner:
+        """Start the switch, connect the tester, and wait for frames both ways.
+
+        Raises StartError for the switch, ExternalTesterError for the tester; then nothing is left running.
+        """
+        links = link_settings(adapter, topology, settings, supervisor.topology_folder(label))
+        requests = requests_of(switch_request(topology, placement, links), topology, links)
+        with supervisor.memory_on(placement.memory_node(placement.switch_cpu)):
+            switch = start_switches(adapter, requests, supervisor)
+        runner = cls(tester, switch, links, placement)
+        runner._fills_line = not settings.has_rate
+        try:
+            tester.connect([port_name(links.ends[port].tester) for port in topology.wire_ports])
+            runner._wait_until_forwarding(all_flows(topology))
+            runner.conditions = read_conditions(topology, links.wire, switch, lambda: ())
+        except BaseException:
+            runner.stop()
+            raise
+        return runner
+
+    def run(self, request: TrialRequest) -> Trial:
+        """Run one trial. A switch or a tester that fails makes it invalid."""
+        request = self._on_line(request)
+        started_at = utc_now()
+        try:
+            trial = self._measure(request, started_at)
+        except PlanebenchError as error:
+            return unmeasured(
+                request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)), started_at
+            )
+        return with_verdict(trial, profile=request.profile)
+
+    def alive(self) -> bool:
+        """Return whether the switch runs and the tester answers."""
+        try:
+            self._switch.check()
+            self._tester.check()
+        except PlanebenchError:
+            return False
+        return True
+
+    def stop(self) -> None:
+        """Stop the switch, and give the ports of the tester back."""
+        self._switch.stop()
+        self._tester.close()
+
+    def _on_line(self, request: TrialRequest) -> TrialRequest:
+        """Return the request with the line rate that the user gave, which a saturating trial is sent at."""
+        line_bps = self._tester.line_bps
+        if line_bps is None or not self._fills_line:
+            return request
+        return request.on_line(line_rate_pps(request.mean_frame_bytes, line_bps))
+
+    def _measure(self, request: TrialRequest, started_at: str) -> Trial:
+        if request.warmup_s > 0:
+            self._tester.send(self._streams(request), request.warmup_s)
+        sampler = ThreadSampler(watched(self._switch))
+        before, kernel = counters_of(self._switch), list[HostSample]()
+        counts = self._tester.send(
+            self._streams(request),
+            request.duration_s,
+            latency=request.probe_rate_pps > 0,
+            watch=lambda: kernel.append(self._sample(sampler)),
+        )
+        cycles = cycles_of_trial(before, counters_of(self._switch), 0)
+        self._switch.check()
+        return dataclasses.replace(
+            unmeasured(request, Verdict(VerdictKind.VALID), started_at),
+            offered_duration_ns=round(request.duration_s * 1e9),
+            directions=tuple(
+                _direction(stream, counts[stream.name], request.duration_s) for stream in self._streams(request)
+            ),
+            evidence=host_evidence(kernel[0], kernel[-1]),
+            # How long the TSC of the switch ran is not known: the tester, which measures that else, is elsewhere.
+            switch=dataclasses.replace(cycles, idle_cycles=None),
+            latency=_latency(list(counts.values())) if request.probe_rate_pps > 0 else None,
+        )
+
+    def _sample(self, sampler: ThreadSampler) -> HostSample:
+        here = sample_host(sampler, self._placement.switch_cpus_here)
+        return here + self._switch.sample() if isinstance(self._switch, RemoteSwitch) else here
+
+    def _streams(self, request: TrialRequest) -> list[TesterStream]:
+        pps = request.load.pps_per_direction
+        if pps is None:
+            raise ExternalTesterError(f"{self._tester.name} sends at a rate: give --line 10G or --max-rate")
+        return [self._stream(flow, request.point.frame_size_bytes, pps) for flow in request.flows()]
+
+    def _stream(self, flow: Flow, frame_size_bytes: int, pps: float) -> TesterStream:
+        sender, receiver = (port_name(self._links.ends[port].tester) for port in (flow.sender_port, flow.receiver_port))
+        return TesterStream(flow.name, flow.stream, sender, receiver, frame_size_bytes, max(round(pps), 1))
+
+    def _wait_until_forwarding(self, wanted: Sequence[Flow]) -> None:
+        """Wait until frames cross in every direction. Raises StartError, with the last log lines of the switch."""
+        streams = [self._stream(flow, 64, READY_PPS) for flow in wanted]
+        deadline = time.monotonic() + stretched(READY_S)
+        while True:
+            self._switch.check()
+            counts = self._tester.send(streams, READY_FRAMES_S)
+            missing = [name for name, count in counts.items() if not count.received]
+            if not missing:
+                return
+            if time.monotonic() > deadline:
+                raise StartError(
+                    f"no frame of {self._tester.name} came through {', '.join(missing)} within {READY_S:g} s; is the "
+                    "cabling as --wire says?"
+                )
+
+
+def _direction(stream: TesterStream, counts: StreamCounts, duration_s: float) -> DirectionCounts:
+    """Return the ledger of a direction. What was not sent was late: an external tester reports no other reason."""
+    intended = round(stream.pps * duration_s)
+    if intended < counts.sent <= intended + max(1, ROUNDED_SHARE * intended):
+        intended = counts.sent
+    return DirectionCounts(
+        name=stream.name,
+        intended_packets=intended,
+        offered_packets=counts.sent,
+        forwarded_packets=counts.received,
+        unsent_late_packets=max(intended - counts.sent, 0),
+    )
+
+
+def _latency(counts: Sequence[StreamCounts]) -> LatencyRecord | None:
+    """Return the latency of all directions together; None if the tester measured none."""
+    measured = [(count, count.delay) for count in counts if count.delay is not None]
+    received = sum(count.received for count, _ in measured)
+    if not received:
+        return None
+    means = [None if delay.mean_ns is None else count.received * delay.mean_ns for count, delay in measured]
+    return LatencyRecord(
+        probes_sent=sum(count.sent for count, _ in measured),
+        probes_received=received,
+        histogram=encode([], 0),
+        clock="tester",
+        least_ns=min(delay.least_ns for _, delay in measured),
+        mean_ns=None if None in means else sum(filter(None, means)) / received,
+        most_ns=max(delay.most_ns for _, delay in measured),
+    )

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from planebench.analysis.compare import differing_facts
+from planebench.analysis.conditions import differing_facts
 from planebench.host.device_settings import undone_at_exit
 from planebench.host.planed_program import require_planed
 from planebench.host.process import Supervisor

@@ -16,9 +16,9 @@ from planebench.measure.campaign import Listener
 from planebench.measure.trial import TrialRequest
 from planebench.model.errors import StoreError
 from planebench.model.plan import Plan
-from planebench.model.quantity import utc_now
 from planebench.model.records import Trial
 from planebench.model.status import CurrentTrial, Stage, Status
+from planebench.model.text import utc_now
 from planebench.plan.expand import points_of
 from planebench.store.follow import write_status
 

@@ -22,11 +22,10 @@ from planebench.host.planed_program import complaint, find_planed
 from planebench.host.programs import Found, NotFound, run_tool
 from planebench.measure.machine import run_cpus
 from planebench.measure.runner import SelfMeasured
-from planebench.model.cpus import range_text
+from planebench.model.cpus import Cpus, range_text
 from planebench.model.dimensions import OWN, CpuClock, is_external, is_tester_port, mhz_of
 from planebench.model.errors import NotInstalledError, UsageError
-from planebench.model.header import Skipped
-from planebench.model.plan import Plan
+from planebench.model.plan import Plan, Skipped
 from planebench.model.records import Point, TopologyKey
 from planebench.model.scenario import scenario_named
 from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES, build
@@ -44,8 +43,8 @@ from planebench.switches.remote import RemoteAdapter, SwitchHost, check_wire
 from planebench.testbed.chain import build_chain, parse_chain, point_cores, vnf_cores
 from planebench.testbed.hosting import image, vm
 from planebench.testbed.hosting.registry import HOSTINGS
-from planebench.testbed.links import LinkSettings
-from planebench.testbed.placement import Cpus, Placement, place, place_vnfs, refusal
+from planebench.testbed.placement import Placement, place, place_vnfs, refusal
+from planebench.testbed.request import LinkSettings
 from planebench.testbed.tester_config import assign_tasks, full_stage
 from planebench.testbed.testers import get_tester
 from planebench.testbed.traffic_files import draw_addresses, router_settings

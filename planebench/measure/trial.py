@@ -23,15 +23,13 @@ from planebench.model.chain_name import vnf_names
 from planebench.model.conditions import NOT_BASIC
 from planebench.model.dimensions import RANDOM, mhz_of
 from planebench.model.errors import PlanebenchError
-from planebench.model.quantity import utc_now
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     CoreDistance,
     DirectionCounts,
     Evidence,
     Load,
     Point,
-    Reason,
-    ReasonCode,
     Role,
     SwitchCycles,
     Trial,
@@ -39,6 +37,7 @@ from planebench.model.records import (
     VerdictKind,
 )
 from planebench.model.scenarios import Flow, build, flows
+from planebench.model.text import utc_now
 from planebench.model.time_had import stood_in
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed.client import Profile

@@ -8,12 +8,11 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from planebench.analysis.capacity import CEILING_SHARE
+from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     SCHEDSTAT_MIN_NS,
     DirectionCounts,
     Evidence,
-    Reason,
-    ReasonCode,
     Role,
     SwitchCycles,
     Verdict,

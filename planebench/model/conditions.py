@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from planebench.model.dimensions import NEAR, OWN, CpuClock, HostingFacts, HostingName, Placing
-from planebench.model.quantity import Moment
-from planebench.model.records import ScenarioName, WireName
+from planebench.model.scenario import ScenarioName
+from planebench.model.text import Moment
+from planebench.model.wire import WireName
 
 PortSide = Literal["wire", "vnf"]
 

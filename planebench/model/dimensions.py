@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The clocks of latencies: who stamps a probe (docs/design/clocks.md)."""
+"""Names of dimensions of a test point: clocks, placements, testers, VNF isolation, CPU clocks."""
 
 from __future__ import annotations
 

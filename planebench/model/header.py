@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The header of a run: what is measured with what, on what, what the tester can do. Written first."""
+"""The header of a run, which is written first, and a run as it is read back."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from planebench.model.conditions import Conditions
 from planebench.model.dimensions import ClockChoice, LatencyClock
 from planebench.model.plan import Plan
 from planebench.model.plan import Skipped as Skipped
-from planebench.model.quantity import Moment
 from planebench.model.records import Point, Trial
+from planebench.model.text import Moment
 from planebench.model.wire import WIRES, Wire, wire_name
 
 SCHEMA_VERSION = 10

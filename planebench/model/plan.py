@@ -15,7 +15,7 @@ from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import StringConstraints
 
 from planebench.model.dimensions import EXTERNAL, NEAR, OWN, TESTER_PLACES, ClockChoice, CpuClock, HostingName, Placing
-from planebench.model.records import Direction, ScenarioName
+from planebench.model.scenario import Direction, ScenarioName
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import WireChoice, WireName, wire_name
 

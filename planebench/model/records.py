@@ -12,18 +12,65 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from planebench.model.anatomy import Anatomy
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
 from planebench.model.dimensions import NEAR, OWN, WORDS, CpuClock, HostingName, LatencyClock, Placing, clock_words
 from planebench.model.outage import Restart
-from planebench.model.quantity import Moment
 from planebench.model.reasons import Reason as Reason
 from planebench.model.reasons import ReasonCode as ReasonCode
 from planebench.model.scenario import Direction as Direction
 from planebench.model.scenario import ScenarioName as ScenarioName
 from planebench.model.scenario import scenario_named
+from planebench.model.text import Moment
 from planebench.model.traffic import PLAIN_NAME
 from planebench.model.wire import WireName as WireName
+
+# How latency splits over the places of a path (docs/design/anatomy.md): frozen records.
+
+PartKind = Literal["tester", "switch", "hosting", "vnf"]
+"""``hosting``: a hop to or from a VNF that is no task of the tester, with all that its hosting puts in the way."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnatomyPart:
+    """One part of the way of the joined probes: how long they were in it (docs/design/anatomy.md).
+
+    ``name``: ``generator``, ``hop 1``, ``vnf0``, ..., ``monitor``; ``hops 1 to 2`` around a VNF with a clock of its
+    own, ``hops 1 to 2, vnf0`` where it tells no times. ``histogram`` as in LatencyRecord; the mean is exact.
+    ``low_ns`` and ``high_ns`` bound the mean time that is this part's own: at the end of a hop a probe may have waited
+    for the poll that found it, since the last poll that found nothing.
+    """
+
+    name: str
+    kind: PartKind
+    mean_ns: float
+    p50_ns: float
+    p99_ns: float
+    histogram: str
+    low_ns: float
+    high_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Anatomy:
+    """The latency of one direction of a trial, split along the path. The parts of a probe add up to its latency.
+
+    ``not_joined``: probes that have no stamp at every task of the path, by reason. ``problem``: why the parts do not
+    stand for the whole; empty if they do.
+    """
+
+    name: str
+    joined: int
+    not_joined: dict[str, int]
+    parts: tuple[AnatomyPart, ...]
+    reported_mean_ns: float | None
+    """Mean latency of all probes of the direction, as the monitor reported it."""
+    problem: str = ""
+
+    @property
+    def sum_ns(self) -> float:
+        """Return the sum of the means of the parts."""
+        return sum(part.mean_ns for part in self.parts)
+
 
 TopologyKey = tuple[ScenarioName, int, str, HostingName, Placing, CpuClock, WireName]
 """Scenario, number of VNFs, chain, hosting, placement, CPU clock, wire."""

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from planebench.model.anatomy import PartKind
-from planebench.model.records import L1_OVERHEAD_BYTES, Point, ReasonCode, TrafficSent, Verdict
+from planebench.model.reasons import ReasonCode
+from planebench.model.records import L1_OVERHEAD_BYTES, PartKind, Point, TrafficSent, Verdict
 
 LossPlace = Literal["wire ring", "vhost ring", "NIC", "switch", "VNF", "tester"]
 """The place of a loss: a full ring to the emulated NIC or to a VNF, or inside switch, VNF or tester."""

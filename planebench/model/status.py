@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from planebench.model.quantity import Moment
 from planebench.model.records import Load, Point, Role
+from planebench.model.text import Moment
 
 STATUS_VERSION = 1
 """Version of status.json. History: 1 = first."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An option of a switch or a network function: from ``name=value`` that a user writes to a checked value."""
+"""A switch as a user names it, and its options: from ``name=value`` to a checked value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from planebench.model.errors import UsageError, unknown
-from planebench.model.quantity import SHARES, parse_number, parse_whole
+from planebench.model.text import SHARES, parse_number, parse_whole
 
 OptionKind = Literal["whole", "rate", "ratio", "share", "amount", "flag", "text", "list", "file", "path"]
 Value = int | float | bool | str | list[str]

@@ -8,8 +8,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Sequence
 
-from planebench.model.records import Direction, Point, VerdictKind
+from planebench.model.records import Point, VerdictKind
 from planebench.model.results import LatencySummary, Metric, Result
+from planebench.model.scenario import Direction
 
 NOTHING = "\N{EN DASH}"
 """Stands where there is no figure."""

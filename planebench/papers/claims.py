@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from planebench.model.closed import ClosedModel
-from planebench.model.records import Direction, ScenarioName
+from planebench.model.scenario import Direction, ScenarioName
 from planebench.model.text import parse_yaml
 from planebench.papers.data import PaperName, paper_facts
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from planebench.model.closed import ClosedModel
-from planebench.model.records import Direction, ScenarioName
+from planebench.model.scenario import Direction, ScenarioName
 from planebench.model.text import parse_yaml
 
 PaperName = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from planebench.model.records import Direction, Point, VerdictKind
+from planebench.model.records import Point, VerdictKind
+from planebench.model.scenario import Direction
 from planebench.model.words import ARROWS, frame_size, load_words, printable
 from planebench.papers.data import PaperFigure, PaperMetric, paper_figures
 from planebench.papers.measured import SIMULATED, RunFigures

@@ -12,9 +12,9 @@ from typing import Any
 
 from planebench.model.errors import UsageError
 from planebench.model.plan import LatencyPlan, Plan
-from planebench.model.quantity import SECONDS, parse_number
 from planebench.model.records import Point
 from planebench.model.switch import SwitchCost
+from planebench.model.text import SECONDS, parse_number
 from planebench.plan.estimate import estimate
 from planebench.plan.expand import STAMPS_MAX
 from planebench.plan.passes import each_part

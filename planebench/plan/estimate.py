@@ -8,8 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from planebench.analysis.search import METHODS, search_settings
-from planebench.model.header import Skipped
-from planebench.model.plan import Plan
+from planebench.model.plan import Plan, Skipped
 from planebench.model.records import Point
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.plan.passes import (

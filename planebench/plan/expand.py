@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from planebench.model.chain_name import join, vnf_texts
 from planebench.model.dimensions import NEAR, HostingName, Placing
 from planebench.model.errors import UsageError
-from planebench.model.header import Skipped
-from planebench.model.plan import Plan
-from planebench.model.records import Direction, Point, ScenarioName
-from planebench.model.scenario import scenario_named, scenarios_with
+from planebench.model.plan import Plan, Skipped
+from planebench.model.records import Point
+from planebench.model.scenario import Direction, ScenarioName, scenario_named, scenarios_with
 from planebench.model.scenarios import FRAME_SIZE_MAX_BYTES
 from planebench.model.switch import parse_switch, plain
 from planebench.model.traffic import TrafficProfile

@@ -18,10 +18,11 @@ from planebench.analysis.search import load_name
 from planebench.model.dimensions import NEAR, OWN, CpuClock, HostingName, Placing
 from planebench.model.errors import UsageError
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
-from planebench.model.records import Direction, Point, ScenarioName, TopologyKey, WireName
-from planebench.model.scenario import scenario_named
+from planebench.model.records import Point, TopologyKey
+from planebench.model.scenario import Direction, ScenarioName, scenario_named
 from planebench.model.switch import USUAL_COST, SwitchCost
 from planebench.model.traffic import TrafficProfile
+from planebench.model.wire import WireName
 from planebench.plan.expand import points_of
 from planebench.testbed.rates import bit_loads, latency_labels
 from planebench.testbed.traffic_files import synthetic_routes_of

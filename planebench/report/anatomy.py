@@ -7,11 +7,10 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from planebench.analysis.counting import latency_counts, same_cell
-from planebench.model.anatomy import PartKind
-from planebench.model.records import VerdictKind
+from planebench.model.records import PartKind, VerdictKind
 from planebench.model.results import AnatomySummary, LatencySummary, PartSummary, Result
 from planebench.model.words import NOTHING, count, load_words, percent, point_words, printable, us
-from planebench.report.charts.figure import PART_KINDS, ChartRow, Figure, cell_figure, tip
+from planebench.report.figure import PART_KINDS, ChartRow, Figure, cell_figure, tip
 from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns
 
 PAPER = "ic16 (Fig. 8) reports a hypervisor share of up to 80 % on its own hosts."
@@ -147,7 +146,7 @@ def _row(result: Result, summary: LatencySummary, anatomy: AnatomySummary, part:
 
 def anatomy_figures(results: Sequence[Result]) -> Iterator[Figure]:
     """Yield the mean latency part by part along the path, one figure per cell."""
-    from planebench.report.charts.bars import anatomy_bars
+    from planebench.report.charts import anatomy_bars
 
     for cell, members in same_cell(results).items():
         rows = anatomy_rows(members)

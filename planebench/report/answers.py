@@ -16,9 +16,9 @@ from planebench.analysis.answers import MARGIN
 from planebench.analysis.compare import Derived
 from planebench.analysis.counting import latency_compares, reach_pps, same_cell
 from planebench.model.chain_name import vnf_name
-from planebench.model.records import Point, ScenarioName, VerdictKind
+from planebench.model.records import Point, VerdictKind
 from planebench.model.results import AnswerKind, Comparison, LatencySummary, Metric, Result
-from planebench.model.scenario import scenario_named
+from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.wire import wire_name
 from planebench.model.words import (
     ARROWS,
@@ -35,7 +35,7 @@ from planebench.model.words import (
     throughput,
 )
 from planebench.report.comparison import ComparisonsByPair, by_pair, open_words, versus
-from planebench.report.conditions import conditions_remark, switch_cores
+from planebench.report.setup import conditions_remark, switch_cores
 
 AnswerState = Literal["different", "same", "open", "untested", "tester-limited", "alone", "none"]
 """What is known of the first of a standing: it differs from all others; some are the same; more starts would decide it;

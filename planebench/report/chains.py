@@ -15,7 +15,7 @@ from planebench.analysis.chains import ChainLatency, Chains, ChainThroughput, pa
 from planebench.model.dimensions import NEAR
 from planebench.model.records import Point
 from planebench.model.words import ARROWS, NOTHING, frames, load_words, mpps, printable, us
-from planebench.report.charts.figure import WHOLE, ChartRow, Figure, frames_key, tip
+from planebench.report.figure import WHOLE, ChartRow, Figure, frames_key, tip
 from planebench.report.page.table import PageColumn, PageTable, number, page_table
 from planebench.report.terminal.grid import Glyphs, small_table
 
@@ -178,7 +178,7 @@ def chain_blocks(chains: Chains, glyphs: Glyphs, width: int) -> Iterator[Rendera
 
 def chain_figures(found: Sequence[ChainLatency]) -> Iterator[Figure]:
     """Yield one figure per direction, frame size and load for which chain and functions are known."""
-    from planebench.report.charts.bars import stacked_parts
+    from planebench.report.charts import stacked_parts
 
     cells: dict[tuple[Point, str], list[ChainLatency]] = {}
     for it in found:

@@ -19,13 +19,13 @@ from planebench.model.errors import unwritable
 from planebench.report.papers import paper_records
 
 EXPORT_VERSION = 2
-"""Version of the JSON export (planebench/report/schemas/export.json). Keys are added without a new one.
+"""Version of the JSON export (planebench/report/schemas/generate.py.json). Keys are added without a new one.
 History: 1 = first; 2 = every trial that took place counts: no band, no rejected trials; `counted_pps`, `strata`,
 `search_figures`."""
 
 
 def to_json(derived: Derived) -> bytes:
-    """Return the JSON export, whose schema is planebench/report/schemas/export.json; unknown figures are null."""
+    """Return the JSON export, whose schema is planebench/report/schemas/generate.py.json; unknown figures are null."""
     document = {
         "results": [row(having(RESULT, "json"), item) for item in results(derived)],
         "comparisons": [plain(c) for c in derived.comparisons],

@@ -14,7 +14,7 @@ from planebench.model.words import frames_words, printable
 from planebench.papers.measured import RunFigures
 from planebench.report.anatomy import NOTE, anatomy_figures
 from planebench.report.chains import chain_figures
-from planebench.report.charts.figure import Colors, Figure, FigureId, switch_colors
+from planebench.report.figure import Colors, Figure, FigureId, switch_colors
 from planebench.report.latency import (
     deviation_figures,
     jitter_figures,
@@ -189,7 +189,7 @@ def _overview(source: FigureSource) -> Iterator[Figure]:
     results = source.results
     if not results:
         return
-    from planebench.report.charts.bars import overview_bars
+    from planebench.report.charts import overview_bars
 
     size, traffic = min((r.point.frame_size_bytes, r.point.traffic) for r in results)
     members = [r for r in results if (r.point.frame_size_bytes, r.point.traffic) == (size, traffic)]

@@ -19,11 +19,9 @@ from markupsafe import Markup
 from planebench.analysis.compare import Derived
 from planebench.model.words import NOTHING, printable
 from planebench.report.answers import title_facts
-from planebench.report.charts.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS
+from planebench.report.figure import DARK_COLORS, GRID, INK, MUTED, SWITCH_COLORS
 from planebench.report.figures import make_figures
-from planebench.report.page.explore import Explored, explored
-from planebench.report.page.panels import draw
-from planebench.report.page.sections import SECTIONS, Built, Page, SectionEntry, build
+from planebench.report.page.sections import SECTIONS, Built, Explored, Page, SectionEntry, build, draw, explored
 
 TEMPLATE = "report.html.j2"
 PALETTE = {

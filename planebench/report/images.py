@@ -19,9 +19,9 @@ import altair as alt
 from planebench.analysis.compare import Derived
 from planebench.model.errors import UsageError, unknown, unwritable
 from planebench.model.words import ARROWS
-from planebench.report.charts.base import FONT
-from planebench.report.charts.figure import INK, KINDS, TIP_MARK, Figure
+from planebench.report.charts import FONT
 from planebench.report.drawing import draw
+from planebench.report.figure import INK, KINDS, TIP_MARK, Figure
 from planebench.report.figures import FIGURES, make_figures
 
 _SVG = "http://www.w3.org/2000/svg"

@@ -30,7 +30,7 @@ from planebench.model.words import (
     result_words,
     us,
 )
-from planebench.report.charts.figure import (
+from planebench.report.figure import (
     SMALLEST_US,
     ChartRow,
     Colors,
@@ -246,7 +246,7 @@ JITTER = "mean jitter, µs (log scale)"
 
 def tradeoff_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield throughput against mean latency, one figure per cell."""
-    from planebench.report.charts.curves import scatter
+    from planebench.report.charts import scatter
 
     for cell, title, found in _scattered(results):
         chart = partial(scatter, [tradeoff_row(r, s) for r, s in found], colors, "throughput, Mpps", MEAN, log_x=False)
@@ -255,7 +255,7 @@ def tradeoff_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figu
 
 def deviation_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield mean latency against its standard deviation, one figure per cell."""
-    from planebench.report.charts.curves import scatter
+    from planebench.report.charts import scatter
 
     for cell, title, found in _scattered(results):
         chart = partial(scatter, [deviation_row(r, s) for r, s in found], colors, MEAN, _SD, log_x=True)
@@ -272,7 +272,7 @@ def _scattered(results: Sequence[Result]) -> Iterator[tuple[Point, str, list[tup
 
 def jitter_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield jitter over load, where enough loads were measured."""
-    from planebench.report.charts.curves import curves_over_load
+    from planebench.report.charts import curves_over_load
 
     for name, field in DRAWN:
         for cell, members in same_cell(results).items():
@@ -296,7 +296,7 @@ def jitter_size_figures(results: Sequence[Result], colors: Colors) -> Iterator[F
 def _sizes(
     kind: FigureId, results: Sequence[Result], colors: Colors, look: Look, y_title: str, name: str
 ) -> Iterator[Figure]:
-    from planebench.report.charts.curves import curves_over_sizes
+    from planebench.report.charts import curves_over_sizes
 
     for cell, members in same_cell((r for r in results if not r.point.traffic), frame_size_bytes=64).items():
         loads = list(dict.fromkeys(s.load for r in members for s in r.latency))
@@ -311,7 +311,7 @@ def _sizes(
 
 def latency_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:
     """Yield the percentiles by switch and load, one figure per cell, all on one axis."""
-    from planebench.report.charts.bars import latency_ranges
+    from planebench.report.charts import latency_ranges
 
     cells = {cell: latency_rows(m, _floor_us(calibration, cell)) for cell, m in same_cell(results).items()}
     domain = _latency_domain([row for rows in cells.values() for row in rows])
@@ -323,7 +323,7 @@ def latency_figures(results: Sequence[Result], colors: Colors, calibration: Cali
 
 def load_figures(results: Sequence[Result], colors: Colors, calibration: Calibration | None) -> Iterator[Figure]:
     """Yield latency over load, one figure per cell with enough loads."""
-    from planebench.report.charts.curves import latency_load
+    from planebench.report.charts import latency_load
 
     for cell, members in same_cell(results).items():
         rows = load_rows(members)
@@ -339,7 +339,7 @@ def _floor_us(calibration: Calibration | None, cell: Point) -> float | None:
 
 def percentile_figures(derived: Derived, results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield the latency distribution, one figure per cell and load."""
-    from planebench.report.charts.curves import percentile_curves
+    from planebench.report.charts import percentile_curves
 
     for cell, members in same_cell(results).items():
         loads = dict.fromkeys(s.load for r in members for s in r.latency)

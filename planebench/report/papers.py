@@ -18,7 +18,7 @@ from planebench.papers.judge import judge_all, shown
 from planebench.papers.measured import RunFigures
 from planebench.papers.shape import Ratio, Shape, ShapeEntry, shapes
 from planebench.papers.told import ClaimOutcome, Compared, Judgement
-from planebench.report.charts.figure import ChartRow, Figure, tip
+from planebench.report.figure import ChartRow, Figure, tip
 from planebench.report.page.table import PageColumn, PageTable, page_table
 from planebench.report.published import published_tables
 
@@ -141,7 +141,7 @@ def _two(entry: ShapeEntry | None) -> tuple[str, str]:
 
 def paper_charts(measured: RunFigures) -> Iterator[Figure]:
     """Yield one chart for each table that is shown."""
-    from planebench.report.charts.bars import shape_dots
+    from planebench.report.charts import shape_dots
 
     for table in shown_shapes(measured):
         title = f"{table.paper}: {table.title}"

@@ -14,7 +14,7 @@ from planebench.analysis.search import METHODS, short_name
 from planebench.model.records import Verdict
 from planebench.model.results import BurstSummary, CurvePoint, Result, SearchResult
 from planebench.model.words import NOTHING, count, interval, mpps, printable, us
-from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_figure, tip
+from planebench.report.figure import ChartRow, Colors, Figure, cell_figure, tip
 from planebench.report.page.table import PageColumn, PageTable, number, page_table, point_columns, verdict_cell
 from planebench.report.terminal.cells import Notes
 from planebench.report.terminal.grid import bare_table, chunks, column_of, column_title
@@ -176,7 +176,7 @@ def _loss_row(result: Result, point: CurvePoint) -> ChartRow:
 
 def loss_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield the loss-rate curves, one figure per cell."""
-    from planebench.report.charts.curves import loss_curves
+    from planebench.report.charts import loss_curves
 
     for cell, members in same_cell(results).items():
         rows = loss_rows(members)

@@ -26,7 +26,7 @@ from planebench.model.words import (
     result_words,
     throughput,
 )
-from planebench.report.charts.figure import ChartRow, Colors, Figure, cell_title, frames_key, point_name, tip
+from planebench.report.figure import ChartRow, Colors, Figure, cell_title, frames_key, point_name, tip
 
 
 def throughput_row(result: Result) -> ChartRow:
@@ -114,7 +114,7 @@ def _limit_words(result: Result) -> str:
 
 def throughput_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield bars by direction; nothing for several chains, which have curves or bars of their own."""
-    from planebench.report.charts.bars import throughput_bars
+    from planebench.report.charts import throughput_bars
 
     if len({r.point.chain_key for r in results}) > 1:
         return
@@ -129,7 +129,7 @@ def throughput_figures(results: Sequence[Result], colors: Colors) -> Iterator[Fi
 
 def chain_length_figures(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield curves over the length of chains of one function; bars by chain if they have names."""
-    from planebench.report.charts.curves import chain_curves
+    from planebench.report.charts import chain_curves
 
     if len({r.point.chain_key for r in results}) < 2:
         return
@@ -146,7 +146,7 @@ def chain_length_figures(results: Sequence[Result], colors: Colors) -> Iterator[
 
 def _named_chains(results: Sequence[Result], colors: Colors) -> Iterator[Figure]:
     """Yield bars by chain, a figure per direction and frame size."""
-    from planebench.report.charts.bars import throughput_bars
+    from planebench.report.charts import throughput_bars
 
     length = min(results[0].point.chain_length, 1)  # of p2v and v2v, where ends are hosted in several ways, 0
     cells = same_cell(results, chain_length=length, chain="", hosting="process", placement=NEAR)

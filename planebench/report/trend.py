@@ -87,7 +87,7 @@ def changes_table(found: Sequence[TrendChange]) -> PageTable:
 
 def to_html(trends: Sequence[Trend], store: str, charts: int = CHARTS_MAX) -> bytes:
     """Return the trends of a store as a self-contained UTF-8 HTML page, with so many charts at most."""
-    from planebench.report.charts.figure import switch_colors
+    from planebench.report.figure import switch_colors
     from planebench.report.images import inline_svg  # charts take a second to import
 
     found = found_in(trends)
@@ -149,8 +149,8 @@ def trend_chart(trend: Trend, color: str) -> Any:
     """Draw the figure of each run, the levels, and where they change."""
     import altair as alt
 
-    from planebench.report.charts.base import plain, table
-    from planebench.report.charts.figure import MUTED, tip
+    from planebench.report.charts import plain, table
+    from planebench.report.figure import MUTED, tip
 
     divisor, unit = _UNITS.get(trend.series.metric, (1e6, "Mpps"))
     rows = [

@@ -1,18 +1,140 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trials, for the page: verdicts by switch, why some did not take place, and all trials with their evidence."""
+"""Trials, for the page: verdicts by switch, evidence, losses, and why some did not take place."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from planebench.analysis.ledger import describe
 from planebench.model.header import Run
-from planebench.model.records import Trial, VerdictKind
+from planebench.model.reasons import REMARKS, Reason, ReasonCode
+from planebench.model.records import CoreDistance, Evidence, ThreadEvidence, Trial, VerdictKind
+from planebench.model.results import Ledger, Result
 from planebench.model.time_had import stood_in
-from planebench.model.words import NOTHING, load_words, mpps, percent, point_words, reasons
-from planebench.report.evidence import causes, evidence_text
+from planebench.model.words import NOTHING, count, load_words, mpps, percent, point_words, reasons, result_words
 from planebench.report.page.table import PageColumn, PageTable, page_table, verdict_cell
+
+# The evidence for the verdict of a trial in one line, and why trials did not take place.
+
+_DIGITS = re.compile(r"\d+")
+
+MOST_INTERRUPTS = 4
+"""Kinds of interrupts that are named, the most frequent ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrialCause:
+    """Trials of one verdict and cause. ``switches``: labels and trials."""
+
+    kind: VerdictKind
+    text: str
+    trials: int
+    switches: tuple[tuple[str, int], ...]
+
+
+def evidence_text(trial: Trial) -> str:
+    """Return one line: unsent and ring-full share, waits of polling threads, poll gaps, steal, core latency, start."""
+    return "; ".join(_parts(trial))
+
+
+def cause(reason: Reason) -> tuple[ReasonCode, str]:
+    """Return what reasons of one cause have in common: their code, and of an error its words, too."""
+    return reason.code, _DIGITS.sub("", reason.text) if reason.code is ReasonCode.ERROR else ""
+
+
+def shared_text(texts: Sequence[str]) -> str:
+    """Return one text for reasons of one :func:`cause`: the first of several."""
+    return texts[0] if len(set(texts)) == 1 else f"e.g. {texts[0]}"
+
+
+def causes(trials: Sequence[Trial]) -> tuple[TrialCause, ...]:
+    """Return trials by verdict and cause, most frequent first; a trial with two causes is in both.
+
+    Remarks, as on frames that a firewall dropped, are no causes.
+    """
+    found: dict[tuple[VerdictKind, ReasonCode, str], list[tuple[str, str]]] = {}
+    for trial in trials:
+        for key, text in {cause(it): str(it) for it in trial.verdict.reasons if it.code not in REMARKS}.items():
+            found.setdefault((trial.verdict.kind, *key), []).append((trial.point.switch, text))
+    groups = [
+        TrialCause(
+            kind, shared_text([text for _, text in of]), len(of), tuple(Counter(it for it, _ in of).most_common())
+        )
+        for (kind, *_), of in found.items()
+    ]
+    return tuple(sorted(groups, key=lambda group: -group.trials))
+
+
+def _parts(trial: Trial) -> Iterator[str]:
+    duration_ns = trial.offered_duration_ns or trial.intended_duration_ns
+    evidence = trial.evidence
+    yield from _sending(trial)
+    yield from (_thread(thread, duration_ns) for thread in evidence.threads)
+    if evidence.poll_gap_threshold_ns or evidence.poll_gaps:
+        gaps = f"{count(evidence.poll_gaps)} poll gaps over {_us(evidence.poll_gap_threshold_ns)}"
+        yield gaps + (f", {_ms(evidence.poll_gap_sum_ns)} in sum" if evidence.poll_gaps else "")
+    yield f"steal {_ms(evidence.steal_ns)}"
+    yield from _interrupts(evidence)
+    before, after = evidence.distance_before, evidence.distance_after
+    yield f"core-to-core latency {_distance(before)} → {_distance(after)}"
+    if before and after and before.additions_per_cycle and after.additions_per_cycle:
+        yield f"additions per cycle, switch and tester {_speeds(before)} → {_speeds(after)}"
+    if evidence.shared_cpu:
+        yield "switch and tester on one CPU"
+    for packets, words in (
+        (evidence.foreign_packets, "that the tester had not sent"),
+        (evidence.stale_packets, "of another trial"),
+    ):
+        if packets:
+            yield f"{count(packets)} frames {words}"
+    yield f"start {trial.start}"
+
+
+def _interrupts(evidence: Evidence) -> Iterator[str]:
+    """Yield the interrupts of the CPUs that polled, the most frequent ones by name, where they are known."""
+    if evidence.interrupts:
+        most = Counter(evidence.interrupts).most_common(MOST_INTERRUPTS)
+        yield f"interrupts {', '.join(f'{name} {count(number)}' for name, number in most)}"
+    if evidence.smis is not None:
+        yield f"{count(evidence.smis)} system management interrupts"
+
+
+def _sending(trial: Trial) -> Iterator[str]:
+    intended = sum(d.intended_packets for d in trial.directions)
+    attempted = sum(d.attempted_packets for d in trial.directions)
+    unsent = sum(d.unsent_packets for d in trial.directions)
+    yield f"unsent {percent(unsent / intended) if intended else NOTHING}"
+    if attempted:
+        yield f"ring full {percent(sum(d.refused_packets for d in trial.directions) / attempted)}"
+
+
+def _thread(thread: ThreadEvidence, duration_ns: int) -> str:
+    waited = percent(thread.wait_ns / duration_ns) if duration_ns else _ms(thread.wait_ns)
+    return (
+        f"{thread.owner} {thread.thread} waited {waited}, {count(thread.involuntary_switches)} "
+        "involuntary context switches"
+    )
+
+
+def _distance(distance: CoreDistance | None) -> str:
+    return "unknown" if distance is None else f"{distance.median_ns:.0f} ns ({distance.band})"
+
+
+def _speeds(distance: CoreDistance) -> str:
+    return " and ".join(f"{speed:.2f}" for speed in distance.additions_per_cycle)
+
+
+def _us(value_ns: int) -> str:
+    return f"{value_ns / 1e3:g} µs"
+
+
+def _ms(value_ns: int) -> str:
+    return "0" if value_ns == 0 else f"{value_ns / 1e6:.3g} ms"
+
 
 Record = dict[str, Any]
 
@@ -76,3 +198,45 @@ def _load(trial: Trial) -> str:
     at_maximum = trial.load.pps_per_direction is None
     load = "maximum offered load" if at_maximum else load_words(trial.load.label)
     return f"{trial.search}: {load}" if trial.search else load
+
+
+# Losses in sentences, for page and terminal.
+
+NO_RATE = " (no trial has a rate; the counts are exact)"
+
+
+def unexplained_sentences(results: Iterable[Result]) -> list[str]:
+    """Return the points with losses that no counter explains although the switch counts its drops."""
+    return [
+        f"{result_words(r)}: {describe(r.ledger)}"
+        for r in results
+        if r.ledger is not None and r.ledger.counted and r.ledger.unexplained_packets
+    ]
+
+
+def policy_sentences(results: Iterable[Result]) -> list[str]:
+    """Return the points where network functions dropped frames by policy, which are no losses of the switch.
+
+    Counts are exact in trials without a rate, too; the sentence says where no trial has one.
+    """
+    found = []
+    for r in results:
+        losses = [loss for loss in r.ledger.losses if loss.policy] if r.ledger is not None else []
+        if r.ledger is not None and losses:
+            share = percent(sum(loss.packets for loss in losses) / max(r.ledger.offered_packets, 1))
+            causes = ", ".join(f"{count(loss.packets)} {loss.cause}" for loss in losses)
+            found.append(
+                f"{result_words(r)}: {share} of the frames were dropped by network functions (policy), not "
+                f"by the switch: {causes}{'' if r.throughput_trials_pps else NO_RATE}"
+            )
+    return found
+
+
+def unexplained_words(ledger: Ledger) -> str:
+    """Return the number of unexplained losses, with a remark if the switch does not count its drops."""
+    number = count(ledger.unexplained_packets)
+    return (
+        number
+        if ledger.counted or not ledger.unexplained_packets
+        else f"{number} (some switches report no drop counters)"
+    )

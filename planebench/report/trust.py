@@ -19,7 +19,7 @@ from planebench.model.results import Comparison
 from planebench.model.time_had import is_disturbed, stood_in
 from planebench.model.words import percent, printable, reasons, result_words
 from planebench.report.answers import DECIDED, Standing, Standings
-from planebench.report.evidence import causes
+from planebench.report.trials import causes
 
 Confidence = Literal["high", "medium", "low"]
 

@@ -11,7 +11,8 @@ from typing import TypeVar
 
 from planebench.model.conditions import Conditions
 from planebench.model.errors import StoreError
-from planebench.model.header import Run, Skipped
+from planebench.model.header import Run
+from planebench.model.plan import Skipped
 from planebench.model.records import Trial
 from planebench.store.codec import from_json
 from planebench.store.folder import (

@@ -17,10 +17,10 @@ from types import TracebackType
 from planebench.host.files import replace_file, sync_folder
 from planebench.model.conditions import Conditions
 from planebench.model.errors import StoreError, is_full
-from planebench.model.header import Finished, RunHeader, RunStatus, Skipped
-from planebench.model.quantity import utc_text
+from planebench.model.header import Finished, RunHeader, RunStatus
+from planebench.model.plan import Skipped
 from planebench.model.records import Trial
-from planebench.model.text import renamed
+from planebench.model.text import renamed, utc_text
 from planebench.store.codec import to_json
 from planebench.store.folder import (
     CONDITIONS_FILE,

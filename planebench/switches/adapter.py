@@ -20,11 +20,12 @@ from planebench.host.programs import PATH_OPTION, Found, Installation, NotFound,
 from planebench.model.dimensions import CpuClock, duty_of
 from planebench.model.errors import UsageError
 from planebench.model.header import Build
-from planebench.model.records import FibUpdates, ScenarioName, SwitchCycles, WireName
-from planebench.model.scenario import scenario_named
+from planebench.model.records import FibUpdates, SwitchCycles
+from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.scenarios import QUEUES_MAX
 from planebench.model.switch import USUAL_COST, Option, SwitchCost, Value, parse_values
 from planebench.model.traffic import Updates
+from planebench.model.wire import WireName
 from planebench.planed.document import Document
 from planebench.testbed.request import SwitchRequest, VnfInterface
 from planebench.testbed.wires.base import wire_kind

@@ -16,8 +16,7 @@ from planebench.model.records import SwitchCycles
 from planebench.model.topology import Topology
 from planebench.model.wire import wire_arguments
 from planebench.switches.adapter import Adapter, RunningSwitch, ThreadRef, counters_of
-from planebench.testbed.links import LinkSettings
-from planebench.testbed.request import SwitchPort, SwitchRequest
+from planebench.testbed.request import LinkSettings, SwitchPort, SwitchRequest
 from planebench.testbed.wires.base import wire_kind
 
 FOLDER = "second"

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 
 from planebench.host.programs import Found, NotFound
 from planebench.model.errors import PlanebenchError
-from planebench.model.records import ScenarioName, WireName
-from planebench.model.scenario import SCENARIOS, scenario_named
+from planebench.model.scenario import SCENARIOS, ScenarioName, scenario_named
 from planebench.model.switch import Option
-from planebench.model.wire import WIRES
+from planebench.model.wire import WIRES, WireName
 from planebench.switches.adapter import Adapter, Situation, Traits, refusal_of
 from planebench.switches.registry import all_adapters, broken_adapters
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The registry of switches by name.
 
-planebench.switches.names lists those of planebench; others come from installed packages with an entry point of the
+planebench.switches.registry lists those of planebench; others come from installed packages with an entry point of the
 group ``planebench.switches``, whose name is the name of the switch and whose object is its adapter
 (docs/adding-a-switch.md).
 """
@@ -16,7 +16,29 @@ from importlib.metadata import EntryPoint, entry_points
 from planebench.model.errors import UsageError, unknown
 from planebench.model.switch import parse_switch
 from planebench.switches.adapter import Adapter
-from planebench.switches.names import SWITCHES
+
+# The switches of planebench by name, in the order in which they are listed. Imports nothing: the shell asks here.
+
+SWITCHES: Mapping[str, str] = {
+    "planed": "switches.planed",
+    "ovs-dpdk": "switches.ovs_dpdk",
+    "testpmd": "switches.testpmd",
+    "vpp": "switches.vpp",
+    "bess": "switches.bess",
+    "fastclick": "switches.fastclick",
+    "click": "switches.click",
+    "snabb": "switches.snabb",
+    "t4p4s": "switches.t4p4s",
+    "grout": "switches.grout",
+    "linux-bridge": "switches.linux_bridge",
+    "xdp": "switches.xdp",
+    "vale": "switches.vale",
+    "ovs-netdev": "switches.ovs_netdev",
+    "sriov": "switches.sriov",
+    "sim": "measure.sim.adapter",
+}
+"""Name -> module of planebench with its ADAPTER. The simulator is one of ``measure``: it runs trials, too."""
+
 
 ENTRY_POINTS = "planebench.switches"
 ADAPTERS: dict[str, Adapter] = {

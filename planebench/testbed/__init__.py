@@ -1,5 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The two sides of the ports: what the tester and the VNFs run, what a switch is asked for, and its adapter.
-
-Pure but for :mod:`planebench.switches.adapter`: a topology and a placement in, documents and requests out.
-"""
+"""What a trial needs beside a switch: wires, cores, network functions and their isolation, traffic, testers."""

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from planebench.model.errors import UsageError
-from planebench.model.quantity import parse_number
-from planebench.model.records import L1_OVERHEAD_BYTES, Load, ScenarioName
-from planebench.model.scenario import scenario_named
+from planebench.model.records import L1_OVERHEAD_BYTES, Load
+from planebench.model.scenario import ScenarioName, scenario_named
 from planebench.model.scenarios import FRAME_SIZE_MIN_BYTES
+from planebench.model.text import parse_number
 
 SATURATING = Load("saturating")
 """Maximum offered load."""

@@ -16,9 +16,8 @@ from planebench.model.dimensions import port_clock
 from planebench.model.scenarios import queue_name, queue_stream
 from planebench.model.topology import END, MONITOR_MAC, Topology, TopologyPort, Vnf
 from planebench.planed.document import NAME_MAX, Document, Port, Task, Worker
-from planebench.testbed.links import LinkSettings
 from planebench.testbed.placement import Placement
-from planebench.testbed.request import TESTER_POOLS, Station, SwitchPort, SwitchRequest, memory
+from planebench.testbed.request import TESTER_POOLS, LinkSettings, Station, SwitchPort, SwitchRequest, memory
 from planebench.testbed.wires.base import af_packet_port, cabled, is_kernel_interface, wire_kind
 
 # The tasks of the tester process for a topology, and the workers that poll them.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rates and loads: what a share, a line rate or a label means in packets per second. Pure."""
+"""Traffic profiles as a user names them: ``imix``, ``macs:count=63``, ``my-profile.yaml``."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from typing import Any
 from planebench.model.chain_name import split, unquote
 from planebench.model.errors import UsageError, unknown
 from planebench.model.header import TrafficInfo
-from planebench.model.quantity import parse_number
 from planebench.model.scenarios import FRAME_SIZE_JUMBO_BYTES, FRAME_SIZE_MAX_BYTES
 from planebench.model.switch import LABEL_PATTERN, parse_options
-from planebench.model.text import is_yaml_file, parse_yaml, read_text
+from planebench.model.text import is_yaml_file, parse_number, parse_yaml, read_text
 from planebench.model.traffic import PLAIN, PLAIN_NAME, TrafficProfile
 from planebench.model.wire import wire_named
 from planebench.testbed.traffic_schema import profile_from_document

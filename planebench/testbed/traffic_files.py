@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The files of a profile as planed takes them: what it sends of a capture on a wire, and lists of addresses."""
+"""The files of a profile as planed takes them: captures, lists of addresses, destinations drawn from routes."""
 
 from __future__ import annotations
 

@@ -12,10 +12,9 @@ from pydantic_core import ErrorDetails
 from planebench.model import traffic as records
 from planebench.model.closed import ClosedModel
 from planebench.model.errors import UsageError, unknown
-from planebench.model.quantity import parse_number
 from planebench.model.scenarios import parse_frame_size
 from planebench.model.switch import LABEL_PATTERN
-from planebench.model.text import type_remedy
+from planebench.model.text import parse_number, type_remedy
 
 
 def _whole_weight(value: Any) -> Any:

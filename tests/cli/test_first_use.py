@@ -14,7 +14,8 @@ from planebench.analysis.compare import Derived
 from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.errors import INTERRUPTED, PlanebenchError, StoreError, UsageError, unwritable
-from planebench.model.header import Run, Skipped
+from planebench.model.header import Run
+from planebench.model.plan import Skipped
 from planebench.model.records import Trial
 from planebench.report.trust import nothing_decided, nothing_measured, points_without_figure
 from planebench.store import RunWriter, list_runs, make_runs_dir

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from planebench import run as run_plan
 from planebench.model.conditions import Conditions
 from planebench.model.errors import EXIT_CODES, FAULT
-from planebench.model.header import Skipped
+from planebench.model.plan import Skipped
 from planebench.model.status import CurrentTrial, Stage, Status
 from planebench.store import RunWriter
 from planebench.store.follow import write_status

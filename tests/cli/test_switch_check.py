@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from planebench.switches.base import Found
+from planebench.host.programs import Found
 from planebench.switches.registry import ADAPTERS
 
 

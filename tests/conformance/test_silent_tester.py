@@ -19,10 +19,10 @@ from planebench.conformance.suite import CASE_CHECKS, check_on_rig
 from planebench.conformance.vnf_process import VnfProcess
 from planebench.measure.counts import Sending
 from planebench.measure.live import LiveSettings
+from planebench.model.cpus import Cpus
 from planebench.model.records import SwitchCycles
 from planebench.model.scenarios import Flow
 from planebench.switches.testpmd import ADAPTER
-from planebench.testbed.placement import Cpus
 
 WAYS = ("n0->n1", "n1->n0")
 

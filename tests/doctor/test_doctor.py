@@ -11,10 +11,10 @@ import pytest
 
 from planebench.host.facts import HostFacts, KernelThread
 from planebench.host.pci import Nic
+from planebench.host.programs import Found, NotFound
 from planebench.measure.doctor import Finding, diagnose, examine, noise_findings, tsc_findings
 from planebench.model.cpus import CoreKind
 from planebench.model.header import CoreNoise
-from planebench.switches.base import Found, NotFound
 
 GOOD = HostFacts(
     cpus_online=(0, 1, 2, 3),

@@ -15,17 +15,17 @@ from planebench.analysis.latency import summarise_anatomy
 from planebench.host import facts
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor, high_priority
+from planebench.host.programs import NotFound
 from planebench.measure.latency import TOLERANCE
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
-from planebench.model.anatomy import Anatomy
+from planebench.model.cpus import Cpus
 from planebench.model.reasons import HOST
-from planebench.model.records import Load, Point, Trial, VerdictKind
-from planebench.switches.base import NotFound
+from planebench.model.records import Anatomy, Load, Point, Trial, VerdictKind
 from planebench.switches.registry import get_adapter
 from planebench.testbed.chain import build_chain
 from planebench.testbed.hosting.registry import HOSTINGS
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 

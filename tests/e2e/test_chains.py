@@ -11,8 +11,8 @@ import pytest
 from e2e_rig import SWITCHES, Bench, Record, assert_exact, counts, one_line, texts_of
 from planed_rig import often
 
+from planebench.host.programs import NotFound
 from planebench.model.errors import PlanebenchError
-from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
 from planebench.testbed.vnfs import VNFS
 

@@ -12,7 +12,8 @@ from hosted_rig import assert_exact, measure, running
 
 from planebench.measure.live import LiveTopology
 from planebench.model.dimensions import HostingName
-from planebench.model.records import Direction, Point, Trial
+from planebench.model.records import Point, Trial
+from planebench.model.scenario import Direction
 from planebench.testbed.chain import build_chain
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(300)]

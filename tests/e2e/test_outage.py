@@ -12,7 +12,7 @@ import pytest
 from e2e_rig import PATIENCE_S, Bench, Record
 from planed_rig import often
 
-from planebench.switches.base import NotFound
+from planebench.host.programs import NotFound
 from planebench.testbed.hosting.registry import HOSTINGS
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(240)]

@@ -14,13 +14,14 @@ from planebench.analysis.histogram import merge, summarise
 from planebench.host import facts
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor, high_priority
+from planebench.host.programs import NotFound
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
+from planebench.model.cpus import Cpus
 from planebench.model.records import Load, Point, Trial
 from planebench.model.scenarios import build
-from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 

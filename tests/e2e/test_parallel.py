@@ -16,15 +16,16 @@ from planebench.analysis.histogram import decode
 from planebench.host import facts, procfs
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor, high_priority
+from planebench.host.programs import Found
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
+from planebench.model.cpus import Cpus
 from planebench.model.records import Load, Point, Trial
 from planebench.model.scenarios import flows
 from planebench.model.traffic import PLAIN, TrafficProfile
-from planebench.switches.base import Found
 from planebench.switches.registry import get_adapter
 from planebench.testbed.chain import build_chain
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
 from planebench.testbed.traffic import parse_traffic
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]

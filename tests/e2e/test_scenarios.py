@@ -17,9 +17,9 @@ from planed_rig import often
 
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found
 from planebench.model.errors import StartError
 from planebench.model.header import SCHEMA_VERSION
-from planebench.switches.base import Found
 from planebench.switches.registry import ADAPTERS
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]

@@ -14,8 +14,8 @@ from e2e_rig import Bench
 
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found
 from planebench.model.errors import StartError
-from planebench.switches.base import Found
 from planebench.switches.registry import ADAPTERS
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]

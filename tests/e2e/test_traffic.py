@@ -16,12 +16,13 @@ from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor, high_priority
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
+from planebench.model.cpus import Cpus
 from planebench.model.reasons import SUSPECT
 from planebench.model.records import DirectionCounts, Load, TrafficSent, Trial
 from planebench.model.scenarios import build
 from planebench.model.traffic import Destinations, TrafficProfile
 from planebench.switches.registry import get_adapter
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
 from planebench.testbed.traffic import list_profiles, parse_traffic
 from planebench.testbed.traffic_files import on_wire
 

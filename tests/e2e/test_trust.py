@@ -16,12 +16,13 @@ from e2e_rig import Bench
 from planebench.analysis import derive_results
 from planebench.analysis.ledger import ledger
 from planebench.host import facts
+from planebench.model.cpus import Cpus
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import VerdictKind
 from planebench.model.results import Loss
 from planebench.model.time_had import is_disturbed
 from planebench.store import find_run, read_run
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 

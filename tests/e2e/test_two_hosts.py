@@ -32,7 +32,7 @@ from planebench.host.planed_program import find_planed
 from planebench.host.process import stretched
 from planebench.model.errors import INCONCLUSIVE
 from planebench.model.header import Run
-from planebench.model.quantity import seconds_since_epoch
+from planebench.model.text import seconds_since_epoch
 from planebench.store import read_run
 
 SSHD = shutil.which("sshd") or "/usr/sbin/sshd"

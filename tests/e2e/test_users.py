@@ -10,7 +10,7 @@ import shutil
 import pytest
 from e2e_rig import PATIENCE_S, RAN, SWITCHES, Bench, assert_exact
 
-from planebench.switches.base import Found
+from planebench.host.programs import Found
 from planebench.switches.registry import ADAPTERS
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]

@@ -11,14 +11,15 @@ from builders import make_point
 from planebench.host import facts
 from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor, high_priority
+from planebench.host.programs import NotFound
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.trial import TrialRequest, run_trial
+from planebench.model.cpus import Cpus
 from planebench.model.records import Load
 from planebench.planed.client import get_statistics
-from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
 from planebench.testbed.chain import build_chain
-from planebench.testbed.placement import Cpus, place_vnfs
+from planebench.testbed.placement import place_vnfs
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(120)]
 

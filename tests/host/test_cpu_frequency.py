@@ -12,8 +12,9 @@ from planebench.host import device_settings
 from planebench.host.device_settings import DEVICE_SETTINGS, clock_refusal, fixed
 from planebench.host.journal import Journal, Saved
 from planebench.measure.conditions import held_clock
+from planebench.model.cpus import Cpus
 from planebench.model.errors import StartError
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
 
 CPUFREQ = "sys/devices/system/cpu/cpu{}/cpufreq/{}"
 

@@ -17,11 +17,11 @@ from planebench.host.facts import (
     collect,
     deep_c_states,
     grantable_cpus,
-    parse_cpus,
     pci_nics,
     sample_kernel_threads,
     usable_cpus,
 )
+from planebench.model.cpus import parse_cpus
 from tests.sysfs_tree import Tree
 
 

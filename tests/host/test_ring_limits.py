@@ -12,8 +12,8 @@ from planebench.host import planed_program
 from planebench.host.planed_program import RingLimits
 from planebench.host.programs import ProgramOutput
 from planebench.model.scenarios import build
-from planebench.testbed.links import LinkSettings
 from planebench.testbed.placement import Placement
+from planebench.testbed.request import LinkSettings
 from planebench.testbed.tester_config import switch_request, wire_stage
 from planebench.testbed.wires.base import named_ends, wire_kind
 

@@ -13,7 +13,7 @@ from planed_rig import until
 
 from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor, high_priority
-from planebench.switches.base import NotFound
+from planebench.host.programs import NotFound
 from planebench.switches.fastclick import ADAPTER
 from planebench.testbed.hosting.exec import HOSTING
 

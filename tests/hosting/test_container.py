@@ -21,9 +21,9 @@ from planebench.host.leftovers import Leftovers, command_line
 from planebench.host.pci import Nic
 from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor, high_priority, sweep_stale
+from planebench.host.programs import NotFound
 from planebench.model.errors import DiedError, NotInstalledError, StartError
 from planebench.planed.document import Task
-from planebench.switches.base import NotFound
 from planebench.testbed.hosting import base, container
 from planebench.testbed.hosting.base import HostedRequest, Hosting, RunningVnf
 from planebench.testbed.hosting.registry import HOSTINGS

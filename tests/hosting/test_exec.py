@@ -16,9 +16,9 @@ from planebench.host import pci_binding
 from planebench.host.pci import Nic
 from planebench.host.planed_program import REMEDY, STATIC_REMEDY, find_planed, find_static_planed
 from planebench.host.process import Supervisor, high_priority
+from planebench.host.programs import NotFound
 from planebench.model.errors import DiedError, UsageError
 from planebench.model.switch import parse_values
-from planebench.switches.base import NotFound
 from planebench.testbed.hosting.base import HostedPort, HostedRequest, device_files, passed_devices
 from planebench.testbed.hosting.bubblewrap import command_container
 from planebench.testbed.hosting.exec import HOSTING, words_of

@@ -27,8 +27,8 @@ from planed_rig import often, until
 
 from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor, high_priority
+from planebench.host.programs import Found, NotFound
 from planebench.planed.client import PlanedClient
-from planebench.switches.base import Found, NotFound
 from planebench.switches.registry import get_adapter
 from planebench.testbed.hosting.registry import HOSTINGS
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from planebench.lab.job import Job, JobPlace
-from planebench.lab.launcher import Queued
+from planebench.lab.job import Job, JobPlace, Queued
 from planebench.lab.slurm import Slurm, parse_drained, parse_queue, sbatch_command, script
 from planebench.model.errors import StartError
 from planebench.plan.schema import load_plan

@@ -23,7 +23,8 @@ from planebench.analysis.results import derive_results
 from planebench.analysis.tables import RunSource
 from planebench.loaded import TABLES, TABLES_VERSION, Loaded
 from planebench.model.errors import UsageError
-from planebench.model.header import Run, Skipped
+from planebench.model.header import Run
+from planebench.model.plan import Skipped
 from planebench.model.records import Evidence, ThreadEvidence
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "tables.json"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planebench.measure.latency import StampedVnf, StampLog, read_anatomy, split
-from planebench.model.anatomy import Anatomy
+from planebench.model.records import Anatomy
 from planebench.model.scenarios import Flow
 
 HZ = 2_000_000_000

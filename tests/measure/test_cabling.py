@@ -14,7 +14,7 @@ from planebench.host.planed_program import REMEDY, find_planed
 from planebench.measure import cabling as cabling_module
 from planebench.measure.cabling import Cabling, FoundPort
 from planebench.model.errors import UsageError
-from planebench.testbed.links import Ends
+from planebench.testbed.request import Ends
 
 A0, A1, B0, B1 = "0000:3b:00.0", "0000:3b:00.1", "0000:af:00.0", "0000:af:00.1"
 

@@ -34,14 +34,15 @@ from planebench.measure.calibrate import (
 )
 from planebench.measure.counts import tester_counts
 from planebench.measure.live import LiveSettings
+from planebench.model.cpus import Cpus
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import LatencyFloor
 from planebench.model.records import LatencyRecord
 from planebench.model.scenarios import Flow
 from planebench.planed.document import Document
 from planebench.store.calibration import condition_of, load, save
-from planebench.testbed.links import Ends
-from planebench.testbed.placement import Cpus, Placement, place
+from planebench.testbed.placement import Placement, place
+from planebench.testbed.request import Ends
 
 Stats = dict[str, Any]
 HZ = 2_000_000_000

@@ -23,6 +23,7 @@ from planebench.measure.sim.adapter import SimAdapter
 from planebench.measure.sim.runner import SimRunner
 from planebench.measure.trial import TrialRequest
 from planebench.model.conditions import Conditions
+from planebench.model.cpus import Cpus
 from planebench.model.errors import StartError, UsageError
 from planebench.model.header import Run
 from planebench.model.plan import Plan
@@ -37,7 +38,6 @@ from planebench.plan.passes import group_points, latency_steps
 from planebench.plan.schema import load_plan
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter
-from planebench.testbed.placement import Cpus
 from planebench.testbed.rates import line_rate_pps
 
 SETTINGS = LiveSettings(planed=Path("planed"), ring_size=256, hugepages=False, max_frame_bytes=1518, wire="virtio")

@@ -10,7 +10,7 @@ import pytest
 
 from planebench.analysis.histogram import merge, summarise
 from planebench.measure.counts import _by_tenth, arrived, received_total, tester_counts, vnf_drops
-from planebench.model.records import Direction
+from planebench.model.scenario import Direction
 from planebench.model.scenarios import build, flows
 
 Stats = dict[str, Any]

@@ -21,15 +21,16 @@ from planebench.host.evidence import WatchedThread
 from planebench.measure import hosted as module
 from planebench.measure.hosted import HostedVnfs
 from planebench.measure.verdict import judge
+from planebench.model.cpus import Cpus
 from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import DiedError, StartError
 from planebench.model.header import Run
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, Trial, VerdictKind
-from planebench.report.hosting import FUNCTIONAL, functional_sentences
+from planebench.report.setup import FUNCTIONAL, functional_sentences
 from planebench.report.terminal.table import table_text
 from planebench.testbed.chain import build_chain
-from planebench.testbed.links import LinkSettings
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
+from planebench.testbed.request import LinkSettings
 
 
 @dataclass

@@ -12,7 +12,7 @@ from planebench.measure import conditions
 from planebench.measure.conditions import KernelWires
 from planebench.measure.trial import _not_told_twice
 from planebench.model.records import SwitchCycles
-from planebench.testbed.links import Ends
+from planebench.testbed.request import Ends
 
 
 def test_the_sender_counts_what_the_other_end_had_no_room_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,14 +14,8 @@ from planebench.host.memory import MemoryMap
 from planebench.measure import conditions
 from planebench.measure.conditions import PlacedOwner, let_roam, misplaced, read_memory
 from planebench.measure.verdict import judge
-from planebench.model.records import (
-    DirectionCounts,
-    Evidence,
-    MemoryEvidence,
-    ReasonCode,
-    SwitchCycles,
-    ThreadEvidence,
-)
+from planebench.model.reasons import ReasonCode
+from planebench.model.records import DirectionCounts, Evidence, MemoryEvidence, SwitchCycles, ThreadEvidence
 
 TESTER, SWITCH, VNF = 1, 2, 3
 PARTS = (

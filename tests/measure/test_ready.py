@@ -13,11 +13,12 @@ from planebench.measure import live as live_module
 from planebench.measure import live as ready_module
 from planebench.measure.live import LiveTopology
 from planebench.model.chain_name import quote
+from planebench.model.cpus import Cpus
 from planebench.model.errors import StartError
 from planebench.model.traffic import PLAIN, Destinations, TrafficProfile
 from planebench.testbed.chain import build_chain
-from planebench.testbed.links import LinkSettings
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
+from planebench.testbed.request import LinkSettings
 from planebench.testbed.traffic import parse_traffic
 
 

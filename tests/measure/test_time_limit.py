@@ -17,14 +17,14 @@ from planebench.measure.ahead import stages
 from planebench.measure.campaign import Campaign
 from planebench.measure.live import LiveSettings
 from planebench.measure.sim.adapter import SimAdapter
-from planebench.measure.sim.runner import SimRunner
-from planebench.measure.sim.spec import SimSpec
+from planebench.measure.sim.runner import SimRunner, SimSpec
 from planebench.measure.trial import TrialRequest
+from planebench.model.cpus import Cpus
 from planebench.model.header import Run
 from planebench.model.plan import Plan
-from planebench.model.quantity import utc_text
 from planebench.model.records import Trial
 from planebench.model.switch import USUAL_COST, SwitchCost
+from planebench.model.text import utc_text
 from planebench.plan.estimate import estimate, estimate_longest, planned_trials
 from planebench.plan.expand import expand, switch_labels
 from planebench.plan.override import override
@@ -32,7 +32,6 @@ from planebench.plan.passes import SOCKET_S, overhead_s
 from planebench.plan.schema import load_plan
 from planebench.store import RunWriter, read_run
 from planebench.switches.registry import get_adapter
-from planebench.testbed.placement import Cpus
 
 COSTS = dict.fromkeys(("sim", "sim#2"), SwitchCost(start_s=USUAL_COST.start_s - SOCKET_S))
 """Starts as fast as without VNFs, on every topology."""

@@ -3,7 +3,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from planebench.model.quantity import SECONDS, SHARES, parse_number, parse_whole, utc_now, utc_text
+from planebench.model.text import SECONDS, SHARES, parse_number, parse_whole, utc_now, utc_text
 
 
 @pytest.mark.parametrize(

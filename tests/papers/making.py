@@ -11,9 +11,8 @@ from builders import make_header, make_latency_trial, make_point, make_trial
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.histogram import encode
-from planebench.model.anatomy import Anatomy, AnatomyPart
 from planebench.model.header import Finished, Run
-from planebench.model.records import LatencyRecord, Point, Trial
+from planebench.model.records import Anatomy, AnatomyPart, LatencyRecord, Point, Trial
 from planebench.papers.claims import Claim, all_claims
 from planebench.papers.judge import judge
 from planebench.papers.measured import RunFigures

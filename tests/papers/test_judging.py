@@ -12,7 +12,8 @@ from making import LARGE_HOST, delay, judged, measured, rate, run
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.noise import Estimate
-from planebench.model.header import ClockOffset, Skipped, SwitchHostInfo
+from planebench.model.header import ClockOffset, SwitchHostInfo
+from planebench.model.plan import Skipped
 from planebench.model.records import TrafficSent, VerdictKind
 from planebench.papers.claims import all_claims
 from planebench.papers.judge import judge_all, shown

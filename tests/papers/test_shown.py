@@ -13,7 +13,8 @@ from making import delay, rate, run
 
 from planebench.analysis.compare import Derived
 from planebench.cli.papers import papers
-from planebench.model.header import Run, Skipped
+from planebench.model.header import Run
+from planebench.model.plan import Skipped
 from planebench.papers.claims import all_claims
 from planebench.papers.measured import RunFigures
 from planebench.report.export import to_json

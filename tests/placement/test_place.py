@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planebench.model.cpus import Cpus
 from planebench.model.errors import UsageError
-from planebench.testbed.placement import Cpus, Placement, place
+from planebench.testbed.placement import Placement, place
 
 
 def plain(count: int) -> Cpus:

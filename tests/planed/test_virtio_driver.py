@@ -13,9 +13,10 @@ import pytest
 from planed_rig import CPU, OTHER_CPU, PATIENCE_S, Document, Planed, load, often, stream, task, until, vhost, virtio
 
 from planebench.host.process import Supervisor
+from planebench.host.programs import NotFound
 from planebench.planed.client import RpcError
-from planebench.switches.base import NotFound, SwitchPort, SwitchRequest
 from planebench.switches.registry import ADAPTERS
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 pytestmark = pytest.mark.dataplane
 

@@ -7,7 +7,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.model.records import Direction, Point
+from planebench.model.records import Point
+from planebench.model.scenario import Direction
 from planebench.plan.expand import expand
 from planebench.plan.passes import TopologyGroup, TrialStep, group_points, interleave
 from planebench.plan.schema import load_plan

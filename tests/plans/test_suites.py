@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from planebench.measure.survey import refusals
-from planebench.model.header import Skipped
-from planebench.model.plan import Plan
+from planebench.model.plan import Plan, Skipped
 from planebench.plan.estimate import estimate
 from planebench.plan.expand import expand, points_of, skipped, switch_labels
 from planebench.plan.override import override

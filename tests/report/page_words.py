@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
-from planebench.report.charts.figure import Figure
+from planebench.report.figure import Figure
 
 LINES = {"h1", "h2", "h3", "h4", "p", "li", "tr", "caption", "figcaption", "summary", "dt", "dd", "pre", "footer"}
 SILENT = {"style", "svg", "title", "script", "template"}

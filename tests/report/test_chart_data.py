@@ -11,8 +11,8 @@ from planebench.analysis import derive_results
 from planebench.analysis.compare import Derived
 from planebench.model import words as wording
 from planebench.model.header import Run
-from planebench.report.charts.base import apart, end_labels, spread
-from planebench.report.charts.figure import SWITCH_COLORS, switch_colors
+from planebench.report.charts import apart, end_labels, spread
+from planebench.report.figure import SWITCH_COLORS, switch_colors
 from planebench.report.latency import latency_rows, percentile_rows, scatter_latencies
 
 

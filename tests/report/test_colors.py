@@ -10,7 +10,7 @@ from itertools import combinations, pairwise
 import pytest
 from rich_run import rich
 
-from planebench.report.charts.figure import DARK_COLORS, DASHES, INK, MUTED, PART_COLORS, SHAPES, SWITCH_COLORS
+from planebench.report.figure import DARK_COLORS, DASHES, INK, MUTED, PART_COLORS, SHAPES, SWITCH_COLORS
 from planebench.report.figures import make_figures
 from planebench.report.images import inline_svg
 

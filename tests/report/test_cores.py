@@ -8,9 +8,9 @@ from builders import make_header, make_point, make_trial
 from planebench.analysis.compare import Derived
 from planebench.model.header import Run
 from planebench.model.records import SwitchCycles, Trial
-from planebench.report.conditions import cores_sentence, switch_cores
-from planebench.report.cores import cores_table
 from planebench.report.papers import paper_tables
+from planebench.report.setup import cores_sentence, switch_cores
+from planebench.report.vnfs import cores_table
 
 UNKNOWN = SwitchCycles()
 

@@ -13,7 +13,7 @@ from planebench.model.records import (
     Verdict,
     VerdictKind,
 )
-from planebench.report.evidence import causes, evidence_text
+from planebench.report.trials import causes, evidence_text
 
 
 def test_the_evidence_of_a_trial_is_one_line_with_everything_in_it() -> None:

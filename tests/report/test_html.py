@@ -19,11 +19,12 @@ from builders import make_header, make_latency_trial, make_point, make_run, make
 import planebench
 from planebench.analysis import derive_results
 from planebench.analysis.compare import Derived
-from planebench.model.header import Finished, Run, Skipped, SwitchInfo
+from planebench.model.header import Finished, Run, SwitchInfo
+from planebench.model.plan import Skipped
 from planebench.model.records import VerdictKind
 from planebench.report.figures import FIGURES, make_figures
 from planebench.report.html import MAX_PAGE_BYTES, to_html
-from planebench.report.page.panels import draw, groups
+from planebench.report.page.sections import draw, groups
 from planebench.report.trials import verdict_counts
 
 HOSTILE = "<script>alert(1)</script> \"quoted\" & 'so' {{ 7*7 }} </style> \x00\x1b[2J\u202e http://evil.example/x"

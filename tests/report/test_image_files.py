@@ -10,8 +10,8 @@ from builders import make_header, make_point, make_trial
 from planebench.analysis.compare import Derived
 from planebench.model.errors import UsageError
 from planebench.model.header import Run
-from planebench.report.charts.base import FONT
-from planebench.report.charts.figure import TIP_MARK
+from planebench.report.charts import FONT
+from planebench.report.figure import TIP_MARK
 from planebench.report.images import FORMATS, write_figures
 
 

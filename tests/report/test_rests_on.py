@@ -14,14 +14,13 @@ from planebench.analysis.compare import Comparisons, Derived
 from planebench.analysis.counting import cell_id
 from planebench.model.header import Run
 from planebench.model.results import Comparison, Ledger, LoadFinding, Loss
-from planebench.report.calibration import calibration_tables
 from planebench.report.comparison import comparison_tables, result_words
 from planebench.report.html import to_html
 from planebench.report.latency import load_sentences
-from planebench.report.ledger import unexplained_sentences
 from planebench.report.page.scenario import jitter_table, latency_table, ledger_table, strata_table, throughput_table
+from planebench.report.setup import calibration_tables
 from planebench.report.terminal.table import table_text
-from planebench.report.trials import MAX_TRIALS, trial_table
+from planebench.report.trials import MAX_TRIALS, trial_table, unexplained_sentences
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from builders import make_header, make_point, make_trial
 
 from planebench.analysis.compare import Derived
 from planebench.model.header import Run
-from planebench.report.charts.figure import KINDS
+from planebench.report.figure import KINDS
 from planebench.report.figures import FIGURES
 from planebench.report.html import to_html
 from planebench.report.page import sections as registry

@@ -10,8 +10,8 @@ from rich.console import Console
 from rich_run import rich
 
 from planebench.analysis.compare import Derived
-from planebench.model.header import Finished, Run, Skipped
-from planebench.model.plan import LatencyPlan
+from planebench.model.header import Finished, Run
+from planebench.model.plan import LatencyPlan, Skipped
 from planebench.model.words import NOTHING, mpps
 from planebench.report.html import to_html
 from planebench.report.terminal.grid import Glyphs

@@ -15,12 +15,11 @@ from builders import make_header, make_latency_trial, make_point, make_trial
 from planebench.analysis.compare import Derived
 from planebench.analysis.histogram import encode
 from planebench.analysis.results import derive_results
-from planebench.model.anatomy import Anatomy, AnatomyPart
 from planebench.model.header import Finished, Run
-from planebench.model.records import DirectionCounts, TrafficSent, Trial
+from planebench.model.records import Anatomy, AnatomyPart, DirectionCounts, TrafficSent, Trial
 from planebench.report.anatomy import anatomy_rows, anatomy_table
-from planebench.report.charts.figure import PART_COLORS
 from planebench.report.export import to_csv, to_json
+from planebench.report.figure import PART_COLORS
 from planebench.report.figures import make_figures
 from planebench.report.html import to_html
 from planebench.report.images import inline_svg

@@ -9,10 +9,10 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.results import derive_results
 from planebench.model.header import Finished, Run
 from planebench.model.records import Point, Trial
-from planebench.report.cores import use_words
 from planebench.report.figures import make_figures
 from planebench.report.page.table import point_columns
 from planebench.report.terminal.grid import chain_words
+from planebench.report.vnfs import use_words
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"
 RATES = {"planed": {1: 8.0, 8: 0.5, 63: 0.05}, "offload": {1: 9.0, 8: 8.8, 63: 8.0}}

@@ -14,8 +14,9 @@ from otg_server import OtgServer, served
 
 import planebench
 from planebench.host import evidence
+from planebench.host.programs import Found
 from planebench.loaded import Loaded
-from planebench.measure import external, session
+from planebench.measure import runner, session
 from planebench.measure.survey import check_tester, external_refusal
 from planebench.model.errors import DiedError, ExternalTesterError, UsageError
 from planebench.model.plan import Plan
@@ -24,7 +25,6 @@ from planebench.model.records import SwitchCycles, Trial, VerdictKind
 from planebench.plan.expand import expand
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
-from planebench.switches.base import Found
 from planebench.switches.registry import get_adapter
 from planebench.testbed.testers import otg
 from planebench.testbed.wires.kernel import KernelWire
@@ -77,8 +77,8 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in {"LOOK_S": 0.01, "SETTLED_S": 0.04, "OVERTIME_S": 0.05, "START_S": 0.02}.items():
         monkeypatch.setattr(otg, name, value)
     monkeypatch.setattr(evidence, "steal_ns", lambda cpus: 0)
-    monkeypatch.setattr(external, "READY_S", 0.1)
-    monkeypatch.setattr(external, "READY_FRAMES_S", 0.02)
+    monkeypatch.setattr(runner, "READY_S", 0.1)
+    monkeypatch.setattr(runner, "READY_FRAMES_S", 0.02)
     monkeypatch.setattr(Switch, "dead", False)
     monkeypatch.setattr(Switch, "started", 0)
     adapter = type(get_adapter("testpmd"))

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import planebench
+from planebench.host.programs import NotFound
 from planebench.measure.trial import TrialRequest
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.records import Trial
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
-from planebench.switches.base import NotFound
 from planebench.switches.registry import get_adapter
 
 OPTIONS = {"switch": "sim", "scenario": "p2p", "frame_size": "64", "direction": "unidirectional", "loads": "none"}

@@ -12,6 +12,7 @@ import pytest
 from builders import make_header
 
 from planebench.host import facts as host_facts
+from planebench.host.programs import NotFound
 from planebench.measure.session import changes, open_session
 from planebench.measure.sim.adapter import SimAdapter
 from planebench.measure.survey import refusals, survey
@@ -21,7 +22,7 @@ from planebench.plan.expand import expand
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.store import read_run
-from planebench.switches.base import NotFound, Situation
+from planebench.switches.adapter import Situation
 from planebench.switches.registry import get_adapter
 
 QUICK = override(load_plan("quick"), switch="sim", frame_size="64", direction="unidirectional", loads="none", repeat=2)

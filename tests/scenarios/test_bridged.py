@@ -8,15 +8,14 @@ from pathlib import Path
 import pytest
 
 from planebench.measure.hosted import functional_reasons
+from planebench.model.cpus import Cpus
 from planebench.model.records import SwitchCycles
 from planebench.model.scenarios import build
-from planebench.switches.adapter import refusal_of
-from planebench.switches.base import Situation
+from planebench.switches.adapter import Situation, refusal_of
 from planebench.switches.linked import added, link_cables, requests_of
 from planebench.switches.registry import ADAPTERS
-from planebench.testbed.links import Ends, LinkSettings
-from planebench.testbed.placement import Cpus, place
-from planebench.testbed.request import SwitchRequest
+from planebench.testbed.placement import place
+from planebench.testbed.request import Ends, LinkSettings, SwitchRequest
 from planebench.testbed.tester_config import switch_request
 
 LINKS = LinkSettings(Path("/run/x"))

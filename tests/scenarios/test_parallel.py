@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from planebench.model.cpus import Cpus
 from planebench.model.errors import UsageError
 from planebench.model.scenarios import Flow, all_flows, build, flows
 from planebench.model.topology import MONITOR_MAC
 from planebench.testbed.chain import build_chain
-from planebench.testbed.links import LinkSettings
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
+from planebench.testbed.request import LinkSettings
 from planebench.testbed.tester_config import (
     assign_tasks,
     full_stage,

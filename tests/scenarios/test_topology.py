@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.model.errors import UsageError
-from planebench.model.records import Direction, ScenarioName
-from planebench.model.scenario import SCENARIOS
+from planebench.model.scenario import SCENARIOS, Direction, ScenarioName
 from planebench.model.scenarios import build, flows
 from planebench.model.topology import Topology, Vnf
 from planebench.testbed.chain import build_chain

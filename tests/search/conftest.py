@@ -12,8 +12,7 @@ import pytest
 from builders import make_point
 
 from planebench.analysis.search import Ask, SearchSettings, so_far, step
-from planebench.measure.sim.runner import SimRunner
-from planebench.measure.sim.spec import SimSpec
+from planebench.measure.sim.runner import SimRunner, SimSpec
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, Point, Trial
 from planebench.model.results import SearchResult

@@ -9,12 +9,12 @@ import pytest
 from builders import make_point
 
 from planebench.analysis.search.task import LINE_SHARE
-from planebench.measure.sim.runner import SimRunner
-from planebench.measure.sim.spec import SimSpec
+from planebench.measure.sim.runner import SimRunner, SimSpec
 from planebench.measure.trial import TrialRequest
 from planebench.model.reasons import ReasonCode
-from planebench.model.records import Direction, Load, VerdictKind
+from planebench.model.records import Load, VerdictKind
 from planebench.model.results import SearchResult
+from planebench.model.scenario import Direction
 from planebench.testbed.rates import SATURATING, line_rate_pps
 
 LINE_PPS = line_rate_pps(64)

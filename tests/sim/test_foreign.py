@@ -12,8 +12,7 @@ from builders import make_point
 from planebench.analysis.histogram import decode, percentile_ns
 from planebench.analysis.ledger import ledger
 from planebench.measure.sim.foreign import FOREIGN, StandingSpans
-from planebench.measure.sim.runner import SimRunner
-from planebench.measure.sim.spec import SimSpec
+from planebench.measure.sim.runner import SimRunner, SimSpec
 from planebench.measure.trial import TrialRequest
 from planebench.model.records import Load, ThreadEvidence, Trial
 from planebench.model.time_had import rate_pps

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from planebench.analysis.histogram import decode, percentile_ns, summarise
 from planebench.analysis.ledger import ledger
 from planebench.measure.sim.foreign import FOREIGN
-from planebench.measure.sim.runner import SimRunner
-from planebench.measure.sim.spec import SimSpec
+from planebench.measure.sim.runner import SimRunner, SimSpec
 from planebench.measure.trial import TrialRequest
-from planebench.model.records import Load, ReasonCode, Trial, VerdictKind
+from planebench.model.reasons import ReasonCode
+from planebench.model.records import Load, Trial, VerdictKind
 
 POINT = make_point("sim")
 BOTH_WAYS = make_point("sim", direction="bidirectional")

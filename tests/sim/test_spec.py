@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from planebench.measure.sim.spec import SIM_KEYS, SimSpec
+from planebench.measure.sim.runner import SIM_KEYS, SimSpec
 from planebench.model.errors import UsageError
 
 PAGE = Path(__file__).parents[2] / "docs" / "simulator.md"

@@ -10,8 +10,7 @@ from typing import Any
 from builders import STARTED, make_header, make_plan, make_point, make_trial
 
 from planebench.analysis.search import Ask, search_settings, step
-from planebench.measure.sim.runner import SimRunner
-from planebench.measure.sim.spec import SimSpec
+from planebench.measure.sim.runner import SimRunner, SimSpec
 from planebench.measure.trial import TrialRequest
 from planebench.model.header import Run
 from planebench.model.plan import Plan, SearchPlan, ThroughputPlan

@@ -12,9 +12,8 @@ from planebench.analysis.histogram import encode
 from planebench.analysis.latency import summarise_anatomy
 from planebench.analysis.ledger import mean_forwarded_bytes, sent_traffic
 from planebench.analysis.results import derive_results
-from planebench.model.anatomy import Anatomy, AnatomyPart
 from planebench.model.header import Run
-from planebench.model.records import DirectionCounts, TrafficSent
+from planebench.model.records import Anatomy, AnatomyPart, DirectionCounts, TrafficSent
 
 NAMES = (("generator", "tester"), ("hop 1", "switch"), ("vnf0", "vnf"), ("hop 2", "switch"), ("monitor", "tester"))
 

@@ -13,8 +13,7 @@ from stats.waiting import waiting
 
 from planebench.analysis import derive_results
 from planebench.analysis.capacity import FULL_BATCH, capacity, full_batch, one_look
-from planebench.measure.sim.runner import SimRunner
-from planebench.measure.sim.spec import SimSpec
+from planebench.measure.sim.runner import SimRunner, SimSpec
 from planebench.measure.trial import TrialRequest
 from planebench.model.conditions import LOOK_PER_RING
 from planebench.model.header import Run, SwitchInfo

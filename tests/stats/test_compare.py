@@ -10,7 +10,8 @@ from builders import make_header, make_latency_trial, make_point, make_run, make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planebench.analysis.compare import MUST_MATCH, Comparisons, Derived, NotCompared, differing_facts, runs_compared
+from planebench.analysis.compare import Comparisons, Derived, NotCompared, runs_compared
+from planebench.analysis.conditions import MUST_MATCH, differing_facts
 from planebench.analysis.histogram import encode
 from planebench.model.header import Run
 from planebench.model.records import LatencyRecord, SwitchCycles, Trial

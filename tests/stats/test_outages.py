@@ -16,8 +16,8 @@ from planebench.measure.outage import OutageRequest, outage_trial
 from planebench.model.header import Run
 from planebench.model.outage import Outage, Silence
 from planebench.model.records import Trial
-from planebench.report.outages import outage_lines, outage_table
 from planebench.report.terminal.table import table_text
+from planebench.report.vnfs import outage_lines, outage_table
 from planebench.store import RunWriter, read_run
 
 REQUEST = OutageRequest("vnf0", 10_000.0, kill=True)

@@ -14,7 +14,7 @@ from planebench.analysis.disturbance import SharedCore, core_shares, shared_core
 from planebench.model.header import Run
 from planebench.model.records import CoreDistance, SwitchCycles, Trial
 from planebench.report.answers import Standings
-from planebench.report.evidence import evidence_text
+from planebench.report.trials import evidence_text
 from planebench.report.trust import Trust, trust
 
 Pair = tuple[float, float]

@@ -17,10 +17,10 @@ from planebench.model.header import (
     LatencyFloor,
     RunHeader,
     SetPoint,
-    Skipped,
     SwitchInfo,
 )
-from planebench.model.quantity import utc_text
+from planebench.model.plan import Skipped
+from planebench.model.text import utc_text
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=30)
 moments = st.datetimes(datetime(1971, 1, 1), datetime(2999, 1, 1)).map(lambda it: utc_text(it.replace(tzinfo=UTC)))

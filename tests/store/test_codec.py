@@ -9,10 +9,9 @@ import pytest
 from builders import make_header, make_latency_trial, make_trial
 from hypothesis import given, settings
 
-from planebench.model.anatomy import Anatomy, AnatomyPart
 from planebench.model.errors import StoreError
 from planebench.model.header import SCHEMA_VERSION, Finished, RunHeader
-from planebench.model.records import TrafficSent, Trial
+from planebench.model.records import Anatomy, AnatomyPart, TrafficSent, Trial
 from planebench.store.codec import from_json, header_from_json, to_json
 
 sys.path.insert(0, str(Path(__file__).parent))

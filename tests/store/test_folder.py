@@ -13,7 +13,7 @@ from builders import make_header, make_run, make_trial
 
 from planebench.model.conditions import Conditions, PortConditions, ThreadConditions
 from planebench.model.errors import StoreError, UsageError
-from planebench.model.header import Skipped
+from planebench.model.plan import Skipped
 from planebench.store import RunWriter, default_runs_dir, find_run, list_runs, new_run_id, read_run
 
 NOW = datetime(2026, 11, 21, 12, 40, tzinfo=UTC)

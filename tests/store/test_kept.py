@@ -10,7 +10,7 @@ import pytest
 from builders import make_run, store_run
 
 from planebench.model.errors import StoreError
-from planebench.model.header import Skipped
+from planebench.model.plan import Skipped
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import Verdict, VerdictKind
 from planebench.store import find_run, read_run

@@ -16,7 +16,8 @@ from planebench.host.process import Process, Supervisor, stretched
 from planebench.model.errors import StartError
 from planebench.planed.client import PlanedClient
 from planebench.switches import common
-from planebench.switches.base import Adapter, RunningSwitch, SwitchPort, SwitchRequest
+from planebench.switches.adapter import Adapter, RunningSwitch
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 CPUS = sorted(os.sched_getaffinity(0))
 TESTER_CPU, SWITCH_CPU = CPUS[0], CPUS[-1]

@@ -11,7 +11,8 @@ import pytest
 
 from planebench.host.planed_program import REMEDY, find_planed
 from planebench.host.process import Supervisor, high_priority
-from planebench.switches.base import Adapter, NotFound
+from planebench.host.programs import NotFound
+from planebench.switches.adapter import Adapter
 from planebench.switches.registry import ADAPTERS
 
 sys.path.append(str(Path(__file__).parent))  # for bench.py, with --import-mode=importlib

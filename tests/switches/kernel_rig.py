@@ -14,10 +14,11 @@ from planebench.host.planed_program import find_planed
 from planebench.host.process import Supervisor
 from planebench.measure.counts import tester_counts
 from planebench.measure.live import LiveSettings, LiveTopology
-from planebench.model.records import Direction, ScenarioName
+from planebench.model.cpus import Cpus
+from planebench.model.scenario import Direction, ScenarioName
 from planebench.model.scenarios import build, flows
-from planebench.switches.base import Adapter
-from planebench.testbed.placement import Cpus, place
+from planebench.switches.adapter import Adapter
+from planebench.testbed.placement import place
 from planebench.testbed.traffic import parse_traffic
 
 PLACES_THREADS = pytest.mark.skipif(

@@ -11,12 +11,14 @@ import pytest
 
 from planebench.host import procfs
 from planebench.host import programs as finding
+from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import FEATURE_KEYS, MANIFEST_KEYS, parse_claim
 from planebench.model.errors import NotInstalledError, StartError, UsageError
 from planebench.switches import common, ovs, ovs_dpdk, planed, testpmd
-from planebench.switches.base import Adapter, Found, NotFound, SwitchPort, SwitchRequest, ThreadRef
+from planebench.switches.adapter import Adapter, ThreadRef
 from planebench.switches.planed import switch_document
 from planebench.switches.registry import ADAPTERS, get_adapter
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 WORKDIR = Path("/tmp/w")
 PROGRAMS = {name: adapter for name, adapter in ADAPTERS.items() if name != "sim" and "virtio" in adapter.wires}

@@ -10,8 +10,9 @@ from types import SimpleNamespace
 import pytest
 
 from planebench.host.process import READY_DEADLINE_S
+from planebench.host.programs import Found, NotFound
 from planebench.switches import bess
-from planebench.switches.base import Found, NotFound, Situation
+from planebench.switches.adapter import Situation
 from planebench.switches.bess import error_of
 
 

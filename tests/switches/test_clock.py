@@ -13,6 +13,7 @@ from planebench.host.facts import HostFacts
 from planebench.measure.conditions import clocked_cpus, held_clock
 from planebench.measure.survey import survey
 from planebench.measure.verdict import judge
+from planebench.model.cpus import Cpus
 from planebench.model.dimensions import clock_words, parse_cpu_clock, speed_of
 from planebench.model.errors import UsageError
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles, VerdictKind
@@ -22,7 +23,7 @@ from planebench.plan.passes import group_points
 from planebench.plan.schema import load_plan
 from planebench.switches.planed import switch_document, switch_settings
 from planebench.switches.registry import get_adapter
-from planebench.testbed.placement import Cpus, place, place_vnfs
+from planebench.testbed.placement import place, place_vnfs
 
 
 def test_a_clock_is_named_and_has_words() -> None:

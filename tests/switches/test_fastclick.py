@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from planebench.host.programs import Installation
+from planebench.host.programs import Found, Installation, NotFound
 from planebench.model.errors import PlanebenchError, UsageError
 from planebench.switches import click, common, fastclick
 from planebench.switches import click as click_common
-from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
+from planebench.switches.adapter import Situation
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 WORKDIR = Path("/tmp/w")
 PAIRS = (("n0", "v0"), ("v1", "n1"))

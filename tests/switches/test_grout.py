@@ -10,13 +10,15 @@ from textwrap import dedent
 import pytest
 
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found, NotFound
+from planebench.model.cpus import Cpus
 from planebench.model.errors import DiedError, PlanebenchError, StartError
 from planebench.model.scenarios import build
 from planebench.switches import grout
 from planebench.switches import grout as grout_metrics
-from planebench.switches.base import Found, NotFound, Situation, SwitchRequest
-from planebench.testbed.links import LinkSettings
-from planebench.testbed.placement import Cpus, place
+from planebench.switches.adapter import Situation
+from planebench.testbed.placement import place
+from planebench.testbed.request import LinkSettings, SwitchRequest
 from planebench.testbed.tester_config import switch_request
 
 PORTS = ("n0", "v0", "v1", "n1")

@@ -21,10 +21,11 @@ from planebench.host.process import Supervisor
 from planebench.measure.live import LiveTopology
 from planebench.model.conditions import MANIFEST_KEYS
 from planebench.model.errors import DiedError, StartError, UsageError
-from planebench.model.records import Direction, ScenarioName
+from planebench.model.scenario import Direction, ScenarioName
 from planebench.switches import kernel
-from planebench.switches.base import Situation, SwitchPort, SwitchRequest
+from planebench.switches.adapter import Situation
 from planebench.switches.registry import get_adapter
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 NAMES = ("linux-bridge", "xdp")
 

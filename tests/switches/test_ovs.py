@@ -16,7 +16,7 @@ from planebench.model.conditions import MANIFEST_KEYS
 from planebench.model.errors import UsageError
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles
 from planebench.switches import ovs, ovs_counters, ovs_dpdk, ovs_netdev
-from planebench.switches.base import SwitchPort, SwitchRequest
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 WORKDIR = Path("/tmp/w")
 LOOPBACK = SwitchRequest(

@@ -15,9 +15,8 @@ from planebench.switches.adapter import Situation
 from planebench.switches.common import manifest
 from planebench.switches.planed import switch_document
 from planebench.switches.registry import get_adapter
-from planebench.testbed.links import LinkSettings
 from planebench.testbed.placement import Placement
-from planebench.testbed.request import SwitchRequest
+from planebench.testbed.request import LinkSettings, SwitchRequest
 from planebench.testbed.tester_config import switch_request, wire_stage
 from planebench.testbed.wires.base import named_ends, wire_kind
 

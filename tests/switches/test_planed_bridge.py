@@ -8,11 +8,11 @@ import pytest
 from planed_rig import CPU, OTHER_CPU, Planed, load, stream, task, until, vhost, virtio
 
 from planebench.host.process import Supervisor
-from planebench.model.records import ScenarioName
+from planebench.model.scenario import ScenarioName
 from planebench.model.scenarios import build
-from planebench.switches.base import SwitchPort, SwitchRequest
 from planebench.switches.planed import RunningPlaned
 from planebench.switches.registry import get_adapter
+from planebench.testbed.request import SwitchPort, SwitchRequest
 from planebench.testbed.tester_config import tester_tasks
 
 pytestmark = [pytest.mark.dataplane, pytest.mark.usefixtures("needs_tester")]

@@ -12,10 +12,12 @@ from types import ModuleType
 import pytest
 
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found, NotFound
 from planebench.model.errors import StartError, UsageError
 from planebench.switches import overview, registry
-from planebench.switches.base import Adapter, Found, NotFound, RunningSwitch, Situation, SwitchRequest, Traits
+from planebench.switches.adapter import Adapter, RunningSwitch, Situation, Traits
 from planebench.switches.registry import ADAPTERS, all_adapters, broken_adapters, get_adapter
+from planebench.testbed.request import SwitchRequest
 
 
 class Foreign(Adapter):

@@ -19,7 +19,8 @@ from planebench.host import procfs
 from planebench.host.netns import VethWire
 from planebench.host.process import Supervisor
 from planebench.model.errors import DiedError, StartError
-from planebench.switches.base import Adapter, SwitchPort, SwitchRequest
+from planebench.switches.adapter import Adapter
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 pytestmark = pytest.mark.dataplane
 

@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from planebench.host.programs import Found, NotFound
 from planebench.model.errors import UsageError
 from planebench.switches import snabb
-from planebench.switches.base import Found, NotFound, Situation, SwitchPort
+from planebench.switches.adapter import Situation
+from planebench.testbed.request import SwitchPort
 
 LINK = "v0.tx -> v1.rx"
 

@@ -17,6 +17,7 @@ from planebench.host.device_settings import device_journal
 from planebench.host.journal import Journal
 from planebench.host.programs import Found, ProgramOutput
 from planebench.measure.hosted import hosted_requests
+from planebench.model.cpus import Cpus
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.scenarios import build, flows
 from planebench.switches import sriov
@@ -24,9 +25,8 @@ from planebench.switches.adapter import Situation, refusal_of
 from planebench.switches.registry import get_adapter
 from planebench.switches.sriov import RunningNic
 from planebench.testbed.hosting import machine, qemu
-from planebench.testbed.links import Ends, LinkSettings
-from planebench.testbed.placement import Cpus, place
-from planebench.testbed.request import SwitchRequest
+from planebench.testbed.placement import place
+from planebench.testbed.request import Ends, LinkSettings, SwitchRequest
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
 from planebench.testbed.wires.base import cabled, named_ends
 from tests.sysfs_tree import Tree

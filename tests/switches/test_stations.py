@@ -9,15 +9,16 @@ from typing import Any
 
 import pytest
 
+from planebench.model.cpus import Cpus
 from planebench.switches import planed
-from planebench.switches.base import Situation, SwitchRequest, refusal_of
+from planebench.switches.adapter import Situation, refusal_of
 from planebench.switches.ovs import flows_of
 from planebench.switches.ovs_dpdk import _memory_mb
 from planebench.switches.planed import switch_document, switch_settings
 from planebench.switches.registry import ADAPTERS, get_adapter
 from planebench.testbed.chain import build_chain
-from planebench.testbed.links import LinkSettings
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
+from planebench.testbed.request import LinkSettings, SwitchRequest
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
 
 ROUTER = "l3fwd:fib=cuckoo:synthetic=1M"

@@ -16,10 +16,12 @@ import pytest
 
 from bench import request
 from planebench.host.process import Supervisor
+from planebench.host.programs import Found, NotFound
 from planebench.model.errors import DiedError, PlanebenchError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.switches import dpdk_telemetry, t4p4s
-from planebench.switches.base import Found, NotFound, Situation, SwitchPort
+from planebench.switches.adapter import Situation
+from planebench.testbed.request import SwitchPort
 
 GREETING = json.dumps({"version": "DPDK 22.11.11", "pid": 7, "max_output_len": 16384}).encode()
 STATS = {"ipackets": 100, "opackets": 90, "ibytes": 1, "imissed": 0, "ierrors": 0, "oerrors": 0, "rx_nombuf": 0}

@@ -14,15 +14,16 @@ import pytest
 from planebench.measure.live import LiveSettings, link_settings
 from planebench.measure.runner import SelfMeasured
 from planebench.model.conditions import MANIFEST_KEYS, UNKNOWN
-from planebench.model.records import ScenarioName
+from planebench.model.cpus import Cpus
+from planebench.model.scenario import ScenarioName
 from planebench.model.scenarios import build
 from planebench.model.switch import Option
 from planebench.switches import bess, common, fastclick, grout, ovs, snabb, t4p4s, testpmd, vpp, vpp_counters
-from planebench.switches.base import Adapter, SwitchRequest
+from planebench.switches.adapter import Adapter
 from planebench.switches.planed import switch_document
 from planebench.switches.registry import ADAPTERS
-from planebench.testbed.links import Ends
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
+from planebench.testbed.request import Ends, SwitchRequest
 from planebench.testbed.tester_config import switch_request
 
 NICS = "pci:0000:01:00.0=0000:02:00.0,0000:01:00.1=0000:02:00.1"

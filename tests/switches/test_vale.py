@@ -16,11 +16,13 @@ import pytest
 
 from planebench.host import netns, procfs
 from planebench.host.process import Supervisor, stretched, wait_ready
+from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import MANIFEST_KEYS
 from planebench.model.errors import DiedError, NotInstalledError, StartError, UsageError
 from planebench.switches import kernel, vale, vale_guard
-from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
+from planebench.switches.adapter import Situation
 from planebench.switches.registry import get_adapter
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 CPUS = frozenset({min(os.sched_getaffinity(0))})
 PAIRS = ("n0-switch,v0-switch", "v1-switch,n1-switch")

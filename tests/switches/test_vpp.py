@@ -7,13 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from planebench.host.programs import Found, NotFound
 from planebench.model.conditions import MANIFEST_KEYS, UNKNOWN
 from planebench.model.errors import UsageError
-from planebench.model.records import ScenarioName, WireName
+from planebench.model.scenario import ScenarioName
+from planebench.model.wire import WireName
 from planebench.switches import vpp, vpp_counters
 from planebench.switches import vpp as vpp_config
-from planebench.switches.base import Found, NotFound, Situation, SwitchPort, SwitchRequest
+from planebench.switches.adapter import Situation
 from planebench.switches.overview import overview
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 N0 = SwitchPort("n0", "memif", path=Path("/w/n0"), ring_size=512)
 V0 = SwitchPort("v0", "vhost-user", path=Path("/w/v0"))

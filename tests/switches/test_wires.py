@@ -18,8 +18,9 @@ from planebench.host.process import Supervisor, stretched
 from planebench.measure.counts import tester_counts
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.model.errors import NotInstalledError, StartError
-from planebench.model.records import ScenarioName, WireName
+from planebench.model.scenario import ScenarioName
 from planebench.model.scenarios import build, flows
+from planebench.model.wire import WireName
 from planebench.switches.registry import get_adapter
 from planebench.testbed.placement import Placement
 

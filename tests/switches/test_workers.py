@@ -13,9 +13,9 @@ import pytest
 
 from planebench.model.errors import UsageError
 from planebench.switches import bess, common, fastclick, ovs_dpdk, testpmd, vpp
-from planebench.switches.adapter import refusal_of
-from planebench.switches.base import Situation, SwitchPort, SwitchRequest
+from planebench.switches.adapter import Situation, refusal_of
 from planebench.switches.registry import ADAPTERS, get_adapter
+from planebench.testbed.request import SwitchPort, SwitchRequest
 
 SEVERAL = {"bess", "fastclick", "ovs-dpdk", "planed", "testpmd", "vpp"}
 

@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planebench.measure.hosted import hosted_requests
+from planebench.model.cpus import Cpus
 from planebench.model.errors import UsageError
 from planebench.testbed.chain import build_chain, parse_chain, vnf_cores
 from planebench.testbed.hosting import machine
 from planebench.testbed.hosting.machine import guest_document
-from planebench.testbed.links import LinkSettings
-from planebench.testbed.placement import Cpus, place, place_vnfs
+from planebench.testbed.placement import place, place_vnfs
+from planebench.testbed.request import LinkSettings
 from planebench.testbed.tester_config import assign_tasks, full_stage
 
 LINKS = LinkSettings(Path("/run/x"), name="pb-x", queues=2)

@@ -23,9 +23,8 @@ from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.planed.document import Port
 from planebench.report.schemas.generate import generate
-from planebench.testbed.links import Ends, LinkSettings
 from planebench.testbed.placement import Placement
-from planebench.testbed.request import SwitchPort
+from planebench.testbed.request import Ends, LinkSettings, SwitchPort
 from planebench.testbed.tester_config import switch_request, wire_stage
 from planebench.testbed.wires.base import WireKind, af_packet_port, named_ends
 

@@ -18,8 +18,7 @@ from planebench.model.wire import parse_wire
 from planebench.planed.document import Port
 from planebench.switches import common, ovs_netdev, testpmd, vpp
 from planebench.switches.planed import switch_document
-from planebench.testbed.links import Ends, LinkSettings
-from planebench.testbed.request import SwitchPort, SwitchRequest
+from planebench.testbed.request import Ends, LinkSettings, SwitchPort, SwitchRequest
 from planebench.testbed.tester_config import wire_stage
 from planebench.testbed.wires.base import named_ends, wire_kind
 

@@ -9,14 +9,15 @@ from typing import Any
 import pytest
 
 from planebench.measure.hosted import functional_reasons, hosted_requests
+from planebench.model.cpus import Cpus
 from planebench.model.dimensions import HostingFacts
 from planebench.model.reasons import ReasonCode
 from planebench.model.scenarios import build
 from planebench.model.topology import Topology
 from planebench.planed.document import Document
 from planebench.testbed.chain import build_chain
-from planebench.testbed.links import LinkSettings
-from planebench.testbed.placement import Cpus, place
+from planebench.testbed.placement import place
+from planebench.testbed.request import LinkSettings
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, vnf_documents
 
 TWO, EIGHT = Cpus((0, 1)), Cpus(tuple(range(8)))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from planebench.measure.hosted import end_documents, functional_reasons, hosted_requests
+from planebench.model.cpus import Cpus
 from planebench.model.records import Point
 from planebench.model.scenarios import echoing
 from planebench.plan.expand import expand, skipped
@@ -16,8 +17,8 @@ from planebench.plan.override import override
 from planebench.plan.passes import group_points, latency_steps
 from planebench.plan.schema import load_plan
 from planebench.testbed.chain import build_chain
-from planebench.testbed.links import LinkSettings
-from planebench.testbed.placement import Cpus, Placement, place
+from planebench.testbed.placement import Placement, place
+from planebench.testbed.request import LinkSettings
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request
 
 TWO, EIGHT = Cpus((0, 1)), Cpus(tuple(range(8)))

@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planebench.model.cpus import Cpus
 from planebench.model.scenario import SCENARIOS
 from planebench.model.scenarios import QUEUES_MAX, build
 from planebench.model.topology import Topology
 from planebench.planed.document import Worker
-from planebench.testbed.placement import Cpus, Placement, place
+from planebench.testbed.placement import Placement, place
 from planebench.testbed.tester_config import assign_tasks, tester_tasks
 
 

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 
 from planebench.host.planed_program import find_planed
+from planebench.model.cpus import Cpus
 from planebench.model.scenarios import build
 from planebench.model.topology import Topology
 from planebench.testbed.chain import build_chain
-from planebench.testbed.links import Ends, LinkSettings
-from planebench.testbed.placement import Cpus, place
-from planebench.testbed.request import memory
+from planebench.testbed.placement import place
+from planebench.testbed.request import Ends, LinkSettings, memory
 from planebench.testbed.tester_config import assign_tasks, full_stage, switch_request, wire_stage
 
 VIRTIO = LinkSettings(Path("/run/pb/x"))

@@ -14,8 +14,9 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.conditions import Condition, ConditionCell
-from planebench.model.header import Run, Skipped
+from planebench.model.header import Run
 from planebench.model.outage import Restart
+from planebench.model.plan import Skipped
 from planebench.model.records import POINT_KEY, DirectionCounts, Point, ThreadEvidence, TrafficSent, Trial
 from planebench.model.results import (
     AnatomySummary,

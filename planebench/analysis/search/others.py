@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Back-to-back frames, RFC 9004: the longest burst that gets through without loss, and the buffer it implies."""
+"""The searches for something else than a highest load: back-to-back bursts, the loss-rate curve, the carried load."""
 
 from __future__ import annotations
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from planebench.host.process import Supervisor
 from planebench.host.programs import Found
 from planebench.measure.runner import Runner
-from planebench.measure.sim.runner import SimRunner
-from planebench.measure.sim.spec import SIM_KEYS, SimSpec
+from planebench.measure.sim.runner import SIM_KEYS, SimRunner, SimSpec
 from planebench.model.errors import StartError
 from planebench.model.records import Trial
 from planebench.switches.adapter import Adapter, RunningSwitch, Traits

@@ -11,8 +11,8 @@ from planebench.model.header import Run
 from planebench.model.records import Point
 from planebench.model.results import Ledger, Result
 from planebench.model.words import NOTHING, count, load_words, mpps, throughput
-from planebench.report.ledger import unexplained_words
 from planebench.report.page.table import PageColumn, PageTable, number, on_page, page_table, point_columns
+from planebench.report.trials import unexplained_words
 
 
 def throughput_table(run: Run, results: Sequence[Result]) -> PageTable:

@@ -7,44 +7,78 @@ Contents and page follow from it. How to add one is in docs/design/adding-a-repo
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from markupsafe import Markup
+
 from planebench.analysis.compare import Derived
-from planebench.model.records import VerdictKind
+from planebench.model.records import Point, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named
-from planebench.model.words import (
-    NOTHING,
-    VERDICT_WORDS,
-    WIDE,
-    throughput,
-)
+from planebench.model.words import NOTHING, VERDICT_WORDS, WIDE, frames, printable, throughput
 from planebench.report.anatomy import anatomy_table
 from planebench.report.answers import STATES, Standings, limits_words, needs, path_answers
-from planebench.report.calibration import calibration_tables, calibration_words
 from planebench.report.chains import chain_tables
-from planebench.report.charts.figure import Figure
 from planebench.report.comparison import comparison_tables
-from planebench.report.conditions import conditions_page, cores_sentence
-from planebench.report.cores import cores_table
-from planebench.report.hosting import hosting_page
+from planebench.report.figure import Figure, point_name
+from planebench.report.figures import FIGURES, FigureKind
+from planebench.report.images import Marks, inline_svg
 from planebench.report.latency import batching_sentence, clock_sentences, host_sentences, load_sentences, v2v_sentence
-from planebench.report.ledger import policy_sentences, unexplained_sentences
-from planebench.report.outages import TITLE as OUTAGES
-from planebench.report.outages import outage_table
 from planebench.report.page import scenario
-from planebench.report.page.panels import FigureGroup, groups
 from planebench.report.page.table import PageTable, some
 from planebench.report.papers import paper_tables, papers_page
-from planebench.report.reproduce import commands, remedies
 from planebench.report.searches import burst_table, deviations, search_table
-from planebench.report.throughput import strata_sentences
+from planebench.report.setup import (
+    calibration_tables,
+    calibration_words,
+    commands,
+    conditions_page,
+    cores_sentence,
+    hosting_page,
+    remedies,
+)
+from planebench.report.throughput import strata_sentences, throughput_tip
 from planebench.report.traffic import traffic_table
-from planebench.report.trials import cause_table, trial_table, verdict_counts
+from planebench.report.trials import cause_table, policy_sentences, trial_table, unexplained_sentences, verdict_counts
 from planebench.report.trust import trust
+from planebench.report.vnfs import TITLE as OUTAGES
+from planebench.report.vnfs import cores_table, outage_table
+
+# The charts of the page: drawn once, grouped by kind, and as many as the file has room for.
+
+
+@dataclass(frozen=True, slots=True)
+class FigureGroup:
+    """The figures of one kind in one section. The template shows those that were drawn and counts the others."""
+
+    kind: FigureKind
+    figures: tuple[Figure, ...]
+
+
+def draw(figures: Sequence[Figure], room_bytes: int, marks: Marks | None = None) -> Mapping[str, Markup]:
+    """Draw the charts that there is room for, as markup by key; kinds that are rarely read come last."""
+    last = {kind.id: kind.last for kind in FIGURES}
+    drawn: dict[str, Markup] = {}
+    for figure in sorted(figures, key=lambda f: last.get(f.kind, 0)):
+        if room_bytes <= 0:
+            break
+        drawn[figure.key] = Markup(inline_svg(figure.chart, figure.full_title, figure.key, marks))
+        room_bytes -= len(drawn[figure.key])
+    return drawn
+
+
+def groups(figures: Sequence[Figure], section: str) -> list[FigureGroup]:
+    """Return the groups of charts of a section that have any, in the order of the registry."""
+    found = []
+    for kind in FIGURES:
+        members = tuple(f for f in figures if f.kind == kind.id and (kind.section or f.scenario) == section)
+        if members:
+            found.append(FigureGroup(kind, members))
+    return found
+
 
 TABLES = "tables.html.j2"
 """The template of sections that are sentences, charts and tables, in this order."""
@@ -273,3 +307,50 @@ def _marks(results: Sequence[Result]) -> dict[str, str]:
     if any(s.verdict.kind is not VerdictKind.VALID for r in results for s in r.latency):
         marks["( )"] = "the latency of a load that was not carried, shown for information only (dimmed)"
     return marks
+
+
+# The results as the script of the page has them: names, by which it filters, and words.
+
+ExploreCell = tuple[str, str, str, str, str]
+"""Switch, scenario, frames, name and words of a result."""
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """The results of a page by number. A row or a mark with the number of a result is about it."""
+
+    cells: Sequence[ExploreCell]
+    switches: Sequence[str]
+    numbers: Mapping[str, int]
+
+    @property
+    def choices(self) -> list[tuple[int, str, list[str]]]:
+        """Return what a reader can filter by: the place in a cell, a title, and the values."""
+        titles = enumerate(("Switch", "Scenario", "Frames"))
+        return [(part, title, list(dict.fromkeys(cell[part] for cell in self.cells))) for part, title in titles]
+
+    @property
+    def marks(self) -> Marks:
+        """Return the attributes of the marks of charts: the number of their result, or of their switch."""
+        switches = {label: ("data-switch", str(number)) for number, label in enumerate(self.switches)}
+        return switches | {name: ("data-cells", str(number)) for name, number in self.numbers.items()}
+
+    def places(self, points: Iterable[Point]) -> str:
+        """Return the numbers of the results at some test points: ``3 9``; empty where one has no result."""
+        found = [self.numbers.get(point_name(point)) for point in points]
+        return "" if None in found else " ".join(map(str, found))
+
+
+def explored(results: Sequence[Result], labels: Iterable[str]) -> Explored:
+    """Return what the script knows of some results; ``labels`` are the switches of the run, in its order."""
+    cells = [
+        (
+            printable(r.point.switch),
+            r.point.scenario,
+            frames(r.point),
+            point_name(r.point),
+            throughput_tip(r),
+        )
+        for r in results
+    ]
+    return Explored(cells, [printable(label) for label in labels], {cell[3]: n for n, cell in enumerate(cells)})

@@ -13,7 +13,8 @@ from rich.text import Text
 from planebench.analysis.counting import counts, latency_counts
 from planebench.analysis.metrics.column import in_terminal
 from planebench.analysis.metrics.results import RESULT, OfResult
-from planebench.model.records import Point, ReasonCode, Verdict
+from planebench.model.reasons import ReasonCode
+from planebench.model.records import Point, Verdict
 from planebench.model.results import Result
 from planebench.model.words import (
     NOTHING,
@@ -25,7 +26,6 @@ from planebench.model.words import (
     throughput,
 )
 from planebench.report.answers import Standing, Standings
-from planebench.report.evidence import cause, shared_text
 from planebench.report.terminal.grid import (
     Glyphs,
     LoadColumn,
@@ -38,6 +38,7 @@ from planebench.report.terminal.grid import (
     row_name_width,
     rows,
 )
+from planebench.report.trials import cause, shared_text
 
 BEST = "bold green"
 _SUPERSCRIPT = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")

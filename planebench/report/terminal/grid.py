@@ -13,8 +13,9 @@ from rich.console import JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from planebench.model.records import Direction, Point
+from planebench.model.records import Point
 from planebench.model.results import Result
+from planebench.model.scenario import Direction
 from planebench.model.words import ARROWS, ASCII_ARROWS, NOTHING, frames
 from planebench.report.page.table import PageTable
 

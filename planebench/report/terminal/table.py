@@ -26,9 +26,6 @@ from planebench.report.anatomy import anatomy_sentences
 from planebench.report.answers import STATES, Line, PathAnswer, Standings, limits_words, needs, path_answers
 from planebench.report.chains import chain_blocks
 from planebench.report.comparison import brief_comparison_table
-from planebench.report.conditions import conditions_remark, conditions_table, conditions_warnings
-from planebench.report.evidence import causes
-from planebench.report.hosting import FUNCTIONAL, TITLE, functional_sentences, hosting_lines
 from planebench.report.latency import (
     batching_sentence,
     clock_sentences,
@@ -37,15 +34,24 @@ from planebench.report.latency import (
     load_sentences,
     v2v_sentence,
 )
-from planebench.report.ledger import policy_sentences, unexplained_sentences
-from planebench.report.outages import TITLE as OUTAGES
-from planebench.report.outages import outage_lines
 from planebench.report.searches import deviations, search_tables
+from planebench.report.setup import (
+    FUNCTIONAL,
+    TITLE,
+    conditions_remark,
+    conditions_table,
+    conditions_warnings,
+    functional_sentences,
+    hosting_lines,
+)
 from planebench.report.terminal.cells import Notes, latency_tables, limit_tables, throughput_tables
 from planebench.report.terminal.grid import Glyphs, bare_table, small_table
 from planebench.report.throughput import strata_sentences
 from planebench.report.traffic import traffic_sentences
+from planebench.report.trials import causes, policy_sentences, unexplained_sentences
 from planebench.report.trust import trust
+from planebench.report.vnfs import TITLE as OUTAGES
+from planebench.report.vnfs import outage_lines
 
 # The answers of a run in the terminal, the last that it prints: what to take, confidence, a row per test point.
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""VNFs that are a process, enclosed in namespaces or not: planed behind a unix socket, or a command of the user's."""
+"""VNFs that are a process, enclosed in namespaces or not, and the limits of their memory and processes."""
 
 from __future__ import annotations
 

@@ -13,8 +13,7 @@ from planebench.model.errors import UsageError
 from planebench.model.topology import Topology, TopologyPort
 from planebench.model.wire import Wire, wire_arguments, wire_named
 from planebench.planed.document import Port
-from planebench.testbed.links import Ends, LinkSettings, LinkSide
-from planebench.testbed.request import SwitchPort, VnfInterface, af_packet_devargs
+from planebench.testbed.request import Ends, LinkSettings, LinkSide, SwitchPort, VnfInterface, af_packet_devargs
 
 Ceilings = Literal["all", "wires", "drivers", "measured"]
 

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The base of wires whose ends are interfaces of the kernel: veth pairs that are made, or interfaces of the user."""
+"""Wires veth and af_xdp: interfaces of the kernel, veth pairs that are made, or interfaces of the user."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 from planebench.model.errors import UsageError
-from planebench.testbed.links import Ends, LinkSide
-from planebench.testbed.wires.base import WireKind
+from planebench.model.wire import register
+from planebench.planed.document import Port
+from planebench.testbed.request import Ends, LinkSettings, LinkSide, SwitchPort, af_xdp_devargs
+from planebench.testbed.wires.base import WireKind, af_packet_port
 
 
 class KernelWire(WireKind):
@@ -48,3 +51,76 @@ class KernelWire(WireKind):
         from planebench.host.interfaces import refusal  # pages know wires, but load nothing of the host
 
         return refusal(names)
+
+
+# Wire af_xdp: kernel interfaces that both ends drive by AF_XDP sockets, a veth pair or interfaces of the user.
+
+RING = 2048
+"""Entries of a ring, as in libxdp and OvS. DPDK's driver gives as many buffers to the kernel, so that the receive ring
+is never full before there is no buffer, which is the loss that the driver counts."""
+
+
+class AfXdp(KernelWire):
+    """Both ends have AF_XDP sockets on kernel interfaces; the tester has DPDK's driver."""
+
+    name = "af_xdp"
+    order = 37
+    title = "AF_XDP (kernel interfaces)"
+    help = "AF_XDP sockets on a veth pair, or on kernel interfaces of a NIC; the mode is what the kernel grants."
+    standard_frames_driver = "AF_XDP"
+    needs_drivers = True
+
+    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the tester's interface."""
+        return _planed_port(port, links.ends[cable].tester)
+
+    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the switch's interface."""
+        return _planed_port(port, links.ends[cable].switch)
+
+    def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
+        """Return the switch's interface."""
+        return replace(port, kind="af_xdp", interface=links.ends[cable].switch, ring_size=RING)
+
+    def interfaces_refusal(self, names: list[str]) -> str:
+        """Return why AF_XDP sockets cannot take all frames of these interfaces; empty if they can."""
+        from planebench.host.interfaces import xdp_refusal  # pages know wires, but load nothing of the host
+
+        return xdp_refusal(names)
+
+
+def _planed_port(port: Port, interface: str) -> Port:
+    device = af_xdp_devargs(f"net_af_xdp_{port.name}", interface)
+    return replace(port, device=device, ring_size=max(port.ring_size or 0, RING))
+
+
+register(AfXdp())
+
+
+# Wire veth: pairs of kernel interfaces with packet sockets at the tester's end; made in a network namespace, or
+# named by the user.
+
+
+class Veth(KernelWire):
+    """Both ends are kernel interfaces; the tester has DPDK's af_packet driver."""
+
+    name = "veth"
+    order = 30
+    title = "Veth (kernel interfaces)"
+    help = "A veth pair of the kernel, or kernel interfaces of the user; the tester has DPDK's af_packet driver."
+    standard_frames_driver = "af_packet"
+
+    def tester_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the tester's interface."""
+        return af_packet_port(port, links.ends[cable].tester, links)
+
+    def far_port(self, port: Port, cable: str, links: LinkSettings) -> Port:
+        """Return the switch's interface."""
+        return af_packet_port(port, links.ends[cable].switch, links)
+
+    def switch_port(self, port: SwitchPort, cable: str, links: LinkSettings) -> SwitchPort:
+        """Return the switch's interface."""
+        return replace(port, kind="af_packet", interface=links.ends[cable].switch)
+
+
+register(Veth())

@@ -12,8 +12,7 @@ from planebench.model.dimensions import is_tester_port
 from planebench.model.errors import UsageError
 from planebench.model.wire import register
 from planebench.planed.document import Port
-from planebench.testbed.links import Ends, LinkSettings, LinkSide
-from planebench.testbed.request import SwitchPort
+from planebench.testbed.request import Ends, LinkSettings, LinkSide, SwitchPort
 from planebench.testbed.wires.base import WireKind
 
 if TYPE_CHECKING:

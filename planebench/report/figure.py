@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from planebench.model.anatomy import PartKind
-from planebench.model.records import Point, ScenarioName
+from planebench.model.records import PartKind, Point
+from planebench.model.scenario import ScenarioName
 from planebench.model.words import ARROWS, frames, point_words, printable
 
 if TYPE_CHECKING:
