@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from planebench.analysis.histogram import encode
+from planebench.measure.verdict import Limits, judge
 from planebench.model.header import Finished, Run, RunHeader, SwitchInfo
 from planebench.model.plan import LatencyPlan, Plan, Skipped, ThroughputPlan
 from planebench.model.reasons import Reason, ReasonCode
@@ -109,6 +110,40 @@ def make_evidence(
         return CoreDistance({"near": 62.0, "far": 261.0, "same": 20.0}[of], of, additions_per_cycle)  # type: ignore[arg-type]
 
     return Evidence(distance_before=distance(band), distance_after=distance(after or band), tester_busy_share=0.8)
+
+
+def verdict_of(
+    role: str,
+    flat_out: bool,
+    duration_ns: int,
+    directions: Sequence[DirectionCounts],
+    evidence: Evidence,
+    switch: SwitchCycles,
+    *,
+    policy_packets: int = 0,
+    tester_drops: dict[str, int] | None = None,
+    roaming: bool = False,
+    intended_duration_ns: int | None = None,
+    line_rate_pps: float | None = None,
+    **limits: Any,
+) -> Verdict:
+    """Return the verdict of a trial with VNFs side by side, which dropped ``policy_packets`` by a rule."""
+    trial = Trial(
+        index=0,
+        point=make_point("planed", "parallel", chain_length=1, placement="random" if roaming else "near"),
+        role=role,  # type: ignore[arg-type]
+        load=Load("100%", None if flat_out else 1e6),
+        intended_duration_ns=duration_ns if intended_duration_ns is None else intended_duration_ns,
+        offered_duration_ns=duration_ns,
+        started_at=STARTED,
+        directions=tuple(directions),
+        verdict=Verdict(VerdictKind.VALID),
+        evidence=evidence,
+        switch=switch,
+        tester_drops=(tester_drops or {}) | ({"vnf0:rule": policy_packets} if policy_packets else {}),
+        line_rate_pps=line_rate_pps,
+    )
+    return judge(trial, Limits(**limits))
 
 
 def make_trial(

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the host did over a run: switches that it disturbs more than others, a drift of rates, shared cores.
 
-A switch's own helper threads may be what took the tester's CPU. So the figure per time that the pollers had may flatter it,
-and the figure as counted may charge it with what the host did: its intervals and answers contain both.
+A switch's own helper threads may be what took the tester's CPU. So the figure per time that the pollers had may flatter
+it, and the figure as counted may charge it with what the host did: its intervals and answers contain both.
 """
 
 from __future__ import annotations

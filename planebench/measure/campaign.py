@@ -23,14 +23,14 @@ from planebench.host.process import Supervisor
 from planebench.measure.ahead import stages_of
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.runner import ExternalRunner, LiveRunner, Runner, SelfMeasured
-from planebench.measure.trial import TrialRequest, unmeasured
+from planebench.measure.trial import TrialRequest, failed_trial
 from planebench.model.cpus import Cpus
 from planebench.model.dimensions import is_external
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StoreError
 from planebench.model.header import Run
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan, Skipped
-from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import Load, Point, TopologyKey, Trial, Verdict, VerdictKind
+from planebench.model.reasons import ReasonCode
+from planebench.model.records import Load, Point, TopologyKey, Trial, VerdictKind
 from planebench.model.results import SearchResult
 from planebench.model.scenario import scenario_named
 from planebench.model.scenarios import build, flows
@@ -167,7 +167,7 @@ class Bench:
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial; if the switch is not up, return an invalid trial with the reason."""
         if self.runner is None:
-            return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, self.reason),)))
+            return failed_trial(request, self.reason)
         return self.runner.run(request)
 
     def revive(self, reason: str) -> None:
@@ -484,9 +484,10 @@ class Campaign:
                     other.stop()
         for each in (bench,) if self._one_by_one else benches.values():
             each.ensure()
-        request = self._on_line(dataclasses.replace(request, start=max(bench.start_number, 0)))
+        start, index = max(bench.start_number, 0), len(self.trials)
+        request = self._on_line(dataclasses.replace(request, start=start, index=index))
         self.listener.trial_begins(request)
-        trial = dataclasses.replace(bench.run(request), index=len(self.trials))
+        trial = bench.run(request)
         self.writer.append(trial)
         self.trials.append(trial)
         self._seen.append(trial)

@@ -181,6 +181,11 @@ class TesterCounts:
     stall_ns: int | None = None
     """For how long the tester polled and no frame came, of the stream that stood least; None if one was not seen."""
 
+    @property
+    def cycles(self) -> int:
+        """Return the TSC cycles of the sending time."""
+        return self.duration_ns * self.tsc_hz // 1_000_000_000
+
 
 def tester_counts(stats: Statistics, flows: Sequence[Flow], control: ControlTraffic | None = None) -> TesterCounts:
     """Return the counts of a trial from ``stats.get`` of the tester. ``flows`` are the directions that sent, beside

@@ -45,7 +45,14 @@ def histogram_of(streams: Sequence[StreamStatistics], *kinds: HistogramKind) -> 
     return encode(counts, sum(histogram["overflow"] for histogram in found))
 
 
-def charged(latency: LatencyRecord, evidence: Evidence, duration_ns: int, *, roaming: bool = False) -> LatencyRecord:
+def charged(
+    latency: LatencyRecord,
+    evidence: Evidence,
+    duration_ns: int,
+    *,
+    roaming: bool = False,
+    floor_ns: float | None = None,
+) -> LatencyRecord:
     """Return the latency with the probes that met a stall in ``host`` if the stalls are the host's.
 
     The rule: while a thread of the switch, or of a VNF in a process of its own, waits for a CPU, no frame comes. So
@@ -64,7 +71,8 @@ def charged(latency: LatencyRecord, evidence: Evidence, duration_ns: int, *, roa
         histogram, host = histogram - stalled, host + stalled
     if not histogram.any():
         histogram, host = host, histogram
-    return replace(latency, histogram=encode_counts(histogram), host=encode_counts(host) if host.any() else "")
+    hosts = encode_counts(host) if host.any() else ""
+    return replace(latency, histogram=encode_counts(histogram), host=hosts, floor_ns=floor_ns)
 
 
 PAGE = 16384

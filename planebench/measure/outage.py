@@ -217,9 +217,9 @@ def _silences(stats: Statistics, streams: set[int]) -> Iterator[Silence]:
 
 
 def outage_trial(
-    point: Point, request: OutageRequest, outage: Outage, number: int, functional: Sequence[Reason]
+    point: Point, request: OutageRequest, outage: Outage, number: int, functional: Sequence[Reason], *, index: int = 0
 ) -> Trial:
-    """Return the stored trial of a restart; ``number`` counts the restarts of this switch from 0.
+    """Return the stored trial of a restart; ``number`` counts the restarts of this switch from 0, ``index`` all.
 
     ``functional``: why its times are not representative; empty if they are.
     """
@@ -237,7 +237,7 @@ def outage_trial(
     )
     kind = VerdictKind.FUNCTIONAL if functional else VerdictKind.VALID
     return Trial(
-        index=0,
+        index=index,
         point=point,
         role="outage",
         load=Load(rate_label(request.rate_pps), request.rate_pps),
@@ -330,8 +330,8 @@ def measure_outages(
                     adapter = session.survey.adapters[point.switch].at_clock(point.cpu_clock)
                     outage = measure_outage(live, adapter, supervisor, request)
                     live.pause()
-                    trial = outage_trial(point, request, outage, number, live.functional)
-                    trial = replace(trial, index=len(session.trials))
+                    index = len(session.trials)
+                    trial = outage_trial(point, request, outage, number, live.functional, index=index)
                     writer.append(trial)
                     session.trials.append(trial)
                     done(point.switch, outage)

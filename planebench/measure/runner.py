@@ -6,22 +6,28 @@ from __future__ import annotations
 import dataclasses
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-from planebench.analysis.capacity import clock_floor_ns, tester_ceiling_pps
 from planebench.analysis.histogram import encode
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
 from planebench.host.process import Supervisor, stretched
 from planebench.measure.conditions import read_conditions
 from planebench.measure.distance import measure_distance, near_limit_ns
 from planebench.measure.live import LiveSettings, LiveTopology, link_settings, watched
-from planebench.measure.trial import TrialRequest, cycles_of_trial, host_evidence, run_trial, unmeasured, with_verdict
+from planebench.measure.trial import (
+    TrialRequest,
+    cycles_of_trial,
+    failed_trial,
+    host_evidence,
+    judged,
+    run_trial,
+    trial_of,
+)
 from planebench.model.conditions import Conditions
 from planebench.model.dimensions import port_name
 from planebench.model.errors import ExternalTesterError, PlanebenchError, StartError
-from planebench.model.reasons import Reason, ReasonCode
-from planebench.model.records import CoreDistance, DirectionCounts, LatencyRecord, Trial, Verdict, VerdictKind
+from planebench.model.records import CoreDistance, DirectionCounts, LatencyRecord, Trial
 from planebench.model.scenarios import Flow, all_flows
 from planebench.model.text import utc_now
 from planebench.model.topology import Topology
@@ -74,16 +80,11 @@ class LiveRunner:
 
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial; measure the core-to-core latency before and after it."""
-        calibration, point = self.settings.calibration, request.point
         try:
             request = self._on_line(request)
         except StartError as error:
-            return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)))
-        trial = run_trial(self.live, request, self.distance, tester_ceiling_pps(calibration, point))
-        if trial.latency is None:
-            return trial
-        floor_ns = clock_floor_ns(calibration, point, trial.latency.clock)
-        return replace(trial, latency=replace(trial.latency, floor_ns=floor_ns))
+            return failed_trial(request, str(error))
+        return run_trial(self.live, request, self.distance, self.settings.calibration)
 
     def alive(self) -> bool:
         """Return whether tester and switch are running."""
@@ -182,10 +183,8 @@ class ExternalRunner:
         try:
             trial = self._measure(request, started_at)
         except PlanebenchError as error:
-            return unmeasured(
-                request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)), started_at
-            )
-        return with_verdict(trial, profile=request.profile)
+            return failed_trial(request, str(error), started_at)
+        return judged(trial, request.profile)
 
     def alive(self) -> bool:
         """Return whether the switch runs and the tester answers."""
@@ -221,8 +220,9 @@ class ExternalRunner:
         )
         cycles = cycles_of_trial(before, counters_of(self._switch), 0)
         self._switch.check()
-        return dataclasses.replace(
-            unmeasured(request, Verdict(VerdictKind.VALID), started_at),
+        return trial_of(
+            request,
+            started_at,
             offered_duration_ns=round(request.duration_s * 1e9),
             directions=tuple(
                 _direction(stream, counts[stream.name], request.duration_s) for stream in self._streams(request)

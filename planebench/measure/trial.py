@@ -1,33 +1,37 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One trial: the protocol of DESIGN section 6 on a live topology."""
+"""One trial on a live topology: docs/design/trials.md is the protocol."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
-from planebench.analysis.ledger import describe, ledger, policy_packets, policy_words, reason_of
+from planebench.analysis.capacity import clock_floor_ns, tester_ceiling_pps
+from planebench.analysis.ledger import reason_of
 from planebench.host.device_settings import count_difference
 from planebench.host.energy import MeterReading
 from planebench.host.evidence import HostSample, ThreadSampler
 from planebench.measure.conditions import EnergyAccount, energy_account, held_clock
-from planebench.measure.counts import TesterCounts, not_as_intended, tester_counts
+from planebench.measure.counts import TesterCounts, tester_counts
 from planebench.measure.latency import by_clock, charged
 from planebench.measure.live import LiveTopology
-from planebench.measure.updates import not_answered, not_applied
-from planebench.measure.verdict import judge
-from planebench.model.chain_name import vnf_names
+from planebench.measure.verdict import NO_LIMITS, Limits, judge, remarks
 from planebench.model.conditions import NOT_BASIC
 from planebench.model.dimensions import RANDOM, mhz_of
 from planebench.model.errors import PlanebenchError
+from planebench.model.header import Calibration
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
+    Anatomy,
     CoreDistance,
     DirectionCounts,
     Evidence,
+    LatencyRecord,
     Load,
     Point,
     Role,
@@ -38,17 +42,13 @@ from planebench.model.records import (
 )
 from planebench.model.scenarios import Flow, build, flows
 from planebench.model.text import utc_now
-from planebench.model.time_had import stood_in
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.planed.client import Profile
 from planebench.switches.adapter import counters_of
 from planebench.testbed.rates import SATURATING
-from planebench.testbed.vnfs import VNFS
 
-DRAINED_SHARE = 0.001
-"""Rings that give back more than this share of the frames after the sending are remarked."""
-UNSTEADY_SHARE = 0.05
-"""So much of the rate may change from the first half of a saturating trial to the second, beyond what the host took."""
+VALID = Verdict(VerdictKind.VALID)
+NOTHING: Mapping[str, int] = MappingProxyType({})
 
 Distance = Callable[[], CoreDistance | None]
 
@@ -67,6 +67,8 @@ class TrialRequest:
     echo: bool = False
     start: int = 0
     """How often the switch had been started again before."""
+    index: int = 0
+    """The number of the trial in its run."""
     search: str = ""
     """Which search asked for it."""
     profile: TrafficProfile = PLAIN
@@ -100,18 +102,35 @@ class TrialRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class _Scheduler:
+class _Look:
     """Kernel statistics from just before or just after the sending; the harness must not run in between."""
 
     kernel: HostSample
     energy: MeterReading | None
 
 
-def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, ceiling_pps: float | None = None) -> Trial:
-    """Run one trial; the topology is paused before and after. Its index is 0: the campaign numbers trials.
+@dataclass(frozen=True, slots=True)
+class _Sending:
+    """Everything that was read around a sending; of counters, how much they grew."""
 
-    ``ceiling_pps`` is the maximum rate of the tester on this path, if known. A process that dies makes an invalid trial
-    with the reason and its last log lines in the verdict.
+    counts: TesterCounts
+    latency: LatencyRecord | None
+    looks: Sequence[_Look]
+    switch_before: SwitchCycles
+    switch_after: SwitchCycles
+    drops: Counter[str]
+    """Of VNFs in processes of their own, and of wires that are interfaces of the kernel."""
+    nic_counters: Counter[str]
+    anatomy: tuple[Anatomy, ...]
+
+
+def run_trial(
+    live: LiveTopology, request: TrialRequest, distance: Distance, calibration: Calibration | None = None
+) -> Trial:
+    """Run one trial; the topology is paused before and after.
+
+    ``calibration``: what the tester can do without a switch, if that was measured. A process that dies makes an invalid
+    trial with the reason and its last log lines in the verdict.
     """
     started_at = utc_now()
     before = distance()
@@ -120,19 +139,57 @@ def run_trial(live: LiveTopology, request: TrialRequest, distance: Distance, cei
         account = None if live.placement.elsewhere else energy_account()  # of the host of the switch
         with held_clock(mhz_of(live.cpu_clock), live.placement, live.planed) as clock:
             live.resume()
-            trial = _measure(live, request, frames, started_at, account)
+            sending = _send(live, request, frames, account)
             live.pause()
-        counters = {**trial.switch.counters, **clock}
-        trial = dataclasses.replace(trial, switch=dataclasses.replace(trial.switch, counters=counters))
     except PlanebenchError as error:
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
             live.pause()
-        return unmeasured(request, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, str(error)),)), started_at)
-    evidence = dataclasses.replace(
-        trial.evidence, distance_before=before, distance_after=distance(), memory=live.memory
+        return failed_trial(request, str(error), started_at)
+    counts, latency = sending.counts, sending.latency
+    evidence = host_evidence(
+        *(look.kernel for look in sending.looks),
+        poll_gaps=counts.poll_gaps,
+        poll_gap_sum_ns=counts.poll_gap_sum_ns,
+        poll_gap_max_ns=counts.poll_gap_max_ns,
+        poll_gap_threshold_ns=counts.poll_gap_threshold_ns,
+        stall_ns=counts.stall_ns,
+        tester_busy_share=min(counts.busy_cycles / counts.cycles, 1.0) if counts.duration_ns else None,
+        foreign_packets=counts.foreign_packets,
+        stale_packets=counts.stale_packets,
+        shared_cpu=live.placement.shared,
+        nic_counters=dict(sending.nic_counters),
+        distance_before=before,
+        distance_after=distance(),
+        memory=live.memory,
     )
-    trial = dataclasses.replace(trial, evidence=evidence)
-    return with_verdict(trial, ceiling_pps, request.profile, live.functional)
+    if latency is not None:
+        roaming = request.point.placement == RANDOM
+        floor_ns = clock_floor_ns(calibration, request.point, latency.clock)
+        latency = charged(latency, evidence, counts.duration_ns, roaming=roaming, floor_ns=floor_ns)
+    energy = {}
+    if account is not None:
+        delivered = sum(direction.forwarded_packets for direction in counts.directions)
+        energy = account.counters(*(look.energy for look in sending.looks), delivered)
+    kernel = _not_told_twice(sending.drops, sending.switch_after)
+    of_nics = {key: count for key, count in sending.nic_counters.items() if reason_of(key) in NOT_BASIC}
+    trial = trial_of(
+        request,
+        started_at,
+        offered_duration_ns=counts.duration_ns,
+        directions=counts.directions,
+        evidence=evidence,
+        switch=cycles_of_trial(
+            sending.switch_before, sending.switch_after, _switch_cpus(evidence) * counts.cycles, {**energy, **clock}
+        ),
+        latency=latency,
+        tester_drops=counts.tester_drops | kernel | of_nics,
+        sent=counts.sent,
+        updates=counts.updates or live.table_updates,
+        control=counts.control,
+        anatomy=sending.anatomy,
+    )
+    ceiling_pps = tester_ceiling_pps(calibration, request.point)
+    return judged(trial, request.profile, Limits(ceiling_pps, live.functional, counts.misdirected_packets))
 
 
 def _frames(live: LiveTopology, request: TrialRequest) -> Profile | None:
@@ -142,20 +199,23 @@ def _frames(live: LiveTopology, request: TrialRequest) -> Profile | None:
     return live.profile(request.profile, request.point.chain, flat_out=request.load.pps_per_direction is None)
 
 
-def _measure(
-    live: LiveTopology, request: TrialRequest, frames: Profile | None, started_at: str, account: EnergyAccount | None
-) -> Trial:
+def _send(live: LiveTopology, request: TrialRequest, frames: Profile | None, account: EnergyAccount | None) -> _Sending:
+    """Send, and read everything before and after it: nothing but the trial lies between the two looks."""
     wanted, size = request.flows(), request.point.frame_size_bytes
     live.set_echo(request.echo)
     pps = request.load.pps_per_direction
     if request.warmup_s > 0:
         live.send(wanted, size, request.warmup_s, pps, profile=frames, traffic=request.profile)
-    threads = live.threads()
-    sampler = ThreadSampler(threads)
+    sampler = ThreadSampler(live.threads())
     cpus = {*live.placement.switch_cpus_here, *live.placement.tester_cpus}
     if live.placement.hosted:
         cpus.update(live.placement.all_vnf_cpus, live.placement.roaming)
-    scheduler: list[_Scheduler] = []
+    looks: list[_Look] = []
+
+    def look() -> None:
+        energy = None if account is None else account.meter.read()
+        looks.append(_Look(live.sample(sampler, cpus), energy))
+
     # A sending with stamps clears the counters of VNFs in processes of their own: it begins them, too.
     dropped = Counter[str]() if request.anatomy else live.vnf_drops()
     kernel, nics, before = live.wire_drops(), live.nic_counters(), counters_of(live.switch)
@@ -167,7 +227,7 @@ def _measure(
         request.duration_s,
         pps,
         request.probe_rate_pps,
-        watch=lambda: scheduler.append(_look_at_scheduler(live, sampler, cpus, account)),
+        watch=look,
         profile=frames,
         stamps=request.anatomy,
         clocks=clocked,
@@ -176,46 +236,21 @@ def _measure(
     )
     after = counters_of(live.switch)
     live.check()
-    counts = tester_counts(stats, wanted, live.control_traffic(request.profile))
-    others = (live.vnf_drops() - dropped) + _not_told_twice(live.wire_drops() - kernel, after)
+    drops = (live.vnf_drops() - dropped) + (live.wire_drops() - kernel)
     grown = live.nic_counters() - nics
-    others += Counter({key: count for key, count in grown.items() if reason_of(key) in NOT_BASIC})
-    counts = dataclasses.replace(
-        counts,
-        tester_drops=counts.tester_drops | dict(others),
-        updates=counts.updates or live.table_updates,
-    )
-    if clocked and counts.latency is not None:
+    counts = tester_counts(stats, wanted, live.control_traffic(request.profile))
+    latency = counts.latency
+    if clocked and latency is not None:
         readings.append(live.clock_readings())
-        latency = by_clock(counts.latency, live.clock, live.traffic, wanted, stats, readings)
-        counts = dataclasses.replace(counts, latency=latency)
+        latency = by_clock(latency, live.clock, live.traffic, wanted, stats, readings)
     anatomy = live.anatomy(wanted, stats) if request.anatomy else ()
-    evidence = _evidence(counts, scheduler[0].kernel, scheduler[1].kernel, live.placement.shared)
-    evidence = dataclasses.replace(evidence, nic_counters=dict(grown))
-    if counts.latency is not None:
-        roaming = request.point.placement == RANDOM
-        latency = charged(counts.latency, evidence, counts.duration_ns, roaming=roaming)
-        counts = dataclasses.replace(counts, latency=latency)
-    cycles = cycles_of_trial(before, after, _switch_cpus(evidence) * _cycles(counts))
-    if account is not None:
-        delivered = sum(direction.forwarded_packets for direction in counts.directions)
-        energy = account.counters(scheduler[0].energy, scheduler[1].energy, delivered)
-        cycles = dataclasses.replace(cycles, counters={**cycles.counters, **energy})
-    return dataclasses.replace(_trial(request, started_at, counts, evidence, cycles), anatomy=anatomy)
+    return _Sending(counts, latency, looks, before, after, drops, grown, anatomy)
 
 
-def _look_at_scheduler(
-    live: LiveTopology, sampler: ThreadSampler, cpus: set[int], account: EnergyAccount | None
-) -> _Scheduler:
-    """Return what the kernel counts of the threads and their CPUs now."""
-    energy = None if account is None else account.meter.read()
-    return _Scheduler(live.sample(sampler, cpus), energy)
-
-
-def _not_told_twice(kernel: Counter[str], switch: SwitchCycles) -> Counter[str]:
-    """Return the drops of the kernel's interfaces without those that the switch reports of its own interfaces."""
+def _not_told_twice(drops: Counter[str], switch: SwitchCycles) -> dict[str, int]:
+    """Return the drops without those of the kernel's interfaces that the switch reports of its own interfaces."""
     told = {key.replace(":tx_dropped", ":rx_dropped") for key in switch.drops if key.endswith(":tx_dropped")}
-    return Counter({key: count for key, count in kernel.items() if key not in told})
+    return {key: count for key, count in drops.items() if key not in told}
 
 
 def _switch_cpus(evidence: Evidence) -> int:
@@ -223,68 +258,35 @@ def _switch_cpus(evidence: Evidence) -> int:
     return max(len({thread.cpu for thread in evidence.threads if thread.owner == "switch"}), 1)
 
 
-def _cycles(counts: TesterCounts) -> int:
-    """Return the TSC cycles of the sending time."""
-    return counts.duration_ns * counts.tsc_hz // 1_000_000_000
-
-
-def host_evidence(before: HostSample, after: HostSample) -> Evidence:
-    """Return what the host tells of a trial between two samples; of the tester it knows nothing."""
+def host_evidence(before: HostSample, after: HostSample, **of_tester: Any) -> Evidence:
+    """Return what the host tells of a trial between two samples, and what the tester does: fields of Evidence."""
     return Evidence(
         threads=ThreadSampler.difference(dict(before.threads), dict(after.threads)),
         steal_ns=after.steal_ns - before.steal_ns,
         interrupts=count_difference(before.interrupts, after.interrupts),
         smis=_difference(before.smis, after.smis),
+        **of_tester,
     )
 
 
-def _evidence(counts: TesterCounts, before: HostSample, after: HostSample, shared: bool) -> Evidence:
-    return dataclasses.replace(
-        host_evidence(before, after),
-        poll_gaps=counts.poll_gaps,
-        poll_gap_sum_ns=counts.poll_gap_sum_ns,
-        poll_gap_max_ns=counts.poll_gap_max_ns,
-        poll_gap_threshold_ns=counts.poll_gap_threshold_ns,
-        stall_ns=counts.stall_ns,
-        tester_busy_share=min(counts.busy_cycles / _cycles(counts), 1.0) if counts.duration_ns else None,
-        foreign_packets=counts.foreign_packets,
-        stale_packets=counts.stale_packets,
-        shared_cpu=shared,
-    )
-
-
-def _trial(
-    request: TrialRequest, started_at: str, counts: TesterCounts, evidence: Evidence, switch: SwitchCycles
-) -> Trial:
-    return dataclasses.replace(
-        unmeasured(request, _misdirection(counts, request.point.chain), started_at),
-        offered_duration_ns=counts.duration_ns,
-        directions=counts.directions,
-        evidence=evidence,
-        switch=switch,
-        latency=counts.latency,
-        tester_drops=counts.tester_drops,
-        sent=counts.sent,
-        updates=counts.updates,
-        control=counts.control,
-    )
-
-
-def cycles_of_trial(before: SwitchCycles, after: SwitchCycles, trial_cycles: int) -> SwitchCycles:
-    """Return the counters of the switch for the trial alone; idle cycles are ``trial_cycles`` less the busy ones.
+def cycles_of_trial(
+    before: SwitchCycles, after: SwitchCycles, trial_cycles: int, further: Mapping[str, int] = NOTHING
+) -> SwitchCycles:
+    """Return the counters of the switch for the trial alone, and ``further`` ones of it; idle cycles are
+    ``trial_cycles`` less the busy ones.
 
     The readings enclose more than the trial, and a polling switch is idle in the rest.
     """
     busy = _difference(before.busy_cycles, after.busy_cycles)
-    drops = {reason: count - before.drops.get(reason, 0) for reason, count in after.drops.items()}
+    counters = {name: count - before.counters.get(name, 0) for name, count in after.counters.items()}
     return SwitchCycles(
         busy_cycles=busy,
         idle_cycles=None if busy is None else max(trial_cycles - busy, 0),
         packets=_difference(before.packets, after.packets),
-        drops=drops,
+        drops={reason: count - before.drops.get(reason, 0) for reason, count in after.drops.items()},
         forwarded_packets=_difference(before.forwarded_packets, after.forwarded_packets),
         bursts=_difference(before.bursts, after.bursts),
-        counters={name: count - before.counters.get(name, 0) for name, count in after.counters.items()},
+        counters={**counters, **further},
     )
 
 
@@ -292,98 +294,38 @@ def _difference(before: int | None, after: int | None) -> int | None:
     return None if before is None or after is None else after - before
 
 
-def _misdirection(counts: TesterCounts, chain: str) -> Verdict:
-    """Return a first verdict; the trial is judged again when the core-to-core latency is known."""
-    if counts.misdirected_packets:
-        reason = f"{counts.misdirected_packets} frames arrived at a wrong port"
-        hints = [VNFS[name].misdirection_hint for name in vnf_names(chain) if name in VNFS]
-        reason += "".join(f" ({hint})" for hint in dict.fromkeys(filter(None, hints)))
-        values = {"packets": counts.misdirected_packets}
-        return Verdict(VerdictKind.INVALID, (Reason(ReasonCode.MISDIRECTED, reason, values),))
-    return Verdict(VerdictKind.VALID)
+def judged(trial: Trial, profile: TrafficProfile, limits: Limits = NO_LIMITS) -> Trial:
+    """Return the trial with its verdict."""
+    verdict = judge(trial, limits)
+    if not limits.misdirected_packets:
+        verdict = Verdict(verdict.kind, (*verdict.reasons, *remarks(trial, profile)))
+    return dataclasses.replace(trial, verdict=verdict)
 
 
-def with_verdict(
-    trial: Trial,
-    ceiling_pps: float | None = None,
-    profile: TrafficProfile = PLAIN,
-    functional: Sequence[Reason] = (),
-) -> Trial:
-    """Return the trial with its verdict; an invalid trial stays invalid. ``functional`` is as in :func:`judge`.
+def trial_of(request: TrialRequest, started_at: str = "", **measured: Any) -> Trial:
+    """Return the trial of a request with what was measured (fields of Trial), valid until it is judged.
 
-    Remarks name losses without a known cause, and traffic that was not sent as its profile says.
+    Without ``directions`` nothing was counted; without ``started_at`` it starts now.
     """
-    if trial.verdict.kind is not VerdictKind.VALID:
-        return trial
-    verdict = judge(
-        trial.role,
-        trial.load.pps_per_direction is None,
-        trial.offered_duration_ns,
-        trial.directions,
-        trial.evidence,
-        trial.switch,
-        intended_duration_ns=trial.intended_duration_ns,
-        ceiling_pps=ceiling_pps,
-        policy_packets=policy_packets(trial),
-        tester_drops=trial.tester_drops,
-        functional=functional,
-        side_by_side=trial.point.side_by_side,
-        roaming=trial.point.placement == RANDOM,
-        line_rate_pps=trial.line_rate_pps,
-    )
-    remarks: list[Reason] = []
-    if dropped := policy_words(trial):
-        text = f"dropped by network functions, not by the switch: {dropped}"
-        remarks.append(Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text))
-    remarks += _course(trial)
-    account = ledger(trial)
-    if account.unexplained_packets and account.counted:
-        values = {"packets": account.unexplained_packets}
-        remarks.append(Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account) + _grown_words(trial), values))
-    remarks += [reason for sent in trial.sent for reason in not_as_intended(profile, sent)]
-    remarks += not_applied(trial.updates)
-    remarks += not_answered(trial.control)
-    return dataclasses.replace(trial, verdict=Verdict(verdict.kind, (*verdict.reasons, *remarks)))
-
-
-def _grown_words(trial: Trial) -> str:
-    """Return the counters of NICs that grew, which may be what the ledger leaves open; empty without any."""
-    of_switch = {f"{key} (switch)": count for key, count in trial.switch.counters.items() if ":" in key and count}
-    grown = {**of_switch, **trial.evidence.nic_counters}
-    return f"; counters of NICs: {', '.join(f'{key} {count}' for key, count in grown.items())}" if grown else ""
-
-
-def _course(trial: Trial) -> Iterator[Reason]:
-    """Yield remarks on the course of a saturating trial: rings that were drained after it, and a rate that changed."""
-    tenths = trial.by_tenth
-    if trial.role != "r_plus" or not sum(tenths):
-        return
-    share = trial.drained_packets / trial.forwarded_packets
-    if share > DRAINED_SHARE:
-        text = f"{share:.1%} of the forwarded frames came out of rings after the sending: not in the rate"
-        yield Reason(ReasonCode.DRAINED, text, {"share": share})
-    first, second = sum(tenths[2:6]), sum(tenths[6:])
-    by_host = 1 - stood_in(trial).had
-    if abs(second - first) > (UNSTEADY_SHARE + by_host) * max(first, second):
-        text = f"the rate changed within the trial: {first} frames in one half, {second} in the next"
-        yield Reason(ReasonCode.UNSTEADY, text, {"first": first, "second": second})
-
-
-def unmeasured(request: TrialRequest, verdict: Verdict, started_at: str = "") -> Trial:
-    """Return a trial without counts for a request during which tester or switch died."""
-    directions: Sequence[DirectionCounts] = [DirectionCounts(flow.name, 0, 0, 0) for flow in request.flows()]
+    nothing = {"offered_duration_ns": 0, "verdict": VALID}
     return Trial(
-        index=0,
+        index=request.index,
         point=request.point,
         role=request.role,
         load=request.load,
         intended_duration_ns=int(request.duration_s * 1e9),
-        offered_duration_ns=0,
         started_at=started_at or utc_now(),
-        directions=tuple(directions),
-        verdict=verdict,
         repetition=request.repetition,
         start=request.start,
         search=request.search,
         line_rate_pps=request.line_rate_pps,
+        directions=measured.pop("directions", None)
+        or tuple(DirectionCounts(flow.name, 0, 0, 0) for flow in request.flows()),
+        **{**nothing, **measured},
     )
+
+
+def failed_trial(request: TrialRequest, why: str, started_at: str = "") -> Trial:
+    """Return the trial of a request during which tester or switch failed."""
+    verdict = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, why),))
+    return trial_of(request, started_at, verdict=verdict)

@@ -1,28 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verdict of a trial from counts and evidence (DESIGN section 6). Pure; every limit is a constant here."""
+"""The verdict of a trial from its counts and evidence (docs/design/trials.md). Pure; every limit is a constant here."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 
 from planebench.analysis.capacity import CEILING_SHARE
+from planebench.analysis.ledger import describe, ledger, policy_packets, policy_words
+from planebench.measure.counts import not_as_intended
+from planebench.measure.updates import not_answered, not_applied
+from planebench.model.chain_name import vnf_names
+from planebench.model.dimensions import RANDOM
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     SCHEDSTAT_MIN_NS,
     DirectionCounts,
     Evidence,
-    Role,
     SwitchCycles,
+    Trial,
     Verdict,
     VerdictKind,
 )
 from planebench.model.scenarios import FRAME_SIZE_MIN_BYTES
 from planebench.model.switch_figures import CORE_MHZ, WANTED_MHZ
-from planebench.model.time_had import Stood, has_vnfs, lost_ns, stood
+from planebench.model.time_had import Stood, has_vnfs, lost_ns, stood, stood_in
+from planebench.model.traffic import TrafficProfile
+from planebench.testbed.vnfs import VNFS
 
-NO_DROPS: Mapping[str, int] = MappingProxyType({})
 LOST_CPU_SHARE = 0.02
 """Share of the trial a polling thread may wait for its CPU, or spend in poll gaps, before that is remarked."""
 LOST_CPU_SHARE_LATENCY = 0.01
@@ -61,71 +66,119 @@ VLAN_TAG_BYTES = 4
 """A switch may take one off, or put two on."""
 CLOCK_SHARE = 0.02
 """A core whose clock differs by more from the one that was asked for is not measured at that clock."""
+DRAINED_SHARE = 0.001
+"""Rings that give back more than this share of the frames after the sending are remarked."""
+UNSTEADY_SHARE = 0.05
+"""So much of the rate may change from the first half of a saturating trial to the second, beyond what the host took."""
 UNSENT_SHARE = 0.01
 """Share of the intended frames that a paced generator may miss for its own lateness."""
 
 
-def judge(
-    role: Role,
-    flat_out: bool,
-    duration_ns: int,
-    directions: Sequence[DirectionCounts],
-    evidence: Evidence,
-    switch: SwitchCycles,
-    *,
-    intended_duration_ns: int | None = None,
-    ceiling_pps: float | None = None,
-    policy_packets: int = 0,
-    tester_drops: Mapping[str, int] = NO_DROPS,
-    functional: Sequence[Reason] = (),
-    side_by_side: bool = True,
-    roaming: bool = False,
-    line_rate_pps: float | None = None,
-) -> Verdict:
-    """Return the verdict of a trial that ran to its end: the worst kind with a reason, and the reasons of that kind.
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What a trial is held against beside its own counts.
 
     ``ceiling_pps``: the maximum rate of the tester without a switch, all directions together, if it is known.
-    ``policy_packets``: frames that network functions dropped by policy, which are no loss of the switch.
-    ``tester_drops``: what ports of tester and VNFs dropped (``Trial.tester_drops``).
-    ``functional``: why rates and latencies are not representative. ``side_by_side``: VNFs in processes of their own
-    are independent; those of a chain may keep the switch from being saturated, as the tester may. ``roaming``: the
-    scheduler moves the VNFs, whose waits for a CPU are what is measured.
-    ``line_rate_pps``: the rate of a direction that fills its links, if they have a speed.
+    ``functional``: why rates and latencies are not representative.
+    ``misdirected_packets``: intact frames of the trial that came out at a port where they do not belong.
     """
+
+    ceiling_pps: float | None = None
+    functional: Sequence[Reason] = ()
+    misdirected_packets: int = 0
+
+
+NO_LIMITS = Limits()
+
+
+def judge(trial: Trial, limits: Limits = NO_LIMITS) -> Verdict:
+    """Return the verdict of a trial that ran to its end: the worst kind with a reason, and the reasons of that kind.
+
+    Its own verdict is not read. Frames that network functions dropped by policy are no loss of the switch. VNFs in
+    processes of their own are independent side by side; those of a chain may keep the switch from being saturated, as
+    the tester may. Where the scheduler moves VNFs, their waits for a CPU are what is measured.
+    """
+    if limits.misdirected_packets:
+        return Verdict(VerdictKind.INVALID, (_misdirected(trial, limits.misdirected_packets),))
+    role, flat_out, duration_ns = trial.role, trial.load.pps_per_direction is None, trial.offered_duration_ns
+    evidence, switch, saturating = trial.evidence, trial.switch, trial.role == "r_plus"
+    roaming, policy = trial.point.placement == RANDOM, policy_packets(trial)
     stand = stood(evidence, duration_ns, roaming=roaming)
-    if side_by_side and has_vnfs(evidence):
+    if trial.point.side_by_side and has_vnfs(evidence):
         # They may be what limits, or keep the switch from its core: its busy share tells nothing.
         switch = replace(switch, busy_cycles=None)
-    sent, directions = directions, [_less_policy(d, directions, policy_packets) for d in directions]
-    line_packets = None if line_rate_pps is None else line_rate_pps * duration_ns / 1e9
-    at_line = tuple(_at_line_rate(directions, line_packets)) if role == "r_plus" else ()
+    directions = [_less_policy(d, trial.directions, policy) for d in trial.directions]
+    line_packets = None if trial.line_rate_pps is None else trial.line_rate_pps * duration_ns / 1e9
     # Saturated is saturated: a tester slower than the links does not matter then.
-    fast_enough = role == "r_plus" and line_packets is not None and _loses(directions)
+    fast_enough = saturating and line_packets is not None and _loses(directions)
     limited = [] if fast_enough else [*_late(directions, stand)]
-    if role == "r_plus" or flat_out:
+    if saturating or flat_out:
         limited += _not_saturated(directions, switch, stand)
-    at_monitors = _lost_at_monitors(directions, switch.drops, tester_drops)
-    limited += _behind(role == "r_plus" or flat_out, directions, at_monitors)
-    limited += _stretched(duration_ns, intended_duration_ns, stand)
-    if role == "r_plus":
-        limited += _at_ceiling(directions, duration_ns, ceiling_pps)
+    at_monitors = _lost_at_monitors(directions, switch.drops, trial.tester_drops)
+    limited += _behind(saturating or flat_out, directions, at_monitors)
+    limited += _stretched(duration_ns, trial.intended_duration_ns, stand)
+    if saturating:
+        limited += _at_ceiling(directions, duration_ns, limits.ceiling_pps)
     one_cpu = "switch and tester share one CPU: rates and latencies are those of its scheduler"
     shared = [Reason(ReasonCode.ONE_CPU, one_cpu)] if evidence.shared_cpu else []
-    invalid = (*_invalid(sent, policy_packets, evidence.foreign_packets), *_above_line_rate(sent, line_packets))
-    overload = _overload(directions, stand) if role == "latency" and not flat_out else ()
-    kinds: tuple[tuple[VerdictKind, tuple[Reason, ...]], ...] = (
-        (VerdictKind.INVALID, invalid),
-        (VerdictKind.FUNCTIONAL, (*functional, *shared)),
-        (VerdictKind.LINE_RATE, at_line),
-        (VerdictKind.TESTER_LIMITED, tuple(limited)),
-        (VerdictKind.OVERLOAD, tuple(overload)),
+    invalid = (*_invalid(trial.directions, policy, evidence.foreign_packets),)
+    kinds: tuple[tuple[VerdictKind, Sequence[Reason]], ...] = (
+        (VerdictKind.INVALID, (*invalid, *_above_line_rate(trial.directions, line_packets))),
+        (VerdictKind.FUNCTIONAL, (*limits.functional, *shared)),
+        (VerdictKind.LINE_RATE, [*_at_line_rate(directions, line_packets)] if saturating else ()),
+        (VerdictKind.TESTER_LIMITED, limited),
+        (VerdictKind.OVERLOAD, [*_overload(directions, stand)] if role == "latency" and not flat_out else ()),
     )
-    valid = (VerdictKind.VALID, tuple(_remarks(flat_out, directions, evidence.foreign_packets)))
+    valid = (VerdictKind.VALID, (*_remarks(flat_out, directions, evidence.foreign_packets),))
     kind, reasons = next((it for it in kinds if it[1]), valid)
     if kind in (VerdictKind.INVALID, VerdictKind.FUNCTIONAL):
-        return Verdict(kind, reasons)
+        return Verdict(kind, tuple(reasons))
     limit = LOST_CPU_SHARE_LATENCY if role == "latency" else LOST_CPU_SHARE
     return Verdict(kind, (*reasons, *_by_host(duration_ns, evidence, limit, roaming), *_other_clock(switch)))
+
+
+def remarks(trial: Trial, profile: TrafficProfile) -> Iterator[Reason]:
+    """Yield what is to be known of a trial beside its verdict: losses without a known cause, traffic that was not sent
+    as its profile says, updates that were not applied, and its course."""
+    if dropped := policy_words(trial):
+        text = f"dropped by network functions, not by the switch: {dropped}"
+        yield Reason(ReasonCode.DROPPED_BY_FUNCTIONS, text)
+    yield from _course(trial)
+    account = ledger(trial)
+    if account.unexplained_packets and account.counted:
+        of_switch = {f"{key} (switch)": count for key, count in trial.switch.counters.items() if ":" in key and count}
+        grown = {**of_switch, **trial.evidence.nic_counters}
+        of_nics = f"; counters of NICs: {', '.join(f'{key} {count}' for key, count in grown.items())}" if grown else ""
+        values = {"packets": account.unexplained_packets}
+        yield Reason(ReasonCode.UNEXPLAINED_LOSS, describe(account) + of_nics, values)
+    for sent in trial.sent:
+        yield from not_as_intended(profile, sent)
+    yield from not_applied(trial.updates)
+    yield from not_answered(trial.control)
+
+
+def _course(trial: Trial) -> Iterator[Reason]:
+    """Yield remarks on the course of a saturating trial: rings that were drained after it, and a rate that changed."""
+    tenths = trial.by_tenth
+    if trial.role != "r_plus" or not sum(tenths):
+        return
+    share = trial.drained_packets / trial.forwarded_packets
+    if share > DRAINED_SHARE:
+        text = f"{share:.1%} of the forwarded frames came out of rings after the sending: not in the rate"
+        yield Reason(ReasonCode.DRAINED, text, {"share": share})
+    first, second = sum(tenths[2:6]), sum(tenths[6:])
+    by_host = 1 - stood_in(trial).had
+    if abs(second - first) > (UNSTEADY_SHARE + by_host) * max(first, second):
+        text = f"the rate changed within the trial: {first} frames in one half, {second} in the next"
+        yield Reason(ReasonCode.UNSTEADY, text, {"first": first, "second": second})
+
+
+def _misdirected(trial: Trial, packets: int) -> Reason:
+    hints = [VNFS[name].misdirection_hint for name in vnf_names(trial.point.chain) if name in VNFS]
+    text = f"{packets} frames arrived at a wrong port" + "".join(
+        f" ({it})" for it in dict.fromkeys(filter(None, hints))
+    )
+    return Reason(ReasonCode.MISDIRECTED, text, {"packets": packets})
 
 
 def _other_clock(switch: SwitchCycles) -> Iterator[Reason]:

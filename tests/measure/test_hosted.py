@@ -13,14 +13,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from builders import make_header, make_latency_trial, make_point, make_trial
+from builders import make_header, make_latency_trial, make_point, make_trial, verdict_of
 
 from planebench.analysis.compare import Derived
 from planebench.analysis.results import derive_results
 from planebench.host.evidence import WatchedThread
 from planebench.measure import hosted as module
 from planebench.measure.hosted import HostedVnfs
-from planebench.measure.verdict import judge
 from planebench.model.cpus import Cpus
 from planebench.model.dimensions import HostingFacts
 from planebench.model.errors import DiedError, StartError
@@ -142,7 +141,7 @@ WHY = ("vnf0 is emulated: its instructions run on no CPU of this machine",)
 
 
 def verdict(*counts: DirectionCounts, **more: Any) -> tuple[VerdictKind, tuple[str, ...]]:
-    found = judge("r_plus", True, 10**9, counts, Evidence(steal_ns=10**8), SwitchCycles(), **more)
+    found = verdict_of("r_plus", True, 10**9, counts, Evidence(steal_ns=10**8), SwitchCycles(), **more)
     return found.kind, found.texts
 
 

@@ -8,12 +8,12 @@ import threading
 from collections.abc import Mapping
 
 import pytest
+from builders import verdict_of
 
 from planebench.host.evidence import WatchedThread
 from planebench.host.memory import MemoryMap
 from planebench.measure import conditions
 from planebench.measure.conditions import PlacedOwner, let_roam, misplaced, read_memory
-from planebench.measure.verdict import judge
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import DirectionCounts, Evidence, MemoryEvidence, SwitchCycles, ThreadEvidence
 
@@ -92,5 +92,5 @@ def test_waits_of_vnfs_that_the_scheduler_moves_are_no_remark() -> None:
     evidence = Evidence(threads=(ThreadEvidence("switch", "worker", 1, 900_000_000, 0, 0), waiting))
     directions = (DirectionCounts("n0->n1", 1000, 1000, 900),)
     given = ("r_plus", True, 1_000_000_000, directions, evidence, SwitchCycles())
-    assert judge(*given).codes == ("cpu-wait",)
-    assert judge(*given, roaming=True).codes == ()
+    assert verdict_of(*given).codes == ("cpu-wait",)
+    assert verdict_of(*given, roaming=True).codes == ()

@@ -16,9 +16,9 @@ from planebench.analysis.ledger import ledger
 from planebench.host.evidence import HostSample, ThreadSampler, sample_host
 from planebench.measure import distance
 from planebench.measure.distance import NEAR_LIMIT_NS, band_of, measure_distance, near_limit_ns
-from planebench.measure.trial import TrialRequest, cycles_of_trial, run_trial, unmeasured
+from planebench.measure.trial import TrialRequest, cycles_of_trial, failed_trial, run_trial
 from planebench.model.errors import DiedError, StartError
-from planebench.model.reasons import Reason, ReasonCode
+from planebench.model.reasons import ReasonCode
 from planebench.model.records import CoreDistance, Load, Point, SwitchCycles, Verdict, VerdictKind
 from planebench.planed.client import RpcError
 
@@ -230,7 +230,7 @@ def test_a_death_at_any_moment_is_an_invalid_trial_with_its_log(moment: str) -> 
 
 def test_unmeasured_keeps_what_was_asked_and_counts_nothing() -> None:
     wanted = request(make_point("ovs-dpdk", "p2p", direction="bidirectional"), repetition=2, role="latency")
-    trial = unmeasured(wanted, Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, "it died"),)))
+    trial = failed_trial(wanted, "it died")
     assert (trial.point, trial.role, trial.load, trial.repetition) == (wanted.point, "latency", FLAT_OUT, 2)
     assert [d.name for d in trial.directions] == ["n0->n1", "n1->n0"]
     assert (trial.forwarded_packets, trial.loss_ratio, trial.intended_duration_ns) == (0, 0.0, 100_000_000)
@@ -349,7 +349,7 @@ def test_counters_of_nics_that_grew_explain_losses_or_are_named() -> None:
 def test_a_trial_says_who_asked_for_it_and_after_how_many_starts() -> None:
     trial = run_trial(FakeLive(), request(start=2, search="ndr", role="search"), near)  # type: ignore[arg-type]
     assert (trial.start, trial.search, trial.role) == (2, "ndr", "search")
-    lost = unmeasured(request(start=2, search="ndr"), Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, "gone"),)))
+    lost = failed_trial(request(start=2, search="ndr"), "gone")
     assert (lost.start, lost.search) == (2, "ndr")
 
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from builders import verdict_of
 
-from planebench.measure.verdict import judge
 from planebench.model.records import (
     CoreDistance,
     DirectionCounts,
@@ -48,7 +48,7 @@ def verdict(
     **known: Any,
 ) -> Verdict:
     role = role or ("r_plus" if flat_out else "search")
-    return judge(role, flat_out, duration_ns, directions or (counts(),), evidence or Evidence(), switch, **known)
+    return verdict_of(role, flat_out, duration_ns, directions or (counts(),), evidence or Evidence(), switch, **known)
 
 
 def test_a_saturated_switch_is_valid() -> None:

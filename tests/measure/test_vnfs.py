@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from builders import verdict_of
 
 from planebench.analysis.capacity import tester_ceiling_pps
 from planebench.analysis.histogram import decode
@@ -23,7 +24,6 @@ from planebench.measure.updates import (
     updating,
     wait_for_session,
 )
-from planebench.measure.verdict import judge
 from planebench.model.errors import StartError
 from planebench.model.reasons import ReasonCode
 from planebench.model.records import (
@@ -55,14 +55,14 @@ def shared(switch_ns: int, *vnfs_ns: int, wait_ns: int) -> Evidence:
 
 def test_waiting_for_the_vnfs_on_the_same_core_is_what_is_measured() -> None:
     evidence = shared(250_000_000, 250_000_000, 500_000_000, wait_ns=750_000_000)
-    verdict = judge("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE)
+    verdict = verdict_of("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE)
     assert verdict.kind is VerdictKind.VALID
     assert verdict.texts == ()
 
 
 def test_somebody_else_on_that_core_is_remarked() -> None:
     evidence = shared(250_000_000, 250_000_000, wait_ns=750_000_000)
-    verdict = judge("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE)
+    verdict = verdict_of("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE)
     assert verdict.codes[0] == "cpu-wait"
 
 
@@ -70,7 +70,7 @@ def test_accounts_are_read_one_after_the_other() -> None:
     off = 15_000_000  # of 63 VNFs: less than 64 readings
     evidence = shared(SECOND_NS // 64, *[SECOND_NS // 64] * 63, wait_ns=SECOND_NS * 63 // 64 + off)
     carried = replace(LOST_MOST, forwarded_packets=1000, refused_packets=0)
-    verdict = judge("latency", False, SECOND_NS, [carried], evidence, IDLE)
+    verdict = verdict_of("latency", False, SECOND_NS, [carried], evidence, IDLE)
     assert (verdict.kind, verdict.codes) == (VerdictKind.VALID, ())
 
 
@@ -78,18 +78,18 @@ def test_a_wait_that_began_long_before_the_trial_is_counted_when_it_ends() -> No
     turn = 128_000_000  # of 33 sharers with slices of 4 ms
     evidence = shared(SECOND_NS // 33, *[SECOND_NS // 33] * 32, wait_ns=SECOND_NS * 32 // 33 + turn)
     carried = replace(LOST_MOST, forwarded_packets=1000, refused_packets=0)
-    assert judge("latency", False, SECOND_NS, [carried], evidence, IDLE).codes == ()
+    assert verdict_of("latency", False, SECOND_NS, [carried], evidence, IDLE).codes == ()
     taken = shared(SECOND_NS // 40, *[SECOND_NS // 40] * 32, wait_ns=SECOND_NS * 39 // 40 + turn)
-    assert judge("latency", False, SECOND_NS, [carried], taken, IDLE).codes[0] == "cpu-wait"
+    assert verdict_of("latency", False, SECOND_NS, [carried], taken, IDLE).codes[0] == "cpu-wait"
 
 
 def test_without_vnfs_of_its_own_a_switch_that_is_idle_was_not_saturated() -> None:
     evidence = Evidence(threads=(ThreadEvidence("switch", "w0", 1, SECOND_NS, 0, 0),))
-    assert judge("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE).kind is VerdictKind.TESTER_LIMITED
+    assert verdict_of("r_plus", True, SECOND_NS, [LOST_MOST], evidence, IDLE).kind is VerdictKind.TESTER_LIMITED
     with_vnf = replace(evidence, threads=(*evidence.threads, ThreadEvidence("vnf", "w1", 0, SECOND_NS, 0, 0)))
-    assert judge("r_plus", True, SECOND_NS, [LOST_MOST], with_vnf, IDLE).kind is VerdictKind.VALID
+    assert verdict_of("r_plus", True, SECOND_NS, [LOST_MOST], with_vnf, IDLE).kind is VerdictKind.VALID
     took_all = replace(LOST_MOST, forwarded_packets=1000, refused_packets=0)
-    assert judge("r_plus", True, SECOND_NS, [took_all], with_vnf, IDLE).kind is VerdictKind.TESTER_LIMITED
+    assert verdict_of("r_plus", True, SECOND_NS, [took_all], with_vnf, IDLE).kind is VerdictKind.TESTER_LIMITED
 
 
 def test_drops_of_a_vnf_are_told_by_its_port_and_its_name() -> None:

@@ -14,9 +14,8 @@ from typing import Any, Literal
 
 from planebench.analysis.histogram import HIGHEST_NS, encode
 from planebench.measure.sim.foreign import FOREIGN, IRQS_PER_BURST, Span, StandingSpans, length_ns, standing
-from planebench.measure.trial import TrialRequest, unmeasured, with_verdict
+from planebench.measure.trial import TrialRequest, failed_trial, judged, trial_of
 from planebench.model.errors import UsageError
-from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     CoreDistance,
     DirectionCounts,
@@ -26,11 +25,10 @@ from planebench.model.records import (
     SwitchCycles,
     ThreadEvidence,
     Trial,
-    Verdict,
-    VerdictKind,
 )
 from planebench.model.scenarios import Flow
 from planebench.model.switch import Option, OptionKind, parse_switch, parse_values
+from planebench.model.text import utc_now
 from planebench.testbed.rates import line_rate_pps
 
 # The settings of a simulated switch: ``sim:capacity=10M:noise=1%``, parsed and checked.
@@ -371,7 +369,7 @@ class SimRunner:
         self._starts = 0
         self._alive = True
         self._done = Counter(t.point.point_id for t in past)
-        self._now = now
+        self._now = now or utc_now
 
     def run(self, request: TrialRequest) -> Trial:
         """Run one trial. Never raises; a switch that dies makes an invalid trial."""
@@ -382,12 +380,12 @@ class SimRunner:
         luck = draw(self.spec, self._seed, request.point, start, number, request.repetition)
         self._done[request.point.point_id] += 1
         self._alive = not luck.dies
+        request = dataclasses.replace(request, start=start)
         if luck.dies:
-            died = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, f"{self.spec.name} died (simulated)"),))
-            return dataclasses.replace(self._blank(request, died), start=start)
+            return failed_trial(request, f"{self.spec.name} died (simulated)", self._now())
         flows = request.flows()
         ledger = account(self.spec, luck, flows, request.load.pps_per_direction, request.duration_s)
-        return with_verdict(dataclasses.replace(self._trial(request, luck, ledger), start=start))
+        return judged(self._trial(request, luck, ledger), request.profile)
 
     def restart(self) -> None:
         """Start the switch anew: it may fall into its other mode."""
@@ -404,8 +402,9 @@ class SimRunner:
         probes = round(request.probe_rate_pps * request.duration_s * len(ledger.directions))
         load_pps = ledger.offered_packets * 1e9 / ledger.duration_ns
         held_ns = HELD_PACKETS * len(ledger.directions) * 1e9 / max(load_pps, 1.0)
-        return dataclasses.replace(
-            self._blank(request, Verdict(VerdictKind.VALID)),
+        return trial_of(
+            request,
+            self._now(),
             offered_duration_ns=ledger.duration_ns,
             directions=ledger.directions,
             evidence=_evidence(self.spec, luck, ledger),
@@ -416,11 +415,6 @@ class SimRunner:
             if probes and self.spec.latency_us
             else None,
         )
-
-    def _blank(self, request: TrialRequest, verdict: Verdict) -> Trial:
-        """Return a trial without counts that starts now."""
-        trial = unmeasured(request, verdict)
-        return trial if self._now is None else dataclasses.replace(trial, started_at=self._now())
 
     def _cycles(self, luck: TrialDraw, ledger: SimLedger) -> SwitchCycles:
         """Return the counters of the switch: always busy at its capacity, more cycles per packet with far cores.
