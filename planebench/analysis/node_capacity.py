@@ -16,7 +16,7 @@ from planebench.analysis.compare import Derived
 from planebench.analysis.counting import counts, saturating
 from planebench.analysis.noise import Estimate
 from planebench.analysis.starts import by_start, noise_of_sides, throughput_blocks
-from planebench.model.dimensions import NEAR
+from planebench.model.placement import NEAR
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.scenario import scenario_named

@@ -45,7 +45,8 @@ from planebench.measure.hosted import (
 from planebench.measure.latency import Readings, StampedVnf, begin_stamps, clock_readings, common_clock, read_anatomy
 from planebench.measure.updates import ControlTraffic, control_traffic, updating, wait_for_session
 from planebench.model.conditions import Conditions
-from planebench.model.dimensions import OWN, ClockChoice, ClockName, CpuClock
+from planebench.model.cpu_clock import OWN, CpuClock
+from planebench.model.dimensions import ClockChoice, ClockName
 from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.header import Calibration
 from planebench.model.reasons import Reason

@@ -22,8 +22,9 @@ from planebench.host.planed_program import complaint, find_planed
 from planebench.host.programs import Found, NotFound, run_tool
 from planebench.measure.machine import run_cpus
 from planebench.measure.runner import SelfMeasured
+from planebench.model.cpu_clock import OWN, CpuClock, mhz_of
 from planebench.model.cpus import Cpus, range_text
-from planebench.model.dimensions import OWN, CpuClock, is_external, is_tester_port, mhz_of
+from planebench.model.dimensions import is_external, is_tester_port
 from planebench.model.errors import NotInstalledError, UsageError
 from planebench.model.plan import Plan, Skipped
 from planebench.model.records import Point, TopologyKey

@@ -22,9 +22,10 @@ from planebench.measure.latency import by_clock, charged
 from planebench.measure.live import LiveTopology
 from planebench.measure.verdict import NO_LIMITS, Limits, judge, remarks
 from planebench.model.conditions import NOT_BASIC
-from planebench.model.dimensions import RANDOM, mhz_of
+from planebench.model.cpu_clock import mhz_of
 from planebench.model.errors import PlanebenchError
 from planebench.model.header import Calibration
+from planebench.model.placement import RANDOM
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     Anatomy,
@@ -145,9 +146,10 @@ def run_trial(
         with contextlib.suppress(PlanebenchError):  # who is alive, and only refused a call, must not run on
             live.pause()
         return failed_trial(request, str(error), started_at)
-    counts, latency = sending.counts, sending.latency
+    counts, latency, (begin, end) = sending.counts, sending.latency, sending.looks
     evidence = host_evidence(
-        *(look.kernel for look in sending.looks),
+        begin.kernel,
+        end.kernel,
         poll_gaps=counts.poll_gaps,
         poll_gap_sum_ns=counts.poll_gap_sum_ns,
         poll_gap_max_ns=counts.poll_gap_max_ns,
@@ -169,7 +171,7 @@ def run_trial(
     energy = {}
     if account is not None:
         delivered = sum(direction.forwarded_packets for direction in counts.directions)
-        energy = account.counters(*(look.energy for look in sending.looks), delivered)
+        energy = account.counters(begin.energy, end.energy, delivered)
     kernel = _not_told_twice(sending.drops, sending.switch_after)
     of_nics = {key: count for key, count in sending.nic_counters.items() if reason_of(key) in NOT_BASIC}
     trial = trial_of(

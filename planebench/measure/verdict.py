@@ -11,7 +11,7 @@ from planebench.analysis.ledger import describe, ledger, policy_packets, policy_
 from planebench.measure.counts import not_as_intended
 from planebench.measure.updates import not_answered, not_applied
 from planebench.model.chain_name import vnf_names
-from planebench.model.dimensions import RANDOM
+from planebench.model.placement import RANDOM
 from planebench.model.reasons import Reason, ReasonCode
 from planebench.model.records import (
     SCHEDSTAT_MIN_NS,

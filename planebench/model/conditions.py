@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from planebench.model.dimensions import NEAR, OWN, CpuClock, HostingFacts, HostingName, Placing
+from planebench.model.cpu_clock import OWN, CpuClock
+from planebench.model.dimensions import HostingFacts, HostingName
+from planebench.model.placement import NEAR, Placing
 from planebench.model.scenario import ScenarioName
 from planebench.model.text import Moment
 from planebench.model.wire import WireName

@@ -14,7 +14,9 @@ from typing import Annotated, Literal
 from annotated_types import Ge, Gt, Le, Lt, MinLen
 from pydantic import StringConstraints
 
-from planebench.model.dimensions import EXTERNAL, NEAR, OWN, TESTER_PLACES, ClockChoice, CpuClock, HostingName, Placing
+from planebench.model.cpu_clock import OWN, CpuClock
+from planebench.model.dimensions import EXTERNAL, TESTER_PLACES, ClockChoice, HostingName
+from planebench.model.placement import NEAR, Placing
 from planebench.model.scenario import Direction, ScenarioName
 from planebench.model.traffic import PLAIN, TrafficProfile
 from planebench.model.wire import WireChoice, WireName, wire_name

@@ -13,8 +13,10 @@ from enum import StrEnum
 from typing import Literal
 
 from planebench.model.chain_name import chain_label, chain_slug, hostings, vnf_texts
-from planebench.model.dimensions import NEAR, OWN, WORDS, CpuClock, HostingName, LatencyClock, Placing, clock_words
+from planebench.model.cpu_clock import OWN, CpuClock, clock_words
+from planebench.model.dimensions import WORDS, HostingName, LatencyClock
 from planebench.model.outage import Restart
+from planebench.model.placement import NEAR, Placing
 from planebench.model.reasons import Reason as Reason
 from planebench.model.reasons import ReasonCode as ReasonCode
 from planebench.model.scenario import Direction as Direction

@@ -11,7 +11,7 @@ from functools import partial
 from planebench.analysis.chains import ChainLatency
 from planebench.analysis.noise import Noise
 from planebench.analysis.starts import Blocks, blocks_of, by_start, noise_of_sides
-from planebench.model.dimensions import clock_words
+from planebench.model.cpu_clock import clock_words
 from planebench.model.records import Point, Trial, VerdictKind
 from planebench.model.results import Result
 from planebench.model.words import mpps, percent, printable, us

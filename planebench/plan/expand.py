@@ -9,8 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from planebench.model.chain_name import join, vnf_texts
-from planebench.model.dimensions import NEAR, HostingName, Placing
+from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError
+from planebench.model.placement import NEAR, Placing
 from planebench.model.plan import Plan, Skipped
 from planebench.model.records import Point
 from planebench.model.scenario import Direction, ScenarioName, scenario_named, scenarios_with

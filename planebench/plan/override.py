@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from planebench.analysis.search import parameters
 from planebench.model.chain_name import split
-from planebench.model.dimensions import parse_placing
 from planebench.model.errors import UsageError, unknown
+from planebench.model.placement import parse_placing
 from planebench.model.plan import R_PLUS, Plan
 from planebench.model.scenario import scenario_named, scenarios_with
 from planebench.model.scenarios import (

@@ -15,8 +15,10 @@ from random import Random
 from typing import Any, TypeVar
 
 from planebench.analysis.search import load_name
-from planebench.model.dimensions import NEAR, OWN, CpuClock, HostingName, Placing
+from planebench.model.cpu_clock import OWN, CpuClock
+from planebench.model.dimensions import HostingName
 from planebench.model.errors import UsageError
+from planebench.model.placement import NEAR, Placing
 from planebench.model.plan import R_PLUS, LatencyPlan, Plan
 from planebench.model.records import Point, TopologyKey
 from planebench.model.scenario import Direction, ScenarioName, scenario_named

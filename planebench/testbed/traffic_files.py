@@ -17,7 +17,7 @@ from planebench.model.scenarios import FRAME_SIZE_JUMBO_BYTES, FRAME_SIZE_MAX_BY
 from planebench.model.topology import Topology
 from planebench.model.traffic import FIB_ADDRESSES, Destinations, Pcap, TrafficProfile
 from planebench.model.wire import wire_named
-from planebench.planed.document import Facts, planed_facts
+from planebench.planed.facts import Facts, planed_facts
 from planebench.testbed.chain import parse_chain
 
 # Destination addresses for a router under test: drawn from the prefixes of its own table, as planed reads it.

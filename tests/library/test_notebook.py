@@ -13,8 +13,8 @@ from builders import make_run, store_run
 from nbclient import NotebookClient
 
 import planebench
+from planebench.analysis.tables import TABLES
 from planebench.cli import main
-from planebench.loaded import TABLES
 
 DOCS = Path(__file__).parents[2] / "docs"
 NOTEBOOK = DOCS / "examples" / "analysis.ipynb"

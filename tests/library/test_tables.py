@@ -20,8 +20,8 @@ from rich_run import rich, rich_run
 import planebench
 from planebench.analysis.histogram import merge, summarise
 from planebench.analysis.results import derive_results
-from planebench.analysis.tables import RunSource
-from planebench.loaded import TABLES, TABLES_VERSION, Loaded
+from planebench.analysis.tables import TABLES, TABLES_VERSION, RunSource
+from planebench.loaded import Loaded
 from planebench.model.errors import UsageError
 from planebench.model.header import Run
 from planebench.model.plan import Skipped

@@ -17,8 +17,8 @@ from builders import make_header, make_point, make_trial
 from planebench.analysis.histogram import encode
 from planebench.analysis.metrics.column import TableRow, _sql_type, having
 from planebench.analysis.metrics.results import LATENCY, RESULT
-from planebench.analysis.tables import RunSource
-from planebench.loaded import TABLES, Loaded
+from planebench.analysis.tables import TABLES, RunSource
+from planebench.loaded import Loaded
 from planebench.model.header import Run
 from planebench.model.records import ControlPackets, FibUpdates, SwitchCycles, TrafficSent
 from planebench.model.switch_figures import SWITCH_FIGURES, SwitchFigure, further_counters

@@ -17,6 +17,7 @@ from builders import make_run, store_run
 import planebench
 from planebench.analysis import chains, compare, conditions, results
 from planebench.analysis.compare import Derived
+from planebench.analysis.tables import TABLES
 from planebench.cli import output
 from planebench.model.header import Run
 from planebench.report.export import to_csv, to_json
@@ -89,7 +90,7 @@ def test_the_library_derives_a_run_once_for_tables_page_and_figures(tmp_path: Pa
     folder = stored(tmp_path)
     with counted_calls() as calls:
         loaded = planebench.load(folder)
-        for table in planebench.loaded.TABLES:
+        for table in TABLES:
             loaded.rows(table)
         loaded.report(tmp_path / "page.html")
         loaded.figures(tmp_path / "figures", ("svg",))
