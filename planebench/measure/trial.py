@@ -304,7 +304,7 @@ def judged(trial: Trial, profile: TrafficProfile, limits: Limits = NO_LIMITS) ->
     return dataclasses.replace(trial, verdict=verdict)
 
 
-def trial_of(request: TrialRequest, started_at: str = "", **measured: Any) -> Trial:
+def trial_of(request: TrialRequest, started_at: str | None = None, **measured: Any) -> Trial:
     """Return the trial of a request with what was measured (fields of Trial), valid until it is judged.
 
     Without ``directions`` nothing was counted; without ``started_at`` it starts now.
@@ -316,7 +316,7 @@ def trial_of(request: TrialRequest, started_at: str = "", **measured: Any) -> Tr
         role=request.role,
         load=request.load,
         intended_duration_ns=int(request.duration_s * 1e9),
-        started_at=started_at or utc_now(),
+        started_at=utc_now() if started_at is None else started_at,
         repetition=request.repetition,
         start=request.start,
         search=request.search,
@@ -327,7 +327,7 @@ def trial_of(request: TrialRequest, started_at: str = "", **measured: Any) -> Tr
     )
 
 
-def failed_trial(request: TrialRequest, why: str, started_at: str = "") -> Trial:
+def failed_trial(request: TrialRequest, why: str, started_at: str | None = None) -> Trial:
     """Return the trial of a request during which tester or switch failed."""
     verdict = Verdict(VerdictKind.INVALID, (Reason(ReasonCode.ERROR, why),))
     return trial_of(request, started_at, verdict=verdict)

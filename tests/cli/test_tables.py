@@ -11,7 +11,7 @@ from pathlib import Path
 import duckdb
 from builders import make_run, store_run
 
-from planebench.loaded import TABLES
+from planebench.analysis.tables import TABLES
 from planebench.model.header import Run
 
 

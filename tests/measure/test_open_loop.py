@@ -15,10 +15,10 @@ from planebench.measure import runner
 from planebench.measure.live import LiveSettings, LiveTopology
 from planebench.measure.runner import LiveRunner
 from planebench.measure.session import _check_open_loop
-from planebench.measure.trial import TrialRequest, unmeasured
+from planebench.measure.trial import TrialRequest, trial_of
 from planebench.model.conditions import PortConditions
 from planebench.model.errors import UsageError
-from planebench.model.records import DirectionCounts, Load, Point, Verdict, VerdictKind
+from planebench.model.records import DirectionCounts, Load, Point, VerdictKind
 from planebench.plan.override import override
 from planebench.plan.schema import load_plan
 from planebench.testbed.rates import SATURATING, line_rate_pps
@@ -41,8 +41,7 @@ def sent_at(
     ports = tuple(PortConditions(f"n{i}", "wire", "ethdev", "x", speed_mbps=speed) for i, speed in enumerate(speeds))
     live = SimpleNamespace(conditions=SimpleNamespace(ports=ports))
     live.line_rate_pps = lambda size: LiveTopology.line_rate_pps(live, size)  # type: ignore[arg-type]
-    patch.setattr(runner, "run_trial", lambda live, request, *_: unmeasured(request, Verdict(VerdictKind.VALID)))
-    patch.setattr(runner, "tester_ceiling_pps", lambda *_: None)
+    patch.setattr(runner, "run_trial", lambda live, request, *_: trial_of(request))
     return LiveRunner(live, settings).run(TrialRequest(POINT, "r_plus", load, 1.0).on_line(plan_pps))  # type: ignore[arg-type]
 
 

@@ -38,14 +38,14 @@ def record(*, host: str = "", plain: tuple[int, int] = (10, 95)) -> LatencyRecor
     [
         (Evidence(), False),  # as of a switch that was stopped: nobody waited
         (Evidence(threads=(thread("switch", 9.9),)), False),
-        (Evidence(threads=(thread("switch", 10),)), True),
+        (Evidence(threads=(thread("switch", 10.2),)), True),
         (Evidence(threads=(thread("switch", 6), thread("vnf", 5, cpu=2))), True),
         (Evidence(threads=(thread("tester", 50, cpu=0), thread("switch", 1))), False),  # its waits are gaps
         (Evidence(threads=(thread("switch", 50), thread("vnf", 50))), False),  # they share a CPU on purpose
         (Evidence(threads=(thread("switch", 19),), poll_gap_sum_ns=500 * MS), False),  # half of it in polled time
-        (Evidence(threads=(thread("switch", 20),), poll_gap_sum_ns=500 * MS), True),
+        (Evidence(threads=(thread("switch", 21),), poll_gap_sum_ns=500 * MS), True),
         (Evidence(steal_ns=12 * MS), True),
-        (Evidence(steal_ns=12 * MS, poll_gap_sum_ns=5 * MS), False),  # of the tester's CPU, as far as is known
+        (Evidence(threads=(thread("switch", 0), thread("tester", 0, cpu=0)), steal_ns=12 * MS), False),  # 6 of each CPU
     ],
 )
 def test_stalls_are_the_hosts_where_it_kept_the_switch_waiting(evidence: Evidence, hosts: bool) -> None:

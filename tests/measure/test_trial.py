@@ -228,7 +228,7 @@ def test_a_death_at_any_moment_is_an_invalid_trial_with_its_log(moment: str) -> 
     assert trial.throughput_pps == 0
 
 
-def test_unmeasured_keeps_what_was_asked_and_counts_nothing() -> None:
+def test_a_failed_trial_keeps_what_was_asked_and_counts_nothing() -> None:
     wanted = request(make_point("ovs-dpdk", "p2p", direction="bidirectional"), repetition=2, role="latency")
     trial = failed_trial(wanted, "it died")
     assert (trial.point, trial.role, trial.load, trial.repetition) == (wanted.point, "latency", FLAT_OUT, 2)

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from builders import verdict_of
 from test_workers import request
 
 from planebench.host.facts import HostFacts
 from planebench.measure.conditions import clocked_cpus, held_clock
 from planebench.measure.survey import survey
-from planebench.measure.verdict import judge
 from planebench.model.cpu_clock import clock_words, parse_cpu_clock, speed_of
 from planebench.model.cpus import Cpus
 from planebench.model.errors import UsageError
@@ -92,7 +92,7 @@ def test_planed_emulates_a_clock_and_says_so() -> None:
 def test_a_trial_at_another_clock_says_so(found: int, other: bool) -> None:
     counts = DirectionCounts("n0->n1", 1000, 1000, 900, refused_packets=500, attempted_packets=1500)
     switch = SwitchCycles(counters={"wanted_mhz": 1200, "core_mhz": found})
-    verdict = judge("r_plus", True, 10**9, (counts,), Evidence(), switch)
+    verdict = verdict_of("r_plus", True, 10**9, (counts,), Evidence(), switch)
     assert verdict.kind is VerdictKind.VALID
     assert verdict.texts == (f"the core of the switch ran at {found} MHz, not at 1200",) * other
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from builders import verdict_of
 
 from planebench.host.programs import Found, NotFound
 from planebench.measure.trial import cycles_of_trial
-from planebench.measure.verdict import judge
 from planebench.model.conditions import MANIFEST_KEYS
 from planebench.model.errors import UsageError
 from planebench.model.records import DirectionCounts, Evidence, SwitchCycles
@@ -230,7 +230,7 @@ def test_an_ovs_whose_pmd_threads_are_all_busy_limits_a_trial() -> None:
         refused_packets=20_000_000,
         monitor_bursts=10,
     )
-    verdict = judge("r_plus", True, 10**9, [way], Evidence(), cycles)
+    verdict = verdict_of("r_plus", True, 10**9, [way], Evidence(), cycles)
     assert (cycles.busy_share, verdict.kind, verdict.texts) == (1.0, "valid", ())
 
 
