@@ -56,7 +56,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What issue 8 asks for."""
+    """The bars that the table is held against."""
 
     name: str
     value: float

@@ -63,7 +63,7 @@ MANY = 3
 SHORT_S = 0.3
 """A trial of jitter (600 probes), or of updates."""
 BAND_FACTOR = 2.5
-"""What the far core distance costs at most (DESIGN section 4): a ratio that holds in spite of it is told."""
+"""What the far core distance costs at most: a ratio that holds in spite of it is told."""
 DISTURBED_FACTOR = 2.0
 """What a conventional trial may have lost by a disturbance: far more than was seen (5 % of a thread's time)."""
 ALONE_ROUTES = "16M"

@@ -97,7 +97,7 @@ it: they tell nothing of it."""
 
 
 class VerdictKind(StrEnum):
-    """The verdict of a trial or a result (DESIGN section 6)."""
+    """The verdict of a trial or a result (docs/design/trials.md)."""
 
     VALID = "valid"
     OVERLOAD = "overload"
@@ -496,7 +496,7 @@ class MemoryEvidence:
 
 @dataclass(frozen=True, slots=True)
 class CoreDistance:
-    """Median round trip of a cache line between two CPUs (DESIGN section 4, "Two bands")."""
+    """Median round trip of a cache line between two CPUs (docs/methodology.md, near and far)."""
 
     median_ns: float
     band: Literal["near", "far", "same"]

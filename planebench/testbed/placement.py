@@ -14,7 +14,7 @@ from planebench.model.placement import NEAR, RANDOM, SPLIT, Placing, far_vnfs
 
 # Cores for the switch, the tester, the VNFs, and everything that does not poll.
 #
-# The rule (DESIGN section 2): the switch has a core of its own as soon as there are two; pollers share a core by taking
+# The rule: the switch has a core of its own as soon as there are two; pollers share a core by taking
 # turns in one worker, never as threads that the scheduler switches.
 
 

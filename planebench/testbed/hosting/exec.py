@@ -148,7 +148,7 @@ def _values(request: HostedRequest) -> dict[str, str]:
 
 
 def _eal(request: HostedRequest, memory_mb: int, passed: Sequence[Nic], *, main: bool) -> list[str]:
-    """Return EAL's options. A vhost back end accepts memory as one segment only (DESIGN section 4)."""
+    """Return EAL's options. A vhost back end accepts memory as one segment only."""
     workers = [f"{lcore}@{cpu}" for lcore, cpu in enumerate(request.cpus, start=0 if main else 1)]
     beside = [] if main else [f"0@({cpu_text(request.control_cpus)})"]
     return [
