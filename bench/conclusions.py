@@ -53,7 +53,7 @@ AT_ONCE = 50_000
 
 @dataclass(frozen=True)
 class Estimates:
-    """What stats/noise.py says of many cells: the first axis is the run."""
+    """What analysis/noise.py says of many cells: the first axis is the run."""
 
     mean: Array
     error: Array
@@ -102,7 +102,7 @@ def called(found: Estimates, alpha: float) -> tuple[Flags, Flags]:
 
 
 def differences(plan: Layout, drawn: Drawn, blocks: int) -> Array:
-    """Return the differences of every pair in the same block, by core distance as ``paired`` of stats/starts.py."""
+    """Return the differences of every pair in the same block, by core distance as ``paired`` of analysis/starts.py."""
     found = drawn.logs[:, plan.second, :, :blocks] - drawn.logs[:, plan.first, :, :blocks]
     if drawn.far is None:
         return found
@@ -146,7 +146,7 @@ def run(plan: Layout, drawn: Drawn, true: Array) -> Ended:
 
 
 def degrees_of_pairs(plan: Layout, starts: Counts) -> Array:
-    """Return the starts of each run without the means of switches and blocks, as stats/starts.py counts them."""
+    """Return the starts of each run without the means of switches and blocks, as analysis/starts.py counts them."""
     total = np.zeros(len(starts))
     for topology in range(len(plan.cells)):
         of_pairs = starts[:, :, plan.topology == topology].max(axis=-1)

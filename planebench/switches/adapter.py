@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The interface between the harness and a switch: the methods of an adapter. Nothing else here knows a switch by name.
 
-Adding a switch takes one file with an ``ADAPTER`` object: in planebench/switches with a line in ``names.py``, or
+Adding a switch takes one file with an ``ADAPTER`` object: in planebench/switches with a line in ``registry.py``, or
 anywhere else with an entry point (docs/adding-a-switch.md).
 """
 
