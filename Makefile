@@ -98,7 +98,7 @@ crash: setup ## kill -9 of each part of a run at N=100 moments: readable, resume
 sanitize: setup ## the tests of planed, C and Python, with a planed built with AddressSanitizer and UBSan; the FIB's with ThreadSanitizer
 	@PYTHON=$(BIN)/python scripts/sanitize.sh
 
-lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, includes of C
+lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, layers, includes of C
 	@scripts/setup.sh clang-format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -106,6 +106,7 @@ lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, includes of C
 	clang-format --dry-run -Werror $(C_FILES)
 	$(BIN)/python scripts/lint_sizes.py
 	$(BIN)/python scripts/structure.py
+	$(BIN)/python scripts/lint_names.py
 	$(BIN)/python scripts/papers_coverage.py --check
 	$(BIN)/python scripts/record.py --check
 
