@@ -48,16 +48,10 @@ def _uses_the_machine(item: pytest.Item) -> bool:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests that use the machine: ``pytest -n`` writes the name of their group at the end of their ids."""
+    """Mark the tests that use the machine: ``--dist=loadgroup`` writes their group at the end of their ids."""
     for item in items:
         if _uses_the_machine(item):
             item.add_marker(pytest.mark.xdist_group(MACHINE))
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Let ``pytest -n`` know of groups, whatever its ``--dist`` is."""
-    if config.getoption("dist", "no") != "no":
-        config.option.dist = "loadgroup"
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -56,7 +56,7 @@ def running(switch: str, point: Point) -> Iterator[LiveTopology]:
         it.stop()
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(scope="module", params=CASES)
 def live(request: pytest.FixtureRequest) -> Iterator[tuple[LiveTopology, Point]]:
     switch, point = CASES[request.param]
     with running(switch, point) as it:

@@ -84,18 +84,6 @@ def test_a_switch_that_loses_frames_is_found_out_to_the_frame(bench: Bench, one_
             assert account.losses == (Loss("switch", "fault", lost),)
 
 
-@pytest.mark.parametrize("switch", ["planed", "ovs-dpdk", "testpmd"])
-@pytest.mark.parametrize("scenario", ["p2p", "v2v", "loopback"])
-def test_every_frame_is_accounted_for_at_overload(bench: Bench, switch: str, scenario: str) -> None:
-    options = ("--scenario", scenario, "--frame-size", 64, "--loads", "none", "--quiet", "--direction", "bidirectional")
-    bench.run("run", bench.plan, *options, "--switch", switch, "--repeat", 2, "--duration", 0.1)
-    trials = [t for t in read_run(find_run(bench.runs, "latest")).trials if t.offered_duration_ns]
-    assert trials
-    for trial in trials:
-        account = ledger(trial)
-        assert account.unexplained_packets == 0, (account, trial.switch.drops, trial.tester_drops)
-
-
 def test_a_search_goes_on_after_an_interruption(bench: Bench) -> None:
     options = (*SHORT, "--switch", "planed", "--search", "pdr", "--search-duration", 0.02, "--duration", 0.05)
     process = bench.start("run", bench.plan, *options)
