@@ -40,11 +40,11 @@ record: setup ## docs/results made anew: measures the suites of the papers, four
 smoke: setup ## the tests that start no data plane, side by side: two minutes
 	$(BIN)/python -P -m pytest -q -n 2 -m "not dataplane and not slow and not root"
 
-test: setup ## unit tests of planed, then pytest against the installed package: twelve minutes
+test: setup ## unit tests of planed, then pytest against the installed package
 	@$(MAKE) test-requirements
 	$(BIN)/python -P -m pytest -n 2 -m "not lab and not all"
 
-test-all: setup ## make test, and the rest of the tests with a browser, containers and guests: half as long again
+test-all: setup ## make test, and the rest of the tests with a browser, containers and guests
 	@$(MAKE) test-requirements
 	$(BIN)/python -P -m pytest -n 2 -m "not lab"
 

@@ -164,6 +164,7 @@ MIXED_PARTS = (
 )
 
 
+@pytest.mark.all
 def test_hosted_vnfs_stamp_too_and_one_in_a_vm_by_its_own_clock() -> None:
     for name in ("container", "vm"):
         if isinstance(missing := HOSTINGS[name].find(), NotFound):

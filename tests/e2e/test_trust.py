@@ -101,13 +101,6 @@ def test_a_search_goes_on_after_an_interruption(bench: Bench) -> None:
     assert [search["method"] for search in result["searches"]] == ["pdr"]
 
 
-def test_a_finished_run_is_not_taken_up(bench: Bench) -> None:
-    options = (*SHORT, "--switch", "sim")
-    bench.run("run", bench.plan, *options)
-    error = bench.run("run", bench.plan, *options, "--resume", code=2).stderr
-    assert "of this plan is complete" in error
-
-
 def test_bursts_of_microseconds_are_sent_and_measured(bench: Bench) -> None:
     options = (*SHORT, "--switch", "planed:drop_one_in=1000", "--repeat", 1, "--search", "b2b", "--max-rate", "2M")
     bench.run("run", bench.plan, *options)
@@ -121,15 +114,3 @@ def test_bursts_of_microseconds_are_sent_and_measured(bench: Bench) -> None:
     assert min(t.intended_duration_ns for t in bursts) < 1_000_000
     for trial in bursts:
         assert ledger(trial).unexplained_packets == 0
-
-
-def test_a_run_is_not_taken_up_with_another_tester(bench: Bench) -> None:
-    options = (*SHORT, "--switch", "sim")
-    bench.run("run", bench.plan, *options)
-    folder = find_run(bench.runs, "latest")
-    (folder / "finished.json").unlink()
-    header = json.loads((folder / "run.json").read_text())
-    header["settings"]["tester_version"] = "planed 0.0 (000000000000)"
-    (folder / "run.json").write_text(json.dumps(header))
-    error = bench.run("run", bench.plan, *options, "--resume", code=2).stderr
-    assert "cannot resume run" in error and "tester_version: planed 0.0" in error
