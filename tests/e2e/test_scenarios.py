@@ -120,7 +120,8 @@ def test_a_switch_named_twice_is_measured_twice_with_a_chain_of_three(bench: Ben
 def test_jumbo_frames(bench: Bench) -> None:
     here = [name for name in SWITCHES if isinstance(ADAPTERS[name].find(), Found)]
     scenarios = ("v2v", "p2p")[: often(1, 2)]
-    run = Measured(bench, "--switch", ",".join(here), "--scenario", ",".join(scenarios), "--frame-size", "9000")
+    options = ("--scenario", ",".join(scenarios), "--frame-size", "9000", "--no-calibrate")
+    run = Measured(bench, "--switch", ",".join(here), *options)
     assert {(result["switch"], result["scenario"]) for result in run.results} == {
         (name, scenario) for name in here for scenario in scenarios
     }
@@ -135,7 +136,7 @@ def test_the_veth_wire(bench: Bench) -> None:
             VethWire.create(supervisor, ["n0"], cpus=frozenset({0})).close()
     except StartError as error:
         pytest.skip(f"no network namespaces here: {error}")
-    run = Measured(bench, "--wire", "veth")
+    run = Measured(bench, "--wire", "veth", "--no-calibrate")
     assert {result["wire"] for result in run.results} == {"veth"}
     for trial in run.trials:
         assert trial["verdict"]["kind"] != "invalid", trial["verdict"]
