@@ -155,15 +155,3 @@ def test_a_firewall_that_drops_everything_is_named(bench: Bench, rules: Path) ->
     command = ("run", bench.plan, "--no-calibrate", f"--chain=l2fwd,firewall:rules={rules}")
     said = one_line(bench.run(*command, code=PlanebenchError.exit_code).stderr)
     assert "no frame came through n0->n1, n1->n0: vnf1 (firewall) dropped" in said and "default" in said
-
-
-def test_a_bad_rule_is_refused_before_anything_starts(bench: Bench, rules: Path) -> None:
-    rules.write_text("# fine\npermit udp frm any to any\n")
-    done = bench.run("run", bench.plan, "--no-calibrate", f"--chain=firewall:rules={rules}", code=2)
-    assert f"{rules.name}:2" in one_line(done.stderr)
-    assert not any(bench.runs.iterdir())
-
-
-def test_an_unknown_function_is_refused_with_the_valid_ones(bench: Bench) -> None:
-    done = bench.run("run", bench.plan, "--no-calibrate", "--chain=l2fw", code=2)
-    assert 'unknown network function "l2fw", did you mean l2fwd? Valid: l2fwd, l3fwd, firewall' in one_line(done.stderr)
