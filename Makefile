@@ -16,7 +16,7 @@ SOURCES := $(shell find dataplane planebench -type f -not -path '*/__pycache__/*
 BUILD_FILES := pyproject.toml meson.build meson_options.txt README.md LICENSE
 C_FILES := $(filter %.c %.h,$(SOURCES))
 
-.PHONY: help setup packages bench bench-statistics bench-fib record smoke test lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel image bench-image image-check clean FORCE
+.PHONY: help setup packages bench bench-statistics bench-fib record smoke test test-all test-requirements lab lowest unit-tests docs docs-check fuzz soak crash sanitize lint format wheel image bench-image image-check clean FORCE
 
 help: ## this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
@@ -41,17 +41,12 @@ smoke: setup ## the tests that start no data plane, side by side: two minutes
 	$(BIN)/python -P -m pytest -q -n 2 -m "not dataplane and not slow and not root"
 
 test: setup ## unit tests of planed, then pytest against the installed package
-	@$(MAKE) unit-tests
-	@# Four at once on two cores as well: the longest of them wait.
-	meson test -C build --print-errorlogs --num-processes 4
-	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"
-	@scripts/setup.sh bird2 ethtool || echo "test: no BIRD, so the example of a routing daemon is skipped"
-	@scripts/setup.sh qemu-system-x86 busybox-static || echo "test: no QEMU, so tests with guests are skipped"
-	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
-	@scripts/setup.sh bubblewrap podman runc || echo "test: no bubblewrap or podman, so tests with containers are skipped"
-	@# The package starts a server that listens on port 22: only where the machine, a container, says that none starts.
-	@[ ! -x /usr/sbin/policy-rc.d ] || scripts/setup.sh openssh-server || echo "test: no sshd, so tests of two hosts are skipped"
-	$(BIN)/python -P -m pytest -n 2 --dist loadscope -m "not lab"
+	@$(MAKE) test-requirements
+	$(BIN)/python -P -m pytest -n 2 -m "not lab and not all"
+
+test-all: setup ## make test, and the rest of the tests with a browser, containers and guests
+	@$(MAKE) test-requirements
+	$(BIN)/python -P -m pytest -n 2 -m "not lab"
 
 lab: setup ## emulated NICs with cables in a QEMU guest: binding, wire pci, exact counts; MODEL=igb: only these
 	@scripts/setup.sh qemu-system-x86 busybox-static
@@ -67,6 +62,18 @@ lowest: setup ## make smoke's tests with the oldest release of each dependency t
 		-r pyproject.toml --extra dev
 	PYTHONPATH=$(CURDIR) PLANEBENCH_PLANED=$(CURDIR)/$(BIN)/planed .stamps/lowest/bin/python -m pytest -q -n 2 \
 		-m "not dataplane and not slow and not root"
+
+test-requirements:
+	@$(MAKE) unit-tests
+	@# Four at once on two cores as well: the longest of them wait.
+	meson test -C build --print-errorlogs --num-processes 4
+	@scripts/setup.sh chromium fonts-liberation || echo "test: no chromium, so the tests of the page in a browser are skipped"
+	@scripts/setup.sh bird2 ethtool || echo "test: no BIRD, so the example of a routing daemon is skipped"
+	@scripts/setup.sh qemu-system-x86 busybox-static || echo "test: no QEMU, so tests with guests are skipped"
+	@scripts/setup.sh syslinux mtools qemu-utils || echo "test: no tools for disk images, so the test of one as a VNF is skipped"
+	@scripts/setup.sh bubblewrap podman runc || echo "test: no bubblewrap or podman, so tests with containers are skipped"
+	@# The package starts a server that listens on port 22: only where the machine, a container, says that none starts.
+	@[ ! -x /usr/sbin/policy-rc.d ] || scripts/setup.sh openssh-server || echo "test: no sshd, so tests of two hosts are skipped"
 
 # Into the build folder of setup, so that planed is compiled once.
 unit-tests:
@@ -98,7 +105,7 @@ crash: setup ## kill -9 of each part of a run at N=100 moments: readable, resume
 sanitize: setup ## the tests of planed, C and Python, with a planed built with AddressSanitizer and UBSan; the FIB's with ThreadSanitizer
 	@PYTHON=$(BIN)/python scripts/sanitize.sh
 
-lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, includes of C
+lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, layers, includes of C
 	@scripts/setup.sh clang-format
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -106,6 +113,7 @@ lint: setup ## ruff, mypy, clang-format, size budget, SPDX lines, includes of C
 	clang-format --dry-run -Werror $(C_FILES)
 	$(BIN)/python scripts/lint_sizes.py
 	$(BIN)/python scripts/structure.py
+	$(BIN)/python scripts/lint_names.py
 	$(BIN)/python scripts/papers_coverage.py --check
 	$(BIN)/python scripts/record.py --check
 

@@ -40,7 +40,6 @@ ALLOWED: dict[str, set[str]] = {
     "": {"runtime", "lib"},
 }
 
-
 HARNESS = ROOT / "planebench"
 APART = ("papers", "conformance", "lab")
 """Packages of the harness beside the way from plan to page."""
@@ -127,7 +126,7 @@ def _is_allowed(folder: str, header: str) -> bool:
 
 
 @cache
-def _modules() -> Mapping[str, ast.Module]:
+def modules() -> Mapping[str, ast.Module]:
     """Return each module of the harness by its dotted name below planebench."""
     found = {}
     for path in sorted(HARNESS.rglob("*.py")):
@@ -138,17 +137,17 @@ def _modules() -> Mapping[str, ast.Module]:
 
 def harness() -> dict[str, int]:
     """Return the figures of the harness that LIMITS has limits of."""
-    modules = _modules()
+    trees = modules()
     apart, lines, names = 0, 0, defaultdict[str, set[str]](set)
-    for module, tree in modules.items():
+    for module, tree in trees.items():
         found = code_lines(tree)
         lines, apart = lines + found, apart + found * (module.partition(".")[0] in APART)
         for node in tree.body:
             if name := _type_name(node):
                 names[name].add(module)
-    kinds = Counter(type(node) for tree in modules.values() for node in ast.walk(tree) if isinstance(node, ast.stmt))
+    kinds = Counter(type(node) for tree in trees.values() for node in ast.walk(tree) if isinstance(node, ast.stmt))
     files, packages = imports(), defaultdict[str, set[str]](set)
-    top = {module for module in modules if "." not in module and any(it.startswith(f"{module}.") for it in modules)}
+    top = {module for module in trees if "." not in module and any(it.startswith(f"{module}.") for it in trees)}
     for module, targets in files.items():
         packages[module.partition(".")[0]] |= {target.partition(".")[0] for target in targets}
     inner = {package: packages[package] & top - {package} for package in top}
@@ -157,7 +156,7 @@ def harness() -> dict[str, int]:
         "code lines": lines,
         "packages": len(top),
         "layers of packages": max(_height(package, inner) for package in top),
-        "files": len(modules),
+        "files": len(trees),
         "files that import each other": sum(module in _reached(module, files) for module in files),
         "functions": kinds[ast.FunctionDef] + kinds[ast.AsyncFunctionDef],
         "class names of several files": sum(len(where) > 1 for where in names.values()),
@@ -182,22 +181,25 @@ def code_lines(tree: ast.Module) -> int:
 
 
 def imports() -> Mapping[str, set[str]]:
-    """Return the modules of the harness that each imports, also inside functions; not planebench itself."""
-    found: dict[str, set[str]] = {}
-    for module, tree in _modules().items():
-        names: set[str] = set()
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                names.update(alias.name for alias in node.names)
-            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                names.update(f"{node.module}.{alias.name}" for alias in node.names)
-        ours = (name.split(".")[1:] for name in names if name.startswith("planebench."))
-        found[module] = {_module_of(parts) for parts in ours} - {"", module}
-    return found
+    """Return the modules of the harness that each imports; not planebench itself."""
+    return {module: imported(tree) - {"", module} for module, tree in modules().items()}
+
+
+def imported(tree: ast.Module) -> set[str]:
+    """Return the modules of the harness that a module imports, also inside functions; "" is planebench itself."""
+    names: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    # Every layer may ask for the version.
+    ours = (name.split(".")[1:] for name in names - {"planebench.__version__"} if name.startswith("planebench."))
+    return {_module_of(parts) for parts in ours}
 
 
 def _module_of(parts: list[str]) -> str:
-    while parts and ".".join(parts) not in _modules():
+    while parts and ".".join(parts) not in modules():
         parts = parts[:-1]
     return ".".join(parts)
 

@@ -4,9 +4,7 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,28 +22,36 @@ settings.register_profile("fuzz", deadline=None, max_examples=1000, print_blob=T
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "planebench"))
 
 
-class MachineScheduling(LoadScopeScheduling):
-    """Give the files whose tests poll, or change what all processes see, to one process, which runs them in order.
+MACHINE = "machine"
 
-    The other files run beside them in the second process of ``make test``.
+
+class MachineScheduling(LoadScopeScheduling):
+    """Give the tests that poll, or change what all processes see, to one process, which runs them in order.
+
+    The other tests run beside them, a file at a time, in the second process of ``make test``.
     """
 
     def _split_scope(self, nodeid: str) -> str:
-        path = nodeid.partition("::")[0]
-        return "machine" if uses_the_machine(path) else path
+        return MACHINE if nodeid.endswith(f"@{MACHINE}") else nodeid.partition("::")[0]
 
 
-@functools.cache
-def uses_the_machine(path: str) -> bool:
-    """Return whether a test file has a test with one of the markers ``dataplane``, ``root`` and ``slow``.
+def _uses_the_machine(item: pytest.Item) -> bool:
+    """Return whether a test has one of the markers ``dataplane``, ``root`` and ``slow``.
 
-    Not those of network functions alone: their programs read frames from a pipe or a file, and neither poll ports nor
-    change what others see.
+    Not those of network functions and of the FIB that start no planed: their programs read frames from a pipe or a
+    file, and neither poll ports nor change what others see.
     """
-    text = Path(path).read_text(encoding="utf-8")
-    if "/nf/" in path and "planed_rig" not in text:
-        return False
-    return bool(re.search(r"mark\.(dataplane|root|slow)\b", text))
+    if item.path.parent.name in ("nf", "fib") and not hasattr(getattr(item, "module", None), "Planed"):
+        return bool(item.get_closest_marker("root"))
+    return any(item.get_closest_marker(name) for name in ("dataplane", "root", "slow"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests that use the machine: ``--dist=loadgroup`` writes their group at the end of their ids."""
+    for item in items:
+        if _uses_the_machine(item):
+            item.add_marker(pytest.mark.xdist_group(MACHINE))
 
 
 @pytest.hookimpl(optionalhook=True)

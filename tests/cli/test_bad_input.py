@@ -54,6 +54,10 @@ BAD_OPTIONS = {
     ),
     "chain-length": (["--scenario", "loopback", "--chain-length", "6"], ('"6"', "1..5")),
     "chain-length-of-p2p": (["--scenario", "p2p", "--chain-length", "2"], ("applies only to loopback",)),
+    "chain": (
+        ["--chain", "l2fw"],
+        ('unknown network function "l2fw", did you mean l2fwd? Valid: l2fwd, l3fwd, firewall',),
+    ),
     "loads": (["--loads", "1.5"], ('"1.5"', "at most 1")),
     "duration": (["--duration", "0"], ('"0.0"', "above 0")),
     "duration-nan": (["--duration", "nan"], ('"nan"', "above 0")),
@@ -74,6 +78,15 @@ def test_a_bad_option_of_run(planebench, own_run_folder: Path, options: list[str
     done = planebench("run", *options)
     assert (done.code, done.out) == (2, "")
     assert_one_sentence(done.err, *words)
+    assert list(own_run_folder.iterdir()) == []
+
+
+def test_a_bad_rule_of_a_chain(planebench, own_run_folder: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "my.rules"
+    rules.write_text("# fine\npermit udp frm any to any\n")
+    done = planebench("run", "quick", f"--chain=firewall:rules={rules}")
+    assert (done.code, done.out) == (2, "")
+    assert_one_sentence(done.err, "my.rules:2")
     assert list(own_run_folder.iterdir()) == []
 
 

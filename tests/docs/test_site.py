@@ -41,6 +41,7 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     assert {page.name: found for page, text in pages.items() if (found := _LOADED.findall(text))} == {}
 
 
+@pytest.mark.all
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium")
 def test_the_search_works_from_a_file(site: Path) -> None:
     from playwright.sync_api import sync_playwright

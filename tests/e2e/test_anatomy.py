@@ -56,7 +56,7 @@ def running(switch: str, point: Point) -> Iterator[LiveTopology]:
         it.stop()
 
 
-@pytest.fixture(params=CASES)
+@pytest.fixture(scope="module", params=CASES)
 def live(request: pytest.FixtureRequest) -> Iterator[tuple[LiveTopology, Point]]:
     switch, point = CASES[request.param]
     with running(switch, point) as it:
@@ -164,6 +164,7 @@ MIXED_PARTS = (
 )
 
 
+@pytest.mark.all
 def test_hosted_vnfs_stamp_too_and_one_in_a_vm_by_its_own_clock() -> None:
     for name in ("container", "vm"):
         if isinstance(missing := HOSTINGS[name].find(), NotFound):

@@ -19,7 +19,9 @@ pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(180)]
 
 
 def start(bench: Bench, *more: object, switch: str = "planed,testpmd", duration: float = 0.2, repeat: int = 500) -> Run:
-    return bench.start("run", bench.plan, "--switch", switch, "--duration", duration, "--repeat", repeat, *more)
+    """A run of many short trials; a calibration would come to its end before it."""
+    short = ("--no-calibrate", "--duration", duration, "--repeat", repeat)
+    return bench.start("run", bench.plan, "--switch", switch, *short, *more)
 
 
 def switch_of(trial: Record) -> str:

@@ -33,7 +33,7 @@ def measure_chain(live: LiveTopology) -> Trial:
     return measure(live, Point("it", "loopback", "bidirectional", topology.chain_length, 64, chain=topology.chain))
 
 
-@pytest.mark.parametrize("switch", ["planed", "ovs-dpdk"])
+@pytest.mark.parametrize("switch", ["planed", pytest.param("ovs-dpdk", marks=pytest.mark.all)])
 def test_a_chain_of_three_in_containers(switch: str) -> None:
     with running(switch, chain_of(3, hosting="container")) as live:
         assert_exact(measure_chain(live), *BOTH_WAYS)
@@ -48,7 +48,7 @@ def test_a_chain_of_three_in_containers(switch: str) -> None:
         assert_exact(measure_chain(live), *BOTH_WAYS)
 
 
-@pytest.mark.parametrize("switch", ["planed", "ovs-dpdk"])
+@pytest.mark.parametrize("switch", ["planed", pytest.param("ovs-dpdk", marks=pytest.mark.all)])
 def test_a_chain_of_two_in_vms(switch: str) -> None:
     with running(switch, chain_of(2, hosting="vm")) as live:
         trial = measure_chain(live)

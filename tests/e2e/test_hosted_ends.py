@@ -35,7 +35,7 @@ def assert_echoes(live: LiveTopology, hosting: HostingName = "container") -> Tri
     return echoed
 
 
-@pytest.mark.parametrize("switch", ["planed", "ovs-dpdk"])
+@pytest.mark.parametrize("switch", ["planed", pytest.param("ovs-dpdk", marks=pytest.mark.all)])
 def test_both_ends_of_v2v_in_containers(switch: str) -> None:
     with running(switch, build_chain("v2v", hosting="container")) as live:
         assert live.hosted is not None and live.conditions is not None
@@ -61,6 +61,7 @@ def test_the_far_end_of_p2v_in_a_container_with_latency_by_the_common_clock() ->
             assert trial.latency.probes_received == trial.latency.probes_sent > 0
 
 
+@pytest.mark.all
 def test_both_ends_of_v2v_in_vms() -> None:
     with running("planed", build_chain("v2v", hosting="vm")) as live:
         trial = measure(live, point_of(live, "bidirectional", "vm"))

@@ -18,7 +18,10 @@ from planebench.testbed.hosting.registry import HOSTINGS
 pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(240)]
 
 TIMES = often(1, 3)
-USUAL = [("planed,ovs-dpdk", "container:l2fwd", "vnf0", ("--kill",)), ("planed", "vm:l2fwd:accel=tcg", "switch", ())]
+USUAL = [
+    ("planed,ovs-dpdk", "container:l2fwd", "vnf0", ("--kill",)),
+    pytest.param("planed", "vm:l2fwd:accel=tcg", "switch", (), marks=pytest.mark.all),
+]
 THOROUGH = [
     ("planed,ovs-dpdk", "container:l2fwd", "vnf0", ()),
     ("planed,ovs-dpdk", "container:l2fwd,l2fwd", "switch", ("--kill",)),
@@ -63,7 +66,12 @@ def assert_adds_up(it: Record) -> None:
 
 
 @pytest.mark.parametrize(
-    "hosted", [("--scenario", "loopback", "--chain", BOTH), ("--scenario", "v2v", "--hosting", "container")]
+    "hosted",
+    [
+        pytest.param(("--scenario", "loopback", "--chain", BOTH), marks=pytest.mark.all),
+        ("--scenario", "v2v", "--hosting", "container"),
+    ],
+    ids=["chain", "ends"],
 )
 def test_kill_9_of_the_harness_leaves_nothing_of_hosted_vnfs_and_ends(bench: Bench, hosted: tuple[str, ...]) -> None:
     """The reaper killed too: what stays then is swept by the next start."""

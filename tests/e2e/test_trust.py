@@ -69,11 +69,14 @@ def test_a_stolen_core_is_seen_and_taken_off(bench: Bench) -> None:
     assert result.counted_pps < result.throughput_pps and result.stood_share > 0.02
 
 
-@pytest.mark.parametrize("one_in", [7, 1000])
-def test_a_switch_that_loses_frames_is_found_out_to_the_frame(bench: Bench, one_in: int) -> None:
-    switch = f"planed:drop_one_in={one_in}"
-    bench.run("run", bench.plan, *SHORT, "--switch", switch, "--repeat", 2, "--duration", 0.2, "--max-rate", "20k")
-    for trial in read_run(find_run(bench.runs, "latest")).trials:
+def test_a_switch_that_loses_frames_is_found_out_to_the_frame(bench: Bench) -> None:
+    losing = {"often": 7, "rarely": 1000}
+    switches = ",".join(f"{name}=planed:drop_one_in={one_in}" for name, one_in in losing.items())
+    bench.run("run", bench.plan, *SHORT, "--switch", switches, "--repeat", 2, "--duration", 0.2, "--max-rate", "20k")
+    trials = read_run(find_run(bench.runs, "latest")).trials
+    assert {trial.point.switch for trial in trials} == losing.keys()
+    for trial in trials:
+        one_in = losing[trial.point.switch]
         account = ledger(trial)
         lost = account.offered_packets - account.forwarded_packets
         (fault,) = [loss for loss in account.losses if loss.cause == "fault"]
@@ -82,18 +85,6 @@ def test_a_switch_that_loses_frames_is_found_out_to_the_frame(bench: Bench, one_
         assert abs(fault.packets - account.offered_packets / one_in) <= 1
         if len(account.losses) == 1:
             assert account.losses == (Loss("switch", "fault", lost),)
-
-
-@pytest.mark.parametrize("switch", ["planed", "ovs-dpdk", "testpmd"])
-@pytest.mark.parametrize("scenario", ["p2p", "v2v", "loopback"])
-def test_every_frame_is_accounted_for_at_overload(bench: Bench, switch: str, scenario: str) -> None:
-    options = ("--scenario", scenario, "--frame-size", 64, "--loads", "none", "--quiet", "--direction", "bidirectional")
-    bench.run("run", bench.plan, *options, "--switch", switch, "--repeat", 2, "--duration", 0.1)
-    trials = [t for t in read_run(find_run(bench.runs, "latest")).trials if t.offered_duration_ns]
-    assert trials
-    for trial in trials:
-        account = ledger(trial)
-        assert account.unexplained_packets == 0, (account, trial.switch.drops, trial.tester_drops)
 
 
 def test_a_search_goes_on_after_an_interruption(bench: Bench) -> None:
@@ -113,13 +104,6 @@ def test_a_search_goes_on_after_an_interruption(bench: Bench) -> None:
     assert [search["method"] for search in result["searches"]] == ["pdr"]
 
 
-def test_a_finished_run_is_not_taken_up(bench: Bench) -> None:
-    options = (*SHORT, "--switch", "sim")
-    bench.run("run", bench.plan, *options)
-    error = bench.run("run", bench.plan, *options, "--resume", code=2).stderr
-    assert "of this plan is complete" in error
-
-
 def test_bursts_of_microseconds_are_sent_and_measured(bench: Bench) -> None:
     options = (*SHORT, "--switch", "planed:drop_one_in=1000", "--repeat", 1, "--search", "b2b", "--max-rate", "2M")
     bench.run("run", bench.plan, *options)
@@ -133,15 +117,3 @@ def test_bursts_of_microseconds_are_sent_and_measured(bench: Bench) -> None:
     assert min(t.intended_duration_ns for t in bursts) < 1_000_000
     for trial in bursts:
         assert ledger(trial).unexplained_packets == 0
-
-
-def test_a_run_is_not_taken_up_with_another_tester(bench: Bench) -> None:
-    options = (*SHORT, "--switch", "sim")
-    bench.run("run", bench.plan, *options)
-    folder = find_run(bench.runs, "latest")
-    (folder / "finished.json").unlink()
-    header = json.loads((folder / "run.json").read_text())
-    header["settings"]["tester_version"] = "planed 0.0 (000000000000)"
-    (folder / "run.json").write_text(json.dumps(header))
-    error = bench.run("run", bench.plan, *options, "--resume", code=2).stderr
-    assert "cannot resume run" in error and "tester_version: planed 0.0" in error

@@ -227,7 +227,9 @@ with Supervisor(Path("/tmp")) as supervisor:
 """
 
 
-@pytest.mark.parametrize("reaper_lives", [True, False], ids=["reaper", "next-start"])
+@pytest.mark.parametrize(
+    "reaper_lives", [True, pytest.param(False, marks=pytest.mark.all)], ids=["reaper", "next-start"]
+)
 def test_nothing_is_left_when_the_harness_is_killed(reaper_lives: bool) -> None:
     kinds = [kind for kind in ("bwrap", "podman") if not isinstance(container.find_runtime(kind), NotFound)]
     hosting_of("bwrap")

@@ -43,7 +43,11 @@ GARBAGE_S = 0.5
 TRIES = 5
 VALUES = {"vm": {"accel": "tcg"}}
 """As everywhere, whether KVM is here or not."""
-CASES = [("planed", "vm"), ("ovs-dpdk", "container"), *[("planed", "container"), ("ovs-dpdk", "vm")] * often(0, 1)]
+CASES = [
+    pytest.param("planed", "vm", marks=pytest.mark.all),
+    ("ovs-dpdk", "container"),
+    *[("planed", "container"), ("ovs-dpdk", "vm")] * often(0, 1),
+]
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from planebench.testbed.hosting import guest_image
 from planebench.testbed.hosting.base import RunningVnf
 from planebench.testbed.hosting.image import ImageHosting
 
-pytestmark = [pytest.mark.dataplane, pytest.mark.slow]
+pytestmark = [pytest.mark.dataplane, pytest.mark.slow, pytest.mark.all]
 
 TOOLS = {"syslinux": "syslinux", "mformat": "mtools", "qemu-img": "qemu-utils"}
 """Programs and the Debian packages that have them; none of them needs root."""

@@ -107,6 +107,7 @@ def _another_takes_its_place(bed: Bed, dead: RunningVnf, rules: Path) -> None:
     assert not vnf.processes[0].alive()
 
 
+@pytest.mark.all
 def test_guests_come_up_together_and_one_that_cannot_says_why(supervisor: Supervisor) -> None:
     with Bed(supervisor, queues=2) as bed, Bed(supervisor) as other, ThreadPoolExecutor() as pool:
         spread = bed.request("vnf1", bed.document(), values={"memory_mb": 400})

@@ -15,7 +15,7 @@ from planebench.host.process import Process, Supervisor
 from planebench.planed.client import PlanedClient
 from planebench.testbed.hosting.qemu import pci_address
 
-pytestmark = [pytest.mark.dataplane, pytest.mark.slow]
+pytestmark = [pytest.mark.dataplane, pytest.mark.slow, pytest.mark.all]
 
 QUEUES = 2
 HUGEPAGES = 40

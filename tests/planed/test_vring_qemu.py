@@ -16,7 +16,7 @@ from vring_rig import device, ports
 
 from planebench.host.process import Supervisor
 
-pytestmark = [pytest.mark.dataplane, pytest.mark.slow]
+pytestmark = [pytest.mark.dataplane, pytest.mark.slow, pytest.mark.all]
 
 LAYOUTS = [f"packed={packed},mrg_rxbuf={merge}" for packed in ("off", "on") for merge in ("on", "off")]
 MODULES = "virtio_ring virtio virtio_pci_legacy_dev virtio_pci_modern_dev virtio_pci failover net_failover virtio_net"

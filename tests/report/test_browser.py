@@ -111,6 +111,7 @@ def test_nothing_is_fetched_and_nothing_goes_wrong(opened: tuple[Page, list[str]
     assert requested == [page_file.as_uri()]
 
 
+@pytest.mark.all
 def test_every_chart_is_drawn(opened: tuple[Page, list[str], list[str]], page_file: Path) -> None:
     drawn = opened[0].evaluate(BOXES)
     assert len(drawn) == page_file.read_text().count("<figure ") > 5
@@ -118,6 +119,7 @@ def test_every_chart_is_drawn(opened: tuple[Page, list[str], list[str]], page_fi
         assert min(sizes) > 20, (key, sizes)
 
 
+@pytest.mark.all
 def test_a_phone_needs_no_scrolling_to_the_side(opened: tuple[Page, list[str], list[str]]) -> None:
     page = opened[0]
     wide = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1).length"
@@ -130,6 +132,7 @@ def test_a_phone_needs_no_scrolling_to_the_side(opened: tuple[Page, list[str], l
     assert page.evaluate(OVERFLOW) <= 0
 
 
+@pytest.mark.all
 def test_dark_mode_has_colors_of_its_own(opened: tuple[Page, list[str], list[str]]) -> None:
     page = opened[0]
     page.emulate_media(color_scheme="light")
@@ -142,6 +145,7 @@ def test_dark_mode_has_colors_of_its_own(opened: tuple[Page, list[str], list[str
     assert section[0][1] != section[1][1] and words[0][2] != words[1][2]
 
 
+@pytest.mark.all
 def test_it_can_be_read_with_a_keyboard_and_by_ear(opened: tuple[Page, list[str], list[str]]) -> None:
     page = opened[0]
     assert page.evaluate(NAMELESS) == 0
@@ -155,6 +159,7 @@ def test_it_can_be_read_with_a_keyboard_and_by_ear(opened: tuple[Page, list[str]
     assert page.evaluate("document.activeElement.getAttribute('href')") == "#answers"
 
 
+@pytest.mark.all
 def test_it_prints(opened: tuple[Page, list[str], list[str]]) -> None:
     page = opened[0]
     page.emulate_media(media="print")
@@ -168,6 +173,7 @@ def test_it_prints(opened: tuple[Page, list[str], list[str]]) -> None:
     assert max(map(float, re.findall(rb"/MediaBox\s*\[\s*0 0 ([\d.]+)", pdf))) == pytest.approx(842, abs=2)
 
 
+@pytest.mark.all
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1240), ("dark", 390)])
 def test_axe_finds_nothing(
     browser: Browser, page_file: Path, axe: str, scheme: Literal["light", "dark"], width: int
@@ -190,6 +196,7 @@ def _violations(page: Page) -> list[tuple[str, list[str]]]:
     return [(it["id"], [str(node["target"]) for node in it["nodes"]]) for it in found["violations"]]
 
 
+@pytest.mark.all
 def test_without_script_the_page_is_a_record(browser: Browser, page_file: Path) -> None:
     page = browser.new_page(java_script_enabled=False)
     page.goto(page_file.as_uri())
@@ -199,6 +206,7 @@ def test_without_script_the_page_is_a_record(browser: Browser, page_file: Path) 
     page.close()
 
 
+@pytest.mark.all
 def test_no_other_script_runs(browser: Browser, page_file: Path, tmp_path: Path) -> None:
     changed = tmp_path / "report.html"
     foreign = "<script>document.title = 'run'</script><img src=x onerror=\"document.title = 'run'\">"
@@ -213,6 +221,7 @@ def _visible(page: Page, selector: str) -> int:
     return int(page.locator(selector).evaluate_all("all => all.filter(e => e.checkVisibility()).length"))
 
 
+@pytest.mark.all
 def test_results_are_filtered_by_switch_scenario_and_size(opened: tuple[Page, list[str], list[str]]) -> None:
     page = opened[0]
     page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = true; })")
@@ -232,6 +241,7 @@ def test_results_are_filtered_by_switch_scenario_and_size(opened: tuple[Page, li
     page.evaluate("document.querySelectorAll('details').forEach(e => { e.open = false; })")
 
 
+@pytest.mark.all
 def test_a_test_point_opens_its_trials_and_its_losses(opened: tuple[Page, list[str], list[str]]) -> None:
     page = opened[0]
     page.locator("table.answers .opener").first.click()
@@ -250,6 +260,7 @@ def test_a_test_point_opens_its_trials_and_its_losses(opened: tuple[Page, list[s
     assert page.evaluate("document.activeElement.className") == "opener"
 
 
+@pytest.mark.all
 def test_marks_say_interval_verdict_and_evidence(opened: tuple[Page, list[str], list[str]]) -> None:
     page = opened[0]
     bubble = page.locator(".bubble")
@@ -278,6 +289,7 @@ def test_marks_say_interval_verdict_and_evidence(opened: tuple[Page, list[str], 
     page.keyboard.press("Escape")
 
 
+@pytest.mark.all
 def test_only_tables_that_scroll_are_stops_of_the_tab_key(opened: tuple[Page, list[str], list[str]]) -> None:
     assert opened[0].evaluate("""[...document.querySelectorAll('.scroll')].every(
         e => e.hasAttribute('tabindex') === e.scrollWidth > e.clientWidth)""")

@@ -239,3 +239,13 @@ def test_figures_cover_the_papers() -> None:
     latencies = {"latency": 5, "load": 4, "percentiles": 13, "tradeoff": 4, "deviation": 4}
     assert kinds == {"throughput": 7, "chain": 4, **latencies}
     assert make_figures(Derived(Run(make_header()))) == ()
+
+
+def test_a_page_is_drawn_without_adapters() -> None:
+    """A page is drawn from stored files: no switch, no hosting, no code of another package's entry point is loaded."""
+    code = (
+        "import sys, planebench.report.html; print(*sorted(it for it in sys.modules if it.startswith('planebench.')))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    apart = ("switches", "host", "measure", "testbed.hosting", "testbed.placement", "testbed.vnfs")
+    assert [it for it in done.stdout.split() if it.removeprefix("planebench.").startswith(apart)] == []

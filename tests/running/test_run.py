@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,17 @@ def test_a_run_that_was_interrupted_is_returned_and_resumed(tmp_path: Path) -> N
     assert run.raw.finished is not None and run.raw.finished.status == "complete"
     assert (len(run.raw.trials), watcher.trials) == (3, 2)
     with pytest.raises(UsageError, match="of this plan is complete"):
+        planebench.run(plan, runs_dir=tmp_path, resume=True)
+
+
+def test_a_run_is_not_taken_up_with_another_tester(tmp_path: Path) -> None:
+    plan = override(load_plan("quick"), repeat=3, **OPTIONS)
+    run = planebench.run(plan, runs_dir=tmp_path, listener=Watcher(stop_after=1))
+    file = tmp_path / run.header.run_id / "run.json"
+    header = json.loads(file.read_text())
+    header["settings"]["tester_version"] = "planed 0.0 (000000000000)"
+    file.write_text(json.dumps(header))
+    with pytest.raises(UsageError, match=r"cannot resume run .*tester_version: planed 0\.0"):
         planebench.run(plan, runs_dir=tmp_path, resume=True)
 
 

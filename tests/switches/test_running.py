@@ -79,16 +79,13 @@ def test_veth_wire(adapter: Adapter, supervisor: Supervisor) -> None:
     assert_complete(tester, 1518, epoch=2)
 
 
-def test_counters_before_any_packet(adapter: Adapter, supervisor: Supervisor) -> None:
+def test_it_counts_nothing_before_any_packet_and_stops_though_paused(adapter: Adapter, supervisor: Supervisor) -> None:
+    """Every process ends, and it may be stopped again."""
     switch = adapter.start(vnf_only(supervisor.workdir("s")), supervisor)
     counters = switch.counters()
     assert counters.packets == 0
     assert counters.cycles_per_packet is None
     assert not any(counters.drops.values())
-
-
-def test_stop_ends_every_process_though_paused_and_may_be_repeated(adapter: Adapter, supervisor: Supervisor) -> None:
-    switch = adapter.start(vnf_only(supervisor.workdir("s")), supervisor)
     pids = switch.pids()
     for pid in pids:
         os.killpg(pid, signal.SIGSTOP)
