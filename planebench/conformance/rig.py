@@ -183,23 +183,20 @@ class PcapExchange:
         for port, datas in came.items():
             known = [origin[data] for data in datas if data in origin]
             lost.difference_update(known)
-            self._judge(port, known)
-            self.changed.update(difference(self._towards(port), data) for data in datas if data not in origin)
+            peer = self.peers[port]
+            way = f"{peer} -> {port}"
+            self.astray.update(f"{a} -> {port}" for a, _ in known if a != peer)
+            numbers = [n for a, n in known if a == peer]
+            first = list(dict.fromkeys(numbers))
+            self.doubled[way] += len(numbers) - len(first)
+            for kind in {frame.kind for frame in self.sent[peer]}:  # order is that of a flow
+                flow = [n for n in first if self.sent[peer][n].kind == kind]
+                self.disorder[way] += sum(b < a for a, b in itertools.pairwise(flow))
+            others = [f for a, frames in self.sent.items() if a != port for f in frames]
+            candidates = [*self.sent[peer], *others]
+            self.changed.update(difference(candidates, data) for data in datas if data not in origin)
         self.lost = lost if self.tries == 0 else self.lost & lost
         self.tries += 1
-
-    def _judge(self, port: str, known: Sequence[tuple[str, int]]) -> None:
-        self.astray.update(f"{a} -> {port}" for a, _ in known if self.peers[a] != port)
-        way = f"{self.peers[port]} -> {port}"
-        numbers = [n for a, n in known if self.peers[a] == port]
-        first = list(dict.fromkeys(numbers))
-        self.doubled[way] += len(numbers) - len(first)
-        for kind in {frame.kind for frame in self.sent[self.peers[port]]}:  # order is that of a flow
-            flow = [n for n in first if self.sent[self.peers[port]][n].kind == kind]
-            self.disorder[way] += sum(b < a for a, b in itertools.pairwise(flow))
-
-    def _towards(self, port: str) -> list[RawFrame]:
-        return [*self.sent[self.peers[port]], *(f for a, frames in self.sent.items() if a != port for f in frames)]
 
     def lost_kinds(self, *, plain: bool) -> list[str]:
         """Return what never came through: of the plain kind, or of all others."""
@@ -245,11 +242,22 @@ def _pass_through(
     ins = {port: rig.live.links.workdir / f"in-{port}-{number}.pcap" for port in sent}
     for port, frames in sent.items():
         write_pcap(ins[port], (frame.data for frame in frames))
+
+    def unread() -> list[str]:
+        """Return the ports of whose file the tester has read nothing yet."""
+        read = {port["name"]: port["rx_packets"] for port in get_statistics(rig.live.call)["ports"]}
+        return [port for port in sent if not read[f"f{port}"]]
+
+    def written() -> dict[str, list[bytes]]:
+        return {port: read_pcap(path) for port, path in outs.items()}
+
     rig.live.apply(_document(rig, ins, outs))
     try:
-        if unsent := read_until(lambda: _unsent(rig, sent), lambda ports: not ports, SETTLE_S):
+        if unsent := read_until(unread, lambda ports: not ports, SETTLE_S):
             raise Failure(f"the tester to send at {', '.join(unsent)}", TESTER_SILENT)
-        came = _collected(outs, complete, settle_s)
+        read_until(written, complete, settle_s)
+        time.sleep(QUIET_S)
+        came = written()
         rig.live.check()
     finally:
         rig.live.apply(rig.live.document())
@@ -258,34 +266,14 @@ def _pass_through(
     return came
 
 
-def _unsent(rig: Rig, sent: Frames) -> list[str]:
-    """Return the ports of whose file the tester has read nothing yet."""
-    read = {port["name"]: port["rx_packets"] for port in get_statistics(rig.live.call)["ports"]}
-    return [port for port in sent if not read[f"f{port}"]]
-
-
-def _collected(
-    outs: Mapping[str, Path], complete: Callable[[Mapping[str, Sequence[bytes]]], bool], settle_s: float
-) -> dict[str, list[bytes]]:
-    def came() -> dict[str, list[bytes]]:
-        return {port: read_pcap(path) for port, path in outs.items()}
-
-    read_until(came, complete, settle_s)
-    time.sleep(QUIET_S)
-    return came()
-
-
 def _document(rig: Rig, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> Document:
     """Return the document of the tester with a patch between each port and its files."""
     document = rig.live.document()
-    files = (Port(f"f{port}", "ethdev", device=_device(port, ins, outs)) for port in ins)
+    devices = {port: f"net_pcap_{port},rx_pcap={ins[port]},tx_pcap={outs[port]}" for port in ins}
+    files = (Port(f"f{port}", "ethdev", device=device) for port, device in devices.items())
     tasks = tuple(Task(f"raw-{port}", "patch", (port, f"f{port}")) for port in ins)
     worker = Worker("raw", rig.placement.tester_cpus[0], tuple(task.name for task in tasks))
     return replace(document, ports=(*document.ports, *files), tasks=tasks, workers=(worker,))
-
-
-def _device(port: str, ins: Mapping[str, Path], outs: Mapping[str, Path]) -> str:
-    return f"net_pcap_{port},rx_pcap={ins[port]},tx_pcap={outs[port]}"
 
 
 def most(counter: Counter[str], limit: int = 4) -> str:
@@ -303,7 +291,7 @@ CALM_DEADLINE_S = 3.0
 
 @dataclass
 class Rig:
-    """One scenario on one wire. Not paused while a check has it; :meth:`renew` starts everything anew."""
+    """One scenario on one wire. Not paused while a check has it."""
 
     adapter: Adapter
     case: Case
@@ -359,11 +347,6 @@ class Rig:
         return self._live
 
     @property
-    def up(self) -> bool:
-        """Return whether a topology is up."""
-        return self._live is not None
-
-    @property
     def switch(self) -> RunningSwitch:
         """Return the running switch. Raises DiedError if there is none."""
         return self.live.switch
@@ -414,8 +397,3 @@ class Rig:
         if self._live is not None:
             self._live.stop()
             self._live = None
-
-    def renew(self) -> None:
-        """Start the rig anew, because a failed check left it in an unknown state. Raises StartError."""
-        self.stop()
-        self.start()
