@@ -236,8 +236,24 @@ def _words_of(error: Exception) -> str:
 def print_report(report: Report, console: Console) -> None:
     """Print a table for each wire, then each failure, then remarks and what is not supported, then the verdict."""
     console.print(f"{report.title} {report.version}", markup=False, highlight=False, soft_wrap=True)
+    pages = "hugepages" if report.hugepages else "no hugepages"
     for wire in report.wires:
-        console.print(_table(report, wire))
+        table = Table(title=f"{wire} wire, {pages}", title_justify="left")
+        table.add_column("check", no_wrap=True)
+        for scenario in report.scenarios:
+            table.add_column(scenario)
+        cells = {
+            (result.check, result.scenario): f"[{STYLES[result.outcome]}]{WORDS[result.outcome]}[/]"
+            for result in report.results
+            if result.wire in (wire, None)
+        }
+        for check in ALL_CHECKS:
+            row = [cells.get((check.name, name), "") for name in report.scenarios]
+            if (check.name, ITSELF) in cells:
+                row = [cells[check.name, ITSELF], *("" for _ in row[1:])]
+            if any(row):
+                table.add_row(check.name, *row)
+        console.print(table)
     for failure in report.failures:
         _print_failure(failure, console)
     _print_reasons(report, console)
@@ -253,26 +269,6 @@ def print_failures(report: Report, console: Console) -> None:
         _print_failure(failure, console)
     if not (report.passed or report.failures):
         console.print(f"{report.switch}: nothing was checked", highlight=False, soft_wrap=True)
-
-
-def _table(report: Report, wire: str) -> Table:
-    pages = "hugepages" if report.hugepages else "no hugepages"
-    table = Table(title=f"{wire} wire, {pages}", title_justify="left")
-    table.add_column("check", no_wrap=True)
-    cells = {
-        (result.check, result.scenario): f"[{STYLES[result.outcome]}]{WORDS[result.outcome]}[/]"
-        for result in report.results
-        if result.wire in (wire, None)
-    }
-    for scenario in report.scenarios:
-        table.add_column(scenario)
-    for check in ALL_CHECKS:
-        row = [cells.get((check.name, name), "") for name in report.scenarios]
-        if (check.name, ITSELF) in cells:
-            table.add_row(check.name, cells[check.name, ITSELF], *("" for _ in report.scenarios[1:]))
-        elif any(row):
-            table.add_row(check.name, *row)
-    return table
 
 
 def _print_failure(failure: CheckResult, console: Console) -> None:

@@ -25,7 +25,7 @@ from planebench.model.errors import DiedError, StartError, UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, Situation, ThreadRef
+from planebench.switches.adapter import Adapter, NoProcesses, Situation, ThreadRef
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest, VnfInterface
 
@@ -138,7 +138,7 @@ def set_up(action: str, arguments: Sequence[str], request: SwitchRequest, superv
     return in_namespace(f"kernel-{action}", argv, request, supervisor)
 
 
-class RunningKernel:
+class RunningKernel(NoProcesses):
     """A switch that is a state of the kernel in a network namespace, which a process of the wire holds.
 
     ``ports`` maps port names to interfaces.
@@ -162,12 +162,12 @@ class RunningKernel:
         text = set_up("input", [str(self._request.cpu), *self._ports.values()], self._request, self._supervisor)
         lines = [line.split() for line in text.splitlines()]
         threads = [ThreadRef(int(tid), int(tid), f"napi/{interface}") for interface, tid in lines]
-        self._threads = (*threads, *_softirq_thread(self._request.cpu))
+        name = f"ksoftirqd/{self._request.cpu}"  # continues the work of a port's thread whose time slice is over
+        for folder in Path("/proc").glob("[0-9]*"):
+            if procfs.read_text(folder / "comm") == name:
+                threads.append(ThreadRef(int(folder.name), int(folder.name), name))
+        self._threads = tuple(threads)
         self._time = common.CpuTime((thread.tid for thread in self._threads), self._request.tsc_hz)
-
-    def pids(self) -> tuple[int, ...]:
-        """Return no process: a kernel switch without frames does nothing."""
-        return ()
 
     def polling_threads(self) -> tuple[ThreadRef, ...]:
         """Return a kernel thread for each port, and the softirq thread of their core, which continues their work."""
@@ -219,10 +219,3 @@ class RunningKernel:
                 set_up("clear", list(self._ports.values()), self._request, self._supervisor)
             except StartError:
                 return  # the namespace is going, and takes all with it
-
-
-def _softirq_thread(cpu: int) -> tuple[ThreadRef, ...]:
-    """Return ``ksoftirqd/CPU``, which continues the work of a port's thread whose time slice is over."""
-    name = f"ksoftirqd/{cpu}"
-    pids = (int(folder.name) for folder in Path("/proc").glob("[0-9]*") if procfs.read_text(folder / "comm") == name)
-    return tuple(ThreadRef(pid, pid, name) for pid in pids)

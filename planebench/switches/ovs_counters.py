@@ -7,13 +7,13 @@ different text gives None, or no key, but never another number.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from planebench.host.process import stretched
 from planebench.model.errors import PlanebenchError
@@ -138,16 +138,14 @@ def _of_threads(label: str, text: str, workers: int | None) -> int | None:
 
 
 def _number(label: str, text: str) -> int | None:
-    match = re.search(rf"^(?:  )?{re.escape(label)}: +(\d+)\s", text, re.MULTILINE)
-    return _signed(int(match[1])) if match else None
+    """Return the number with this label; None without it.
 
-
-def _signed(count: int) -> int:
-    """Return a 64-bit counter that has gone below zero as the number that it stands for.
-
-    Seen with Open vSwitch 3.1: the cycles of a first reading after a start. Why they go below zero is not known.
+    A 64-bit counter that has gone below zero is the number that it stands for. Seen with Open vSwitch 3.1: the cycles
+    of a first reading after a start. Why they go below zero is not known.
     """
-    return count - 2**64 if count >= 2**63 else count
+    match = re.search(rf"^(?:  )?{re.escape(label)}: +(\d+)\s", text, re.MULTILINE)
+    count = int(match[1]) if match else None
+    return count - 2**64 if count is not None and count >= 2**63 else count
 
 
 # The control socket of Open vSwitch's daemons: the protocol of ``ovs-appctl``, JSON-RPC 1.0 with one call per
@@ -166,23 +164,17 @@ def unixctl(path: Path, method: str, *arguments: str) -> str:
             connection.settimeout(stretched(TIMEOUT_S))
             connection.connect(str(path))
             connection.sendall(request)
-            answer = _receive_object(connection)
+            received = b""
+            answer = None
+            while not isinstance(answer, dict):
+                chunk = connection.recv(1 << 16)
+                if not chunk:
+                    raise ConnectionResetError(f"the connection was closed after {len(received)} bytes")
+                received += chunk
+                with contextlib.suppress(ValueError):  # only its brackets mark the end of the object
+                    answer, _ = json.JSONDecoder().raw_decode(received.decode())
     except OSError as error:
         raise PlanebenchError(f"Open vSwitch does not answer {method} on {path}: {error}") from error
     if answer.get("error") is not None:
         raise PlanebenchError(f"Open vSwitch refused {method} {' '.join(arguments)}: {str(answer['error']).strip()}")
     return str(answer.get("result", ""))
-
-
-def _receive_object(connection: socket.socket) -> dict[str, Any]:
-    """Receive one JSON object, whose end only its brackets mark."""
-    received = b""
-    while chunk := connection.recv(1 << 16):
-        received += chunk
-        try:
-            answer, _ = json.JSONDecoder().raw_decode(received.decode())
-        except ValueError:
-            continue
-        if isinstance(answer, dict):
-            return answer
-    raise ConnectionResetError(f"the connection was closed after {len(received)} bytes")

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Self
@@ -52,45 +53,6 @@ PAUSED_S = 86_400
 """A topology is paused while other switches are measured; its sessions and routes must be there when it goes on."""
 
 
-def station_refusal(situation: Situation, values: Mapping[str, Any]) -> str:
-    """Return why planed with these options cannot be measured in a situation; empty if it can."""
-    offload = values.get("offload")
-    if situation.bare:
-        keys = ("offload", "nic", "function", "workers", "drop_one_in", "guest_offloads")
-        given = [key for key in keys if key in values]
-        return f"bare is one network function without a switch; remove {given[0]}" if given else ""
-    if not situation.side_by_side:
-        given = [f"{key}={values[key]}" for key in ("offload", "nic") if key in values]
-        return f"{given[0]} applies only to VNFs side by side (scenario parallel)" if given else ""
-    if values.get("workers", 1) > 1:
-        return "with VNFs side by side planed has one worker; remove workers"
-    if values.get("guest_offloads") == "on":
-        return "with VNFs side by side planed passes no offloads on; remove guest_offloads"
-    if values.get("nic") and offload:
-        return "a NIC does not forward in place of its VNFs; remove nic or offload"
-    if "drop_one_in" in values:
-        return "drop_one_in applies to patch tasks, which VNFs side by side do not have; remove it"
-    if offload and not synthetic_routes_of(situation.chain):
-        return (
-            f"offload={offload} forwards by the VNFs' FIBs, so the VNFs must be routers with known routes, e.g. "
-            "--chain l3fwd:fib=cuckoo:synthetic=1M"
-        )
-    return ""
-
-
-def words(request: SwitchRequest, offload: str | None, nic: str | None = None) -> str:
-    """Return the forwarding function for the manifest."""
-    count = len(request.stations)
-    if nic is not None:
-        return (
-            f"none: a NIC that switches is emulated by a task of the tester, on its core; frames to {count} VNFs by "
-            "MAC, replies leave by the same port"
-        )
-    if offload is None:
-        return f"fib_offload: frames to {count} VNFs by MAC, and back; each forwards in a process of its own"
-    return f"fib_offload: forwards by the FIBs of {count} VNFs, which hold control only"
-
-
 def station_task(request: SwitchRequest, offload: str | None) -> Task:
     """Return the one task, without its burst."""
     wires = [port.name for port in request.ports if not port.of_vnf]
@@ -111,25 +73,6 @@ def station_task(request: SwitchRequest, offload: str | None) -> Task:
     ]
     settings = {"wires": wires, "routes4": max(routes, 1024), "routes6": 0, "vnfs": vnfs}
     return Task(TASK, TASK, tuple(port.name for port in request.ports), settings=settings)
-
-
-def station_nic(request: SwitchRequest) -> Document:
-    """Return the ports and the task of an emulated NIC, for the tester: one memif, and a virtual function for each VNF.
-
-    It forwards as planed does between the network and VNFs, so that both differ only in whose core that takes.
-    """
-    wire, vnfs = request.ports[0], [port for port in request.ports if port.of_vnf]
-    names = {port.name: f"vf{number}" for number, port in enumerate(vnfs)}
-    inner = replace(
-        request,
-        ports=(replace(wire, name=NIC_PORT), *(replace(port, name=names[port.name]) for port in vnfs)),
-        stations=tuple(replace(station, port=names[station.port]) for station in request.stations),
-    )
-    ports = (
-        Port(NIC_PORT, "memif-client", wire.ring_size, path=common.socket_path(wire)),
-        *(Port(names[port.name], "vhost-user", port.ring_size, path=common.socket_path(port)) for port in vnfs),
-    )
-    return Document(NIC_PORT, Memory(False, 0, 0, 0), ports, (replace(station_task(inner, None), name=NIC_TASK),))
 
 
 def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
@@ -193,12 +136,30 @@ def switch_settings(request: SwitchRequest, values: OptionValues) -> dict[str, s
     if request.queues > 1:
         chosen["workers"] = str(len(request.worker_cpus))
     backend = values.get("backend", DEFAULT_BACKEND)
+    drivers = {}
     if backend != "dpdk":
         chosen["index_look"] = LOOK_PER_RING
+        memif = "planed's memif" + (" (zero copy)" if passes_buffers(values) else "")
+        drivers = {"virtio": "planed's", "memif": memif, "vhost": "planed's vhost-user"}
+    vnfs = len(request.stations)
+    if request.bare is not None:
+        routes = f" with {request.bare.routes} routes" if request.bare.routes else ""
+        function = f"none: {request.bare.kind}{routes} straight on the wires"
+    elif not vnfs:
+        function = FUNCTIONS[function_of(values)]
+    elif values.get("nic") is not None:
+        function = (
+            f"none: a NIC that switches is emulated by a task of the tester, on its core; frames to {vnfs} VNFs by "
+            "MAC, replies leave by the same port"
+        )
+    elif values.get("offload") is not None:
+        function = f"fib_offload: forwards by the FIBs of {vnfs} VNFs, which hold control only"
+    else:
+        function = f"fib_offload: frames to {vnfs} VNFs by MAC, and back; each forwards in a process of its own"
     return manifest(
         request,
-        function=_function_words(request, values),
-        nic_driver=_nic_driver(request, values),
+        function=function,
+        nic_driver=common.nic_driver(request, **drivers),
         vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
         burst=str(BURST),
         buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
@@ -206,22 +167,6 @@ def switch_settings(request: SwitchRequest, values: OptionValues) -> dict[str, s
         **common.offloads(request, mergeable_wires=backend == "dpdk", guests=offers_offloads(values)),
         **chosen,
     )
-
-
-def _nic_driver(request: SwitchRequest, values: OptionValues) -> str:
-    if values.get("backend") == "dpdk":
-        return common.nic_driver(request)
-    memif = "planed's memif" + (" (zero copy)" if passes_buffers(values) else "")
-    return common.nic_driver(request, virtio="planed's", memif=memif, vhost="planed's vhost-user")
-
-
-def _function_words(request: SwitchRequest, values: OptionValues) -> str:
-    if request.bare is not None:
-        routes = f" with {request.bare.routes} routes" if request.bare.routes else ""
-        return f"none: {request.bare.kind}{routes} straight on the wires"
-    if not request.stations:
-        return FUNCTIONS[function_of(values)]
-    return words(request, values.get("offload"), values.get("nic"))
 
 
 def offers_offloads(values: OptionValues) -> bool:
@@ -269,7 +214,7 @@ def _duty_percent(values: OptionValues) -> int | None:
 
 
 def _tasks(request: SwitchRequest, values: OptionValues, queue: int) -> list[Task]:
-    """Return one task for all stations, or one for each cross-connect; of a network function that alone."""
+    """Return one task for all stations, or one for each cross-connect on a queue; of a network function that alone."""
     if request.bare is not None:
         function, ports = request.bare, tuple(port.name for port in request.ports)
         macs = (MONITOR_MAC,) * len(ports)
@@ -286,23 +231,22 @@ def _tasks(request: SwitchRequest, values: OptionValues, queue: int) -> list[Tas
         ]
     if request.stations:
         return [replace(station_task(request, values.get("offload")), burst=BURST)]
-    return [_task(values, index, pair, queue, request.queues) for index, pair in enumerate(request.cross_connects)]
-
-
-def _task(values: OptionValues, index: int, pair: Sequence[str], queue: int, queues: int) -> Task:
-    """Return a cross-connect, on one queue of its ports. The bridges of its queues know the same stations."""
-    kind = function_of(values)
-    name = f"{kind}{index}"
-    shared = {"table": name} if kind == "bridge" and queues > 1 else {}
-    return Task(
-        queue_name(name, queue),
-        kind,
-        tuple(pair),
-        queue=queue,
-        burst=BURST,
-        drop_one_in=values.get("drop_one_in"),
-        bridge=shared,
-    )
+    kind, tasks = function_of(values), []
+    for index, pair in enumerate(request.cross_connects):
+        name = f"{kind}{index}"
+        tasks.append(
+            Task(
+                queue_name(name, queue),
+                kind,
+                tuple(pair),
+                queue=queue,
+                burst=BURST,
+                drop_one_in=values.get("drop_one_in"),
+                # The bridges of the queues know the same stations.
+                bridge={"table": name} if kind == "bridge" and request.queues > 1 else {},
+            )
+        )
+    return tasks
 
 
 def _memory(request: SwitchRequest) -> Memory:
@@ -358,7 +302,31 @@ class PlanedAdapter(Adapter):
         return "offload" in self.values
 
     def refusal(self, situation: Situation) -> str:
-        return super().refusal(situation) or station_refusal(situation, self.values)
+        if text := super().refusal(situation):
+            return text
+        values = self.values
+        offload = values.get("offload")
+        if situation.bare:
+            keys = ("offload", "nic", "function", "workers", "drop_one_in", "guest_offloads")
+            given = [key for key in keys if key in values]
+            return f"bare is one network function without a switch; remove {given[0]}" if given else ""
+        if not situation.side_by_side:
+            given = [f"{key}={values[key]}" for key in ("offload", "nic") if key in values]
+            return f"{given[0]} applies only to VNFs side by side (scenario parallel)" if given else ""
+        if self.queues > 1:
+            return "with VNFs side by side planed has one worker; remove workers"
+        if offers_offloads(values):
+            return "with VNFs side by side planed passes no offloads on; remove guest_offloads"
+        if values.get("nic") and offload:
+            return "a NIC does not forward in place of its VNFs; remove nic or offload"
+        if "drop_one_in" in values:
+            return "drop_one_in applies to patch tasks, which VNFs side by side do not have; remove it"
+        if offload and not synthetic_routes_of(situation.chain):
+            return (
+                f"offload={offload} forwards by the VNFs' FIBs, so the VNFs must be routers with known routes, e.g. "
+                "--chain l3fwd:fib=cuckoo:synthetic=1M"
+            )
+        return ""
 
     def with_options(self, texts: Mapping[str, str]) -> Self:
         """Return an adapter with these options. Raises UsageError also for options that exclude each other."""
@@ -382,7 +350,25 @@ class PlanedAdapter(Adapter):
         return switch_settings(request, self.values)
 
     def inside(self, request: SwitchRequest) -> Document | None:
-        return station_nic(request) if "nic" in self.values and request.stations else None
+        """Return the ports and the task of an emulated NIC: one memif, and a virtual function for each VNF.
+
+        It forwards as planed does between the network and VNFs, so that both differ only in whose core that takes.
+        """
+        if "nic" not in self.values or not request.stations:
+            return None
+        wire, vnfs = request.ports[0], [port for port in request.ports if port.of_vnf]
+        names = {port.name: f"vf{number}" for number, port in enumerate(vnfs)}
+        inner = replace(
+            request,
+            ports=(replace(wire, name=NIC_PORT), *(replace(port, name=names[port.name]) for port in vnfs)),
+            stations=tuple(replace(station, port=names[station.port]) for station in request.stations),
+        )
+        ports = (
+            Port(NIC_PORT, "memif-client", wire.ring_size, path=common.socket_path(wire)),
+            *(Port(names[port.name], "vhost-user", port.ring_size, path=common.socket_path(port)) for port in vnfs),
+        )
+        task = replace(station_task(inner, None), name=NIC_TASK)
+        return Document(NIC_PORT, Memory(False, 0, 0, 0), ports, (task,))
 
     def start(self, request: SwitchRequest, supervisor: Supervisor) -> RunningSwitch:
         if "nic" in self.values:
@@ -403,11 +389,10 @@ class PlanedAdapter(Adapter):
             connect_s=CONNECT_DEADLINE_S + (request.bare.routes / ROUTES_PER_S if request.bare is not None else 0),
             arguments=("--isa", str(self.values["isa"])) if "isa" in self.values else (),
         )
-        try:
+        with ExitStack() as started:
+            started.callback(planed.stop)
             load(planed.call, request, self.value("offload", None))
-        except BaseException:
-            planed.stop()
-            raise
+            started.pop_all()
         return RunningPlaned(planed, nics=any(port.kind == "pci" for port in request.ports))
 
 
