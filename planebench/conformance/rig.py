@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rig of a check: a switch and the tester, up on one scenario, and the state of the machine before."""
+"""The rig of a check: a switch and the tester, up on one scenario, and the state of the machine before.
+
+Counts are exact: so few frames at a time that no ring can overflow, and time enough for each of them to arrive.
+
+Raw frames go through every cross-connect at once: the tester sends those of a file into each port of the switch, and
+writes to a file what comes out of each. So each port is told apart, and every byte is compared. In place of
+generators, monitors and VNFs the tester has a patch between each of its ports and a pair of pcap files (DPDK's
+net_pcap). A VNF does not see these frames; its port does.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +39,20 @@ from planebench.switches.adapter import WORKERS_OPTION, Adapter, RunningSwitch, 
 from planebench.testbed.placement import Placement, place
 from planebench.testbed.wires.base import is_kernel_interface
 
-# Exact counts: so few frames at a time that no ring can overflow, and time enough for each of them to arrive.
-
 T = TypeVar("T")
 
+SETTLE_S = 2.0
+QUIET_S = 0.1
+"""If nothing has come for so long, nothing more comes: a frame that should not come has no other sign of its end."""
+LOSSY_SETTLE_S = 0.3
+BAD_S = 0.2
+TRIES = 3
+_numbers = itertools.count()
+
+Frames = Mapping[str, Sequence[RawFrame]]
+CALM_S = 0.03
+UNCOUNTED_CALM_S = 0.2
+CALM_DEADLINE_S = 3.0
 FRAMES = 96
 """Of one direction in flight at once, at most; with both, fewer than the 256 entries of any ring."""
 SENDING_S = FRAMES / 20_000
@@ -141,23 +159,6 @@ def read_until(read: Callable[[], T], good: Callable[[T], bool], within_s: float
 
 def _complete(counts: TesterCounts) -> bool:
     return all(way.forwarded_packets + way.corrupt_packets >= way.offered_packets for way in counts.directions)
-
-
-# Raw frames through every cross-connect at once: the tester sends those of a file into each port of the switch, and
-# writes to a file what comes out of each. So each port is told apart, and every byte is compared.
-#
-# In place of generators, monitors and VNFs the tester has a patch between each of its ports and a pair of pcap files
-# (DPDK's net_pcap). A VNF does not see these frames; its port does.
-
-SETTLE_S = 2.0
-QUIET_S = 0.1
-"""If nothing has come for so long, nothing more comes: a frame that should not come has no other sign of its end."""
-LOSSY_SETTLE_S = 0.3
-BAD_S = 0.2
-TRIES = 3
-_numbers = itertools.count()
-
-Frames = Mapping[str, Sequence[RawFrame]]
 
 
 @dataclass
@@ -282,11 +283,6 @@ def most(counter: Counter[str], limit: int = 4) -> str:
     parts = [f"{count} x {text}" for text, count in counter.most_common(limit)]
     more = len(counter) - limit
     return "; ".join(parts) + (f"; and {more} more kinds" if more > 0 else "")
-
-
-CALM_S = 0.03
-UNCOUNTED_CALM_S = 0.2
-CALM_DEADLINE_S = 3.0
 
 
 @dataclass

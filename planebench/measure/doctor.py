@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Is this machine fit to measure? What is found, its remedy, and how a remedy is taken back."""
+"""Is this machine fit to measure? Every finding says what it does to the numbers and how to change it.
+
+:func:`examine` is a pure function of facts; :func:`diagnose` gathers the facts of this machine. Beside them it looks
+for programs that take CPU time from a measurement, and for other hyperthreads on the cores of pollers, which no counter
+of a guest tells.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +34,24 @@ from planebench.switches.registry import all_adapters
 from planebench.testbed.hosting.registry import HOSTINGS
 from planebench.testbed.placement import odd_cores, place
 
-# A finding of the doctor.
-
+KVM = "/dev/kvm"
+BUSY_LOAD = 0.5
+"""Two pollers need two whole cores: half a core of other work affects the results."""
+MIN_AVAILABLE_BYTES = 2 * 2**30
+MIN_MEMLOCK_BYTES = 64 * 2**20
+STEAL_SHARE = 0.01
+NOISE_NS = 17_000
+"""256 frames of 64 bytes at 14.88 Mpps come in this time: the smallest ring overflows."""
+TSC_SHARE = 50e-6
+"""Time stamp counters that differ by more do not tell the same time."""
+MAX_NAMED = 4
+"""Kernel threads named in one finding."""
+LOOKS, LOOK_S = 20, 0.05
+"""How often cores are measured to learn what they have at best, and the pause between two measurements: other guests
+use a core for seconds or less, and seldom both cores all the time."""
+LEAST_SHARE = 0.05
+"""Programs with a smaller share of a CPU are not named."""
+PROGRAMS_MAX = 4
 Level = Literal["ok", "warning", "problem"]
 
 
@@ -42,13 +63,6 @@ class Finding:
     level: Level
     text: str
     remedy: str = ""
-
-
-# The programs that take CPU time from a measurement, by name.
-
-LEAST_SHARE = 0.05
-"""Programs with a smaller share of a CPU are not named."""
-PROGRAMS_MAX = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,13 +133,6 @@ def switch_finding(name: str, what: Found | NotFound) -> Finding:
     return Finding(f"switch-{name}", "warning", text, what.remedy)
 
 
-# Look for other hyperthreads on the cores of pollers, which no counter of a guest tells.
-
-LOOKS, LOOK_S = 20, 0.05
-"""How often cores are measured to learn what they have at best, and the pause between two measurements: other guests
-use a core for seconds or less, and seldom both cores all the time."""
-
-
 def look_at_cores(planed: Path, cpus: Sequence[int]) -> Iterator[CoreDistance]:
     """Yield what several measurements of the first two CPUs within two seconds find, until one fails."""
     for number in range(LOOKS if len(cpus) > 1 else 0):
@@ -156,24 +163,6 @@ def sharing_findings(cpus: Sequence[int], looks: Sequence[CoreDistance]) -> tupl
     )
     remedy = "use a machine without hyperthreads, or one that leaves whole cores to this one"
     return (Finding("shared-cores", "warning", text, remedy),)
-
-
-# Is this machine fit to measure? Every finding says what it does to the numbers and how to change it.
-#
-# :func:`examine` is a pure function of facts; :func:`diagnose` gathers the facts of this machine.
-
-KVM = "/dev/kvm"
-BUSY_LOAD = 0.5
-"""Two pollers need two whole cores: half a core of other work affects the results."""
-MIN_AVAILABLE_BYTES = 2 * 2**30
-MIN_MEMLOCK_BYTES = 64 * 2**20
-STEAL_SHARE = 0.01
-NOISE_NS = 17_000
-"""256 frames of 64 bytes at 14.88 Mpps come in this time: the smallest ring overflows."""
-TSC_SHARE = 50e-6
-"""Time stamp counters that differ by more do not tell the same time."""
-MAX_NAMED = 4
-"""Kernel threads named in one finding."""
 
 
 def diagnose() -> tuple[Finding, ...]:

@@ -4,6 +4,9 @@
 bessd chooses the arguments of DPDK's EAL itself: its packet memory is anonymous, or a file for each hugepage. A peer
 that has to see it, as the tester behind an emulated NIC, takes neither; vhost-user devices, memif and kernel
 interfaces copy.
+
+gRPC is spoken from the .proto files of the BESS that is there: they fit its version, whatever it is. That needs
+grpcio-tools (the extra ``planebench[bess]``).
 """
 
 from __future__ import annotations
@@ -29,10 +32,19 @@ from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, Thre
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest
 
-# BESS's gRPC interface, spoken from the .proto files of the BESS that is there: they fit its version, whatever it is.
-#
-# Needs grpcio-tools (the extra ``planebench[bess]``).
-
+BUFFERS = 32768
+"""A power of two; a mbuf of BESS takes 2.5 KB."""
+MEMORY_MB = 256
+CLEARED_BYTES_PER_S = 200e6
+"""How fast pages are cleared at least; those that a VM never had before come from its host, in 2 s per GB and more."""
+BURST = 32
+"""bess::PacketBatch::kMaxBurst."""
+PLACES = ("/opt/bess*/core/bessd", "~/bess/core/bessd", "/opt/bess*/bin/bessd", "/usr/local/bin/bessd")
+SERVE = ("queues", "hops")
+"""can17 has a worker for each hop, on a core of its own, where ``--switch-cores`` gives as many."""
+_PROTOS = ("protobuf", "../protobuf", "../../protobuf")
+"""From the folder of bessd: in an installation, in a source tree (core/bessd)."""
+_TYPE = "type.googleapis.com/bess.pb."
 EXTRA_MODULES = ("grpc", "grpc_tools", "google.protobuf")
 SERVICE = "bess.pb.BESSControl"
 _TIMEOUT_S = 10.0
@@ -104,21 +116,6 @@ def error_of(reply: Any) -> str:
     if "error" not in reply.DESCRIPTOR.fields_by_name or reply.error.code == 0:
         return ""
     return f"{reply.error.errmsg} (code {reply.error.code})"
-
-
-BUFFERS = 32768
-"""A power of two; a mbuf of BESS takes 2.5 KB."""
-MEMORY_MB = 256
-CLEARED_BYTES_PER_S = 200e6
-"""How fast pages are cleared at least; those that a VM never had before come from its host, in 2 s per GB and more."""
-BURST = 32
-"""bess::PacketBatch::kMaxBurst."""
-PLACES = ("/opt/bess*/core/bessd", "~/bess/core/bessd", "/opt/bess*/bin/bessd", "/usr/local/bin/bessd")
-SERVE = ("queues", "hops")
-"""can17 has a worker for each hop, on a core of its own, where ``--switch-cores`` gives as many."""
-_PROTOS = ("protobuf", "../protobuf", "../../protobuf")
-"""From the folder of bessd: in an installation, in a source tree (core/bessd)."""
-_TYPE = "type.googleapis.com/bess.pb."
 
 
 class BessAdapter(Adapter):

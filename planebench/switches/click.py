@@ -3,6 +3,10 @@
 
 One thread, which sleeps in poll() when no frame comes: ``interrupt`` is part of its model. Frames come through libpcap
 (METHOD PCAP, Click's default), whose memory-mapped ring keeps VLAN tags; METHOD LINUX is a recv() for each frame.
+
+FastClick shares finding the program, the control socket, and cross-connects of elements. Three programs have the name
+``click``: Click, FastClick, and a package tool of Debian. The first line of ``--version`` says which one it is: ``click
+(FastClick) 2.1``.
 """
 
 from __future__ import annotations
@@ -25,11 +29,24 @@ from planebench.switches.adapter import Adapter, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest, VnfInterface
 
-# The parts that Click and FastClick share: finding the program, the control socket, and cross-connects of elements.
-#
-# Three programs have the name ``click``: Click, FastClick, and a package tool of Debian. The first line of
-# ``--version`` says which one it is: ``click (FastClick) 2.1``.
-
+PLACES = (
+    "/usr/local/bin/click",
+    "/opt/click/bin/click",
+    "/opt/click/userlevel/click",
+    "/usr/src/click*/userlevel/click",
+    "~/click*/userlevel/click",
+)
+BURST = 32
+QUEUE = 1000
+"""Queue's own default."""
+PCAP, LINUX = "pcap", "linux"
+SNAPLEN_STANDARD, SNAPLEN_JUMBO = 2046, 9216
+OPTIONS: tuple[Option, ...] = (
+    PATH_OPTION,
+    Option("burst", "whole", "maximum number of frames received or sent at once", str(BURST), least=1, most=1024),
+    Option("queue", "whole", "maximum number of frames queued for a port", str(QUEUE), least=1, most=1 << 20),
+    Option("method", "text", "method of receiving frames from the kernel", PCAP, choices=(PCAP, LINUX)),
+)
 CONTROL_TIMEOUT_S = 5.0
 COMPLAINTS = 12
 _COMPLAINT = re.compile(r"rror|ail|annot|nvalid|nknown")
@@ -130,26 +147,6 @@ def parse_answers(received: bytes, handlers: Sequence[str]) -> dict[str, str]:
         at = data.end() + int(data[1])
         answers[name] = received[data.end() : at].decode(errors="replace").strip()
     return answers
-
-
-PLACES = (
-    "/usr/local/bin/click",
-    "/opt/click/bin/click",
-    "/opt/click/userlevel/click",
-    "/usr/src/click*/userlevel/click",
-    "~/click*/userlevel/click",
-)
-BURST = 32
-QUEUE = 1000
-"""Queue's own default."""
-PCAP, LINUX = "pcap", "linux"
-SNAPLEN_STANDARD, SNAPLEN_JUMBO = 2046, 9216
-OPTIONS: tuple[Option, ...] = (
-    PATH_OPTION,
-    Option("burst", "whole", "maximum number of frames received or sent at once", str(BURST), least=1, most=1024),
-    Option("queue", "whole", "maximum number of frames queued for a port", str(QUEUE), least=1, most=1 << 20),
-    Option("method", "text", "method of receiving frames from the kernel", PCAP, choices=(PCAP, LINUX)),
-)
 
 
 class ClickAdapter(Adapter):

@@ -40,6 +40,10 @@ DPDK_WORKER_NAMES = ("lcore-worker", "rte-worker", "dpdk-worker")
 """The names of DPDK's threads but the main one: up to 22.11, from 23.03, and from 23.11."""
 
 
+ASK = ("-v", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m8", "--", "--help")
+"""EAL prints its version and the program stops at its help text: no port, no memory to speak of."""
+
+
 class ProcessGroup:
     """The processes of one switch: the part of ``RunningSwitch`` that is the same for all switches.
 
@@ -384,14 +388,9 @@ def nic_driver(
     return ", ".join(drivers[kind] for kind in kinds if kind in drivers) or "-"
 
 
-# The DPDK version of a program without ``--version``: EAL prints it at the start.
-
-ASK = ("-v", "--no-huge", "--no-shconf", "--no-pci", "--no-telemetry", "-m8", "--", "--help")
-"""EAL prints its version and the program stops at its help text: no port, no memory to speak of."""
-
-
 def dpdk_version(binary: Path, env: Mapping[str, str] = MappingProxyType({}), says: str = "") -> str | None:
-    """Return e.g. ``DPDK 22.11.11``; None if the program does not start or its output does not contain ``says``."""
+    """Return e.g. ``DPDK 22.11.11``, which EAL prints of any program; None if it does not start, or its output does not
+    contain ``says``."""
     output = program_output(binary, *ASK, env=env)
     words = output.stdout + output.stderr
     found = re.search(r"RTE Version: '(.+?)'", words)
@@ -404,11 +403,11 @@ def release(version: str) -> tuple[int, int]:
     return (int(found[1]), int(found[2])) if found else (0, 0)
 
 
-# The fairness manifest of a switch that is started (planebench.model.conditions says what its keys are).
-
-
 def manifest(request: SwitchRequest, *, function: str, burst: str, **more: str | FeatureClaim) -> dict[str, str]:
-    """Return a complete manifest from the request and the values of the adapter; other keys are ``unknown``."""
+    """Return a complete fairness manifest from the request and the values of the adapter; other keys are ``unknown``.
+
+    planebench.model.conditions says what the keys are.
+    """
     known = {
         "function": function,
         "cores": cpu_text(request.worker_cpus),

@@ -2,7 +2,15 @@
 """grout: the graph router of the DPDK project. Ports in cross-connect mode, each the domain of the other.
 
 It makes interfaces and routes in its network namespace, which is therefore its own. It is set up by ``grcli``, which
-reads one command a line; counters come from its exporter of metrics.
+reads one command a line; counters come from its exporter of metrics, in the text format of Prometheus, by HTTP on a
+unix socket.
+
+A counter that is not in the text is unknown. Drops of a port (``iface_port_*``) are its driver's; frames are counted by
+the nodes of the graph, of which each queue of a port has its own. ``iface_rx_packets`` is not used: of a cross-connect
+two nodes add to it, so it is twice the number of frames.
+
+There are no busy cycles. Those of a port's receive node are of all its polls, also of those that found nothing; and
+``busy_cycles`` is the time of every 256 turns of the graph in which one frame passed.
 """
 
 from __future__ import annotations
@@ -25,15 +33,17 @@ from planebench.switches.adapter import Adapter, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchRequest
 
-# grout's counters: its exporter of metrics in the text format of Prometheus, by HTTP on a unix socket.
-#
-# A counter that is not in the text is unknown. Drops of a port (``iface_port_*``) are its driver's; frames are counted
-# by the nodes of the graph, of which each queue of a port has its own. ``iface_rx_packets`` is not used: of a
-# cross-connect two nodes add to it, so it is twice the number of frames.
-#
-# There are no busy cycles. Those of a port's receive node are of all its polls, also of those that found nothing; and
-# ``busy_cycles`` is the time of every 256 turns of the graph in which one frame passed.
-
+VECTOR = 64
+"""Frames that the graph takes at once, shared by the ports of a worker; as many from one port at most."""
+VECTOR_MAX = 256
+"""RTE_GRAPH_BURST_SIZE."""
+MBUFS = 65535
+"""GROUT_MEMPOOL_CHUNK_SIZE: the size of the pool that all ports share."""
+TOOL_DEADLINE_S = 30.0
+"""Each port is added to the graph of a worker that has to take notice: on a busy CPU that takes seconds."""
+WORKER = "grout:w"
+PLACES = ("/usr/local/bin/grout", "/opt/grout*/bin/grout", "/opt/grout*/build/grout", "~/grout/build/grout")
+_VERSION = re.compile(r"^grout v?(\S.*)$", re.MULTILINE)
 TIMEOUT_S = 5.0
 REQUEST = b"GET /metrics HTTP/1.1\r\nHost: grout\r\nConnection: close\r\n\r\n"
 RX_DROPS = {"missed": "rx_missed", "errors": "rx_errors", "nobufs": "rx_nombuf"}
@@ -118,19 +128,6 @@ def switch_cycles(samples: Samples, ports: Sequence[str]) -> SwitchCycles:
         drops=drops,
         counters=dict(cycles),
     )
-
-
-VECTOR = 64
-"""Frames that the graph takes at once, shared by the ports of a worker; as many from one port at most."""
-VECTOR_MAX = 256
-"""RTE_GRAPH_BURST_SIZE."""
-MBUFS = 65535
-"""GROUT_MEMPOOL_CHUNK_SIZE: the size of the pool that all ports share."""
-TOOL_DEADLINE_S = 30.0
-"""Each port is added to the graph of a worker that has to take notice: on a busy CPU that takes seconds."""
-WORKER = "grout:w"
-PLACES = ("/usr/local/bin/grout", "/opt/grout*/bin/grout", "/opt/grout*/build/grout", "~/grout/build/grout")
-_VERSION = re.compile(r"^grout v?(\S.*)$", re.MULTILINE)
 
 
 class GroutAdapter(Adapter):

@@ -20,6 +20,7 @@ from planebench.model.errors import PlanebenchError
 from planebench.model.records import SwitchCycles
 from planebench.switches.common import nic_counters, nic_drops, total
 
+TIMEOUT_S = 5.0
 MAIN_THREAD = "main thread:\n"
 _PMD_THREAD = re.compile(r"^pmd thread numa_id \d+ core_id \d+:$", re.MULTILINE)
 DROP_COUNTERS = {
@@ -148,16 +149,12 @@ def _number(label: str, text: str) -> int | None:
     return count - 2**64 if count is not None and count >= 2**63 else count
 
 
-# The control socket of Open vSwitch's daemons: the protocol of ``ovs-appctl``, JSON-RPC 1.0 with one call per
-# connection.
-#
-# Starting ovs-appctl instead takes 10 ms of CPU time on the core that the tester polls on: 0.8 s of waiting.
-
-TIMEOUT_S = 5.0
-
-
 def unixctl(path: Path, method: str, *arguments: str) -> str:
-    """Return the output of ``ovs-appctl -t PATH METHOD ARGUMENTS``. Raises PlanebenchError on refusal or silence."""
+    """Return the output of ``ovs-appctl -t PATH METHOD ARGUMENTS``. Raises PlanebenchError on refusal or silence.
+
+    The protocol is JSON-RPC 1.0 with one call per connection. Starting ovs-appctl instead takes 10 ms of CPU time on
+    the core that the tester polls on: 0.8 s of waiting.
+    """
     request = json.dumps({"id": 0, "method": method, "params": arguments}).encode()
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""planed as a switch: one ``patch`` or ``bridge`` task for each cross-connect and each queue."""
+"""planed as a switch: one ``patch`` or ``bridge`` task for each cross-connect and each queue.
+
+Between the network and many VNFs it is one task of kind ``fib_offload`` (docs/design/fib-offload.md). Conventional, it
+gives each frame to the VNF whose MAC it has, and takes what comes back; with ``offload=fib`` it forwards by the union
+of the VNFs' FIBs, and they hold only their control. It is the same program both times.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +44,44 @@ from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest, memory
 from planebench.testbed.traffic_files import synthetic_routes_of
 
-# planed between the network and many VNFs: one task of kind ``fib_offload`` (docs/design/fib-offload.md).
-#
-# Conventional, it gives each frame to the VNF whose MAC it has, and takes what comes back; with ``offload=fib`` it
-# forwards by the union of the VNFs' FIBs, and they hold only their control. It is the same program both times.
-
 TASK = "fib_offload"
+ROUTES_PER_S = 1_000_000
+"""The least rate at which the table of a function fills, on a busy machine too."""
+BURST = 64
+FUNCTIONS = {
+    "patch": "patch: one task per cross-connect, both directions",
+    "bridge": "bridge: one learning switch per cross-connect",
+}
+BACKENDS = ("dpdk", "vring")
+DEFAULT_BACKEND = "vring"
+"""planed's default for a document without the key."""
+INSTRUCTION_SETS = ("scalar", "avx2", "avx512")
+DROP_ONE_IN_MAX = 2**32 - 1
+OFFLOADS = ("fib",)
+NICS = ("veb",)
+
+
+OptionValues = Mapping[str, Any]
+"""The options of planed that the user gave, by key."""
+NO_VALUES: OptionValues = MappingProxyType({})
+
+OPTIONS = (
+    PATH_OPTION,  # another build of the switch alone: tester and VNFs are of the one that is found
+    # A scenario has pairs of ports: a bridge learns and looks up, and has one other port to flood to.
+    Option("function", "text", "forwarding function", "patch", tuple(FUNCTIONS)),
+    Option("backend", "text", "data path of the ports: DPDK's or planed's", DEFAULT_BACKEND, BACKENDS),
+    WORKERS_OPTION,
+    Option("isa", "text", "instruction set of the data path", "the best", INSTRUCTION_SETS),
+    DUTY_OPTION,
+    Option("offload", "text", "forwarding in place of VNFs side by side", "nothing", OFFLOADS),
+    Option("nic", "text", "a NIC in place of the switch of VNFs side by side, emulated in the tester", "none", NICS),
+    # Off in comparisons: other switches get none from the tester and DPDK's VNFs, and each frame costs a look more.
+    Option("guest_offloads", "text", "checksum and segmentation offloads for guests", "off", ("off", "on")),
+    # On by default, as in VPP's memif.
+    Option("zero_copy", "text", "frames pass from memif to memif without a copy", "on", ("on", "off")),
+    # A switch with a known loss, counted as "fault", to test what has to find it.
+    Option("drop_one_in", "whole", "drop one in N frames (fault injection)", "none", least=1, most=DROP_ONE_IN_MAX),
+)
 NIC_PORT, NIC_TASK = "nic", "veb"
 """The port and the task of an emulated NIC (its virtual Ethernet bridge)."""
 LOAD_DEADLINE_S = 120.0
@@ -87,45 +124,6 @@ def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
             "mac": request.monitor_mac,
         }
         call(f"{TASK}.load_synthetic", params, timeout_s=LOAD_DEADLINE_S)
-
-
-# planed as a switch: its options, its settings, and the configuration document for a request.
-
-BURST = 64
-FUNCTIONS = {
-    "patch": "patch: one task per cross-connect, both directions",
-    "bridge": "bridge: one learning switch per cross-connect",
-}
-BACKENDS = ("dpdk", "vring")
-DEFAULT_BACKEND = "vring"
-"""planed's default for a document without the key."""
-INSTRUCTION_SETS = ("scalar", "avx2", "avx512")
-DROP_ONE_IN_MAX = 2**32 - 1
-OFFLOADS = ("fib",)
-NICS = ("veb",)
-
-
-OptionValues = Mapping[str, Any]
-"""The options of planed that the user gave, by key."""
-NO_VALUES: OptionValues = MappingProxyType({})
-
-OPTIONS = (
-    PATH_OPTION,  # another build of the switch alone: tester and VNFs are of the one that is found
-    # A scenario has pairs of ports: a bridge learns and looks up, and has one other port to flood to.
-    Option("function", "text", "forwarding function", "patch", tuple(FUNCTIONS)),
-    Option("backend", "text", "data path of the ports: DPDK's or planed's", DEFAULT_BACKEND, BACKENDS),
-    WORKERS_OPTION,
-    Option("isa", "text", "instruction set of the data path", "the best", INSTRUCTION_SETS),
-    DUTY_OPTION,
-    Option("offload", "text", "forwarding in place of VNFs side by side", "nothing", OFFLOADS),
-    Option("nic", "text", "a NIC in place of the switch of VNFs side by side, emulated in the tester", "none", NICS),
-    # Off in comparisons: other switches get none from the tester and DPDK's VNFs, and each frame costs a look more.
-    Option("guest_offloads", "text", "checksum and segmentation offloads for guests", "off", ("off", "on")),
-    # On by default, as in VPP's memif.
-    Option("zero_copy", "text", "frames pass from memif to memif without a copy", "on", ("on", "off")),
-    # A switch with a known loss, counted as "fault", to test what has to find it.
-    Option("drop_one_in", "whole", "drop one in N frames (fault injection)", "none", least=1, most=DROP_ONE_IN_MAX),
-)
 
 
 def switch_settings(request: SwitchRequest, values: OptionValues) -> dict[str, str]:
@@ -277,10 +275,6 @@ def _port(number: int, port: SwitchPort, request: SwitchRequest, values: OptionV
     kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
     offered = offers_offloads(values) and kind == "vhost-user"
     return Port(port.name, kind, port.ring_size, request.queues, path, backend=backend, offloads=offered)
-
-
-ROUTES_PER_S = 1_000_000
-"""The least rate at which the table of a function fills, on a busy machine too."""
 
 
 class PlanedAdapter(Adapter):

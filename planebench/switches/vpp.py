@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import MappingProxyType
 
 from planebench.host.process import Process, Supervisor, wait_ready
 from planebench.host.programs import PATH_OPTION, Found, NotFound, run_tool, version_lines
@@ -23,38 +22,46 @@ from planebench.switches.adapter import WORKERS_OPTION, Adapter, Situation, Trai
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
-# The configuration of VPP: startup.conf, and the CLI commands that make ports and connect them.
-
+FRAME_VECTORS = 256
+"""VLIB_FRAME_SIZE: the maximum number of frames per call of a node."""
+BUFFERS_MAX = 1 << 20
+RINGS = tuple(str(2**n) for n in range(6, 15))
+TOOL_DEADLINE_S = 5.0
+WORKER = "vpp_wk_"
+PLACES = (
+    "/usr/bin/vpp",
+    "/usr/local/bin/vpp",
+    "/opt/vpp*/bin/vpp",
+    "/opt/vpp*/build-root/install-vpp-native/vpp/bin/vpp",
+    "~/vpp/build-root/install-vpp-native/vpp/bin/vpp",
+)
+PLUGIN_FOLDERS = ("lib/vpp_plugins", "lib/*/vpp_plugins", "lib64/vpp_plugins")
+"""Relative to the parent of the program's folder."""
+_VERSION = re.compile(r"^vpp v(\S+)")
 BUFFERS = 16384
 """VPP's default for each NUMA node."""
 MAIN_SLEEP_US = 5000
 """Between two loops of the main thread (src/vlib/unix/input.c). Else it polls a thousand times whenever it wakes up,
 which takes 1 % of a control core: as much as a latency trial may lose."""
 MAIN_HEAP_MB = 512
-PLUGINS: Mapping[str, str] = MappingProxyType(
-    {
-        "memif": "memif_plugin.so",
-        "vhost": "vhost_plugin.so",
-        "veth": "af_packet_plugin.so",
-        "af_xdp": "af_xdp_plugin.so",
-        "pci": "dpdk_plugin.so",
-    }
-)
+PLUGINS: Mapping[str, str] = {
+    "memif": "memif_plugin.so",
+    "vhost": "vhost_plugin.so",
+    "veth": "af_packet_plugin.so",
+    "af_xdp": "af_xdp_plugin.so",
+    "pci": "dpdk_plugin.so",
+}
 """The plugin of each wire; VNFs need that of vhost. VPP ignores enabled plugins that do not exist."""
 BUILT_IN = frozenset({"vhost", "veth"})
 """What older versions have without a plugin: vhost-user before 23.02, af_packet before 23.10 at the latest."""
 ALL_PLUGINS_SINCE = (23, 10)
-FUNCTIONS: Mapping[str, str] = MappingProxyType(
-    {
-        "l2patch": "patch: test l2patch rx A tx B, each way",
-        "xconnect": "patch: set interface l2 xconnect A B, each way",
-        "bridge": "learning: a bridge domain for each pair of ports",
-    }
-)
+FUNCTIONS: Mapping[str, str] = {
+    "l2patch": "patch: test l2patch rx A tx B, each way",
+    "xconnect": "patch: set interface l2 xconnect A B, each way",
+    "bridge": "learning: a bridge domain for each pair of ports",
+}
 """The functions by option, for the manifest."""
-VECTOR_NODES: Mapping[str, str] = MappingProxyType(
-    {"l2patch": "l2-patch", "xconnect": "l2-input", "bridge": "l2-input"}
-)
+VECTOR_NODES: Mapping[str, str] = {"l2patch": "l2-patch", "xconnect": "l2-input", "bridge": "l2-input"}
 """The node that every received frame goes through once, by function."""
 STANDARD_SLOT_BYTES, JUMBO_SLOT_BYTES = 2048, 10240
 NO_VIRTIO = (
@@ -179,24 +186,6 @@ def ring_sizes(port: SwitchPort, values: Mapping[str, Value]) -> tuple[int, int]
     if port.kind == "memif" and chosen:
         return max(chosen), max(chosen)
     return rx, tx
-
-
-FRAME_VECTORS = 256
-"""VLIB_FRAME_SIZE: the maximum number of frames per call of a node."""
-BUFFERS_MAX = 1 << 20
-RINGS = tuple(str(2**n) for n in range(6, 15))
-TOOL_DEADLINE_S = 5.0
-WORKER = "vpp_wk_"
-PLACES = (
-    "/usr/bin/vpp",
-    "/usr/local/bin/vpp",
-    "/opt/vpp*/bin/vpp",
-    "/opt/vpp*/build-root/install-vpp-native/vpp/bin/vpp",
-    "~/vpp/build-root/install-vpp-native/vpp/bin/vpp",
-)
-PLUGIN_FOLDERS = ("lib/vpp_plugins", "lib/*/vpp_plugins", "lib64/vpp_plugins")
-"""Relative to the parent of the program's folder."""
-_VERSION = re.compile(r"^vpp v(\S+)")
 
 
 class VppAdapter(Adapter):
