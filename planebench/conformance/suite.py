@@ -256,7 +256,19 @@ def print_report(report: Report, console: Console) -> None:
         console.print(table)
     for failure in report.failures:
         _print_failure(failure, console)
-    _print_reasons(report, console)
+    # Each remark and reason once, with the places to which it applies; checks with the same one together.
+    places: dict[tuple[CheckOutcome, str, str], list[str]] = {}
+    for result in report.results:
+        for text in result.remarks:
+            places.setdefault((result.outcome, result.check, text), []).append(result.scenario)
+    merged: dict[tuple[CheckOutcome, str, str], list[str]] = {}
+    for (outcome, name, text), scenarios in places.items():
+        same = [key for key in places if key[0] == outcome and key[2] == text]
+        what = name if len(same) == 1 else f"{len(same)} checks"
+        merged.setdefault((outcome, what, text), []).extend(scenarios)
+    for (outcome, what, text), scenarios in merged.items():
+        where = ", ".join(dict.fromkeys(scenarios))
+        console.print(f"{WORDS[outcome]}: {what} ({where}): {escape(text)}", highlight=False, soft_wrap=True)
     counts = ", ".join(f"{report.counts[outcome]} {WORDS[outcome]}" for outcome in WORDS if report.counts[outcome])
     verdict = "conforms" if report.passed else "does not conform" if report.failures else "nothing was checked"
     words = f"{report.switch} {report.version}: {verdict} ({counts}) in {report.duration_s:.1f} s"
@@ -280,22 +292,6 @@ def _print_failure(failure: CheckResult, console: Console) -> None:
         console.print("  last log lines of the switch:", highlight=False)
         for line in failure.log.splitlines():
             console.print(f"    {escape(line)}", highlight=False, style="dim", soft_wrap=True)
-
-
-def _print_reasons(report: Report, console: Console) -> None:
-    """Print each remark and reason once, with the places to which it applies; checks with the same one together."""
-    places: dict[tuple[CheckOutcome, str, str], list[str]] = {}
-    for result in report.results:
-        for text in result.remarks:
-            places.setdefault((result.outcome, result.check, text), []).append(result.scenario)
-    merged: dict[tuple[CheckOutcome, str, str], list[str]] = {}
-    for (outcome, check, text), scenarios in places.items():
-        same = [key for key in places if key[0] == outcome and key[2] == text]
-        name = check if len(same) == 1 else f"{len(same)} checks"
-        merged.setdefault((outcome, name, text), []).extend(scenarios)
-    for (outcome, name, text), scenarios in merged.items():
-        where = ", ".join(dict.fromkeys(scenarios))
-        console.print(f"{WORDS[outcome]}: {name} ({where}): {escape(text)}", highlight=False, soft_wrap=True)
 
 
 def to_document(report: Report) -> dict[str, Any]:

@@ -203,6 +203,8 @@ class Adapter(ABC):
     takes_updates: bool = False
     """Whether its table of VNFs side by side can be changed under traffic: what ``start`` returns is an
     :class:`UpdatableSwitch`."""
+    is_program: bool = True
+    """Whether it is a program, which was built somehow."""
     functions: bool = False
     """Whether it can run the function of a VNF on its wires (scenario bare)."""
 
@@ -263,8 +265,8 @@ class Adapter(ABC):
 
     def build(self) -> Build | None:
         """Return how its program was built; None where it is not installed, or no program."""
-        found = self.find()
-        if isinstance(found, NotFound):
+        found = self.find() if self.is_program else None
+        if not isinstance(found, Found):
             return None
         return build_of(found.binary, self.plugins(found), self.own_libraries, self.installation().env)
 

@@ -53,6 +53,7 @@ class KernelAdapter(Adapter):
 
     wires = frozenset({"veth"})
     vnf_interface: VnfInterface = "veth"
+    is_program = False
     one_per_namespace = True  # bridges, programs of interfaces, threads
     options: tuple[Option, ...] = ()
     function: str
@@ -71,9 +72,6 @@ class KernelAdapter(Adapter):
         if situation.max_frame_bytes > common.STANDARD_FRAME_BYTES:
             return f"the VNFs of {self.name} have kernel interfaces, which support frames of 1518 bytes at most"
         return ""
-
-    def build(self) -> None:
-        """Return none: it is no program."""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         own, sender = str(request.cpu), "those of tester and VNFs (a core of its own requires root)"

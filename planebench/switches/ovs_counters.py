@@ -61,8 +61,30 @@ def parse_ports(text: str, ports: Sequence[str], *, kernel: bool = False) -> Por
     """
     names = {str(number): name for number, name in enumerate(ports, start=1)}
     _, *parts = _PORT.split(text)
-    blocks = zip(parts[::2], parts[1::2], strict=True)
-    found = {names[number]: _parse_port(block, kernel) for number, block in blocks if number in names}
+    found: dict[str, PortCounters] = {}
+    for number, block in zip(parts[::2], parts[1::2], strict=True):
+        if number not in names:
+            continue
+        custom = {key: int(count) for key, count in _COUNTER.findall(block) if key in DROP_COUNTERS}
+        received, sent = _RECEIVED.match(block), _SENT.search(block)
+        drops, others = {DROP_COUNTERS[key]: count for key, count in custom.items()}, {}
+        if kernel:
+            drops = {
+                f"{way}_{reason}": int(counts[group])
+                for way, counts in (("rx", received), ("tx", sent))
+                for reason, group in (("dropped", 2), ("errors", 3))
+                if counts is not None and counts[group] != "?"
+            }
+        else:
+            of_driver = dict(_COUNTER.findall(block.partition("CUSTOM Statistics")[2]))
+            others = {key: int(count) for key, count in of_driver.items() if not key.startswith("ovs_")}
+        found[names[number]] = PortCounters(
+            drops,
+            others,
+            int(received[1]) if received else None,
+            int(sent[1]) if sent else None,
+            sum(custom[key] for key in _TX_DROPS) if custom.keys() >= set(_TX_DROPS) else None,
+        )
     every = [found.get(name, PortCounters()) for name in ports]
     nic = nic_counters({name: port.nic for name, port in found.items()})
     return PortCounters(
@@ -72,28 +94,6 @@ def parse_ports(text: str, ports: Sequence[str], *, kernel: bool = False) -> Por
         rx_packets=total(port.rx_packets for port in every),
         tx_packets=total(port.tx_packets for port in every),
         tx_drops=total(port.tx_drops for port in every),
-    )
-
-
-def _parse_port(block: str, kernel: bool) -> PortCounters:
-    custom = {key: int(count) for key, count in _COUNTER.findall(block) if key in DROP_COUNTERS}
-    received, sent = _RECEIVED.match(block), _SENT.search(block)
-    drops = {DROP_COUNTERS[key]: count for key, count in custom.items()}
-    if kernel:
-        drops = {
-            f"{way}_{reason}": int(counts[group])
-            for way, counts in (("rx", received), ("tx", sent))
-            for reason, group in (("dropped", 2), ("errors", 3))
-            if counts is not None and counts[group] != "?"
-        }
-    of_driver = dict(_COUNTER.findall(block.partition("CUSTOM Statistics")[2]))
-    others = {key: int(count) for key, count in of_driver.items() if not key.startswith("ovs_")}
-    return PortCounters(
-        drops,
-        {} if kernel else others,
-        int(received[1]) if received else None,
-        int(sent[1]) if sent else None,
-        sum(custom[key] for key in _TX_DROPS) if custom.keys() >= set(_TX_DROPS) else None,
     )
 
 

@@ -41,7 +41,7 @@ from planebench.switches.adapter import (
     Traits,
 )
 from planebench.switches.common import manifest
-from planebench.testbed.request import SwitchPort, SwitchRequest, memory
+from planebench.testbed.request import SwitchRequest, memory
 from planebench.testbed.traffic_files import synthetic_routes_of
 
 TASK = "fib_offload"
@@ -126,47 +126,6 @@ def load(call: Call, request: SwitchRequest, offload: str | None) -> None:
         call(f"{TASK}.load_synthetic", params, timeout_s=LOAD_DEADLINE_S)
 
 
-def switch_settings(request: SwitchRequest, values: OptionValues) -> dict[str, str]:
-    """Return planed's part of the fairness manifest."""
-    chosen = {key: str(values[key]) for key in ("drop_one_in", "isa") if key in values}
-    if (percent := _duty_percent(values)) is not None:
-        chosen["clock"] = f"EMULATED: {percent} % of the CPU's, by a wait after each poll"
-    if request.queues > 1:
-        chosen["workers"] = str(len(request.worker_cpus))
-    backend = values.get("backend", DEFAULT_BACKEND)
-    drivers = {}
-    if backend != "dpdk":
-        chosen["index_look"] = LOOK_PER_RING
-        memif = "planed's memif" + (" (zero copy)" if passes_buffers(values) else "")
-        drivers = {"virtio": "planed's", "memif": memif, "vhost": "planed's vhost-user"}
-    vnfs = len(request.stations)
-    if request.bare is not None:
-        routes = f" with {request.bare.routes} routes" if request.bare.routes else ""
-        function = f"none: {request.bare.kind}{routes} straight on the wires"
-    elif not vnfs:
-        function = FUNCTIONS[function_of(values)]
-    elif values.get("nic") is not None:
-        function = (
-            f"none: a NIC that switches is emulated by a task of the tester, on its core; frames to {vnfs} VNFs by "
-            "MAC, replies leave by the same port"
-        )
-    elif values.get("offload") is not None:
-        function = f"fib_offload: forwards by the FIBs of {vnfs} VNFs, which hold control only"
-    else:
-        function = f"fib_offload: frames to {vnfs} VNFs by MAC, and back; each forwards in a process of its own"
-    return manifest(
-        request,
-        function=function,
-        nic_driver=common.nic_driver(request, **drivers),
-        vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
-        burst=str(BURST),
-        buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
-        backend=backend,
-        **common.offloads(request, mergeable_wires=backend == "dpdk", guests=offers_offloads(values)),
-        **chosen,
-    )
-
-
 def offers_offloads(values: OptionValues) -> bool:
     """Return whether guests are offered checksum and segmentation offloads."""
     return values.get("guest_offloads") == "on"
@@ -183,68 +142,79 @@ def function_of(values: OptionValues) -> str:
 
 
 def switch_document(request: SwitchRequest, name: str, values: OptionValues = NO_VALUES) -> Document:
-    """Return the planed document of a switch request. ``name`` is the EAL file prefix too."""
-    count = len(request.worker_cpus)
-    by_queue = [_tasks(request, values, queue) for queue in range(request.queues)]
-    kind = TASK if request.stations else request.bare.kind if request.bare else function_of(values)
-    return Document(
-        name.lower(),
-        _memory(request),
-        tuple(_port(number, port, request, values) for number, port in enumerate(common.ordered_ports(request))),
-        tuple(task for tasks in by_queue for task in tasks),
-        tuple(
-            Worker(
-                queue_name(kind, number),
-                request.cpus[number],
-                tuple(task.name for tasks in by_queue[number::count] for task in tasks),
-                duty_percent=_duty_percent(values),
+    """Return the planed document of a switch request. ``name`` is the EAL file prefix too.
+
+    It has one task for all stations, or one for each cross-connect and queue; of a network function that alone.
+    """
+    ring_backend = str(values.get("backend", ""))
+    memif_backend = ring_backend if ring_backend == "dpdk" else ""
+    ports = []
+    for number, port in enumerate(common.ordered_ports(request)):
+        size, queues = port.ring_size, request.queues
+        if port.kind == "pci":
+            made = Port(port.name, "ethdev", size, queues, device=common.pci_address(port))
+        elif port.kind in ("af_packet", "af_xdp"):
+            made = Port(port.name, "ethdev", size, queues, device=common.dpdk_vdev(number, port, request))
+        elif port.kind == "memif":
+            path, shared = common.socket_path(port), passes_buffers(values)
+            made = Port(port.name, "memif-client", size, queues, path, backend=memif_backend, zero_copy=shared)
+        else:
+            kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
+            path, offered = common.socket_path(port), offers_offloads(values) and kind == "vhost-user"
+            made = Port(port.name, kind, size, queues, path, backend=ring_backend, offloads=offered)
+        ports.append(made)
+    function = function_of(values)
+    by_queue: list[list[Task]] = []
+    for queue in range(request.queues):
+        tasks = []
+        if request.bare is not None:
+            bare, names = request.bare, tuple(port.name for port in request.ports)
+            macs = (MONITOR_MAC,) * len(names)
+            tasks.append(
+                Task(
+                    bare.name,
+                    bare.kind,
+                    names,
+                    settings=bare.settings,
+                    peer_macs=macs,
+                    burst=BURST,
+                    sending=bare.sending,
+                )
             )
-            for number in range(count)
-        ),
-        nice=-20,
-    )
+        elif request.stations:
+            tasks.append(replace(station_task(request, values.get("offload")), burst=BURST))
+        else:
+            for index, pair in enumerate(request.cross_connects):
+                title = f"{function}{index}"
+                # The bridges of the queues know the same stations.
+                bridge = {"table": title} if function == "bridge" and request.queues > 1 else {}
+                tasks.append(
+                    Task(
+                        queue_name(title, queue),
+                        function,
+                        tuple(pair),
+                        queue=queue,
+                        burst=BURST,
+                        drop_one_in=values.get("drop_one_in"),
+                        bridge=bridge,
+                    )
+                )
+        by_queue.append(tasks)
+    count = len(request.worker_cpus)
+    worker = TASK if request.stations else request.bare.kind if request.bare else function
+    workers = []
+    for number in range(count):
+        names = tuple(task.name for tasks in by_queue[number::count] for task in tasks)
+        cpu = request.cpus[number]
+        workers.append(Worker(queue_name(worker, number), cpu, names, duty_percent=_duty_percent(values)))
+    every = tuple(task for tasks in by_queue for task in tasks)
+    return Document(name.lower(), _memory(request), tuple(ports), every, tuple(workers), nice=-20)
 
 
 def _duty_percent(values: OptionValues) -> int | None:
     """Return the emulated clock in percent of the CPU's; None for the CPU's own."""
     percent = round(100 * float(values.get("duty", 1)))
     return None if percent >= 100 else max(percent, 1)
-
-
-def _tasks(request: SwitchRequest, values: OptionValues, queue: int) -> list[Task]:
-    """Return one task for all stations, or one for each cross-connect on a queue; of a network function that alone."""
-    if request.bare is not None:
-        function, ports = request.bare, tuple(port.name for port in request.ports)
-        macs = (MONITOR_MAC,) * len(ports)
-        return [
-            Task(
-                function.name,
-                function.kind,
-                ports,
-                settings=function.settings,
-                peer_macs=macs,
-                burst=BURST,
-                sending=function.sending,
-            )
-        ]
-    if request.stations:
-        return [replace(station_task(request, values.get("offload")), burst=BURST)]
-    kind, tasks = function_of(values), []
-    for index, pair in enumerate(request.cross_connects):
-        name = f"{kind}{index}"
-        tasks.append(
-            Task(
-                queue_name(name, queue),
-                kind,
-                tuple(pair),
-                queue=queue,
-                burst=BURST,
-                drop_one_in=values.get("drop_one_in"),
-                # The bridges of the queues know the same stations.
-                bridge={"table": name} if kind == "bridge" and request.queues > 1 else {},
-            )
-        )
-    return tasks
 
 
 def _memory(request: SwitchRequest) -> Memory:
@@ -257,24 +227,6 @@ def _memory(request: SwitchRequest) -> Memory:
         queues=request.queues,
         vnf_bytes=0 if request.bare is None else request.bare.memory_bytes,
     )
-
-
-def _port(number: int, port: SwitchPort, request: SwitchRequest, values: OptionValues) -> Port:
-    backend = str(values.get("backend", ""))
-    if port.kind == "pci":
-        return Port(port.name, "ethdev", port.ring_size, request.queues, device=common.pci_address(port))
-    if port.kind in ("af_packet", "af_xdp"):
-        device = common.dpdk_vdev(number, port, request)
-        return Port(port.name, "ethdev", port.ring_size, request.queues, device=device)
-    path = common.socket_path(port)
-    if port.kind == "memif":
-        own_or_dpdk = "dpdk" if backend == "dpdk" else ""
-        shared = passes_buffers(values)
-        ring, queues = port.ring_size, request.queues
-        return Port(port.name, "memif-client", ring, queues, path, backend=own_or_dpdk, zero_copy=shared)
-    kind: PortKind = "vhost-user" if port.kind == "vhost-user" else "virtio-user"
-    offered = offers_offloads(values) and kind == "vhost-user"
-    return Port(port.name, kind, port.ring_size, request.queues, path, backend=backend, offloads=offered)
 
 
 class PlanedAdapter(Adapter):
@@ -298,7 +250,7 @@ class PlanedAdapter(Adapter):
     def refusal(self, situation: Situation) -> str:
         if text := super().refusal(situation):
             return text
-        values = self.values
+        values: OptionValues = self.values
         offload = values.get("offload")
         if situation.bare:
             keys = ("offload", "nic", "function", "workers", "drop_one_in", "guest_offloads")
@@ -341,7 +293,44 @@ class PlanedAdapter(Adapter):
         return Found(version.removeprefix("planed").strip(), binary)
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
-        return switch_settings(request, self.values)
+        values: OptionValues = self.values
+        chosen = {key: str(values[key]) for key in ("drop_one_in", "isa") if key in values}
+        if (percent := _duty_percent(values)) is not None:
+            chosen["clock"] = f"EMULATED: {percent} % of the CPU's, by a wait after each poll"
+        if request.queues > 1:
+            chosen["workers"] = str(len(request.worker_cpus))
+        backend = values.get("backend", DEFAULT_BACKEND)
+        drivers = {}
+        if backend != "dpdk":
+            chosen["index_look"] = LOOK_PER_RING
+            memif = "planed's memif" + (" (zero copy)" if passes_buffers(values) else "")
+            drivers = {"virtio": "planed's", "memif": memif, "vhost": "planed's vhost-user"}
+        vnfs = len(request.stations)
+        if request.bare is not None:
+            routes = f" with {request.bare.routes} routes" if request.bare.routes else ""
+            function = f"none: {request.bare.kind}{routes} straight on the wires"
+        elif not vnfs:
+            function = FUNCTIONS[function_of(values)]
+        elif values.get("nic") is not None:
+            function = (
+                f"none: a NIC that switches is emulated by a task of the tester, on its core; frames to {vnfs} VNFs by "
+                "MAC, replies leave by the same port"
+            )
+        elif values.get("offload") is not None:
+            function = f"fib_offload: forwards by the FIBs of {vnfs} VNFs, which hold control only"
+        else:
+            function = f"fib_offload: frames to {vnfs} VNFs by MAC, and back; each forwards in a process of its own"
+        return manifest(
+            request,
+            function=function,
+            nic_driver=common.nic_driver(request, **drivers),
+            vnf_interface="vhost-user (DPDK net_vhost)" if backend == "dpdk" else "vhost-user (planed's)",
+            burst=str(BURST),
+            buffers=f"{_memory(request).mbuf_count} mbufs, one pool",
+            backend=backend,
+            **common.offloads(request, mergeable_wires=backend == "dpdk", guests=offers_offloads(values)),
+            **chosen,
+        )
 
     def inside(self, request: SwitchRequest) -> Document | None:
         """Return the ports and the task of an emulated NIC: one memif, and a virtual function for each VNF.

@@ -17,7 +17,7 @@ from planebench.model.errors import UsageError
 from planebench.model.records import SwitchCycles
 from planebench.model.switch import Option
 from planebench.switches import common
-from planebench.switches.adapter import Adapter, Situation, ThreadRef, Traits
+from planebench.switches.adapter import Adapter, Situation, Traits
 from planebench.switches.common import manifest
 from planebench.testbed.request import SwitchPort, SwitchRequest
 
@@ -108,9 +108,6 @@ class RunningSnabb(common.ProcessGroup):
         super().__init__("Snabb", [process])
         self._state = state
         self._links = {b: f"{a}.tx -> {b}.rx" for pair in pairs for a, b in (pair, pair[::-1])}
-
-    def polling_threads(self) -> tuple[ThreadRef, ...]:
-        return (ThreadRef(self.process.pid, self.process.pid, "snabb"),)
 
     def counters(self) -> SwitchCycles:
         """Return the frames that entered and left the links, and those that a full link refused.

@@ -35,6 +35,7 @@ class SriovAdapter(Adapter):
     wires = frozenset({"pci"})
     vnf_interface: VnfInterface = "vf"
     options: tuple[Option, ...] = ()
+    is_program = False
     stations = True
     start_s = 15.0  # the drivers of the NIC are changed twice, and its link comes up
     traits = Traits(
@@ -53,9 +54,6 @@ class SriovAdapter(Adapter):
         if not situation.side_by_side:
             return f"{self.name} connects VNFs side by side, not ports with each other; use scenario parallel"
         return super().refusal(situation)
-
-    def build(self) -> None:
-        """Return none: it is no program."""
 
     def settings(self, request: SwitchRequest) -> dict[str, str]:
         return manifest(
